@@ -1,0 +1,36 @@
+# The two commands: `make reproduce` and `make test`. Both set up .venv first.
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+CORES ?= all
+
+.PHONY: reproduce test lint lock clean
+
+reproduce: .venv/.ready
+	$(BIN)/snakemake --cores $(CORES)
+	@$(BIN)/python -m pufferflow.reporting.summary results
+
+test: lint
+	$(BIN)/python -m pytest -n auto tests
+
+lint: .venv/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/snakemake --lint
+
+.venv/.ready: requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pufferflow needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+# Renew the pins: needs `uv`; the lock carries hashes and no registry address.
+lock:
+	uv pip compile pyproject.toml --extra workflow --extra dev --universal --python-version 3.11 \
+	    --generate-hashes --no-emit-index-url --no-header --upgrade --output-file requirements.lock
+
+clean:
+	rm -rf .venv .snakemake results/[!R]* .mypy_cache .ruff_cache .hypothesis

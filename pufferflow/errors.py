@@ -1,0 +1,29 @@
+"""What can go wrong, one class a failure; each message says what, where, which value and what to do."""
+
+
+class PufferflowError(Exception):
+    """Base of every error this package raises on bad input."""
+
+
+class ParameterError(PufferflowError, ValueError):
+    """A number or an option outside its range (epsilon, length, mechanism name, ...)."""
+
+
+class ChainError(PufferflowError, ValueError):
+    """A matrix or vector that is not a Markov chain, or a chain a mechanism cannot work on."""
+
+
+class ModelError(PufferflowError, ValueError):
+    """A model file that does not describe a family of chains."""
+
+
+class ConfigError(PufferflowError, ValueError):
+    """A configuration with an unknown key or an impossible value."""
+
+
+class DataError(PufferflowError, ValueError):
+    """A data file that is missing, empty, malformed or inconsistent."""
+
+
+class DownloadError(PufferflowError, OSError):
+    """A download that failed or whose content is not what was asked for."""
