@@ -1,0 +1,52 @@
+"""Pufferfish privacy for correlated data.
+
+>>> import pufferflow as pf
+>>> chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial_distribution=[1, 0])
+>>> round(pf.mqm_exact(chain, length=100, epsilon=1.0).scale, 6)
+12.934051
+"""
+
+from pufferflow.errors import (
+    ChainError,
+    ConfigError,
+    DataError,
+    DownloadError,
+    ModelError,
+    ParameterError,
+    PufferflowError,
+)
+from pufferflow.markov import BinaryInterval, ChainFamily, MarkovChain, fit_chain
+from pufferflow.mechanisms import (
+    MECHANISMS,
+    NoiseScale,
+    Quilt,
+    entry_dp,
+    gk16,
+    group_dp,
+    mqm_approx,
+    mqm_exact,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "MECHANISMS",
+    "BinaryInterval",
+    "ChainError",
+    "ChainFamily",
+    "ConfigError",
+    "DataError",
+    "DownloadError",
+    "MarkovChain",
+    "ModelError",
+    "NoiseScale",
+    "ParameterError",
+    "PufferflowError",
+    "Quilt",
+    "entry_dp",
+    "fit_chain",
+    "gk16",
+    "group_dp",
+    "mqm_approx",
+    "mqm_exact",
+]

@@ -1,0 +1,19 @@
+"""Markov chains, families of chains, estimation from samples and simulation."""
+
+from pufferflow.markov.chain import ANY, STATIONARY, MarkovChain
+from pufferflow.markov.estimation import fit_chain
+from pufferflow.markov.families import BinaryInterval, ChainFamily, Family, as_family
+from pufferflow.markov.simulation import simulate_binary_chains, simulate_chain
+
+__all__ = [
+    "ANY",
+    "STATIONARY",
+    "BinaryInterval",
+    "ChainFamily",
+    "Family",
+    "MarkovChain",
+    "as_family",
+    "fit_chain",
+    "simulate_binary_chains",
+    "simulate_chain",
+]

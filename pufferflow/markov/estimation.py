@@ -1,0 +1,57 @@
+"""Fitting a chain to the counts of a sample."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferflow.errors import DataError, ParameterError
+from pufferflow.markov.chain import STATIONARY, MarkovChain
+
+
+def fit_chain(
+    transition_counts: NDArray[np.int64],
+    *,
+    smoothing: float = 0.0,
+    initial_distribution: str = STATIONARY,
+) -> tuple[MarkovChain, NDArray[np.intp]]:
+    """Maximum-likelihood chain of the states that occur (Song et al., section 5).
+
+    Parameters
+    ----------
+    transition_counts : int array, shape (n, n)
+        Steps from state (row) to state (column).
+    smoothing : float
+        Added to every count between states that occur; 0 is maximum likelihood.
+    initial_distribution : {"stationary", "any"}
+        Passed to :class:`MarkovChain`.
+
+    Returns
+    -------
+    chain : MarkovChain
+        On the k ≤ n states with at least one transition in or out.
+    states : int array, shape (k,)
+        Which states those are, as indices into the counts.
+
+    Raises
+    ------
+    ParameterError
+        ``smoothing`` is negative or not finite.
+    DataError
+        There is no transition at all, or a state is entered and never left.
+    """
+    if not (np.isfinite(smoothing) and smoothing >= 0):
+        raise ParameterError(f"smoothing is {smoothing}; it must be 0 or a positive number")
+    counts = np.asarray(transition_counts, dtype=np.float64)
+    states = np.flatnonzero(counts.sum(axis=0) + counts.sum(axis=1))
+    if states.size == 0:
+        raise DataError("the sample has no transition, so no chain can be fitted; give at least two observations")
+    counts = counts[np.ix_(states, states)] + smoothing
+    totals = counts.sum(axis=1)
+    stuck = np.flatnonzero(totals == 0)
+    if stuck.size:
+        raise DataError(
+            f"state {states[stuck[0]] + 1} is entered but never left in the sample, so its row cannot be fitted; "
+            "set smoothing > 0 or merge it with another state"
+        )
+    return MarkovChain(counts / totals[:, None], initial_distribution), states

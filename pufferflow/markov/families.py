@@ -1,0 +1,125 @@
+"""Families Θ: the chains an adversary may believe in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+from pufferflow.errors import ChainError
+from pufferflow.markov.chain import ANY, MarkovChain
+
+GapKind: TypeAlias = Literal["auto", "general", "reversible"]
+
+
+class Family(Protocol):
+    """What the mechanisms need to know of a family Θ."""
+
+    @property
+    def chains(self) -> tuple[MarkovChain, ...]:
+        """Finitely many chains whose largest noise scale is that of the whole family."""
+
+    def smallest_stationary_probability(self) -> float:
+        """Smallest entry of a stationary distribution over Θ (Algorithm 4)."""
+
+    def eigengap(self, kind: GapKind) -> float:
+        """Smallest eigengap over Θ (Algorithm 4)."""
+
+
+@dataclass(frozen=True)
+class ChainFamily:
+    """A finite Θ.
+
+    Raises
+    ------
+    ChainError
+        It is empty or holds something that is not a :class:`MarkovChain`.
+    """
+
+    chains: tuple[MarkovChain, ...]
+
+    def __init__(self, chains: Sequence[MarkovChain]) -> None:
+        object.__setattr__(self, "chains", tuple(chains))
+        if not self.chains:
+            raise ChainError("the family holds no chain; give at least one")
+        for chain in self.chains:
+            if not isinstance(chain, MarkovChain):
+                raise ChainError(f"the family holds {chain!r}, which is not a MarkovChain")
+
+    def smallest_stationary_probability(self) -> float:
+        """π_min = min over θ and x of π_θ(x), rounded down."""
+        return min(float(c.stationary_distribution.min()) * (1 - c.stationary_error) for c in self.chains)
+
+    def eigengap(self, kind: GapKind) -> float:
+        """Smallest gap; ``"auto"`` takes the reversible one for each chain in detailed balance."""
+        return min(
+            c.eigengap(("reversible" if c.is_reversible else "general") if kind == "auto" else kind)
+            for c in self.chains
+        )
+
+
+@dataclass(frozen=True)
+class BinaryInterval:
+    """All binary chains with P(0|0) and P(1|1) in [low, high], and every initial distribution.
+
+    The class of the paper's synthetic experiment is ``BinaryInterval(α, 1 − α)``.
+
+    Notes
+    -----
+    *The supremum over the class is attained at one symmetric chain*: P(0|0) = P(1|1) = p with p the
+    endpoint farther from ½. Write v = 1 − P(0|0), u = 1 − P(1|1), λ = 1 − u − v, ρ = v/u and
+    Σ_n = 1 + λ + … + λ^(n−1), so that P^n(1,0) = u Σ_n and P^n(0,1) = v Σ_n. Every max-influence
+    (eq. 5, all initial distributions) is a sum of logarithms of three kinds of factor.
+
+    For λ ≥ 0 they are f_n(ρ) = (1 + ρλ^n)/(1 − λ^n) and f_n(1/ρ): the forward term is one of them
+    (n = b), and the backward and initial terms together are f_a(ρ) f_{i−1}(1/ρ) or its mirror image.
+    (i) Scaling (u, v) down keeps ρ and raises λ, which raises every factor, until u or v meets its
+    lower bound, 1 − high. (ii) Let v = 1 − high and lower u: then λ and ρ rise, so f_n(ρ) rises, and
+    f_n(1/ρ) = (1/Σ_n − u)/v rises too, because d(1/Σ_n − u)/du = Σ_n'/Σ_n² − 1 ≤ 0 (coefficient by
+    coefficient Σ_n' ≤ Σ_n² as polynomials in λ). So the corner u = v = 1 − high dominates.
+
+    For λ < 0 put μ = |λ|. Even n give f_n(ρ^±1) with λ^n = μ^n; odd n give
+    (1 + μ^n)/(1 − ρ^±1 μ^n). As u + v = 1 + μ and neither exceeds 1 − low, ρ^±1 ≤ (1 − low)/(μ + low),
+    and ρ^±1 μ^n ≤ R = (1 − 2 low)^n since μ ≤ 1 − 2 low. Every factor is at most (1 + R)/(1 − R),
+    its value at u = v = 1 − low. Domination holds for every quilt and node at once, hence for the
+    noise scale; for symmetric chains it depends on |2p − 1| alone and grows with it.
+
+    The local influence of GK16 grows towards the same corner: for λ ≥ 0 it is half the logarithm of
+    P(0|0) (P(1|1)² + uv) / (uv (1 + λ)), increasing in both, and mirrored for λ < 0.
+
+    Raises
+    ------
+    ChainError
+        Unless 0 < low ≤ high < 1.
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.low <= self.high < 1:
+            raise ChainError(f"binary interval [{self.low}, {self.high}]: needs 0 < low ≤ high < 1")
+
+    @property
+    def chains(self) -> tuple[MarkovChain, ...]:
+        """The dominating symmetric chain, with any initial distribution."""
+        stay = self.high if self.high - 0.5 >= 0.5 - self.low else self.low
+        return (MarkovChain([[stay, 1 - stay], [1 - stay, stay]], ANY),)
+
+    def smallest_stationary_probability(self) -> float:
+        """π_min = (1 − high) / ((1 − high) + (1 − low)), at P = (high, low) or (low, high); rounded down."""
+        return (1 - self.high) / ((1 - self.high) + (1 - self.low)) * (1 - 1e-15)
+
+    def eigengap(self, kind: GapKind) -> float:
+        """Gap at the largest |λ| = |2p − 1|: reversible 2(1 − |λ|), general 1 − λ²; rounded down.
+
+        Two-state chains are reversible, so ``"auto"`` is ``"reversible"``.
+        """
+        modulus = max(abs(2 * self.high - 1), abs(2 * self.low - 1))
+        gap = 1 - modulus**2 if kind == "general" else 2 * (1 - modulus)
+        return gap - 4e-16
+
+
+def as_family(family: Family | MarkovChain) -> Family:
+    """Wrap a single chain as a family; leave a family as it is."""
+    return ChainFamily([family]) if isinstance(family, MarkovChain) else family

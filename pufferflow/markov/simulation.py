@@ -1,0 +1,59 @@
+"""Drawing paths."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferflow.errors import ParameterError
+from pufferflow.markov.chain import Floats, MarkovChain
+
+
+def simulate_chain(chain: MarkovChain, length: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw a path X_1 … X_T, states 0 … k−1, shape (length,).
+
+    Raises
+    ------
+    ParameterError
+        The length is below 1, or the chain has ``"any"`` initial distribution (no law to draw from).
+    """
+    if length < 1:
+        raise ParameterError(f"length is {length}; it must be at least 1")
+    start = chain.initial_distribution
+    if start is None:
+        raise ParameterError('a chain with initial_distribution="any" cannot be simulated; give a distribution')
+    rows = np.cumsum(np.vstack([chain.transition_matrix, start]), axis=1)
+    rows[:, -1] = 1.0
+    draws = rng.random(length)
+    path = np.empty(length, dtype=np.int64)
+    state = chain.states
+    for t in range(length):
+        state = int(np.searchsorted(rows[state], draws[t], side="right"))
+        path[t] = state
+    return path
+
+
+def simulate_binary_chains(
+    start: Floats, stay_zero: Floats, stay_one: Floats, length: int, rng: np.random.Generator
+) -> NDArray[np.int8]:
+    """Draw one binary path a row for many chains at once.
+
+    Parameters
+    ----------
+    start, stay_zero, stay_one : float arrays, shape (n,)
+        P(X_1 = 1), P(0|0) and P(1|1) of each chain.
+    length : int
+        T, at least 1.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    int8 array, shape (n, length)
+    """
+    uniforms = rng.random((len(start), length))
+    paths = np.empty(uniforms.shape, dtype=np.int8)
+    paths[:, 0] = uniforms[:, 0] < start
+    for t in range(1, length):
+        to_one = np.where(paths[:, t - 1] == 1, stay_one, 1 - stay_zero)
+        paths[:, t] = uniforms[:, t] < to_one
+    return paths

@@ -1,0 +1,156 @@
+"""What every mechanism returns, and the registry of mechanisms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pufferflow.errors import ParameterError
+from pufferflow.markov.chain import Floats, MarkovChain
+from pufferflow.markov.families import Family
+
+Lengths: TypeAlias = int | Sequence[int]
+AnyFamily: TypeAlias = Family | MarkovChain
+
+
+class Quilt(NamedTuple):
+    """Distances of the quilt nodes left (a) and right (b) of a node; None where there is none."""
+
+    left: int | None
+    right: int | None
+
+
+@dataclass(frozen=True)
+class NoiseScale:
+    """The Laplace scale a mechanism asks for, and why.
+
+    Attributes
+    ----------
+    mechanism : str
+    epsilon : float
+    length : int
+        The segment length that decides: the longest (no scale here decreases with the length).
+    scale : float or None
+        Laplace scale of a 1-Lipschitz query, in units of the query, never below the exact value; an
+        L-Lipschitz query (L1 norm) gets L · scale on every coordinate. None if not applicable.
+    status : {"ok", "not applicable"}
+    reason : str
+        Why it is not applicable; otherwise empty.
+    node : int or None
+        A worst node, 1-based.
+    quilt : Quilt or None
+        The quilt that decides there; ``Quilt(None, None)`` is the trivial one.
+    influence : float or None
+        Max-influence of that quilt, in nats.
+    chain : int or None
+        Index in the family of the chain that decides.
+    """
+
+    mechanism: str
+    epsilon: float
+    length: int
+    scale: float | None
+    status: Literal["ok", "not applicable"] = "ok"
+    reason: str = ""
+    node: int | None = None
+    quilt: Quilt | None = None
+    influence: float | None = None
+    chain: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain JSON types."""
+        fields = asdict(self)
+        fields["quilt"] = None if self.quilt is None else self.quilt._asdict()
+        return fields
+
+    def noise_scale(self, lipschitz: float) -> float:
+        """Scale for a query with the given Lipschitz constant in L1 norm.
+
+        Raises
+        ------
+        ParameterError
+            The mechanism is not applicable, or ``lipschitz`` is not a positive number.
+        """
+        if self.scale is None:
+            raise ParameterError(f"{self.mechanism} is not applicable ({self.reason}); choose another mechanism")
+        if not (math.isfinite(lipschitz) and lipschitz > 0):
+            raise ParameterError(f"lipschitz is {lipschitz}; it must be a positive number")
+        return self.scale * lipschitz
+
+    def release(self, values: ArrayLike, lipschitz: float, rng: np.random.Generator) -> Floats:
+        """Return ``values`` plus independent Laplace noise of scale ``lipschitz * scale``, same shape.
+
+        The noise is double-precision and from ``rng``: fit for experiments. It does not defend against
+        attacks on the low bits of floating-point noise.
+
+        Raises
+        ------
+        ParameterError
+            As :meth:`noise_scale`.
+        """
+        exact = np.asarray(values, dtype=np.float64)
+        return exact + rng.laplace(0.0, self.noise_scale(lipschitz), exact.shape)
+
+
+class Mechanism(Protocol):
+    """A function from a family, segment lengths and ε to a noise scale."""
+
+    def __call__(self, family: AnyFamily, length: Lengths, epsilon: float, **options: Any) -> NoiseScale: ...
+
+
+MECHANISMS: dict[str, Mechanism] = {}
+"""All mechanisms by name, for example ``MECHANISMS["mqm-exact"]``."""
+
+_Function = TypeVar("_Function", bound=Callable[..., NoiseScale])
+
+
+def mechanism(name: str) -> Callable[[_Function], _Function]:
+    """Register a mechanism under ``name``."""
+
+    def register(function: _Function) -> _Function:
+        MECHANISMS[name] = function
+        return function
+
+    return register
+
+
+def find_mechanism(name: str) -> Mechanism:
+    """Return the mechanism called ``name``.
+
+    Raises
+    ------
+    ParameterError
+        There is none.
+    """
+    try:
+        return MECHANISMS[name]
+    except KeyError:
+        raise ParameterError(f"mechanism {name!r} is unknown; choose from {', '.join(MECHANISMS)}") from None
+
+
+def check_epsilon(epsilon: float) -> float:
+    """Return ε as a float, or raise :class:`ParameterError` unless it is positive and finite."""
+    try:
+        value = float(epsilon)
+    except (TypeError, ValueError):
+        raise ParameterError(f"epsilon is {epsilon!r}; it must be a positive number") from None
+    if not (math.isfinite(value) and value > 0):
+        raise ParameterError(f"epsilon is {epsilon}; it must be a positive number")
+    return value
+
+
+def longest(length: Lengths) -> int:
+    """Return the longest segment, or raise :class:`ParameterError` unless all are integers of at least 1."""
+    lengths = np.atleast_1d(np.asarray(length))
+    if lengths.size == 0:
+        raise ParameterError("the list of segment lengths is empty; give at least one length")
+    if lengths.ndim > 1 or lengths.dtype.kind not in "iu":
+        raise ParameterError(f"length is {length!r}; it must be an integer or a list of integers")
+    if lengths.min() < 1:
+        raise ParameterError(f"a segment length is {lengths.min()}; every segment has at least 1 record")
+    return int(lengths.max())

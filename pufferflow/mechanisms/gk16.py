@@ -1,0 +1,143 @@
+"""GK16: the mechanism of Ghosh and Kleinberg, the paper's baseline for weak correlation."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky_banded, solve_banded
+
+from pufferflow.markov.chain import UNIT_ROUNDOFF, Floats, MarkovChain
+from pufferflow.markov.families import as_family
+from pufferflow.mechanisms.base import AnyFamily, Lengths, NoiseScale, check_epsilon, longest, mechanism
+
+SOLVED_NODES = 100_000
+"""Longest chain whose linear system is solved; longer ones take the limit for T → ∞, which is larger."""
+
+
+class LocalInfluence(NamedTuple):
+    """Off-diagonal entries γ of Γ for one chain; the interior is the same for all nodes (Toeplitz)."""
+
+    interior_left: float  # of X_{i-1} on X_i
+    interior_right: float  # of X_{i+1} on X_i
+    second_left: float  # of X_1 on X_2: only values X_1 can take
+    first: float  # of X_2 on X_1, which depends on the initial distribution
+    last: float  # of X_{T-1} on X_T
+
+
+@mechanism("gk16")
+def gk16(family: AnyFamily, length: Lengths, epsilon: float) -> NoiseScale:
+    """Scale of the mechanism of Ghosh and Kleinberg (2016), rounded up.
+
+    Γ is tridiagonal with γ_ij = ½ sup log P(x_i | x_j, rest) / P(x_i | x_j', rest). Where its spectral
+    norm is below 1, σ = 2 max_i Σ_j Φ_ij / ε with Φ = (I − Γ)^-1. All interior nodes share their
+    entries; the two ends have their own (the first depends on the initial distribution).
+
+    Parameters
+    ----------
+    family : Family or MarkovChain
+        Θ; entries are suprema over its chains.
+    length : int or sequence of int
+        Segment lengths; Φ grows with the length, so the longest decides.
+    epsilon : float
+        ε > 0.
+
+    Returns
+    -------
+    NoiseScale
+        "not applicable", with the reason, where a transition has probability 0 or the norm reaches 1.
+
+    Raises
+    ------
+    ParameterError
+        ε or a length is out of range.
+    """
+    epsilon = check_epsilon(epsilon)
+    records = longest(length)
+    chains = as_family(family).chains
+
+    def not_applicable(reason: str) -> NoiseScale:
+        return NoiseScale("gk16", epsilon, records, None, "not applicable", reason)
+
+    if records > 1 and any((c.transition_matrix == 0).any() for c in chains):
+        return not_applicable("a transition has probability 0, so the local influence is infinite")
+    entries = LocalInfluence(*np.max([local_influence(c) for c in chains], axis=0))
+    total = _largest_row_sum(entries, records)
+    if total is None:
+        return not_applicable(
+            f"the spectral norm of the influence matrix is not below 1 "
+            f"(interior entries {entries.interior_left:.4g} and {entries.interior_right:.4g})"
+        )
+    return NoiseScale("gk16", epsilon, records, 2 * total / epsilon * (1 + 4 * UNIT_ROUNDOFF))
+
+
+def local_influence(chain: MarkovChain) -> LocalInfluence:
+    """Entries of Γ for one chain with positive transition probabilities.
+
+    Interior: X_i given both neighbours has the law P(u, x) P(x, w) / P²(u, w).
+    """
+    logs = np.log(chain.transition_matrix)
+    two = np.log(chain.transition_matrix @ chain.transition_matrix)
+
+    def spread(values: Floats) -> Floats:
+        """Largest difference over the last axis."""
+        return np.asarray(values.max(axis=-1) - values.min(axis=-1))
+
+    # over u: log P(u, x) − log P²(u, w), for every (x, w); over w: log P(x, w) − log P²(u, w), for every (u, x)
+    over_u = logs.T[:, None, :] - two.T[None, :, :]
+    over_w = logs[None, :, :] - two[:, None, :]
+    reachable = chain.initial_support
+    if chain.initial_distribution is None:
+        # any start: sup over q of the ratio of mixtures is attained at single states x, y
+        first = float((spread(logs[:, None, :] - logs[None, :, :])).max())
+    else:
+        second_law = np.log(chain.initial_distribution @ chain.transition_matrix)
+        first = float(spread(logs[reachable] - second_law).max())
+    return LocalInfluence(
+        interior_left=float(spread(over_u).max()) / 2,
+        interior_right=float(spread(over_w).max()) / 2,
+        second_left=float(spread(over_u[:, :, reachable]).max()) / 2,
+        first=first / 2,
+        last=float(spread(logs.T).max()) / 2,
+    )
+
+
+def _largest_row_sum(entries: LocalInfluence, length: int) -> float | None:
+    """max_i Σ_j Φ_ij rounded up, or None where ‖Γ‖₂ ≥ 1."""
+    if length == 1:
+        return 1.0
+    n = min(length, SOLVED_NODES)
+    lower = np.full(n - 1, entries.interior_left)  # row i, column i − 1
+    upper = np.full(n - 1, entries.interior_right)  # row i, column i + 1
+    lower[0] = entries.second_left
+    lower[-1] = entries.last
+    upper[0] = entries.first
+    if not _norm_below_one(lower, upper):
+        return None
+    if length > n:
+        widest = max(entries.interior_left + entries.interior_right, *entries)
+        return 1 / (1 - widest) * (1 + 16 * UNIT_ROUNDOFF) if widest < 1 else None
+    bands = np.ones((3, n))
+    bands[0, 1:], bands[2, :-1] = -upper, -lower
+    sums = solve_banded((1, 1), bands, np.ones(n))
+    # (I − Γ)^-1 is non-negative, so (I − Γ) s ≥ r entrywise proves that s / r bounds the row sums
+    residual = sums.copy()
+    residual[1:] -= lower * sums[:-1]
+    residual[:-1] -= upper * sums[1:]
+    proved = float(residual.min()) - 8 * UNIT_ROUNDOFF * float(sums.max())
+    return float(sums.max()) / proved if proved > 0 else None
+
+
+def _norm_below_one(lower: Floats, upper: Floats) -> bool:
+    """Whether ‖Γ‖₂ < 1, that is whether I − ΓᵀΓ is positive definite (Cholesky)."""
+    n = len(lower) + 1
+    bands = np.zeros((3, n))
+    bands[0] = 1.0
+    bands[0, :-1] -= lower**2
+    bands[0, 1:] -= upper**2
+    bands[2, : n - 2] = -lower[:-1] * upper[1:]
+    try:
+        factor = cholesky_banded(bands, lower=True)
+    except LinAlgError:
+        return False
+    return bool(np.isfinite(factor).all())

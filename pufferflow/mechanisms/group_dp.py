@@ -1,0 +1,31 @@
+"""Group differential privacy: hides a whole chain at once."""
+
+from __future__ import annotations
+
+from pufferflow.influence.search import divide_up
+from pufferflow.mechanisms.base import AnyFamily, Lengths, NoiseScale, check_epsilon, longest, mechanism
+
+
+@mechanism("group-dp")
+def group_dp(family: AnyFamily, length: Lengths, epsilon: float) -> NoiseScale:
+    """Scale M/ε, M the length of the longest independent chain (Song et al., section 5).
+
+    Private whatever the correlation within a chain is.
+
+    Parameters
+    ----------
+    family : Family or MarkovChain
+        Not used.
+    length : int or sequence of int
+        Segment lengths.
+    epsilon : float
+        ε > 0.
+
+    Raises
+    ------
+    ParameterError
+        ε or a length is out of range.
+    """
+    epsilon = check_epsilon(epsilon)
+    records = longest(length)
+    return NoiseScale("group-dp", epsilon, records, divide_up(records, epsilon))

@@ -1,0 +1,58 @@
+"""MQMExact: the Markov Quilt Mechanism with exact max-influence."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from pufferflow.errors import ParameterError
+from pufferflow.influence.search import worst_node
+from pufferflow.influence.tables import Convention, influence_tables
+from pufferflow.markov.families import as_family
+from pufferflow.mechanisms.base import AnyFamily, Lengths, NoiseScale, Quilt, check_epsilon, longest, mechanism
+
+
+@mechanism("mqm-exact")
+def mqm_exact(family: AnyFamily, length: Lengths, epsilon: float, *, convention: Convention = "exact") -> NoiseScale:
+    """Scale of MQMExact (Song et al., Algorithm 3), rounded up.
+
+    Parameters
+    ----------
+    family : Family or MarkovChain
+        Θ. With ``"any"`` initial distribution the initial term of eq. 5 is replaced as in C.4.
+    length : int or sequence of int
+        Segment lengths of the independent chains. Scores of quilts that fit a segment do not fall
+        when it grows, so the longest segment decides (for every node of the shorter one, the same
+        node of the longer one has no smaller best score).
+    epsilon : float
+        ε > 0.
+    convention : {"exact", "published"}
+        ``"exact"`` lets the left quilt node take only values it can take (Definition 4.1);
+        ``"published"`` uses eq. 5 as printed, which is never smaller.
+
+    Returns
+    -------
+    NoiseScale
+        With the worst node, its best quilt and max-influence, and the chain that decides.
+
+    Raises
+    ------
+    ParameterError
+        ε, a length or the convention is out of range.
+    """
+    epsilon = check_epsilon(epsilon)
+    if convention not in get_args(Convention):
+        raise ParameterError(f"convention {convention!r} is unknown; choose from {', '.join(get_args(Convention))}")
+    records = longest(length)
+    found = [worst_node(influence_tables(c, convention), records, epsilon) for c in as_family(family).chains]
+    index = max(range(len(found)), key=lambda i: found[i].score)
+    worst = found[index]
+    return NoiseScale(
+        "mqm-exact",
+        epsilon,
+        records,
+        worst.score,
+        node=worst.node,
+        quilt=Quilt(worst.left, worst.right),
+        influence=worst.influence,
+        chain=index,
+    )
