@@ -12,7 +12,7 @@ import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -44,10 +44,11 @@ _CACHE_FOLDER = _cache_folder()
 
 def kernel(function: _Function) -> _Function:
     """Compile ``function`` on first use and cache the machine code."""
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = _CACHE_FOLDER
+    settings: Any = numba.config
+    before = settings.CACHE_DIR
+    settings.CACHE_DIR = _CACHE_FOLDER
     try:
-        compiled: _Function = numba.njit(cache=True, error_model="numpy", nogil=True)(function)
+        compiled: Any = numba.njit(cache=True, error_model="numpy", nogil=True)(function)
     finally:
-        numba.config.CACHE_DIR = before
-    return compiled
+        settings.CACHE_DIR = before
+    return cast(_Function, compiled)

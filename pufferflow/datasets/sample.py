@@ -21,7 +21,7 @@ from pufferflow.errors import DataError
 LABELS = ("bundled", "downloaded", "file", "synthetic", "surrogate")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Participant:
     """One person's (or household's) record.
 
@@ -47,6 +47,19 @@ class Participant:
     def observations(self) -> int:
         """Number of records observed."""
         return int(self.state_counts.sum())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain lists, for JSON."""
+        return {
+            "name": self.name,
+            "group": self.group,
+            "segment_lengths": list(self.segment_lengths),
+            "state_counts": self.state_counts.tolist(),
+            "transition_counts": self.transition_counts.tolist(),
+        }
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Participant) and self.to_dict() == other.to_dict()
 
 
 @dataclass(frozen=True)
@@ -103,20 +116,7 @@ class Sample:
             "states": list(self.states),
             "settings": self.settings,
         }
-        lines = [
-            json.dumps(
-                {
-                    "name": p.name,
-                    "group": p.group,
-                    "segment_lengths": list(p.segment_lengths),
-                    "state_counts": p.state_counts.tolist(),
-                    "transition_counts": p.transition_counts.tolist(),
-                },
-                separators=(",", ":"),
-                ensure_ascii=False,
-            )
-            for p in self.participants
-        ]
+        lines = [json.dumps(p.to_dict(), separators=(",", ":"), ensure_ascii=False) for p in self.participants]
         opening = json.dumps(head, ensure_ascii=False)[:-1]
         return opening + ', "participants": [\n' + ",\n".join(lines) + "\n]}\n"
 
@@ -127,12 +127,14 @@ class Sample:
 
 def pooled_state_counts(participants: Iterable[Participant]) -> NDArray[np.int64]:
     """Sum of the participants' state counts, shape (k,)."""
-    return np.sum([p.state_counts for p in participants], axis=0, dtype=np.int64)
+    total: NDArray[np.int64] = np.stack([p.state_counts for p in participants]).sum(axis=0)
+    return total
 
 
 def pooled_transition_counts(participants: Iterable[Participant]) -> NDArray[np.int64]:
     """Sum of the participants' transition counts, shape (k, k)."""
-    return np.sum([p.transition_counts for p in participants], axis=0, dtype=np.int64)
+    total: NDArray[np.int64] = np.stack([p.transition_counts for p in participants]).sum(axis=0)
+    return total
 
 
 def pooled_segment_lengths(participants: Iterable[Participant]) -> tuple[int, ...]:

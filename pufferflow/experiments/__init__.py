@@ -1,0 +1,1 @@
+"""The experiments of the paper: settings in, tidy table out; no plotting."""

@@ -16,7 +16,8 @@ Matrix: TypeAlias = Sequence[Sequence[Number]]
 
 def multiply(a: Matrix, b: Matrix) -> list[list[Number]]:
     """Matrix product."""
-    return [[sum((x * y for x, y in zip(row, column, strict=True)), 0 * row[0]) for column in zip(*b)] for row in a]
+    columns = list(zip(*b, strict=True))
+    return [[sum((x * y for x, y in zip(row, column, strict=True)), 0 * row[0]) for column in columns] for row in a]
 
 
 def powers(P: Matrix, count: int) -> list[list[list[Number]]]:
@@ -66,7 +67,7 @@ def max_influence_ratio(
 
 
 def score(card: int, influence_ratio: Number, epsilon: float) -> float:
-    """card / (ε − e), ∞ unless e < ε."""
+    """Card / (ε − e), ∞ unless e < ε."""
     e = math.log(influence_ratio) if influence_ratio != math.inf else math.inf
     return card / (epsilon - e) if e < epsilon else math.inf
 
@@ -80,7 +81,7 @@ def best_quilt(
         for b in [None, *range(1, length - node + 1)]:
             if a is None and b is None:
                 continue
-            card = length - node + a if b is None else node + b - 1 if a is None else a + b - 1  # type: ignore[operator]
+            card = length - node + a if b is None else node + b - 1 if a is None else a + b - 1
             value = score(card, max_influence_ratio(P, start, node, a, b, convention), epsilon)
             if value < best[0]:
                 best = (value, a, b)

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferflow.influence._kernels import max_influences
-from pufferflow.influence.tables import InfluenceTables
+from pufferflow.influence.tables import INFINITE, InfluenceTables
 from pufferflow.markov.chain import UNIT_ROUNDOFF, Bools, Floats
 
 Ints = NDArray[np.int64]
@@ -96,6 +96,14 @@ def worst_node(tables: InfluenceTables, length: int, epsilon: float) -> Candidat
         Its score is σ_max of Algorithm 3, rounded up.
     """
     return _Search(tables, length, epsilon).run()
+
+
+def chain_quilt_influence(
+    tables: InfluenceTables, length: int, node: int, left: int | None, right: int | None
+) -> float:
+    """Max-influence of one quilt, rounded up, ∞ included."""
+    search = _Search(tables, length, math.inf)
+    return search.influence_of(node, left, right)
 
 
 def worst_alike(length: int, solve: Callable[[int], Candidate], lowest: int = 1, stride: int = 1) -> Candidate:
@@ -174,15 +182,16 @@ class _Search:
 
     def _hopeless(self, node: int) -> bool:
         """Whether ``node`` has only the trivial quilt (then no node can be worse)."""
-        left, right = node - 1, self.length - node
-        mask = self._mask_slot(self.support(node))
-        lowest = math.inf
-        if right:
-            lowest = self._influence(mask, self.tables.none_left(), self.tables.right(right))
-        if left and lowest >= self.epsilon:
-            law = self._range(node).law
-            lowest = self._influence(law, self.tables.left(left, self.support(1)), self.tables.none_right())
-        return lowest >= self.epsilon
+        # the farthest quilts have the least influence, but in large powers of P rounding counts
+        mask, none = self._mask_slot(self.support(node)), self.tables.none_left()
+        for b in _doublings(self.length - node):
+            if self._influence(mask, none, self.tables.right(b)) < self.epsilon:
+                return False
+        law, none = self._range(node).law, self.tables.none_right()
+        for a in _doublings(node - 1):
+            if self._influence(law, self.tables.left(a, self.support(node - a)), none) < self.epsilon:
+                return False
+        return True
 
     def _stationary_law(self) -> int:
         chain = self.chain
@@ -320,6 +329,16 @@ class _Search:
 
     # -- quilts ----------------------------------------------------------------------------------
 
+    def influence_of(self, node: int, left: int | None, right: int | None) -> float:
+        """Max-influence of the quilt at distances ``left`` and ``right`` of ``node``."""
+        tables = self.tables
+        if left is None:
+            law, back = self._mask_slot(self.support(node)), tables.none_left()
+        else:
+            law, back = self._range(node).law, tables.left(left, self.support(node - left))
+        e = self._influence(law, back, tables.none_right() if right is None else tables.right(right))
+        return math.inf if e >= INFINITE / 2 else e
+
     def _influence(self, law: int, left: int, right: int) -> float:
         return float(self._influences([law], [left], [right])[0])
 
@@ -423,6 +442,16 @@ class _Search:
         return np.array([slots[int(d)] for d in b])
 
 
+def _doublings(limit: int) -> Iterator[int]:
+    """1, 2, 4, … below ``limit``, then ``limit``; nothing if that is 0."""
+    n = 1
+    while n < limit:
+        yield n
+        n *= 2
+    if limit:
+        yield limit
+
+
 def _split(rectangles: Ints) -> Ints:
     """Cut every rectangle at round distances, so that few powers of P are needed."""
     if not len(rectangles):
@@ -448,14 +477,14 @@ def _middle(low: Ints, high: Ints) -> Ints:
 
 
 def _scores(card: Ints, influence: Floats, epsilon: float) -> Floats:
-    """card / (ε − e) rounded up; infinite unless e < ε."""
+    """Card / (ε − e) rounded up; infinite unless e < ε."""
     left = epsilon - influence
     with np.errstate(divide="ignore", over="ignore"):
         return np.where(left > 0, card / np.where(left > 0, left, 1.0) * (1 + 4 * UNIT_ROUNDOFF), np.inf)
 
 
 def score(card: int, influence: float, epsilon: float) -> float:
-    """card / (ε − e) rounded up; infinite unless e < ε."""
+    """Card / (ε − e) rounded up; infinite unless e < ε."""
     return float(_scores(np.array([card]), np.array([influence]), epsilon)[0])
 
 

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from pufferflow.influence._kernels import max_ratios
-from pufferflow.markov.chain import UNIT_ROUNDOFF, Bools, Floats, MarkovChain
+from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats, MarkovChain
 
 Convention: TypeAlias = Literal["exact", "published"]
 
@@ -26,9 +26,6 @@ INFINITE = 1e100
 
 MASKED = -1e200
 """Marks a pair of states that are not both secrets; outweighs ``INFINITE``."""
-
-SAFE_MINIMUM = 1e-290
-"""Smallest probability whose relative rounding error is trusted."""
 
 _POWERS_KEPT_BYTES = 64 * 2**20
 

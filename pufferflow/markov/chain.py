@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from decimal import Context, localcontext
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +24,9 @@ SUM_TOLERANCE = 1e-9
 """How far a row may sum from 1 before it counts as a mistake rather than as rounding."""
 
 UNIT_ROUNDOFF = 2.0**-53
+
+SAFE_MINIMUM = 1e-290
+"""Smallest probability whose relative rounding error is trusted."""
 
 
 class MarkovChain:
@@ -61,7 +65,8 @@ class MarkovChain:
                 )
         else:
             self.start = "given"
-            given = _distributions([initial_distribution], "initial distribution")[0]
+            rows: Any = [initial_distribution]
+            given = _distributions(rows, "initial distribution")[0]
             if len(given) != self.states:
                 raise ChainError(
                     f"the initial distribution has {len(given)} entries, the transition matrix {self.states} states; "
@@ -95,9 +100,12 @@ class MarkovChain:
         assert self._given is not None
         return self._given > 0
 
+    def _graph(self) -> Any:
+        return csr_array(self.transition_matrix > 0)
+
     @cached_property
     def _classes(self) -> tuple[int, NDArray[np.int32]]:
-        count, labels = connected_components(csr_array(self.transition_matrix > 0), directed=True, connection="strong")
+        count, labels = connected_components(self._graph(), directed=True, connection="strong")
         return int(count), labels
 
     @cached_property
@@ -124,8 +132,7 @@ class MarkovChain:
         """
         if not self.is_irreducible:
             raise ChainError("the period is defined for irreducible chains; this chain is reducible")
-        graph = csr_array(self.transition_matrix > 0)
-        order, parents = breadth_first_order(graph, 0)
+        order, parents = breadth_first_order(self._graph(), 0)
         depth = np.zeros(self.states, dtype=np.int64)
         for node in order[1:]:
             depth[node] = depth[parents[node]] + 1
@@ -161,7 +168,8 @@ class MarkovChain:
         """π with πP = π, shape (k,), zero on transient states.
 
         By elimination after Grassmann, Taksar and Heyman: no subtraction, so every entry has a
-        small relative error (:attr:`stationary_error`), however small it is.
+        small relative error (:attr:`stationary_error`), however small it is, down to the range of
+        floats: an entry below about 1e-308 loses digits or becomes 0.
 
         Raises
         ------
@@ -197,14 +205,24 @@ class MarkovChain:
         Raises
         ------
         ChainError
-            The chain is reducible (π would have zeros or not be unique).
+            The chain is reducible (π would have zeros or not be unique), or π(x) leaves the range of floats.
         """
         if not self.is_irreducible:
             raise ChainError("the time reversal needs an irreducible chain; this one is reducible")
         law = self.stationary_distribution
+        if law.min() < SAFE_MINIMUM:
+            raise ChainError(
+                f"the time reversal needs stationary probabilities of at least {SAFE_MINIMUM}; "
+                f"state {law.argmin() + 1} has {law.min():.3g}"
+            )
         with np.errstate(under="ignore"):
             reversal: Floats = self.transition_matrix.T * law[None, :] / law[:, None]
         return reversal
+
+    @property
+    def _balance_tolerance(self) -> float:
+        """Relative difference of two opposite flows that counts as rounding."""
+        return max(1e-12, 4 * self.stationary_error)
 
     @cached_property
     def is_reversible(self) -> bool:
@@ -212,7 +230,7 @@ class MarkovChain:
         if not self.is_irreducible:
             return False
         flow = self.stationary_distribution[:, None] * self.transition_matrix
-        return bool(np.all(np.abs(flow - flow.T) <= max(1e-12, 4 * self.stationary_error) * np.maximum(flow, flow.T)))
+        return bool(np.all(np.abs(flow - flow.T) <= self._balance_tolerance * np.maximum(flow, flow.T)))
 
     def eigengap(self, kind: Literal["general", "reversible"]) -> float:
         """Gap g of Algorithm 4, rounded down, between 0 and 2.
@@ -233,35 +251,49 @@ class MarkovChain:
             )
         if self.states == 1:
             return 2.0 if kind == "reversible" else 1.0
+        if self.stationary_distribution.min() < SAFE_MINIMUM:
+            return 0.0
         root = np.sqrt(self.stationary_distribution)
         similar = root[:, None] * self.transition_matrix / root[None, :]
         slack = 16.0 * self.states * UNIT_ROUNDOFF + self.stationary_error
         if kind == "reversible":
             moduli = np.sort(np.abs(np.linalg.eigvalsh((similar + similar.T) / 2)))
-            return max(0.0, 2.0 * (1.0 - float(moduli[-2])) - 2.0 * slack)
+            return max(0.0, 2.0 * (1.0 - float(moduli[-2]) - slack - self._balance_tolerance))
         singular = np.linalg.svd(similar, compute_uv=False)
         return max(0.0, 1.0 - float(singular[1]) ** 2 - slack)
 
 
 def _gth(matrix: Floats) -> Floats:
     """Stationary law of an irreducible chain, shape (k,), without subtraction."""
+    try:
+        with np.errstate(all="raise"):
+            return _eliminate(matrix)
+    except FloatingPointError:
+        # numbers that leave the range of floats midway: the same in decimals, whose exponents have room
+        wide = Context(prec=30, Emin=-(10**9), Emax=10**9)
+        exact = np.array([[wide.create_decimal_from_float(p) for p in row] for row in matrix.tolist()])
+        with localcontext(wide):
+            return _eliminate(exact).astype(np.float64)
+
+
+def _eliminate(matrix: NDArray[Any]) -> NDArray[Any]:
+    """Elimination after Grassmann, Taksar and Heyman, on floats or decimals."""
     work = matrix.copy()
-    k = work.shape[0]
-    with np.errstate(under="ignore"):
-        for n in range(k - 1, 0, -1):
-            work[:n, n] /= work[n, :n].sum()
-            work[:n, :n] += np.outer(work[:n, n], work[n, :n])
-        law = np.ones(k)
-        for n in range(1, k):
-            law[n] = law[:n] @ work[:n, n]
-        return np.asarray(law / law.sum(), dtype=np.float64)
+    k = len(work)
+    for n in range(k - 1, 0, -1):
+        work[:n, n] /= work[n, :n].sum()
+        work[:n, :n] += work[:n, n, None] * work[n, :n]
+    law = np.full_like(work[0], type(work[0, 0])(1))
+    for n in range(1, k):
+        law[n] = (law[:n] * work[:n, n]).sum()
+    return np.asarray(law / law.sum())
 
 
 def _distributions(values: ArrayLike, what: str) -> Floats:
     """Return ``values`` as a read-only matrix whose rows are distributions, or say what is wrong."""
     try:
         matrix = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ChainError(f"the {what} must be numbers in rows of equal length ({error})") from error
     if matrix.ndim != 2 or matrix.size == 0:
         raise ChainError(f"the {what} must be non-empty rows of numbers, not an array of shape {matrix.shape}")
@@ -276,7 +308,8 @@ def _distributions(values: ArrayLike, what: str) -> Floats:
         if not abs(total - 1) <= SUM_TOLERANCE:
             where = f"row {i + 1} of the {what}" if rows else f"the {what}"
             raise ChainError(f"{where} sums to {total:.12g}, not to 1; divide it by its sum or mend the entry")
-        if total != 1.0:
+        # what one division leaves of rounding stays, so that a chain read back is the same chain
+        if abs(total - 1) > 4 * UNIT_ROUNDOFF:
             row /= total
     matrix.flags.writeable = False
     return matrix

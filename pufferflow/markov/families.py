@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from numbers import Real
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
-from pufferflow.errors import ChainError
-from pufferflow.markov.chain import ANY, MarkovChain
+from pufferflow.errors import ChainError, ParameterError
+from pufferflow.markov.chain import ANY, SAFE_MINIMUM, MarkovChain
 
 GapKind: TypeAlias = Literal["auto", "general", "reversible"]
 
 
+@runtime_checkable
 class Family(Protocol):
     """What the mechanisms need to know of a family Θ."""
 
@@ -48,7 +50,8 @@ class ChainFamily:
 
     def smallest_stationary_probability(self) -> float:
         """π_min = min over θ and x of π_θ(x), rounded down."""
-        return min(float(c.stationary_distribution.min()) * (1 - c.stationary_error) for c in self.chains)
+        smallest = min(float(c.stationary_distribution.min()) * (1 - c.stationary_error) for c in self.chains)
+        return smallest if smallest >= SAFE_MINIMUM else 0.0
 
     def eigengap(self, kind: GapKind) -> float:
         """Smallest gap; ``"auto"`` takes the reversible one for each chain in detailed balance."""
@@ -97,7 +100,7 @@ class BinaryInterval:
     high: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.low <= self.high < 1:
+        if not (isinstance(self.low, Real) and isinstance(self.high, Real) and 0 < self.low <= self.high < 1):
             raise ChainError(f"binary interval [{self.low}, {self.high}]: needs 0 < low ≤ high < 1")
 
     @property
@@ -117,9 +120,19 @@ class BinaryInterval:
         """
         modulus = max(abs(2 * self.high - 1), abs(2 * self.low - 1))
         gap = 1 - modulus**2 if kind == "general" else 2 * (1 - modulus)
-        return gap - 4e-16
+        return max(0.0, gap - 4e-16)
 
 
 def as_family(family: Family | MarkovChain) -> Family:
-    """Wrap a single chain as a family; leave a family as it is."""
-    return ChainFamily([family]) if isinstance(family, MarkovChain) else family
+    """Wrap a single chain as a family; leave a family as it is.
+
+    Raises
+    ------
+    ParameterError
+        It is neither.
+    """
+    if isinstance(family, MarkovChain):
+        return ChainFamily([family])
+    if not isinstance(family, Family):
+        raise ParameterError(f"family is {family!r}; give a MarkovChain, a ChainFamily or a BinaryInterval")
+    return family

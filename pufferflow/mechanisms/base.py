@@ -100,7 +100,8 @@ class NoiseScale:
 class Mechanism(Protocol):
     """A function from a family, segment lengths and ε to a noise scale."""
 
-    def __call__(self, family: AnyFamily, length: Lengths, epsilon: float, **options: Any) -> NoiseScale: ...
+    def __call__(self, family: AnyFamily, length: Lengths, epsilon: float, **options: Any) -> NoiseScale:
+        """Return the scale for the longest of the segments ``length``."""
 
 
 MECHANISMS: dict[str, Mechanism] = {}
@@ -133,24 +134,41 @@ def find_mechanism(name: str) -> Mechanism:
         raise ParameterError(f"mechanism {name!r} is unknown; choose from {', '.join(MECHANISMS)}") from None
 
 
+EPSILON_RANGE = (1e-90, 1e90)
+"""Within it no scale overflows, and ε stays below the number that stands for +∞ in the influence tables."""
+
+
+LONGEST = 2**62
+"""Longest segment: sums of two positions must fit 64 bits."""
+
+
 def check_epsilon(epsilon: float) -> float:
-    """Return ε as a float, or raise :class:`ParameterError` unless it is positive and finite."""
+    """Return ε as a float, or raise :class:`ParameterError` unless it is positive and within ``EPSILON_RANGE``."""
     try:
         value = float(epsilon)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ParameterError(f"epsilon is {epsilon!r}; it must be a positive number") from None
-    if not (math.isfinite(value) and value > 0):
+    if not value > 0:
         raise ParameterError(f"epsilon is {epsilon}; it must be a positive number")
+    smallest, largest = EPSILON_RANGE
+    if not smallest <= value <= largest:
+        raise ParameterError(f"epsilon is {epsilon}; it must lie between {smallest} and {largest}")
     return value
 
 
 def longest(length: Lengths) -> int:
     """Return the longest segment, or raise :class:`ParameterError` unless all are integers of at least 1."""
-    lengths = np.atleast_1d(np.asarray(length))
+    try:
+        lengths = np.atleast_1d(np.asarray(length))
+    except ValueError:  # rows of unequal length
+        raise ParameterError(f"length is {length!r}; it must be an integer or a list of integers") from None
     if lengths.size == 0:
         raise ParameterError("the list of segment lengths is empty; give at least one length")
     if lengths.ndim > 1 or lengths.dtype.kind not in "iu":
         raise ParameterError(f"length is {length!r}; it must be an integer or a list of integers")
-    if lengths.min() < 1:
-        raise ParameterError(f"a segment length is {lengths.min()}; every segment has at least 1 record")
-    return int(lengths.max())
+    shortest, records = int(lengths.min()), int(lengths.max())
+    if shortest < 1:
+        raise ParameterError(f"a segment length is {shortest}; every segment has at least 1 record")
+    if records > LONGEST:
+        raise ParameterError(f"a segment length is {records}; the largest that can be handled is {LONGEST}")
+    return records

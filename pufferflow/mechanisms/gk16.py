@@ -16,13 +16,15 @@ SOLVED_NODES = 100_000
 
 
 class LocalInfluence(NamedTuple):
-    """Off-diagonal entries γ of Γ for one chain; the interior is the same for all nodes (Toeplitz)."""
+    """Off-diagonal entries γ of Γ for one chain, rounded up; the interior is the same for all nodes (Toeplitz)."""
 
     interior_left: float  # of X_{i-1} on X_i
     interior_right: float  # of X_{i+1} on X_i
     second_left: float  # of X_1 on X_2: only values X_1 can take
+    second_right: float  # of X_3 on X_2, likewise
     first: float  # of X_2 on X_1, which depends on the initial distribution
     last: float  # of X_{T-1} on X_T
+    last_of_two: float  # of X_1 on X_2 where T = 2
 
 
 @mechanism("gk16")
@@ -61,7 +63,7 @@ def gk16(family: AnyFamily, length: Lengths, epsilon: float) -> NoiseScale:
 
     if records > 1 and any((c.transition_matrix == 0).any() for c in chains):
         return not_applicable("a transition has probability 0, so the local influence is infinite")
-    entries = LocalInfluence(*np.max([local_influence(c) for c in chains], axis=0))
+    entries = LocalInfluence(*map(max, zip(*(local_influence(c) for c in chains), strict=True)))
     total = _largest_row_sum(entries, records)
     if total is None:
         return not_applicable(
@@ -79,9 +81,12 @@ def local_influence(chain: MarkovChain) -> LocalInfluence:
     logs = np.log(chain.transition_matrix)
     two = np.log(chain.transition_matrix @ chain.transition_matrix)
 
-    def spread(values: Floats) -> Floats:
-        """Largest difference over the last axis."""
-        return np.asarray(values.max(axis=-1) - values.min(axis=-1))
+    # every value below is a sum of at most three logarithms of sums of k products
+    error = 8 * (chain.states + 4 - 2 * float(logs.min())) * UNIT_ROUNDOFF + 2 * chain.stationary_error
+
+    def entry(values: Floats) -> float:
+        """Half the largest difference over the last axis."""
+        return (float(np.max(values.max(axis=-1) - values.min(axis=-1))) + error) / 2
 
     # over u: log P(u, x) − log P²(u, w), for every (x, w); over w: log P(x, w) − log P²(u, w), for every (u, x)
     over_u = logs.T[:, None, :] - two.T[None, :, :]
@@ -89,16 +94,18 @@ def local_influence(chain: MarkovChain) -> LocalInfluence:
     reachable = chain.initial_support
     if chain.initial_distribution is None:
         # any start: sup over q of the ratio of mixtures is attained at single states x, y
-        first = float((spread(logs[:, None, :] - logs[None, :, :])).max())
+        first = entry(logs[:, None, :] - logs[None, :, :])
     else:
         second_law = np.log(chain.initial_distribution @ chain.transition_matrix)
-        first = float(spread(logs[reachable] - second_law).max())
+        first = entry(logs[reachable] - second_law)
     return LocalInfluence(
-        interior_left=float(spread(over_u).max()) / 2,
-        interior_right=float(spread(over_w).max()) / 2,
-        second_left=float(spread(over_u[:, :, reachable]).max()) / 2,
-        first=first / 2,
-        last=float(spread(logs.T).max()) / 2,
+        interior_left=entry(over_u),
+        interior_right=entry(over_w),
+        second_left=entry(over_u[:, :, reachable]),
+        second_right=entry(over_w[reachable]),
+        first=first,
+        last=entry(logs.T),
+        last_of_two=entry(logs[reachable].T),
     )
 
 
@@ -110,7 +117,8 @@ def _largest_row_sum(entries: LocalInfluence, length: int) -> float | None:
     lower = np.full(n - 1, entries.interior_left)  # row i, column i − 1
     upper = np.full(n - 1, entries.interior_right)  # row i, column i + 1
     lower[0] = entries.second_left
-    lower[-1] = entries.last
+    upper[1:2] = entries.second_right
+    lower[-1] = entries.last if n > 2 else entries.last_of_two
     upper[0] = entries.first
     if not _norm_below_one(lower, upper):
         return None

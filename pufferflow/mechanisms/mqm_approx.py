@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from typing import get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pufferflow.errors import ParameterError
 from pufferflow.influence.search import Candidate, divide_up, quilt_card, score, worst_alike
-from pufferflow.markov.chain import UNIT_ROUNDOFF, Floats
+from pufferflow.markov.chain import UNIT_ROUNDOFF
 from pufferflow.markov.families import GapKind, as_family
 from pufferflow.mechanisms.base import AnyFamily, Lengths, NoiseScale, Quilt, check_epsilon, longest, mechanism
 
@@ -66,49 +63,47 @@ class _MixingBound:
     """Best quilt of a node when the max-influence is a sum of a left and a right term."""
 
     def __init__(self, smallest_probability: float, gap: float, length: int, epsilon: float) -> None:
-        self.length, self.epsilon = length, epsilon
         self.smallest_probability, self.gap = smallest_probability, gap
-        # a quilt (a, b) with (a + b − 1)/ε above a score that is reached cannot be best
-        reached = length / epsilon
-        n = 1
-        while n < length and 2 * n - 1 < epsilon * reached:
-            e = 3 * float(self._term(np.array([n]))[0])
-            if e < epsilon:
-                reached = min(reached, (2 * n - 1) / (epsilon - e))
-            n *= 2
-        self.distances = np.arange(1, min(length, math.floor(epsilon * reached) + 2))
-        self.right = self._term(self.distances)
-        self.left = 2 * self.right
-
-    def _term(self, distance: NDArray[np.int64]) -> Floats:
-        """log((1 + Δ_t)/(1 − Δ_t)), infinite where Δ_t ≥ 1, rounded up."""
-        exponent = self.gap * distance / 2
-        with np.errstate(under="ignore", over="ignore", divide="ignore"):
-            delta = np.exp(-exponent) / self.smallest_probability
-            delta = np.minimum(delta * (1 + (8 + 4 * exponent) * UNIT_ROUNDOFF), 1.0)
-            bound: Floats = (np.log1p(delta) - np.log1p(-delta)) * (1 + 8 * UNIT_ROUNDOFF)
-        return bound
+        self.length, self.epsilon = length, epsilon
 
     def solve(self, node: int) -> Candidate:
         """Best quilt of ``node`` by Dinkelbach's method: min card − λ(ε − e) falls apart into a and b."""
-        a, left = self.distances[: node - 1], self.left[: node - 1]
-        b, right = self.distances[: self.length - node], self.right[: self.length - node]
         best = Candidate(node, None, None, 0.0, divide_up(self.length, self.epsilon))
         while True:
-            i = int(np.argmin(a + best.score * left)) if a.size else None
-            j = int(np.argmin(b + best.score * right)) if b.size else None
-            options = []
-            if i is not None:
-                options.append(self._candidate(node, int(a[i]), None, left[i]))
-            if j is not None:
-                options.append(self._candidate(node, None, int(b[j]), right[j]))
-            if i is not None and j is not None:
-                options.append(self._candidate(node, int(a[i]), int(b[j]), left[i] + right[j]))
-            challenger = min(options, key=lambda c: c.score, default=best)
+            a = self._distance(2 * best.score, node - 1)
+            b = self._distance(best.score, self.length - node)
+            left, right = 2 * self._term(a), self._term(b)
+            challenger = min(
+                self._candidate(node, a, None, left),
+                self._candidate(node, None, b, right),
+                self._candidate(node, a, b, left + right),
+                key=lambda candidate: candidate.score,
+            )
             if challenger.score >= best.score:
                 return best
             best = challenger
 
+    def _term(self, distance: int) -> float:
+        """log((1 + Δ_t)/(1 − Δ_t)), infinite where Δ_t ≥ 1, rounded up."""
+        if not distance or not self.smallest_probability:
+            return math.inf
+        exponent = self.gap * distance / 2
+        delta = math.exp(-exponent) / self.smallest_probability * (1 + (8 + 4 * exponent) * UNIT_ROUNDOFF)
+        return (math.log1p(delta) - math.log1p(-delta)) * (1 + 8 * UNIT_ROUNDOFF) if delta < 1 else math.inf
+
+    def _distance(self, weight: float, limit: int) -> int:
+        """Distance t ≤ ``limit`` with the smallest t + weight · term(t); 0 if there is no node that far.
+
+        The sum is convex in t; its derivative vanishes where Δ/(1 − Δ²) = 1/s with s = weight · g.
+        """
+        t = float(limit)
+        if self.gap and self.smallest_probability:
+            s = weight * self.gap
+            delta = 2 / (s + math.hypot(s, 2))
+            t = -2 / self.gap * math.log(delta * self.smallest_probability)
+        below = min(max(math.floor(min(t, limit)), 1), limit)
+        return min((below, min(below + 1, limit)), key=lambda n: n + weight * self._term(n))
+
     def _candidate(self, node: int, a: int | None, b: int | None, influence: float) -> Candidate:
         card = quilt_card(self.length, node, a, b)
-        return Candidate(node, a, b, float(influence), score(card, float(influence), self.epsilon))
+        return Candidate(node, a, b, influence, score(card, influence, self.epsilon))

@@ -1,0 +1,1 @@
+"""Tables, figures, the comparison with the paper, and the report; reads tidy tables only."""

@@ -1,0 +1,24 @@
+# Pufferfish privacy mechanisms for correlated data: every table and figure, from real data.
+# Settings: config/config.yaml. Helpers: workflow/rules/common.smk.
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+configfile: "config/config.yaml"
+
+
+report: "workflow/report/workflow.rst"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/scales.smk"
+include: "workflow/rules/errors.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        "results/report.html",
+        "results/provenance.json",

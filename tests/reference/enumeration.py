@@ -1,0 +1,162 @@
+"""Markov quilts straight from the definitions, by listing all k^T sequences with exact numbers.
+
+Nothing here uses the Markov property, eq. 5 or the library's search: the joint law of (X_1, …, X_T) is an array
+with one axis a node, of whole numbers (probabilities times a common denominator, which cancels in every ratio).
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+NEARLY_ONE_STATE = Fraction(1, 10**30)
+"""Weight of the uniform law mixed into a point mass, to come close to the supremum over initial laws."""
+
+ENORMOUS = 10**20
+"""A ratio above it stands for one that grows without bound as NEARLY_ONE_STATE → 0 (others stay below)."""
+
+DIGITS = 60
+
+
+class ExactChain(NamedTuple):
+    """A chain with rational entries; ``start`` is a law, "stationary" or "any"."""
+
+    matrix: list[list[Fraction]]
+    start: list[Fraction] | str
+
+    @property
+    def initial_laws(self) -> list[list[Fraction]]:
+        """The initial laws over which a supremum is to be taken."""
+        k = len(self.matrix)
+        if self.start == "stationary":
+            law = stationary_law(self.matrix)
+            assert law is not None
+            return [law]
+        if self.start != "any":
+            return [self.start]
+        return [[(1 - NEARLY_ONE_STATE) * (x == y) + NEARLY_ONE_STATE / k for x in range(k)] for y in range(k)]
+
+    def floats(self) -> tuple[list[list[float]], list[float] | str]:
+        """Arguments of MarkovChain."""
+        start = self.start if isinstance(self.start, str) else [float(p) for p in self.start]
+        return [[float(p) for p in row] for row in self.matrix], start
+
+
+def stationary_law(matrix: list[list[Fraction]]) -> list[Fraction] | None:
+    """Solve πP = π, Σπ = 1; None where the solution is not unique."""
+    k = len(matrix)
+    rows = [[matrix[y][x] - (x == y) for y in range(k)] + [Fraction(0)] for x in range(k)]
+    rows.append([Fraction(1)] * (k + 1))
+    for column in range(k):
+        pivot = next((r for r in range(column, k + 1) if rows[r][column]), None)
+        if pivot is None:
+            return None
+        rows[column], rows[pivot] = rows[pivot], rows[column]
+        rows[column] = [v / rows[column][column] for v in rows[column]]
+        for r in range(k + 1):
+            if r != column and rows[r][column]:
+                rows[r] = [v - rows[r][column] * p for v, p in zip(rows[r], rows[column], strict=True)]
+    return [rows[x][k] for x in range(k)]
+
+
+def joint_law(matrix: list[list[Fraction]], initial_law: list[Fraction], length: int) -> np.ndarray:
+    """Weights of all sequences, shape (k,) * length, dtype object."""
+    common = math.lcm(*(p.denominator for row in matrix for p in row))
+    steps = np.array([[int(p * common) for p in row] for row in matrix], dtype=object)
+    common = math.lcm(*(p.denominator for p in initial_law))
+    law = np.array([int(p * common) for p in initial_law], dtype=object)
+    for _ in range(length - 1):
+        law = law[..., None] * steps
+    return law
+
+
+def chain_quilts(length: int, node: int) -> list[tuple[int | None, int | None, int]]:
+    """All quilts of Lemma 4.6 as (left node, right node, card(X_N)), nodes 0-based."""
+    return [
+        (left, right, (length if right is None else right) - (-1 if left is None else left) - 1)
+        for left in [None, *range(node)]
+        for right in [None, *range(node + 1, length)]
+    ]
+
+
+def influence_ratio(joint: np.ndarray, node: int, quilt: list[int]) -> tuple[int, int]:
+    """e^max-influence of ``quilt`` on ``node`` (Definition 4.1) as numerator and denominator; (1, 0) is ∞."""
+    kept = [node, *quilt]
+    table = joint.sum(axis=tuple(t for t in range(joint.ndim) if t not in kept))
+    table = np.moveaxis(table, sorted(kept).index(node), 0).reshape(joint.shape[0], -1).tolist()
+    secrets = [(row, sum(row)) for row in table if sum(row)]
+    best = (1, 1)
+    for (p, p_total), (q, q_total) in product(secrets, repeat=2):
+        for p_event, q_event in zip(p, q, strict=True):
+            if p_event and not q_event:
+                return (1, 0)
+            if p_event * q_total * best[1] > best[0] * q_event * p_total:
+                best = (p_event * q_total, q_event * p_total)
+    return best
+
+
+def exact_scales(chain: ExactChain, length: int, epsilons: list[float]) -> list[Decimal]:
+    """σ_max of Algorithm 2 with the chain quilts, by Definition 4.1, to ``DIGITS`` digits; one an ε."""
+    joints = [joint_law(chain.matrix, law, length) for law in chain.initial_laws]
+    with localcontext() as context:
+        context.prec = DIGITS
+        worst = [Decimal(0)] * len(epsilons)
+        for node in range(length):
+            best = [Decimal("Infinity")] * len(epsilons)
+            for left, right, card in chain_quilts(length, node):
+                quilt = [t for t in (left, right) if t is not None]
+                influence = Decimal(0)
+                for joint in joints:
+                    numerator, denominator = influence_ratio(joint, node, quilt)
+                    endless = denominator == 0 or (len(joints) > 1 and numerator > ENORMOUS * denominator)
+                    here = Decimal("Infinity") if endless else (Decimal(numerator) / Decimal(denominator)).ln()
+                    influence = max(influence, here)
+                for i, epsilon in enumerate(epsilons):
+                    if influence < Decimal(epsilon):
+                        best[i] = min(best[i], card / (Decimal(epsilon) - influence))
+            worst = [max(pair) for pair in zip(worst, best, strict=True)]
+    return worst
+
+
+def random_matrix(rng: np.random.Generator, k: int) -> list[list[Fraction]]:
+    """A transition matrix in multiples of 1/64: dense, sparse, periodic, reducible or nearly deterministic."""
+    kind = rng.choice(["dense", "sparse", "permutation", "blocks", "sticky"])
+    if kind == "permutation":
+        image = rng.permutation(k)
+        return [[Fraction(int(image[x] == y)) for y in range(k)] for x in range(k)]
+    rows = []
+    for x in range(k):
+        weights = rng.exponential(size=k) + 0.02
+        if kind == "sparse":
+            weights *= rng.random(k) < 0.5
+        elif kind == "blocks":
+            weights *= (np.arange(k) % 2 == x % 2) | (rng.random() < 0.3)
+        elif kind == "sticky":
+            weights[rng.integers(k)] += 40
+        if not weights.any():
+            weights[rng.integers(k)] = 1
+        rows.append(_sixty_fourths(weights))
+    return rows
+
+
+def random_chain(rng: np.random.Generator, k: int) -> ExactChain:
+    """A chain as :func:`random_matrix` with one of the three kinds of start."""
+    matrix = random_matrix(rng, k)
+    kind = rng.choice(["given", "stationary", "any"])
+    if kind == "stationary" and stationary_law(matrix) is not None:
+        return ExactChain(matrix, "stationary")
+    if kind == "any":
+        return ExactChain(matrix, "any")
+    weights = rng.exponential(size=k) * (rng.random(k) < 0.7)
+    return ExactChain(matrix, _sixty_fourths(weights if weights.any() else np.eye(k)[0]))
+
+
+def _sixty_fourths(weights: np.ndarray) -> list[Fraction]:
+    parts = np.floor(weights / weights.sum() * 64).astype(int)
+    parts[weights.argmax()] += 64 - parts.sum()
+    return [Fraction(int(n), 64) for n in parts]

@@ -1,0 +1,83 @@
+"""MQMExact and its plain twin against the enumeration of all sequences."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from enumeration import ExactChain, exact_scales, random_chain, stationary_law
+
+import pufferflow as pf
+from pufferflow.influence import _reference
+
+BATCHES, CHAINS_A_BATCH = 12, 30
+EPSILONS = [1e-5, 0.01, 0.3, 1.0, 2.7, 8.0, 1e4]
+
+
+def batch(number):
+    rng = np.random.default_rng([2017, number])
+    for _ in range(CHAINS_A_BATCH):
+        k = int(rng.integers(1, 5))
+        length = int(rng.integers(1, 7 if k < 4 else 6))
+        yield random_chain(rng, k), length
+
+
+def twin_start(chain):
+    return stationary_law(chain.matrix) if chain.start == "stationary" else chain.start
+
+
+@pytest.mark.parametrize("number", range(BATCHES))
+def test_exact_scale_is_the_enumerated_one_and_never_below(number):
+    for exact_chain, length in batch(number):
+        chain = pf.MarkovChain(*exact_chain.floats())
+        for epsilon, exact in zip(EPSILONS, exact_scales(exact_chain, length, EPSILONS), strict=True):
+            scale = pf.mqm_exact(chain, length, epsilon).scale
+            about = (exact_chain, length, epsilon)
+            assert Decimal(scale) >= exact * (1 - Decimal("1e-25")), about  # NEARLY_ONE_STATE is not 0
+            # an influence rounded up by some 1e-14 costs that much of ε
+            assert scale <= float(exact) * (1 + 1e-9 + 1e-12 / epsilon), about
+            twin = _reference.noise_scale(exact_chain.matrix, twin_start(exact_chain), length, epsilon)
+            assert twin == pytest.approx(float(exact), rel=1e-9), about
+
+
+@pytest.mark.parametrize("number", range(BATCHES))
+def test_published_scale_is_that_of_the_printed_formula(number):
+    for exact_chain, length in batch(number):
+        chain = pf.MarkovChain(*exact_chain.floats())
+        for epsilon in EPSILONS:
+            scale = pf.mqm_exact(chain, length, epsilon, convention="published").scale
+            twin = _reference.noise_scale(exact_chain.matrix, twin_start(exact_chain), length, epsilon, "published")
+            assert twin * (1 - 1e-12) <= scale <= twin * (1 + 1e-9 + 1e-12 / epsilon), (exact_chain, length, epsilon)
+
+
+TINY = [
+    [[0.5, 0.5, 0], [1e-200, 0.5, 0.5], [0, 1e-200, 1]],  # stationary law below the range of floats
+    [[0, 1, 0], [0, 1, 1e-300], [1e-300, 1, 0]],
+    [[1, 5e-324], [5e-324, 1]],
+    [[1, 1e-310], [0.5, 0.5]],
+    [[0.5, 0.5], [1e-300, 1]],
+    [[0, 1, 1e-300], [1e-300, 1e-300, 1], [0.5, 0.5, 0]],
+    [[1, 1e-155, 1e-155], [1e-155, 1, 1e-155], [1e-160, 1e-150, 1]],
+    [[0.25, 0.75, 1e-291], [0.5, 0.5, 1e-289], [0.25, 0.75, 1e-290]],
+]
+
+
+@pytest.mark.parametrize("matrix", TINY)
+@pytest.mark.parametrize("start", ["any", "stationary", "first", "last"])
+def test_probabilities_that_underflow_never_lower_the_scale(matrix, start):
+    k = len(matrix)
+    rational = [[Fraction(p) for p in row] for row in matrix]
+    if start in ("first", "last"):
+        start = [int(x == (0 if start == "first" else k - 1)) for x in range(k)]
+        exact_chain = ExactChain(rational, [Fraction(p) for p in start])
+    else:
+        # floats this small do not sum to 1; the law must be stationary for the chain that is meant
+        rational = [[p / sum(row) for p in row] for row in rational]
+        exact_chain = ExactChain(rational, start)
+    chain = pf.MarkovChain(matrix, start)
+    for length in (1, 2, 4):
+        epsilons = [0.2, 1.0, 30.0, 500.0, 2000.0]
+        for epsilon, exact in zip(epsilons, exact_scales(exact_chain, length, epsilons), strict=True):
+            scale = pf.mqm_exact(chain, length, epsilon).scale
+            assert Decimal(scale) >= exact * (1 - Decimal("1e-25")), (length, epsilon)
+            assert scale <= length / epsilon * (1 + 1e-15)

@@ -1,0 +1,186 @@
+import gzip
+import lzma
+import zipfile
+
+import numpy as np
+import pytest
+
+from pufferflow.datasets import ingest_electricity
+from pufferflow.errors import DataError, ParameterError
+
+HEADER = "Date;Time;Global_active_power;Global_reactive_power;Voltage;Global_intensity;Sub_1;Sub_2;Sub_3"
+WHOLE = {"window_start": None, "window_minutes": None}
+
+
+def uci_text(*rows):
+    """Rows are (minute of 2007-05-01, kilowatts as text)."""
+    lines = [f"1/5/2007;{m // 60:02}:{m % 60:02}:00;{kw};0.1;234.840;1;0;0;0" for m, kw in rows]
+    return "\n".join([HEADER, *lines]) + "\n"
+
+
+def write(path, text):
+    path.write_text(text)
+    return path
+
+
+def zip_one(path, content):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("power.txt", content)
+
+
+@pytest.fixture
+def gappy(tmp_path):
+    """Seven readings, one of them marked missing, and a jump of three minutes."""
+    rows = [(0, "0.199"), (1, "0.200"), (2, "?"), (3, "0.399"), (4, "0.600"), (7, "12.000"), (8, "0.000")]
+    return write(tmp_path / "power.txt", uci_text(*rows))
+
+
+def counts(sample):
+    return sample.participants[0].transition_counts
+
+
+def test_gaps_bridged_make_one_chain_over_all_minutes(gappy):
+    sample = ingest_electricity("file", gappy, bins=5, **WHOLE)
+    household = sample.participants[0]
+    assert household.segment_lengths == (9,)
+    assert household.state_counts.tolist() == [2, 2, 0, 1, 1]  # 199 | 200, 399 | 600 | 12000 and over
+    expected = np.zeros((5, 5), int)
+    expected[0, 1] = expected[1, 3] = expected[4, 0] = 1
+    assert np.array_equal(counts(sample), expected)
+    assert sample.states == ("0-200 W", "200-400 W", "400-600 W", "600-800 W", ">=800 W")
+    assert (sample.label, sample.groups, sample.step_seconds) == ("file", ("household",), 60)
+    assert sample.description == "UCI #235 household electricity, 9 minutes from 2007-05-01"
+
+
+def test_gaps_split_start_new_chains(gappy):
+    bridged = ingest_electricity("file", gappy, bins=5, **WHOLE)
+    split = ingest_electricity("file", gappy, bins=5, gaps="split", **WHOLE)
+    assert split.participants[0].segment_lengths == (2, 2, 2)
+    assert np.array_equal(counts(split), counts(bridged))
+
+
+def test_the_window_is_cut_by_time(gappy):
+    sample = ingest_electricity("file", gappy, bins=5, window_start="2007-05-01T00:01", window_minutes=4)
+    assert sample.participants[0].segment_lengths == (4,)
+    assert counts(sample).sum() == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [
+        ("p.gz", lambda path, text: path.write_bytes(gzip.compress(text))),
+        ("p.xz", lambda path, text: path.write_bytes(lzma.compress(text))),
+        ("p.zip", zip_one),
+    ],
+)
+def test_packed_files_are_read_alike(gappy, tmp_path, name, pack):
+    pack(tmp_path / name, gappy.read_bytes())
+    assert np.array_equal(
+        counts(ingest_electricity("file", tmp_path / name, **WHOLE)), counts(ingest_electricity("file", gappy, **WHOLE))
+    )
+
+
+def test_ampds2_is_recognised_and_used_whole(tmp_path):
+    rows = ["UNIX_TS,WHE,RSE", "1333263600,250,1", "1333263660,,1", "1333263720,0,1", "1333263780,450,1"]
+    path = write(tmp_path / "Electricity_P.csv", "\n".join(rows))
+    sample = ingest_electricity("file", path)
+    household = sample.participants[0]
+    assert household.segment_lengths == (4,)
+    assert household.state_counts[:3].tolist() == [1, 1, 1]
+    assert counts(sample)[0, 2] == counts(sample).sum() == 1
+    assert sample.settings["window_start"] is sample.settings["window_minutes"] is None
+    assert sample.description == "AMPds2 household electricity, 4 minutes from 2012-04-01"
+
+
+BAD_AMPDS2 = {
+    "unix_ts,POWER\n0,1\n60,2\n": r"line 1: no column 'WHE' among unix_ts, POWER; mend the header",
+    "unix_ts,WHE,WHE\n60,1,2\n": r"line 1: two columns 'WHE' among",
+    "unix_ts_utc,WHE\n60,1\n": "is neither that of UCI #235",
+    "unix_ts,WHE\n": "a header line and no data",
+    "unix_ts,WHE\n60,1\n120,-3\n": r"line 3: WHE '-3' is not a power in watts >= 0",
+    "unix_ts,WHE\n60,1\n120,nan\n": r"line 3: WHE 'nan' is not a power",
+    "unix_ts,WHE\n60,1\n120,inf\n": r"line 3: WHE 'inf' is not a power",
+    "unix_ts,WHE\n60,1\n120,12 W\n": r"line 3: WHE '12 W' is not a power",
+    "unix_ts,WHE\n60,1\nnoon,2\n": r"line 3: unix_ts 'noon' is not a time",
+    "unix_ts,WHE\n60,1\n120,2\n120,2\n": r"line 4: unix_ts '120' does not come after",
+    "unix_ts,WHE\n120,1\n60,2\n": r"line 3: unix_ts '60' does not come after",
+    "unix_ts,WHE\n60,1\n121,2\n": r"line 3: unix_ts '121' is not a multiple of 60 s",
+    "unix_ts,WHE\n60,1\n150,2\n": r"line 3: unix_ts '150' is not a multiple of 60 s",
+    "unix_ts,WHE\n60,1\n": "no two in successive minutes",
+    "unix_ts,WHE\n60,\n120,\n": "no power was recorded",
+    "unix_ts,WHE\n60,1\n120,2,9\n": "line 3",
+    "unix_ts,WHE\n60,1,9\n120,2,9\n": "line 2: more fields than the 2",
+    "time;watts\n1;2\n": "no column 'Date'",
+    "watts\n1\n2\n": r"line 1: the header 'watts' is neither that of UCI #235",
+    "": "the file is empty",
+    "\n \n": "the file is empty",
+}
+BAD_UCI = {
+    uci_text((0, "1.0")): "1 observation",
+    uci_text((0, "1.0"), (2, "1.0")): "no two in successive minutes",
+    uci_text((0, "1.0"), (1, "-1.0")): r"line 3: Global_active_power '-1.0' is not a power in kilowatts",
+    uci_text((0, "1.0"), (1, "nan")): r"line 3: Global_active_power 'nan' is not a power",
+    uci_text((5, "1.0"), (4, "1.0")): r"line 3: time '2007-05-01 00:04:00' does not come after",
+    uci_text((5, "1.0"), (5, "1.0")): r"line 3: time '2007-05-01 00:05:00' does not come after",
+    uci_text((0, "1.0"), (1, "1.0")).replace("00:01:00", "00:01:30"): r"line 3: Time '00:01:30' is not a time of whole",
+    uci_text((0, "1.0"), (1, "1.0")).replace("1/5/2007", "2007-05-01"): r"line 2: Date '2007-05-01' is not a date",
+    uci_text((0, "1.0"), (1, "1.0"))[:-33]: r"line 3: Time '' is not a time",  # broken off in the last line
+    uci_text((0, "1.0")).replace("Global_active_power", "Power"): "no column 'Global_active_power'",
+}
+
+
+@pytest.mark.parametrize(("text", "message"), [*BAD_AMPDS2.items(), *BAD_UCI.items()])
+def test_bad_files_are_refused_in_one_sentence_with_file_and_line(tmp_path, text, message):
+    path = write(tmp_path / "bad.csv", text)
+    with pytest.raises(DataError, match=message) as caught:
+        ingest_electricity("file", path, **WHOLE)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_unreadable_files_are_refused(tmp_path):
+    with pytest.raises(DataError, match=r"none\.txt: No such file or directory; check the path"):
+        ingest_electricity("file", tmp_path / "none.txt")
+    cut = tmp_path / "cut.gz"
+    cut.write_bytes(gzip.compress(uci_text((0, "1.0"), (1, "1.0")).encode())[:-9])
+    with pytest.raises(DataError, match="truncated or corrupt archive"):
+        ingest_electricity("file", cut)
+    two = tmp_path / "two.zip"
+    zip_one(two, "1")
+    with zipfile.ZipFile(two, "a") as archive:
+        archive.writestr("other.txt", "2")
+    with pytest.raises(DataError, match="a zip of 2 files; unpack it"):
+        ingest_electricity("file", two)
+    latin = tmp_path / "latin.csv"
+    latin.write_bytes(b"unix_ts,WHE\n60,1\n120,\xb5\n")
+    with pytest.raises(DataError, match="not UTF-8"):
+        ingest_electricity("file", latin)
+
+
+@pytest.mark.parametrize("window", [("2007-05-01T00:00", 10), ("2007-04-30T23:59", 5), ("2007-05-02T00:00", None)])
+def test_a_window_that_the_file_does_not_cover_is_refused(gappy, window):
+    with pytest.raises(DataError, match="covers 2007-05-01T00:00 to 2007-05-01T00:08, not the window"):
+        ingest_electricity("file", gappy, window_start=window[0], window_minutes=window[1])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"bins": 1},
+        {"bins": 2.5},
+        {"bin_watts": 0},
+        {"bin_watts": -200},
+        {"bin_watts": float("nan")},
+        {"bin_watts": "200"},
+        {"gaps": "ignore"},
+        {"source": "web"},
+        {"source": "file"},
+        {"path": "somewhere"},
+        {"window_minutes": 0},
+        {"window_minutes": "all"},
+        {"window_start": "May 2007"},
+    ],
+)
+def test_settings_out_of_range_are_refused(options):
+    with pytest.raises(ParameterError, match="|".join(options)):
+        ingest_electricity(**{"source": "bundled", **options})

@@ -1,0 +1,123 @@
+# All helper functions of the workflow; the other files hold rules only.
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+from pufferflow.errors import ConfigError
+from pufferflow.experiments.settings import check_settings
+from pufferflow.reporting.provenance import source_digest
+
+try:
+    check_settings(
+        config, Path(workflow.basedir) / "workflow/schemas/config.schema.yaml"
+    )
+except ConfigError as error:
+    raise WorkflowError(str(error)) from None
+
+
+wildcard_constraints:
+    real=r"(electricity|activity)_[a-z]+",
+
+
+EXPERIMENTS = config["experiments"]
+LABELS = {"bundled": "bundled", "download": "downloaded", "file": "file"}
+
+
+def enabled(experiment):
+    """Whether an experiment is to be run."""
+    return EXPERIMENTS[experiment]["enabled"]
+
+
+def labelled(dataset):
+    """Name of a real data set with the label of its source: every file made from it carries both."""
+    return f"{dataset}_{LABELS[config['datasets'][dataset]['source']]}"
+
+
+REAL = [name for name in ("activity", "electricity") if enabled(name)]
+TIMED = [
+    name for name in ("activity", "electricity") if enabled("timings") and enabled(name)
+]
+FIGURE_FORMATS = ["svg", "pdf", "png"]
+TABLE_FORMATS = ["csv", "md", "tex"]
+
+
+def dataset_of(wildcards):
+    """Data set name without its label."""
+    return wildcards.real.partition("_")[0]
+
+
+def settings_of(wildcards):
+    """Settings of the experiment on a real data set."""
+    return EXPERIMENTS[dataset_of(wildcards)]
+
+
+def ingestion_of(wildcards):
+    """Ingestion settings of a real data set, source and path included."""
+    return config["datasets"][dataset_of(wildcards)]
+
+
+def own_file(wildcards):
+    """The user's file, where there is one, so that an edit of it reruns the ingestion."""
+    return ingestion_of(wildcards)["path"] or []
+
+
+def sources(*modules):
+    """Digest of the files of the package that a job depends on, so that an edit runs it again."""
+    shared = Path(workflow.basedir) / "workflow/scripts/_job.py"
+    return source_digest(*(f"pufferflow.{name}" for name in modules), also=[shared])
+
+
+def tables(stem):
+    """All formats of a table."""
+    return [f"results/tables/{stem}.{suffix}" for suffix in TABLE_FORMATS]
+
+
+def figures(stem):
+    """All formats of a figure."""
+    return [f"results/figures/{stem}.{suffix}" for suffix in FIGURE_FORMATS]
+
+
+def error_tables(_wildcards=None):
+    """Inputs of the comparison, by name."""
+    found = {name: f"results/errors/{labelled(name)}.csv" for name in REAL}
+    if enabled("worked_examples"):
+        found["worked"] = "results/scales/worked_examples.csv"
+    if enabled("synthetic"):
+        found["synthetic"] = "results/errors/synthetic.csv"
+        found["limits"] = "results/scales/synthetic_gk16_limits.csv"
+    return found
+
+
+def report_inputs(_wildcards=None):
+    """Everything the report shows, by name: tidy tables and figures."""
+    found = {"comparison": "results/tables/comparison.csv", **error_tables()}
+    if enabled("synthetic"):
+        found["synthetic_figure"] = "results/figures/figure4_upper_synthetic.svg"
+    for name in REAL:
+        found[f"{name}_sample"] = f"results/samples/{labelled(name)}.json"
+        found[f"{name}_chains"] = f"results/chains/{labelled(name)}.csv"
+        found[f"{name}_figure"] = (
+            f"results/figures/{FIGURE_OF[name]}_{labelled(name)}.svg"
+        )
+    return found
+
+
+TABLE_OF = {"activity": "table1", "electricity": "table3"}
+FIGURE_OF = {"activity": "figure4_lower", "electricity": "histogram"}
+
+
+def final_tables(_wildcards=None):
+    """Rendered tables and figures that belong to a complete run."""
+    found = tables("comparison")
+    if enabled("worked_examples"):
+        found += tables("worked_examples")
+    if enabled("synthetic"):
+        found += tables("figure4_upper_synthetic") + figures("figure4_upper_synthetic")
+    for name in REAL:
+        found += tables(f"{TABLE_OF[name]}_{labelled(name)}") + tables(
+            f"chains_{labelled(name)}"
+        )
+        found += figures(f"{FIGURE_OF[name]}_{labelled(name)}")
+    if enabled("timings"):
+        found += [f"results/benchmarks/table2.{suffix}" for suffix in TABLE_FORMATS]
+    return found

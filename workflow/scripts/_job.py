@@ -1,0 +1,26 @@
+"""What all scripts share: one thread a library, and bad input as one sentence instead of a traceback."""
+
+import os
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the package of this checkout, installed or not
+
+
+@contextmanager
+def job(snakemake):
+    """Run a script's body; import numpy and the package inside it."""
+    os.environ["NUMBA_NUM_THREADS"] = str(snakemake.threads)
+    # more threads would sum in another order, and `--cores 2` give other last digits than `--cores 1`
+    os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
+    from pufferflow.errors import PufferflowError
+
+    try:
+        yield
+    except PufferflowError as error:
+        message = f"pufferflow: error: {error}"
+        with open(snakemake.log[0], "w", encoding="utf-8") as log:
+            log.write(message + "\n")
+        print(message, file=sys.stderr)
+        sys.exit(2)

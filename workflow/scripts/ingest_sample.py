@@ -1,0 +1,9 @@
+from _job import job
+
+with job(snakemake):
+    from pufferflow.experiments.samples import describe_sample, ingest
+    from pufferflow.experiments.tidy import write_table
+
+    sample = ingest(snakemake.params.dataset, snakemake.params.settings, downloads="results/downloads")
+    sample.save(snakemake.output.sample)
+    write_table(describe_sample(sample), snakemake.output.table)
