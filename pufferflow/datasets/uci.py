@@ -171,7 +171,7 @@ def download_text(url: str, *, attempts: int, backoff: float, timeout: float) ->
     url : str
         Its address.
     attempts : int
-        Tries in all; broken transfers and busy servers are tried again.
+        Tries in all, for broken transfers and busy servers; 0 leaves the address alone.
     backoff : float
         Seconds before the second try, doubled before each further one.
     timeout : float

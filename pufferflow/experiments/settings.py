@@ -36,7 +36,7 @@ def _key(parts: Iterator[Any] | list[Any]) -> str:
 
 
 def _sentence(error: jsonschema.ValidationError) -> str:
-    where, value = _key(list(error.absolute_path)), error.instance
+    where, value = _key(list(error.absolute_path)), cast(Any, error.instance)
     rule, wanted = error.validator, cast(Any, error.validator_value)
     if rule == "additionalProperties":
         allowed = list(cast(Any, error.schema)["properties"])

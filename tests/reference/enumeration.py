@@ -14,20 +14,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-NEARLY_ONE_STATE = Fraction(1, 10**30)
-"""Weight of the uniform law mixed into a point mass, to come close to the supremum over initial laws."""
-
-ENORMOUS = 10**20
-"""A ratio above it stands for one that grows without bound as NEARLY_ONE_STATE → 0 (others stay below)."""
-
 DIGITS = 60
 
 
 class ExactChain(NamedTuple):
-    """A chain with rational entries; ``start`` is a law, "stationary" or "any"."""
+    """A chain with rational entries; ``start`` is a law, "stationary" or "any".
+
+    The supremum over all initial laws is taken at point masses with the uniform law mixed in at weight
+    10^-zeros; a ratio above 10^(2 zeros / 3) stands for one that grows without bound as that weight vanishes.
+    """
 
     matrix: list[list[Fraction]]
     start: list[Fraction] | str
+    zeros: int = 30
 
     @property
     def initial_laws(self) -> list[list[Fraction]]:
@@ -39,7 +38,8 @@ class ExactChain(NamedTuple):
             return [law]
         if self.start != "any":
             return [self.start]
-        return [[(1 - NEARLY_ONE_STATE) * (x == y) + NEARLY_ONE_STATE / k for x in range(k)] for y in range(k)]
+        little = Fraction(1, 10**self.zeros)
+        return [[(1 - little) * (x == y) + little / k for x in range(k)] for y in range(k)]
 
     def floats(self) -> tuple[list[list[float]], list[float] | str]:
         """Arguments of MarkovChain."""
@@ -102,6 +102,7 @@ def influence_ratio(joint: np.ndarray, node: int, quilt: list[int]) -> tuple[int
 
 def exact_scales(chain: ExactChain, length: int, epsilons: list[float]) -> list[Decimal]:
     """σ_max of Algorithm 2 with the chain quilts, by Definition 4.1, to ``DIGITS`` digits; one an ε."""
+    enormous = 10 ** (2 * chain.zeros // 3)
     joints = [joint_law(chain.matrix, law, length) for law in chain.initial_laws]
     with localcontext() as context:
         context.prec = DIGITS
@@ -113,7 +114,7 @@ def exact_scales(chain: ExactChain, length: int, epsilons: list[float]) -> list[
                 influence = Decimal(0)
                 for joint in joints:
                     numerator, denominator = influence_ratio(joint, node, quilt)
-                    endless = denominator == 0 or (len(joints) > 1 and numerator > ENORMOUS * denominator)
+                    endless = denominator == 0 or (chain.start == "any" and numerator > enormous * denominator)
                     here = Decimal("Infinity") if endless else (Decimal(numerator) / Decimal(denominator)).ln()
                     influence = max(influence, here)
                 for i, epsilon in enumerate(epsilons):

@@ -1,0 +1,234 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+import pufferflow as pf
+from pufferflow.datasets import Participant, Sample
+from pufferflow.experiments import histograms, synthetic, worked_examples
+from pufferflow.experiments.chains import describe_chains, fit_chains, load_chains, save_chains
+from pufferflow.experiments.tidy import named_generator, read_table, write_table
+from pufferflow.reporting import comparison
+
+OPTIONS = {"mqm-exact": {"convention": "exact"}, "mqm-approx": {"eigengap": "auto"}}
+
+
+def person(name, group, path, rng):
+    counts = np.zeros((3, 3), dtype=np.int64)
+    np.add.at(counts, (path[:-1], path[1:]), 1)
+    return Participant(name, group, (len(path),), np.bincount(path, minlength=3), counts)
+
+
+@pytest.fixture
+def sample():
+    rng = np.random.default_rng(5)
+    people = [person(f"p{i}", "a" if i < 3 else "b", rng.integers(0, 3, 200 + 20 * i), rng) for i in range(4)]
+    return Sample("activity", "synthetic", "made up", 60, ("x", "y", "z"), tuple(people))
+
+
+def test_tables_survive_a_round_trip(tmp_path):
+    table = pd.DataFrame({
+        "group": ["a", ""],
+        "scale": [0.1 + 0.2, None],
+        "node": [3, None],
+        "reason": ["", "no, not at all"],
+    })
+    write_table(table, tmp_path / "t.csv")
+    back = read_table(tmp_path / "t.csv")
+    assert back["scale"][0] == 0.1 + 0.2
+    assert list(back["group"]) == ["a", ""]
+    assert list(back["reason"]) == ["", "no, not at all"]
+    assert (tmp_path / "t.csv").read_text().splitlines()[1].split(",")[2] == "3"
+
+
+def test_unreadable_table_is_one_sentence(tmp_path):
+    with pytest.raises(pf.DataError, match=r"none\.csv cannot be read"):
+        read_table(tmp_path / "none.csv")
+
+
+def test_streams_are_keyed_by_name():
+    assert named_generator(1, "a").random() == named_generator(1, "a").random()
+    assert named_generator(1, "a").random() != named_generator(1, "b").random()
+    assert named_generator(1, "a").random() != named_generator(2, "a").random()
+
+
+@pytest.mark.parametrize(("start", "stop", "step", "count"), [(0.1, 0.4, 0.01, 31), (0.1, 0.4, 0.05, 7), (0.3, 0.3, 1, 1)])
+def test_alpha_grid(start, stop, step, count):
+    grid = synthetic.alpha_grid(start, stop, step)
+    assert len(grid) == count
+    assert grid[0] == start
+    assert grid[-1] == stop
+    if count == 31:
+        assert 0.3 in grid
+
+
+def test_one_more_epsilon_changes_no_digit_of_the_others():
+    few = synthetic.errors(synthetic.scales([0.2, 1], [0.2, 0.35], 60, list(OPTIONS), OPTIONS), 40, 7)
+    more = synthetic.errors(synthetic.scales([0.2, 2, 1], [0.2, 0.35], 60, list(OPTIONS), OPTIONS), 40, 7)
+    kept = more[more["epsilon"] != 2].reset_index(drop=True)
+    pd.testing.assert_frame_equal(few, kept, check_exact=True)
+
+
+def test_synthetic_class_errors_to_four_digits():
+    """theory.md: exact / approx / GK16 error of the class [α, 1 − α] at T = 100."""
+    published = {
+        (1.0, 0.1): (0.3363, 0.6864, None),
+        (1.0, 0.2): (0.1422, 0.2963, None),
+        (1.0, 0.3): (0.0722, 0.1772, None),
+        (1.0, 0.36): (0.0475, 0.1405, 0.0748),
+        (1.0, 0.4): (0.0395, 0.1211, 0.0389),
+        (0.2, 0.1): (2.5905, 4.3555, None),
+        (0.2, 0.3): (0.5966, 1.2097, None),
+        (0.2, 0.4): (0.3261, 0.8490, 0.1944),
+        (5.0, 0.1): (0.0210, 0.0987, None),
+        (5.0, 0.3): (0.0041, 0.0216, None),
+        (5.0, 0.4): (0.0026, 0.0135, 0.0078),
+    }
+    mechanisms = ["mqm-exact", "mqm-approx", "gk16"]
+    alphas = sorted({alpha for _, alpha in published})
+    table = synthetic.errors(synthetic.scales([0.2, 1, 5], alphas, 100, mechanisms, OPTIONS), 2, 1)
+    for (epsilon, alpha), values in published.items():
+        rows = table[(table["epsilon"] == epsilon) & (table["alpha"] == alpha)].set_index("mechanism")
+        for mechanism, value in zip(mechanisms, values, strict=True):
+            if value is None:
+                assert rows.loc[mechanism, "status"] == "not applicable"
+            else:
+                assert round(rows.loc[mechanism, "expected_error"], 4) == value
+
+
+def test_monte_carlo_mean_agrees_with_the_expected_error():
+    table = synthetic.errors(synthetic.scales([1], [0.2, 0.3, 0.4], 100, list(OPTIONS), OPTIONS), 2000, 3)
+    z = (table["mean_error"] - table["expected_error"]) / table["standard_error"]
+    assert np.abs(z).max() < 4.5
+
+
+def test_gk16_limits():
+    """The Toeplitz value is theory.md's 0.32186; the first node of an arbitrary start moves it right."""
+    limits = synthetic.gk16_limits(100)["alpha"].to_list()
+    assert limits[1] == pytest.approx(0.32186, abs=5e-6)
+    assert limits[1] < limits[0] < 0.33
+    assert pf.gk16(pf.BinaryInterval(limits[0] + 1e-6, 1 - limits[0] - 1e-6), 100, 1).scale is not None
+    assert pf.gk16(pf.BinaryInterval(limits[0] - 1e-6, 1 - limits[0] + 1e-6), 100, 1).scale is None
+
+
+def test_histogram_scales_and_errors(sample):
+    chains = fit_chains(sample, 0, "stationary")
+    mechanisms = ["dp", "group-dp", "mqm-exact"]
+    scales = histograms.scales(sample, chains, [0.5, 1], mechanisms, OPTIONS)
+    aggregate = scales[(scales["group"] == "a") & (scales["task"] == "aggregate") & (scales["epsilon"] == 1)]
+    by_mechanism = aggregate.set_index("mechanism")
+    total = 200 + 220 + 240
+    assert by_mechanism.loc["group-dp", "scale"] == 240
+    assert by_mechanism.loc["dp", "scale"] == 240
+    assert by_mechanism.loc["dp", "lipschitz"] == 2 / total
+    assert by_mechanism.loc["mqm-exact", "scale"] == pf.mqm_exact(chains["a"], [200, 220, 240], 1).scale
+    # group b is one person: no aggregate task, and no "dp"
+    assert set(scales[scales["group"] == "b"]["task"]) == {"individual"}
+    assert "dp" not in set(scales[scales["task"] == "individual"]["mechanism"])
+
+    errors = histograms.errors(scales, 300, 11)
+    row = errors[(errors["group"] == "a") & (errors["task"] == "individual") & (errors["mechanism"] == "group-dp")]
+    expected = np.mean([3 * 2 / n * n / 0.5 for n in (200, 220, 240)])
+    assert row[row["epsilon"] == 0.5]["expected_error"].item() == pytest.approx(expected)
+    assert row["participants"].to_list() == [3, 3]
+    z = (errors["mean_error"] - errors["expected_error"]) / errors["standard_error"]
+    assert np.abs(z).max() < 4.5
+
+    releases = histograms.releases(sample, scales, 5, 11)
+    exact = releases[releases["group"] == "a"].drop_duplicates("state")["exact_frequency"]
+    assert exact.sum() == pytest.approx(1)
+    assert len(releases[(releases["group"] == "b")]) == 2 * 2 * 5 * 3
+
+
+def test_one_participant_without_a_scale_makes_the_row_not_applicable(sample):
+    chains = fit_chains(sample, 0, "stationary")
+    scales = histograms.scales(sample, chains, [1], ["group-dp"], OPTIONS)
+    scales.loc[scales["participant"] == "p1", ["scale", "status", "reason"]] = [np.nan, "not applicable", "because"]
+    row = histograms.errors(scales, 10, 1).query("group == 'a' and task == 'individual'").iloc[0]
+    assert row["status"] == "not applicable"
+    assert row["reason"] == "because"
+    assert np.isnan(row["expected_error"])
+
+
+def test_chains_are_saved_as_model_files(sample, tmp_path):
+    chains = fit_chains(sample, 0.5, "any")
+    save_chains(chains, tmp_path)
+    back = load_chains(tmp_path)
+    assert set(back) == {"a", "b"}
+    for group, chain in chains.items():
+        np.testing.assert_array_equal(back[group].transition_matrix, chain.transition_matrix)
+        assert back[group].start == "any"
+    table = describe_chains(sample, chains).set_index("group")
+    assert table.loc["a", "observations"] == 660
+    assert table.loc["b", "longest_segment"] == 260
+    with pytest.raises(pf.DataError, match="cannot name a file"):
+        save_chains({"../up": chains["a"]}, tmp_path)
+
+
+# -- comparison ----------------------------------------------------------------------------------
+
+
+def test_all_worked_examples_are_reproduced():
+    table = comparison.compare(worked=worked_examples.worked_examples())
+    assert len(table) == 28
+    assert set(table["verdict"]) == {"reproduced"}
+
+
+def test_a_wrong_worked_value_differs():
+    worked = worked_examples.worked_examples()
+    for key, wrong in (("running/θ1/published/scale", 13.03), ("running/θ1/published/node", "X9")):
+        broken = worked.copy()
+        broken["computed"] = broken["computed"].astype(object)
+        broken.loc[broken["key"] == key, "computed"] = wrong
+        assert list(comparison.compare(worked=broken)["verdict"]).count("differs") == 1
+
+
+def electricity_errors(factor):
+    rows = [
+        ("group-dp", 1.0, "ok", 100.0),
+        ("gk16", 1.0, "not applicable", np.nan),
+        ("mqm-approx", 1.0, "ok", 0.06 * factor),
+        ("mqm-exact", 1.0, "ok", 0.02 * factor),
+    ]
+    table = pd.DataFrame(rows, columns=["mechanism", "epsilon", "status", "expected_error"])
+    return table.assign(
+        dataset="electricity",
+        label="bundled",
+        group="household",
+        task="individual",
+        mean_error=table["expected_error"],
+        standard_error=0.001,
+    )
+
+
+@pytest.mark.parametrize(("factor", "numbers"), [(1.0, "same conclusion on other data"), (3.0, "differs")])
+def test_other_data_never_reads_reproduced(factor, numbers):
+    table = comparison.compare(histograms={"electricity": electricity_errors(factor)})
+    assert "reproduced" not in set(table["verdict"])
+    claims = table[table["kind"] == "claim"]
+    assert set(claims["verdict"]) == {"same conclusion on other data"}
+    ours = table[(table["kind"] == "number") & table["claim"].str.contains("MQMExact")]
+    assert ours["verdict"].item() == numbers
+    assert table[table["reported"] == "N/A"]["verdict"].to_list()[-1] == "not applicable"
+    # claims come first
+    assert list(table["kind"]) == sorted(table["kind"])
+
+
+def test_a_broken_order_differs():
+    table = electricity_errors(1.0)
+    table.loc[table["mechanism"] == "mqm-exact", "expected_error"] = 0.5
+    claims = comparison.compare(histograms={"electricity": table}).query("kind == 'claim'")
+    assert claims["verdict"].iloc[0] == "differs"
+
+
+def test_synthetic_claims():
+    mechanisms = ["gk16", "mqm-approx", "mqm-exact"]
+    scales = synthetic.scales([1], [0.1, 0.25, 0.35, 0.4], 100, mechanisms, OPTIONS)
+    errors = synthetic.errors(scales, 5, 1)
+    limits = synthetic.gk16_limits(100)
+    assert set(comparison.compare(synthetic=errors, limits=limits)["verdict"]) == {"reproduced"}
+    errors.loc[(errors["mechanism"] == "mqm-exact") & (errors["alpha"] == 0.25), "expected_error"] = 99.0
+    verdicts = comparison.compare(synthetic=errors, limits=limits)["verdict"].to_list()
+    assert verdicts.count("differs") == 2
+    errors.loc[(errors["mechanism"] == "gk16") & (errors["alpha"] == 0.1), "status"] = "ok"
+    verdicts = comparison.compare(synthetic=errors, limits=limits)["verdict"].to_list()
+    assert verdicts.count("differs") == 3
