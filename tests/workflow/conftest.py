@@ -1,0 +1,114 @@
+"""Running the workflow in a copy of the project, package included, so that tests may edit anything."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("Snakefile", "config", "workflow", "profiles", "pufferflow")
+
+# a complete run, every experiment, in the least time
+TINY = """
+experiments:
+  synthetic:
+    epsilons: [0.5, 1]
+    alphas: { start: 0.1, stop: 0.4, step: 0.1 }
+    length: 30
+    repetitions: 20
+  activity:
+    repetitions: 20
+    releases: 3
+  electricity:
+    epsilons: [1]
+    repetitions: 20
+    releases: 3
+  timings:
+    repeats: 1
+"""
+
+UNSTABLE = ("benchmarks", "logs", "provenance.json")
+
+
+class Project:
+    """A copy of the project in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for part in PARTS:
+            source = ROOT / part
+            if source.is_dir():
+                shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, folder / part)
+        (folder / "tiny.yaml").write_text(TINY, encoding="utf-8")
+
+    def command(self, *arguments: str, cores: int = 2) -> list[str]:
+        return [sys.executable, "-m", "snakemake", "--cores", str(cores), "--configfile", "tiny.yaml", *arguments]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def start(self, *arguments: str, cores: int = 2) -> subprocess.Popen:
+        return subprocess.Popen(
+            self.command(*arguments, cores=cores),
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, *arguments: str, cores: int = 2, fails: bool = False) -> str:
+        process = self.start(*arguments, cores=cores)
+        output, _ = process.communicate(timeout=300)
+        assert (process.returncode != 0) == fails, output[-4000:]
+        return output
+
+    def planned(self) -> set[str]:
+        """Rules that a run would execute now."""
+        output = self.run("--dry-run", "--quiet", "progress")
+        return {line.split()[1].rstrip(":") for line in output.splitlines() if line.split()[:1] in (["rule"], ["localrule"])}
+
+    def results(self) -> dict[str, str]:
+        """SHA-256 of every result that must not change from run to run."""
+        top = self.folder / "results"
+        return {
+            path.relative_to(top).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(top.rglob("*"))
+            if path.is_file() and path.relative_to(top).parts[0] not in UNSTABLE and not path.name.startswith(".")
+        }
+
+    def edit(self, path: str, old: str, new: str) -> None:
+        text = (self.folder / path).read_text(encoding="utf-8")
+        assert old in text
+        (self.folder / path).write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project with a complete uninterrupted run on two cores; do not change it, take a copy."""
+    project = Project(tmp_path_factory.mktemp("finished") / "project")
+    project.run()
+    return project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A project in which nothing has run."""
+    return Project(tmp_path / "project")
+
+
+@pytest.fixture
+def copy(finished: Project, tmp_path: Path) -> Project:
+    """The finished project once more, to change at will."""
+    shutil.copytree(finished.folder, tmp_path / "project", symlinks=True, copy_function=shutil.copy2)
+    project = Project.__new__(Project)
+    project.folder = tmp_path / "project"
+    return project

@@ -1,0 +1,153 @@
+import json
+import os
+import re
+import signal
+import time
+
+import pandas as pd
+import pytest
+
+
+def test_complete_run_has_every_output(finished):
+    results = set(finished.results())
+    for expected in (
+        "report.html",
+        "tables/comparison.csv",
+        "tables/comparison.md",
+        "tables/comparison.tex",
+        "tables/table1_activity_bundled.csv",
+        "tables/table3_electricity_bundled.tex",
+        "tables/worked_examples.md",
+        "figures/figure4_upper_synthetic.svg",
+        "figures/figure4_lower_activity_bundled.pdf",
+        "figures/histogram_electricity_bundled.png",
+        "chains/activity_bundled/men_18_54.json",
+        "errors/electricity_bundled_releases.csv",
+    ):
+        assert expected in results
+    assert (finished.folder / "results/benchmarks/table2.md").is_file()
+    verdicts = pd.read_csv(finished.folder / "results/tables/comparison.csv")
+    worked = verdicts[verdicts["data"] == "worked example"]
+    assert set(worked["verdict"]) == {"reproduced"}
+    other = verdicts[verdicts["data"].str.contains("bundled")]
+    assert "reproduced" not in set(other["verdict"])
+
+
+def test_provenance_lists_every_result(finished):
+    provenance = json.loads((finished.folder / "results/provenance.json").read_text(encoding="utf-8"))
+    recorded = {path.removeprefix("results/"): digest for path, digest in provenance["results_sha256"].items()}
+    results = finished.results()
+    for folder in ("tables", "figures"):
+        for path, digest in results.items():
+            if path.startswith(folder):
+                assert recorded[path] == digest
+    assert recorded["report.html"] == results["report.html"]
+
+
+def test_second_run_has_nothing_to_do(finished):
+    assert "Nothing to be done" in finished.run("--dry-run")
+
+
+def test_one_core_gives_the_same_bytes(finished, project):
+    project.run(cores=1)
+    assert project.results() == finished.results()
+
+
+def test_killed_run_goes_on_to_the_same_bytes(finished, project):
+    for seconds in (2.0, 3.5, 5.0):
+        process = project.start()
+        time.sleep(seconds)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+    project.run()
+    assert project.results() == finished.results()
+
+
+def test_further_epsilon_reruns_what_uses_it_and_changes_no_other_digit(copy, finished):
+    copy.edit("tiny.yaml", "epsilons: [0.5, 1]", "epsilons: [0.5, 2, 1]")
+    assert copy.planned() == {
+        "all",
+        "compute_synthetic_scales",
+        "measure_synthetic_errors",
+        "plot_synthetic_errors",
+        "render_synthetic_table",
+        "compare_results",
+        "render_comparison",
+        "write_report",
+        "record_provenance",
+    }
+    copy.run()
+    for table in ("scales/synthetic.csv", "errors/synthetic.csv"):
+        before = (finished.folder / "results" / table).read_text(encoding="utf-8").splitlines()
+        after = (copy.folder / "results" / table).read_text(encoding="utf-8").splitlines()
+        column = before[0].split(",").index("epsilon")
+        assert [line for line in after if line.split(",")[column] != "2.0"] == before
+        assert len(after) > len(before)
+    changed = {
+        path for path, digest in copy.results().items() if finished.results().get(path) != digest
+    }
+    assert all("synthetic" in path or "comparison" in path or path == "report.html" for path in changed)
+
+
+@pytest.mark.parametrize(
+    ("source", "reruns", "stays"),
+    [
+        ("mechanisms/gk16.py", {"compute_synthetic_scales", "compute_histogram_scales"}, {"ingest_sample", "fit_chains"}),
+        ("reporting/figures.py", {"plot_synthetic_errors"}, {"compute_synthetic_scales", "compare_results"}),
+        ("datasets/bundled/activity_nhanes2003_sample.json", {"ingest_sample"}, {"compute_worked_examples"}),
+        ("influence/_kernels.py", {"compute_histogram_scales"}, {"ingest_sample"}),
+    ],
+)
+def test_edited_source_reruns_what_depends_on_it(copy, source, reruns, stays):
+    path = copy.folder / "pufferflow" / source
+    path.write_bytes(path.read_bytes() + b"\n")
+    planned = copy.planned()
+    assert reruns <= planned
+    assert not stays & planned
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("experiments:", "experimentz: 1\nexperiments:", r"config: unknown key 'experimentz'"),
+        ("[0.5, 1]", "[0.5, -1]", r"config: experiments\.synthetic\.epsilons\[1\] is -1; it must be greater than 0"),
+        ("stop: 0.4", "stop: 0.6", r"config: experiments\.synthetic\.alphas\.stop is 0\.6; it must be less than 0\.5"),
+    ],
+)
+def test_bad_config_is_one_sentence(copy, old, new, sentence):
+    copy.edit("tiny.yaml", old, new)
+    output = copy.run("--dry-run", fails=True)
+    assert re.search(sentence, output)
+    assert "Traceback" not in output
+
+
+def test_bad_data_is_one_sentence_and_leaves_no_half_result(copy):
+    (copy.folder / "mine.csv").write_text("participant,time,state\na,2024-01-01T00:00,x\n", encoding="utf-8")
+    copy.edit(
+        "tiny.yaml", "experiments:", "datasets:\n  activity: { source: file, path: mine.csv }\nexperiments:"
+    )
+    output = copy.run(fails=True)
+    assert re.search(r"pufferflow: error: .*mine\.csv", output)
+    assert "Traceback" not in output
+    assert not list((copy.folder / "results/samples").glob("activity_file*"))
+
+
+def test_own_activity_file_is_labelled_and_reruns_when_edited(copy):
+    rows = ["participant,time,state,group"]
+    for who, group in (("a", "young"), ("b", "young"), ("c", "old")):
+        for minute in range(90):
+            state = "walk" if (minute * 7 + len(group)) % 5 < 2 else "sit"
+            rows.append(f"{who},2024-01-01T{minute // 60:02d}:{minute % 60:02d},{state},{group}")
+    (copy.folder / "mine.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    copy.edit(
+        "tiny.yaml", "experiments:", "datasets:\n  activity: { source: file, path: mine.csv }\nexperiments:"
+    )
+    copy.run()
+    table = (copy.folder / "results/tables/table1_activity_file.md").read_text(encoding="utf-8")
+    assert "young" in table
+    report = (copy.folder / "results/report.html").read_text(encoding="utf-8")
+    assert "young" in report
+    with (copy.folder / "mine.csv").open("a", encoding="utf-8") as stream:
+        stream.write("c,2024-01-01T01:30,sit,old\n")
+    os.utime(copy.folder / "mine.csv", (time.time() + 5, time.time() + 5))
+    assert "ingest_sample" in copy.planned()
