@@ -15,6 +15,9 @@ include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/scales.smk"
 include: "workflow/rules/errors.smk"
+include: "workflow/rules/figures.smk"
+include: "workflow/rules/tables.smk"
+include: "workflow/rules/report.smk"
 
 
 rule all:
@@ -22,3 +25,4 @@ rule all:
     input:
         "results/report.html",
         "results/provenance.json",
+        tables_of_times(),

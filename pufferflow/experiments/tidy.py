@@ -81,3 +81,8 @@ def mean_and_error(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float
 def frame(rows: Iterable[Mapping[str, Any]], columns: list[str]) -> pd.DataFrame:
     """Table of ``rows`` with exactly ``columns``, in that order."""
     return pd.DataFrame(list(rows), columns=columns)
+
+
+def shown_epsilon(table: pd.DataFrame) -> float:
+    """ε of a figure that shows only one: the one closest to 1, the paper's choice."""
+    return float(min(table["epsilon"].unique(), key=lambda epsilon: abs(np.log(epsilon))))

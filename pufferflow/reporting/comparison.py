@@ -89,6 +89,12 @@ def compare(
     return frame((row._asdict() for row in rows), COLUMNS)
 
 
+def compare_tables(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """:func:`compare` of tables by name: worked, synthetic, limits, activity, electricity."""
+    single = {name: tables.get(name) for name in ("worked", "synthetic", "limits")}
+    return compare(**single, histograms={name: tables[name] for name in ("activity", "electricity") if name in tables})
+
+
 def _claim(claim: str, place: str, reported: str, ours: str, holds: bool, data: str) -> Row:
     same_setting = data == "synthetic"
     verdict = DIFFERS if not holds else REPRODUCED if same_setting else SAME

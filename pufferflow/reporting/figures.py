@@ -20,15 +20,15 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.reporting.style import (
     COLUMN_WIDTH,
-    INK,
     MUTED,
     TEXT_WIDTH,
     MechanismStyle,
-    data_label,
+    data_labels,
     figure_style,
     group_label,
     in_order,
     mechanism_style,
+    state_label,
 )
 
 BAR = "#c9ccd1"
@@ -93,7 +93,7 @@ def synthetic_error(errors: pd.DataFrame, limits: pd.DataFrame, *, description: 
         label = f"GK16 applies right of α = {limit:.4f}"
         handles.append(Line2D([], [], color=MUTED, linestyle="--", linewidth=0.8, label=label))
     repetitions = errors["repetitions"].max()
-    note = f"Lines: expected error. Points: mean of {repetitions} repetitions ± 1 standard error."
+    note = f"Lines: expected error. Points: mean of {repetitions} repetitions; bars: ± 1 standard error."
     _finish(figure, handles, note, errors, description)
     return figure
 
@@ -130,8 +130,8 @@ def group_histograms(releases: pd.DataFrame, *, epsilon: float, description: str
             _clipped(axes, x, rows["released_frequency"].to_numpy(float), bottom, top, mechanism_style(name))
         axes.set_ylim(bottom, top)
         axes.set_title(group_label(group))
-        axes.set_xticks(range(len(states)), [s.replace("_", "\n") for s in states])
-        axes.tick_params(axis="x", length=0)
+        axes.set_xticks(range(len(states)), [state_label(s).replace(" ", "\n") for s in states])
+        axes.tick_params(axis="x", length=0, labelsize=6.3)
         axes.grid(visible=False, axis="x")
     for axes in panels[:: _columns(len(panels))]:
         axes.set_ylabel("relative frequency")
@@ -175,18 +175,19 @@ def power_histogram(releases: pd.DataFrame, *, epsilon: float, description: str 
         axes.set_ylim(bottom, top)
         axes.set_xlim(-0.8, len(states) - 0.2)
         lost = 100 * np.mean(~above)
-        below = f"; {lost:.0f} % of the released values are below the axis (most of them negative)" if lost else ""
-        axes.set_title(f"{look.label}: mean |noise| of a bin {noise:.2g}{below}", loc="left")
+        below = f"; {lost:.0f} % of the released values lie below the axis" if lost else ""
+        axes.set_title(f"{look.label}: mean |noise| of a bin {noise:#.2g}{below}", loc="left")
         axes.set_ylabel("frequency")
         axes.yaxis.set_major_locator(LogLocator(numticks=6))
         axes.yaxis.set_minor_formatter(NullFormatter())
         axes.grid(visible=False, axis="x")
         ticks = range(0, len(states), max(1, (len(states) - 1) // 5))
-        axes.set_xticks(ticks, [states[i] for i in ticks] if axes is panels[-1] else [])
+        axes.set_xticks(ticks, [state_label(states[i]) for i in ticks] if axes is panels[-1] else [])
     handles = [EXACT, *(_handle(name) for name in names)]
     note = (
         f"ε = {epsilon:g}; {table['release'].nunique()} releases per mechanism. "
-        "Points: releases. Lines: mean absolute noise of a bin."
+        "Points: released values; those below the axis, negative or almost 0, are not drawn. "
+        "Lines: mean absolute noise of a bin."
     )
     _finish(figure, handles, note, table, description)
     return figure
@@ -211,7 +212,7 @@ def scale_overview(scales: pd.DataFrame, *, epsilon: float, description: str = "
     table = table[(table["task"] == "aggregate") | ~table["group"].isin(aggregated)]
     places = list(dict.fromkeys(zip(table["dataset"], table["group"], strict=True)))
     names = in_order(table["mechanism"])
-    figure, (axes,) = _panels(1, height=0.9 + 0.32 * len(places), width=TEXT_WIDTH)
+    figure, (axes,) = _panels(1, height=0.5 + 0.28 * len(places), width=TEXT_WIDTH)
     for name in names:
         rows = table[table["mechanism"] == name]
         y = [places.index(place) for place in zip(rows["dataset"], rows["group"], strict=True)]
@@ -269,8 +270,10 @@ def _points(look: MechanismStyle) -> dict[str, Any]:
 def _handle(name: str, *, line: bool = True, found: bool = True) -> Line2D:
     look = mechanism_style(name)
     label = look.label if found else f"{look.label} (not applicable)"
-    dashes = look.dashes if line else "none"
-    return Line2D([], [], color=look.color, linestyle=dashes, marker=look.marker, markerfacecolor="white", label=label)
+    points = _points(look)
+    if line:
+        points["linestyle"] = look.dashes
+    return Line2D([], [], color=look.color, label=label, **points)
 
 
 def _plain_log_ticks(axes: Axes) -> None:
@@ -301,13 +304,9 @@ def _beyond(table: pd.DataFrame, bottom: float, top: float) -> str:
 
 def _finish(figure: Figure, handles: list[Any], note: str, table: pd.DataFrame, description: str) -> None:
     """Add the legend above the panels and the footer that says what the data are."""
-    labels = dict(zip(table["dataset"], table["label"], strict=True))
-    if len(labels) == 1:
-        data = data_label(next(iter(labels.values())), description)
-    else:
-        data = "; ".join(f"{dataset}: {data_label(label)}" for dataset, label in labels.items())
-        data = f"{data}. {description}" if description else data
+    data = data_labels(table)
+    data = data[0].upper() + data[1:] + (f": {description}" if description else "")
     width = figure.get_figwidth()
     figure.legend(handles=handles, loc="outside upper center", ncols=2 if width < TEXT_WIDTH else min(len(handles), 6))
-    footer = textwrap.fill(f"{note} Data: {data}.", int(22 * width))
+    footer = textwrap.fill(f"{note} {data}.", int(22 * width))
     figure.supxlabel(footer, x=0.01, ha="left", fontsize=6, color=MUTED, linespacing=1.3)

@@ -72,8 +72,8 @@ def source_digest(*modules: str, also: Iterable[Path] = ()) -> str:
     return digest.hexdigest()[:16]
 
 
-def reproducible_provenance(samples: Mapping[str, Path], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What a second run shares: versions, digests of the package and of the samples, and all settings."""
+def reproducible_provenance(samples: Mapping[str, Path]) -> dict[str, Any]:
+    """What a second run shares: versions, and digests of the package and of the samples."""
     import pufferflow
 
     package = Path(pufferflow.__file__).parent
@@ -86,7 +86,6 @@ def reproducible_provenance(samples: Mapping[str, Path], settings: Mapping[str, 
         "python": platform.python_version(),
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
         "samples_sha256": {name: sha256(path.read_bytes()) for name, path in samples.items()},
-        "settings": dict(settings),
     }
 
 
@@ -95,7 +94,8 @@ def full_provenance(
 ) -> dict[str, Any]:
     """:func:`reproducible_provenance` plus this run: time, machine, and the SHA-256 of every result."""
     return {
-        **reproducible_provenance(samples, settings),
+        **reproducible_provenance(samples),
+        "settings": dict(settings),
         "run": {
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             "machine": platform.machine(),

@@ -12,6 +12,7 @@ from typing import Any
 from zlib import crc32
 
 import matplotlib.style
+import pandas as pd
 from matplotlib.figure import Figure
 
 from pufferflow._files import write_atomic
@@ -83,7 +84,7 @@ class MechanismStyle:
 
 # Okabe-Ito colours (its yellow is too pale for lines); the order is that of the paper's tables.
 MECHANISMS: dict[str, MechanismStyle] = {
-    "dp": MechanismStyle("DP", "#56b4e9", "v", (0, (1, 1))),
+    "dp": MechanismStyle("DP", "#56b4e9", "x", (0, (1, 1))),
     "entry-dp": MechanismStyle("EntryDP", "#e69f00", "P", (0, (3, 1, 1, 1, 1, 1))),
     "group-dp": MechanismStyle("GroupDP", "#cc79a7", "D", (0, (1, 2))),
     "gk16": MechanismStyle("GK16", "#d55e00", "^", (0, (5, 2))),
@@ -134,10 +135,25 @@ def group_label(name: str) -> str:
     return GROUPS.get(name, name)
 
 
+def state_label(name: str) -> str:
+    """Return the name of a state as one writes it, for example ``"standing still"`` or ``"0–200 W"``."""
+    return re.sub(r"(?<=\d)-(?=\d)", "–", name.replace("_", " ").replace(">=", "≥ "))
+
+
 def data_label(label: str, description: str = "") -> str:
     """Say in words how data came here, for example ``"bundled real data: NHANES 2003-04, 71 people"``."""
     words = DATA.get(label, label)
     return f"{words}: {description}" if description else words
+
+
+def data_labels(table: pd.DataFrame) -> str:
+    """Say how the data of a table came here, with the data sets' names where they differ in it."""
+    words: dict[str, list[str]] = {}
+    for dataset, label in dict.fromkeys(zip(table["dataset"], table["label"], strict=True)):
+        words.setdefault(data_label(label), []).extend([dataset] if dataset != label else [])
+    if len(words) == 1:
+        return next(iter(words))
+    return "; ".join(f"{word} ({', '.join(names)})" if names else word for word, names in words.items())
 
 
 def display_names(text: str) -> str:

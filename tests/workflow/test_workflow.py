@@ -70,9 +70,9 @@ def test_further_epsilon_reruns_what_uses_it_and_changes_no_other_digit(copy, fi
         "compute_synthetic_scales",
         "measure_synthetic_errors",
         "plot_synthetic_errors",
-        "render_synthetic_table",
+
         "compare_results",
-        "render_comparison",
+
         "write_report",
         "record_provenance",
     }

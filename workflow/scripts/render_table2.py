@@ -1,0 +1,10 @@
+from pathlib import Path
+
+from _job import job
+
+with job(snakemake):
+    from pufferflow.experiments.tidy import read_table
+    from pufferflow.reporting.comparison import reported_values
+    from pufferflow.reporting.tables import save_table, table2
+
+    save_table(table2(read_table(snakemake.input[0]), reported_values()), Path(snakemake.output[0]).with_suffix(""))
