@@ -11,7 +11,7 @@ reproduce: .venv/.ready
 	@$(BIN)/python -m pufferflow.reporting.summary results
 
 test: lint
-	$(BIN)/python -m pytest -n auto tests
+	$(BIN)/python -m pytest -n auto --dist loadgroup tests
 
 lint: .venv/.ready
 	$(BIN)/ruff check .

@@ -15,7 +15,8 @@ from pufferflow.datasets.sample import (
     pooled_segment_lengths,
     pooled_state_counts,
 )
-from pufferflow.experiments.tidy import compute_scale, frame, mean_and_error, named_generator, scale_row
+from pufferflow.experiments.scaling import compute_scale, scale_row
+from pufferflow.experiments.tidy import frame, mean_and_error, named_generator
 from pufferflow.markov import MarkovChain
 
 KEYS = ["dataset", "label", "group", "task", "mechanism", "epsilon"]

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import bisect
 
-from pufferflow.experiments.tidy import compute_scale, frame, mean_and_error, named_generator, scale_row
+from pufferflow.experiments.scaling import compute_scale, scale_row
+from pufferflow.experiments.tidy import frame, mean_and_error, named_generator
 from pufferflow.markov import BinaryInterval, simulate_binary_chains
 from pufferflow.mechanisms import gk16
 

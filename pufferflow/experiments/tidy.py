@@ -12,8 +12,6 @@ import pandas as pd
 
 from pufferflow._files import write_atomic
 from pufferflow.errors import DataError
-from pufferflow.mechanisms import NoiseScale, find_mechanism
-from pufferflow.mechanisms.base import AnyFamily, Lengths
 
 INTEGERS = ("length", "node", "quilt_left", "quilt_right", "repetitions", "release", "participants", "observations")
 
@@ -45,30 +43,6 @@ def read_table(path: str | Path) -> pd.DataFrame:
 def named_generator(seed: int, name: str) -> np.random.Generator:
     """Random stream of one named purpose: adding a setting elsewhere changes no number here."""
     return np.random.default_rng([seed, crc32(name.encode())])
-
-
-def compute_scale(
-    mechanism: str, family: AnyFamily, length: Lengths, epsilon: float, options: Mapping[str, Mapping[str, Any]]
-) -> NoiseScale:
-    """Run a mechanism by name with its options from the settings."""
-    return find_mechanism(mechanism)(family, length, epsilon, **options.get(mechanism, {}))
-
-
-def scale_row(scale: NoiseScale) -> dict[str, Any]:
-    """Columns of a noise scale in a tidy table."""
-    quilt = scale.quilt
-    return {
-        "mechanism": scale.mechanism,
-        "epsilon": scale.epsilon,
-        "length": scale.length,
-        "scale": scale.scale,
-        "status": scale.status,
-        "reason": scale.reason,
-        "node": scale.node,
-        "quilt_left": quilt.left if quilt else None,
-        "quilt_right": quilt.right if quilt else None,
-        "influence": scale.influence,
-    }
 
 
 def mean_and_error(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float, float]:

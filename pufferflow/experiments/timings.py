@@ -12,7 +12,8 @@ import pandas as pd
 from tqdm import tqdm
 
 from pufferflow.datasets.sample import Sample, pooled_segment_lengths
-from pufferflow.experiments.tidy import compute_scale, frame
+from pufferflow.experiments.scaling import compute_scale
+from pufferflow.experiments.tidy import frame
 from pufferflow.markov import BinaryInterval, MarkovChain
 from pufferflow.markov.families import Family
 

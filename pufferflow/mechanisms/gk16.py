@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky_banded, solve_banded
 
+from pufferflow.influence.search import divide_up
 from pufferflow.markov.chain import UNIT_ROUNDOFF, Floats, MarkovChain
 from pufferflow.markov.families import as_family
 from pufferflow.mechanisms.base import AnyFamily, Lengths, NoiseScale, check_epsilon, longest, mechanism
@@ -61,7 +62,9 @@ def gk16(family: AnyFamily, length: Lengths, epsilon: float) -> NoiseScale:
     def not_applicable(reason: str) -> NoiseScale:
         return NoiseScale("gk16", epsilon, records, None, "not applicable", reason)
 
-    if records > 1 and any((c.transition_matrix == 0).any() for c in chains):
+    if records == 1:  # nothing to influence
+        return NoiseScale("gk16", epsilon, records, divide_up(2, epsilon))
+    if any((c.transition_matrix == 0).any() for c in chains):
         return not_applicable("a transition has probability 0, so the local influence is infinite")
     entries = LocalInfluence(*map(max, zip(*(local_influence(c) for c in chains), strict=True)))
     total = _largest_row_sum(entries, records)
@@ -111,8 +114,6 @@ def local_influence(chain: MarkovChain) -> LocalInfluence:
 
 def _largest_row_sum(entries: LocalInfluence, length: int) -> float | None:
     """max_i Σ_j Φ_ij rounded up, or None where ‖Γ‖₂ ≥ 1."""
-    if length == 1:
-        return 1.0
     n = min(length, SOLVED_NODES)
     lower = np.full(n - 1, entries.interior_left)  # row i, column i − 1
     upper = np.full(n - 1, entries.interior_right)  # row i, column i + 1

@@ -20,8 +20,8 @@ TITLE = "Pufferfish privacy mechanisms for correlated data: the paper's results 
 
 ABOUT = """\
 Every table and figure of Song, Wang and Chaudhuri, “Pufferfish Privacy Mechanisms for Correlated Data” (SIGMOD 2017), \
-computed anew. A scale is the scale of Laplace noise that hides the state at any one time from whoever knows the chain; \
-no scale here is below its exact value. Errors are L1 norms of the noise of a release.
+computed anew. A scale is the scale of Laplace noise that hides the state at any one time from whoever knows the \
+chain; no scale here is below its exact value. Errors are L1 norms of the noise of a release.
 
 Real data are not the paper's: its activity data was never published, and its household's electricity data is not ours \
 to ship. A number on other data can therefore agree in its conclusion, never read “reproduced”."""

@@ -172,10 +172,10 @@ def _histogram_claims(dataset: str, errors: pd.DataFrame, reported: pd.DataFrame
             )
 
 
-def _half_unit(printed: str) -> float:
-    """Half a unit of the last printed digit."""
+def _tolerance(printed: str) -> float:
+    """Half a unit of the last printed digit; of a value printed in full (up to two decimals) only roundings."""
     decimals = len(printed.partition(".")[2])
-    return 0.5 * 10.0**-decimals
+    return 0.5 * 10.0**-decimals if decimals > 2 else 1e-9
 
 
 def _worked_numbers(worked: pd.DataFrame, reported: pd.DataFrame) -> Iterator[Row]:
@@ -202,8 +202,7 @@ def _worked_numbers(worked: pd.DataFrame, reported: pd.DataFrame) -> Iterator[Ro
                 "worked example",
             )
             continue
-        tolerance = _half_unit(theirs["value"])
-        # printed digits are decimal, ours binary: a value printed in full differs by roundings only
+        tolerance = _tolerance(theirs["value"])
         verdict = REPRODUCED if abs(difference) <= tolerance * (1 + 1e-9) else DIFFERS
         yield Row(
             "number",

@@ -154,6 +154,8 @@ def power_histogram(releases: pd.DataFrame, *, epsilon: float, description: str 
         What the data are, for the footer.
     """
     table = _at_epsilon(releases, epsilon)
+    if len(set(table["group"])) > 1:
+        raise ParameterError("the figure is of one histogram, the table has several groups; select one")
     states = list(dict.fromkeys(table["state"]))
     names = in_order(table["mechanism"])
     exact = table.drop_duplicates("state").set_index("state")["exact_frequency"].reindex(states)
@@ -167,7 +169,7 @@ def power_histogram(releases: pd.DataFrame, *, epsilon: float, description: str 
         x = rows["state"].map(states.index).to_numpy(float)
         released = rows["released_frequency"].to_numpy(float)
         axes.set_yscale("log")
-        axes.bar(range(len(states)), exact - bottom, bottom=bottom, width=0.92, color=BAR)
+        axes.bar(range(len(states)), (exact - bottom).clip(lower=0), bottom=bottom, width=0.92, color=BAR)
         above = released > bottom
         axes.plot(x[above], released[above], color=look.color, alpha=0.7, markersize=2, **_points(look))
         noise = float((rows["released_frequency"] - rows["exact_frequency"]).abs().mean())

@@ -100,28 +100,37 @@ def influence_ratio(joint: np.ndarray, node: int, quilt: list[int]) -> tuple[int
     return best
 
 
-def exact_scales(chain: ExactChain, length: int, epsilons: list[float]) -> list[Decimal]:
-    """σ_max of Algorithm 2 with the chain quilts, by Definition 4.1, to ``DIGITS`` digits; one an ε."""
+def quilt_influences(chain: ExactChain, length: int) -> list[list[tuple[int, Decimal]]]:
+    """card(X_N) and max-influence, to ``DIGITS`` digits, of all quilts of every node."""
     enormous = 10 ** (2 * chain.zeros // 3)
     joints = [joint_law(chain.matrix, law, length) for law in chain.initial_laws]
+
+    def influence(node: int, quilt: list[int]) -> Decimal:
+        largest = Decimal(0)
+        for joint in joints:
+            numerator, denominator = influence_ratio(joint, node, quilt)
+            if denominator == 0 or (chain.start == "any" and numerator > enormous * denominator):
+                return Decimal("Infinity")
+            largest = max(largest, (Decimal(numerator) / Decimal(denominator)).ln())
+        return largest
+
     with localcontext() as context:
         context.prec = DIGITS
-        worst = [Decimal(0)] * len(epsilons)
-        for node in range(length):
-            best = [Decimal("Infinity")] * len(epsilons)
-            for left, right, card in chain_quilts(length, node):
-                quilt = [t for t in (left, right) if t is not None]
-                influence = Decimal(0)
-                for joint in joints:
-                    numerator, denominator = influence_ratio(joint, node, quilt)
-                    endless = denominator == 0 or (chain.start == "any" and numerator > enormous * denominator)
-                    here = Decimal("Infinity") if endless else (Decimal(numerator) / Decimal(denominator)).ln()
-                    influence = max(influence, here)
-                for i, epsilon in enumerate(epsilons):
-                    if influence < Decimal(epsilon):
-                        best[i] = min(best[i], card / (Decimal(epsilon) - influence))
-            worst = [max(pair) for pair in zip(worst, best, strict=True)]
-    return worst
+        return [
+            [
+                (card, influence(node, [t for t in (left, right) if t is not None]))
+                for left, right, card in chain_quilts(length, node)
+            ]
+            for node in range(length)
+        ]
+
+
+def exact_scale(influences: list[list[tuple[int, Decimal]]], epsilon: float) -> Decimal:
+    """σ_max of Algorithm 2 with the chain quilts, by Definition 4.1."""
+    exact = Decimal(epsilon)
+    with localcontext() as context:
+        context.prec = DIGITS
+        return max(min(card / (exact - e) for card, e in quilts if e < exact) for quilts in influences)
 
 
 def random_matrix(rng: np.random.Generator, k: int) -> list[list[Fraction]]:

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from enumeration import ExactChain, exact_scales, random_chain, stationary_law
+from enumeration import ExactChain, exact_scale, quilt_influences, random_chain, stationary_law
 
 import pufferflow as pf
 from pufferflow.influence import _reference
@@ -43,7 +43,9 @@ def twin_start(chain):
 def test_exact_scale_is_the_enumerated_one_and_never_below(number):
     for exact_chain, length in batch(number):
         chain = pf.MarkovChain(*exact_chain.floats())
-        for epsilon, exact in zip(EPSILONS, exact_scales(exact_chain, length, EPSILONS), strict=True):
+        influences = quilt_influences(exact_chain, length)
+        for epsilon in EPSILONS:
+            exact = exact_scale(influences, epsilon)
             scale = pf.mqm_exact(chain, length, epsilon).scale
             about = (exact_chain, length, epsilon)
             assert Decimal(scale) >= exact * (1 - Decimal("1e-25")), about  # 10^-30 is not 0
@@ -51,6 +53,11 @@ def test_exact_scale_is_the_enumerated_one_and_never_below(number):
             assert scale <= float(exact) * (1 + 1e-9 + 1e-12 / epsilon), about
             twin = _reference.noise_scale(exact_chain.matrix, twin_start(exact_chain), length, epsilon)
             assert twin == pytest.approx(float(exact), rel=1e-9), about
+        # with ε a hair above an influence, the last digits of the influence decide over the scale
+        for e in {float(e) for quilts in influences for _, e in quilts if 0 < e < 1000}:
+            for epsilon in (e * (1 + 1e-15), e * (1 + 1e-12)):
+                exact = exact_scale(influences, epsilon)
+                assert Decimal(pf.mqm_exact(chain, length, epsilon).scale) >= exact * (1 - Decimal("1e-15"))
 
 
 @pytest.mark.parametrize("number", range(BATCHES))
@@ -68,6 +75,7 @@ TINY = [
     [[0, 1, 0], [0, 1, 1e-300], [1e-300, 1, 0]],
     [[1, 5e-324], [5e-324, 1]],
     [[1, 1e-310], [0.5, 0.5]],
+    [[1, 1e-300], [1, 1e-310]],
     [[0.5, 0.5], [1e-300, 1]],
     [[0, 1, 1e-300], [1e-300, 1e-300, 1], [0.5, 0.5, 0]],
     [[1, 1e-155, 1e-155], [1e-155, 1, 1e-155], [1e-160, 1e-150, 1]],
@@ -89,8 +97,9 @@ def test_probabilities_that_underflow_never_lower_the_scale(matrix, start):
         exact_chain = ExactChain(rational, start, zeros=6000)
     chain = pf.MarkovChain(matrix, start)
     for length in (1, 2, 3):
-        epsilons = [0.2, 1.0, 30.0, 500.0, 2000.0]
-        for epsilon, exact in zip(epsilons, exact_scales(exact_chain, length, epsilons), strict=True):
+        influences = quilt_influences(exact_chain, length)
+        for epsilon in (0.2, 1.0, 30.0, 500.0, 2000.0):
+            exact = exact_scale(influences, epsilon)
             scale = pf.mqm_exact(chain, length, epsilon).scale
             assert Decimal(scale) >= exact * (1 - Decimal("1e-25")), (length, epsilon)
             assert scale <= length / epsilon * (1 + 1e-15)

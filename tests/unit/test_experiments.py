@@ -26,12 +26,14 @@ def sample():
 
 
 def test_tables_survive_a_round_trip(tmp_path):
-    table = pd.DataFrame({
-        "group": ["a", ""],
-        "scale": [0.1 + 0.2, None],
-        "node": [3, None],
-        "reason": ["", "no, not at all"],
-    })
+    table = pd.DataFrame(
+        {
+            "group": ["a", ""],
+            "scale": [0.1 + 0.2, None],
+            "node": [3, None],
+            "reason": ["", "no, not at all"],
+        }
+    )
     write_table(table, tmp_path / "t.csv")
     back = read_table(tmp_path / "t.csv")
     assert back["scale"][0] == 0.1 + 0.2
@@ -51,7 +53,9 @@ def test_streams_are_keyed_by_name():
     assert named_generator(1, "a").random() != named_generator(2, "a").random()
 
 
-@pytest.mark.parametrize(("start", "stop", "step", "count"), [(0.1, 0.4, 0.01, 31), (0.1, 0.4, 0.05, 7), (0.3, 0.3, 1, 1)])
+@pytest.mark.parametrize(
+    ("start", "stop", "step", "count"), [(0.1, 0.4, 0.01, 31), (0.1, 0.4, 0.05, 7), (0.3, 0.3, 1, 1)]
+)
 def test_alpha_grid(start, stop, step, count):
     grid = synthetic.alpha_grid(start, stop, step)
     assert len(grid) == count

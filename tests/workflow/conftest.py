@@ -39,6 +39,7 @@ class Project:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        folder.mkdir(parents=True)
         for part in PARTS:
             source = ROOT / part
             if source.is_dir():
@@ -74,7 +75,9 @@ class Project:
     def planned(self) -> set[str]:
         """Rules that a run would execute now."""
         output = self.run("--dry-run", "--quiet", "progress")
-        return {line.split()[1].rstrip(":") for line in output.splitlines() if line.split()[:1] in (["rule"], ["localrule"])}
+        return {
+            line.split()[1].rstrip(":") for line in output.splitlines() if line.split()[:1] in (["rule"], ["localrule"])
+        }
 
     def results(self) -> dict[str, str]:
         """SHA-256 of every result that must not change from run to run."""

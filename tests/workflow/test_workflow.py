@@ -7,6 +7,9 @@ import time
 import pandas as pd
 import pytest
 
+# one worker: the tests share one finished run, and each run uses both cores
+pytestmark = pytest.mark.xdist_group("workflow")
+
 
 def test_complete_run_has_every_output(finished):
     results = set(finished.results())
@@ -70,9 +73,7 @@ def test_further_epsilon_reruns_what_uses_it_and_changes_no_other_digit(copy, fi
         "compute_synthetic_scales",
         "measure_synthetic_errors",
         "plot_synthetic_errors",
-
         "compare_results",
-
         "write_report",
         "record_provenance",
     }
@@ -83,16 +84,18 @@ def test_further_epsilon_reruns_what_uses_it_and_changes_no_other_digit(copy, fi
         column = before[0].split(",").index("epsilon")
         assert [line for line in after if line.split(",")[column] != "2.0"] == before
         assert len(after) > len(before)
-    changed = {
-        path for path, digest in copy.results().items() if finished.results().get(path) != digest
-    }
+    changed = {path for path, digest in copy.results().items() if finished.results().get(path) != digest}
     assert all("synthetic" in path or "comparison" in path or path == "report.html" for path in changed)
 
 
 @pytest.mark.parametrize(
     ("source", "reruns", "stays"),
     [
-        ("mechanisms/gk16.py", {"compute_synthetic_scales", "compute_histogram_scales"}, {"ingest_sample", "fit_chains"}),
+        (
+            "mechanisms/gk16.py",
+            {"compute_synthetic_scales", "compute_histogram_scales"},
+            {"ingest_sample", "fit_chains"},
+        ),
         ("reporting/figures.py", {"plot_synthetic_errors"}, {"compute_synthetic_scales", "compare_results"}),
         ("datasets/bundled/activity_nhanes2003_sample.json", {"ingest_sample"}, {"compute_worked_examples"}),
         ("influence/_kernels.py", {"compute_histogram_scales"}, {"ingest_sample"}),
@@ -123,9 +126,7 @@ def test_bad_config_is_one_sentence(copy, old, new, sentence):
 
 def test_bad_data_is_one_sentence_and_leaves_no_half_result(copy):
     (copy.folder / "mine.csv").write_text("participant,time,state\na,2024-01-01T00:00,x\n", encoding="utf-8")
-    copy.edit(
-        "tiny.yaml", "experiments:", "datasets:\n  activity: { source: file, path: mine.csv }\nexperiments:"
-    )
+    copy.edit("tiny.yaml", "experiments:", "datasets:\n  activity: { source: file, path: mine.csv }\nexperiments:")
     output = copy.run(fails=True)
     assert re.search(r"pufferflow: error: .*mine\.csv", output)
     assert "Traceback" not in output
@@ -139,9 +140,7 @@ def test_own_activity_file_is_labelled_and_reruns_when_edited(copy):
             state = "walk" if (minute * 7 + len(group)) % 5 < 2 else "sit"
             rows.append(f"{who},2024-01-01T{minute // 60:02d}:{minute % 60:02d},{state},{group}")
     (copy.folder / "mine.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    copy.edit(
-        "tiny.yaml", "experiments:", "datasets:\n  activity: { source: file, path: mine.csv }\nexperiments:"
-    )
+    copy.edit("tiny.yaml", "experiments:", "datasets:\n  activity: { source: file, path: mine.csv }\nexperiments:")
     copy.run()
     table = (copy.folder / "results/tables/table1_activity_file.md").read_text(encoding="utf-8")
     assert "young" in table

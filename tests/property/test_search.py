@@ -1,0 +1,209 @@
+"""The fast search against its plain twins, and laws that every scale obeys."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import pufferflow as pf
+from pufferflow.influence import _reference, search
+
+WEIGHTS = st.sampled_from([0.0, 0.0, 1e-20, 1e-12, 1e-6, 0.01, 0.2, 0.5, 1.0, 1.0, 3.0])
+EPSILONS = st.floats(-3, 3).map(lambda power: 10.0**power)
+CONVENTIONS = st.sampled_from(["exact", "published"])
+
+
+@st.composite
+def matrices(draw, max_states=6, weights=WEIGHTS):
+    k = draw(st.integers(1, max_states))
+    if weights is WEIGHTS and draw(st.integers(0, 5)) == 0:
+        return np.eye(k)[draw(st.permutations(range(k)))]
+    return np.array([draw(distributions(k, weights)) for _ in range(k)])
+
+
+@st.composite
+def distributions(draw, k, weights=WEIGHTS):
+    law = np.array(draw(st.lists(weights, min_size=k, max_size=k)))
+    if not law.any():
+        law[draw(st.integers(0, k - 1))] = 1.0
+    return law / law.sum()
+
+
+@st.composite
+def chains(draw, max_states=6, weights=WEIGHTS):
+    matrix = draw(matrices(max_states, weights))
+    start = draw(st.sampled_from(["any", "stationary", "given"]))
+    if start == "given":
+        start = draw(distributions(len(matrix), weights))
+    try:
+        return pf.MarkovChain(matrix, start)
+    except pf.ChainError:  # no unique stationary law
+        return pf.MarkovChain(matrix, "any")
+
+
+MIXING = chains(3, st.floats(0.05, 1.0))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _remember_powers():
+    """Spare the twin the same powers of P again and again."""
+    plain, known = _reference.powers, {}
+
+    def powers(P, count):
+        if count >= len(known.get(id(P), (P, []))[1]):
+            known[id(P)] = P, plain(P, count)  # holding P keeps its id its own
+        return known[id(P)][1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_reference, "powers", powers)
+        yield
+
+
+def twin(chain, length, epsilon, convention="exact"):
+    start = "any" if chain.start == "any" else chain.initial_distribution.tolist()
+    return _reference.noise_scale(chain.transition_matrix.tolist(), start, length, epsilon, convention)
+
+
+def between(epsilon, plain, slack=1e-11):
+    """Bounds for a scale whose influences are off by rounding, which acts as a change of ε does."""
+    slack += 1e-12 * epsilon
+    return plain(epsilon + slack) * (1 - 1e-12), plain(epsilon - slack) * (1 + 1e-12)
+
+
+@given(chains(), st.integers(1, 14), EPSILONS, CONVENTIONS)
+def test_search_equals_the_plain_twin(chain, length, epsilon, convention):
+    scale = pf.mqm_exact(chain, length, epsilon, convention=convention).scale
+    low, high = between(epsilon, lambda e: twin(chain, length, e, convention))
+    assert low <= scale <= high
+
+
+@given(MIXING, st.integers(1, 14), EPSILONS, CONVENTIONS)
+def test_search_equals_the_plain_twin_on_mixing_chains(chain, length, epsilon, convention):
+    scale = pf.mqm_exact(chain, length, epsilon, convention=convention).scale
+    low, high = between(epsilon, lambda e: twin(chain, length, e, convention))
+    assert low <= scale <= high
+
+
+@given(chains(4), st.integers(2, 12), EPSILONS, st.integers(0, 5))
+def test_few_leaves_still_give_an_upper_bound(chain, length, epsilon, leaves):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "LEAF_LIMIT", leaves)
+        scale = pf.mqm_exact(chain, length, epsilon).scale
+    low, _ = between(epsilon, lambda e: twin(chain, length, e))
+    assert low <= scale <= length / epsilon * (1 + 1e-15)
+
+
+@given(chains(4) | MIXING, st.integers(2, 12), EPSILONS)
+def test_node_quilt_and_influence_explain_the_scale(chain, length, epsilon):
+    result = pf.mqm_exact(chain, length, epsilon)
+    a, b = result.quilt
+    assert a is None or 1 <= a < result.node
+    assert b is None or 1 <= b <= length - result.node
+    card = search.quilt_card(length, result.node, a, b)
+    assert result.scale == pytest.approx(card / (epsilon - result.influence), rel=1e-9)
+
+
+@given(chains(4) | MIXING, st.integers(1, 10), EPSILONS)
+def test_the_longest_of_several_segments_decides(chain, length, epsilon):
+    lengths = list(range(1, length + 1))
+    scale = pf.mqm_exact(chain, lengths, epsilon).scale
+    low, high = between(epsilon, lambda e: max(twin(chain, t, e) for t in lengths))
+    assert low <= scale <= high
+
+
+@given(chains(4) | MIXING, st.integers(1, 60), EPSILONS, st.floats(1.01, 10))
+def test_order_of_the_scales(chain, length, epsilon, factor):
+    exact = pf.mqm_exact(chain, length, epsilon).scale
+    assert 1 / epsilon <= exact <= pf.group_dp(chain, length, epsilon).scale
+    assert exact <= pf.mqm_exact(chain, length, epsilon, convention="published").scale * (1 + 1e-9)
+    assert exact >= pf.mqm_exact(chain, length, epsilon * factor).scale
+    assert exact <= pf.mqm_exact(chain, length + 7, epsilon).scale * (1 + 1e-9)
+
+
+@given(chains(4), st.integers(1, 40), EPSILONS, st.data())
+def test_names_of_the_states_do_not_matter(chain, length, epsilon, data):
+    order = data.draw(st.permutations(range(chain.states)))
+    start = chain.start if chain.start != "given" else chain.initial_distribution[order]
+    renamed = pf.MarkovChain(chain.transition_matrix[np.ix_(order, order)], start)
+    low, high = between(epsilon, lambda e: pf.mqm_exact(chain, length, e).scale)
+    assert low <= pf.mqm_exact(renamed, length, epsilon).scale <= high
+
+
+@given(chains(4) | MIXING, st.integers(1, 60), EPSILONS)
+def test_approximation_is_never_below_the_exact_scale(chain, length, epsilon):
+    assume(chain.is_aperiodic)
+    approximate = pf.mqm_approx(chain, length, epsilon).scale
+    assert pf.mqm_exact(chain, length, epsilon).scale <= approximate * (1 + 1e-12)
+    assert approximate <= pf.group_dp(chain, length, epsilon).scale
+
+
+@given(MIXING, st.integers(1, 45), EPSILONS, st.sampled_from(["general", "auto"]))
+def test_approximation_equals_its_plain_twin(chain, length, epsilon, kind):
+    family = pf.ChainFamily([chain])
+    smallest, gap = family.smallest_stationary_probability(), family.eigengap(kind)
+    scale = pf.mqm_approx(chain, length, epsilon, eigengap=kind).scale
+    low, high = between(
+        epsilon, lambda e: _reference.approximate_noise_scale(length, e, smallest, gap), slack=1e-12 * epsilon
+    )
+    assert low <= scale <= high
+
+
+@given(
+    st.floats(0.02, 0.98),
+    st.floats(0.02, 0.98),
+    st.floats(0, 1),
+    st.floats(0, 1),
+    st.sampled_from(["any", "stationary", "given"]),
+    st.integers(1, 40),
+    EPSILONS,
+)
+def test_binary_interval_covers_the_chains_inside(end, other, zero, one, start, length, epsilon):
+    low, high = sorted([end, other])
+    family = pf.BinaryInterval(low, high)
+    stay = low + (high - low) * zero, low + (high - low) * one
+    matrix = [[stay[0], 1 - stay[0]], [1 - stay[1], stay[1]]]
+    chain = pf.MarkovChain(matrix, [zero, 1 - zero] if start == "given" else start)
+    for mechanism in (pf.mqm_exact, pf.mqm_approx):
+        whole, inside = mechanism(family, length, epsilon).scale, mechanism(chain, length, epsilon).scale
+        assert inside <= whole * (1 + 1e-9)
+    whole, inside = pf.gk16(family, length, epsilon).scale, pf.gk16(chain, length, epsilon).scale
+    assert whole is None or inside <= whole * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("interval", [(0.05, 0.3), (0.2, 0.6), (0.4, 0.9), (0.3, 0.7), (0.6, 0.95)])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 5.0])
+def test_binary_interval_is_the_largest_over_a_grid(interval, epsilon):
+    family = pf.BinaryInterval(*interval)
+    whole = {m: m(family, 30, epsilon).scale for m in (pf.mqm_exact, pf.mqm_approx)}
+    grid = np.linspace(*interval, 7)
+    chains = [pf.MarkovChain([[p, 1 - p], [1 - r, r]], "any") for p in grid for r in grid]
+    for mechanism, scale in whole.items():
+        inside = max(mechanism(chain, 30, epsilon).scale for chain in chains)
+        assert inside <= scale * (1 + 1e-9)
+        if mechanism is pf.mqm_exact:
+            assert scale == pytest.approx(inside, rel=1e-9)  # attained at a corner
+
+
+@pytest.mark.parametrize("start", ["any", "stationary", [1, 0, 0]])
+@pytest.mark.parametrize("convention", ["exact", "published"])
+def test_a_billion_records_cost_no_more_than_a_million(start, convention):
+    chain = pf.MarkovChain([[0.9, 0.1, 0], [0.2, 0.7, 0.1], [0.3, 0, 0.7]], start)
+    long, longer, longest = (
+        pf.mqm_exact(chain, length, 0.5, convention=convention).scale for length in (10**6, 10**9, 10**18)
+    )
+    assert 2 < long < 1000
+    assert longer == pytest.approx(long, rel=1e-9)
+    assert longest == pytest.approx(long, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["mqm-approx", "gk16"])
+def test_baselines_take_a_billion_records(name):
+    chain = pf.MarkovChain([[0.6, 0.4], [0.35, 0.65]], "any")
+    long, longer = (pf.MECHANISMS[name](chain, length, 0.5).scale for length in (10**6, 10**9))
+    assert longer == pytest.approx(long, rel=1e-9)
+
+
+def test_a_chain_that_hardly_mixes_takes_a_billion_records():
+    for leave in (0.0, 1e-16, 1e-9):
+        chain = pf.MarkovChain([[1 - leave, leave], [0.5 * leave, 1 - 0.5 * leave]], [0.5, 0.5])
+        assert pf.mqm_exact(chain, 10**9, 1.0).scale <= 1e9

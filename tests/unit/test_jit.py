@@ -1,0 +1,86 @@
+"""The cache of compiled kernels follows the sources; numba stays in one place."""
+
+import ast
+import os
+from pathlib import Path
+
+import numba
+import numpy as np
+
+from pufferflow import _jit
+from pufferflow.influence import _kernels
+
+PACKAGE = Path(_jit.__file__).parent
+
+
+def imported_names(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+
+
+def test_numba_is_used_in_one_module_only():
+    users = [
+        p.relative_to(PACKAGE).as_posix()
+        for p in PACKAGE.rglob("*.py")
+        if "numba" in {name.split(".")[0] for name in imported_names(p)}
+    ]
+    assert users == ["_jit.py"]
+
+
+def test_kernels_live_in_modules_the_digest_covers():
+    users = [p for p in PACKAGE.rglob("*.py") if "pufferflow._jit" in set(imported_names(p))]
+    assert users
+    assert {p.name for p in users} == {"_kernels.py"}
+
+
+def test_a_changed_kernel_gives_another_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(_jit, "__file__", str(tmp_path / "_jit.py"))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    source = tmp_path / "influence" / "_kernels.py"
+    source.parent.mkdir()
+    source.write_text("one = 1\n")
+    first = _jit._cache_folder()
+    assert _jit._cache_folder() == first
+    assert Path(first).is_dir()
+    source.write_text("one = 2\n")
+    second = _jit._cache_folder()
+    source.write_text("one = 1\n")
+    monkeypatch.setattr(numba, "__version__", "0")
+    third = _jit._cache_folder()
+    assert len({first, second, third}) == 3
+    assert {Path(f).parent for f in (first, second, third)} == {tmp_path / "cache" / "pufferflow"}
+
+
+def test_places_of_the_cache(tmp_path, monkeypatch):
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert Path(_jit._cache_folder()).is_relative_to(tmp_path / "xdg")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
+    assert Path(_jit._cache_folder()).is_relative_to(tmp_path / "home" / ".cache")
+
+
+def test_an_unwritable_cache_falls_back_to_a_private_folder(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))  # no folder can be made below a file
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folder = Path(_jit._cache_folder())
+    assert folder.parent == tmp_path
+    assert folder.stat().st_mode & 0o077 == 0 or os.name == "nt"
+
+
+def test_kernel_keeps_the_setting_of_others():
+    before = numba.config.CACHE_DIR
+    assert _jit.kernel(lambda x: x + 1)(1) == 2
+    assert before == numba.config.CACHE_DIR
+
+
+def test_max_ratios_ignore_events_of_probability_zero():
+    rows = np.array([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]])
+    out = np.empty((2, 2))
+    with np.errstate(divide="ignore"):
+        _kernels.max_ratios(rows, np.ascontiguousarray((1 / rows).T), out)
+    assert out.tolist() == [[1, np.inf], [2, 1]]

@@ -1,0 +1,286 @@
+"""Worked values, options, errors and results of the mechanisms."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import pufferflow as pf
+from pufferflow.influence import _reference
+from pufferflow.influence.search import worst_alike
+from pufferflow.mechanisms import find_mechanism
+from pufferflow.mechanisms.mqm_approx import _MixingBound
+
+THETA_1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])
+THETA_2 = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]], [0.9, 0.1])
+THETA = pf.ChainFamily([THETA_1, THETA_2])
+
+
+def symmetric(stay, start="stationary"):
+    return pf.MarkovChain([[stay, 1 - stay], [1 - stay, stay]], start)
+
+
+# -- worked values -----------------------------------------------------------------------------------
+
+
+def test_composition_example_of_three_nodes():
+    P, start = [[0.9, 0.1], [0.4, 0.6]], [0.8, 0.2]
+    quilts = [(None, None), (1, None), (None, 1), (1, 1)]
+    influences = [math.log(_reference.max_influence_ratio(P, start, 2, a, b)) for a, b in quilts]
+    assert influences == pytest.approx([0, math.log(6), math.log(6), math.log(36)])
+    cards = [3, 2, 2, 1]
+    scores = [_reference.score(card, math.exp(e), 10) for card, e in zip(cards, influences, strict=True)]
+    assert scores == pytest.approx([0.3, 0.243658, 0.243658, 0.155849], abs=5e-7)
+    assert _reference.best_quilt(P, start, 3, 2, 10) == (pytest.approx(0.155849, abs=5e-7), 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("family", "convention", "node", "nodes", "influence", "scale"),
+    [
+        (THETA_1, "published", 8, (3, 13), 0.308858, 13.02192350),
+        (THETA_1, "exact", 8, (1, 13), 0.149532, 12.934051),
+        (THETA_2, "published", 6, (None, 10), 0.154151, 10.64019298),
+        (THETA_2, "exact", 6, (None, 10), 0.154151, 10.64019298),
+        (THETA, "published", 8, (3, 13), 0.308858, 13.02192350),
+        (THETA, "exact", 8, (1, 13), 0.149532, 12.934051),
+        (pf.MarkovChain(THETA_1.transition_matrix, "any"), "published", 8, (3, 13), 0.308858, 13.02192),
+        (pf.MarkovChain(THETA_1.transition_matrix, "any"), "exact", 8, (3, 13), 0.308858, 13.02192),
+    ],
+)
+def test_running_example(family, convention, node, nodes, influence, scale):
+    result = pf.mqm_exact(family, 100, 1.0, convention=convention)
+    assert result.node == node
+    left, right = result.quilt
+    assert (None if left is None else node - left, node + right) == nodes
+    assert result.influence == pytest.approx(influence, abs=5e-7)
+    assert result.scale == pytest.approx(scale, abs=5e-6 if scale == 13.02192 else 5e-7 if scale == 12.934051 else 5e-9)
+
+
+def test_the_chain_that_decides():
+    assert pf.mqm_exact(THETA, 100, 1.0).chain == 0
+    assert pf.mqm_exact(pf.ChainFamily([THETA_2, THETA_1]), 100, 1.0).chain == 1
+    assert pf.mqm_approx(THETA, 100, 1.0).chain is None  # π_min and g may come from different chains
+
+
+@pytest.mark.parametrize(
+    ("eigengap", "scale", "quilt"),
+    [("general", 31.70976, (15, 13)), ("reversible", 23.50596, (11, 10)), ("auto", 23.50596, (11, 10))],
+)
+def test_running_example_approximately(eigengap, scale, quilt):
+    result = pf.mqm_approx(THETA, 100, 1.0, eigengap=eigengap)
+    assert result.scale == pytest.approx(scale, abs=5e-6)
+    assert result.quilt == quilt
+    # T ≥ 8a*: the same for every longer chain
+    assert pf.mqm_approx(THETA, 10**9, 1.0, eigengap=eigengap).scale == pytest.approx(result.scale, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("stay", "stationary", "some", "approximate", "gk16"),
+    [(0.9, 31.7378, 33.6293, 49.2202, None), (0.6, 3.5718, 3.9480, 11.5368, 3.8873), (0.5, 1, 1, 8.9730, 2)],
+)
+def test_single_binary_chains(stay, stationary, some, approximate, gk16):
+    chain = symmetric(stay)
+    assert pf.mqm_exact(chain, 100, 1.0).scale == pytest.approx(stationary, abs=5e-5)
+    assert pf.mqm_exact(symmetric(stay, "any"), 100, 1.0).scale == pytest.approx(some, abs=5e-5)
+    assert pf.mqm_approx(chain, 100, 1.0).scale == pytest.approx(approximate, abs=5e-5)
+    result = pf.gk16(chain, 100, 1.0)
+    assert result.scale is None if gk16 is None else result.scale == pytest.approx(gk16, abs=5e-5)
+
+
+@pytest.mark.parametrize(
+    ("stay", "scales"),
+    [(0.6, (29.762, 3.572, 0.239)), (0.9, (251.371, 31.738, 1.525)), ((0.9, 0.6), (93.073, 12.840, 0.706))],
+)
+def test_reference_scales_of_stationary_chains(stay, scales):
+    zero, one = stay if isinstance(stay, tuple) else (stay, stay)
+    chain = pf.MarkovChain([[zero, 1 - zero], [1 - one, one]])
+    for epsilon, scale in zip((0.2, 1, 5), scales, strict=True):
+        assert pf.mqm_exact(chain, 100, epsilon).scale == pytest.approx(scale, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "alpha", "exact", "approximate", "gk16"),
+    [
+        (1, 0.1, 0.3363, 0.6864, None),
+        (1, 0.2, 0.1422, 0.2963, None),
+        (1, 0.3, 0.0722, 0.1772, None),
+        (1, 0.36, 0.0475, 0.1405, 0.0748),
+        (1, 0.4, 0.0395, 0.1211, 0.0389),
+        (0.2, 0.1, 2.5905, 4.3555, None),
+        (0.2, 0.3, 0.5966, 1.2097, None),
+        (0.2, 0.4, 0.3261, 0.8490, 0.1944),
+        (5, 0.1, 0.0210, 0.0987, None),
+        (5, 0.3, 0.0041, 0.0216, None),
+        (5, 0.4, 0.0026, 0.0135, 0.0078),
+    ],
+)
+def test_errors_of_the_synthetic_class(epsilon, alpha, exact, approximate, gk16):
+    family = pf.BinaryInterval(alpha, 1 - alpha)
+    for mechanism, error in ((pf.mqm_exact, exact), (pf.mqm_approx, approximate), (pf.gk16, gk16)):
+        scale = mechanism(family, 100, epsilon).scale
+        assert scale is None if error is None else scale / 100 == pytest.approx(error, abs=5.001e-5)
+
+
+def test_limit_of_gk16():
+    # with the interior entries at the ends too it would be 0.32186; an arbitrary start makes the first one larger
+    for epsilon in (0.01, 1, 5):
+        assert pf.gk16(pf.BinaryInterval(0.32260, 1 - 0.32260), 100, epsilon).scale is None
+        assert pf.gk16(pf.BinaryInterval(0.32261, 1 - 0.32261), 100, epsilon).scale is not None
+
+
+# -- baselines ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0, 0.7])
+def test_baselines(epsilon):
+    assert pf.group_dp(THETA, [7, 100, 3], epsilon).scale == pytest.approx(100 / epsilon, rel=1e-15)
+    assert pf.group_dp(THETA, 100, epsilon).length == 100
+    assert pf.entry_dp(THETA, [7, 100], epsilon).scale == pytest.approx(1 / epsilon, rel=1e-15)
+
+
+# -- the eigengap of a chain whose PP* is reducible ------------------------------------------------------
+
+
+@pytest.mark.parametrize("rare", [1 / 8, 1 / 64])
+def test_the_printed_eigengap_would_be_too_large(rare):
+    chain = pf.MarkovChain([[rare, 1 - rare, 0], [0, 0, 1], [rare, 1 - rare, 0]])
+    product = np.linalg.eigvals(chain.transition_matrix @ chain.time_reversal).real
+    printed_gap = min(1 - abs(value) for value in product if value < 1 - 1e-9)
+    assert printed_gap == pytest.approx(1)
+    length, epsilon = 1000, 1.0
+    smallest = float(chain.stationary_distribution.min())
+    printed = worst_alike(length, _MixingBound(smallest, printed_gap, length, epsilon).solve).score
+    exact = pf.mqm_exact(chain, length, epsilon).scale
+    assert printed < exact / 1.9
+    assert pf.mqm_approx(chain, length, epsilon).scale >= exact
+
+
+# -- results -----------------------------------------------------------------------------------------
+
+
+def test_registry():
+    assert pf.MECHANISMS["mqm-exact"] is pf.mqm_exact is find_mechanism("mqm-exact")
+    assert {"entry-dp", "group-dp", "gk16", "mqm-approx", "mqm-exact"} <= set(pf.MECHANISMS)
+    with pytest.raises(pf.ParameterError, match=r"mechanism 'laplace' is unknown; choose from .*gk16"):
+        find_mechanism("laplace")
+
+
+@pytest.mark.parametrize("name", ["entry-dp", "group-dp", "gk16", "mqm-approx", "mqm-exact"])
+def test_results_name_their_setting_and_are_plain_json(name):
+    result = pf.MECHANISMS[name](symmetric(0.6), [5, 50], 1)
+    assert (result.mechanism, result.length, result.status, result.reason) == (name, 50, "ok", "")
+    fields = json.loads(json.dumps(result.to_dict()))
+    assert list(fields) == [
+        "mechanism", "epsilon", "length", "scale", "status", "reason", "node", "quilt", "influence", "chain",
+    ]  # fmt: skip
+    assert fields["scale"] == result.scale
+    assert type(result.scale) is float
+    if name.startswith("mqm"):
+        assert set(fields["quilt"]) == {"left", "right"}
+        assert type(result.influence) is float
+
+
+def test_one_record_needs_no_more_than_one_entry():
+    for name, expected in {"group-dp": 1, "mqm-exact": 1, "mqm-approx": 1, "entry-dp": 1, "gk16": 2}.items():
+        assert pf.MECHANISMS[name](symmetric(0.9), 1, 1.0).scale == expected
+    assert pf.gk16(pf.MarkovChain([[0, 1], [1, 0]]), 1, 1.0).scale == 2
+
+
+def test_release_adds_laplace_noise_of_the_scale():
+    result = pf.group_dp(None, 10, 2.0)
+    assert result.noise_scale(0.5) == 2.5
+    values = np.zeros((200, 500))
+    noise = result.release(values, 0.5, np.random.default_rng(1))
+    assert noise.shape == values.shape
+    assert np.abs(noise).mean() == pytest.approx(2.5, rel=0.02)
+    assert not values.any()
+    assert (noise == result.release(values, 0.5, np.random.default_rng(1))).all()
+
+
+@pytest.mark.parametrize("lipschitz", [0, -1, math.inf, math.nan])
+def test_bad_lipschitz_constant(lipschitz):
+    with pytest.raises(pf.ParameterError, match=f"lipschitz is {lipschitz}; it must be a positive number"):
+        pf.group_dp(None, 10, 2.0).release([1.0], lipschitz, np.random.default_rng(1))
+
+
+def test_release_without_a_scale():
+    result = pf.gk16(symmetric(0.9), 100, 1.0)
+    assert (result.scale, result.status) == (None, "not applicable")
+    with pytest.raises(pf.ParameterError, match=r"gk16 is not applicable .*norm.*; choose another mechanism"):
+        result.release([1.0], 1, np.random.default_rng(1))
+
+
+# -- errors ------------------------------------------------------------------------------------------
+
+ALL = ["entry-dp", "group-dp", "gk16", "mqm-approx", "mqm-exact"]
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(
+    ("epsilon", "message"),
+    [
+        (0, "epsilon is 0; it must be a positive number"),
+        (-1.5, "epsilon is -1.5; it must be a positive number"),
+        (math.nan, "epsilon is nan; it must be a positive number"),
+        ("much", "epsilon is 'much'; it must be a positive number"),
+        (None, "epsilon is None; it must be a positive number"),
+        (math.inf, "epsilon is inf; it must lie between 1e-90 and 1e\\+90"),
+        (1e-100, "epsilon is 1e-100; it must lie between"),
+        (10**400, "epsilon is 1000.*; it must be a positive number"),
+    ],
+)
+def test_bad_epsilon(name, epsilon, message):
+    with pytest.raises(pf.ParameterError, match=message):
+        pf.MECHANISMS[name](symmetric(0.6), 10, epsilon)
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(
+    ("length", "message"),
+    [
+        (0, "a segment length is 0; every segment has at least 1 record"),
+        ([5, -3], "a segment length is -3; every segment has at least 1 record"),
+        ([], "the list of segment lengths is empty; give at least one length"),
+        (2.0, "length is 2.0; it must be an integer or a list of integers"),
+        (True, "length is True; it must be an integer"),
+        ("7", "length is '7'; it must be an integer"),
+        ([[1, 2]], r"length is \[\[1, 2\]\]; it must be an integer or a list of integers"),
+        ([[1], [2, 3]], r"length is \[\[1\], \[2, 3\]\]; it must be an integer or a list of integers"),
+        (2**63, f"a segment length is {2**63}; the largest that can be handled is {2**62}"),
+    ],
+)
+def test_bad_length(name, length, message):
+    with pytest.raises(pf.ParameterError, match=message):
+        pf.MECHANISMS[name](symmetric(0.6), length, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: pf.mqm_exact(THETA, 5, 1.0, convention="printed"),
+            pf.ParameterError,
+            "convention 'printed' is unknown; choose from exact, published",
+        ),
+        (
+            lambda: pf.mqm_approx(THETA, 5, 1.0, eigengap="large"),
+            pf.ParameterError,
+            "eigengap 'large' is unknown; choose from auto, general, reversible",
+        ),
+        (
+            lambda: pf.mqm_approx(pf.MarkovChain([[0, 1], [1, 0]]), 5, 1.0),
+            pf.ChainError,
+            "mqm-approx needs an aperiodic chain; this one has period 2.*use mqm-exact",
+        ),
+        (
+            lambda: pf.mqm_approx(pf.MarkovChain([[1, 0], [0.5, 0.5]]), 5, 1.0),
+            pf.ChainError,
+            "mqm-approx needs an irreducible chain; this one has 2 communicating classes.*use mqm-exact",
+        ),
+        (lambda: pf.mqm_exact([[1.0]], 5, 1.0), pf.ParameterError, r"family is \[\[1.0\]\]; give a MarkovChain"),
+    ],
+)
+def test_other_errors(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
