@@ -6,26 +6,32 @@
 12.934051
 """
 
-from pufferflow.errors import (
-    ChainError,
-    ConfigError,
-    DataError,
-    DownloadError,
-    ModelError,
-    ParameterError,
-    PufferflowError,
-)
-from pufferflow.markov import BinaryInterval, ChainFamily, MarkovChain, fit_chain
-from pufferflow.mechanisms import (
-    MECHANISMS,
-    NoiseScale,
-    Quilt,
-    entry_dp,
-    gk16,
-    group_dp,
-    mqm_approx,
-    mqm_exact,
-)
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pufferflow.errors import (
+        ChainError,
+        ConfigError,
+        DataError,
+        DownloadError,
+        ModelError,
+        ParameterError,
+        PufferflowError,
+    )
+    from pufferflow.markov import BinaryInterval, ChainFamily, MarkovChain, fit_chain
+    from pufferflow.mechanisms import (
+        MECHANISMS,
+        NoiseScale,
+        Quilt,
+        entry_dp,
+        gk16,
+        group_dp,
+        mqm_approx,
+        mqm_exact,
+    )
 
 __version__ = "0.1.0"
 
@@ -50,3 +56,17 @@ __all__ = [
     "mqm_approx",
     "mqm_exact",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use: tables and figures need none of the numerical code."""
+    if name in __all__:
+        for home in ("errors", "markov", "mechanisms"):
+            module = import_module(f"{__name__}.{home}")
+            if hasattr(module, name):
+                return getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
