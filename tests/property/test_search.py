@@ -93,6 +93,26 @@ def test_few_leaves_still_give_an_upper_bound(chain, length, epsilon, leaves):
     assert low <= scale <= length / epsilon * (1 + 1e-15)
 
 
+@given(MIXING, st.integers(20, 300), EPSILONS, st.integers(0, 40))
+def test_few_leaves_still_give_an_upper_bound_in_longer_chains(chain, length, epsilon, leaves):
+    scale = pf.mqm_exact(chain, length, epsilon).scale
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "LEAF_LIMIT", leaves)
+        assert scale * (1 - 1e-12) <= pf.mqm_exact(chain, length, epsilon).scale <= length / epsilon * (1 + 1e-15)
+
+
+@pytest.mark.parametrize("length", [40, 200, 10**6])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_a_given_stationary_law_is_the_stationary_start(length, epsilon):
+    """Nodes that count as alike once the start is forgotten must really be."""
+    matrix = [[0.7, 0.3, 0], [0.2, 0.5, 0.3], [0.1, 0.4, 0.5]]
+    start = pf.MarkovChain(matrix)
+    given_ = pf.MarkovChain(matrix, start.initial_distribution)
+    assert pf.mqm_exact(given_, length, epsilon).scale == pytest.approx(
+        pf.mqm_exact(start, length, epsilon).scale, rel=1e-9
+    )
+
+
 @given(chains(4) | MIXING, st.integers(2, 12), EPSILONS)
 def test_node_quilt_and_influence_explain_the_scale(chain, length, epsilon):
     result = pf.mqm_exact(chain, length, epsilon)

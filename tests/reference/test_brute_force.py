@@ -53,11 +53,6 @@ def test_exact_scale_is_the_enumerated_one_and_never_below(number):
             assert scale <= float(exact) * (1 + 1e-9 + 1e-12 / epsilon), about
             twin = _reference.noise_scale(exact_chain.matrix, twin_start(exact_chain), length, epsilon)
             assert twin == pytest.approx(float(exact), rel=1e-9), about
-        # with ε a hair above an influence, the last digits of the influence decide over the scale
-        for e in {float(e) for quilts in influences for _, e in quilts if 0 < e < 1000}:
-            for epsilon in (e * (1 + 1e-15), e * (1 + 1e-12)):
-                exact = exact_scale(influences, epsilon)
-                assert Decimal(pf.mqm_exact(chain, length, epsilon).scale) >= exact * (1 - Decimal("1e-15"))
 
 
 @pytest.mark.parametrize("number", range(BATCHES))

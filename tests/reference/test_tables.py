@@ -1,0 +1,77 @@
+"""Every entry of a max-influence table is an upper bound of the exact logarithm, and a close one."""
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from enumeration import random_matrix, stationary_law
+
+import pufferflow as pf
+from pufferflow.influence import _reference
+from pufferflow.influence.tables import INFINITE, MASKED, InfluenceTables
+
+UNDERFLOW = [[1.0, 1e-300], [1.0, 1e-310]]  # both too small to be trusted, their ratio is 1e10
+
+
+def is_close_bound(entry, numerators, denominators, slack):
+    """Whether ``entry`` lies between the largest log ratio and ``slack`` above it."""
+    pairs = [(n, d) for n, d in zip(numerators, denominators, strict=True) if n]
+    if any(not d for _, d in pairs):
+        return entry >= INFINITE / 2
+    largest = max((n / d for n, d in pairs), default=Fraction(0))
+    if not largest:
+        return entry <= -INFINITE / 2
+    with localcontext() as context:
+        context.prec = 50
+        exact = (Decimal(largest.numerator) / Decimal(largest.denominator)).ln()
+    return exact <= Decimal(entry) <= exact + Decimal(slack)
+
+
+@pytest.mark.parametrize("number", range(12))
+@pytest.mark.parametrize("steps", [1, 2, 3, 7, 20, 64])
+def test_forward_backward_and_initial_terms(number, steps):
+    rng = np.random.default_rng([3, number])
+    k = int(rng.integers(1, 4))
+    matrix = random_matrix(rng, k)
+    tables = InfluenceTables(pf.MarkovChain([[float(p) for p in row] for row in matrix], "any"), "exact")
+    power = _reference.powers(matrix, steps)[steps]
+    columns = list(zip(*power, strict=True))
+    sources = rng.random(k) < 0.7
+    sources[rng.integers(k)] = True
+    kept = [[p for p, keep in zip(column, sources, strict=True) if keep] for column in columns]
+    right = tables.rights.tables[tables.right(steps)]
+    left = tables.lefts.tables[tables.left(steps, sources)]
+    law = tables.law_any(steps, np.ones(k, dtype=np.bool_))
+    slack = 1e-12
+    for x in range(k):
+        for y in range(k):
+            assert is_close_bound(right[x, y], power[x], power[y], slack)
+            assert is_close_bound(left[x, y], kept[x], kept[y], slack)
+            assert is_close_bound(law[x, y], columns[y], columns[x], slack)
+
+
+@pytest.mark.parametrize("number", range(40))
+def test_stationary_term(number):
+    rng = np.random.default_rng([4, number])
+    k = int(rng.integers(2, 7))
+    matrix = random_matrix(rng, k)
+    exact = stationary_law(matrix)
+    if exact is None:
+        return
+    chain = pf.MarkovChain([[float(p) for p in row] for row in matrix])
+    tables = InfluenceTables(chain, "exact")
+    table = tables.law_given(chain.stationary_distribution, chain.initial_support, chain.stationary_error)
+    for x in range(k):
+        for y in range(k):
+            if exact[x] and exact[y]:
+                assert is_close_bound(table[x, y], [exact[y]], [exact[x]], 1e-12)
+            else:
+                assert table[x, y] == MASKED
+
+
+def test_probabilities_too_small_to_trust_are_bounded_from_the_safe_side():
+    tables = InfluenceTables(pf.MarkovChain(UNDERFLOW, "any"), "exact")
+    assert tables.rights.tables[tables.right(1)][0, 1] >= math.log(1e10)
+    assert tables.lefts.tables[tables.left(1, np.ones(2, dtype=np.bool_))][1, 0] >= 0
