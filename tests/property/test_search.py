@@ -93,12 +93,16 @@ def test_few_leaves_still_give_an_upper_bound(chain, length, epsilon, leaves):
     assert low <= scale <= length / epsilon * (1 + 1e-15)
 
 
-@given(MIXING, st.integers(20, 300), EPSILONS, st.integers(0, 40))
-def test_few_leaves_still_give_an_upper_bound_in_longer_chains(chain, length, epsilon, leaves):
-    scale = pf.mqm_exact(chain, length, epsilon).scale
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "LEAF_LIMIT", leaves)
-        assert scale * (1 - 1e-12) <= pf.mqm_exact(chain, length, epsilon).scale <= length / epsilon * (1 + 1e-15)
+@pytest.mark.parametrize("start", ["any", [1, 0], [0, 1], [0.5, 0.5]])
+@pytest.mark.parametrize("stay", [(0.9, 0.6), (0.95, 0.95), (0.8, 0.97), (0.05, 0.1)])
+@pytest.mark.parametrize("leaves", [0, 1, 2, 3, 5, 8, 13, 21])
+def test_few_leaves_still_give_an_upper_bound_where_early_nodes_decide(start, stay, leaves, monkeypatch):
+    chain = pf.MarkovChain([[stay[0], 1 - stay[0]], [1 - stay[1], stay[1]]], start)
+    for epsilon in (0.2, 0.5, 1.0, 2.0, 5.0):
+        scale = pf.mqm_exact(chain, 300, epsilon).scale
+        with monkeypatch.context() as patch:
+            patch.setattr(search, "LEAF_LIMIT", leaves)
+            assert scale * (1 - 1e-12) <= pf.mqm_exact(chain, 300, epsilon).scale <= 300 / epsilon * (1 + 1e-15)
 
 
 @pytest.mark.parametrize("length", [40, 200, 10**6])

@@ -74,4 +74,4 @@ def test_stationary_term(number):
 def test_probabilities_too_small_to_trust_are_bounded_from_the_safe_side():
     tables = InfluenceTables(pf.MarkovChain(UNDERFLOW, "any"), "exact")
     assert tables.rights.tables[tables.right(1)][0, 1] >= math.log(1e10)
-    assert tables.lefts.tables[tables.left(1, np.ones(2, dtype=np.bool_))][1, 0] >= 0
+    assert tables.lefts.tables[tables.left(1, np.ones(2, dtype=np.bool_))][1, 0] >= math.log(1e-300)
