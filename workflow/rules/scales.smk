@@ -59,7 +59,7 @@ rule measure_timings:
         "results/logs/measure_timings.log",
     conda:
         "../envs/pufferflow.yaml"
-    threads: 256 # capped at --cores: times are measured alone
+    threads: 256  # capped at --cores: times are measured alone
     params:
         settings=EXPERIMENTS["timings"],
         length=EXPERIMENTS["synthetic"]["length"],
