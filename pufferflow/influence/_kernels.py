@@ -1,4 +1,4 @@
-"""Compiled inner loops: pure functions of arrays that fill ``out``."""
+"""Compiled inner loops: pure functions of arrays."""
 
 from __future__ import annotations
 
@@ -9,46 +9,230 @@ from pufferflow._jit import kernel
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 
 @kernel
-def max_ratios(rows: Floats, inverse: Floats, out: Floats) -> None:
-    """Fill out[x, x'] with max over z of rows[x, z] * inverse[z, x'].
+def max_ratios(rows: Floats, support: Bools, smallest: float, out: Floats) -> None:
+    """Fill out[x, x'] with max over z of rows[x, z] / rows[x', z], rounded by a few units.
 
-    ``inverse[z, x']`` is 1 / rows[x', z], infinite where that is zero. Then 0 · ∞ is NaN, which no
-    comparison lets through: an event that happens under neither secret does not count.
+    Entries below ``smallest`` count as 0 in the denominator and, where ``support`` says that they are
+    not zero, as ``smallest`` in the numerator. 0/0 does not count: such an event happens under
+    neither secret. (It comes out as 0 · ∞, which is NaN, and no comparison lets NaN through.)
     """
     k, width = rows.shape
+    four = (width + 3) // 4 * 4
+    numerator = np.zeros((k, four))
+    inverse = np.full((four, k), np.inf)
     for x in range(k):
-        for y in range(k):
-            out[x, y] = 0.0
         for z in range(width):
-            numerator = rows[x, z]
+            value = rows[x, z]
+            if value >= smallest:
+                numerator[x, z] = value
+                inverse[z, x] = 1.0 / value
+            elif support[x, z]:
+                numerator[x, z] = smallest
+    for x in range(k):
+        largest = out[x]
+        for y in range(k):
+            largest[y] = 0.0
+        for z in range(0, four, 4):
+            n0, n1, n2, n3 = numerator[x, z], numerator[x, z + 1], numerator[x, z + 2], numerator[x, z + 3]
+            i0, i1, i2, i3 = inverse[z], inverse[z + 1], inverse[z + 2], inverse[z + 3]
             for y in range(k):
-                ratio = numerator * inverse[z, y]
-                if ratio > out[x, y]:
-                    out[x, y] = ratio
+                most = largest[y]
+                ratio = n0 * i0[y]
+                if ratio > most:
+                    most = ratio
+                ratio = n1 * i1[y]
+                if ratio > most:
+                    most = ratio
+                ratio = n2 * i2[y]
+                if ratio > most:
+                    most = ratio
+                ratio = n3 * i3[y]
+                if ratio > most:
+                    most = ratio
+                largest[y] = most
 
 
 @kernel
-def max_influences(
-    laws: Floats, lefts: Floats, rights: Floats, law: Ints, left: Ints, right: Ints, limit: float, out: Floats
-) -> None:
-    """Fill out[r] with max over x, x' of laws[law[r]] + lefts[left[r]] + rights[right[r]] (eq. 5).
+def round_up(table: Floats, constant: float, relative: float, infinite: float) -> None:
+    """Clip ``table`` to ± ``infinite`` and add ``constant`` and ``relative`` times the size of each entry."""
+    for x in range(table.shape[0]):
+        for y in range(table.shape[1]):
+            value = min(max(table[x, y], -infinite), infinite)
+            table[x, y] = value + constant + relative * abs(value)
 
-    The three stacks have shape (slots, k, k) and hold large finite numbers in place of infinities,
-    so no NaN arises. The search stops once ``limit`` is reached: such a quilt is of no use.
+
+@kernel
+def max_influence(law: Floats, left: Floats, right: Floats, pair: Ints) -> float:
+    """Largest entry of law + left + right (eq. 5), at least 0; its place goes to ``pair``.
+
+    The tables have shape (k, k) and hold large finite numbers in place of infinities, so no NaN arises.
     """
-    k = laws.shape[1]
-    for r in range(len(out)):
-        first = laws[law[r]]
-        second = lefts[left[r]]
-        third = rights[right[r]]
-        largest = 0.0
-        for x in range(k):
-            for y in range(k):
-                value = first[x, y] + second[x, y] + third[x, y]
-                largest = max(largest, value)
-            if largest >= limit:
-                break
-        out[r] = largest
+    k = law.shape[0]
+    columns = np.zeros(k)
+    for x in range(k):
+        for y in range(k):
+            value = law[x, y] + left[x, y] + right[x, y]
+            if value > columns[y]:
+                columns[y] = value
+    y = int(columns.argmax())
+    for x in range(k):
+        if law[x, y] + left[x, y] + right[x, y] == columns[y]:
+            pair[0], pair[1] = x, y
+            break
+    return float(columns[y])
+
+
+@kernel
+def find_slot(distances: Ints, slots: Ints, distance: int) -> int:
+    """Slot of ``distance`` in a sorted list, or -1."""
+    low, high = 0, len(distances)
+    while low < high:
+        middle = (low + high) // 2
+        if distances[middle] < distance:
+            low = middle + 1
+        else:
+            high = middle
+    if low < len(distances) and distances[low] == distance:
+        return int(slots[low])
+    return -1
+
+
+@kernel
+def middle_of(low: int, high: int) -> int:
+    """Where to cut [low, high]: near the geometric mean if wide, else at the roundest number below high.
+
+    Round distances need few powers of P.
+    """
+    if high >= 4 * low:
+        power = 1
+        while power * power < low * high:
+            power *= 2
+        if low <= power < high:
+            return power
+    top = high - 1
+    differing = (low - 1) ^ top
+    step = 1
+    while step <= differing // 2:
+        step *= 2
+    return top // step * step
+
+
+@kernel
+def search_quilts(
+    pending: Ints,
+    lowest: Floats,
+    length: int,
+    first: int,
+    last: int,
+    epsilon: float,
+    floor: float,
+    law: Floats,
+    mask: Floats,
+    lefts: Floats,
+    left_distances: Ints,
+    left_slots: Ints,
+    rights: Floats,
+    right_distances: Ints,
+    right_slots: Ints,
+    pairs: Ints,
+    best: Floats,
+    quilt: Ints,
+) -> tuple[Ints, Floats]:
+    """Branch and bound over rectangles of quilts, as far as the tables at hand allow.
+
+    Parameters
+    ----------
+    pending : int array, shape (n, 4)
+        Rectangles a1..a2 × b1..b2; 0, 0 stands for no quilt node on that side.
+    lowest : float array, shape (n,)
+        Lower bounds of the max-influence in each, from the rectangle it was cut from.
+    length, first, last : int
+        T and the range of nodes; cards are the largest over the range (Lemma 4.6).
+    epsilon, floor : float
+        ε, and the score at or below which the search may stop.
+    law, mask : float arrays, shape (k, k)
+        First term of eq. 5 with and without a left quilt node.
+    lefts, left_distances, left_slots, rights, ... : arrays
+        Stacks of tables (the first one of each is zero: no quilt node), and which slot holds which
+        distance, sorted.
+    pairs : int array, shape (m + 1, 2)
+        Row 0 holds their number; then pairs of secrets that decided before. They alone bound the influence
+        from below, which discards most rectangles. Updated in place.
+    best, quilt : arrays, shapes (2,) and (2,)
+        Smallest score so far with its influence, and its quilt. Updated in place.
+
+    Returns
+    -------
+    pending, lowest : arrays, shapes (n, 4) and (n,)
+        Rectangles whose far corner needs a table that is missing.
+    """
+    stack = [(0, 0, 0, 0, 0.0) for _ in range(0)]
+    deferred = [(0, 0, 0, 0, 0.0) for _ in range(0)]
+    for r in range(len(pending)):
+        stack.append((int(pending[r, 0]), int(pending[r, 1]), int(pending[r, 2]), int(pending[r, 3]), float(lowest[r])))
+    found = np.zeros(2, dtype=np.int64)
+    slack = 1.0 + 2.0**-51
+    while len(stack) > 0 and best[0] > floor:
+        a1, a2, b1, b2, least = stack.pop()
+        if b2 == 0:
+            near, far = length - first + a1, length - first + a2
+        elif a2 == 0:
+            near, far = last + b1 - 1, last + b2 - 1
+        else:
+            near, far = a1 + b1 - 1, a2 + b2 - 1
+        if near / (epsilon - least) >= best[0]:
+            continue
+        i = find_slot(left_distances, left_slots, a2)
+        j = find_slot(right_distances, right_slots, b2)
+        if i < 0 or j < 0:
+            deferred.append((a1, a2, b1, b2, least))
+            continue
+        term = law if a2 > 0 else mask
+        left, right = lefts[i], rights[j]
+        influence = 0.0
+        for p in range(1, pairs[0, 0] + 1):
+            x, y = pairs[p]
+            influence = max(influence, term[x, y] + left[x, y] + right[x, y])
+        if influence >= epsilon or near / (epsilon - influence) >= best[0]:
+            continue
+        if far / (epsilon - influence) * slack < best[0]:
+            influence = max_influence(term, left, right, found)
+            if influence < epsilon:
+                score = far / (epsilon - influence) * slack
+                if score < best[0]:
+                    best[0], best[1] = score, influence
+                    quilt[0], quilt[1] = a2, b2
+            known = False
+            for p in range(1, pairs[0, 0] + 1):
+                known = known or (pairs[p, 0] == found[0] and pairs[p, 1] == found[1])
+            if not known:
+                # a full list forgets its oldest pair
+                count = pairs[0, 0]
+                if count == len(pairs) - 1:
+                    for p in range(1, count):
+                        pairs[p, 0], pairs[p, 1] = pairs[p + 1, 0], pairs[p + 1, 1]
+                    count -= 1
+                pairs[count + 1, 0], pairs[count + 1, 1] = found[0], found[1]
+                pairs[0, 0] = count + 1
+            if influence >= epsilon or near / (epsilon - influence) >= best[0]:
+                continue
+        if a1 == a2 and b1 == b2:
+            continue
+        am = middle_of(a1, a2) if a1 < a2 else a2
+        bm = middle_of(b1, b2) if b1 < b2 else b2
+        # the last one pushed, nearest, is looked at first: good quilts are found early
+        if am < a2 and bm < b2:
+            stack.append((am + 1, a2, bm + 1, b2, influence))
+        if am < a2:
+            stack.append((am + 1, a2, b1, bm, influence))
+        if bm < b2:
+            stack.append((a1, am, bm + 1, b2, influence))
+        stack.append((a1, am, b1, bm, influence))
+    missing, influences = np.empty((len(deferred), 4), dtype=np.int64), np.empty(len(deferred))
+    for r in range(len(deferred)):
+        missing[r, 0], missing[r, 1], missing[r, 2], missing[r, 3], influences[r] = deferred[r]
+    return missing, influences

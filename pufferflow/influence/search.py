@@ -21,12 +21,13 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import islice
+from heapq import heappop, heappush
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow.influence._kernels import max_influences
+from pufferflow.influence._kernels import max_influence, search_quilts
 from pufferflow.influence.tables import INFINITE, InfluenceTables
 from pufferflow.markov.chain import UNIT_ROUNDOFF, Bools, Floats
 
@@ -38,7 +39,8 @@ CONVERGED = 1e-12
 LEAF_LIMIT = 50_000
 """Most single nodes examined one by one; beyond it ranges of nodes share an upper bound."""
 
-_CHUNK_BYTES = 64 * 2**20
+QUILTS_KEPT = 6
+"""Quilts remembered to bound further nodes with."""
 
 
 @dataclass(frozen=True)
@@ -65,17 +67,22 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class _Range:
+class Range:
     """Nodes first..last with a common bound on the first term of eq. 5; most often a single node.
 
-    ``law`` and ``mask`` are slots of the first term with and without a left quilt node; ``reach`` is
-    the largest a allowed.
+    Attributes
+    ----------
+    first, last : int
+    law, mask : float arrays, shape (k, k)
+        First term with and without a left quilt node.
+    reach : int
+        Largest distance a of a left quilt node.
     """
 
     first: int
     last: int
-    law: int
-    mask: int
+    law: Floats
+    mask: Floats
     reach: int
 
 
@@ -95,15 +102,16 @@ def worst_node(tables: InfluenceTables, length: int, epsilon: float) -> Candidat
     Candidate
         Its score is σ_max of Algorithm 3, rounded up.
     """
-    return _Search(tables, length, epsilon).run()
+    return QuiltSearch(tables, length, epsilon).run()
 
 
 def chain_quilt_influence(
     tables: InfluenceTables, length: int, node: int, left: int | None, right: int | None
 ) -> float:
     """Max-influence of one quilt, rounded up, ∞ included."""
-    search = _Search(tables, length, math.inf)
-    return search.influence_of(node, left, right)
+    search = QuiltSearch(tables, length, math.inf)
+    e = search.influence(search.single(node), left or 0, right or 0)
+    return math.inf if e >= INFINITE / 2 else e
 
 
 def worst_alike(length: int, solve: Callable[[int], Candidate], lowest: int = 1, stride: int = 1) -> Candidate:
@@ -127,13 +135,24 @@ def worst_alike(length: int, solve: Callable[[int], Candidate], lowest: int = 1,
     return max(found, key=lambda candidate: candidate.score)
 
 
-class _Search:
+class QuiltSearch:
+    """Best quilts of the nodes of one chain; see the module's text for the ideas.
+
+    Parameters
+    ----------
+    tables : InfluenceTables
+    length : int
+        T.
+    epsilon : float
+    """
+
     def __init__(self, tables: InfluenceTables, length: int, epsilon: float) -> None:
         self.tables = tables
         self.chain = tables.chain
         self.length = length
         self.epsilon = epsilon
         self.worst: Candidate | None = None
+        self._quilts: list[tuple[int, int]] = []  # of nodes solved, the latest last
         self._supports = [self.chain.initial_support]
         self._seen = {self._supports[0].tobytes(): 0}
         self._cycle: tuple[int, int] | None = None  # first node of the periodic part, its period
@@ -166,10 +185,10 @@ class _Search:
     # -- the search ------------------------------------------------------------------------------
 
     def run(self) -> Candidate:
-        middle = (self.length + 1) // 2
+        """Find the worst node."""
+        middle = self.single((self.length + 1) // 2)
         if self._hopeless(middle):
-            self.worst = self._trivial(middle)
-            return self.worst
+            return Candidate(middle.first, None, None, 0.0, divide_up(self.length, self.epsilon))
         if self.chain.start == "stationary":
             self._bisect(1, 1, self._stationary_law())
         else:
@@ -177,35 +196,21 @@ class _Search:
         assert self.worst is not None
         return self.worst
 
-    def _trivial(self, node: int) -> Candidate:
-        return Candidate(node, None, None, 0.0, divide_up(self.length, self.epsilon))
-
-    def _hopeless(self, node: int) -> bool:
-        """Whether ``node`` has only the trivial quilt (then no node can be worse)."""
+    def _hopeless(self, node: Range) -> bool:
+        """Whether a node has only the trivial quilt (then no node can be worse)."""
         # the farthest quilts have the least influence, but in large powers of P rounding counts
-        mask, none = self._mask_slot(self.support(node)), self.tables.none_left()
-        for b in _doublings(self.length - node):
-            if self._influence(mask, none, self.tables.right(b)) < self.epsilon:
-                return False
-        law, none = self._range(node).law, self.tables.none_right()
-        for a in _doublings(node - 1):
-            if self._influence(law, self.tables.left(a, self.support(node - a)), none) < self.epsilon:
-                return False
-        return True
-
-    def _stationary_law(self) -> int:
-        chain = self.chain
-        return self.tables.laws.slot(
-            "stationary",
-            lambda: self.tables.law_given(chain.stationary_distribution, chain.initial_support, chain.stationary_error),
+        one_sided = chain(
+            ((0, b) for b in _doublings(self.length - node.last)), ((a, 0) for a in _doublings(node.first - 1))
         )
+        return all(self.influence(node, a, b) >= self.epsilon for a, b in one_sided)
 
-    def _bisect(self, lowest: int, stride: int, law: int) -> None:
+    def _bisect(self, lowest: int, stride: int, law: Floats) -> None:
         """Solve the nodes lowest, lowest + stride, …, which share ``law`` and supports."""
         settled = 1 if self.chain.start == "stationary" else self.settled()[0]
+        mask = self.tables.law_mask(self.support(lowest))
 
         def solve(node: int) -> Candidate:
-            return self._solve([_Range(node, node, law, self._mask_slot(self.support(node)), node - settled)])
+            return self.solve(Range(node, node, law, mask, node - settled))
 
         worst_alike(self.length, solve, lowest, stride)
 
@@ -215,12 +220,8 @@ class _Search:
         horizon = self._horizon(settled, period)
         # Quilts reaching back before the supports settle are tried node by node, up to where they are too large.
         while horizon < self.length:
-            for offset in range(min(period, self.length - horizon)):
-                node = horizon + 1 + offset
-                support = self.support(node)
-                key = ("beyond", horizon, support.tobytes())
-                law = self.tables.laws.slot(key, lambda s=support, n=horizon: self.tables.law_any(n, s))  # type: ignore[misc]
-                self._bisect(node, period, law)
+            for node in range(horizon + 1, min(horizon + period, self.length) + 1):
+                self._bisect(node, period, self.tables.law_any(horizon, self.support(node)))
             assert self.worst is not None
             needed = settled + math.floor(self.epsilon * self.worst.score) + 1
             if needed <= horizon:
@@ -228,11 +229,8 @@ class _Search:
             horizon, self.worst = needed, None
         last = min(horizon, self.length)
         if self.worst is None:
-            self._solve([self._range((1 + last) // 2)])
-        undecided = self._undecided(1, last)
-        size = max(1, _CHUNK_BYTES // (8 * self.chain.states**2))
-        while chunk := list(islice(undecided, size)):
-            self._solve([self._range(first, end) for first, end in chunk])
+            self.solve(self.single((1 + last) // 2))
+        self._search_nodes(last)
 
     def _horizon(self, settled: int, period: int) -> int:
         """Smallest n ≥ settled, up to a factor 2, beyond which nodes of equal support are alike; T if none."""
@@ -240,7 +238,7 @@ class _Search:
         while n < self.length:
             if n >= settled:
                 spread = 0.0
-                table = self.tables.law_any_unmasked(n)
+                table = self.tables.law_any(n, self.tables.everything)
                 for node in range(n + 1, n + 1 + period):
                     support = self.support(node)
                     inside = table[np.ix_(support, support)]
@@ -250,78 +248,76 @@ class _Search:
             n *= 2
         return self.length
 
-    def _undecided(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Ranges of nodes that no quilt known so far bounds by the worst score; single nodes as far as allowed."""
-        pending = [(first, last)]
-        leaves = 0
-        while pending:
-            low, high = pending.pop()
-            if self._bounded(low, high):
+    def _search_nodes(self, last: int) -> None:
+        """Solve those nodes of 1..last that no quilt known so far bounds by the worst score, worst first."""
+        assert self.worst is not None
+        pending = [(-math.inf, 1, last)]
+        solved = 0
+        while pending and -pending[0][0] > self.worst.score:
+            _, low, high = heappop(pending)
+            bound = self.bound(low, high)
+            if bound <= self.worst.score:
                 continue
-            if low == high or leaves + len(pending) >= LEAF_LIMIT:
-                leaves += 1
-                yield low, high
+            if pending and bound < -pending[0][0]:
+                heappush(pending, (-bound, low, high))
+            elif low == high or solved >= LEAF_LIMIT:
+                solved += 1
+                self.solve(self.single(low) if low == high else self.several(low, high))
             else:
                 middle = (low + high) // 2
-                pending += [(middle + 1, high), (low, middle)]
+                heappush(pending, (-bound, low, middle))
+                heappush(pending, (-bound, middle + 1, high))
 
-    def _bounded(self, first: int, last: int) -> bool:
-        """Whether the worst node's quilt, or a side of it, bounds all nodes first..last by the worst score."""
-        worst = self.worst
-        assert worst is not None
-        a, b = worst.left, worst.right
-        right_fits = b is not None and b <= self.length - last
-        left_fits = a is not None and a <= first - 1
-        everything = np.ones(self.chain.states, dtype=np.bool_)
-        if right_fits:
-            assert b is not None
-            e = self._influence(self._mask_slot(everything), self.tables.none_left(), self.tables.right(b))
-            if score(last + b - 1, e, self.epsilon) <= worst.score:
-                return True
-        if left_fits:
-            assert a is not None
-            law = self.tables.laws.slot(("any", first - 1), lambda: self.tables.law_any_unmasked(first - 1))
-            left = self.tables.left(a, everything)
-            e = self._influence(law, left, self.tables.none_right())
-            if score(self.length - first + a, e, self.epsilon) <= worst.score:
-                return True
-            if right_fits:
-                assert b is not None
-                e = self._influence(law, left, self.tables.right(b))
-                return score(a + b - 1, e, self.epsilon) <= worst.score
-        return False
+    def bound(self, first: int, last: int) -> float:
+        """Upper bound of the best scores of nodes first..last, from quilts found so far."""
+        where = self.single(first) if first == last else self.several(first, last)
+        return min((option.score for option in self.options(where)), default=math.inf)
+
+    def options(self, where: Range) -> Iterator[Candidate]:
+        """Quilts found so far, and their sides alone, that fit all nodes of a range, with their scores there."""
+        fitting = set()
+        for a, b in self._quilts:
+            a_fits, b_fits = 0 < a <= where.reach, 0 < b <= self.length - where.last
+            fitting |= {(a if a_fits else 0, b if b_fits else 0), (a if a_fits else 0, 0), (0, b if b_fits else 0)}
+        for a, b in sorted(fitting - {(0, 0)}):
+            e = self.influence(where, a, b)
+            card = quilt_card(self.length, where.first if not b else where.last, a or None, b or None)
+            yield Candidate(where.first, a or None, b or None, e, score(card, e, self.epsilon))
 
     # -- first term ------------------------------------------------------------------------------
 
-    def _mask_slot(self, support: Bools) -> int:
-        return self.tables.laws.slot(("mask", support.tobytes()), lambda: self.tables.law_mask(support))
+    def _stationary_law(self) -> Floats:
+        chain = self.chain
+        return self.tables.law(
+            "stationary",
+            lambda: self.tables.law_given(chain.stationary_distribution, chain.initial_support, chain.stationary_error),
+        )
 
-    def _range(self, first: int, last: int | None = None) -> _Range:
-        """Nodes first..last (default: one node) with the sharpest common first term at hand."""
-        chain, tables = self.chain, self.tables
-        if last is not None and last > first:
-            everything = np.ones(chain.states, dtype=np.bool_)
-            law = tables.laws.slot(("any", first - 1), lambda: tables.law_any_unmasked(first - 1))
-            return _Range(first, last, law, self._mask_slot(everything), first - 1)
-        support = self.support(first)
-        if chain.start == "stationary":
+    def several(self, first: int, last: int) -> Range:
+        """Nodes first..last with a first term that bounds theirs."""
+        everything = self.tables.everything
+        law = self.tables.law_any(first - 1, everything)
+        return Range(first, last, law, self.tables.law_mask(everything), first - 1)
+
+    def single(self, node: int) -> Range:
+        """One node with its own first term."""
+        support = self.support(node)
+        if self.chain.start == "stationary":
             law = self._stationary_law()
-        elif chain.start == "any":
-            key = ("any", first - 1, support.tobytes())
-            law = tables.laws.slot(key, lambda: tables.law_any(first - 1, support))
+        elif self.chain.start == "any":
+            law = self.tables.law_any(node - 1, support)
         else:
-            law = tables.laws.slot(("node", first), lambda: self._law_of_node(first, support))
-        return _Range(first, first, law, self._mask_slot(support), first - 1)
+            law = self.tables.law(("node", node), lambda: self._law_of_node(node, support))
+        return Range(node, node, law, self.tables.law_mask(support), node - 1)
 
     def _law_of_node(self, node: int, support: Bools) -> Floats:
-        chain = self.chain
-        start = chain.initial_distribution
+        start = self.chain.initial_distribution
         assert start is not None
         with np.errstate(under="ignore"):
-            if self._laws is not None and self._laws[0] <= node and node - self._laws[0] <= chain.states:
+            if self._laws is not None and 0 <= node - self._laws[0] <= self.chain.states:
                 at, law = self._laws
                 for _ in range(node - at):
-                    law = law @ chain.transition_matrix
+                    law = law @ self.chain.transition_matrix
             else:
                 law = start @ self.tables.power(node - 1).values
         self._laws = (node, law)
@@ -329,117 +325,104 @@ class _Search:
 
     # -- quilts ----------------------------------------------------------------------------------
 
-    def influence_of(self, node: int, left: int | None, right: int | None) -> float:
-        """Max-influence of the quilt at distances ``left`` and ``right`` of ``node``."""
+    def influence(self, where: Range, a: int, b: int) -> float:
+        """Max-influence of the quilt at distances ``a`` and ``b``, 0 for none on that side."""
         tables = self.tables
-        if left is None:
-            law, back = self._mask_slot(self.support(node)), tables.none_left()
-        else:
-            law, back = self._range(node).law, tables.left(left, self.support(node - left))
-        e = self._influence(law, back, tables.none_right() if right is None else tables.right(right))
-        return math.inf if e >= INFINITE / 2 else e
+        left = self._left_slot(where, a)
+        right = tables.right(b)
+        law = where.law if a else where.mask
+        return max_influence(law, tables.lefts.tables[left], tables.rights.tables[right], np.empty(2, dtype=np.int64))
 
-    def _influence(self, law: int, left: int, right: int) -> float:
-        return float(self._influences([law], [left], [right])[0])
+    def solve(self, where: Range) -> Candidate:
+        """Return the best quilt of a range of nodes; keep it in ``worst`` if it is worse than that.
 
-    def _influences(self, law: list[int] | Ints, left: list[int] | Ints, right: list[int] | Ints) -> Floats:
-        out = np.empty(len(law))
-        tables = self.tables
-        max_influences(
-            tables.laws.tables,
-            tables.lefts.tables,
-            tables.rights.tables,
-            np.asarray(law, dtype=np.int64),
-            np.asarray(left, dtype=np.int64),
-            np.asarray(right, dtype=np.int64),
-            self.epsilon,
-            out,
-        )
-        return out
-
-    def _solve(self, ranges: list[_Range]) -> Candidate:
-        """Return the worst range with its best quilt; keep it in ``self.worst`` if it is worse.
-
-        Branch and bound over all ranges at once: every round looks at the far corner of each rectangle
-        of quilts, discards what cannot matter and splits the rest. A range whose best score so far is no
-        larger than a score known to be reached elsewhere is dropped: its score is then an upper bound.
+        The search stops early once the score is no larger than the worst one known, which is all that
+        matters then: the score is an upper bound.
         """
-        first = np.array([r.first for r in ranges])
-        last = np.array([r.last for r in ranges])
-        law = np.array([r.law for r in ranges])
-        mask = np.array([r.mask for r in ranges])
-        reach = np.array([r.reach for r in ranges])
-        behind = self.length - last
-        floor = self.worst.score if self.worst is not None else 0.0
+        behind = self.length - where.last
+        best = np.array([divide_up(self.length, self.epsilon), 0.0])
+        quilt = np.zeros(2, dtype=np.int64)
 
-        best = np.full(len(ranges), divide_up(self.length, self.epsilon))
-        quilt = np.zeros((len(ranges), 2), dtype=np.int64)  # 0: none on that side
-        influence = np.zeros(len(ranges))
+        def search(pending: list[tuple[int, int, int, int]]) -> None:
+            rectangles = np.array(pending, dtype=np.int64).reshape(-1, 4)
+            lowest = np.zeros(len(rectangles))
+            while len(rectangles):
+                for a in set(rectangles[:, 1].tolist()):
+                    self._left_slot(where, a)
+                for b in set(rectangles[:, 3].tolist()):
+                    self.tables.right(b)
+                rectangles, lowest = self._search_known(where, rectangles, lowest, best, quilt)
 
-        # rectangles: owner, a1, a2, b1, b2; 0, 0 stands for no quilt node on that side
-        every = np.arange(len(ranges))
-        one, zero = np.ones_like(every), np.zeros_like(every)
-        rectangles = np.concatenate(
-            [
-                np.stack([every, one, reach, one, behind], axis=1)[(reach > 0) & (behind > 0)],
-                np.stack([every, one, reach, zero, zero], axis=1)[reach > 0],
-                np.stack([every, zero, zero, one, behind], axis=1)[behind > 0],
-            ]
-        )
-        rectangles = _split(rectangles[best[rectangles[:, 0]] > floor])
-        while len(rectangles):
-            owner, a1, a2, b1, b2 = rectangles.T
-            e = self._influences(
-                np.where(a2 > 0, law[owner], mask[owner]),
-                self._left_slots(a2, first[owner], last[owner]),
-                self._right_slots(b2),
-            )
-            far = self._card(a2, b2, first[owner], last[owner])
-            near = self._card(a1, b1, first[owner], last[owner])
-            upper = _scores(far, e, self.epsilon)
-            lower = _scores(near, e, self.epsilon)
-            order = np.lexsort((upper, owner))
-            leaders = order[np.unique(owner[order], return_index=True)[1]]
-            better = leaders[upper[leaders] < best[owner[leaders]]]
-            best[owner[better]] = upper[better]
-            influence[owner[better]] = e[better]
-            quilt[owner[better]] = rectangles[better][:, [2, 4]]
+        # squares of doubling size find the scale at which quilts matter: a + b − 1 < ε · best
+        for n in _doublings(max(where.reach, behind)):
+            if n >= self.epsilon * best[0]:
+                break
+            a, b = min(n, where.reach), min(n, behind)
+            search([(a, a, b, b)])
+        largest = 1
+        while largest < self.epsilon * best[0]:
+            largest *= 2
+        a, b = min(largest, where.reach), min(largest, behind)
+        sides = ([(1, a, 0, 0)] if a else []) + ([(0, 0, 1, b)] if b else [])
+        search(sides + ([(1, a, 1, b)] if a and b else []))
 
-            # the nearest quilt of a unit rectangle is the one just scored: nothing is left in it
-            open_ = (lower < best[owner]) & ((a1 < a2) | (b1 < b2))
-            bound = best.copy()
-            np.minimum.at(bound, owner[open_], lower[open_])
-            floor = max(floor, float(bound.max()))
-            rectangles = _split(rectangles[open_ & (best[owner] > floor)])
-
-        champion = int(best.argmax())
-        a, b = (int(d) or None for d in quilt[champion])
-        found = Candidate(int(first[champion]), a, b, float(influence[champion]), float(best[champion]))
+        found = Candidate(where.first, int(quilt[0]) or None, int(quilt[1]) or None, float(best[1]), float(best[0]))
         if self.worst is None or found.score > self.worst.score:
             self.worst = found
+        self._remember((int(quilt[0]), int(quilt[1])))
         return found
 
-    def _card(self, a: Ints, b: Ints, first: Ints, last: Ints) -> Ints:
-        """card(X_N), the largest over the range (Lemma 4.6)."""
-        return np.where(b == 0, self.length - first + a, np.where(a == 0, last + b - 1, a + b - 1))
+    def _remember(self, quilt: tuple[int, int]) -> None:
+        if quilt in self._quilts:
+            self._quilts.remove(quilt)
+        self._quilts = [*self._quilts[1 - QUILTS_KEPT :], quilt]
 
-    def _left_slots(self, a: Ints, first: Ints, last: Ints) -> Ints:
-        if self.tables.convention == "published" or self.chain.start == "stationary":
-            support = self.support(1)
-            slots = {int(d): self.tables.left(int(d), support) if d else self.tables.none_left() for d in np.unique(a)}
-            return np.array([slots[int(d)] for d in a])
-        everything = np.ones(self.chain.states, dtype=np.bool_)
-        slots_ = np.empty(len(a), dtype=np.int64)
-        for i, (d, low, high) in enumerate(zip(a.tolist(), first.tolist(), last.tolist(), strict=True)):
-            if d == 0:
-                slots_[i] = self.tables.none_left()
-            else:
-                slots_[i] = self.tables.left(d, self.support(low - d) if low == high else everything)
-        return slots_
+    def _search_known(
+        self, where: Range, rectangles: Ints, lowest: Floats, best: Floats, quilt: Ints
+    ) -> tuple[Ints, Floats]:
+        """Search as far as tables are at hand; return rectangles that need others."""
+        tables = self.tables
+        left_distances, left_slots = self._left_index(where)
+        right_distances, right_slots = tables.rights.index(b"")
+        return search_quilts(
+            rectangles,
+            lowest,
+            self.length,
+            where.first,
+            where.last,
+            self.epsilon,
+            self.worst.score if self.worst is not None else 0.0,
+            where.law,
+            where.mask,
+            tables.lefts.tables,
+            left_distances,
+            left_slots,
+            tables.rights.tables,
+            right_distances,
+            right_slots,
+            tables.deciding,
+            best,
+            quilt,
+        )
 
-    def _right_slots(self, b: Ints) -> Ints:
-        slots = {int(d): self.tables.right(int(d)) if d else self.tables.none_right() for d in np.unique(b)}
-        return np.array([slots[int(d)] for d in b])
+    def _left_states(self, where: Range, a: int) -> Bools:
+        """States z that the backward term at distance ``a`` looks at."""
+        if where.first < where.last:
+            return self.tables.everything
+        return self.tables.left_states(self.support(where.first - a))
+
+    def _left_slot(self, where: Range, a: int) -> int:
+        return self.tables.left(a, self._left_states(where, a)) if a else 0
+
+    def _left_index(self, where: Range) -> tuple[Ints, Ints]:
+        lefts = self.tables.lefts
+        if where.first < where.last or self._same_supports():
+            return lefts.index(self._left_states(where, 0).tobytes())
+        return lefts.index_by(lambda a: self._left_states(where, a).tobytes(), where.reach)
+
+    def _same_supports(self) -> bool:
+        """Whether the backward term looks at the same states wherever the left quilt node is."""
+        return self.tables.convention == "published" or self.chain.start == "stationary" or self.settled() == (1, 1)
 
 
 def _doublings(limit: int) -> Iterator[int]:
@@ -452,40 +435,11 @@ def _doublings(limit: int) -> Iterator[int]:
         yield limit
 
 
-def _split(rectangles: Ints) -> Ints:
-    """Cut every rectangle at round distances, so that few powers of P are needed."""
-    if not len(rectangles):
-        return rectangles
-    owner, a1, a2, b1, b2 = rectangles.T
-    am, bm = _middle(a1, a2), _middle(b1, b2)
-    parts = []
-    for low_a, high_a, keep_a in ((a1, am, a1 <= am), (am + 1, a2, am < a2)):
-        for low_b, high_b, keep_b in ((b1, bm, b1 <= bm), (bm + 1, b2, bm < b2)):
-            parts.append(np.stack([owner, low_a, high_a, low_b, high_b], axis=1)[keep_a & keep_b])
-    return np.concatenate(parts)
-
-
-def _middle(low: Ints, high: Ints) -> Ints:
-    """Where to cut [low, high]: near the geometric mean if wide, else at the roundest number; high if a point."""
-    below = np.maximum(low, 1) - 1
-    top = np.maximum(high - 1, 1)
-    step = np.int64(1) << np.floor(np.log2(np.maximum(below ^ top, 1))).astype(np.int64)
-    roundest = top & ~(step - 1)
-    geometric = np.int64(1) << np.round((np.log2(below + 1) + np.log2(top)) / 2).astype(np.int64)
-    wide = (high >= 4 * low) & (geometric < high)
-    return np.where(low == high, high, np.where(wide, geometric, roundest))
-
-
-def _scores(card: Ints, influence: Floats, epsilon: float) -> Floats:
-    """Card / (ε − e) rounded up; infinite unless e < ε."""
-    left = epsilon - influence
-    with np.errstate(divide="ignore", over="ignore"):
-        return np.where(left > 0, card / np.where(left > 0, left, 1.0) * (1 + 4 * UNIT_ROUNDOFF), np.inf)
-
-
 def score(card: int, influence: float, epsilon: float) -> float:
     """Card / (ε − e) rounded up; infinite unless e < ε."""
-    return float(_scores(np.array([card]), np.array([influence]), epsilon)[0])
+    if not influence < epsilon:
+        return math.inf
+    return card / (epsilon - influence) * (1 + 4 * UNIT_ROUNDOFF)
 
 
 def quilt_card(length: int, node: int, a: int | None, b: int | None) -> int:

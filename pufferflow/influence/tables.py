@@ -15,10 +15,12 @@ from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pufferflow.influence._kernels import max_ratios
+from pufferflow.influence._kernels import max_ratios, round_up
 from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats, MarkovChain
 
+Ints = NDArray[np.int64]
 Convention: TypeAlias = Literal["exact", "published"]
 
 INFINITE = 1e100
@@ -27,7 +29,8 @@ INFINITE = 1e100
 MASKED = -1e200
 """Marks a pair of states that are not both secrets; outweighs ``INFINITE``."""
 
-_POWERS_KEPT_BYTES = 64 * 2**20
+_KEPT_BYTES = 64 * 2**20
+_DECIDING_KEPT = 24
 
 
 class Power(NamedTuple):
@@ -35,26 +38,61 @@ class Power(NamedTuple):
 
     values: Floats
     support: Bools
+    full: bool
+    """Whether the support is everything, and so is that of all higher powers."""
 
 
-class Stack:
-    """A growing array of k × k tables, found by key."""
+class DistanceStack:
+    """A growing stack of k × k tables, found by the distance of the quilt node and the states it can take.
+
+    Table 0 is zero and stands for no quilt node, distance 0.
+    """
 
     def __init__(self, k: int) -> None:
-        self.tables = np.zeros((4, k, k))
-        self.slots: dict[Hashable, int] = {}
+        self.tables = np.empty((max(8, min(256, _KEPT_BYTES // (8 * k * k))), k, k))
+        self.tables[0] = 0.0
+        self._slots: dict[bytes, dict[int, int]] = {}
+        self._sorted: dict[bytes, tuple[Ints, Ints]] = {}
+        self._used = 1
 
-    def slot(self, key: Hashable, make: Callable[[], Floats]) -> int:
-        """Return the slot of ``key``, calling ``make`` for its table the first time."""
-        slot = self.slots.get(key)
+    def slot(self, distance: int, states: bytes, make: Callable[[], Floats]) -> int:
+        """Return the slot of a table, calling ``make`` for it the first time."""
+        if not distance:
+            return 0
+        slots = self._slots.setdefault(states, {})
+        slot = slots.get(distance)
         if slot is None:
             table = make()
-            slot = len(self.slots)
+            slot = self._used
             if slot == len(self.tables):
-                self.tables = np.concatenate([self.tables, np.zeros_like(self.tables)])
+                grown = np.empty((2 * slot, *table.shape))
+                grown[:slot] = self.tables
+                self.tables = grown
             self.tables[slot] = table
-            self.slots[key] = slot
+            self._used += 1
+            slots[distance] = slot
+            self._sorted.pop(states, None)
         return slot
+
+    def index(self, states: bytes) -> tuple[Ints, Ints]:
+        """Distances at hand for ``states``, sorted, 0 first, and their slots."""
+        found = self._sorted.get(states)
+        if found is None:
+            items = sorted({0: 0, **self._slots.get(states, {})}.items())
+            distances, slots = np.array(items, dtype=np.int64).T.copy()
+            found = self._sorted[states] = (distances, slots)
+        return found
+
+    def index_by(self, states_at: Callable[[int], bytes], reach: int) -> tuple[Ints, Ints]:
+        """As :meth:`index` where the states a node can take depend on its distance ≤ ``reach``."""
+        known = {d for slots in self._slots.values() for d in slots if d <= reach}
+        items = [(0, 0)]
+        for distance in sorted(known):
+            slot = self._slots.get(states_at(distance), {}).get(distance)
+            if slot is not None:
+                items.append((distance, slot))
+        distances, slots_ = np.array(items, dtype=np.int64).T.copy()
+        return distances, slots_
 
 
 class InfluenceTables:
@@ -73,14 +111,18 @@ class InfluenceTables:
         self.convention = convention
         self.step_error = 2.0 * (chain.states + 3) * UNIT_ROUNDOFF
         k = chain.states
-        self.laws = Stack(k)
-        self.lefts = Stack(k)
-        self.rights = Stack(k)
-        self._none = np.zeros((k, k))
+        self.lefts = DistanceStack(k)
+        self.rights = DistanceStack(k)
+        self.deciding = np.zeros((_DECIDING_KEPT + 1, 2), dtype=np.int64)
+        """Pairs of secrets that decided somewhere, their number in row 0 (see ``search_quilts``)."""
+        self.everything = np.ones(k, dtype=np.bool_)
         matrix = chain.transition_matrix
-        self._first = (Power(np.eye(k), np.eye(k, dtype=np.bool_)), Power(matrix, matrix > 0))
+        one = np.eye(k)
+        self._first = tuple(Power(m, m > 0, bool((m > 0).all())) for m in (one, matrix))
         self._powers: OrderedDict[int, Power] = OrderedDict()
-        self._power_limit = max(64, _POWERS_KEPT_BYTES // (9 * k * k))
+        self._power_limit = max(64, _KEPT_BYTES // (9 * k * k))
+        self._laws: dict[Hashable, Floats] = {}
+        self._law_limit = max(16, _KEPT_BYTES // (8 * k * k))
 
     def power(self, n: int) -> Power:
         """P^n from stored powers: the highest bits of n, times the lowest one."""
@@ -95,24 +137,25 @@ class InfluenceTables:
         a, b = self.power(first), self.power(second)
         with np.errstate(under="ignore"):
             values = a.values @ b.values
-        # exact: a sum of k ones is far below 2^24
-        support = (a.support.astype(np.float32) @ b.support.astype(np.float32)) > 0
-        power = self._powers[n] = Power(values, support)
+        if a.full:
+            support, full = a.support, True  # no row of the other power is zero
+        else:
+            # exact: a sum of k ones is far below 2^24
+            support = (a.support.astype(np.float32) @ b.support.astype(np.float32)) > 0
+            full = bool(support.all())
+        power = self._powers[n] = Power(values, support, full)
         while len(self._powers) > self._power_limit:
             self._powers.popitem(last=False)
         return power
 
-    def none_left(self) -> int:
-        """Slot of the empty left term."""
-        return self.lefts.slot(None, lambda: self._none)
-
-    def none_right(self) -> int:
-        """Slot of the empty right term."""
-        return self.rights.slot(None, lambda: self._none)
-
     def right(self, b: int) -> int:
         """Slot of max over z of log P^b(x, z) / P^b(x', z)."""
-        return self.rights.slot(b, lambda: self._log_ratios(*self.power(b), steps=b))
+
+        def make() -> Floats:
+            power = self.power(b)
+            return self._log_ratios(power.values, power.support, steps=b)
+
+        return self.rights.slot(b, b"", make)
 
     def left(self, a: int, support: Bools) -> int:
         """Slot of max over z of log P^a(z, x) / P^a(z, x').
@@ -120,19 +163,32 @@ class InfluenceTables:
         ``support`` (shape (k,)) marks the states the left quilt node can take; the published
         convention looks at every z instead.
         """
-        if self.convention == "published":
-            support = np.ones_like(support)
+        states = self.left_states(support)
 
         def make() -> Floats:
             power = self.power(a)
-            return self._log_ratios(power.values[support].T, power.support[support].T, steps=a)
+            if states is self.everything:
+                return self._log_ratios(power.values.T, power.support.T, steps=a)
+            return self._log_ratios(power.values[states].T, power.support[states].T, steps=a)
 
-        return self.lefts.slot((a, support.tobytes()), make)
+        return self.lefts.slot(a, states.tobytes(), make)
+
+    def left_states(self, support: Bools) -> Bools:
+        """States z that the backward term looks at when the left quilt node can take ``support``."""
+        return self.everything if self.convention == "published" or support.all() else support
+
+    def law(self, key: Hashable, make: Callable[[], Floats]) -> Floats:
+        """Return a first term by its name, calling ``make`` the first time."""
+        table = self._laws.get(key)
+        if table is None:
+            if len(self._laws) >= self._law_limit:
+                self._laws.clear()
+            table = self._laws[key] = make()
+        return table
 
     def law_given(self, law: Floats, support: Bools, error: float) -> Floats:
         """Table of log m(x') / m(x) for a law m with relative entry error ``error``, masked to its support."""
-        column = law[:, None]
-        table = self._log_ratios(column, support[:, None], steps=0).T + 2.0 * error
+        table = self._log_ratios(law[:, None], support[:, None], steps=0).T + 2.0 * error
         return _mask(table, support)
 
     def law_any(self, n: int, support: Bools) -> Floats:
@@ -141,27 +197,25 @@ class InfluenceTables:
         An upper bound of log m_i(x') / m_i(x) for every initial distribution and every i > n: both laws
         are mixtures of the rows of P^n, and a ratio of mixtures is at most the largest ratio.
         """
-        return _mask(self.law_any_unmasked(n), support)
 
-    def law_any_unmasked(self, n: int) -> Floats:
-        """As :meth:`law_any`, for all pairs of states."""
-        power = self.power(n)
-        return self._log_ratios(power.values.T, power.support.T, steps=n).T
+        def make() -> Floats:
+            power = self.power(n)
+            table = np.ascontiguousarray(self._log_ratios(power.values.T, power.support.T, steps=n).T)
+            return table if support.all() else _mask(table, support)
+
+        return self.law(("any", n, support.tobytes()), make)
 
     def law_mask(self, support: Bools) -> Floats:
         """Table of zeros, masked to ``support``: the first term where the quilt has no left node."""
-        return _mask(self._none, support)
+        return self.law(("mask", support.tobytes()), lambda: _mask(self.lefts.tables[0], support))
 
     def _log_ratios(self, rows: Floats, support: Bools, steps: int) -> Floats:
         """Upper bound of max over z of log rows[x, z] / rows[x', z], shape (k, k)."""
-        safe = rows >= SAFE_MINIMUM
-        numerators = np.where(safe, rows, np.where(support, SAFE_MINIMUM, 0.0))
-        denominators = np.where(safe, rows, 0.0)
-        out = np.empty((len(rows), len(rows)))
+        table = np.empty((len(rows), len(rows)))
         with np.errstate(divide="ignore", under="ignore"):
-            max_ratios(np.ascontiguousarray(numerators), np.ascontiguousarray((1.0 / denominators).T), out)
-            table = np.clip(np.log(out), -INFINITE, INFINITE)
-        table += steps * self.step_error + 4 * UNIT_ROUNDOFF + 8 * UNIT_ROUNDOFF * np.abs(table)
+            max_ratios(np.ascontiguousarray(rows), np.ascontiguousarray(support), SAFE_MINIMUM, table)
+            np.log(table, out=table)
+        round_up(table, steps * self.step_error + 4 * UNIT_ROUNDOFF, 8 * UNIT_ROUNDOFF, INFINITE)
         return table
 
 
