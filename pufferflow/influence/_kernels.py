@@ -13,8 +13,8 @@ Bools = NDArray[np.bool_]
 
 
 @kernel
-def max_ratios(rows: Floats, support: Bools, smallest: float, out: Floats) -> None:
-    """Fill out[x, x'] with max over z of rows[x, z] / rows[x', z], rounded by a few units.
+def max_ratios(rows: Floats, support: Bools, smallest: float, start: int, stop: int, out: Floats) -> None:
+    """Fill out[x, x'], x from start to stop, with max over z of rows[x, z] / rows[x', z], up to a few roundings.
 
     Entries below ``smallest`` count as 0 in the denominator and, where ``support`` says that they are
     not zero, as ``smallest`` in the numerator. 0/0 does not count: such an event happens under
@@ -32,28 +32,29 @@ def max_ratios(rows: Floats, support: Bools, smallest: float, out: Floats) -> No
                 inverse[z, x] = 1.0 / value
             elif support[x, z]:
                 numerator[x, z] = smallest
-    for x in range(k):
-        largest = out[x]
-        for y in range(k):
-            largest[y] = 0.0
-        for z in range(0, four, 4):
-            n0, n1, n2, n3 = numerator[x, z], numerator[x, z + 1], numerator[x, z + 2], numerator[x, z + 3]
-            i0, i1, i2, i3 = inverse[z], inverse[z + 1], inverse[z + 2], inverse[z + 3]
-            for y in range(k):
-                most = largest[y]
-                ratio = n0 * i0[y]
-                if ratio > most:
-                    most = ratio
-                ratio = n1 * i1[y]
-                if ratio > most:
-                    most = ratio
-                ratio = n2 * i2[y]
-                if ratio > most:
-                    most = ratio
-                ratio = n3 * i3[y]
-                if ratio > most:
-                    most = ratio
-                largest[y] = most
+    out[start:stop] = 0.0
+    # a block of ``inverse`` is used for all x while it is in the cache; four ratios a load of ``out``
+    for block in range(0, four, 32):
+        for x in range(start, stop):
+            largest = out[x]
+            for z in range(block, min(block + 32, four), 4):
+                n0, n1, n2, n3 = numerator[x, z], numerator[x, z + 1], numerator[x, z + 2], numerator[x, z + 3]
+                i0, i1, i2, i3 = inverse[z], inverse[z + 1], inverse[z + 2], inverse[z + 3]
+                for y in range(k):
+                    most = largest[y]
+                    ratio = n0 * i0[y]
+                    if ratio > most:
+                        most = ratio
+                    ratio = n1 * i1[y]
+                    if ratio > most:
+                        most = ratio
+                    ratio = n2 * i2[y]
+                    if ratio > most:
+                        most = ratio
+                    ratio = n3 * i3[y]
+                    if ratio > most:
+                        most = ratio
+                    largest[y] = most
 
 
 @kernel

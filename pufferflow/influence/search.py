@@ -39,9 +39,6 @@ CONVERGED = 1e-12
 LEAF_LIMIT = 50_000
 """Most single nodes examined one by one; beyond it ranges of nodes share an upper bound."""
 
-QUILTS_KEPT = 6
-"""Quilts remembered to bound further nodes with."""
-
 
 @dataclass(frozen=True)
 class Candidate:
@@ -152,8 +149,7 @@ class QuiltSearch:
         self.length = length
         self.epsilon = epsilon
         self.worst: Candidate | None = None
-        self._quilts: list[tuple[int, int]] = []  # of nodes solved, the latest last
-        self._supports = [self.chain.initial_support]
+        self._supports = [tables.canonical(self.chain.initial_support)]
         self._seen = {self._supports[0].tobytes(): 0}
         self._cycle: tuple[int, int] | None = None  # first node of the periodic part, its period
         self._laws: tuple[int, Floats] | None = None  # a node and its law, for a given start
@@ -170,7 +166,7 @@ class QuiltSearch:
                 self._cycle = (first + 1, len(self._supports) - first)
             else:
                 self._seen[key] = len(self._supports)
-                self._supports.append(reached)
+                self._supports.append(self.tables.canonical(reached))
         if node > len(self._supports):
             assert self._cycle is not None
             first, period = self._cycle
@@ -276,7 +272,7 @@ class QuiltSearch:
     def options(self, where: Range) -> Iterator[Candidate]:
         """Quilts found so far, and their sides alone, that fit all nodes of a range, with their scores there."""
         fitting = set()
-        for a, b in self._quilts:
+        for a, b in self.tables.quilts:
             a_fits, b_fits = 0 < a <= where.reach, 0 < b <= self.length - where.last
             fitting |= {(a if a_fits else 0, b if b_fits else 0), (a if a_fits else 0, 0), (0, b if b_fits else 0)}
         for a, b in sorted(fitting - {(0, 0)}):
@@ -353,12 +349,16 @@ class QuiltSearch:
                     self.tables.right(b)
                 rectangles, lowest = self._search_known(where, rectangles, lowest, best, quilt)
 
-        # squares of doubling size find the scale at which quilts matter: a + b − 1 < ε · best
-        for n in _doublings(max(where.reach, behind)):
-            if n >= self.epsilon * best[0]:
-                break
-            a, b = min(n, where.reach), min(n, behind)
-            search([(a, a, b, b)])
+        # a first good quilt shows how far the others can reach: a + b − 1 < ε · best
+        if self.tables.quilts:
+            near = [(min(a, where.reach), min(b, behind)) for a, b in self.tables.quilts]
+            search([(a, a, b, b) for a, b in near if a or b])
+        else:
+            for n in _doublings(max(where.reach, behind)):
+                if n >= self.epsilon * best[0]:
+                    break
+                a, b = min(n, where.reach), min(n, behind)
+                search([(a, a, b, b)])
         largest = 1
         while largest < self.epsilon * best[0]:
             largest *= 2
@@ -369,13 +369,8 @@ class QuiltSearch:
         found = Candidate(where.first, int(quilt[0]) or None, int(quilt[1]) or None, float(best[1]), float(best[0]))
         if self.worst is None or found.score > self.worst.score:
             self.worst = found
-        self._remember((int(quilt[0]), int(quilt[1])))
+        self.tables.remember(int(quilt[0]), int(quilt[1]))
         return found
-
-    def _remember(self, quilt: tuple[int, int]) -> None:
-        if quilt in self._quilts:
-            self._quilts.remove(quilt)
-        self._quilts = [*self._quilts[1 - QUILTS_KEPT :], quilt]
 
     def _search_known(
         self, where: Range, rectangles: Ints, lowest: Floats, best: Floats, quilt: Ints

@@ -9,9 +9,12 @@ P^n, kept beside it: below the smallest safe number a denominator counts as 0 an
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -30,7 +33,10 @@ MASKED = -1e200
 """Marks a pair of states that are not both secrets; outweighs ``INFINITE``."""
 
 _KEPT_BYTES = 64 * 2**20
+_RESERVED_BYTES = 2**29  # of addresses; memory is taken as tables are written
 _DECIDING_KEPT = 24
+_QUILTS_KEPT = 6
+_ROWS_PER_THREAD = 100
 
 
 class Power(NamedTuple):
@@ -49,7 +55,7 @@ class DistanceStack:
     """
 
     def __init__(self, k: int) -> None:
-        self.tables = np.empty((max(8, min(256, _KEPT_BYTES // (8 * k * k))), k, k))
+        self.tables = np.empty((max(8, min(256, _RESERVED_BYTES // (8 * k * k))), k, k))
         self.tables[0] = 0.0
         self._slots: dict[bytes, dict[int, int]] = {}
         self._sorted: dict[bytes, tuple[Ints, Ints]] = {}
@@ -115,6 +121,8 @@ class InfluenceTables:
         self.rights = DistanceStack(k)
         self.deciding = np.zeros((_DECIDING_KEPT + 1, 2), dtype=np.int64)
         """Pairs of secrets that decided somewhere, their number in row 0 (see ``search_quilts``)."""
+        self.quilts: list[tuple[int, int]] = []
+        """Distances of the best quilts found last, 0 for none on that side: a start for further searches."""
         self.everything = np.ones(k, dtype=np.bool_)
         matrix = chain.transition_matrix
         one = np.eye(k)
@@ -123,6 +131,12 @@ class InfluenceTables:
         self._power_limit = max(64, _KEPT_BYTES // (9 * k * k))
         self._laws: dict[Hashable, Floats] = {}
         self._law_limit = max(16, _KEPT_BYTES // (8 * k * k))
+
+    def remember(self, a: int, b: int) -> None:
+        """Keep a quilt in ``quilts``, unless it is the trivial one."""
+        if a or b:
+            others = [quilt for quilt in self.quilts if quilt != (a, b)]
+            self.quilts = [*others[1 - _QUILTS_KEPT :], (a, b)]
 
     def power(self, n: int) -> Power:
         """P^n from stored powers: the highest bits of n, times the lowest one."""
@@ -175,7 +189,11 @@ class InfluenceTables:
 
     def left_states(self, support: Bools) -> Bools:
         """States z that the backward term looks at when the left quilt node can take ``support``."""
-        return self.everything if self.convention == "published" or support.all() else support
+        return self.everything if self.convention == "published" else support
+
+    def canonical(self, support: Bools) -> Bools:
+        """Return ``everything`` itself for a support of all states, which saves looking again."""
+        return self.everything if support.all() else support
 
     def law(self, key: Hashable, make: Callable[[], Floats]) -> Floats:
         """Return a first term by its name, calling ``make`` the first time."""
@@ -201,7 +219,7 @@ class InfluenceTables:
         def make() -> Floats:
             power = self.power(n)
             table = np.ascontiguousarray(self._log_ratios(power.values.T, power.support.T, steps=n).T)
-            return table if support.all() else _mask(table, support)
+            return table if support is self.everything else _mask(table, support)
 
         return self.law(("any", n, support.tobytes()), make)
 
@@ -213,10 +231,25 @@ class InfluenceTables:
         """Upper bound of max over z of log rows[x, z] / rows[x', z], shape (k, k)."""
         table = np.empty((len(rows), len(rows)))
         with np.errstate(divide="ignore", under="ignore"):
-            max_ratios(np.ascontiguousarray(rows), np.ascontiguousarray(support), SAFE_MINIMUM, table)
+            _all_max_ratios(np.ascontiguousarray(rows), np.ascontiguousarray(support), table)
             np.log(table, out=table)
         round_up(table, steps * self.step_error + 4 * UNIT_ROUNDOFF, 8 * UNIT_ROUNDOFF, INFINITE)
         return table
+
+
+def _all_max_ratios(rows: Floats, support: Bools, out: Floats) -> None:
+    """Fill ``out`` by ``max_ratios``, on several cores where that pays (each entry is computed alike)."""
+    k = len(rows)
+    cores = int(os.environ.get("NUMBA_NUM_THREADS") or os.cpu_count() or 1)
+    workers = min(cores, k // _ROWS_PER_THREAD)
+    if workers < 2:
+        max_ratios(rows, support, SAFE_MINIMUM, 0, k, out)
+        return
+    cuts = [k * i // workers for i in range(workers + 1)]
+    with ThreadPoolExecutor(workers) as pool:
+        jobs = [pool.submit(max_ratios, rows, support, SAFE_MINIMUM, *part, out) for part in pairwise(cuts)]
+        for job in jobs:
+            job.result()
 
 
 def _mask(table: Floats, support: Bools) -> Floats:
