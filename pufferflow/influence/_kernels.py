@@ -13,25 +13,29 @@ Bools = NDArray[np.bool_]
 
 
 @kernel
-def max_ratios(rows: Floats, support: Bools, smallest: float, start: int, stop: int, out: Floats) -> None:
-    """Fill out[x, x'], x from start to stop, with max over z of rows[x, z] / rows[x', z], up to a few roundings.
+def max_ratios(
+    power: Floats, support: Bools, events: Bools, backward: bool, smallest: float, start: int, stop: int, out: Floats
+) -> None:
+    """Fill out[x, x'], x from start to stop, with max over z of P^n(x, z) / P^n(x', z), up to a few roundings.
 
-    Entries below ``smallest`` count as 0 in the denominator and, where ``support`` says that they are
-    not zero, as ``smallest`` in the numerator. 0/0 does not count: such an event happens under
-    neither secret. (It comes out as 0 · ∞, which is NaN, and no comparison lets NaN through.)
+    With ``backward`` it is P^n(z, x) / P^n(z, x'). Only the z marked in ``events`` count. Entries below
+    ``smallest`` count as 0 in the denominator and, where ``support`` says that they are not zero, as
+    ``smallest`` in the numerator. 0/0 does not count: such an event happens under neither secret. (It
+    comes out as 0 · ∞, which is NaN, and no comparison lets NaN through.)
     """
-    k, width = rows.shape
+    k, width = len(power), len(events)
     four = (width + 3) // 4 * 4
     numerator = np.zeros((k, four))
     inverse = np.full((four, k), np.inf)
     for x in range(k):
         for z in range(width):
-            value = rows[x, z]
-            if value >= smallest:
-                numerator[x, z] = value
-                inverse[z, x] = 1.0 / value
-            elif support[x, z]:
-                numerator[x, z] = smallest
+            if events[z]:
+                value = power[z, x] if backward else power[x, z]
+                if value >= smallest:
+                    numerator[x, z] = value
+                    inverse[z, x] = 1.0 / value
+                elif support[z, x] if backward else support[x, z]:
+                    numerator[x, z] = smallest
     out[start:stop] = 0.0
     # a block of ``inverse`` is used for all x while it is in the cache; four ratios a load of ``out``
     for block in range(0, four, 32):

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from pufferflow.influence._kernels import max_influence, search_quilts
 from pufferflow.influence.tables import INFINITE, InfluenceTables
-from pufferflow.markov.chain import UNIT_ROUNDOFF, Bools, Floats
+from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats
 
 Ints = NDArray[np.int64]
 
@@ -283,17 +283,32 @@ class QuiltSearch:
     # -- first term ------------------------------------------------------------------------------
 
     def _stationary_law(self) -> Floats:
+        """Table of log π(x') / π(x); for a given start of irreducible chains only."""
         chain = self.chain
+        states = chain.initial_support if chain.start == "stationary" else self.tables.everything
         return self.tables.law(
             "stationary",
-            lambda: self.tables.law_given(chain.stationary_distribution, chain.initial_support, chain.stationary_error),
+            lambda: self.tables.law_given(chain.stationary_distribution, states, chain.stationary_error),
         )
 
     def several(self, first: int, last: int) -> Range:
         """Nodes first..last with a first term that bounds theirs."""
         everything = self.tables.everything
         law = self.tables.law_any(first - 1, everything)
+        if self.chain.start == "given" and self.chain.is_irreducible:
+            law = np.minimum(law, self._stationary_law() + self._unevenness(first))
         return Range(first, last, law, self.tables.law_mask(everything), first - 1)
+
+    def _unevenness(self, node: int) -> float:
+        """Bound of log(h(x') / h(x)), h = m_i / π, for every node i from ``node`` on.
+
+        h at a later node is an average of h at ``node``, by the time reversal, so its range only shrinks.
+        """
+        law, chain = self._law(node), self.chain
+        if not law.min() >= SAFE_MINIMUM:
+            return INFINITE
+        density = law / chain.stationary_distribution
+        return math.log(density.max() / density.min()) + 2 * (self._law_error(node) + chain.stationary_error)
 
     def single(self, node: int) -> Range:
         """One node with its own first term."""
@@ -307,6 +322,10 @@ class QuiltSearch:
         return Range(node, node, law, self.tables.law_mask(support), node - 1)
 
     def _law_of_node(self, node: int, support: Bools) -> Floats:
+        return self.tables.law_given(self._law(node), support, self._law_error(node))
+
+    def _law(self, node: int) -> Floats:
+        """Law of X_node for a given start."""
         start = self.chain.initial_distribution
         assert start is not None
         with np.errstate(under="ignore"):
@@ -317,7 +336,11 @@ class QuiltSearch:
             else:
                 law = start @ self.tables.power(node - 1).values
         self._laws = (node, law)
-        return self.tables.law_given(law, support, node * self.tables.step_error / 2)
+        return law
+
+    def _law_error(self, node: int) -> float:
+        """Bound on the relative error of each entry of :meth:`_law`, with a margin for a few roundings."""
+        return node * self.tables.step_error / 2 + 4 * UNIT_ROUNDOFF
 
     # -- quilts ----------------------------------------------------------------------------------
 

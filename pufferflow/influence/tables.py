@@ -37,6 +37,7 @@ _RESERVED_BYTES = 2**29  # of addresses; memory is taken as tables are written
 _DECIDING_KEPT = 24
 _QUILTS_KEPT = 6
 _ROWS_PER_THREAD = 100
+_CORES = int(os.environ.get("NUMBA_NUM_THREADS") or os.cpu_count() or 1)
 
 
 class Power(NamedTuple):
@@ -61,20 +62,19 @@ class DistanceStack:
         self._sorted: dict[bytes, tuple[Ints, Ints]] = {}
         self._used = 1
 
-    def slot(self, distance: int, states: bytes, make: Callable[[], Floats]) -> int:
-        """Return the slot of a table, calling ``make`` for it the first time."""
+    def slot(self, distance: int, states: bytes, fill: Callable[[Floats], None]) -> int:
+        """Return the slot of a table, calling ``fill`` on it the first time."""
         if not distance:
             return 0
         slots = self._slots.setdefault(states, {})
         slot = slots.get(distance)
         if slot is None:
-            table = make()
             slot = self._used
             if slot == len(self.tables):
-                grown = np.empty((2 * slot, *table.shape))
+                grown = np.empty((2 * slot, *self.tables.shape[1:]))
                 grown[:slot] = self.tables
                 self.tables = grown
-            self.tables[slot] = table
+            fill(self.tables[slot])
             self._used += 1
             slots[distance] = slot
             self._sorted.pop(states, None)
@@ -164,12 +164,7 @@ class InfluenceTables:
 
     def right(self, b: int) -> int:
         """Slot of max over z of log P^b(x, z) / P^b(x', z)."""
-
-        def make() -> Floats:
-            power = self.power(b)
-            return self._log_ratios(power.values, power.support, steps=b)
-
-        return self.rights.slot(b, b"", make)
+        return self.rights.slot(b, b"", lambda out: self._fill(out, b, self.everything, backward=False))
 
     def left(self, a: int, support: Bools) -> int:
         """Slot of max over z of log P^a(z, x) / P^a(z, x').
@@ -179,13 +174,7 @@ class InfluenceTables:
         """
         states = self.left_states(support)
 
-        def make() -> Floats:
-            power = self.power(a)
-            if states is self.everything:
-                return self._log_ratios(power.values.T, power.support.T, steps=a)
-            return self._log_ratios(power.values[states].T, power.support[states].T, steps=a)
-
-        return self.lefts.slot(a, states.tobytes(), make)
+        return self.lefts.slot(a, states.tobytes(), lambda out: self._fill(out, a, states, backward=True))
 
     def left_states(self, support: Bools) -> Bools:
         """States z that the backward term looks at when the left quilt node can take ``support``."""
@@ -206,8 +195,11 @@ class InfluenceTables:
 
     def law_given(self, law: Floats, support: Bools, error: float) -> Floats:
         """Table of log m(x') / m(x) for a law m with relative entry error ``error``, masked to its support."""
-        table = self._log_ratios(law[:, None], support[:, None], steps=0).T + 2.0 * error
-        return _mask(table, support)
+        numerators = np.log(np.maximum(law, SAFE_MINIMUM))
+        denominators = np.where(law >= SAFE_MINIMUM, numerators, -INFINITE)
+        table = numerators[None, :] - denominators[:, None]
+        sizes = np.abs(numerators)[None, :] + np.abs(denominators)[:, None]
+        return _mask(table + 2.0 * error + 8 * UNIT_ROUNDOFF * (1 + sizes), support)
 
     def law_any(self, n: int, support: Bools) -> Floats:
         """Table of max over z of log P^n(z, x') / P^n(z, x), masked to ``support`` (C.4).
@@ -217,8 +209,9 @@ class InfluenceTables:
         """
 
         def make() -> Floats:
-            power = self.power(n)
-            table = np.ascontiguousarray(self._log_ratios(power.values.T, power.support.T, steps=n).T)
+            table = np.empty_like(self.chain.transition_matrix)
+            self._fill(table, n, self.everything, backward=True)
+            table = np.ascontiguousarray(table.T)
             return table if support is self.everything else _mask(table, support)
 
         return self.law(("any", n, support.tobytes()), make)
@@ -227,29 +220,22 @@ class InfluenceTables:
         """Table of zeros, masked to ``support``: the first term where the quilt has no left node."""
         return self.law(("mask", support.tobytes()), lambda: _mask(self.lefts.tables[0], support))
 
-    def _log_ratios(self, rows: Floats, support: Bools, steps: int) -> Floats:
-        """Upper bound of max over z of log rows[x, z] / rows[x', z], shape (k, k)."""
-        table = np.empty((len(rows), len(rows)))
-        with np.errstate(divide="ignore", under="ignore"):
-            _all_max_ratios(np.ascontiguousarray(rows), np.ascontiguousarray(support), table)
-            np.log(table, out=table)
-        round_up(table, steps * self.step_error + 4 * UNIT_ROUNDOFF, 8 * UNIT_ROUNDOFF, INFINITE)
-        return table
-
-
-def _all_max_ratios(rows: Floats, support: Bools, out: Floats) -> None:
-    """Fill ``out`` by ``max_ratios``, on several cores where that pays (each entry is computed alike)."""
-    k = len(rows)
-    cores = int(os.environ.get("NUMBA_NUM_THREADS") or os.cpu_count() or 1)
-    workers = min(cores, k // _ROWS_PER_THREAD)
-    if workers < 2:
-        max_ratios(rows, support, SAFE_MINIMUM, 0, k, out)
-        return
-    cuts = [k * i // workers for i in range(workers + 1)]
-    with ThreadPoolExecutor(workers) as pool:
-        jobs = [pool.submit(max_ratios, rows, support, SAFE_MINIMUM, *part, out) for part in pairwise(cuts)]
-        for job in jobs:
-            job.result()
+    def _fill(self, out: Floats, n: int, events: Bools, *, backward: bool) -> None:
+        """Fill ``out`` with upper bounds of max over z in ``events`` of log P^n(x, z) / P^n(x', z), or backward."""
+        power = self.power(n)
+        # on several cores where that pays; each entry is computed alike
+        workers = max(1, min(_CORES, len(out) // _ROWS_PER_THREAD))
+        parts = list(pairwise(len(out) * i // workers for i in range(workers + 1)))
+        arguments = power.values, power.support, events, backward, SAFE_MINIMUM
+        if workers == 1:
+            max_ratios(*arguments, *parts[0], out)
+        else:
+            with ThreadPoolExecutor(workers) as pool:
+                for job in [pool.submit(max_ratios, *arguments, *part, out) for part in parts]:
+                    job.result()
+        with np.errstate(divide="ignore"):
+            np.log(out, out=out)
+        round_up(out, n * self.step_error + 4 * UNIT_ROUNDOFF, 8 * UNIT_ROUNDOFF, INFINITE)
 
 
 def _mask(table: Floats, support: Bools) -> Floats:

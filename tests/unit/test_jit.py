@@ -81,5 +81,5 @@ def test_kernel_keeps_the_setting_of_others():
 def test_max_ratios_ignore_events_of_probability_zero():
     rows = np.array([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]])
     out = np.empty((2, 2))
-    _kernels.max_ratios(rows, rows > 0, 1e-290, 0, 2, out)
+    _kernels.max_ratios(rows, rows > 0, np.ones(3, dtype=np.bool_), False, 1e-290, 0, 2, out)
     assert out.tolist() == [[1, np.inf], [2, 1]]
