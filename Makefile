@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
 
-.PHONY: reproduce test lint lock clean
+.PHONY: reproduce test lint bench lock clean
 
 reproduce: .venv/.ready
 	$(BIN)/snakemake --cores $(CORES)
@@ -12,6 +12,11 @@ reproduce: .venv/.ready
 
 test: lint
 	$(BIN)/python -m pytest -n auto --dist loadgroup tests
+
+# The noise-scale engine against a plain-numpy twin and a floor; minutes, on a quiet machine.
+bench: .venv/.ready
+	$(BIN)/snakemake --cores $(CORES) --forcerun measure_engine -- results/benchmarks/engine.md
+	@cat results/benchmarks/engine.md
 
 lint: .venv/.ready
 	$(BIN)/ruff check .

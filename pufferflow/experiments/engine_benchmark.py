@@ -6,6 +6,8 @@ nothing else. Ratios are of medians in the same run; the machine may be busy, so
 
 from __future__ import annotations
 
+import os
+import platform
 import subprocess
 import sys
 import time
@@ -34,6 +36,7 @@ COLUMNS = [
     "engine_over_floor",
     "bar",
     "met",
+    "machine",
 ]
 
 _FRESH = """
@@ -166,4 +169,5 @@ def engine_benchmark(repeats: int = 9) -> pd.DataFrame:
     megabytes = float(subprocess.run([sys.executable, "-c", _MEMORY], check=True, capture_output=True).stdout)
     rows.append({"workload": "51 states, peak memory", "bar": "≤ 200 MB above imports", "met": megabytes <= 200})
     rows[-1]["workload"] += f": {megabytes:.0f} MB"
-    return frame(rows, COLUMNS)
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    return frame((row | {"machine": machine} for row in rows), COLUMNS)

@@ -9,8 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from pufferflow.errors import ChainError
 
@@ -100,12 +98,15 @@ class MarkovChain:
         assert self._given is not None
         return self._given > 0
 
-    def _graph(self) -> Any:
-        return csr_array(self.transition_matrix > 0)
-
     @cached_property
     def _classes(self) -> tuple[int, NDArray[np.int32]]:
-        count, labels = connected_components(self._graph(), directed=True, connection="strong")
+        edges = self.transition_matrix > 0
+        if edges.all():
+            return 1, np.zeros(self.states, dtype=np.int32)
+        # imported where it is needed: loading it takes longer than most noise scales
+        from scipy.sparse.csgraph import connected_components
+
+        count, labels = connected_components(edges, directed=True, connection="strong")
         return int(count), labels
 
     @cached_property
@@ -132,7 +133,11 @@ class MarkovChain:
         """
         if not self.is_irreducible:
             raise ChainError("the period is defined for irreducible chains; this chain is reducible")
-        order, parents = breadth_first_order(self._graph(), 0)
+        if self.transition_matrix.diagonal().any():
+            return 1
+        from scipy.sparse.csgraph import breadth_first_order
+
+        order, parents = breadth_first_order(self.transition_matrix > 0, 0)
         depth = np.zeros(self.states, dtype=np.int64)
         for node in order[1:]:
             depth[node] = depth[parents[node]] + 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky_banded, solve_banded
 
 from pufferflow.influence.search import divide_up
 from pufferflow.markov.chain import UNIT_ROUNDOFF, Floats, MarkovChain
@@ -126,6 +125,8 @@ def _largest_row_sum(entries: LocalInfluence, length: int) -> float | None:
     if length > n:
         widest = max(entries.interior_left + entries.interior_right, *entries)
         return 1 / (1 - widest) * (1 + 16 * UNIT_ROUNDOFF) if widest < 1 else None
+    from scipy.linalg import solve_banded  # loading it takes longer than most noise scales
+
     bands = np.ones((3, n))
     bands[0, 1:], bands[2, :-1] = -upper, -lower
     sums = solve_banded((1, 1), bands, np.ones(n))
@@ -145,6 +146,8 @@ def _norm_below_one(lower: Floats, upper: Floats) -> bool:
     bands[0, :-1] -= lower**2
     bands[0, 1:] -= upper**2
     bands[2, : n - 2] = -lower[:-1] * upper[1:]
+    from scipy.linalg import LinAlgError, cholesky_banded
+
     try:
         factor = cholesky_banded(bands, lower=True)
     except LinAlgError:

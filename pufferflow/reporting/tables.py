@@ -495,6 +495,35 @@ def chain_properties(chains: pd.DataFrame) -> Table:
     return Table("chains", "Data and fitted Markov chains.", data_labels(chains), chains, display, note=note)
 
 
+def engine(table: pd.DataFrame) -> Table:
+    """The engine's benchmark: milliseconds, ratios, and the bars they are held against.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Table of ``experiments.engine_benchmark``.
+    """
+    met = {True: "yes", False: "no", "True": "yes", "False": "no"}
+    display = pd.DataFrame(
+        {
+            "workload": table["workload"],
+            "engine (ms)": [significant(value, 3) for value in table["engine_milliseconds"]],
+            "plain numpy (ms)": [significant(value, 3) for value in table["twin_milliseconds"]],
+            "floor (ms)": [significant(value, 3) for value in table["floor_milliseconds"]],
+            "numpy ÷ engine": [significant(value, 2) for value in table["twin_over_engine"]],
+            "engine ÷ floor": [significant(value, 2) for value in table["engine_over_floor"]],
+            "bar": [UNDEFINED if missing(value) else str(value) for value in table["bar"]],
+            "met": [met.get(value, UNDEFINED) for value in table["met"]],
+        }
+    )
+    caption = "Milliseconds to compute a noise scale (MQMExact unless said otherwise), medians of one run."
+    note = (
+        f"On {table['machine'].iloc[0]}. Plain numpy: every power up to the needed length, all quilts. "
+        "Floor: the powers of P up to the active quilt's length in both directions, and nothing else."
+    )
+    return Table("engine", caption, "bundled real data (electricity); synthetic data", table, display, note=note)
+
+
 def comparison(table: pd.DataFrame) -> Table:
     """Every claim and number of the paper beside ours, with a verdict.
 

@@ -67,3 +67,18 @@ rule measure_timings:
         sources=sources("experiments.timings", "experiments.chains"),
     script:
         "../scripts/measure_timings.py"
+
+
+# Not part of `all`: `make bench` runs it.
+rule measure_engine:
+    output:
+        expand("results/benchmarks/engine.{suffix}", suffix=TABLE_FORMATS),
+    log:
+        "results/logs/measure_engine.log",
+    conda:
+        "../envs/pufferflow.yaml"
+    threads: 256
+    params:
+        sources=sources("experiments.engine_benchmark", "reporting.tables"),
+    script:
+        "../scripts/measure_engine.py"
