@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pufferflow.certificates import certify
     from pufferflow.errors import (
         ChainError,
         ConfigError,
@@ -21,7 +22,14 @@ if TYPE_CHECKING:
         ParameterError,
         PufferflowError,
     )
-    from pufferflow.markov import BinaryInterval, ChainFamily, MarkovChain, fit_chain
+    from pufferflow.markov import (
+        BinaryInterval,
+        ChainFamily,
+        IntervalFamily,
+        MarkovChain,
+        confidence_family,
+        fit_chain,
+    )
     from pufferflow.mechanisms import (
         MECHANISMS,
         NoiseScale,
@@ -32,36 +40,43 @@ if TYPE_CHECKING:
         mqm_approx,
         mqm_exact,
     )
+    from pufferflow.verify import CertificateError, Verification, verify_certificate
 
 __version__ = "0.1.0"
 
 __all__ = [
     "MECHANISMS",
     "BinaryInterval",
+    "CertificateError",
     "ChainError",
     "ChainFamily",
     "ConfigError",
     "DataError",
     "DownloadError",
+    "IntervalFamily",
     "MarkovChain",
     "ModelError",
     "NoiseScale",
     "ParameterError",
     "PufferflowError",
     "Quilt",
+    "Verification",
+    "certify",
+    "confidence_family",
     "entry_dp",
     "fit_chain",
     "gk16",
     "group_dp",
     "mqm_approx",
     "mqm_exact",
+    "verify_certificate",
 ]
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use: tables and figures need none of the numerical code."""
     if name in __all__:
-        for home in ("errors", "markov", "mechanisms"):
+        for home in ("errors", "markov", "mechanisms", "verify", "certificates"):
             module = import_module(f"{__name__}.{home}")
             if hasattr(module, name):
                 return getattr(module, name)

@@ -8,9 +8,12 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any, NoReturn, get_args
 
 import pufferflow
+from pufferflow._files import write_atomic
 from pufferflow.errors import ChainError, ParameterError, PufferflowError
 from pufferflow.influence.tables import Convention
 from pufferflow.markov.families import Family, GapKind
@@ -62,6 +65,7 @@ def _parser() -> _Parser:
     parser.add_argument("--version", action="version", version=f"pufferflow {pufferflow.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_scale(commands)
+    _add_verify(commands)
     return parser
 
 
@@ -81,7 +85,8 @@ def _add_scale(commands: argparse._SubParsersAction[_Parser]) -> None:
         "model",
         metavar="MODEL.json",
         help='family of chains: {"chains": [{"transition_matrix": [[...]], "initial_distribution": [...] | '
-        '"stationary" | "any"}, ...]} or {"binary_interval": [low, high]}; - reads standard input',
+        '"stationary" | "any"}, ...]} or {"binary_interval": [low, high]} or '
+        '{"interval": {"low": [[...]], "high": [[...]]}}; - reads standard input',
     )
     parser.add_argument(
         "--length",
@@ -113,17 +118,31 @@ def _add_scale(commands: argparse._SubParsersAction[_Parser]) -> None:
         help="eigengap of mqm-approx; auto uses the larger one for chains in detailed balance (default: auto)",
     )
     parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
+    parser.add_argument(
+        "--certificate",
+        metavar="FILE",
+        help="write a certificate of the mqm-exact scale, which is then the certified one; needs a single --epsilon",
+    )
     parser.set_defaults(run=_scale)
 
 
 def _scale(arguments: argparse.Namespace) -> None:
     family = read_model(arguments.model)
     options = {"convention": arguments.convention, "eigengap": arguments.eigengap}
+    if arguments.certificate is not None:
+        if len(arguments.epsilon) > 1 or "mqm-exact" not in (arguments.mechanism or MECHANISMS):
+            raise ParameterError("--certificate needs a single --epsilon and mqm-exact among the mechanisms")
+        options["certified"] = True
     results = [
         _result(name, family, arguments.length, epsilon, options, asked=bool(arguments.mechanism))
         for epsilon in arguments.epsilon
         for name in arguments.mechanism or MECHANISMS
     ]
+    if arguments.certificate is not None:
+        certificate = next((r.certificate for r in results if r.certificate is not None), None)
+        if certificate is None:
+            raise ParameterError("mqm-exact is not applicable to this family, so there is nothing to certify")
+        write_atomic(arguments.certificate, json.dumps(certificate) + "\n")
     if arguments.json:
         print(json.dumps([result.to_dict() for result in results], indent=2, allow_nan=False))
     else:
@@ -171,6 +190,48 @@ def _quilt_nodes(result: NoiseScale) -> str:
     nodes = [] if left is None else [f"X{result.node - left}"]
     nodes += [] if right is None else [f"X{result.node + right}"]
     return "{" + ", ".join(nodes) + "}"
+
+
+# -- pufferflow verify -------------------------------------------------------------------------------
+
+
+def _add_verify(commands: argparse._SubParsersAction[_Parser]) -> None:
+    parser = commands.add_parser(
+        "verify",
+        help="check a certificate",
+        description="Check with interval arithmetic that the scale of a certificate suffices for every node, and "
+        "print the certified enclosure of the largest card/(epsilon - e).",
+        epilog="Example: pufferflow scale model.json --length 100 --epsilon 1 --certificate out.json "
+        "&& pufferflow verify out.json",
+    )
+    parser.add_argument(
+        "certificate", metavar="CERTIFICATE.json", help="written by scale --certificate; - reads standard input"
+    )
+    parser.add_argument("--json", action="store_true", help="print a JSON object instead of a line")
+    parser.set_defaults(run=_verify)
+
+
+def _verify(arguments: argparse.Namespace) -> None:
+    from pufferflow.verify import CertificateError, read_certificate, verify_certificate
+
+    path = arguments.certificate
+    try:
+        text = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        found = verify_certificate(read_certificate(text))
+    except OSError as error:
+        raise CertificateError(f"cannot read {path}: {error.strerror}") from error
+    except CertificateError as error:
+        raise CertificateError(f"certificate rejected: {error}") from error
+    lower, upper = found.decimals()
+    if arguments.json:
+        fields = {"verified": True, "scale": found.scale, "lower": lower, "upper": upper, "ranges": found.ranges}
+        fields |= {"chain": found.chain, **asdict(found.nodes), "precision": found.precision}
+        print(json.dumps(fields, indent=2))
+    else:
+        print(
+            f"verified: scale {found.scale} >= largest card/(epsilon - e) in [{lower}, {upper}], "
+            f"ranges of nodes: {found.ranges}"
+        )
 
 
 if __name__ == "__main__":

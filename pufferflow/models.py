@@ -1,7 +1,8 @@
 """Model files: a family of chains as JSON.
 
 Either ``{"chains": [{"transition_matrix": [[…]], "initial_distribution": …}, …]}``, the initial distribution a
-list, ``"stationary"`` (also where it is left out) or ``"any"``; or ``{"binary_interval": [low, high]}``.
+list, ``"stationary"`` (also where it is left out) or ``"any"``; or ``{"binary_interval": [low, high]}``; or
+``{"interval": {"low": [[…]], "high": [[…]]}}``, bounds of every transition probability.
 """
 
 from __future__ import annotations
@@ -14,7 +15,15 @@ from typing import Any
 
 from pufferflow._files import write_atomic
 from pufferflow.errors import ChainError, ModelError
-from pufferflow.markov import STATIONARY, BinaryInterval, ChainFamily, Family, MarkovChain, as_family
+from pufferflow.markov import (
+    STATIONARY,
+    BinaryInterval,
+    ChainFamily,
+    Family,
+    IntervalFamily,
+    MarkovChain,
+    as_family,
+)
 
 
 def read_model(path: str | os.PathLike[str]) -> Family:
@@ -35,7 +44,10 @@ def read_model(path: str | os.PathLike[str]) -> Family:
     except UnicodeDecodeError as error:
         raise ModelError(f"{name} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8") from error
     if not text.strip():
-        raise ModelError(f'{name} is empty; it must hold {{"chains": […]}} or {{"binary_interval": [low, high]}}')
+        raise ModelError(
+            f'{name} is empty; it must hold {{"chains": […]}}, {{"binary_interval": [low, high]}} or '
+            '{"interval": {"low": [[…]], "high": [[…]]}}'
+        )
     try:
         return parse_model(json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique))
     except json.JSONDecodeError as error:
@@ -59,16 +71,22 @@ def parse_model(document: object) -> Family:
         A chain or an interval is impossible.
     """
     if not isinstance(document, dict):
-        raise ModelError(f"a model is an object with the key chains or binary_interval, not {_kind(document)}")
-    _only(document, ("chains", "binary_interval"), "the model")
+        raise ModelError(
+            f"a model is an object with the key chains, binary_interval or interval, not {_kind(document)}"
+        )
+    _only(document, ("chains", "binary_interval", "interval"), "the model")
     if len(document) != 1:
-        found = "both" if document else "neither"
-        raise ModelError(f"the model needs exactly one of the keys chains and binary_interval; it has {found}")
+        found = " and ".join(document) if document else "none of them"
+        raise ModelError(
+            f"the model needs exactly one of the keys chains, binary_interval and interval; it has {found}"
+        )
     if "chains" in document:
         chains = document["chains"]
         if not isinstance(chains, list):
             raise ModelError(f"chains must be a list of chains, not {_kind(chains)}")
         return ChainFamily([_chain(entry, f"chain {i}") for i, entry in enumerate(chains, 1)])
+    if "interval" in document:
+        return _intervals(document["interval"])
     interval = document["binary_interval"]
     if not (isinstance(interval, list) and len(interval) == 2 and all(map(_is_number, interval))):
         raise ModelError("binary_interval must be a list of two numbers, low and high")
@@ -79,6 +97,8 @@ def model_document(family: Family | MarkovChain) -> dict[str, Any]:
     """Return the model of a family or a chain as plain JSON types; :func:`parse_model` gives it back exactly."""
     if isinstance(family, BinaryInterval):
         return {"binary_interval": [family.low, family.high]}
+    if isinstance(family, IntervalFamily):
+        return {"interval": {"low": family.low.tolist(), "high": family.high.tolist()}}
     return {
         "chains": [
             {
@@ -110,7 +130,7 @@ def _chain(entry: object, where: str) -> MarkovChain:
     if "transition_matrix" not in entry:
         raise ModelError(f"{where} has no transition_matrix; give one row of probabilities a state")
     matrix = entry["transition_matrix"]
-    if not (isinstance(matrix, list) and all(isinstance(row, list) and all(map(_is_number, row)) for row in matrix)):
+    if not _is_matrix(matrix):
         raise ModelError(f"{where}: transition_matrix must be a list of rows, each a list of numbers")
     start = entry.get("initial_distribution", STATIONARY)
     if not (isinstance(start, str) or (isinstance(start, list) and all(map(_is_number, start)))):
@@ -119,6 +139,25 @@ def _chain(entry: object, where: str) -> MarkovChain:
         return MarkovChain(matrix, start)
     except ChainError as error:
         raise ChainError(f"{where}: {error}") from error
+
+
+def _intervals(entry: object) -> IntervalFamily:
+    if not isinstance(entry, dict):
+        raise ModelError(f"interval must be an object with low and high, not {_kind(entry)}")
+    _only(entry, ("low", "high"), "interval")
+    for side in ("low", "high"):
+        if side not in entry:
+            raise ModelError(f"interval has no {side}; give one row of bounds a state")
+        if not _is_matrix(entry[side]):
+            raise ModelError(f"interval: {side} must be a list of rows, each a list of numbers")
+    try:
+        return IntervalFamily(entry["low"], entry["high"])
+    except ChainError as error:
+        raise ChainError(f"interval: {error}") from error
+
+
+def _is_matrix(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(row, list) and all(map(_is_number, row)) for row in value)
 
 
 def _is_number(value: object) -> bool:

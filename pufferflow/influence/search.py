@@ -352,6 +352,11 @@ class QuiltSearch:
         law = where.law if a else where.mask
         return max_influence(law, tables.lefts.tables[left], tables.rights.tables[right], np.empty(2, dtype=np.int64))
 
+    def best_quilt(self, node: int) -> Candidate:
+        """Best quilt of one node, whatever the others are."""
+        self.worst = None
+        return self.solve(self.single(node))
+
     def solve(self, where: Range) -> Candidate:
         """Return the best quilt of a range of nodes; keep it in ``worst`` if it is worse than that.
 

@@ -106,7 +106,7 @@ class BinaryInterval:
     @property
     def chains(self) -> tuple[MarkovChain, ...]:
         """The dominating symmetric chain, with any initial distribution."""
-        stay = self.high if self.high - 0.5 >= 0.5 - self.low else self.low
+        stay = self.high if 1 - self.high <= self.low else self.low
         return (MarkovChain([[stay, 1 - stay], [1 - stay, stay]], ANY),)
 
     def smallest_stationary_probability(self) -> float:
@@ -134,5 +134,7 @@ def as_family(family: Family | MarkovChain) -> Family:
     if isinstance(family, MarkovChain):
         return ChainFamily([family])
     if not isinstance(family, Family):
-        raise ParameterError(f"family is {family!r}; give a MarkovChain, a ChainFamily or a BinaryInterval")
+        raise ParameterError(
+            f"family is {family!r}; give a MarkovChain, a ChainFamily, a BinaryInterval or an IntervalFamily"
+        )
     return family

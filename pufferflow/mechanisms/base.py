@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -49,6 +49,8 @@ class NoiseScale:
         Max-influence of that quilt, in nats.
     chain : int or None
         Index in the family of the chain that decides.
+    certificate : dict or None
+        Proof of the scale as JSON types, where it was asked for; see :mod:`pufferflow.certificates`.
     """
 
     mechanism: str
@@ -61,10 +63,12 @@ class NoiseScale:
     quilt: Quilt | None = None
     influence: float | None = None
     chain: int | None = None
+    certificate: dict[str, Any] | None = field(default=None, compare=False, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain JSON types."""
-        fields = asdict(self)
+        """Return the fields as plain JSON types, without the certificate."""
+        fields = asdict(replace(self, certificate=None))
+        del fields["certificate"]
         fields["quilt"] = None if self.quilt is None else self.quilt._asdict()
         return fields
 

@@ -6,7 +6,7 @@ import math
 from typing import get_args
 
 from pufferflow.errors import ParameterError
-from pufferflow.influence.search import Candidate, divide_up, quilt_card, score, worst_alike
+from pufferflow.influence.additive import worst_additive
 from pufferflow.markov.chain import UNIT_ROUNDOFF
 from pufferflow.markov.families import GapKind, as_family
 from pufferflow.mechanisms.base import AnyFamily, Lengths, NoiseScale, Quilt, check_epsilon, longest, mechanism
@@ -46,8 +46,8 @@ def mqm_approx(family: AnyFamily, length: Lengths, epsilon: float, *, eigengap: 
     theta = as_family(family)
     for chain in theta.chains:
         chain.require_ergodic("mqm-approx")
-    bound = _MixingBound(theta.smallest_stationary_probability(), theta.eigengap(eigengap), records, epsilon)
-    worst = worst_alike(records, bound.solve)
+    smallest, gap = theta.smallest_stationary_probability(), theta.eigengap(eigengap)
+    worst = worst_additive(records, epsilon, _MixingBound(2, smallest, gap), _MixingBound(1, smallest, gap))
     return NoiseScale(
         "mqm-approx",
         epsilon,
@@ -60,50 +60,30 @@ def mqm_approx(family: AnyFamily, length: Lengths, epsilon: float, *, eigengap: 
 
 
 class _MixingBound:
-    """Best quilt of a node when the max-influence is a sum of a left and a right term."""
+    """One side of a node: ``factor`` times log((1 + Δ_t)/(1 − Δ_t))."""
 
-    def __init__(self, smallest_probability: float, gap: float, length: int, epsilon: float) -> None:
-        self.smallest_probability, self.gap = smallest_probability, gap
-        self.length, self.epsilon = length, epsilon
+    def __init__(self, factor: int, smallest_probability: float, gap: float) -> None:
+        self.factor, self.smallest_probability, self.gap = factor, smallest_probability, gap
 
-    def solve(self, node: int) -> Candidate:
-        """Best quilt of ``node`` by Dinkelbach's method: min card − λ(ε − e) falls apart into a and b."""
-        best = Candidate(node, None, None, 0.0, divide_up(self.length, self.epsilon))
-        while True:
-            a = self._distance(2 * best.score, node - 1)
-            b = self._distance(best.score, self.length - node)
-            left, right = 2 * self._term(a), self._term(b)
-            challenger = min(
-                self._candidate(node, a, None, left),
-                self._candidate(node, None, b, right),
-                self._candidate(node, a, b, left + right),
-                key=lambda candidate: candidate.score,
-            )
-            if challenger.score >= best.score:
-                return best
-            best = challenger
-
-    def _term(self, distance: int) -> float:
-        """log((1 + Δ_t)/(1 − Δ_t)), infinite where Δ_t ≥ 1, rounded up."""
+    def term(self, distance: int) -> float:
+        """Infinite where Δ_t ≥ 1; rounded up."""
         if not distance or not self.smallest_probability:
             return math.inf
         exponent = self.gap * distance / 2
         delta = math.exp(-exponent) / self.smallest_probability * (1 + (8 + 4 * exponent) * UNIT_ROUNDOFF)
-        return (math.log1p(delta) - math.log1p(-delta)) * (1 + 8 * UNIT_ROUNDOFF) if delta < 1 else math.inf
+        if delta >= 1:
+            return math.inf
+        return self.factor * ((math.log1p(delta) - math.log1p(-delta)) * (1 + 8 * UNIT_ROUNDOFF))
 
-    def _distance(self, weight: float, limit: int) -> int:
+    def distance(self, weight: float, limit: int) -> int:
         """Distance t ≤ ``limit`` with the smallest t + weight · term(t); 0 if there is no node that far.
 
-        The sum is convex in t; its derivative vanishes where Δ/(1 − Δ²) = 1/s with s = weight · g.
+        The sum is convex in t; its derivative vanishes where Δ/(1 − Δ²) = 1/s with s = weight · factor · g.
         """
         t = float(limit)
         if self.gap and self.smallest_probability:
-            s = weight * self.gap
+            s = weight * self.factor * self.gap
             delta = 2 / (s + math.hypot(s, 2))
             t = -2 / self.gap * math.log(delta * self.smallest_probability)
         below = min(max(math.floor(min(t, limit)), 1), limit)
-        return min((below, min(below + 1, limit)), key=lambda n: n + weight * self._term(n))
-
-    def _candidate(self, node: int, a: int | None, b: int | None, influence: float) -> Candidate:
-        card = quilt_card(self.length, node, a, b)
-        return Candidate(node, a, b, influence, score(card, influence, self.epsilon))
+        return min((below, min(below + 1, limit)), key=lambda n: n + weight * self.term(n))

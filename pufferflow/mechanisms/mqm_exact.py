@@ -5,20 +5,30 @@ from __future__ import annotations
 from typing import get_args
 
 from pufferflow.errors import ParameterError
+from pufferflow.influence.intervals import worst_of_family
 from pufferflow.influence.search import worst_node
 from pufferflow.influence.tables import Convention, influence_tables
 from pufferflow.markov.families import as_family
+from pufferflow.markov.intervals import IntervalFamily
 from pufferflow.mechanisms.base import AnyFamily, Lengths, NoiseScale, Quilt, check_epsilon, longest, mechanism
 
 
 @mechanism("mqm-exact")
-def mqm_exact(family: AnyFamily, length: Lengths, epsilon: float, *, convention: Convention = "exact") -> NoiseScale:
+def mqm_exact(
+    family: AnyFamily,
+    length: Lengths,
+    epsilon: float,
+    *,
+    convention: Convention = "exact",
+    certified: bool = False,
+) -> NoiseScale:
     """Scale of MQMExact (Song et al., Algorithm 3), rounded up.
 
     Parameters
     ----------
     family : Family or MarkovChain
-        Θ. With ``"any"`` initial distribution the initial term of eq. 5 is replaced as in C.4.
+        Θ. With ``"any"`` initial distribution the initial term of eq. 5 is replaced as in C.4. For an
+        :class:`IntervalFamily` the scale is an upper bound of those of its chains, under either convention.
     length : int or sequence of int
         Segment lengths of the independent chains. Scores of quilts that fit a segment do not fall
         when it grows, so the longest segment decides (for every node of the shorter one, the same
@@ -28,11 +38,15 @@ def mqm_exact(family: AnyFamily, length: Lengths, epsilon: float, *, convention:
     convention : {"exact", "published"}
         ``"exact"`` lets the left quilt node take only values it can take (Definition 4.1);
         ``"published"`` uses eq. 5 as printed, which is never smaller.
+    certified : bool
+        Whether to make a certificate (:func:`pufferflow.certify`) and take its scale: proved with interval
+        arithmetic, and tight to the last digits.
 
     Returns
     -------
     NoiseScale
-        With the worst node, its best quilt and max-influence, and the chain that decides.
+        With the worst node, its best quilt and max-influence, and the chain that decides (None for an interval
+        family).
 
     Raises
     ------
@@ -43,6 +57,19 @@ def mqm_exact(family: AnyFamily, length: Lengths, epsilon: float, *, convention:
     if convention not in get_args(Convention):
         raise ParameterError(f"convention {convention!r} is unknown; choose from {', '.join(get_args(Convention))}")
     records = longest(length)
+    if isinstance(family, IntervalFamily):
+        if certified:
+            raise ParameterError("the bound of an interval family has no certificate; leave certified out")
+        bound = worst_of_family(family, records, epsilon)
+        quilt = Quilt(bound.left, bound.right)
+        return NoiseScale(
+            "mqm-exact", epsilon, records, bound.score, node=bound.node, quilt=quilt, influence=bound.influence
+        )
+    certificate = None
+    if certified:
+        from pufferflow.certificates import certify  # loads the interval arithmetic
+
+        certificate = certify(family, records, epsilon, convention=convention)
     found = [worst_node(influence_tables(c, convention), records, epsilon) for c in as_family(family).chains]
     index = max(range(len(found)), key=lambda i: found[i].score)
     worst = found[index]
@@ -50,9 +77,10 @@ def mqm_exact(family: AnyFamily, length: Lengths, epsilon: float, *, convention:
         "mqm-exact",
         epsilon,
         records,
-        worst.score,
+        worst.score if certificate is None else float(certificate["scale"]),
         node=worst.node,
         quilt=Quilt(worst.left, worst.right),
         influence=worst.influence,
         chain=index,
+        certificate=certificate,
     )

@@ -84,5 +84,7 @@ def test_as_family():
     family = pf.BinaryInterval(0.3, 0.7)
     assert as_family(family) is family
     assert as_family(THETA_1).chains == (THETA_1,)
-    with pytest.raises(pf.ParameterError, match="give a MarkovChain, a ChainFamily or a BinaryInterval"):
+    with pytest.raises(
+        pf.ParameterError, match="give a MarkovChain, a ChainFamily, a BinaryInterval or an IntervalFamily"
+    ):
         as_family([[0.5, 0.5], [0.5, 0.5]])

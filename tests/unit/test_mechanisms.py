@@ -8,7 +8,7 @@ import pytest
 
 import pufferflow as pf
 from pufferflow.influence import _reference
-from pufferflow.influence.search import worst_alike
+from pufferflow.influence.additive import worst_additive
 from pufferflow.mechanisms import find_mechanism
 from pufferflow.mechanisms.mqm_approx import _MixingBound
 
@@ -150,7 +150,8 @@ def test_the_printed_eigengap_would_be_too_large(rare):
     assert printed_gap == pytest.approx(1)
     length, epsilon = 1000, 1.0
     smallest = float(chain.stationary_distribution.min())
-    printed = worst_alike(length, _MixingBound(smallest, printed_gap, length, epsilon).solve).score
+    left, right = _MixingBound(2, smallest, printed_gap), _MixingBound(1, smallest, printed_gap)
+    printed = worst_additive(length, epsilon, left, right).score
     exact = pf.mqm_exact(chain, length, epsilon).scale
     assert printed < exact / 1.9
     assert pf.mqm_approx(chain, length, epsilon).scale >= exact
@@ -284,3 +285,14 @@ def test_bad_length(name, length, message):
 def test_other_errors(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_early_nodes_of_a_given_start_are_searched_however_long_the_chain():
+    """Node 6 is the worst, while all nodes far from the start agree on a smaller scale."""
+    chain = pf.MarkovChain([[0.75, 0.25], [0.9966777408637875, 0.003322259136212625]], [0, 1])
+    short, long = (pf.mqm_exact(chain, length, 1.0) for length in (60, 10**18))
+    assert long.scale == pytest.approx(short.scale, rel=1e-9)
+    assert long.node == short.node == 6
+    assert short.scale == pytest.approx(
+        _reference.noise_scale(chain.transition_matrix.tolist(), [0.0, 1.0], 30, 1.0), rel=1e-9
+    )

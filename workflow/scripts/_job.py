@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,11 +17,15 @@ def job(snakemake):
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
     from pufferflow.errors import PufferflowError
 
+    began = time.perf_counter()
     try:
         yield
     except PufferflowError as error:
-        message = f"pufferflow: error: {error}"
-        with open(snakemake.log[0], "w", encoding="utf-8") as log:
-            log.write(message + "\n")
+        message, code = f"pufferflow: error: {error}", 2
         print(message, file=sys.stderr)
-        sys.exit(2)
+    else:
+        message, code = f"finished in {time.perf_counter() - began:.2f} s", 0
+    with open(snakemake.log[0], "w", encoding="utf-8") as log:
+        log.write(message + "\n")
+    if code:
+        sys.exit(code)

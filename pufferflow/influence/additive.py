@@ -1,0 +1,43 @@
+"""Best quilts where the max-influence is bounded by a left term plus a right term, the same for all nodes."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from pufferflow.influence.search import Candidate, divide_up, quilt_card, score, worst_alike
+
+
+class Side(Protocol):
+    """Bounds on one side of a node, by the distance of the quilt node."""
+
+    def term(self, distance: int) -> float:
+        """Bound at ``distance``, rounded up; infinite at 0, which stands for no node."""
+
+    def distance(self, weight: float, limit: int) -> int:
+        """Distance t ≤ ``limit`` with the smallest t + weight · term(t); 0 if there is no node that far."""
+
+
+def worst_additive(length: int, epsilon: float, left: Side, right: Side) -> Candidate:
+    """Worst node with its best quilt where e(a, b) ≤ left(a) + right(b); a one-sided quilt has its own term alone."""
+
+    def candidate(node: int, a: int | None, b: int | None, influence: float) -> Candidate:
+        return Candidate(node, a, b, influence, score(quilt_card(length, node, a, b), influence, epsilon))
+
+    def solve(node: int) -> Candidate:
+        """Best quilt of ``node`` by Dinkelbach's method: min card − λ(ε − e) falls apart into a and b."""
+        best = Candidate(node, None, None, 0.0, divide_up(length, epsilon))
+        while True:
+            a = left.distance(best.score, node - 1)
+            b = right.distance(best.score, length - node)
+            behind, ahead = left.term(a), right.term(b)
+            challenger = min(
+                candidate(node, a, None, behind),
+                candidate(node, None, b, ahead),
+                candidate(node, a, b, behind + ahead),
+                key=lambda found: found.score,
+            )
+            if challenger.score >= best.score:
+                return best
+            best = challenger
+
+    return worst_alike(length, solve)

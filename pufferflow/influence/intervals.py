@@ -1,0 +1,484 @@
+"""Max-influence over all chains of an interval family, bounded from above, and chains that come near the bound.
+
+Two numbers bound every max-influence of eq. 5, whatever the initial distribution. Over all chains P of the family,
+
+    φ_n = sup of log P^n(x, z) / P^n(x', z),    ψ_n = sup of log P^n(x, z) P^n(x', z') / (P^n(x', z) P^n(x, z')).
+
+*Quilts.* The forward term at distance b is at most φ_b. The initial and the backward term together are at most ψ_a:
+m_i = m_{i−a} P^a mixes the rows of P^a, so m_i(x') / m_i(x) ≤ P^a(y, x') / P^a(y, x) for some y, and the product with
+P^a(z, x) / P^a(z, x') is one of ψ_a. Hence e(a, b) ≤ ψ_a + φ_b, the same at all nodes: ``additive.worst_additive``.
+Both fall with the distance (data processing), and ψ ≤ 2φ.
+
+*Sets.* Let u(x, S) ≥ P^m(x, S) ≥ l(x, S) for all chains of the family: u(·, S) = max p·u'(·, S) over the rows p
+within their bounds, u' that of m − 1 steps, and l with minima (steps may even use different chains). The optimal p is
+found greedily: the lower bounds first, what is left of the mass to the best states. With the bounds of P^m in the place
+of those of P one step makes 2m.
+
+*Forward.* P^{m+n}(x, z) = p·h with p = P^m(x, ·) and h = P^n(·, z), whose values lie within a factor e^φ, φ = φ_n. For
+fixed rows p, p' the ratio p·h / p'·h is a quotient of linear functions of h, so largest at a vertex of the cube
+[1, e^φ]^k, h = 1 + c 1_S with c = e^φ − 1. Therefore
+
+    φ_{m+n} ≤ G_m(φ_n),    G_m(φ) = max over x ≠ x' and S of log (1 + c u(x, S)) / (1 + c l(x', S)),
+
+and G_m(∞), where single states suffice as S, bounds φ_m itself: that is where the recursion starts, at the first m
+whose l are positive.
+
+*Backward.* In P^{m+n}(x, z) / P^{m+n}(x, z') = p·h / p·h' write h = g h': it is the mean of g under q ∝ p h'. The
+values of g lie within a factor e^ψ, those of h' within e^φ (ψ = ψ_n, φ = φ_n), so q(S) lies between
+l/(l + (1 − l) e^φ) and u e^φ/(1 + (e^φ − 1) u); the forward argument with these bounds and c = e^ψ − 1 gives ψ_{m+n}.
+
+*Total variation.* If d bounds P^m(x, S) − P^m(x', S), G_m(φ) ≤ log(1 + c d), and d_{2m} ≤ d_m² (Dobrushin). Beyond
+``MOST_SETS`` states the sets are too many; then d, the largest ½ Σ_z |p(z) − p'(z)| with p(z) and p'(z) apart as far as
+their bounds allow, or Σ_z (u(x, z) − l(x', z))⁺ where that is smaller, takes their place.
+
+*One centre.* All steps follow the same P, which none of this uses. Fix a chain C of the family, E = P − C, whose rows
+sum to 0, and η_y ≥ ½ Σ_z |E(y, z)|. For a function h with oscillation osc h (largest minus smallest value)
+|(Eh)(y)| ≤ η_y osc h. With v = e_x − e_x' and P^n = C^n + Σ_{j<n} C^j E P^{n−1−j}, therefore
+
+    P^n(x, z) − P^n(x', z) ≤ C^n(x, z) − C^n(x', z) + Σ_{j<n} K_j osc_{n−1−j}(z),
+
+where K_j = max over x, x' of Σ_y |vC^j(y)| η_y and osc_n(z) bounds the oscillation of P^n(·, z): it is in turn the
+largest right-hand side over x and x', and osc_0 = 1. Divided by l(x', z) this bounds the ratio for each pair, hence φ
+and ψ. The same renewal inequality, with the total variation between rows of C^n in the place of the oscillation, bounds
+d_n. It decays at nearly the rate of C^n where the family is narrow, while u − l stays at the width of the family.
+
+A single chain has u = l = P^m up to rounding, so φ and ψ are exact and only adding them up is lost.
+
+*Rounding.* φ, ψ, u and d are rounded up and l down, by factors that cover the roundings of a step: the scale is never
+too small.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import permutations
+from typing import NamedTuple
+
+import numpy as np
+
+from pufferflow.influence.additive import worst_additive
+from pufferflow.influence.search import Candidate, worst_node
+from pufferflow.influence.tables import influence_tables
+from pufferflow.markov.chain import ANY, SAFE_MINIMUM, UNIT_ROUNDOFF, Floats, MarkovChain
+from pufferflow.markov.intervals import IntervalFamily
+
+MOST_SETS = 10
+"""Most states of a family whose sets of states are all looked at."""
+
+FIRST = 64
+"""Distances of the first level, all of them; u and l of so many steps are found step by step."""
+
+POINTS = 512
+"""Distances beyond are taken to about one part in POINTS / 2."""
+
+LARGE = 600.0
+"""From here on a bound counts as infinite, so that its exponential does not overflow."""
+
+STUCK = 512
+"""Distance from which a bound that does not fall any more is given up."""
+
+CENTRED = 2048
+"""Largest distance to which a chain at the centre of the family is followed."""
+
+_BLOCK = 2**21
+
+
+class Reach(NamedTuple):
+    """Bounds of the probabilities P^m(x, S), one column a set S."""
+
+    lower: Floats
+    upper: Floats
+
+
+def row_optimum(low: Floats, high: Floats, values: Floats, largest: bool) -> Floats:
+    """Largest or smallest p·h over the rows p between low and high, rounded outward, for every row and column h ≥ 0.
+
+    Parameters
+    ----------
+    low, high : array, shape (k, k)
+    values : array, shape (k, s)
+        The columns h.
+    largest : bool
+
+    Returns
+    -------
+    array, shape (k, s)
+    """
+    k = len(low)
+    block = max(1, _BLOCK // (k * k))
+    if values.shape[1] > block:
+        parts = [values[:, i : i + block] for i in range(0, values.shape[1], block)]
+        return np.concatenate([row_optimum(low, high, part, largest) for part in parts], axis=1)
+    order = np.argsort(-values if largest else values, axis=0, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=0)
+    width = (high - low)[:, order]
+    before = np.cumsum(width, axis=1) - width
+    # more mass raises and less mass lowers p·h, so the slack for the rounding of the sums goes outward
+    slack = (4 * k * UNIT_ROUNDOFF) * (1 if largest else -1)
+    room = np.maximum(1 - low.sum(axis=1)[:, None, None] - before + slack, 0.0)
+    total: Floats = ((low[:, order] + np.minimum(width, room)) * ordered).sum(axis=1)
+    error = 4 * (k + 4) * UNIT_ROUNDOFF
+    if largest:
+        possible = (high > 0).astype(np.float32) @ (values > 0).astype(np.float32) > 0
+        return np.where(possible, np.clip(total * (1 + error), SAFE_MINIMUM, 1.0), 0.0)
+    total *= 1 - error
+    return np.where(total >= SAFE_MINIMUM, total, 0.0)
+
+
+def _extend(rows: Reach, reach: Reach) -> Reach:
+    """Bounds after the steps of ``rows`` (single states) followed by those of ``reach``."""
+    return Reach(
+        row_optimum(rows.lower, rows.upper, reach.lower, largest=False),
+        row_optimum(rows.lower, rows.upper, reach.upper, largest=True),
+    )
+
+
+class _Steps(NamedTuple):
+    """What m steps do to a bound: the function G_m of φ, and its like for ψ."""
+
+    reach: Reach
+    front: Reach  # for the pairs of a set and two states that matter; empty where there are too many sets
+    variation: float
+
+    def forward(self, phi: float) -> float:
+        """Bound of φ after m steps more."""
+        c = math.expm1(phi)
+        value = math.log1p(c * self.variation)
+        if self.front.upper.size:
+            lower, upper = self.front
+            value = min(value, float(np.log1p(c * (upper - lower) / (1 + c * lower)).max()))
+        return max(value * (1 + 16 * UNIT_ROUNDOFF), SAFE_MINIMUM)
+
+    def backward(self, phi: float, psi: float) -> float:
+        """Bound of ψ after m steps more."""
+        if not self.front.upper.size:
+            return math.inf
+        tilt, c = math.exp(-phi), math.expm1(psi)
+        lower = self.front.lower * tilt / (1 - self.front.lower * (1 - tilt))
+        upper = self.front.upper / (tilt + self.front.upper * (1 - tilt))
+        excess = np.maximum(upper - lower, 0.0) + 16 * UNIT_ROUNDOFF
+        return float(np.log1p(c * excess / (1 + c * lower)).max()) * (1 + 16 * UNIT_ROUNDOFF)
+
+
+def _front(reach: Reach) -> Reach:
+    """Pairs u(x, S), l(x', S) with x ≠ x' of which no other is at least as far apart on both sides."""
+    order = np.argsort(reach.lower, axis=0)
+    least, second = (np.take_along_axis(reach.lower, order[i : i + 1], axis=0) for i in (0, 1))
+    others = np.where(np.arange(len(order))[:, None] == order[0], second, least)
+    upper, lower = reach.upper.ravel(), others.ravel()
+    order = np.lexsort((lower, -upper))
+    upper, lower = upper[order], lower[order]
+    best = np.minimum.accumulate(lower)
+    keep = np.append(True, lower[1:] < best[:-1])
+    return Reach(lower[keep], upper[keep])
+
+
+def _direct(singles: Reach, differences: Floats) -> tuple[float, float]:
+    """φ and ψ from bounds of P^n(x, z) and of its differences, shape (x, x', z)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        excess = np.minimum(differences, singles.upper[:, None, :] - singles.lower[None, :, :])
+        ratios = np.where(excess > 0, excess / singles.lower[None, :, :], 0.0)
+    table = np.log1p(ratios.max(axis=2)) * (1 + 8 * UNIT_ROUNDOFF)
+    np.fill_diagonal(table, 0.0)
+    forward, backward = float(table.max()), float((table + table.T).max())
+    return max(forward, SAFE_MINIMUM), max(backward * (1 + 2 * UNIT_ROUNDOFF), SAFE_MINIMUM)
+
+
+class _Centre:
+    """Differences between rows of P^n by way of one chain of the family, for growing n."""
+
+    def __init__(self, family: IntervalFamily) -> None:
+        k = family.states
+        width = family.high - family.low
+        total = width.sum(axis=1, keepdims=True)
+        share = np.clip((1 - family.low.sum(axis=1, keepdims=True)) / np.where(total > 0, total, 1.0), 0.0, 1.0)
+        self._matrix = family.low + share * width
+        above, below = family.high - self._matrix, self._matrix - family.low
+        half = np.maximum(above, below).sum(axis=1) / 2
+        away = np.minimum(half, np.minimum(above.sum(axis=1), below.sum(axis=1)))
+        self._away = np.maximum(away * (1 + 1e-14) + np.where(total[:, 0] > 0, 8 * k * UNIT_ROUNDOFF, 0.0), 0.0)  # η
+        # C^n has a relative error of n (k + 3) roundings; that the rows of E sum to 0 only nearly weighs as much
+        self._error = 16 * (k + 8) * UNIT_ROUNDOFF * family.high.max(axis=0)
+        self._power = np.eye(k)
+        self._weights = np.empty(CENTRED)  # K_j
+        self._oscillations = np.ones((CENTRED + 1, k))
+        self._variations = np.ones(CENTRED + 1)
+        self.n = 0
+
+    @property
+    def variation(self) -> float:
+        """Bound of the total variation between two rows of P^n."""
+        return float(self._variations[self.n])
+
+    def advance(self) -> Floats:
+        """Go to n + 1; return bounds of P^n(x, z) − P^n(x', z), shape (x, x', z)."""
+        before = np.abs(self._power[:, None, :] - self._power[None, :, :])
+        up = 1 + (2 * self.n + 16 + len(self._power)) * UNIT_ROUNDOFF
+        self._weights[self.n] = float((before @ self._away).max()) * up + self.n * float(self._error.max()) * float(
+            self._away.sum()
+        )
+        self.n = n = self.n + 1
+        self._power = np.asarray(self._power @ self._matrix)
+        # K_0 belongs to n − 1 steps, K_{n−1} to none
+        weights = self._weights[:n][::-1]
+        drift = weights @ self._oscillations[:n] * up
+        difference = self._power[:, None, :] - self._power[None, :, :]
+        bound: Floats = difference + (drift + n * self._error)
+        self._oscillations[n] = np.minimum(self._oscillations[n - 1], bound.max(axis=(0, 1)))
+        apart = float(np.abs(difference).sum(axis=2).max()) / 2 * up + n * float(self._error.sum())
+        apart += float(weights @ self._variations[:n]) * up
+        self._variations[n] = min(self._variations[n - 1], self._variations[1] * self._variations[n - 1] * up, apart)
+        return bound
+
+
+class IntervalInfluence:
+    """φ and ψ of one family at growing distances.
+
+    Parameters
+    ----------
+    family : IntervalFamily
+        Of at least two states.
+
+    Attributes
+    ----------
+    distances : list of int
+    forward, backward : list of float
+        φ and ψ at those distances.
+    """
+
+    def __init__(self, family: IntervalFamily) -> None:
+        k = family.states
+        self._one = Reach(family.low, family.high)
+        self._all_sets = k <= MOST_SETS
+        if self._all_sets:
+            members = (np.arange(1, 2**k - 1) >> np.arange(k)[:, None] & 1).astype(np.float64)
+            self._columns = 2 ** np.arange(k) - 1
+        else:
+            members = np.eye(k)
+            self._columns = np.arange(k)
+        self.distances: list[int] = []
+        self.forward: list[float] = []
+        self.backward: list[float] = []
+        self._at: dict[int, int] = {}
+        self._steps: dict[int, _Steps] = {}
+        self._narrow = True  # whether entries of P^n and their differences may still give the better bound
+        self._useless = 0  # at how many distances in a row they did not
+        self._centre = _Centre(family)
+        reach = Reach(members, members)
+        for n in range(1, FIRST + 1):
+            reach = _extend(self._one, reach)
+            self._add(n, 1, self._singles(reach))
+            if n & (n - 1) == 0:
+                self._remember(n, reach)
+        self._last = self._singles(reach)
+
+    @property
+    def stuck(self) -> bool:
+        """Whether the last doubling of the distance brought so little that more will not help.
+
+        Stopping is never wrong, only farther distances are then left unused.
+        """
+        n = self.distances[-1]
+        now, before = self.forward[-1], self.forward[self._at[n // 2]]
+        return n >= STUCK and (math.isinf(now) or (now > 0.97 * before and now > before - 0.1))
+
+    def grow(self) -> None:
+        """Double the largest distance."""
+        n = self.distances[-1]
+        stride = max(1, 2 * n // POINTS)
+        hop = self._singles(self._steps[stride].reach)
+        for distance in range(n + stride, 2 * n + 1, stride):
+            if self._narrow:
+                self._last = _extend(hop, self._last)
+            self._add(distance, stride, self._last)
+        steps = self._steps[n]
+        self._remember(2 * n, _extend(self._singles(steps.reach), steps.reach))
+
+    def _singles(self, reach: Reach) -> Reach:
+        return Reach(reach.lower[:, self._columns], reach.upper[:, self._columns])
+
+    def _add(self, n: int, stride: int, singles: Reach) -> None:
+        forward, backward = (self.forward[-1], self.backward[-1]) if self.distances else (math.inf, math.inf)
+        m = stride
+        while m < n and m in self._steps:
+            before = self._at[n - m]
+            phi, psi = self.forward[before], self.backward[before]
+            if phi < LARGE:
+                forward = min(forward, self._steps[m].forward(phi))
+                backward = min(backward, self._steps[m].backward(phi, psi) if psi < LARGE else math.inf)
+            m *= 2
+        if self._narrow:
+            differences = np.full(3 * singles.lower.shape[:1], math.inf)
+            while self._centre.n < min(n, CENTRED):
+                differences = self._centre.advance()
+            phi, psi = _direct(singles, differences)
+            useless = math.isfinite(forward) and phi >= forward and psi >= backward
+            self._useless = self._useless + 1 if useless else 0
+            self._narrow = self._useless < FIRST
+            forward, backward = min(forward, phi), min(backward, psi)
+        self._at[n] = len(self.distances)
+        self.distances.append(n)
+        self.forward.append(forward)
+        self.backward.append(min(backward, 2 * forward))
+
+    def _remember(self, m: int, reach: Reach) -> None:
+        half = self._steps[m // 2].variation if m > 1 else 1.0
+        variation = max(half * half * (1 + 2 * UNIT_ROUNDOFF), SAFE_MINIMUM)
+        if self._all_sets:
+            front = _front(reach)
+            spread = float((front.upper - front.lower).max())
+        else:
+            front = Reach(np.empty(0), np.empty(0))
+            excess = reach.upper[:, None, :] - reach.lower[None, :, :]
+            apart = np.maximum(excess, excess.transpose(1, 0, 2)).sum(axis=2) / 2
+            apart = np.minimum(apart, np.maximum(excess, 0.0).sum(axis=2))
+            np.fill_diagonal(apart, 0.0)
+            spread = float(apart.max())
+        error = 2 * (len(reach.lower) + 2) * UNIT_ROUNDOFF
+        variation = min(variation, max(spread * (1 + error), SAFE_MINIMUM))
+        if self._centre.n == m:
+            variation = min(variation, max(self._centre.variation, SAFE_MINIMUM))
+        self._steps[m] = _Steps(reach, front, variation)
+
+
+class _Tabled:
+    """One side of a node, by bounds at given distances."""
+
+    def __init__(self, distances: list[int], terms: list[float]) -> None:
+        self._distances, self._terms = np.array(distances), np.array(terms)
+
+    def term(self, distance: int) -> float:
+        """Bound at one of the distances."""
+        return float(self._terms[np.searchsorted(self._distances, distance)]) if distance else math.inf
+
+    def distance(self, weight: float, limit: int) -> int:
+        """Distance t ≤ ``limit`` with the smallest t + weight · term(t); 0 if there is none."""
+        count = int(np.searchsorted(self._distances, limit, side="right"))
+        if not count:
+            return 0
+        return int(self._distances[np.argmin(self._distances[:count] + weight * self._terms[:count])])
+
+
+@lru_cache(maxsize=16)
+def interval_influence(family: IntervalFamily) -> IntervalInfluence:
+    """Bounds for ``family``, shared by all calls on the same object."""
+    return IntervalInfluence(family)
+
+
+def worst_of_family(family: IntervalFamily, length: int, epsilon: float) -> Candidate:
+    """Node and quilt whose score bounds the MQMExact scale of every chain of the family, with any initial distribution.
+
+    Distances are added until the node that decides could not use a larger one: a quilt at distance d covers at
+    least d nodes, so it scores at least d / ε.
+    """
+    if family.states == 1:  # nothing to infer
+        return worst_additive(length, epsilon, _Tabled([1], [0.0]), _Tabled([1], [0.0]))
+    influence = interval_influence(family)
+    while True:
+        left = _Tabled(influence.distances, influence.backward)
+        right = _Tabled(influence.distances, influence.forward)
+        worst = worst_additive(length, epsilon, left, right)
+        reach = influence.distances[-1]
+        if reach >= min(length - 1, epsilon * worst.score) or influence.stuck:
+            return worst
+        influence.grow()
+
+
+@dataclass(frozen=True)
+class IntervalGap:
+    """An upper bound of the noise scale of a family beside that of a chain in it.
+
+    Attributes
+    ----------
+    upper : float
+        The scale that is used.
+    lower : float
+        The MQMExact scale of ``chain``; the scale of the family lies between the two.
+    chain : MarkovChain
+    """
+
+    upper: float
+    lower: float
+    chain: MarkovChain
+
+    @property
+    def ratio(self) -> float:
+        """Upper over lower: 1 where the bound is attained."""
+        return self.upper / self.lower
+
+
+def interval_gap(
+    family: IntervalFamily, length: int, epsilon: float, evaluations: int, rng: np.random.Generator | None
+) -> IntervalGap:
+    """As :meth:`IntervalFamily.gap`."""
+    chain = worst_chain(family, length, epsilon, evaluations, rng)
+    upper = worst_of_family(family, length, epsilon).score
+    return IntervalGap(upper, _scale(chain, length, epsilon), chain)
+
+
+def worst_chain(
+    family: IntervalFamily, length: int, epsilon: float, evaluations: int, rng: np.random.Generator | None
+) -> MarkovChain:
+    """As :meth:`IntervalFamily.worst_chain`."""
+    rng = np.random.default_rng(0) if rng is None else rng
+    k = family.states
+    states = list(range(k))
+    corners = [_vertices(family, x) for x in states]
+    starts = [
+        np.array([_vertex(family, x, sorted(states, key=lambda z: sign * abs(z - x))) for x in states])
+        for sign in (1, -1)
+    ]
+    best, highest = starts[0], 0.0
+    used = 0
+    while used < evaluations:
+        matrix = starts.pop(0) if starts else np.array([c[rng.integers(len(c))] for c in corners])
+        value = _scale(MarkovChain(matrix, ANY), length, epsilon)
+        used += 1
+        stale, x = 0, 0
+        while stale < k and used < evaluations:
+            stale += 1
+            for corner in corners[x]:
+                if used >= evaluations:
+                    break
+                if np.array_equal(corner, matrix[x]):
+                    continue
+                trial = matrix.copy()
+                trial[x] = corner
+                used += 1
+                found = _scale(MarkovChain(trial, ANY), length, epsilon)
+                if found > value:
+                    matrix, value, stale = trial, found, 0
+            x = (x + 1) % k
+        if value > highest:
+            best, highest = matrix, value
+        if all(len(c) == 1 for c in corners):
+            break
+    return MarkovChain(best, ANY)
+
+
+def _scale(chain: MarkovChain, length: int, epsilon: float) -> float:
+    return worst_node(influence_tables(chain, "exact"), length, epsilon).score
+
+
+def _vertex(family: IntervalFamily, row: int, order: list[int] | tuple[int, ...]) -> Floats:
+    """The distribution of a row with as much mass as possible on the first states of ``order``."""
+    law: Floats = family.low[row].copy()
+    left = 1 - math.fsum(law)
+    for z in order:
+        step = max(0.0, min(left, float(family.high[row, z] - law[z])))
+        law[z] += step
+        left -= step
+    return law
+
+
+def _vertices(family: IntervalFamily, row: int) -> list[Floats]:
+    """Vertices of a row: all of them up to five states, beyond that those favouring or sparing one state each."""
+    k = family.states
+    if k <= 5:
+        orders = list(permutations(range(k)))
+    else:
+        around = [tuple(np.argsort(np.abs(np.arange(k) - x), kind="stable").tolist()) for x in range(k)]
+        orders = around + [order[::-1] for order in around]
+    return [np.array(v) for v in dict.fromkeys(tuple(_vertex(family, row, order).tolist()) for order in orders)]

@@ -1,0 +1,232 @@
+"""Chains known by intervals: every transition probability between two bounds."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pufferflow.errors import ChainError, DataError, ParameterError
+from pufferflow.markov.chain import SUM_TOLERANCE, Floats
+from pufferflow.markov.families import GapKind
+
+if TYPE_CHECKING:
+    from pufferflow.influence.intervals import IntervalGap
+    from pufferflow.markov.chain import MarkovChain
+
+
+class IntervalFamily:
+    """All chains with low ≤ P ≤ high entrywise, and every initial distribution; immutable.
+
+    Unlike :class:`BinaryInterval` no single chain is known to dominate it: :func:`pufferflow.mqm_exact` returns an
+    upper bound of the noise scale over the whole family (proved in ``pufferflow.influence.intervals``), and
+    :meth:`gap` sets a chain of the family beside it.
+
+    Parameters
+    ----------
+    low, high : array_like, shape (k, k)
+        Bounds of the transition probabilities. Both are kept as tight as the row sums allow: an upper bound is at most
+        1 minus the other lower bounds of its row, and the other way round.
+
+    Raises
+    ------
+    ChainError
+        The shapes differ or are not square, a bound is not a probability, an upper one is below its lower one, or a row
+        has no distribution between its bounds.
+    """
+
+    def __init__(self, low: ArrayLike, high: ArrayLike) -> None:
+        lower, upper = _bounds(low, "low"), _bounds(high, "high")
+        if lower.shape != upper.shape:
+            raise ChainError(f"low has {len(lower)} rows and high {len(upper)}; give both for the same states")
+        for i, j in np.argwhere(lower > upper):
+            raise ChainError(
+                f"row {i + 1}, column {j + 1}: low {lower[i, j]} is above high {upper[i, j]}; exchange or mend them"
+            )
+        for i in range(len(lower)):
+            _tighten(lower[i], upper[i], i + 1)
+        lower.flags.writeable = upper.flags.writeable = False
+        self.low: Floats = lower
+        """Smallest transition probabilities, shape (k, k), read-only."""
+        self.high: Floats = upper
+        """Largest transition probabilities, shape (k, k), read-only."""
+
+    def __repr__(self) -> str:
+        return f"IntervalFamily({self.states} states, widest interval {float((self.high - self.low).max()):.3g})"
+
+    @property
+    def states(self) -> int:
+        """Number of states, k."""
+        return len(self.low)
+
+    def contains(self, chain: MarkovChain, tolerance: float = SUM_TOLERANCE) -> bool:
+        """Whether the transition matrix of ``chain`` lies between the bounds, up to ``tolerance``."""
+        matrix = chain.transition_matrix
+        return matrix.shape == self.low.shape and bool(
+            np.all((self.low - tolerance <= matrix) & (matrix <= self.high + tolerance))
+        )
+
+    @property
+    def chains(self) -> tuple[MarkovChain, ...]:
+        """No finite set of chains is known to have the noise scale of the family, so this raises."""
+        self._refuse()
+
+    def smallest_stationary_probability(self) -> float:
+        """Not available, as :attr:`chains`."""
+        self._refuse()
+
+    def eigengap(self, kind: GapKind) -> float:
+        """Not available, as :attr:`chains`."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise ChainError(
+            "this needs finitely many chains, which an interval family does not have; use mqm-exact, "
+            "or give chains of it or a binary interval"
+        )
+
+    def worst_chain(
+        self, length: int, epsilon: float, *, evaluations: int = 300, rng: np.random.Generator | None = None
+    ) -> MarkovChain:
+        """Chain of the family with the largest MQMExact scale that a local search finds.
+
+        Coordinate ascent over the rows: each moves between vertices of its polytope, from the stickiest and the least
+        sticky chain and then from random vertices.
+
+        Parameters
+        ----------
+        length : int
+        epsilon : float
+        evaluations : int
+            Most chains whose scale is computed.
+        rng : numpy.random.Generator, optional
+            Draws the restarts; without it the result is always the same.
+        """
+        from pufferflow.influence.intervals import worst_chain
+
+        return worst_chain(self, length, epsilon, evaluations, rng)
+
+    def gap(
+        self, length: int, epsilon: float, *, evaluations: int = 300, rng: np.random.Generator | None = None
+    ) -> IntervalGap:
+        """How far the noise scale of the family can be above the largest one of a chain in it.
+
+        Parameters are those of :meth:`worst_chain`.
+
+        Returns
+        -------
+        IntervalGap
+            ``upper``, the scale that :func:`pufferflow.mqm_exact` returns; ``lower``, that of the worst chain found;
+            ``chain``; ``ratio``.
+        """
+        from pufferflow.influence.intervals import interval_gap
+
+        return interval_gap(self, length, epsilon, evaluations, rng)
+
+
+def confidence_family(
+    transition_counts: NDArray[np.integer[Any]] | ArrayLike, coverage: float = 0.95
+) -> IntervalFamily:
+    """Family that holds the unknown transition matrix with probability at least ``coverage``.
+
+    Every interval holds its transition probability p except with probability
+    α = (1 − coverage) / (number of intervals): one interval a state for two states, k for more. It is the set of p with
+    p^s (1 − p)^(n − s) > α ∫ q^s (1 − q)^(n − s) Beta(½, ½)(dq), s the transitions counted and n the visits.
+
+    *Proof.* Run along the chain, the ratio of the integral to p^s (1 − p)^(n − s) changes only on leaving the row's
+    state, and then its conditional mean stays the same (numerator and denominator are the probabilities of the same
+    events under two laws): it is a non-negative martingale with mean 1, so by Markov's inequality it reaches
+    1/α with probability at most α, although n is random; by Ville's inequality even if the record was stopped by
+    looking at it. Clopper–Pearson intervals would need a union bound over n. A sum over all intervals, also those of
+    states never visited, gives the coverage.
+
+    The bounds depend on the counts, which must be public or from other records than the ones to protect.
+
+    Parameters
+    ----------
+    transition_counts : int array, shape (k, k)
+        Steps from state (row) to state (column), of one or more independent sequences. A state that was never left gets
+        the full simplex. No transition is taken for impossible.
+    coverage : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    IntervalFamily
+
+    Raises
+    ------
+    ParameterError
+        ``coverage`` is out of range.
+    DataError
+        The counts are not a square matrix of non-negative integers.
+    """
+    if not (isinstance(coverage, int | float) and 0 < coverage < 1):
+        raise ParameterError(f"coverage is {coverage!r}; it must lie between 0 and 1, for example 0.95")
+    counts = np.asarray(transition_counts)
+    if counts.ndim != 2 or counts.shape[0] != counts.shape[1] or not counts.size:
+        raise DataError(f"the transition counts have shape {counts.shape}; give one row and one column a state")
+    if counts.dtype.kind not in "iu" or counts.min() < 0:
+        raise DataError("the transition counts must be integers of at least 0; give counts, not frequencies")
+    k = len(counts)
+    if k == 1:
+        return IntervalFamily([[1.0]], [[1.0]])
+    intervals = k if k == 2 else k * k  # of two complementary probabilities one interval is the other's mirror image
+    successes = counts.astype(np.float64)
+    visits = np.broadcast_to(successes.sum(axis=1, keepdims=True), successes.shape)
+    alpha = (1 - coverage) / intervals
+    upper = _upper_confidence(successes, visits, alpha)
+    return IntervalFamily(1 - _upper_confidence(visits - successes, visits, alpha), upper)
+
+
+def _upper_confidence(successes: Floats, visits: Floats, alpha: float) -> Floats:
+    """Upper ends of the confidence intervals, rounded up."""
+    from scipy.special import betaln, xlog1py, xlogy  # loading it takes longer than most noise scales
+
+    failures = visits - successes
+    threshold = betaln(successes + 0.5, failures + 0.5) - math.log(math.pi) + math.log(alpha)
+    threshold -= 1e-9 + 1e-14 * visits  # rounding of the logarithms of Beta functions
+    inside = np.divide(successes, visits, out=np.ones_like(visits), where=visits > 0)
+    outside = np.ones_like(visits)
+    for _ in range(60):  # the likelihood falls beyond its maximum at s / n
+        middle = (inside + outside) / 2
+        above = xlogy(successes, middle) + xlog1py(failures, -middle) > threshold
+        inside, outside = np.where(above, middle, inside), np.where(above, outside, middle)
+    return np.asarray(np.minimum(outside + 1e-15, 1.0))
+
+
+def _bounds(values: ArrayLike, what: str) -> Floats:
+    try:
+        matrix = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ChainError(f"{what} must be numbers in rows of equal length ({error})") from error
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        raise ChainError(f"{what} must be a square matrix, not of shape {matrix.shape}; one row a state")
+    for i, j in np.argwhere(~((matrix >= 0) & (matrix <= 1))):
+        raise ChainError(
+            f"{what} has {matrix[i, j]} in row {i + 1}, column {j + 1}; probabilities must lie between 0 and 1"
+        )
+    return matrix + 0.0  # no negative zeros
+
+
+def _tighten(low: Floats, high: Floats, row: int) -> None:
+    """Make the bounds of one row as tight as its sum allows, in place, rounded outward."""
+    least, most = math.fsum(low), math.fsum(high)
+    if least > 1 + SUM_TOLERANCE:
+        raise ChainError(f"row {row}: the lower bounds sum to {least:.12g}, above 1; lower some of them")
+    if most < 1 - SUM_TOLERANCE:
+        raise ChainError(f"row {row}: the upper bounds sum to {most:.12g}, below 1; raise some of them")
+    # a distribution written as its own bounds may miss 1 by rounding
+    if least > 1:
+        low /= least * (1 + 1e-15)
+    if most < 1:
+        high /= most * (1 - 1e-15)
+    given_low, given_high = low.tolist(), high.tolist()
+    for z in range(len(low)):
+        # the sums are correctly rounded, so one step outward covers them and tightening twice changes nothing
+        room = math.fsum([1.0, *(-p for p in given_low[:z] + given_low[z + 1 :])])
+        need = math.fsum([1.0, *(-p for p in given_high[:z] + given_high[z + 1 :])])
+        high[z] = max(min(given_high[z], math.nextafter(room, 2.0)), given_low[z])
+        low[z] = min(max(given_low[z], math.nextafter(need, -1.0)), high[z])

@@ -1,0 +1,228 @@
+"""Certificates against enumeration in exact fractions: what the verifier accepts is true."""
+
+import copy
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import pufferflow as pf
+from pufferflow import verify
+from pufferflow.influence import _reference
+
+WEIGHTS = st.sampled_from([0.0, 0.0, 1e-12, 0.01, 0.2, 0.5, 1.0, 1.0, 3.0])
+POSITIVE = st.sampled_from([0.05, 0.2, 0.3, 0.5, 1.0])
+EPSILONS = st.sampled_from([0.05, 0.3, 1.0, 2.5, 10.0, 1000.0])
+CONVENTIONS = st.sampled_from(["exact", "published"])
+
+
+@st.composite
+def chains(draw, max_states=4):
+    weights = draw(st.sampled_from([WEIGHTS, POSITIVE]))
+    k = draw(st.integers(1, max_states))
+
+    def distribution():
+        law = np.array(draw(st.lists(weights, min_size=k, max_size=k)))
+        if not law.any():
+            law[draw(st.integers(0, k - 1))] = 1.0
+        return law / law.sum()
+
+    start = draw(st.sampled_from(["any", "stationary", "given"]))
+    matrix = [distribution() for _ in range(k)]
+    try:
+        return pf.MarkovChain(matrix, distribution() if start == "given" else start)
+    except pf.ChainError:  # no unique stationary law
+        return pf.MarkovChain(matrix, "any")
+
+
+def exact_chains(document):
+    """Chains of a certificate in fractions, the stationary law from the linear equations."""
+    for entry in document["family"]["chains"]:
+        P = [[Fraction(p) for p in row] for row in entry["transition_matrix"]]
+        start = entry["initial_distribution"]
+        if start == "stationary":
+            start = stationary(P)
+        elif start != "any":
+            start = [Fraction(p) for p in start]
+        yield P, start
+
+
+def stationary(P):
+    k = len(P)
+    rows = [[P[y][x] - (x == y) for y in range(k)] + [Fraction(0)] for x in range(k)] + [[Fraction(1)] * (k + 1)]
+    for column in range(k):
+        pivot = next(i for i in range(column, k + 1) if rows[i][column])
+        rows[column], rows[pivot] = rows[pivot], rows[column]
+        rows[column] = [v / rows[column][column] for v in rows[column]]
+        for i in range(k + 1):
+            if i != column and rows[i][column]:
+                rows[i] = [v - rows[i][column] * w for v, w in zip(rows[i], rows[column], strict=True)]
+    return [rows[x][k] for x in range(k)]
+
+
+def enumerated(document, shift=0.0):
+    """Largest card/(ε − e) over the nodes of a certificate, each with its stated quilt; ε moved by ``shift``."""
+    T, epsilon = document["length"], float(Fraction(document["epsilon"])) + shift
+    largest = 0.0
+    for (P, start), ranges in zip(exact_chains(document), document["nodes"], strict=True):
+        for entry in ranges:
+            for node in range(entry["first"], entry["last"] + 1):
+                a, b = entry["left"], entry["right"]
+                if not ((a is None or 1 <= a < node) and (b is None or 1 <= b <= T - node)):
+                    return math.inf
+                card = (T if b is None else node + b - 1) if a is None else T - node + a if b is None else a + b - 1
+                ratio = 1
+                if a is not None or b is not None:
+                    ratio = _reference.max_influence_ratio(P, start, node, a, b, document["convention"])
+                largest = max(largest, _reference.score(card, ratio, epsilon))
+    return largest
+
+
+SHIFT = 1e-12
+
+
+@given(chains(), st.integers(1, 9), EPSILONS, CONVENTIONS)
+def test_certificates_verify_and_give_the_enumerated_scale(chain, length, epsilon, convention):
+    result = pf.mqm_exact(chain, length, epsilon, convention=convention, certified=True)
+    document = result.certificate
+    found = pf.verify_certificate(document)
+    assert float(found.lower) <= result.scale <= float(found.upper) * (1 + 1e-15)
+    assert Fraction(result.scale) >= found.lower
+    [(P, start)] = exact_chains(document)
+    plain = [_reference.noise_scale(P, start, length, epsilon + s, convention) for s in (SHIFT, -SHIFT)]
+    assert plain[0] * (1 - 1e-11) <= result.scale <= plain[1] * (1 + 1e-11)
+
+
+@given(chains(3), st.integers(1, 8), EPSILONS, CONVENTIONS, st.data())
+def test_the_enclosure_holds_for_any_quilts(chain, length, epsilon, convention, data):
+    """Not only for those the search chooses: the verifier alone decides."""
+    document = pf.certify(chain, length, epsilon, convention=convention)
+    ranges, first = [], 1
+    while first <= length:
+        last = min(length, first + data.draw(st.sampled_from([0, 0, 1, 4])))
+        left = data.draw(st.sampled_from([None, *range(1, first)]))
+        right = data.draw(st.sampled_from([None, *range(1, length - last + 1)]))
+        ranges.append({"first": first, "last": last, "left": left, "right": right})
+        first = last + 1
+    document["nodes"] = [ranges]
+    exact = all(r["first"] == r["last"] for r in ranges) or chain.start == "stationary"
+    try:
+        found = list(verify.enclosures(verify.parse_claim(document)))[-1]
+    except pf.CertificateError:
+        assert not exact or enumerated(document, -SHIFT) == math.inf
+        return
+    assert enumerated(document, SHIFT) <= float(found.upper) * (1 + 1e-11)
+    # cards are the largest of a range, so only single nodes have equality
+    if all(r["first"] == r["last"] for r in ranges):
+        assert float(found.lower) <= enumerated(document, -SHIFT) * (1 + 1e-11)
+
+
+def replaced(number, change):
+    return str(change(Fraction(number)))
+
+
+def lower_scale(document, draw):
+    document["scale"] = replaced(document["scale"], lambda s: s * (1 - Fraction(1, 10**9)))
+
+
+def raise_scale(document, draw):
+    document["scale"] = replaced(document["scale"], lambda s: s * (1 + Fraction(1, 10**9)))
+
+
+def change_entry(document, draw):
+    row = draw(st.sampled_from(document["family"]["chains"][0]["transition_matrix"]))
+    index = draw(st.integers(0, len(row) - 1))
+    step = Fraction(draw(st.sampled_from([1, -1])), 10 ** draw(st.integers(1, 30)))
+    row[index] = replaced(row[index], lambda p: abs(p + step))
+
+
+def change_start(document, draw):
+    start = document["family"]["chains"][0]["initial_distribution"]
+    assume(isinstance(start, list))
+    index = draw(st.integers(0, len(start) - 1))
+    start[index] = replaced(start[index], lambda p: p + Fraction(1, 10**20))
+
+
+def remove_range(document, draw):
+    document["nodes"][0].pop(draw(st.integers(0, len(document["nodes"][0]) - 1)))
+
+
+def double_range(document, draw):
+    index = draw(st.integers(0, len(document["nodes"][0]) - 1))
+    document["nodes"][0].insert(index, document["nodes"][0][index])
+
+
+def reverse_ranges(document, draw):
+    assume(len(document["nodes"][0]) > 1)
+    document["nodes"][0].reverse()
+
+
+def overlap(document, draw):
+    assume(len(document["nodes"][0]) > 1)
+    document["nodes"][0][0]["last"] += 1
+
+
+def raise_length(document, draw):
+    document["length"] += draw(st.integers(1, 10**6))
+
+
+def lower_length(document, draw):
+    document["length"] -= 1
+
+
+def change_epsilon(document, draw):
+    factor = 1 + Fraction(draw(st.sampled_from([1, -1])), 10 ** draw(st.integers(1, 9)))
+    document["epsilon"] = replaced(document["epsilon"], lambda e: e * factor)
+
+
+TAMPERINGS = [
+    lower_scale,
+    raise_scale,
+    change_entry,
+    change_start,
+    remove_range,
+    double_range,
+    reverse_ranges,
+    overlap,
+    raise_length,
+    lower_length,
+    change_epsilon,
+]
+
+
+@pytest.mark.parametrize("tamper", TAMPERINGS)
+@settings(max_examples=15)
+@given(chain=chains(), length=st.sampled_from([1, 2, 5, 30, 1000]), epsilon=EPSILONS, data=st.data())
+def test_tampering_is_rejected(tamper, chain, length, epsilon, data):
+    document = pf.certify(chain, length, epsilon)
+    tampered = copy.deepcopy(document)
+    tamper(tampered, data.draw)
+    assume(tampered != document)
+    with pytest.raises(pf.CertificateError):
+        pf.verify_certificate(tampered)
+
+
+@given(chains(3), st.integers(2, 8), EPSILONS, st.data())
+def test_a_changed_quilt_is_rejected_or_serves_as_well(chain, length, epsilon, data):
+    document = pf.certify(chain, length, epsilon)
+    entry = data.draw(st.sampled_from(document["nodes"][0]))
+    side = data.draw(st.sampled_from(["left", "right"]))
+    entry[side] = data.draw(st.sampled_from([None, *range(0, length)]).filter(lambda d: d != entry[side]))
+    try:
+        pf.verify_certificate(document)
+    except pf.CertificateError:
+        return
+    assert enumerated(document, SHIFT) <= float(Fraction(document["scale"])) * (1 + 1e-11)
+
+
+@settings(max_examples=25)
+@given(chains(3), st.integers(0, 18).map(lambda n: 10**n), EPSILONS, CONVENTIONS)
+def test_any_length(chain, length, epsilon, convention):
+    result = pf.mqm_exact(chain, length, epsilon, convention=convention, certified=True)
+    pf.verify_certificate(result.certificate)
+    assert len(result.certificate["nodes"][0]) <= 5000
+    low, high = (pf.mqm_exact(chain, length, epsilon * (1 + s), convention=convention).scale for s in (1e-9, -1e-9))
+    assert low * (1 - 1e-9) <= result.scale <= high * (1 + 1e-9)

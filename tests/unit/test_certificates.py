@@ -1,0 +1,340 @@
+"""Certificates of known scales, what makes the verifier refuse, and the commands."""
+
+import copy
+import io
+import json
+import time
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import pufferflow as pf
+from pufferflow import cli
+from pufferflow.datasets import ingest_electricity
+from pufferflow.verify import read_certificate
+
+P1, P2 = [[0.9, 0.1], [0.4, 0.6]], [[0.8, 0.2], [0.3, 0.7]]
+THETA_1, THETA_2 = pf.MarkovChain(P1, [1, 0]), pf.MarkovChain(P2, [0.9, 0.1])
+
+
+def symmetric(stay, start):
+    return pf.MarkovChain([[stay, 1 - stay], [1 - stay, stay]], start)
+
+
+WORKED = [
+    (THETA_1, "exact", 12.934051),
+    (THETA_1, "published", 13.02192350),
+    (THETA_2, "exact", 10.64019298),
+    (THETA_2, "published", 10.64019298),
+    (pf.ChainFamily([THETA_1, THETA_2]), "exact", 12.934051),
+    (pf.ChainFamily([THETA_2, THETA_1]), "published", 13.02192350),
+    (pf.MarkovChain(P1, "any"), "exact", 13.02192),
+    (symmetric(0.9, "stationary"), "exact", 31.7378),
+    (symmetric(0.9, "any"), "exact", 33.6293),
+    (symmetric(0.6, "stationary"), "exact", 3.5718),
+    (symmetric(0.6, "any"), "exact", 3.9480),
+    (symmetric(0.5, "stationary"), "exact", 1.0),
+    (pf.BinaryInterval(0.3, 0.7), "exact", 7.22),
+    (pf.BinaryInterval(0.1, 0.9), "exact", 33.63),
+    (pf.BinaryInterval(0.1, 0.6), "exact", 33.63),
+]
+
+
+@pytest.fixture(scope="module")
+def document():
+    return pf.certify(THETA_1, 100, 1.0)
+
+
+@pytest.fixture(scope="module")
+def electricity():
+    chain, _ = pf.fit_chain(ingest_electricity("bundled").participants[0].transition_counts)
+    return chain
+
+
+@pytest.fixture
+def run(capsys):
+    def run_(*arguments):
+        code = cli.main([str(a) for a in arguments])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run_
+
+
+def rejected(document, reason):
+    with pytest.raises(pf.CertificateError, match=reason):
+        pf.verify_certificate(document)
+
+
+# -- what is proved ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("family", "convention", "scale"), WORKED)
+def test_worked_examples(family, convention, scale):
+    result = pf.mqm_exact(family, 100, 1.0, convention=convention, certified=True)
+    assert result.scale == pytest.approx(scale, rel=1e-3 if scale in (7.22, 33.63) else 1e-5)
+    assert result.scale == pytest.approx(pf.mqm_exact(family, 100, 1.0, convention=convention).scale, rel=1e-12)
+    found = pf.verify_certificate(json.loads(json.dumps(result.certificate)))
+    assert found.lower <= found.upper <= Fraction(result.scale)
+    assert Fraction(result.scale) <= found.lower * (1 + Fraction(1, 10**15))
+    lowered = result.certificate | {"scale": repr(result.scale * (1 - 1e-9))}
+    rejected(lowered, "more than the scale")
+
+
+@pytest.mark.parametrize(("epsilon", "scale"), [(0.2, 4145.006), (1.0, 595.126), (5.0, 66.156)])
+def test_electricity(electricity, epsilon, scale):
+    result = pf.mqm_exact(electricity, 1_051_200, epsilon, certified=True)
+    assert result.scale == pytest.approx(scale, abs=6e-4)
+    start = time.perf_counter()
+    found = pf.verify_certificate(read_certificate(json.dumps(result.certificate)))
+    assert time.perf_counter() - start < 5
+    assert Fraction(result.scale) <= found.lower * (1 + Fraction(1, 10**15))
+    assert found.ranges == 3
+    rejected(result.certificate | {"scale": repr(result.scale - 1e-9)}, "more than the scale")
+    entry = copy.deepcopy(result.certificate)
+    row = entry["family"]["chains"][0]["transition_matrix"][17]
+    row[17] = str(Fraction(row[17]) - Fraction(1, 10**12))
+    rejected(entry, "chain 1, row 18 does not sum to 1 exactly but to 1 - 1.00e-12")
+    rejected(result.certificate | {"nodes": [result.certificate["nodes"][0][:-1]]}, "have no quilt")
+
+
+@pytest.mark.parametrize("start", ["any", "stationary", [1, 0, 0]])
+def test_the_number_of_ranges_does_not_grow_with_the_length(start):
+    chain = pf.MarkovChain([[0.9, 0.1, 0], [0.2, 0.7, 0.1], [0.3, 0, 0.7]], start)
+    short, long = (pf.certify(chain, length, 0.5) for length in (1000, 10**9))
+    assert short["scale"] == long["scale"]
+    assert len(short["nodes"][0]) == len(long["nodes"][0]) <= 20
+    pf.verify_certificate(long)
+
+
+def test_periodic_and_reducible_chains():
+    cycle = [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
+    assert pf.mqm_exact(pf.MarkovChain(cycle, [1, 0, 0]), 10**9, 2.0, certified=True).scale == 0.5
+    assert pf.mqm_exact(pf.MarkovChain(cycle), 10**6, 2.0, certified=True).scale == 5e5
+    split = pf.MarkovChain(np.eye(2), [0.5, 0.5])
+    assert pf.mqm_exact(split, 10**9, 1.0, certified=True).scale == 1e9
+    transient = pf.MarkovChain([[0.5, 0.25, 0.25], [0, 0.6, 0.4], [0, 0.4, 0.6]])
+    pair = pf.MarkovChain([[0.6, 0.4], [0.4, 0.6]])
+    assert pf.certify(transient, 100, 1.0)["scale"] == pf.certify(pair, 100, 1.0)["scale"]
+
+
+def test_tiny_probabilities_need_more_bits():
+    chain = pf.MarkovChain([[1 - 1e-5, 1e-5], [0.5, 0.5]])
+    for epsilon in (0.01, 30.0):
+        pf.verify_certificate(pf.certify(chain, 1000, epsilon))
+    pf.verify_certificate(pf.certify(pf.MarkovChain([[0.5, 0.5, 0], [0, 1, 1e-300], [1, 0, 0]]), 50, 1000.0))
+
+
+def test_a_looser_cover_where_too_many_ranges_are_needed(monkeypatch):
+    monkeypatch.setattr("pufferflow.certificates.MOST_RANGES", 3)
+    chain = pf.MarkovChain([[0.95, 0.05], [0.1, 0.9]], [1, 0])
+    result = pf.mqm_exact(chain, 1000, 1.0, certified=True)
+    pf.verify_certificate(result.certificate)
+    assert len(result.certificate["nodes"][0]) <= 3
+    assert pf.mqm_exact(chain, 1000, 1.0).scale < result.scale < 1000
+
+
+def test_fields_of_the_noise_scale():
+    plain, certified = (pf.mqm_exact(THETA_1, 100, 1.0, certified=c) for c in (False, True))
+    assert plain.certificate is None
+    assert certified.certificate == pf.certify(THETA_1, 100, 1.0)
+    assert "certificate" not in certified.to_dict()
+    assert "certificate" not in repr(certified)
+    assert (certified.node, certified.quilt, certified.chain) == (plain.node, plain.quilt, plain.chain)
+
+
+def test_thirds_are_thirds():
+    document = pf.certify(pf.MarkovChain(np.full((3, 3), 1 / 3)), 10, 1.0)
+    assert document["family"]["chains"][0]["transition_matrix"] == [["1/3"] * 3] * 3
+
+
+def test_other_families_have_none():
+    other = SimpleNamespace(chains=(THETA_1,), smallest_stationary_probability=min, eigengap=min)
+    with pytest.raises(pf.ParameterError, match="no certificate"):
+        pf.certify(other, 10, 1.0)
+
+
+# -- what is rejected --------------------------------------------------------------------------------
+
+
+def test_ranges(document):
+    def nodes(*ranges):
+        keys = ("first", "last", "left", "right")
+        return document | {"nodes": [[dict(zip(keys, r, strict=True)) for r in ranges]]}
+
+    good = [(1, 7, None, 5), (8, 8, 7, 5), (9, 9, 5, 5), (10, 95, 5, 5), (96, 100, 5, None)]
+    assert nodes(*good) == document
+    rejected(nodes(*good[1:]), "starts at node 8 must start at 1")
+    rejected(nodes(*good[:2], *good[3:]), "starts at node 10 must start at 9")
+    rejected(nodes(*good[:-1]), "nodes 96 to 100 have no quilt")
+    rejected(nodes(*good[::-1]), "starts at node 96 must start at 1")
+    rejected(nodes((1, 8, None, 5), *good[1:]), "starts at node 8 must start at 9")
+    rejected(nodes(*good[:-1], (96, 101, 5, None)), "no range within 1 to 100")
+    rejected(nodes(*good[:3], (10, 9, 5, 5)), "no range")
+    rejected(nodes(*good[:3], (10, 95, 10, 5), good[4]), "does not fit")
+    rejected(nodes(*good[:3], (10, 95, 5, 6), good[4]), "does not fit")
+    rejected(nodes(*good[:3], (10, 95, 0, 5), good[4]), "does not fit")
+    rejected(nodes(*good[:3], (10, 95, -1, 5), good[4]), "does not fit")
+    rejected(nodes(good[0], (8, 8, 6, 5), *good[2:]), "nodes 8 to 8, quilt distances 6 and 5: .* is at least")
+    rejected(nodes(good[0], (8, 8, 7, 4), *good[2:]), "is at least")
+    rejected(nodes(*good[:3], (10, 95, 1, 1), good[4]), "max-influence is not below epsilon")
+    rejected(nodes((1, 100, None, None)), "is at least 100")
+    rejected(document | {"nodes": []}, "0 lists of ranges for 1 chains")
+    rejected(document | {"nodes": document["nodes"] * 2}, "2 lists of ranges for 1 chains")
+    rejected(document | {"nodes": [[[1, 100]]]}, "is a list, not an object")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        ("scale", 12.93, "scale holds 12.93; numbers are strings"),
+        ("scale", "nan", "scale holds 'nan'"),
+        ("scale", "-1", "scale holds '-1'"),
+        ("scale", "1e999999999", "scale holds"),
+        ("scale", "9" * 5000, "scale holds"),
+        ("scale", "1/0", "scale holds"),
+        ("scale", "1_0", "scale holds"),
+        ("scale", "13", "the scale 13.0* is not the one proved"),
+        ("scale", "1e999", "is not the one proved"),
+        ("scale", "0", "more than the scale 0"),
+        ("epsilon", "1.1", "not the one proved"),
+        ("epsilon", "0.9", "is at least"),
+        ("epsilon", "0", "epsilon is 0"),
+        ("epsilon", "1e-999", "not below epsilon"),
+        ("epsilon", None, "epsilon holds None"),
+        ("length", 101, "nodes 101 to 101 have no quilt"),
+        ("length", 99, "no range within 1 to 99|does not fit"),
+        ("length", 100.0, "length is 100.0, not an integer"),
+        ("length", True, "length is True, not an integer"),
+        ("length", 0, "length is 0"),
+        ("length", 10**400, "length is 1000"),
+        ("version", 2, "version is 2; this program reads version 1"),
+        ("version", "1", "version is '1'"),
+        ("certificate", "other", "certificate is 'other'"),
+        ("mechanism", "gk16", "mechanism is 'gk16'"),
+        ("convention", "Exact", "convention is 'Exact'"),
+        ("convention", "published", "max-influence|is at least"),
+        ("convention", ["exact"], "convention is a list"),
+        ("family", {}, "family lacks the key chains"),
+        ("family", [], "family is a list"),
+        ("family", {"chains": []}, "no chain"),
+        ("family", {"chains": [3]}, "chain 1 is 3, not an object"),
+        ("family", {"chains": [], "binary_interval": ["0.3", "0.7"]}, "unknown key 'chains'"),
+        ("family", {"binary_interval": ["0.3"]}, "two numbers"),
+        ("family", {"binary_interval": ["0.7", "0.3"]}, "two numbers"),
+        ("nodes", {}, "nodes is a dict"),
+        ("extra", 1, "unknown key 'extra'"),
+    ],
+)
+def test_fields(document, key, value, reason):
+    rejected(document | {key: value}, reason)
+
+
+@pytest.mark.parametrize("key", ["certificate", "version", "family", "epsilon", "length", "scale", "nodes"])
+def test_missing_keys(document, key):
+    rejected({k: v for k, v in document.items() if k != key}, f"the certificate lacks the key {key}")
+
+
+@pytest.mark.parametrize(
+    ("matrix", "start", "reason"),
+    [
+        ([], "any", "has no rows"),
+        ([["1"], ["1"]], "any", "row 1 has 1 entries for 2 states"),
+        ([["0.9", "0.2"], ["0.4", "0.6"]], ["1", "0"], r"row 1 does not sum to 1 exactly but to 1 \+ 0.1"),
+        ([["0.9", "0.1"], ["0.4", "0.6"]], ["1", "0", "0"], "initial_distribution has 3 entries"),
+        ([["0.9", "0.1"], ["0.4", "0.6"]], "anything", "initial_distribution is 'anything'"),
+        ([["1", "0"], ["0", "1"]], "stationary", "not unique"),
+        ([["0.91", "0.09"], ["0.4", "0.6"]], ["1", "0"], "is at least|not the one proved"),
+        ("1", "any", "transition_matrix is '1'"),
+    ],
+)
+def test_chains(document, matrix, start, reason):
+    chain = {"transition_matrix": matrix, "initial_distribution": start}
+    rejected(document | {"family": {"chains": [chain]}}, reason)
+
+
+def test_the_interval_decides_about_its_chain():
+    document = pf.certify(pf.BinaryInterval(0.2, 0.7), 100, 1.0)
+    pf.verify_certificate(document)
+    rejected(document | {"family": {"binary_interval": ["0.19", "0.7"]}}, "is at least")
+    rejected(document | {"family": {"binary_interval": ["0.2", "0.81"]}}, "is at least")
+    rejected(document | {"family": {"binary_interval": ["0.21", "0.7"]}}, "not the one proved")
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"{", b"\xff", b"[" * 100_000, b'{"a": 1, "a": 2}', b'{"length": ' + b"9" * 5000 + b"}"]
+)
+def test_texts_that_are_no_json(text):
+    with pytest.raises(pf.CertificateError):
+        read_certificate(text)
+
+
+@pytest.mark.parametrize("text", ["null", "3", "[]", "NaN", '"x"', "{}"])
+def test_texts_that_are_no_certificate(text):
+    rejected(read_certificate(text), "the certificate")
+
+
+# -- the commands ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(tmp_path):
+    model = tmp_path / "model.json"
+    model.write_text(json.dumps({"chains": [{"transition_matrix": P1, "initial_distribution": [1, 0]}]}))
+    return model, tmp_path / "out.json"
+
+
+def test_scale_and_verify(files, run, monkeypatch):
+    model, out = files
+    code, printed, _ = run("scale", model, "--length", 100, "--epsilon", 1, "--certificate", out)
+    assert code == 0
+    assert "12.934051086186495" in printed
+    assert run("verify", out) == (
+        0,
+        "verified: scale 12.934051086186495 >= largest card/(epsilon - e) in "
+        "[12.93405108618649356261619, 12.93405108618649356261620], ranges of nodes: 5\n",
+        "",
+    )
+    code, printed, _ = run("verify", out, "--json")
+    fields = json.loads(printed)
+    assert (code, fields["verified"], fields["scale"], fields["chain"]) == (0, True, "12.934051086186495", 0)
+    assert (fields["first"], fields["last"], fields["left"], fields["right"]) == (8, 8, 7, 5)
+    assert Fraction(fields["lower"]) < Fraction(fields["upper"]) < Fraction(fields["scale"])
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(out.read_bytes())))
+    assert run("verify", "-")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("12.934051086186495", "12.934051085186495", "chain 1, nodes 8 to 8, quilt distances 7 and 5: card"),
+        ('"0.9"', '"0.9000001"', "chain 1, row 1 does not sum to 1 exactly"),
+        ('{"first": 9, "last": 9, "left": 5, "right": 5}, ', "", "starts at node 10 must start at 9"),
+        ("{", "", "the file is not JSON"),
+    ],
+)
+def test_verify_rejects(files, run, old, new, reason):
+    model, out = files
+    run("scale", model, "--length", 100, "--epsilon", 1, "--certificate", out)
+    text = out.read_text()
+    assert old in text
+    out.write_text(text.replace(old, new, 1))
+    code, printed, message = run("verify", out)
+    assert (code, printed, message.count("\n")) == (2, "", 1)
+    assert message.startswith("pufferflow: error: certificate rejected: ")
+    assert reason in message
+
+
+def test_commands_that_cannot_be_obeyed(files, run):
+    model, out = files
+    arguments = ("scale", model, "--length", 10, "--epsilon", 1, "--certificate", out)
+    for more in (("--epsilon", 2), ("--mechanism", "gk16")):
+        code, _, message = run(*arguments, *more)
+        assert code == 2
+        assert "--certificate needs a single --epsilon" in message
+    code, _, message = run("verify", out)
+    assert code == 2
+    assert "cannot read" in message
+    assert not out.exists()

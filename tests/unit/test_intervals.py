@@ -1,0 +1,320 @@
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import pufferflow as pf
+from pufferflow.influence.intervals import interval_influence, row_optimum
+from pufferflow.markov import simulate_chain
+from pufferflow.models import model_document, parse_model, read_model, write_model
+
+LOW = [[0.2, 0.1, 0.0], [0.1, 0.3, 0.1], [0.25, 0.25, 0.25]]
+HIGH = [[0.9, 0.5, 0.2], [0.6, 0.6, 0.6], [0.5, 0.5, 0.5]]
+
+
+def point(matrix):
+    return pf.IntervalFamily(matrix, matrix)
+
+
+# -- the family --------------------------------------------------------------------------------------
+
+
+def test_bounds_are_made_as_tight_as_the_row_sums_allow():
+    family = pf.IntervalFamily([[0.6, 0.0], [0.0, 0.0]], [[1, 1], [0.3, 1]])
+    assert family.low == pytest.approx(np.array([[0.6, 0], [0, 0.7]]))
+    assert family.high == pytest.approx(np.array([[1, 0.4], [0.3, 1]]))
+    assert family.high[0, 1] >= 0.4
+    assert family.low[1, 1] <= 0.7
+    assert family.states == 2
+    assert repr(family) == "IntervalFamily(2 states, widest interval 0.4)"
+    with pytest.raises(ValueError, match="read-only"):
+        family.low[0, 0] = 0.1
+
+
+def test_tightening_twice_changes_nothing():
+    rng = np.random.default_rng(0)
+    for k in (2, 3, 5):
+        centre = rng.dirichlet(np.ones(k), size=k)
+        once = pf.IntervalFamily(centre * rng.random((k, k)), np.minimum(centre + rng.random((k, k)), 1))
+        twice = pf.IntervalFamily(once.low, once.high)
+        assert np.array_equal(once.low, twice.low)
+        assert np.array_equal(once.high, twice.high)
+
+
+def test_contains():
+    family = pf.IntervalFamily(LOW, HIGH)
+    assert family.contains(pf.MarkovChain([[0.7, 0.2, 0.1], [0.3, 0.4, 0.3], [0.5, 0.25, 0.25]]))
+    assert not family.contains(pf.MarkovChain([[0.6, 0.15, 0.25], [0.3, 0.4, 0.3], [0.5, 0.25, 0.25]]))
+    assert not family.contains(pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]]))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "message"),
+    [
+        ([[0.5, 0.6], [0, 0]], [[1, 1], [1, 1]], "row 1: the lower bounds sum to 1.1, above 1; lower some of them"),
+        ([[0, 0], [0, 0]], [[1, 1], [0.5, 0.4]], "row 2: the upper bounds sum to 0.9, below 1; raise some of them"),
+        ([[0, 0.5], [0, 0]], [[1, 0.4], [1, 1]], "row 1, column 2: low 0.5 is above high 0.4; exchange or mend them"),
+        (
+            [[0, -0.1], [0, 0]],
+            [[1, 1], [1, 1]],
+            "low has -0.1 in row 1, column 2; probabilities must lie between 0 and 1",
+        ),
+        ([[0, 0], [0, 0]], [[1, 1], [np.nan, 1]], "high has nan in row 2, column 1"),
+        ([[0, 0], [0, 0]], [[1, 1.5], [1, 1]], "high has 1.5 in row 1, column 2"),
+        ([[0, 0]], [[1, 1]], r"low must be a square matrix, not of shape \(1, 2\); one row a state"),
+        ([], [], "low must be a square matrix"),
+        ([[0]], [[1, 1], [1, 1]], "low has 1 rows and high 2; give both for the same states"),
+        ([[0], [0, 1]], [[1, 1], [1, 1]], "low must be numbers in rows of equal length"),
+        ([["a"]], [[1]], "low must be numbers in rows of equal length"),
+    ],
+)
+def test_impossible_families(low, high, message):
+    with pytest.raises(pf.ChainError, match=message):
+        pf.IntervalFamily(low, high)
+
+
+def test_a_distribution_may_miss_1_by_rounding():
+    row = [0.1] * 10
+    family = point([row] * 10)
+    assert pf.mqm_exact(family, 50, 1.0).scale == pytest.approx(1, rel=1e-9)
+    assert point([[1 / 3] * 3] * 3).low.sum() == pytest.approx(3)
+
+
+@pytest.mark.parametrize("name", ["mqm-approx", "gk16"])
+def test_other_mechanisms_refuse(name):
+    with pytest.raises(
+        pf.ChainError, match="this needs finitely many chains, which an interval family does not have; use mqm-exact"
+    ):
+        pf.MECHANISMS[name](pf.IntervalFamily(LOW, HIGH), 10, 1.0)
+    with pytest.raises(pf.ChainError, match="use mqm-exact"):
+        pf.IntervalFamily(LOW, HIGH).eigengap("auto")
+    with pytest.raises(pf.ChainError, match="use mqm-exact"):
+        pf.IntervalFamily(LOW, HIGH).smallest_stationary_probability()
+
+
+@pytest.mark.parametrize("name", ["entry-dp", "group-dp"])
+def test_mechanisms_that_need_no_family_serve_it(name):
+    family = pf.IntervalFamily(LOW, HIGH)
+    assert pf.MECHANISMS[name](family, 10, 1.0) == pf.MECHANISMS[name](pf.BinaryInterval(0.3, 0.7), 10, 1.0)
+
+
+# -- the scale ---------------------------------------------------------------------------------------
+
+
+def test_the_result_explains_itself():
+    result = pf.mqm_exact(pf.IntervalFamily(LOW, HIGH), [7, 300], 0.5)
+    assert (result.status, result.reason, result.chain, result.length) == ("ok", "", None, 300)
+    a, b = result.quilt
+    assert result.scale == pytest.approx((a + b - 1) / (0.5 - result.influence), rel=1e-9)
+    assert json.loads(json.dumps(result.to_dict()))["scale"] == result.scale
+
+
+def test_there_is_no_certificate():
+    with pytest.raises(pf.ParameterError, match="the bound of an interval family has no certificate"):
+        pf.mqm_exact(pf.IntervalFamily(LOW, HIGH), 10, 1.0, certified=True)
+
+
+def test_row_optimum_against_a_linear_program():
+    from scipy.optimize import linprog
+
+    rng = np.random.default_rng(1)
+    for k in (2, 3, 5):
+        centre = rng.dirichlet(np.ones(k), size=k)
+        family = pf.IntervalFamily(centre * rng.random((k, k)), np.minimum(centre + 0.3 * rng.random((k, k)), 1))
+        values = rng.random((k, 4))
+        for largest, sign in ((True, -1), (False, 1)):
+            found = row_optimum(family.low, family.high, values, largest)
+            for x in range(k):
+                for column in range(4):
+                    bounds = list(zip(family.low[x], family.high[x], strict=True))
+                    best = linprog(sign * values[:, column], A_eq=np.ones((1, k)), b_eq=[1], bounds=bounds).fun
+                    assert found[x, column] == pytest.approx(sign * best, abs=1e-9)
+
+
+@pytest.mark.parametrize(("stay", "ratio"), [(0.5, 1), (0.6, 1), (0.7, 1.08), (0.9, 1.08)])
+def test_a_single_binary_chain_is_bounded_closely(stay, ratio):
+    matrix = [[stay, 1 - stay], [1 - stay, stay]]
+    exact = pf.mqm_exact(pf.MarkovChain(matrix, "any"), 100, 1.0).scale
+    assert exact * (1 - 1e-12) <= pf.mqm_exact(point(matrix), 100, 1.0).scale <= exact * ratio * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("k", [3, 4, 8, 12])
+def test_a_single_chain_is_bounded_closely(k):
+    matrix = (np.random.default_rng(k).dirichlet(np.ones(k), size=k) + np.eye(k)) / 2
+    exact = pf.mqm_exact(pf.MarkovChain(matrix, "any"), 10**6, 1.0).scale
+    assert exact * (1 - 1e-12) <= pf.mqm_exact(point(matrix), 10**6, 1.0).scale <= 1.15 * exact
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ratio"), [(0.4, 0.6, 1), (0.3, 0.7, 1.08), (0.2, 0.8, 1.08), (0.1, 0.9, 1.08), (0.05, 0.6, 1.08)]
+)
+def test_beside_the_proved_supremum_of_a_binary_interval(low, high, ratio):
+    """The recursion loses nothing here: the ratio is that of the worst chain alone."""
+    proved = pf.mqm_exact(pf.BinaryInterval(low, high), 100, 1.0).scale
+    stay = [[low, 1 - high], [1 - high, low]], [[high, 1 - low], [1 - low, high]]
+    family = pf.IntervalFamily(*stay)
+    bound = pf.mqm_exact(family, 100, 1.0).scale
+    assert proved * (1 - 1e-12) <= bound <= ratio * proved * (1 + 1e-9)
+    gap = family.gap(100, 1.0)
+    assert gap.upper == bound
+    assert gap.lower == pytest.approx(proved, rel=1e-12)
+    assert gap.ratio == bound / gap.lower
+
+
+def test_low_0_gives_a_finite_bound_once_all_states_are_reached():
+    low = [[0.3, 0.3, 0], [0.2, 0.2, 0.2], [0, 0.3, 0.3]]
+    high = [[0.7, 0.7, 0.1], [0.6, 0.6, 0.6], [0.1, 0.7, 0.7]]
+    influence = interval_influence(pf.IntervalFamily(low, high))
+    assert np.isinf(influence.forward[0])
+    assert np.isfinite(influence.forward[1])
+    result = pf.mqm_exact(pf.IntervalFamily(low, high), 10**9, 1.0)
+    assert result.scale < 1000
+
+
+def test_states_that_may_be_absorbing_leave_the_trivial_quilt():
+    result = pf.mqm_exact(pf.IntervalFamily([[0, 0], [0, 0]], [[1, 1], [1, 1]]), 10**6, 2.0)
+    assert (result.scale, result.quilt) == (10**6 / 2, (None, None))
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 10])
+def test_short_chains(length):
+    scale = pf.mqm_exact(pf.IntervalFamily(LOW, HIGH), length, 1.0).scale
+    assert 1 <= scale <= length
+
+
+def test_one_state():
+    assert pf.mqm_exact(pf.IntervalFamily([[0.5]], [[1]]), 100, 0.5).scale == pytest.approx(2)
+    assert pf.IntervalFamily([[1]], [[1]]).gap(100, 0.5).ratio == pytest.approx(1)
+
+
+def test_the_length_costs_nothing():
+    family = pf.IntervalFamily([[0.95, 0.001], [0.02, 0.9]], [[0.999, 0.05], [0.1, 0.98]])
+    long = pf.mqm_exact(family, 2**40, 0.2).scale
+    assert long == pf.mqm_exact(family, 2**62, 0.2).scale
+    assert len(interval_influence(family).distances) < 10_000
+
+
+def test_worst_chain_lies_in_the_family_and_repeats():
+    family = pf.IntervalFamily(LOW, HIGH)
+    chain = family.worst_chain(100, 1.0, evaluations=60)
+    assert family.contains(chain)
+    assert chain.start == "any"
+    assert np.array_equal(chain.transition_matrix, family.worst_chain(100, 1.0, evaluations=60).transition_matrix)
+    centre = pf.MarkovChain((family.low + family.high) / (family.low + family.high).sum(axis=1, keepdims=True), "any")
+    found = pf.mqm_exact(chain, 100, 1.0).scale
+    assert found > pf.mqm_exact(centre, 100, 1.0).scale
+    other = family.gap(100, 1.0, evaluations=60, rng=np.random.default_rng(5))
+    assert found <= other.upper
+
+
+# -- confidence --------------------------------------------------------------------------------------
+
+
+def test_confidence_intervals_by_their_definition():
+    counts = np.array([[30, 10], [0, 7]])
+    family = pf.confidence_family(counts, 0.9)
+    from scipy.stats import betabinom, binom
+
+    def evidence(s, n, p):
+        return betabinom.pmf(s, n, 0.5, 0.5) / binom.pmf(s, n, p)
+
+    assert evidence(30, 40, family.high[0, 0]) == pytest.approx(2 / 0.1, rel=1e-6)
+    assert evidence(30, 40, family.low[0, 0]) == pytest.approx(2 / 0.1, rel=1e-6)
+    assert evidence(0, 7, family.high[1, 0]) == pytest.approx(2 / 0.1, rel=1e-6)
+    assert family.low[1, 0] == 0
+    assert family.high[1, 1] == 1
+
+
+def test_more_counts_narrow_and_more_coverage_widens():
+    counts = np.array([[30, 10, 5], [3, 8, 1], [4, 4, 4]])
+    widths = [
+        pf.confidence_family(times * counts, coverage)
+        for times, coverage in ((10, 0.9), (1, 0.9), (1, 0.99), (1, 0.9999))
+    ]
+    for inner, outer in pairwise(widths):
+        assert (outer.high - outer.low > inner.high - inner.low).all()
+
+
+def test_a_state_never_left_gets_the_full_simplex():
+    family = pf.confidence_family(np.array([[5, 1, 0], [0, 0, 0], [2, 2, 2]]))
+    assert family.low[1].tolist() == [0, 0, 0]
+    assert family.high[1].tolist() == [1, 1, 1]
+    assert (family.high[0] < 1).all() or family.high[0, 2] < 1
+
+
+def test_large_counts_keep_the_estimate_inside():
+    family = pf.confidence_family(np.array([[10**9, 10**3], [10**6, 10**9]]))
+    assert family.low[0, 1] < 1e-6 < family.high[0, 1]
+    assert family.high[0, 1] < 1.5e-6
+
+
+@pytest.mark.parametrize("coverage", [0.6, 0.9])
+def test_coverage_on_simulated_chains(coverage):
+    """At least the stated share of records (a binomial test at four standard deviations)."""
+    rng = np.random.default_rng(3)
+    matrix = np.array([[0.9, 0.08, 0.02], [0.3, 0.6, 0.1], [0.2, 0.3, 0.5]])
+    chain = pf.MarkovChain(matrix, [1, 0, 0])
+    hits, records = 0, 400
+    narrow = 0
+    for _ in range(records):
+        states = simulate_chain(chain, 200, rng)
+        counts = np.zeros((3, 3), dtype=np.int64)
+        np.add.at(counts, (states[:-1], states[1:]), 1)
+        hits += pf.confidence_family(counts, coverage).contains(chain, 0)
+        narrow += pf.confidence_family(np.asarray(counts * 20), coverage).contains(chain, 0)
+    assert hits / records >= coverage - 4 * np.sqrt(coverage * (1 - coverage) / records)
+    assert narrow / records < 0.5  # overstated counts miss it, so the test can fail
+
+
+@pytest.mark.parametrize("coverage", [0, 1, 1.5, -1, "0.9", None, float("nan")])
+def test_coverage_must_be_a_probability(coverage):
+    with pytest.raises(pf.ParameterError, match="it must lie between 0 and 1, for example"):
+        pf.confidence_family(np.ones((2, 2), dtype=int), coverage)
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        (np.ones((2, 3), dtype=int), r"shape \(2, 3\); give one row and one column a state"),
+        (np.ones((2, 2)), "must be integers of at least 0; give counts, not frequencies"),
+        (np.array([[1, -1], [0, 0]]), "must be integers of at least 0"),
+        (np.zeros((0, 0), dtype=int), "shape"),
+    ],
+)
+def test_bad_counts(counts, message):
+    with pytest.raises(pf.DataError, match=message):
+        pf.confidence_family(counts)
+
+
+# -- model files -------------------------------------------------------------------------------------
+
+
+def test_model_files_give_the_family_back_exactly(tmp_path):
+    for family in (pf.IntervalFamily(LOW, HIGH), pf.confidence_family(np.array([[5, 1, 0], [0, 0, 0], [2, 2, 2]]))):
+        again = read_model(write_model(tmp_path / "model.json", family))
+        assert isinstance(again, pf.IntervalFamily)
+        assert np.array_equal(again.low, family.low)
+        assert np.array_equal(again.high, family.high)
+        assert model_document(again) == model_document(family)
+
+
+@pytest.mark.parametrize(
+    ("interval", "message"),
+    [
+        ([LOW, HIGH], "interval must be an object with low and high, not a list"),
+        ({"low": LOW}, "interval has no high; give one row of bounds a state"),
+        ({"low": LOW, "high": 1}, "interval: high must be a list of rows, each a list of numbers"),
+        ({"low": [["0", 0]], "high": HIGH}, "interval: low must be a list of rows"),
+        ({"low": LOW, "high": HIGH, "start": "any"}, "interval has the unknown key 'start'; allowed are low and high"),
+        ({"low": HIGH, "high": HIGH}, "interval: row 1: the lower bounds sum to 1.6, above 1"),
+    ],
+)
+def test_bad_models(interval, message):
+    with pytest.raises((pf.ModelError, pf.ChainError), match=message):
+        parse_model({"interval": interval})
+
+
+def test_one_kind_of_family_a_model():
+    with pytest.raises(pf.ModelError, match="exactly one of the keys chains, binary_interval and interval"):
+        parse_model({"interval": {"low": LOW, "high": HIGH}, "binary_interval": [0.3, 0.7]})
