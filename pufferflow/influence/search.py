@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferflow.influence._kernels import max_influence, search_quilts
-from pufferflow.influence.tables import INFINITE, InfluenceTables
+from pufferflow.influence.tables import INFINITE, DistanceIndex, InfluenceTables
 from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats
 
 Ints = NDArray[np.int64]
@@ -196,7 +196,7 @@ class QuiltSearch:
         """Whether a node has only the trivial quilt (then no node can be worse)."""
         # the farthest quilts have the least influence, but in large powers of P rounding counts
         one_sided = chain(
-            ((0, b) for b in _doublings(self.length - node.last)), ((a, 0) for a in _doublings(node.first - 1))
+            ((0, b) for b in _growing(self.length - node.last, 8)), ((a, 0) for a in _growing(node.first - 1, 8))
         )
         return all(self.influence(node, a, b) >= self.epsilon for a, b in one_sided)
 
@@ -382,7 +382,7 @@ class QuiltSearch:
             near = [(min(a, where.reach), min(b, behind)) for a, b in self.tables.quilts]
             search([(a, a, b, b) for a, b in near if a or b])
         else:
-            for n in _doublings(max(where.reach, behind)):
+            for n in _growing(max(where.reach, behind), 2):
                 if n >= self.epsilon * best[0]:
                     break
                 a, b = min(n, where.reach), min(n, behind)
@@ -405,8 +405,8 @@ class QuiltSearch:
     ) -> tuple[Ints, Floats]:
         """Search as far as tables are at hand; return rectangles that need others."""
         tables = self.tables
-        left_distances, left_slots = self._left_index(where)
-        right_distances, right_slots = tables.rights.index(b"")
+        left_distances, left_slots = self._left_index(where).arrays()
+        right_distances, right_slots = tables.rights.index(b"").arrays()
         return search_quilts(
             rectangles,
             lowest,
@@ -437,7 +437,7 @@ class QuiltSearch:
     def _left_slot(self, where: Range, a: int) -> int:
         return self.tables.left(a, self._left_states(where, a)) if a else 0
 
-    def _left_index(self, where: Range) -> tuple[Ints, Ints]:
+    def _left_index(self, where: Range) -> DistanceIndex:
         lefts = self.tables.lefts
         if where.first < where.last or self._same_supports():
             return lefts.index(self._left_states(where, 0).tobytes())
@@ -448,12 +448,12 @@ class QuiltSearch:
         return self.tables.convention == "published" or self.chain.start == "stationary" or self.settled() == (1, 1)
 
 
-def _doublings(limit: int) -> Iterator[int]:
-    """1, 2, 4, … below ``limit``, then ``limit``; nothing if that is 0."""
+def _growing(limit: int, factor: int) -> Iterator[int]:
+    """Powers of ``factor`` below ``limit``, then ``limit``; nothing if that is 0."""
     n = 1
     while n < limit:
         yield n
-        n *= 2
+        n *= factor
     if limit:
         yield limit
 

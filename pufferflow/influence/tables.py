@@ -49,6 +49,32 @@ class Power(NamedTuple):
     """Whether the support is everything, and so is that of all higher powers."""
 
 
+class DistanceIndex:
+    """Which slot holds the table of which distance, as sorted arrays that grow in place."""
+
+    def __init__(self) -> None:
+        self._distances = np.zeros(64, dtype=np.int64)
+        self._slots = np.zeros(64, dtype=np.int64)
+        self._used = 1
+        self.slots = {0: 0}  # distance 0, no quilt node, is in slot 0
+
+    def arrays(self) -> tuple[Ints, Ints]:
+        """Distances, increasing, and their slots."""
+        return self._distances[: self._used], self._slots[: self._used]
+
+    def insert(self, distance: int, slot: int) -> None:
+        """Add a distance that is not there."""
+        if self._used == len(self._slots):
+            self._distances = np.concatenate([self._distances, np.zeros_like(self._distances)])
+            self._slots = np.concatenate([self._slots, np.zeros_like(self._slots)])
+        place = int(self.arrays()[0].searchsorted(distance))
+        for array, value in ((self._distances, distance), (self._slots, slot)):
+            array[place + 1 : self._used + 1] = array[place : self._used].copy()
+            array[place] = value
+        self._used += 1
+        self.slots[distance] = slot
+
+
 class DistanceStack:
     """A growing stack of k × k tables, found by the distance of the quilt node and the states it can take.
 
@@ -58,16 +84,20 @@ class DistanceStack:
     def __init__(self, k: int) -> None:
         self.tables = np.empty((max(8, min(256, _RESERVED_BYTES // (8 * k * k))), k, k))
         self.tables[0] = 0.0
-        self._slots: dict[bytes, dict[int, int]] = {}
-        self._sorted: dict[bytes, tuple[Ints, Ints]] = {}
+        self._indices: dict[bytes, DistanceIndex] = {}
         self._used = 1
+
+    def index(self, states: bytes) -> DistanceIndex:
+        """Index of the tables at hand for ``states``."""
+        found = self._indices.get(states)
+        if found is None:
+            found = self._indices[states] = DistanceIndex()
+        return found
 
     def slot(self, distance: int, states: bytes, fill: Callable[[Floats], None]) -> int:
         """Return the slot of a table, calling ``fill`` on it the first time."""
-        if not distance:
-            return 0
-        slots = self._slots.setdefault(states, {})
-        slot = slots.get(distance)
+        index = self.index(states)
+        slot = index.slots.get(distance)
         if slot is None:
             slot = self._used
             if slot == len(self.tables):
@@ -76,29 +106,18 @@ class DistanceStack:
                 self.tables = grown
             fill(self.tables[slot])
             self._used += 1
-            slots[distance] = slot
-            self._sorted.pop(states, None)
+            index.insert(distance, slot)
         return slot
 
-    def index(self, states: bytes) -> tuple[Ints, Ints]:
-        """Distances at hand for ``states``, sorted, 0 first, and their slots."""
-        found = self._sorted.get(states)
-        if found is None:
-            items = sorted({0: 0, **self._slots.get(states, {})}.items())
-            distances, slots = np.array(items, dtype=np.int64).T.copy()
-            found = self._sorted[states] = (distances, slots)
-        return found
-
-    def index_by(self, states_at: Callable[[int], bytes], reach: int) -> tuple[Ints, Ints]:
+    def index_by(self, states_at: Callable[[int], bytes], reach: int) -> DistanceIndex:
         """As :meth:`index` where the states a node can take depend on its distance ≤ ``reach``."""
-        known = {d for slots in self._slots.values() for d in slots if d <= reach}
-        items = [(0, 0)]
+        found = DistanceIndex()
+        known = {d for index in self._indices.values() for d in index.slots if 0 < d <= reach}
         for distance in sorted(known):
-            slot = self._slots.get(states_at(distance), {}).get(distance)
+            slot = self.index(states_at(distance)).slots.get(distance)
             if slot is not None:
-                items.append((distance, slot))
-        distances, slots_ = np.array(items, dtype=np.int64).T.copy()
-        return distances, slots_
+                found.insert(distance, slot)
+        return found
 
 
 class InfluenceTables:
