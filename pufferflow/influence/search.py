@@ -196,7 +196,7 @@ class QuiltSearch:
         """Whether a node has only the trivial quilt (then no node can be worse)."""
         # the farthest quilts have the least influence, but in large powers of P rounding counts
         one_sided = chain(
-            ((0, b) for b in _growing(self.length - node.last, 8)), ((a, 0) for a in _growing(node.first - 1, 8))
+            ((0, b) for b in _growing(self.length - node.last, 1, 8)), ((a, 0) for a in _growing(node.first - 1, 1, 8))
         )
         return all(self.influence(node, a, b) >= self.epsilon for a, b in one_sided)
 
@@ -382,7 +382,7 @@ class QuiltSearch:
             near = [(min(a, where.reach), min(b, behind)) for a, b in self.tables.quilts]
             search([(a, a, b, b) for a, b in near if a or b])
         else:
-            for n in _growing(max(where.reach, behind), 2):
+            for n in _growing(max(where.reach, behind), 8, 2):
                 if n >= self.epsilon * best[0]:
                     break
                 a, b = min(n, where.reach), min(n, behind)
@@ -448,9 +448,9 @@ class QuiltSearch:
         return self.tables.convention == "published" or self.chain.start == "stationary" or self.settled() == (1, 1)
 
 
-def _growing(limit: int, factor: int) -> Iterator[int]:
-    """Powers of ``factor`` below ``limit``, then ``limit``; nothing if that is 0."""
-    n = 1
+def _growing(limit: int, start: int, factor: int) -> Iterator[int]:
+    """``start`` times powers of ``factor`` below ``limit``, then ``limit``; nothing if that is 0."""
+    n = start
     while n < limit:
         yield n
         n *= factor

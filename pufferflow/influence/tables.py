@@ -168,8 +168,7 @@ class InfluenceTables:
         low = n & -n
         first, second = (n - low, low) if n != low else (n // 2, n // 2)
         a, b = self.power(first), self.power(second)
-        with np.errstate(under="ignore"):
-            values = a.values @ b.values
+        values = np.dot(a.values, b.values)  # unlike @ it never warns of underflow, which is expected here
         if a.full:
             support, full = a.support, True  # no row of the other power is zero
         else:
@@ -242,15 +241,14 @@ class InfluenceTables:
     def _fill(self, out: Floats, n: int, events: Bools, *, backward: bool) -> None:
         """Fill ``out`` with upper bounds of max over z in ``events`` of log P^n(x, z) / P^n(x', z), or backward."""
         power = self.power(n)
-        # on several cores where that pays; each entry is computed alike
-        workers = max(1, min(_CORES, len(out) // _ROWS_PER_THREAD))
-        parts = list(pairwise(len(out) * i // workers for i in range(workers + 1)))
         arguments = power.values, power.support, events, backward, SAFE_MINIMUM
-        if workers == 1:
-            max_ratios(*arguments, *parts[0], out)
-        else:
+        if len(out) < 2 * _ROWS_PER_THREAD or _CORES == 1:
+            max_ratios(*arguments, 0, len(out), out)
+        else:  # each entry is computed alike, whichever core does it
+            workers = min(_CORES, len(out) // _ROWS_PER_THREAD)
+            cuts = [len(out) * i // workers for i in range(workers + 1)]
             with ThreadPoolExecutor(workers) as pool:
-                for job in [pool.submit(max_ratios, *arguments, *part, out) for part in parts]:
+                for job in [pool.submit(max_ratios, *arguments, *part, out) for part in pairwise(cuts)]:
                     job.result()
         with np.errstate(divide="ignore"):
             np.log(out, out=out)
