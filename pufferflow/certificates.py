@@ -2,7 +2,7 @@
 
 A certificate is a JSON object; probabilities, ε and the scale are exact numbers, written as strings::
 
-    {"certificate": "pufferflow", "version": 1, "mechanism": "mqm-exact", "convention": "exact" | "published",
+    {"certificate": "pufferflow", "version": 1, "mechanism": "mqm-exact" | …, "convention": "exact" | "published",
      "family": {"chains": [{"transition_matrix": [["0.9", "0.1"], …],
                             "initial_distribution": [...] | "stationary" | "any"}, …]}
                or {"binary_interval": [low, high]},
@@ -30,8 +30,9 @@ from pufferflow.influence.search import Candidate, QuiltSearch, worst_node
 from pufferflow.influence.tables import Convention, influence_tables
 from pufferflow.markov.chain import Floats, MarkovChain
 from pufferflow.markov.families import BinaryInterval, ChainFamily, Family, as_family
-from pufferflow.mechanisms.base import check_epsilon, longest
+from pufferflow.mechanisms.base import check_epsilon, find_mechanism, longest
 from pufferflow.verify import (
+    MECHANISMS_PROVED,
     PRECISIONS,
     VERSION,
     ChainScores,
@@ -55,9 +56,15 @@ _Form = tuple[int | None, int | None]
 
 
 def certify(
-    family: Family | MarkovChain, length: int, epsilon: float, *, convention: Convention = "exact"
+    family: Family | MarkovChain,
+    length: int,
+    epsilon: float,
+    *,
+    convention: Convention = "exact",
+    mechanism: str = "mqm-exact",
+    scale: float | None = None,
 ) -> dict[str, Any]:
-    """Return a certificate of the scale of MQMExact (Song et al., Algorithm 3).
+    """Return a certificate of a scale: for every node a quilt with card / (ε − e) at most that (Algorithm 3).
 
     Parameters
     ----------
@@ -69,30 +76,44 @@ def certify(
         ε > 0, likewise read as its shortest decimal.
     convention : {"exact", "published"}
         As for :func:`pufferflow.mqm_exact`.
+    mechanism : {"mqm-exact", "mqm-approx", "group-dp"}
+        Whose scale. That of mqm-exact is the smallest one such quilts prove; the others' are their own.
+    scale : float, optional
+        The scale to prove, of another mechanism than mqm-exact (default: computed with default options).
 
     Returns
     -------
     dict
         Plain JSON types. ``float(certificate["scale"])`` is the scale: at least the verifier's enclosure, and
-        above its upper end by rounding to a float only.
+        of mqm-exact above its upper end by rounding to a float only.
 
     Raises
     ------
     ParameterError
-        ε or T is out of range, the family is neither finite nor a :class:`BinaryInterval`, or no precision
-        suffices to decide (numbers so far apart do not occur in fitted chains).
+        ε or T is out of range, quilts do not prove the mechanism's scale, the family is neither finite nor a
+        :class:`BinaryInterval`, or no precision suffices to decide (numbers so far apart do not occur in
+        fitted chains).
     """
     theta = as_family(family)
     if not isinstance(theta, ChainFamily | BinaryInterval):
         raise ParameterError(f"no certificate: {theta!r} is neither a finite family of chains nor a binary interval")
+    if mechanism not in MECHANISMS_PROVED:
+        raise ParameterError(
+            f"no certificate for {mechanism}: quilts prove the scales of {', '.join(MECHANISMS_PROVED)}"
+        )
     epsilon, length = check_epsilon(epsilon), longest(length)
+    own = scale
+    if mechanism == "mqm-exact":
+        own = None
+    elif own is None:
+        own = find_mechanism(mechanism)(theta, length, epsilon).scale
     tables = [influence_tables(chain, convention) for chain in theta.chains]
     worst = [worst_node(table, length, epsilon) for table in tables]
     searches = [QuiltSearch(table, length, epsilon) for table in tables]
     document = {
         "certificate": "pufferflow",
         "version": VERSION,
-        "mechanism": "mqm-exact",
+        "mechanism": mechanism,
         "convention": convention,
         "family": _exact_family(theta),
         "epsilon": repr(epsilon),
@@ -113,7 +134,7 @@ def certify(
         raise ParameterError(f"no certificate: {PRECISIONS[-1]} bits do not tell small probabilities from 0")
     for found in enclosures(parse_claim(document)):
         if found.upper - found.lower <= _RELATIVE_WIDTH * found.upper:
-            document["scale"] = repr(_float_up(found.upper))
+            document["scale"] = repr(max(own or 0.0, _float_up(found.upper)))
             return document
     raise ParameterError(f"no certificate: {PRECISIONS[-1]} bits do not give the scale to 20 digits")
 

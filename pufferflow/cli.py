@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
@@ -121,7 +121,8 @@ def _add_scale(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument(
         "--certificate",
         metavar="FILE",
-        help="write a certificate of the mqm-exact scale, which is then the certified one; needs a single --epsilon",
+        help="write a certificate of the scale of the one --mechanism (default: mqm-exact), which is then the "
+        "certified one; needs a single --epsilon",
     )
     parser.set_defaults(run=_scale)
 
@@ -129,19 +130,28 @@ def _add_scale(commands: argparse._SubParsersAction[_Parser]) -> None:
 def _scale(arguments: argparse.Namespace) -> None:
     family = read_model(arguments.model)
     options = {"convention": arguments.convention, "eigengap": arguments.eigengap}
+    names = arguments.mechanism or list(MECHANISMS)
     if arguments.certificate is not None:
-        if len(arguments.epsilon) > 1 or "mqm-exact" not in (arguments.mechanism or MECHANISMS):
-            raise ParameterError("--certificate needs a single --epsilon and mqm-exact among the mechanisms")
-        options["certified"] = True
+        names = arguments.mechanism or ["mqm-exact"]
+        if len(arguments.epsilon) > 1 or len(names) > 1:
+            raise ParameterError("--certificate needs a single --epsilon and a single --mechanism")
     results = [
         _result(name, family, arguments.length, epsilon, options, asked=bool(arguments.mechanism))
         for epsilon in arguments.epsilon
-        for name in arguments.mechanism or MECHANISMS
+        for name in names
     ]
     if arguments.certificate is not None:
-        certificate = next((r.certificate for r in results if r.certificate is not None), None)
-        if certificate is None:
-            raise ParameterError("mqm-exact is not applicable to this family, so there is nothing to certify")
+        from pufferflow.certificates import certify  # loads the interval arithmetic
+
+        certificate = certify(
+            family,
+            longest(arguments.length),
+            arguments.epsilon[0],
+            convention=arguments.convention or "exact",
+            mechanism=names[0],
+            scale=results[0].scale,
+        )
+        results = [replace(results[0], scale=float(certificate["scale"]), certificate=certificate)]
         write_atomic(arguments.certificate, json.dumps(certificate) + "\n")
     if arguments.json:
         print(json.dumps([result.to_dict() for result in results], indent=2, allow_nan=False))

@@ -103,7 +103,7 @@ def approximate_noise_scale(length: int, epsilon: float, smallest_probability: f
 
     def term(distance: int) -> float:
         delta = math.exp(-gap * distance / 2) / smallest_probability
-        return math.log((1 + delta) / (1 - delta)) if delta < 1 else math.inf
+        return math.log1p(delta) - math.log1p(-delta) if delta < 1 else math.inf
 
     def value(card: int, e: float) -> float:
         return card / (epsilon - e) if e < epsilon else math.inf

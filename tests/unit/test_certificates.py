@@ -83,6 +83,28 @@ def test_worked_examples(family, convention, scale):
     rejected(lowered, "more than the scale")
 
 
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
+@pytest.mark.parametrize("mechanism", ["mqm-approx", "group-dp"])
+@pytest.mark.parametrize("family", [THETA_1, symmetric(0.9, "any"), pf.ChainFamily([THETA_1, THETA_2])])
+def test_larger_scales_are_proved_by_the_same_quilts(family, mechanism, epsilon):
+    scale = pf.MECHANISMS[mechanism](family, 100, epsilon).scale
+    document = pf.certify(family, 100, epsilon, mechanism=mechanism)
+    assert float(document["scale"]) == pytest.approx(scale, rel=1e-15)
+    found = pf.verify_certificate(document)
+    assert found.upper <= Fraction(document["scale"])
+    too_small = float(found.lower) * (1 - 1e-9)
+    rejected(document | {"scale": repr(too_small)}, "more than the scale")
+    # as the smallest scale that quilts prove it is not accepted
+    if scale > 1.001 * float(found.upper):
+        rejected(document | {"mechanism": "mqm-exact"}, "not the one proved")
+
+
+@pytest.mark.parametrize("mechanism", ["gk16", "entry-dp", "laplace"])
+def test_scales_that_no_quilt_proves(mechanism):
+    with pytest.raises(pf.ParameterError, match=f"no certificate for {mechanism}"):
+        pf.certify(THETA_1, 100, 1.0, mechanism=mechanism)
+
+
 @pytest.mark.parametrize(("epsilon", "scale"), [(0.2, 4145.006), (1.0, 595.126), (5.0, 66.156)])
 def test_electricity(electricity, epsilon, scale):
     result = pf.mqm_exact(electricity, 1_051_200, epsilon, certified=True)
@@ -327,10 +349,21 @@ def test_verify_rejects(files, run, old, new, reason):
     assert reason in message
 
 
+def test_the_scale_that_was_asked_for_is_the_one_certified(files, run):
+    model, out = files
+    arguments = ("scale", model, "--length", 100, "--epsilon", 1, "--mechanism", "mqm-approx", "--eigengap", "general")
+    _, plain, _ = run(*arguments, "--json")
+    code, certified, _ = run(*arguments, "--json", "--certificate", out)
+    assert code == 0
+    assert json.loads(certified) == json.loads(plain)
+    assert json.loads(out.read_text())["scale"] == repr(json.loads(plain)[0]["scale"])
+    assert run("verify", out)[0] == 0
+
+
 def test_commands_that_cannot_be_obeyed(files, run):
     model, out = files
     arguments = ("scale", model, "--length", 10, "--epsilon", 1, "--certificate", out)
-    for more in (("--epsilon", 2), ("--mechanism", "gk16")):
+    for more in (("--epsilon", 2), ("--mechanism", "gk16", "--mechanism", "mqm-exact")):
         code, _, message = run(*arguments, *more)
         assert code == 2
         assert "--certificate needs a single --epsilon" in message
