@@ -13,7 +13,6 @@ import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -33,9 +32,10 @@ MASKED = -1e200
 """Marks a pair of states that are not both secrets; outweighs ``INFINITE``."""
 
 _KEPT_BYTES = 64 * 2**20
-_RESERVED_BYTES = 2**29  # of addresses; memory is taken as tables are written
+_RESERVED_BYTES = 2**28  # of addresses; memory is taken as tables are written
 _DECIDING_KEPT = 24
 _QUILTS_KEPT = 6
+_CHAINS_KEPT = 64
 _ROWS_PER_THREAD = 100
 _CORES = int(os.environ.get("NUMBA_NUM_THREADS") or os.cpu_count() or 1)
 
@@ -85,7 +85,7 @@ class DistanceStack:
         self.tables = np.empty((max(8, min(256, _RESERVED_BYTES // (8 * k * k))), k, k))
         self.tables[0] = 0.0
         self._indices: dict[bytes, DistanceIndex] = {}
-        self._used = 1
+        self.used = 1
 
     def index(self, states: bytes) -> DistanceIndex:
         """Index of the tables at hand for ``states``."""
@@ -99,13 +99,13 @@ class DistanceStack:
         index = self.index(states)
         slot = index.slots.get(distance)
         if slot is None:
-            slot = self._used
+            slot = self.used
             if slot == len(self.tables):
                 grown = np.empty((2 * slot, *self.tables.shape[1:]))
                 grown[:slot] = self.tables
                 self.tables = grown
             fill(self.tables[slot])
-            self._used += 1
+            self.used += 1
             index.insert(distance, slot)
         return slot
 
@@ -150,6 +150,12 @@ class InfluenceTables:
         self._power_limit = max(64, _KEPT_BYTES // (9 * k * k))
         self._laws: dict[Hashable, Floats] = {}
         self._law_limit = max(16, _KEPT_BYTES // (8 * k * k))
+
+    @property
+    def size(self) -> int:
+        """Bytes held, roughly."""
+        tables = self.lefts.used + self.rights.used + len(self._laws) + 2 * len(self._powers)
+        return 8 * self.chain.states**2 * tables
 
     def remember(self, a: int, b: int) -> None:
         """Keep a quilt in ``quilts``, unless it is the trivial one."""
@@ -259,7 +265,19 @@ def _mask(table: Floats, support: Bools) -> Floats:
     return np.where(support[:, None] & support[None, :], table, MASKED)
 
 
-@lru_cache(maxsize=16)
+_kept: OrderedDict[tuple[MarkovChain, Convention], InfluenceTables] = OrderedDict()
+
+
 def influence_tables(chain: MarkovChain, convention: Convention) -> InfluenceTables:
-    """Tables of ``chain``, shared by all calls on the same object (a grid of ε costs little more than one)."""
-    return InfluenceTables(chain, convention)
+    """Tables of ``chain``, shared by all calls on the same object: a grid of ε costs little more than one.
+
+    Those of the chains used last are kept, up to a gigabyte in all.
+    """
+    key = chain, convention
+    tables = _kept.pop(key, None)
+    if tables is None:
+        tables = InfluenceTables(chain, convention)
+        while _kept and (len(_kept) >= _CHAINS_KEPT or sum(t.size for t in _kept.values()) > 2**30):
+            _kept.popitem(last=False)
+    _kept[key] = tables
+    return tables
