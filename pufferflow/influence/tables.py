@@ -35,7 +35,7 @@ _KEPT_BYTES = 64 * 2**20
 _RESERVED_BYTES = 2**28  # of addresses; memory is taken as tables are written
 _DECIDING_KEPT = 24
 _QUILTS_KEPT = 6
-_CHAINS_KEPT = 64
+_CHAINS_KEPT = 16
 _ROWS_PER_THREAD = 100
 _CORES = int(os.environ.get("NUMBA_NUM_THREADS") or os.cpu_count() or 1)
 
