@@ -195,40 +195,6 @@ def power_histogram(releases: pd.DataFrame, *, epsilon: float, description: str 
     return figure
 
 
-@_styled
-def scale_overview(scales: pd.DataFrame, *, epsilon: float, description: str = "") -> Figure:
-    """Noise scale σ of each mechanism for each group's histogram, on a log axis.
-
-    Parameters
-    ----------
-    scales : DataFrame
-        Tables of ``experiments.histograms.scales``, concatenated; of a group with an aggregate
-        histogram only that one is drawn.
-    epsilon : float
-        The ε to draw.
-    description : str
-        What the data are, for the footer.
-    """
-    table = _at_epsilon(scales, epsilon)
-    aggregated = set(table.loc[table["task"] == "aggregate", "group"])
-    table = table[(table["task"] == "aggregate") | ~table["group"].isin(aggregated)]
-    places = list(dict.fromkeys(zip(table["dataset"], table["group"], strict=True)))
-    names = in_order(table["mechanism"])
-    figure, (axes,) = _panels(1, height=0.5 + 0.28 * len(places), width=TEXT_WIDTH)
-    for name in names:
-        rows = table[table["mechanism"] == name]
-        y = [places.index(place) for place in zip(rows["dataset"], rows["group"], strict=True)]
-        look = mechanism_style(name)
-        axes.plot(rows["scale"], y, color=look.color, **{**_points(look), "markersize": 5})
-    axes.set_xscale("log")
-    axes.set_yticks(range(len(places)), [f"{dataset}, {group_label(group)}" for dataset, group in places])
-    axes.set_ylim(len(places) - 0.5, -0.5)
-    axes.set_xlabel("noise scale σ of a query that changes by at most 1 with one record")
-    handles = [_handle(name, line=False, found=bool(_found(table, name, "scale"))) for name in names]
-    _finish(figure, handles, f"ε = {epsilon:g}.", table, description)
-    return figure
-
-
 def _check(table: pd.DataFrame) -> None:
     if table.empty:
         raise DataError("the table to draw has no row; check the settings of the experiment that makes it")

@@ -125,24 +125,6 @@ def test_log_histogram_is_of_one_group_and_bears_empty_bins() -> None:
         figures.power_histogram(releases({"dp": 1.0}, groups=("a", "b")), epsilon=1.0)
 
 
-def test_scales_are_of_the_aggregate_where_there_is_one() -> None:
-    columns = ["dataset", "label", "group", "task", "mechanism", "epsilon", "scale"]
-    scales = pd.DataFrame(
-        [
-            ("activity", "bundled", "men_18_54", "aggregate", "mqm-exact", 1.0, 20.0),
-            ("activity", "bundled", "men_18_54", "individual", "mqm-exact", 1.0, 10.0),
-            ("activity", "bundled", "men_18_54", "aggregate", "gk16", 1.0, None),
-            ("electricity", "surrogate", "household", "individual", "mqm-exact", 1.0, 500.0),
-        ],
-        columns=columns,
-    )
-    figure = figures.scale_overview(scales, epsilon=1.0)
-    exact = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
-    assert np.asarray(exact[0].get_xdata()).tolist() == [20.0, 500.0]
-    assert "GK16 (not applicable)" in texts(figure)
-    assert "Bundled real data (activity); surrogate data (electricity)." in texts(figure)
-
-
 @pytest.mark.parametrize("draw", [figures.group_histograms, figures.power_histogram])
 def test_missing_rows_are_reported(draw: Callable[..., Figure]) -> None:
     table = releases({"dp": 0.1})
