@@ -15,7 +15,7 @@ from pufferflow.datasets.sample import (
     pooled_segment_lengths,
     pooled_state_counts,
 )
-from pufferflow.experiments.scaling import compute_scale, scale_row
+from pufferflow.experiments.scaling import RESULT_COLUMNS, compute_scale, scale_row
 from pufferflow.experiments.tidy import frame, mean_and_error, named_generator
 from pufferflow.markov import MarkovChain
 
@@ -28,13 +28,7 @@ SCALE_COLUMNS = [
     "observations",
     "length",
     "lipschitz",
-    "scale",
-    "status",
-    "reason",
-    "node",
-    "quilt_left",
-    "quilt_right",
-    "influence",
+    *RESULT_COLUMNS,
 ]
 ERROR_COLUMNS = [
     *KEYS,

@@ -8,6 +8,9 @@ from typing import Any
 from pufferflow.mechanisms import NoiseScale, find_mechanism
 from pufferflow.mechanisms.base import AnyFamily, Lengths
 
+RESULT_COLUMNS = ["scale", "status", "reason", "node", "quilt_left", "quilt_right", "influence"]
+"""What :func:`scale_row` adds to the mechanism, ε and length."""
+
 
 def compute_scale(
     mechanism: str, family: AnyFamily, length: Lengths, epsilon: float, options: Mapping[str, Mapping[str, Any]]

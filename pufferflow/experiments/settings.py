@@ -11,6 +11,13 @@ import yaml
 
 from pufferflow.errors import ConfigError
 
+_LIMITS = {
+    "exclusiveMinimum": "greater than",
+    "minimum": "at least",
+    "exclusiveMaximum": "less than",
+    "maximum": "at most",
+}
+
 
 def check_settings(config: Mapping[str, Any], schema: str | Path) -> None:
     """Check ``config`` against the closed JSON schema in ``schema`` and for sense.
@@ -50,14 +57,8 @@ def _sentence(error: jsonschema.ValidationError) -> str:
     if rule == "uniqueItems":
         twice = next(item for i, item in enumerate(value) if item in value[:i])
         return f"{where} lists {twice!r} twice; list every value once"
-    if rule == "exclusiveMinimum":
-        return f"{where} is {value}; it must be greater than {wanted}"
-    if rule == "minimum":
-        return f"{where} is {value}; it must be at least {wanted}"
-    if rule == "exclusiveMaximum":
-        return f"{where} is {value}; it must be less than {wanted}"
-    if rule == "maximum":
-        return f"{where} is {value}; it must be at most {wanted}"
+    if rule in _LIMITS:
+        return f"{where} is {value}; it must be {_LIMITS[rule]} {wanted}"
     if rule == "minItems":
         return f"{where} is empty; list at least one value"
     if rule == "type":

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import bisect
 
-from pufferflow.experiments.scaling import compute_scale, scale_row
+from pufferflow.experiments.scaling import RESULT_COLUMNS, compute_scale, scale_row
 from pufferflow.experiments.tidy import frame, mean_and_error, named_generator
 from pufferflow.markov import BinaryInterval, simulate_binary_chains
 from pufferflow.mechanisms import gk16
@@ -19,13 +19,7 @@ SCALE_COLUMNS = [
     *KEYS,
     "length",
     "lipschitz",
-    "scale",
-    "status",
-    "reason",
-    "node",
-    "quilt_left",
-    "quilt_right",
-    "influence",
+    *RESULT_COLUMNS,
 ]
 ERROR_COLUMNS = [*KEYS, "status", "expected_error", "mean_error", "standard_error", "repetitions"]
 LIMIT_COLUMNS = ["quantity", "alpha"]
