@@ -22,7 +22,7 @@ SCALE_COLUMNS = [
     *RESULT_COLUMNS,
 ]
 ERROR_COLUMNS = [*KEYS, "status", "expected_error", "mean_error", "standard_error", "repetitions"]
-LIMIT_COLUMNS = ["quantity", "alpha"]
+LIMIT_COLUMNS = ["dataset", "label", "quantity", "alpha"]
 
 
 def alpha_grid(start: float, stop: float, step: float) -> list[float]:
@@ -98,10 +98,9 @@ def gk16_limits(length: int) -> pd.DataFrame:
         gamma = 0.5 * np.log(((1 - alpha) ** 2 + alpha**2) / (2 * alpha**2))
         return float(1 - 2 * gamma * np.cos(np.pi / (length + 1)))
 
-    return frame(
-        [
-            {"quantity": "class with every initial distribution", "alpha": bisect(applies, 0.05, 0.5, xtol=1e-9)},
-            {"quantity": "interior (Toeplitz) matrix", "alpha": bisect(toeplitz, 0.05, 0.5, xtol=1e-9)},
-        ],
-        LIMIT_COLUMNS,
-    )
+    limits = {
+        "class with every initial distribution": bisect(applies, 0.05, 0.5, xtol=1e-9),
+        "interior (Toeplitz) matrix": bisect(toeplitz, 0.05, 0.5, xtol=1e-9),
+    }
+    place = {"dataset": "synthetic", "label": "synthetic"}
+    return frame((place | {"quantity": name, "alpha": alpha} for name, alpha in limits.items()), LIMIT_COLUMNS)
