@@ -75,7 +75,7 @@ def _sections(inputs: Mapping[str, str], settings: Mapping[str, Any]) -> Iterato
     published = reported_values()
     yield Section("About these results", "about", "note", ABOUT)
     if "worked" in inputs:
-        table = tables.worked_examples(read_table(inputs["worked"]), published)
+        table = tables.stated_values(read_table(inputs["worked"]), published)
         yield Section("Worked examples", "worked-examples", "table", table)
     if "synthetic" in inputs:
         yield Section(

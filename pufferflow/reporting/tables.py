@@ -439,15 +439,23 @@ def table2(timings: pd.DataFrame, reported: pd.DataFrame | None = None) -> Table
     return Table("table2", caption, data_labels(timings), data, display, headers=2, note=note)
 
 
-def worked_examples(table: pd.DataFrame, reported: pd.DataFrame | None = None) -> Table:
-    """Values the paper works out by hand, as computed here.
+def stated_values(
+    table: pd.DataFrame,
+    reported: pd.DataFrame | None = None,
+    *,
+    name: str = "worked_examples",
+    title: str = "Worked examples of the paper",
+) -> Table:
+    """Values a source works out, as computed here.
 
     Parameters
     ----------
     table : DataFrame
-        Table of ``experiments.worked_examples``.
+        Table of ``experiments.worked_examples``, or of the values of a related experiment.
     reported : DataFrame, optional
         The published numbers (reported.csv), matched by ``key``.
+    name, title : str
+        Name of the table and what it is about.
     """
     published = _published(reported, "", ["key"])
     display = pd.DataFrame(
@@ -461,10 +469,9 @@ def worked_examples(table: pd.DataFrame, reported: pd.DataFrame | None = None) -
     if published:
         printed = [published.get((key,)) for key in table["key"]]
         display["published"] = [UNDEFINED if missing(value) else str(value) for value in printed]
-        note = f"{UNDEFINED}: the paper prints no value."
+        note = f"{UNDEFINED}: the source prints no value."
     data = _with_published(table, published, ["key"]).assign(label="worked example")
-    caption = "Worked examples of the paper."
-    return Table("worked_examples", caption, "none, worked out from definitions", data, display, note=note)
+    return Table(name, f"{title}.", "none, worked out from definitions", data, display, note=note)
 
 
 def chain_properties(chains: pd.DataFrame) -> Table:
