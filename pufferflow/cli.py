@@ -210,7 +210,7 @@ def _add_verify(commands: argparse._SubParsersAction[_Parser]) -> None:
         "verify",
         help="check a certificate",
         description="Check with interval arithmetic that the scale of a certificate suffices for every node, and "
-        "print the certified enclosure of the largest card/(epsilon - e).",
+        "print the certified enclosure of the smallest scale proved.",
         epilog="Example: pufferflow scale model.json --length 100 --epsilon 1 --certificate out.json "
         "&& pufferflow verify out.json",
     )
@@ -239,7 +239,7 @@ def _verify(arguments: argparse.Namespace) -> None:
         print(json.dumps(fields, indent=2))
     else:
         print(
-            f"verified: scale {found.scale} >= largest card/(epsilon - e) in [{lower}, {upper}], "
+            f"verified: scale {found.scale} >= largest {found.quantity} in [{lower}, {upper}], "
             f"ranges of nodes: {found.ranges}"
         )
 
