@@ -11,8 +11,9 @@ import pytest
 
 from pufferflow.errors import ParameterError
 from pufferflow.experiments import synthetic
-from pufferflow.reporting import figures, report, style, tables
+from pufferflow.reporting import report, style, tables
 from pufferflow.reporting.comparison import VERDICTS
+from pufferflow.reporting.figures import paper as figures
 from pufferflow.reporting.report import Section
 
 VOID = {"meta", "br"}
