@@ -175,8 +175,8 @@ class Base2Exponential:
     Attributes
     ----------
     precision : int
-        Bits that suffice for every exact number the mechanism may meet, fixed by the public arguments alone:
-        y·z·(utility_max − utility_min) for a weight, ⌈log2 max_outcomes⌉ more for a sum.
+        Bits that suffice for every exact number the mechanism may meet, fixed by the public arguments alone: a sum of
+        max_outcomes weights of at most 2^(y·z·(utility_max − utility_min)).
 
     Raises
     ------
@@ -217,7 +217,7 @@ class Base2Exponential:
             raise ParameterError(f"sampler is {sampler!r}; choose one of {', '.join(_ATTEMPTS)}")
         self.sampler = sampler
         span = self.utility_max - self.utility_min
-        self.precision = eta.y * eta.z * span + (self.max_outcomes - 1).bit_length()
+        self.precision = eta.y * eta.z * span + self.max_outcomes.bit_length()
         if self.precision > LARGEST_PRECISION:
             raise ParameterError(
                 f"exact weights need {self.precision} bits for y·z = {eta.y * eta.z} and utilities from {utility_min} "
@@ -261,8 +261,9 @@ class Base2Exponential:
         Raises
         ------
         ParameterError
-            As in :meth:`release`.
+            As in :meth:`release`, or ``count`` is not a positive integer.
         """
+        count = _positive_integer("count", count)
         exact, _ = self._clamp(utilities)
         if any(type(u) is Fraction for u in exact):  # rounded anew for every release
             return [self._draw(self._cumulative([self._round(u) for u in exact])) for _ in range(count)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -16,16 +17,18 @@ from pufferflow.errors import DataError
 from pufferflow.reporting.style import INK, MUTED, TEXT_WIDTH, Dashes, figure_style
 
 CAPTION = (
-    "The exponential mechanism in floating point (naive) and in exact base-2 arithmetic. Top: two attacks; the probability of any output but the "
-    "watched one on two neighbouring databases, and the band in which ε-differential privacy allows it to be with Alice. The naive "
-    "mechanism makes it 0, so one such output proves that Alice is absent; the exact mechanism stays in the band. Bottom: both exact samplers "
-    "against the exact law, and the exact privacy loss on bad neighbours: 2αη is reached for integer α, and exceeded for α = ½ "
-    "with utilities rounded at random, where 2⌈α⌉η holds."
+    "The exponential mechanism in floating point (naive) and in exact base-2 arithmetic. Top: two attacks; the "
+    "probability of any output but the watched one on two neighbouring databases, and the band in which ε-differential "
+    "privacy allows it with Alice: the naive mechanism makes it 0, so one such output proves that Alice is absent; "
+    "the exact mechanism stays in the band. Bottom: both exact samplers against the exact law, and the exact privacy "
+    "loss on bad neighbours: 2αη is approached for α = 1 and exceeded for α = ½ with utilities rounded at random, "
+    "where 2⌈α⌉η holds."
 )
 TIME_CAPTION = (
-    "Seconds of one release (median) against the number of outcomes n with utilities 0, 1, …, n − 1, and against the range of the utilities of "
-    "1000 outcomes. Both exact samplers compare a few leading words of the cumulative weights and form an exact sum only where these do not "
-    "decide; storing all exact sums gives the same law and stops where they outgrow memory. Crosses: published times."
+    "Seconds of one release (median) against the number of outcomes n with utilities 0, 1, …, n − 1, and against the "
+    "range of the utilities of 1000 outcomes. Both exact samplers compare the leading words of the cumulative weights "
+    "and form an exact sum only where these do not decide; storing all exact sums gives the same law and ends where "
+    "they outgrow memory. Crosses: the bars to stay under, 10 s being the published time."
 )
 
 BAND = "#dfe3e8"
@@ -37,6 +40,8 @@ METHODS: dict[str, tuple[str, str, str, Dashes]] = {
     "all exact sums": ("exact, all sums stored", "#cc79a7", "D", (0, (1, 1.5))),
     "naive": ("naive floats", "#d55e00", "^", (0, (6, 1.5, 1, 1.5))),
 }
+ZERO, TRUNCATED = "zero rounding", "truncated addition"
+_Place = Callable[[float], float]
 LOWEST = -16.0
 """log10 of the smallest probability drawn; 0 is drawn at the left edge, beyond a gap."""
 
@@ -53,8 +58,15 @@ def figure(curves: pd.DataFrame) -> Figure:
     _check(curves)
     drawn = Figure(figsize=(TEXT_WIDTH, 4.6), layout="constrained")
     panels = drawn.subplots(2, 2, height_ratios=[1, 1.25])
-    _attack(panels[0, 0], curves, ["zero rounding"])
-    _attack(panels[0, 1], curves, ["truncated addition", "truncated addition, heavy outcome last"])
+    _attack(panels[0, 0], curves, [(ZERO, "naive", NAIVE, ""), (ZERO, "base-2", BASE2, "")], float)
+    panels[0, 0].set_xlim(-0.03, 1.03)
+    shown = [
+        (TRUNCATED, "naive", NAIVE, ""),
+        (f"{TRUNCATED}, heavy outcome last", "naive", NAIVE, ",\nheavy last"),
+        (TRUNCATED, "base-2", BASE2, ""),  # whose exact sums know no order
+    ]
+    _attack(panels[0, 1], curves, shown, _log_place)
+    _log_axis(panels[0, 1])
     _samplers(panels[1, 0], curves[curves["panel"] == "samplers"])
     _loss(panels[1, 1], curves[curves["panel"] == "loss"])
     points: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": INK, "markersize": 4.5}
@@ -92,55 +104,55 @@ def time_figure(times: pd.DataFrame) -> Figure:
         axes.set_xlabel(label)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         axes.xaxis.set_minor_formatter(NullFormatter())
-    published = times.dropna(subset="published_seconds").drop_duplicates("outcomes")
-    panels[0].plot(published["outcomes"], published["published_seconds"], "x", color=INK, markersize=6)
+    bars = times.dropna(subset="bar_seconds").drop_duplicates("outcomes")
+    panels[0].plot(bars["outcomes"], bars["bar_seconds"], "x", color=INK, markersize=6)
     panels[0].set_ylabel("seconds of one release")
     handles = [
         Line2D([], [], color=color, linestyle=dashes, label=name, **_hollow(marker))
         for method, (name, color, marker, dashes) in METHODS.items()
         if method in set(times["method"])
     ]
-    if len(published):
-        handles.append(Line2D([], [], linestyle="none", marker="x", markersize=6, color=INK, label="published"))
+    if len(bars):
+        handles.append(Line2D([], [], linestyle="none", marker="x", markersize=6, color=INK, label="bar"))
     drawn.legend(handles=handles, loc="outside upper center", ncols=len(handles))
     return drawn
 
 
-def _attack(axes: Axes, curves: pd.DataFrame, attacks: list[str]) -> None:
-    """One row a mechanism: the probability of the other outputs on both databases, on a log axis with a place for 0."""
-    names = []
-    for attack in attacks:
-        for mechanism, color in (("naive", NAIVE), ("base-2", BASE2)):
-            rows = curves[(curves["panel"] == attack) & (curves["mechanism"] == mechanism)]
-            if rows.empty or (attack != attacks[0] and mechanism == "base-2"):  # the order is nothing to exact sums
-                continue
-            other = rows[rows["outcome"] == "any other"].set_index("database")
-            there, absent = (float(other.loc[f"{word} Alice", "probability"]) for word in ("with", "without"))
-            epsilon, y = float(other["epsilon"].iloc[0]), -len(names)
-            low = max(math.log10(absent) - epsilon / math.log(10), LOWEST)
-            high = min(math.log10(absent) + epsilon / math.log(10), 0.0)
-            axes.barh(y, high - low, left=low, height=0.56, color=BAND, zorder=0.5)
-            ends = [_place(there), _place(absent)]
-            axes.plot(ends, [y, y], color=color, linestyle="-" if there else (0, (2, 2)), linewidth=1)
-            axes.plot(ends[0], y, "o", color=color, markersize=4.5, clip_on=False, zorder=3)
-            axes.plot(ends[1], y, "o", color=color, markerfacecolor="white", markersize=4.5, clip_on=False, zorder=3)
-            loss = float(rows["loss_nats"].iloc[0])
-            text = f"loss {'∞' if math.isinf(loss) else f'{loss:.3g}'}, ε = {epsilon:.3g}"
-            axes.text(LOWEST + 0.3, y + 0.33, text, fontsize=6.3, color=MUTED, va="bottom")
-            names.append(mechanism if attack == attacks[0] else f"{mechanism},\nheavy last")
-    axes.set_title(attacks[0])
-    axes.set_yticks([-float(i) for i in range(len(names))], names)
+def _attack(axes: Axes, curves: pd.DataFrame, shown: Sequence[tuple[str, str, str, str]], place: _Place) -> None:
+    """One row a mechanism: the probability of the other outputs on both databases, and the band ε allows."""
+    for y, (attack, mechanism, color, _) in zip(range(0, -len(shown), -1), shown, strict=True):
+        rows = curves[(curves["panel"] == attack) & (curves["mechanism"] == mechanism)]
+        other = rows[rows["outcome"] == "any other"].set_index("database")["probability"]
+        there, absent = other["with Alice"], other["without Alice"]
+        epsilon, loss = float(rows["epsilon"].iloc[0]), float(rows["loss_nats"].iloc[0])
+        # both the output and its complement change by a factor of at most e^±ε
+        low = max(absent * math.exp(-epsilon), 1 - (1 - absent) * math.exp(epsilon))
+        high = min(absent * math.exp(epsilon), 1 - (1 - absent) * math.exp(-epsilon))
+        axes.barh(y, place(high) - place(low), left=place(low), height=0.56, color=BAND, zorder=0.5)
+        ends = [place(there), place(absent)]
+        points: dict[str, Any] = {"marker": "o", "color": color, "markersize": 4.5, "clip_on": False, "zorder": 3}
+        axes.plot(ends, [y + 0.11, y - 0.11], color=color, linestyle="-" if there else (0, (2, 2)), linewidth=1)
+        axes.plot(ends[1], y - 0.11, markerfacecolor="white", **points)
+        axes.plot(ends[0], y + 0.11, **points)
+        text = f"loss {'∞' if math.isinf(loss) else f'{loss:.3g}'}, ε = {epsilon:.3g}"
+        axes.text(0.09, y + 0.31, text, fontsize=6.3, color=MUTED, va="bottom", transform=axes.get_yaxis_transform())
+    axes.set_yticks([-float(i) for i in range(len(shown))], [f"{row[1]}{row[3]}" for row in shown])
     axes.tick_params(axis="y", length=0)
-    axes.set_ylim(-len(names) + 0.5, 0.8)
-    axes.set_xlim(LOWEST - 2.2, 0.3)
-    ticks = list(range(int(LOWEST) + 1, 1, 5))
-    axes.set_xticks([LOWEST - 1.5, *ticks], ["0", *(f"$10^{{{t}}}$" if t else "1" for t in ticks)])
-    axes.axvline(LOWEST - 0.7, color=MUTED, linewidth=0.6, linestyle=":")
+    axes.set_ylim(-len(shown) + 0.5, 0.8)
+    axes.set_title(shown[0][0])
     axes.grid(visible=False, axis="y")
     axes.set_xlabel("probability of an output other than the watched one")
 
 
-def _place(probability: float) -> float:
+def _log_axis(axes: Axes) -> None:
+    """Powers of ten and, left of a gap, 0."""
+    axes.set_xlim(LOWEST - 2.2, 0.3)
+    ticks = list(range(int(LOWEST) + 1, 1, 5))
+    axes.set_xticks([LOWEST - 1.5, *ticks], ["0", *(f"$10^{{{t}}}$" if t else "1" for t in ticks)])
+    axes.axvline(LOWEST - 0.7, color=MUTED, linewidth=0.6, linestyle=":")
+
+
+def _log_place(probability: float) -> float:
     return LOWEST - 1.5 if probability == 0 else max(math.log10(probability), LOWEST)
 
 
@@ -178,9 +190,12 @@ def _loss(axes: Axes, rows: pd.DataFrame) -> None:
         axes.plot(of["outcomes"], of["loss_bits"], color=color, linestyle=dashes, label=name, **_hollow(marker))
     published = float(rows.loc[rows["sensitivity"] == 0.5, "published_bits"].iloc[0])
     proved = float(rows["proved_bits"].max())
-    for y, text in ((published, "2αη of α = ½ (published)"), (proved, "2⌈α⌉η of both")):
+    for y, x, side, text in (
+        (published, sizes[-1], "right", "2αη of α = ½ (published)"),
+        (proved, sizes[0], "left", "2⌈α⌉η of both"),
+    ):
         axes.axhline(y, color=MUTED, linestyle=(0, (1, 1)), linewidth=0.9)
-        axes.text(sizes[-1], y + 0.06, text, ha="right", va="bottom", fontsize=6.3, color=MUTED)
+        axes.text(x, y + 0.06, text, ha=side, va="bottom", fontsize=6.3, color=MUTED)
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_locator(FixedLocator(sizes) if len(sizes) < 7 else LogLocator(base=4))
     axes.xaxis.set_minor_locator(NullLocator())
