@@ -58,6 +58,13 @@ def test_enclosures_and_exact_sums(base, exponents, bits):
             assert low == high
 
 
+@pytest.mark.parametrize("last", [[100], [], [100, 100]])
+def test_a_total_at_a_power_of_two_beyond_the_enclosures(last):
+    """1 + ½ + … + 2^−100 is 2^−100 short of 2: the enclosures cannot tell the three totals apart."""
+    weights = CumulativeWeights(1, 1, [*range(101), *last], 20)
+    assert weights.exponent == (1 if len(last) < 2 else 2)
+
+
 @settings(max_examples=60, deadline=None)
 @given(bases(), exponent_lists(largest=3), st.integers(1, 6))
 def test_every_random_string_gives_what_the_definition_gives(base, exponents, bits):

@@ -192,13 +192,15 @@ def test_the_minimum_of_attempts_is_always_made(utilities, options):
 
     mechanism = Base2Exponential(HALF, 0, 5, 4, **options)
     mechanism._random = source = Counting()
-    for _ in range(20):
+    needed = []
+    for _ in range(200):
         source.calls = 0
         mechanism.release(utilities)
-        # a total weight that is a power of two is never rejected
-        assert source.calls >= options.get("minimum_attempts", 1)
-        if not options:
-            assert source.calls == 1
+        needed.append(source.calls)
+    # a total weight that is a power of two is never rejected; [0, 5, 5] is, with probability 0.47
+    minimum = options.get("minimum_attempts", 1)
+    assert min(needed) == minimum
+    assert needed.count(minimum) >= (180 if options else 200)
 
 
 def test_large_outcome_sets_and_ranges():
