@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pufferflow.certificates import certify
+    from pufferflow.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
     from pufferflow.errors import (
         ChainError,
         ConfigError,
@@ -46,6 +47,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "MECHANISMS",
+    "Base2Exponential",
+    "Base2Laplace",
     "BinaryInterval",
     "CertificateError",
     "ChainError",
@@ -53,6 +56,7 @@ __all__ = [
     "ConfigError",
     "DataError",
     "DownloadError",
+    "Eta",
     "IntervalFamily",
     "MarkovChain",
     "ModelError",
@@ -76,7 +80,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import a public name on first use: tables and figures need none of the numerical code."""
     if name in __all__:
-        for home in ("errors", "markov", "mechanisms", "verify", "certificates"):
+        for home in ("errors", "dp.base2_exponential", "markov", "mechanisms", "verify", "certificates"):
             module = import_module(f"{__name__}.{home}")
             if hasattr(module, name):
                 return getattr(module, name)

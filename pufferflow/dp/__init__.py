@@ -1,0 +1,1 @@
+"""Differentially private mechanisms for independent records: the classical ground the rest stands on."""
