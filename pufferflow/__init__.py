@@ -12,13 +12,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pufferflow.accounting import Accountant, Cost, guarantee
     from pufferflow.certificates import certify
     from pufferflow.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
     from pufferflow.errors import (
+        BudgetError,
         ChainError,
         ConfigError,
         DataError,
         DownloadError,
+        LedgerError,
         ModelError,
         ParameterError,
         PufferflowError,
@@ -47,17 +50,21 @@ __version__ = "0.1.0"
 
 __all__ = [
     "MECHANISMS",
+    "Accountant",
     "Base2Exponential",
     "Base2Laplace",
     "BinaryInterval",
+    "BudgetError",
     "CertificateError",
     "ChainError",
     "ChainFamily",
     "ConfigError",
+    "Cost",
     "DataError",
     "DownloadError",
     "Eta",
     "IntervalFamily",
+    "LedgerError",
     "MarkovChain",
     "ModelError",
     "NoiseScale",
@@ -71,6 +78,7 @@ __all__ = [
     "fit_chain",
     "gk16",
     "group_dp",
+    "guarantee",
     "mqm_approx",
     "mqm_exact",
     "verify_certificate",
@@ -80,7 +88,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import a public name on first use: tables and figures need none of the numerical code."""
     if name in __all__:
-        for home in ("errors", "dp.base2_exponential", "markov", "mechanisms", "verify", "certificates"):
+        for home in ("errors", "dp.base2_exponential", "markov", "mechanisms", "verify", "certificates", "accounting"):
             module = import_module(f"{__name__}.{home}")
             if hasattr(module, name):
                 return getattr(module, name)

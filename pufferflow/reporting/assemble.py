@@ -122,7 +122,7 @@ def _related(
     name: str, title: str, inputs: Mapping[str, str], settings: Mapping[str, Any], published: pd.DataFrame
 ) -> Iterator[Section]:
     anchor = name.replace("_", "-")
-    caption = import_module(f"pufferflow.reporting.figures_{name}").CAPTION
+    caption = import_module(f"pufferflow.reporting.figures.{name}").CAPTION
     figure = _text(inputs[f"{name}_figure"])
     yield Section(title, anchor, "figure", figure, caption, data_label("synthetic"), settings)
     claims = tables.stated_values(read_table(inputs[f"{name}_claims"]), published, name=f"{name}_claims", title=title)

@@ -502,6 +502,36 @@ def chain_properties(chains: pd.DataFrame) -> Table:
     return Table("chains", "Data and fitted Markov chains.", data_labels(chains), chains, display, note=note)
 
 
+def least_noise(table: pd.DataFrame) -> Table:
+    """What each mechanism asks for, beside the least that could be private and what the noise gives away.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Table of ``experiments.least_noise.least_noise``.
+    """
+    display = pd.DataFrame(
+        {
+            "chain": [group_label(g) if g else d for g, d in zip(table["group"], table["dataset"], strict=True)],
+            "ε": [f"{epsilon:g}" for epsilon in table["epsilon"]],
+            "mechanism": [mechanism_style(name).label for name in table["mechanism"]],
+            "scale": [NOT_APPLICABLE if missing(value) else significant(value) for value in table["scale"]],
+            "L1 error": table["expected_error"].map(decimals),
+            "÷ MQMExact": [significant(value, 3) for value in table["relative_noise"]],
+            "÷ lower bound": [significant(value, 3) for value in table["gap"]],
+            "actual loss": [significant(value, 3) for value in table["actual_loss"]],
+        }
+    )
+    longest = ", ".join(f"{length:,}" for length in dict.fromkeys(table["length"].astype(int)))
+    note = (
+        f"Laplace scale for a 1-Lipschitz query on segments of up to {longest} records; expected L1 error of the "
+        "relative-frequency histogram. Below the lower bound no Laplace scale is private. Actual loss: of the count of "
+        f"the states that leak most, at that scale; {UNDEFINED}: not computed."
+    )
+    caption = "Noise of each mechanism, the least there could be, and what it gives away."
+    return Table("least_noise", caption, data_labels(table), table, display, headers=2, note=note)
+
+
 def engine(table: pd.DataFrame) -> Table:
     """The engine's benchmark: milliseconds, ratios, and the bars they are held against.
 

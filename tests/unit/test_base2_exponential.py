@@ -10,7 +10,7 @@ import pufferflow as pf
 from pufferflow.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
 from pufferflow.experiments import base2_exponential as experiment
 from pufferflow.reporting import comparison
-from pufferflow.reporting import figures_base2_exponential as figures
+from pufferflow.reporting.figures import base2_exponential as figures
 
 HALF = Eta(1, 1, 1)
 SMALL = {

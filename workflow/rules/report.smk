@@ -12,7 +12,7 @@ rule write_report:
         sources=sources(
             "reporting.assemble",
             "reporting.provenance",
-            *(f"reporting.figures_{name}" for name in RUN_RELATED),
+            *(f"reporting.figures.{name}" for name in RUN_RELATED),
         ),
     script:
         "../scripts/write_report.py"
