@@ -2,7 +2,8 @@
 
 Either ``{"chains": [{"transition_matrix": [[…]], "initial_distribution": …}, …]}``, the initial distribution a
 list, ``"stationary"`` (also where it is left out) or ``"any"``; or ``{"binary_interval": [low, high]}``; or
-``{"interval": {"low": [[…]], "high": [[…]]}}``, bounds of every transition probability.
+``{"interval": {"low": [[…]], "high": [[…]]}}``, bounds of every transition probability. Beside it ``records`` may
+say what the states are and how records become steps, see :mod:`pufferflow.publishing.states`.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pufferflow._files import write_atomic
 from pufferflow.errors import ChainError, ModelError
@@ -24,16 +27,43 @@ from pufferflow.markov import (
     MarkovChain,
     as_family,
 )
+from pufferflow.publishing.states import RecordFormat, parse_records
+
+Parsed = TypeVar("Parsed")
+
+
+@dataclass(frozen=True)
+class PublicModel:
+    """What a release may know besides the data: Θ, and how records become steps of its chains.
+
+    Attributes
+    ----------
+    family : Family
+    records : RecordFormat or None
+        None where the model file does not say.
+    """
+
+    family: Family
+    records: RecordFormat | None = None
 
 
 def read_model(path: str | os.PathLike[str]) -> Family:
-    """Read a model file; ``"-"`` is standard input.
+    """Read the family of a model file; ``"-"`` is standard input.
 
     Raises
     ------
     ModelError
         The file cannot be read, is not JSON or does not describe a family of chains.
     """
+    return _read(path, parse_model)
+
+
+def read_public_model(path: str | os.PathLike[str]) -> PublicModel:
+    """Read a model file with what it says of records; otherwise as :func:`read_model`."""
+    return _read(path, parse_public_model)
+
+
+def _read(path: str | os.PathLike[str], parse: Callable[[object], Parsed]) -> Parsed:
     name = "standard input" if path == "-" else str(path)
     try:
         content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
@@ -49,7 +79,7 @@ def read_model(path: str | os.PathLike[str]) -> Family:
             '{"interval": {"low": [[…]], "high": [[…]]}}'
         )
     try:
-        return parse_model(json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique))
+        return parse(json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique))
     except json.JSONDecodeError as error:
         raise ModelError(f"{name} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
     except RecursionError as error:
@@ -70,6 +100,41 @@ def parse_model(document: object) -> Family:
     ChainError
         A chain or an interval is impossible.
     """
+    return parse_public_model(document).family
+
+
+def parse_public_model(document: object) -> PublicModel:
+    """Return the family with the record format, None where there is none; raises as :func:`parse_model`."""
+    records = None
+    if isinstance(document, dict) and "records" in document:
+        records = parse_records(document["records"])
+        document = {key: value for key, value in document.items() if key != "records"}
+    family = _family(document)
+    if records is not None and records.states.count != number_of_states(family):
+        raise ModelError(
+            f"records describes {records.states.count} states, the chains have {number_of_states(family)}; "
+            "give one name a state, or one edge less than states"
+        )
+    return PublicModel(family, records)
+
+
+def number_of_states(family: Family) -> int:
+    """Return the number of states k of the chains of a family.
+
+    Raises
+    ------
+    ModelError
+        Its chains differ in it.
+    """
+    if isinstance(family, IntervalFamily):
+        return family.states
+    counts = {chain.states for chain in family.chains}
+    if len(counts) > 1:
+        raise ModelError(f"the chains have {' and '.join(map(str, sorted(counts)))} states; records needs one number")
+    return counts.pop()
+
+
+def _family(document: object) -> Family:
     if not isinstance(document, dict):
         raise ModelError(
             f"a model is an object with the key chains, binary_interval or interval, not {_kind(document)}"
@@ -110,9 +175,12 @@ def model_document(family: Family | MarkovChain) -> dict[str, Any]:
     }
 
 
-def write_model(path: str | os.PathLike[str], family: Family | MarkovChain) -> Path:
-    """Write the model of a family or a chain to ``path`` in one step."""
-    return write_atomic(path, json.dumps(model_document(family)) + "\n")
+def write_model(
+    path: str | os.PathLike[str], family: Family | MarkovChain, records: RecordFormat | None = None
+) -> Path:
+    """Write the model of a family or a chain, with what is known of its records, to ``path`` in one step."""
+    document = model_document(family) | ({} if records is None else {"records": records.to_dict()})
+    return write_atomic(path, json.dumps(document) + "\n")
 
 
 def _start(chain: MarkovChain) -> str | list[float]:
