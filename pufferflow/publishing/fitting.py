@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,7 @@ class Fit:
         text = [f"{name:<12}{value}" for name, value in lines]
         text += [
             "",
-            f"noise at epsilon = {f['epsilon']:g} for data like these (scale for one count; 95 % error of a frequency):",
+            f"noise at epsilon = {f['epsilon']:g} for data like these (scale on a count; 95 % error of a frequency):",
         ]
         for row in f["noise"]:
             if row["scale"] is None:
@@ -302,7 +303,7 @@ def _scan(records: Records, states: States) -> _Scan:
             if bad.any():
                 at = int(bad.argmax())
                 scan.not_a_number = records.fail(
-                    int(chunk.rows[at]), "value", chunk.values.iloc[at], "is neither a number nor one of few categories"
+                    int(chunk.rows[at]), "value", chunk.value.iloc[at], "is neither a number nor one of few categories"
                 )
         if len(scan.names) <= max(MOST_STATES, MOST_NAMES):
             seen = np.bincount(codes[codes >= 0], minlength=len(names))
@@ -383,7 +384,7 @@ def _edges(where: str, scan: _Scan, states: States) -> list[float]:
         raise DataError(f"{where}: the values reach from {low:g} to {high:g}, too far for equal bins; give --edges")
     digits = 2 - math.floor(math.log10(width))
     edges = [round(low + j * width, digits) for j in range(1, bins)]
-    if any(b <= a for a, b in zip(edges, edges[1:], strict=False)):
+    if any(b <= a for a, b in pairwise(edges)):
         raise DataError(f"{where}: the values differ too little for {bins} bins; give fewer --bins")
     return edges
 
@@ -469,7 +470,7 @@ def _mixing(chains: list[MarkovChain]) -> str:
 def _noise(family: Family, length: int, epsilon: float, records: int) -> list[dict[str, Any]]:
     rows = []
     for found in all_scales(family, length, epsilon):
-        row = {"mechanism": found.mechanism, "scale": None, "error": None, "reason": found.reason}
+        row: dict[str, Any] = {"mechanism": found.mechanism, "scale": None, "error": None, "reason": found.reason}
         if found.scale is not None:
             try:
                 scale = count_scale(found.scale)

@@ -97,7 +97,8 @@ class Chunk:
     """Its time; steps are counted where the table has no times."""
     before: Integers
     """Time of the participant's row before, :data:`NEVER` for the first."""
-    values: pd.Series[Any]
+    value: pd.Series[Any]
+    """As it stands in the table."""
 
 
 @dataclass
@@ -191,7 +192,7 @@ class Records:
         DataError
             With ``strict``, on the first that is neither a number nor missing.
         """
-        values = chunk.values
+        values = chunk.value
         if pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_bool_dtype(values.dtype):
             numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
             return numbers, np.zeros(len(numbers), dtype=bool)
@@ -214,7 +215,7 @@ class Records:
 
     def names(self, chunk: Chunk) -> tuple[Integers, list[str]]:
         """Values as categories: codes into the list of different names, −1 where missing; shape (n,)."""
-        codes, distinct = pd.factorize(chunk.values, use_na_sentinel=True)
+        codes, distinct = pd.factorize(chunk.value, use_na_sentinel=True)
         texts = [_text(value) for value in distinct]
         missing = np.array([text.lower() in MISSING_TEXTS for text in texts] + [True])
         codes = codes.astype(np.int64)
@@ -239,7 +240,7 @@ class Records:
             raise self.fail(
                 int(chunk.rows[first]),
                 "value",
-                chunk.values.iloc[first],
+                chunk.value.iloc[first],
                 "is none of the public states; refit the chain with --other, so that such values have a state "
                 "(that one occurs here is revealed by this message)",
             )
@@ -453,7 +454,7 @@ def _unix_seconds(column: pd.Series[Any]) -> tuple[Integers, NDArray[np.bool_]]:
 
 
 def _has_offset(texts: pd.Series[Any]) -> NDArray[np.bool_]:
-    return texts.str.contains(_OFFSET, regex=True).to_numpy(dtype=bool)
+    return np.array(texts.str.contains(_OFFSET, regex=True), dtype=np.bool_)
 
 
 def _is_number(text: str) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -57,12 +58,12 @@ class StateSpace:
             An edge is not finite or not larger than the one before.
         """
         numbers = tuple(float(edge) for edge in edges)
-        if not all(map(math.isfinite, numbers)) or any(b <= a for a, b in zip(numbers, numbers[1:], strict=False)):
+        if not all(map(math.isfinite, numbers)) or any(b <= a for a, b in pairwise(numbers)):
             raise ParameterError("edges must be finite numbers, each larger than the one before")
         if not 1 <= len(numbers) < MOST_STATES:
             raise ParameterError(f"{len(numbers)} edges; give at least 1 and fewer than {MOST_STATES}")
         shown = [f"{edge:.12g}" for edge in numbers]
-        inner = (f"{low} to {high}" for low, high in zip(shown, shown[1:], strict=False))
+        inner = (f"{low} to {high}" for low, high in pairwise(shown))
         return cls((f"< {shown[0]}", *inner, f">= {shown[-1]}"), numbers)
 
     @classmethod

@@ -34,8 +34,9 @@ Source: TypeAlias = "str | os.PathLike[str] | pd.Series[Any] | pd.DataFrame"
 class Table(Protocol):
     """Rows in chunks."""
 
-    where: str
-    """Its name, for messages."""
+    @property
+    def where(self) -> str:
+        """Its name, for messages."""
 
     def columns(self) -> list[str]:
         """Names of the columns."""
@@ -79,62 +80,61 @@ class CsvTable:
 
     def columns(self) -> list[str]:
         """Names in the first line."""
-        with self._reading(), self._text("")[0] as stream:
+        with self._reading(), self._text("") as stream:
             head = pd.read_csv(stream, sep=self.separator, nrows=0, encoding="utf-8-sig")
         return [str(name).strip() for name in head.columns]
 
     def chunks(self, columns: Sequence[str], work: str) -> Iterator[tuple[int, pd.DataFrame]]:
         """See :class:`Table`."""
         row = 0
-        with self._reading():
-            stream, bar = self._text(work)
-            with stream, bar:
-                for chunk in pd.read_csv(
-                    stream,
-                    sep=self.separator,
-                    dtype="str",
-                    na_filter=False,
-                    skip_blank_lines=False,
-                    encoding="utf-8-sig",
-                    chunksize=ROWS,
-                    engine="c",
-                ):
-                    if not isinstance(chunk.index, pd.RangeIndex):  # pandas takes surplus fields for row labels
-                        raise DataError(f"{self.where}, line 2: more fields than the header has; mend either")
-                    chunk.columns = chunk.columns.str.strip()
-                    yield row, chunk[list(columns)].reset_index(drop=True)
-                    row += len(chunk)
+        with (
+            self._reading(),
+            self._text(work) as stream,
+            pd.read_csv(
+                stream,
+                sep=self.separator,
+                dtype="str",
+                na_filter=False,
+                skip_blank_lines=False,
+                encoding="utf-8-sig",
+                chunksize=ROWS,
+                engine="c",
+            ) as parts,
+        ):
+            for part in parts:
+                if not isinstance(part.index, pd.RangeIndex):  # pandas takes surplus fields for row labels
+                    raise DataError(f"{self.where}, line 2: more fields than the header has; mend either")
+                part.columns = part.columns.str.strip()
+                yield row, part[list(columns)].reset_index(drop=True)
+                row += len(part)
 
     def place(self, row: int) -> str:
         """See :class:`Table`."""
         return f"line {row + 2}"
 
-    def _text(self, work: str) -> tuple[IO[bytes], tqdm[Any]]:
-        """The unpacked bytes, and a bar that follows the packed ones."""
+    @contextmanager
+    def _text(self, work: str) -> Iterator[IO[bytes]]:
+        """The unpacked bytes; a bar follows the packed ones."""
         from tqdm import tqdm
 
-        raw = Path(self.where).open("rb")  # noqa: SIM115 - closed with the stream that is returned
-        head = raw.read(6)
-        raw.seek(0)
-        counted = _Counted(raw)
-        bar = tqdm(
-            total=Path(self.where).stat().st_size, desc=work, unit="B", unit_scale=True, disable=None, leave=False
-        )
-        counted.bar = bar
-        stream: Any = counted
-        if head.startswith(b"\x1f\x8b"):
-            stream = gzip.GzipFile(fileobj=counted)  # type: ignore[call-overload]
-        elif head.startswith(b"\xfd7zXZ\x00"):
-            stream = lzma.LZMAFile(counted)  # type: ignore[arg-type]
-        elif head.startswith(b"BZh"):
-            stream = bz2.BZ2File(counted)  # type: ignore[call-overload]
-        elif head.startswith(b"PK\x03\x04"):
-            archive = zipfile.ZipFile(Path(self.where))
-            names = [entry for entry in archive.namelist() if not entry.endswith("/")]
-            if len(names) != 1:
-                raise DataError(f"{self.where}: a zip of {len(names)} files; unpack it and give the right one")
-            stream = archive.open(names[0])
-        return stream, bar
+        size = Path(self.where).stat().st_size
+        hidden = None if work else True  # None: where nobody watches
+        with (
+            Path(self.where).open("rb") as raw,
+            tqdm(total=size, desc=work, unit="B", unit_scale=True, disable=hidden, leave=False) as bar,
+        ):
+            head = raw.read(6)
+            raw.seek(0)
+            counted: Any = _Counted(raw, bar)
+            if head.startswith(b"PK\x03\x04"):
+                with zipfile.ZipFile(raw) as archive:
+                    names = [entry for entry in archive.namelist() if not entry.endswith("/")]
+                    if len(names) != 1:
+                        raise DataError(f"{self.where}: a zip of {len(names)} files; unpack it and give the right one")
+                    yield archive.open(names[0])
+                return
+            opened: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open, b"BZh": bz2.open}
+            yield next((unpack(counted) for magic, unpack in opened.items() if head.startswith(magic)), counted)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -159,14 +159,12 @@ class CsvTable:
 class _Counted:
     """A binary file that moves a bar as it is read."""
 
-    def __init__(self, raw: IO[bytes]) -> None:
-        self.raw = raw
-        self.bar: tqdm[Any] | None = None
+    def __init__(self, raw: IO[bytes], bar: tqdm[Any]) -> None:
+        self.raw, self.bar = raw, bar
 
     def read(self, size: int = -1) -> bytes:
         content = self.raw.read(size)
-        if self.bar is not None:
-            self.bar.update(len(content))
+        self.bar.update(len(content))
         return content
 
     def __getattr__(self, name: str) -> Any:
@@ -174,12 +172,6 @@ class _Counted:
 
     def __iter__(self) -> Iterator[bytes]:
         return iter(self.raw)
-
-    def __enter__(self) -> _Counted:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.raw.close()
 
 
 @dataclass(frozen=True)

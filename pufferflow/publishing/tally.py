@@ -35,6 +35,7 @@ class Tally:
         self.last_state = np.empty(0, dtype=np.int64)
         self.closed: list[NDArray[np.int64]] = []  # pairs (participant, length)
         self.rows = 0
+        self.first = self.last = 0  # time of the earliest and of the latest record
 
     def read(self, records: Records, work: str = "counting") -> None:
         """Count all records.
@@ -59,6 +60,8 @@ class Tally:
                 raise records.refuse_spring_jump(int(chunk.rows[jump.argmax()]))
             states = records.encode(chunk, self.form.states)
             seen = states >= 0
+            low, high = int(chunk.seconds.min()), int(chunk.seconds.max())
+            self.first, self.last = (min(self.first, low), max(self.last, high)) if self.rows else (low, high)
             self.rows += len(states)
             self.add(chunk, seen, states, step, len(records.people))
 
