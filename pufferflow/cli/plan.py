@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 from pufferflow.errors import ParameterError
 from pufferflow.models import read_model
+from pufferflow.publishing.calibration import UNSOUND
 from pufferflow.publishing.planning import KINDS, Plan, error_curves, grid_around, plan_release
 
 DESCRIPTION = (
@@ -61,8 +62,8 @@ def run(arguments: argparse.Namespace) -> None:
         from pufferflow.reporting.figures.publishing import error_against_epsilon
         from pufferflow.reporting.style import save_figure
 
-        reached = [plan.epsilon for plan in found if plan.epsilon is not None]
-        centre = arguments.epsilon or sorted(reached)[len(reached) // 2] if reached else 1.0
+        reached = [plan.epsilon for plan in found if plan.epsilon is not None and plan.mechanism != UNSOUND]
+        centre = arguments.epsilon or min(reached, default=1.0)
         curves = error_curves(family, grid_around(centre), length=arguments.length, records=arguments.records, **terms)
         records = arguments.records or arguments.length
         caption = (

@@ -195,7 +195,10 @@ def check_confidence(confidence: float, kind: str) -> None:
 
 
 def _scale(theta: Family, name: str, length: int, epsilon: float) -> float:
-    return count_scale(find_mechanism(name)(theta, length, epsilon).noise_scale(1.0))
+    found = find_mechanism(name)(theta, length, epsilon)
+    if found.scale is None:
+        raise ChainError(found.reason)
+    return count_scale(found.scale)
 
 
 def _noise_for(accuracy: float, records: int, bins: int, confidence: float, kind: ErrorKind) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
@@ -320,10 +321,10 @@ class Records:
             what = "comes before the row before it; sort the rows by time"
             if lag == 0:
                 what = "is that of the row before again; remove one of the two"
-            elif self.clock == "local" and self.reading.timezone is None and lag < HOUR and _night(int(seconds[at])):
+            if self.clock == "local" and self.reading.timezone is None and lag < HOUR and _night(int(seconds[at])):
                 what = (
-                    "goes back by less than an hour, as a local clock does when daylight saving ends; "
-                    "give its zone with --timezone NAME, or sort the rows"
+                    f"{'repeats' if lag == 0 else 'goes back within'} an hour, as a local clock does when daylight "
+                    "saving ends; give its zone with --timezone NAME, or sort the rows and remove repeats"
                 )
             assert column is not None
             raise self.fail(int(rows[at]), "time", frame[column].iloc[at], what)
@@ -375,11 +376,9 @@ class Records:
         """Mark rows that come one hour late on a night in which local clocks go forward."""
         if self.clock != "local" or self.reading.timezone is not None or step > HOUR:
             return np.zeros(len(seconds), dtype=bool)
-        late = (before != NEVER) & (seconds - np.maximum(before, -(2**60)) == HOUR + step)
+        late: NDArray[np.bool_] = (before != NEVER) & (seconds - np.maximum(before, -(2**60)) == HOUR + step)
         for i in np.flatnonzero(late):
-            arrived = pd.Timestamp(int(seconds[i]), unit="s")
-            fits = arrived.dayofweek == 6 and arrived.month in _DAYLIGHT_MONTHS and 1 <= arrived.hour <= 4
-            late[i] = fits and int(seconds[i]) % HOUR < step
+            late[i] = _night(int(seconds[i])) and int(seconds[i]) % HOUR < step
         return late
 
     def refuse_spring_jump(self, row: int) -> DataError:
@@ -487,4 +486,6 @@ def _short(value: object) -> str:
 
 
 def _night(seconds: int) -> bool:
-    return seconds // HOUR % 24 <= 4
+    """Whether local clocks may change then: early on a Sunday in spring or autumn."""
+    then = datetime.fromtimestamp(seconds, UTC)
+    return then.weekday() == 6 and then.month in _DAYLIGHT_MONTHS and then.hour <= 4

@@ -158,10 +158,10 @@ class PrivateHistogram:
         if calibration.certificate is None:
             proof = f"there is no certificate of it ({calibration.reason.removeprefix('no certificate: ')})"
         sentences = [
-            f"Guarantee: whoever believes that the records follow {_theta(self.model.family)}, changes the odds between "
-            f"any two states at any one {moment} of any one participant by a factor of at most e^epsilon = "
-            f"{_exp(self.epsilon)} on seeing this histogram (Pufferfish privacy, epsilon = {self.epsilon:g} nats; Song, "
-            "Wang and Chaudhuri, SIGMOD 2017).",
+            f"Guarantee: whoever believes that the records follow {_theta(self.model.family)}, changes the odds "
+            f"between any two states at any one {moment} of any one participant by a factor of at most e^epsilon = "
+            f"{_exp(self.epsilon)} on seeing this histogram (Pufferfish privacy, epsilon = {self.epsilon:g} nats; "
+            "Song, Wang and Chaudhuri, SIGMOD 2017).",
             f"Noise: independent discrete Laplace noise of scale {self.noise_scale:.10g} on each count, twice the "
             f"scale {calibration.scale:.10g} that {self.mechanism} asks for segments of up to {self.longest_segment} "
             f"steps, rounded up; {proof}.",
