@@ -1,0 +1,1 @@
+"""Classical mechanisms: differential privacy, and publishing a table over a declared domain."""
