@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import Any
 
 from pufferflow.errors import ParameterError
@@ -18,7 +19,7 @@ def open_dp() -> Any:
 
 def positive(name: str, value: float) -> float:
     """Return a positive finite number, or say what is wrong."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < math.inf:
         raise ParameterError(f"{name} must be a positive finite number; it is {value!r}")
     return float(value)
 

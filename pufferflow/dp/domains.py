@@ -91,7 +91,8 @@ class Domain:
             codes[:, place] = self._positions(name, data[name])
             outside = np.flatnonzero(codes[:, place] < 0)
             if outside.size:
-                value = data[name].iloc[outside[0]]
+                # as a Python value: a numpy one prints its type too
+                value = data[name].iloc[[outside[0]]].tolist()[0]
                 raise DataError(
                     f"row {outside[0] + 1} of the data has {name} = {value!r}, which the domain does not declare; "
                     "declare it or drop the row"

@@ -29,8 +29,8 @@ class Exponential:
     epsilon: float
 
     def __post_init__(self) -> None:
-        positive("sensitivity", self.sensitivity)
-        positive("epsilon", self.epsilon)
+        object.__setattr__(self, "sensitivity", positive("sensitivity", self.sensitivity))
+        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
         positive("2 · sensitivity / epsilon", self.scale)
 
     @property
@@ -59,13 +59,23 @@ class Exponential:
         return [choose(values) for _ in range(count)]
 
     def expected_shortfall(self, utilities: ArrayLike) -> float:
-        """Expected distance from the largest utility; at most :meth:`shortfall_bound`."""
+        """Expected distance from the largest utility; at most :meth:`worst_shortfall`."""
         values = _utilities(utilities)
         return float(self.probabilities(values) @ (values.max() - values))
 
     def shortfall_bound(self, outcomes: int) -> float:
-        """Bound (2Δ/ε) ln k on the expected shortfall among k outcomes."""
+        """Textbook bound (2Δ/ε) ln k on the expected shortfall among k outcomes."""
         return float(self.scale * np.log(outcomes))
+
+    def worst_shortfall(self, outcomes: int) -> float:
+        """Largest expected shortfall among k outcomes: (2Δ/ε) W((k−1)/e), W Lambert's function.
+
+        The shortfall λ solves Σ (g_i − λ) exp(−g_i/τ) = λ over the gaps g_i of the other outcomes, τ = 2Δ/ε; each term
+        is largest at g_i = λ + τ, so equal gaps are worst.
+        """
+        from scipy.special import lambertw
+
+        return float(self.scale * lambertw((outcomes - 1) / np.e).real)
 
 
 def _utilities(utilities: ArrayLike) -> NDArray[np.float64]:

@@ -7,6 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
 from pufferflow.dp._budget import open_dp, positive, round_up_quotient
 from pufferflow.errors import DataError
 
@@ -28,8 +32,8 @@ class Laplace:
     epsilon: float
 
     def __post_init__(self) -> None:
-        positive("sensitivity", self.sensitivity)
-        positive("epsilon", self.epsilon)
+        object.__setattr__(self, "sensitivity", positive("sensitivity", self.sensitivity))
+        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
         positive("sensitivity / epsilon", self.scale)
 
     @property
@@ -37,7 +41,9 @@ class Laplace:
         """Laplace scale in units of the query, rounded to more noise."""
         return round_up_quotient(self.sensitivity, self.epsilon)
 
-    def release(self, values: Sequence[int] | Sequence[float]) -> list[int] | list[float]:
+    def release(
+        self, values: Sequence[int] | Sequence[float] | NDArray[Any] | pd.Series[Any]
+    ) -> list[int] | list[float]:
         """Release a vector-valued query.
 
         Raises
@@ -45,12 +51,13 @@ class Laplace:
         DataError
             A value that is no finite number, or a mix of whole numbers and floats.
         """
+        values = values.tolist() if isinstance(values, np.ndarray | pd.Series) else list(values)
         whole = all(isinstance(value, int) and not isinstance(value, bool) for value in values)
         if not whole and not all(isinstance(value, float) and math.isfinite(value) for value in values):
             raise DataError("the values to release must be all int or all finite float")
         if whole and not all(abs(value) < 2**62 for value in values):
             raise DataError("a whole number to release must lie within ±2^62; release it as float")
-        released: list[Any] = self.measurement(whole=whole)(list(values))
+        released: list[Any] = self.measurement(whole=whole)(values)
         return released
 
     def measurement(self, *, whole: bool) -> Any:

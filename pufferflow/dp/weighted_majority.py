@@ -45,7 +45,7 @@ class WeightedMajority:
 
     def __post_init__(self) -> None:
         _count("experts", self.experts)
-        positive("rate", self.rate)
+        object.__setattr__(self, "rate", positive("rate", self.rate))
 
     @classmethod
     def tuned(cls, experts: int, rounds: int) -> WeightedMajority:

@@ -38,15 +38,15 @@ CURVE_COLUMNS = [
 DEFAULTS: dict[str, Any] = {
     "gamma": 0.5,
     "prior_factor": 4,
-    "prior_factors": [1, 3, 10, 30, 100, 300, 1000, 3000, 10000],
+    "prior_factors": [1, 3, 10, 30, 100, 300, 1000, 3000, 10000, 30000],
     "rows": 1000,
     "rows_grid": [100, 300, 1000, 3000, 10000, 30000, 100000],
     "domain_tuples": 100000000,
-    "domain_tuples_grid": [10000, 1000000, 100000000, 10000000000, 1000000000000],
+    "domain_tuples_grid": [10000, 100000, 1000000, 100000000, 10000000000, 1000000000000],
     "query_shares": [1.0, 0.01],
     "repetitions": 400,
     "parameter_sets": 1000,
-    "publications": 200,
+    "publications": 100,
 }
 
 
@@ -56,8 +56,8 @@ def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.Da
     Parameters
     ----------
     settings : mapping
-        Keys of ``DEFAULTS``, which fill those left out. A query of share c selects c·n tuples of the data and c·m of the
-        domain; d = k n/m, settings where d would reach γ are left out.
+        Keys of ``DEFAULTS``, which fill those left out. A query of share c selects c·n tuples of the data and c·m
+        of the domain; d = k n/m, settings where d would reach γ are left out.
     seed : int
 
     Returns

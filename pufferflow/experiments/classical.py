@@ -33,15 +33,15 @@ CURVE_COLUMNS = [
     "bound",
     "repetitions",
 ]
-"""Errors are in people (counting: root mean square; choosing: expected shortfall), in loss a round (learning) or in nats
-(privacy: the exact loss)."""
+"""Errors are in people (counting: root mean square; choosing: expected shortfall), in loss a round (learning) or in
+nats (privacy: the exact loss)."""
 
 DEFAULTS: dict[str, Any] = {
     "epsilons": [0.1, 0.2, 0.5, 1, 2, 5, 10],
     "people": 1000,
     "share": 0.3,
     "outcomes": 10,
-    "rounds": 2000,
+    "rounds": 10000,
     "experts": 10,
     "delta": 1e-6,
     "repetitions": 400,
@@ -101,7 +101,7 @@ def _counting(settings: Mapping[str, Any], seed: int) -> Iterator[dict[str, Any]
 def _choosing(settings: Mapping[str, Any], seed: int) -> Iterator[dict[str, Any]]:
     outcomes = settings["outcomes"]
     stream = named_generator(seed, "classical/votes")
-    votes = stream.multinomial(settings["people"], stream.dirichlet(np.full(outcomes, 5.0))).astype(float)
+    votes = stream.multinomial(settings["people"], np.full(outcomes, 1 / outcomes)).astype(float)
     for epsilon in settings["epsilons"]:
         mechanism = Exponential(1.0, epsilon)
         stream = named_generator(seed, f"classical/exponential/{epsilon}")
@@ -117,6 +117,8 @@ def _choosing(settings: Mapping[str, Any], seed: int) -> Iterator[dict[str, Any]
             bound=mechanism.shortfall_bound(outcomes),
             repetitions=settings["repetitions"],
         )
+        worst = mechanism.worst_shortfall(outcomes)
+        yield _row("choosing", "worst utilities", epsilon, worst, bound=mechanism.shortfall_bound(outcomes))
 
 
 def _learning(settings: Mapping[str, Any], seed: int) -> Iterator[dict[str, Any]]:
