@@ -80,6 +80,7 @@ def integers_below(source: Randomness, bound: int, count: int) -> NDArray[np.int
         accepted = drawn[drawn < np.uint64(bound)]
         parts.append(accepted)
         missing -= accepted.size
+    # each part was asked for no more than was missing, so none is cut off
     return np.concatenate([np.empty(0, np.uint64), *parts]).astype(np.int64)
 
 

@@ -315,9 +315,11 @@ def _insertions(source: _sampling.Randomness, domain: Domain, data: Codes, count
         return every[fresh[len(left_out) :] - len(left_out)]
     found = data
     while (missing := len(data) + count - len(found)) > 0:
-        drawn = np.stack([_sampling.integers_below(source, size, missing) for size in domain.sizes], axis=1)
+        # a few more than are missing, for those that will have occurred before; what is too much is cut off the end
+        draws = missing + 8 + 2 * missing * (len(found) + missing) // domain.size
+        drawn = np.stack([_sampling.integers_below(source, size, draws) for size in domain.sizes], axis=1)
         found = np.concatenate([found, drawn])
-        found = found[first_occurrences(found)]
+        found = found[first_occurrences(found)[: len(data) + count]]
     return found[len(data) :]
 
 

@@ -155,6 +155,12 @@ class Domain:
         """Positions of values in a declared column, −1 where they are not declared."""
         values = self.columns[name]
         if isinstance(values, range):
+            ends = (values[0], values[-1])
+            if column.dtype in (np.int64, np.int32) and max(map(abs, ends)) < _WIDEST:
+                numbers = column.to_numpy(np.int64)
+                inside = (numbers >= min(ends)) & (numbers <= max(ends))
+                steps = np.where(inside, numbers - values.start, 0)
+                return np.where(inside & (steps % values.step == 0), steps // values.step, -1)
             return np.fromiter((_position(values, value) for value in column), np.int64, len(column))
         try:
             return np.asarray(values.get_indexer(pd.Index(column, dtype=object)), np.int64)
@@ -164,18 +170,31 @@ class Domain:
 
 def in_order(codes: Codes) -> Codes:
     """Row numbers that sort the tuples; equal ones stay in their order."""
-    if len(codes) and math.prod(sizes := tuple(int(size) + 1 for size in codes.max(axis=0))) < _WIDEST:
-        # one number a tuple sorts several times faster than its columns
-        return np.argsort(np.ravel_multi_index(tuple(codes.T), sizes), kind="stable").astype(np.int64)
-    return np.lexsort(codes.T[::-1]).astype(np.int64)
+    keys = _keys(codes)
+    if keys is None:
+        return np.lexsort(codes.T[::-1]).astype(np.int64)
+    return np.argsort(keys, kind="stable").astype(np.int64)
 
 
 def first_occurrences(codes: Codes) -> Codes:
     """Row numbers, ascending, of the tuples that have not occurred before."""
     order = in_order(codes)
-    fresh = np.ones(len(codes), bool)
-    fresh[1:] = (codes[order[1:]] != codes[order[:-1]]).any(axis=1)
-    return np.sort(order[fresh])
+    fresh = np.zeros(len(codes), bool)
+    fresh[order[:1]] = True
+    keys = _keys(codes)
+    if keys is None:
+        fresh[order[1:]] = (codes[order[1:]] != codes[order[:-1]]).any(axis=1)
+    else:
+        fresh[order[1:]] = np.diff(keys[order]) != 0
+    return np.flatnonzero(fresh)
+
+
+def _keys(codes: Codes) -> Codes | None:
+    """One number a tuple, in their order, where 62 bits are enough: it sorts several times faster than columns do."""
+    sizes = tuple(int(size) + 1 for size in codes.max(axis=0, initial=0))
+    if math.prod(sizes) >= _WIDEST:
+        return None
+    return np.asarray(np.ravel_multi_index(tuple(codes.T), sizes), np.int64)
 
 
 def _position(values: range, value: Any) -> int:

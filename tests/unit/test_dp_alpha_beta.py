@@ -74,6 +74,19 @@ def test_descending_ranges_count_too():
     assert domain.selected({"x": range(1, 7)}, domain.decode(np.arange(4)[:, None]))[1] == 2
 
 
+@pytest.mark.parametrize("values", [range(9, -1, -3), range(-4, 11, 5), range(7, 8), range(3)])
+def test_positions_in_a_range_are_those_of_python(values):
+    domain = Domain({"x": values})
+    for number in range(-20, 20):
+        for kind in (np.int64, object):
+            table = pd.DataFrame({"x": np.array([number], kind)})
+            if number in values:
+                assert domain.encode(table).tolist() == [[values.index(number)]]
+            else:
+                with pytest.raises(DataError, match=f"x = {number},"):
+                    domain.encode(table)
+
+
 def test_a_billion_tuples_take_seconds():
     n = 50_000
     domain = Domain({"a": range(1000), "b": range(1, 100_001), "c": list("abcdefghij")})
