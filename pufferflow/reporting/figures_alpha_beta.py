@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -82,13 +83,15 @@ def figure(curves: pd.DataFrame) -> Figure:
     ]
     handles.append(Line2D([], [], label="ρ = √(k/γ)", **_SOURCE))
     handles.append(Line2D([], [], label="answer 0 (whole table)", **_ZERO))
-    handles.append(Patch(facecolor=_SHADE, edgecolor=MUTED, linewidth=0.6, label="no useful algorithm: k ≥ √m γ/(1−γ)"))
+    handles.append(Patch(facecolor=_SHADE, edgecolor=MUTED, linewidth=0.6, label="no useful algorithm"))
     drawn.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 5))
     note = (
         f"γ = {curves['gamma'].iloc[0]:g}. Lines: exact error; points: {curves['repetitions'].max()} simulated "
-        "publications, bars: ± 1 standard error. Shaded: the impossibility result with constant c = 1. Synthetic data."
+        "publications, bars: ± 1 standard error. Shaded: k ≥ √m γ/(1−γ), the impossibility result with constant c = 1. "
+        "Synthetic data."
     )
-    drawn.supxlabel(note, x=0.01, ha="left", fontsize=6, color=MUTED)
+    footer = textwrap.fill(note, int(22 * drawn.get_figwidth()))
+    drawn.supxlabel(footer, x=0.01, ha="left", fontsize=6, color=MUTED, linespacing=1.3)
     return drawn
 
 
