@@ -49,7 +49,7 @@ def test_every_printed_claim_is_computed_and_gets_its_verdict(run):
     assert set(keys) <= set(claims["key"])
     assert len(table) == len(keys) > 4
     wrong = table[table["verdict"] != "reproduced"]
-    assert list(wrong["claim"]) == (
+    assert [claim.partition(" (")[0] for claim in wrong["claim"]] == (
         ["bound on the regret of randomised weighted majority"] if experiment is classical else []
     )
     assert set(wrong["verdict"]) <= {"differs"}
