@@ -37,6 +37,8 @@ if TYPE_CHECKING:
         entry_dp,
         gk16,
         group_dp,
+        leakage,
+        leakage_loss,
         mqm_approx,
         mqm_exact,
     )
@@ -67,6 +69,8 @@ __all__ = [
     "fit_chain",
     "gk16",
     "group_dp",
+    "leakage",
+    "leakage_loss",
     "mqm_approx",
     "mqm_exact",
     "verify_certificate",

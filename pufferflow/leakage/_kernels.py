@@ -413,3 +413,30 @@ def forget(rows: Any, w: Any, secret: Any, linear: bool, upper: Any, arcs: Any, 
             if arc >= 0:
                 arcs[x, z, 0] = arc
                 flows[x, z, 0] = slope
+
+
+@kernel
+def set_leakages(rows: Any, secret: Any, growth: float, out: Any) -> None:
+    """Fill ``out[x, x']`` with the largest log (1 + growth · P(x, S)) / (1 + growth · P(x', S)) over sets S of states.
+
+    Dinkelbach's iteration: the best set at value v holds the states with P(x, y) > v P(x', y); v rises to the maximum.
+    """
+    k = len(rows)
+    for x in range(k):
+        for y in range(k):
+            out[x, y] = 0.0
+            if x == y or not (secret[x] and secret[y]):
+                continue
+            excess = 0.0  # v − 1
+            for _ in range(2 * k + 4):
+                more, mass = 0.0, 0.0
+                for z in range(k):
+                    difference = rows[x, z] - rows[y, z]
+                    if difference > excess * rows[y, z]:
+                        more += difference
+                        mass += rows[y, z]
+                found = growth * more / (1 + growth * mass)
+                if not found > excess * (1 + 4 * ROUNDOFF):
+                    break
+                excess = found
+            out[x, y] = math.log1p(excess)

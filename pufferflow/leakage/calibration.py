@@ -10,10 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pufferflow.errors import ChainError
+from pufferflow.leakage.blocks import Blocks
 from pufferflow.leakage.couplings import CouplingSide, ForgettingSide, Side, costs_of, post_fixed_point
 from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats, MarkovChain
 
-_EXACT_WORK = 30_000
+_EXACT_WORK = 20_000
 _KEPT = 16
 _SMALL_EPSILON = 1e-4
 
@@ -25,159 +26,199 @@ class Loss(NamedTuple):
     node: int
 
 
+class _View(NamedTuple):
+    """A side at one c: its map Φ_c plus ``extra``, never above ``cap``."""
+
+    side: Side
+    cost: float
+    linear: bool
+    extra: Floats | float
+    cap: Floats
+
+    def step(self, before: Floats) -> Floats:
+        """Leakages of a node from those of its neighbour."""
+        image = self.side.apply(costs_of(before, self.cost), self.linear) + self.extra
+        image = np.minimum(image, self.cap)
+        np.fill_diagonal(image, 0.0)
+        return np.asarray(image)
+
+
+class _Past(NamedTuple):
+    """A node (or, the last of a list, all nodes from it on), the values it can take and what its past leaks."""
+
+    node: int
+    secrets: Bools
+    leakages: Floats
+
+
 class ChainLeakage:
     """Upper bounds of the loss over the nodes of one chain, for mechanisms known only by c.
 
-    Short chains get the recursions (c) node by node, long ones their post-fixed points.
+    Short chains get the recursions (c) node by node, long ones their post-fixed points; (b) caps both.
 
     Parameters
     ----------
     chain : MarkovChain
     length : int
         T.
+    pairs : bool
+        Whether to use couplings (c), or blocks (b) alone, which cost less on many states.
     """
 
-    def __init__(self, chain: MarkovChain, length: int) -> None:
-        self.chain, self.length = chain, length
+    def __init__(self, chain: MarkovChain, length: int, *, pairs: bool = True) -> None:
         inside = chain.initial_support
         if chain.start == "stationary" and not inside.all():  # transient states never occur
             chain = MarkovChain(chain.transition_matrix[np.ix_(inside, inside)])
-        self._model = chain
+        self._chain, self._length, self._pairs = chain, length, pairs
         matrix = chain.transition_matrix
-        self._forward = CouplingSide(matrix)
+        self._zeros = np.zeros_like(matrix)
+        self._ahead = CouplingSide(matrix)
         self._forget = ForgettingSide(matrix)
-        self._backward: Side = self._forget
+        self._ahead_blocks = Blocks(matrix, 0.0, length)
         self._reversed: CouplingSide | None = None
-        if chain.start != "any" and chain.is_irreducible:
+        reversal: Floats | None = None
+        error = 2 * chain.stationary_error + 4 * UNIT_ROUNDOFF
+        if chain.is_irreducible:
             try:
-                self._reversed = CouplingSide(chain.time_reversal, 2 * chain.stationary_error + 4 * UNIT_ROUNDOFF)
+                reversal = chain.time_reversal
+                self._reversed = CouplingSide(reversal, error)
             except ChainError:  # stationary probabilities too small to divide by
                 pass
-            if chain.start == "stationary" and self._reversed is not None:
-                self._backward = self._reversed
-        self._early = min(length, _EXACT_WORK // chain.states**3)
-        self.exact = self._early == length
+        if chain.start == "stationary" and reversal is not None:
+            self._past_blocks = Blocks(reversal, error, length)
+        else:
+            self._past_blocks = Blocks(matrix, 0.0, length, forget=True)
+        self._early = min(length, max(1, _EXACT_WORK // chain.states**3)) if pairs else 1
+        self.exact = pairs and self._early == length
         """Whether every node is computed, rather than bounded by a post-fixed point."""
         self._starts: dict[tuple[str, bool], Floats] = {}
-        self._reach = 0.0  # largest leakage of a pair at the last loss
+        self._spreads: list[float] = []
+        self._farthest = 0.0  # largest leakage of a pair at the last loss
 
     def loss(self, cost: float) -> Loss:
         """Bound of the loss of a mechanism whose density changes by at most e^cost with one entry."""
-        return self._loss(cost, linear=False, kappa=0.0)
+        return self._loss(cost, self._ahead_blocks.caps(cost), self._past_blocks.caps(cost))
 
-    def _loss(self, cost: float, *, linear: bool, kappa: float) -> Loss:
-        extra = kappa * self._forward.distances
+    def _loss(self, cost: float, ahead_cap: Floats, past_cap: Floats, *, linear: bool = False, kappa: float = 0.0) -> Loss:
+        side = _View(self._ahead, cost, linear, kappa * self._ahead.distances, ahead_cap)
         if self.exact:
             ahead = [self._zeros]
-            for _ in range(self.length - 1):
-                ahead.append(self._step(self._forward, ahead[-1], cost, linear, extra))
+            for _ in range(self._length - 1):
+                ahead.append(side.step(ahead[-1]))
         else:
-            ahead = [self._fixed("forward", self._forward, cost, linear, extra)]
-        self._reach = max(float(bound.max()) for bound in ahead)
-        worst = Loss(0.0, 1)
-        for i, secret, behind in self._pasts(cost, linear, kappa):
-            both = np.where(secret[:, None] & secret[None, :], ahead[self.length - i if self.exact else 0] + behind, 0.0)
-            self._reach = max(self._reach, float(behind.max()))
-            worst = max(worst, Loss(float(both.max()), i), key=lambda found: found.value)
-        value = min(cost + worst.value, self.length * cost) * (1 + 4 * UNIT_ROUNDOFF)
-        return Loss(value, worst.node)
+            ahead = [self._fixed("ahead", side) if self._pairs else ahead_cap]
+        self._farthest = max(float(bound.max()) for bound in ahead)
+        value, node = 0.0, 1
+        for past in self._pasts(cost, linear, kappa, past_cap):
+            both = ahead[self._length - past.node if self.exact else 0] + past.leakages
+            largest = float(np.where(past.secrets[:, None] & past.secrets[None, :], both, 0.0).max())
+            if largest > value:
+                value, node = largest, past.node
+            self._farthest = max(self._farthest, float(past.leakages.max()))
+        return Loss(min(cost + value, self._length * cost) * (1 + 4 * UNIT_ROUNDOFF), node)
 
-    @property
-    def _zeros(self) -> Floats:
-        return np.zeros((self._model.states, self._model.states))
-
-    def _step(self, side: Side, before: Floats, cost: float, linear: bool, extra: Floats | float = 0.0) -> Floats:
-        image = side.apply(costs_of(before, cost), linear) + extra
-        np.fill_diagonal(image, 0.0)
-        return np.asarray(image)
-
-    def _fixed(self, name: str, side: Side, cost: float, linear: bool, extra: Floats | float = 0.0) -> Floats:
+    def _fixed(self, name: str, side: _View) -> Floats:
         """Post-fixed point of a side, started from the one found last."""
-        key = name, linear
+        key = name, side.linear
         if key in self._starts:
-            start = self._starts[key] * cost
+            start = self._starts[key] * side.cost
         else:  # distinct distances: plans between equal ones are degenerate, which costs time
-            k = self._model.states
-            start = np.random.default_rng(0).random((k, k)) * (cost / 2)
-        found = post_fixed_point(side, cost, self.length, start, linear=linear, extra=extra)
-        self._starts[key] = found / cost
+            k = self._chain.states
+            start = np.random.default_rng(0).random((k, k)) * (side.cost / 2)
+        found = post_fixed_point(side.side, side.cost, side.cap, start, linear=side.linear, extra=side.extra)
+        self._starts[key] = found / side.cost
         return found
 
     # -- the past of every node ------------------------------------------------------------------
 
-    def _pasts(self, cost: float, linear: bool, kappa: float) -> list[tuple[int, Bools, Floats]]:
-        """Nodes, the values they can take and the leakages of their past; the last one bounds all later nodes."""
-        everything = np.ones(self._model.states, dtype=np.bool_)
-        if self._model.start == "given":
-            return self._given_pasts(cost, linear, kappa)
-        extra = kappa * self._reversed.distances if self._backward is self._reversed and self._reversed else 0.0
-        pasts = [(1, everything, self._zeros)]
-        secret = everything
-        steps = self._model.transition_matrix > 0
-        if self.exact:
-            for i in range(2, self.length + 1):
-                if self._model.start == "any":
-                    secret = steps[secret].any(axis=0)
-                pasts.append((i, secret, self._step(self._backward, pasts[-1][2], cost, linear, extra)))
-        else:
-            if self._model.start == "any":
-                secret = steps.any(axis=0)
-            pasts.append(((self.length + 2) // 2, secret, self._fixed("backward", self._backward, cost, linear, extra)))
-        return pasts
-
-    def _given_pasts(self, cost: float, linear: bool, kappa: float) -> list[tuple[int, Bools, Floats]]:
-        """As :meth:`_pasts` with the laws of the early nodes; later ones are near the stationary law or any."""
-        matrix, k = self._model.transition_matrix, self._model.states
-        law = self._model.initial_distribution
-        assert law is not None
-        secret = law > 0
-        pasts = [(1, secret, self._zeros)]
-        side: CouplingSide | None = None
+    def _pasts(self, cost: float, linear: bool, kappa: float, cap: Floats) -> list[_Past]:
+        """The pasts of all nodes, or of the early ones and a bound of all later ones."""
+        matrix = self._chain.transition_matrix
+        forget = _View(self._forget, cost, linear, 0.0, cap)
+        stationary = self._stationary_side(cost, linear, kappa, cap)
+        pasts = [_Past(1, self._chain.initial_support, self._zeros)]
+        if self._chain.start == "stationary" and (stationary is not None or not self._pairs):
+            if self.exact:
+                assert stationary is not None
+                for i in range(2, self._length + 1):
+                    pasts.append(_Past(i, pasts[0].secrets, stationary.step(pasts[-1].leakages)))
+                return pasts
+            tail = cap if stationary is None else self._fixed("stationary", stationary)
+            return [*pasts, _Past((self._length + 2) // 2, pasts[0].secrets, tail)]
+        law = self._chain.initial_distribution
+        conditional: CouplingSide | None = None
         for i in range(2, self._early + 1):
-            before, reached = law, secret
-            law, secret = before @ matrix, (matrix[reached] > 0).any(axis=0)
-            if before[reached].min() < SAFE_MINIMUM or law[secret].min() < SAFE_MINIMUM:
-                pasts.append((i, secret, self._step(self._forget, pasts[-1][2], cost, linear)))
-                continue
-            rows = np.zeros((k, k))
-            rows[secret] = (before[None, :] * matrix.T)[secret] / law[secret, None]
-            error = 2 * i * (k + 3) * UNIT_ROUNDOFF
-            if side is None:
-                side = CouplingSide(rows, error, secret)
-            else:
-                side.replace(rows, error, secret)
-            pasts.append((i, secret, self._step(side, pasts[-1][2], cost, linear, kappa * side.distances)))
+            secrets = (matrix[pasts[-1].secrets] > 0).any(axis=0)
+            before = pasts[-1].leakages
+            bound = forget.step(before)
+            if law is not None:
+                rows = _conditional(law, pasts[-1].secrets, matrix, secrets)
+                law = law @ matrix
+                if rows is not None:
+                    error = 2 * i * (self._chain.states + 3) * UNIT_ROUNDOFF
+                    if conditional is None:
+                        conditional = CouplingSide(rows, error, secrets)
+                    else:
+                        conditional.replace(rows, error, secrets)
+                    bound = _View(conditional, cost, linear, kappa * conditional.distances, cap).step(before)
+            elif stationary is not None and self._spread(i - 1) < math.inf:
+                away = _away(self._spread(i - 1), self._spread(i), cost + float(before.max()), linear)
+                bound = np.minimum(bound, stationary.step(before) + away)
+                np.fill_diagonal(bound, 0.0)
+            pasts.append(_Past(i, secrets, bound))
         if self.exact:
             return pasts
-        tail = self._near_stationary(law, pasts[-1][2], cost, linear, kappa)
-        if tail is None:
-            tail = self._fixed("forget", self._forget, cost, linear)
-        pasts.append((max(self._early + 1, (self.length + 2) // 2), (matrix > 0).any(axis=0), tail))
-        return pasts
+        tail = cap
+        if self._pairs:
+            near = None
+            if stationary is not None:
+                spread = self._spread(self._early) if law is None else self._distance(law)
+                near = self._near_stationary(stationary, spread, pasts[-1].leakages)
+            tail = self._fixed("forget", forget) if near is None else near
+        return [*pasts, _Past(max(self._early + 1, (self._length + 2) // 2), (matrix > 0).any(axis=0), tail)]
 
-    def _near_stationary(
-        self, law: Floats, before: Floats, cost: float, linear: bool, kappa: float
-    ) -> Floats | None:
-        """Bound for all nodes after one with the given law and past, if the law is close to the stationary one."""
-        if self._reversed is None or not (law >= SAFE_MINIMUM).all():
+    def _stationary_side(self, cost: float, linear: bool, kappa: float, cap: Floats) -> _View | None:
+        if self._reversed is None or not self._pairs:
             return None
-        ratios = np.log(law / self._model.stationary_distribution)
-        spread = float(ratios.max() - ratios.min())
-        spread += 2 * self._model.stationary_error + 4 * self._early * (self._model.states + 3) * UNIT_ROUNDOFF
-        if spread > 1e-7 * (1.0 if linear else cost):
+        return _View(self._reversed, cost, linear, kappa * self._reversed.distances, cap)
+
+    def _near_stationary(self, stationary: _View, spread: float, before: Floats) -> Floats | None:
+        """Bound for all nodes after one whose past leaks ``before`` and whose law is near the stationary one."""
+        if not spread < 1e-7 * stationary.cost:
             return None
-        off_diagonal = 1.0 - np.eye(self._model.states)
-        reach = self.length if linear else 1.0
-        extra = (2 * spread * reach + 1e-7 * cost) * off_diagonal + kappa * self._reversed.distances
-        found = self._fixed("stationary", self._reversed, cost, linear, extra)
+        reach = float(self._length) if stationary.linear else 1.0
+        off_diagonal = 1.0 - np.eye(self._chain.states)
+        extra = stationary.extra + (2 * spread * reach + 1e-7 * stationary.cost) * off_diagonal
+        found = self._fixed("near stationary", stationary._replace(extra=extra))
         return found if (before <= found).all() else None
+
+    def _spread(self, node: int) -> float:
+        """Largest spread of log m(x)/π(x) over the laws m of a node, whatever the initial distribution."""
+        if not self._spreads:
+            power = np.eye(self._chain.states)
+            error = 2 * self._chain.stationary_error
+            with np.errstate(divide="ignore", under="ignore"):
+                for i in range(1, self._early + 2):
+                    ratios = np.log(power / self._chain.stationary_distribution)
+                    spread = float((ratios.max(axis=1) - ratios.min(axis=1)).max()) if power.min() > 1e-290 else math.inf
+                    self._spreads.append(spread + error + 4 * i * (self._chain.states + 3) * UNIT_ROUNDOFF)
+                    power = np.dot(power, self._chain.transition_matrix)
+        return self._spreads[node - 1]
+
+    def _distance(self, law: Floats) -> float:
+        """Spread of log m(x)/π(x) of the law of the last early node."""
+        if not (law >= SAFE_MINIMUM).all():
+            return math.inf
+        ratios = np.log(law / self._chain.stationary_distribution)
+        error = 2 * self._chain.stationary_error + 4 * self._early * (self._chain.states + 3) * UNIT_ROUNDOFF
+        return float(ratios.max() - ratios.min()) + error
 
     # -- scales --------------------------------------------------------------------------------
 
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
         """Smallest scale with a loss of at most ε that these bounds give, and a worst node; None if not below ``upper``."""
         found = None
-        if epsilon <= _SMALL_EPSILON:
+        if epsilon <= _SMALL_EPSILON and self._pairs:
             found, kappa = self._small_scale(epsilon)
             if found is not None and kappa < 1e-3:
                 return found if found[0] < upper else None
@@ -196,9 +237,10 @@ class ChainLeakage:
         """Scale from the limit of small c, with a bound of what the limit neglects; and that bound, relative to c."""
         kappa = 0.0
         for _ in range(6):
-            loss = self._loss(1.0, linear=True, kappa=kappa)
+            cap = np.full_like(self._zeros, float(self._length - 1))
+            loss = self._loss(1.0, cap, cap, linear=True, kappa=kappa)
             cost = epsilon / loss.value
-            farthest = cost * (1 + self._reach)
+            farthest = cost * (1 + self._farthest)
             needed = farthest**2 / 2 * math.exp(farthest) / cost * (1 + 1e-9) if farthest < 1 else math.inf
             if needed <= kappa:
                 return (loss.value / epsilon * (1 + 8 * UNIT_ROUNDOFF), loss.node), kappa
@@ -206,6 +248,29 @@ class ChainLeakage:
             if not kappa < 0.1:
                 break
         return None, math.inf
+
+
+def _away(spread: float, following: float, farthest: float, linear: bool) -> float:
+    """How much more than P* the past of a node can leak whose law, and that of the node before, are off by these spreads.
+
+    The conditional laws of the node before are P*(x, ·) times e^r, r of the given spread: within it in total variation.
+    """
+    variation = -math.expm1(-spread)
+    if linear:
+        return 2 * variation * farthest * (1 + 4 * UNIT_ROUNDOFF)
+    growth = math.expm1(farthest) if farthest < 600 else math.inf
+    return min(spread + following, 2 * math.log1p(variation * growth)) * (1 + 4 * UNIT_ROUNDOFF)
+
+
+def _conditional(law: Floats, states: Bools, matrix: Floats, secrets: Bools) -> Floats | None:
+    """Law of the node before given each value of a node; None where probabilities are too small to divide by."""
+    joint = law[None, :] * matrix.T
+    sums = joint.sum(axis=1)
+    if law[states].min() < SAFE_MINIMUM or sums[secrets].min() < SAFE_MINIMUM:
+        return None
+    rows = np.zeros_like(matrix)
+    rows[secrets] = joint[secrets] / sums[secrets, None]
+    return rows
 
 
 def largest_cost(
@@ -245,13 +310,13 @@ def largest_cost(
     return below, at_below
 
 
-_kept: OrderedDict[tuple[MarkovChain, int], ChainLeakage] = OrderedDict()
+_kept: OrderedDict[tuple[MarkovChain, int, bool], ChainLeakage] = OrderedDict()
 
 
-def chain_leakage(chain: MarkovChain, length: int) -> ChainLeakage:
+def chain_leakage(chain: MarkovChain, length: int, *, pairs: bool = True) -> ChainLeakage:
     """Bounds of ``chain``, shared by all calls on the same object: plans of one ε are where the next one starts."""
-    key = chain, length
-    found = _kept.pop(key, None) or ChainLeakage(chain, length)
+    key = chain, length, pairs
+    found = _kept.pop(key, None) or ChainLeakage(chain, length, pairs=pairs)
     while len(_kept) >= _KEPT:
         _kept.popitem(last=False)
     _kept[key] = found

@@ -143,20 +143,19 @@ def costs_of(leakage: Floats, cost: float) -> Floats:
 
 
 def post_fixed_point(
-    side: Side, cost: float, length: int, start: Floats, *, linear: bool = False, extra: Floats | float = 0.0
+    side: Side, cost: float, cap: Floats, start: Floats, *, linear: bool = False, extra: Floats | float = 0.0
 ) -> Floats:
     """A with min(Φ_c(A), cap) ≤ A, close to the least one, so a bound for every node of at most ``length`` ones.
 
     Newton's method on A = Φ_c(A), whose derivative is the matrix of the tilted flows: policy iteration over plans.
-    The cap is (T − 1)·c or the bound by the largest ratio of probabilities, whichever is less.
 
     Parameters
     ----------
     side : Side
     cost : float
         c; 1 where ``linear``.
-    length : int
-        T.
+    cap : float array, shape (k, k)
+        Bound of the leakages known otherwise.
     start : float array, shape (k, k)
         Where to start.
     linear : bool
@@ -164,8 +163,7 @@ def post_fixed_point(
     extra : float array or float
         Added to Φ.
     """
-    cap = np.minimum(side.limit if not linear else np.inf, (length - 1) * cost * (1 + 4 * UNIT_ROUNDOFF))
-    cap = np.broadcast_to(cap, start.shape).copy()
+    cap = cap.copy() if linear else np.minimum(cap, side.limit)
     np.fill_diagonal(cap, 0.0)
     now = np.minimum(start, cap)
     for _ in range(_SWEEPS):
