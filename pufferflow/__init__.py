@@ -41,6 +41,8 @@ if TYPE_CHECKING:
         entry_dp,
         gk16,
         group_dp,
+        leakage,
+        leakage_loss,
         mqm_approx,
         mqm_exact,
     )
@@ -79,6 +81,8 @@ __all__ = [
     "gk16",
     "group_dp",
     "guarantee",
+    "leakage",
+    "leakage_loss",
     "mqm_approx",
     "mqm_exact",
     "verify_certificate",
