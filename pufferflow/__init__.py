@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pufferflow.audit import CountQuery, HistogramQuery, PrivacyLoss, privacy_loss, smallest_scale
     from pufferflow.certificates import certify
     from pufferflow.errors import (
         ChainError,
@@ -51,13 +52,16 @@ __all__ = [
     "ChainError",
     "ChainFamily",
     "ConfigError",
+    "CountQuery",
     "DataError",
     "DownloadError",
+    "HistogramQuery",
     "IntervalFamily",
     "MarkovChain",
     "ModelError",
     "NoiseScale",
     "ParameterError",
+    "PrivacyLoss",
     "PufferflowError",
     "Quilt",
     "Verification",
@@ -69,6 +73,8 @@ __all__ = [
     "group_dp",
     "mqm_approx",
     "mqm_exact",
+    "privacy_loss",
+    "smallest_scale",
     "verify_certificate",
 ]
 
@@ -76,7 +82,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import a public name on first use: tables and figures need none of the numerical code."""
     if name in __all__:
-        for home in ("errors", "markov", "mechanisms", "verify", "certificates"):
+        for home in ("errors", "markov", "mechanisms", "verify", "certificates", "audit"):
             module = import_module(f"{__name__}.{home}")
             if hasattr(module, name):
                 return getattr(module, name)

@@ -194,7 +194,7 @@ class HistogramDensities:
         free = self.bins - 1
         self._strides: Ints = np.array([(length + 1) ** (free - 1 - bin_) if bin_ < free else 0 for bin_ in bins])
         self._full: Ints = np.zeros((length + 1) ** free, dtype=np.int64)
-        counts = np.indices((length + 1,) * free).reshape(free, -1)
+        counts = np.indices((length + 1,) * free).reshape(free, (length + 1) ** free)
         last = length - counts.sum(axis=0)
         for row in counts:
             self._full = (self._full + row) * (length + 1)
