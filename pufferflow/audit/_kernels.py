@@ -23,7 +23,7 @@ FARTHEST_FACTOR = 300.0
 
 @kernel
 def shifted(m: float, e: int) -> float:
-    """m · 2^e, or 0 below the range of floats."""
+    """Return m · 2^e, or 0 below the range of floats."""
     return math.ldexp(m, e) if e > -1000 else 0.0
 
 
@@ -31,7 +31,7 @@ def shifted(m: float, e: int) -> float:
 def prepend_node(
     weights: Floats, counted: Ints, decay: float, m_in: Floats, e_in: Ints, m_out: Floats, e_out: Ints
 ) -> None:
-    """Fill out(j, x) = Σ_y weights(x, y) in(j − counted(y), y), j = 0, …, n for in of length n, shapes (k, n), (k, n + 1).
+    """Fill out(x, j) = Σ_y weights(x, y) in(y, j − counted(y)), shapes (k, n + 1) and (k, n).
 
     ``decay`` times the nearest entry stands for what lies outside: 0 for the law of a count, e^(−c) for
     d ↦ E e^(−c|d − count|).
@@ -169,7 +169,10 @@ def smooth(values: Floats, decay: float) -> None:
 
 @kernel
 def _exceeds(bound: float, base: float, a: float, b: float, root: float) -> bool:
-    """Whether (1 + Gt)(1 + κt) ≤ e^(bound − base) (1 + t)(1 + κHt) may fail for some t ≥ 0; a, b, root: log G, log H, √κ."""
+    """Whether (1 + Gt)(1 + κt) ≤ e^(bound − base) (1 + t)(1 + κHt) may fail for some t ≥ 0.
+
+    ``a``, ``b`` and ``root`` are log G, log H and √κ.
+    """
     m, g, h = math.exp(bound - base), math.exp(a), math.exp(b)
     d1, n1 = 1 / root + h * root, g / root + root
     margin = 2.0**-49
@@ -181,7 +184,13 @@ def _exceeds(bound: float, base: float, a: float, b: float, root: float) -> bool
 
 @kernel
 def mixed_start_gap(
-    first: Floats, second: Floats, first_other: Floats, second_other: Floats, log_kappa: float, found: Floats, place: Ints
+    first: Floats,
+    second: Floats,
+    first_other: Floats,
+    second_other: Floats,
+    log_kappa: float,
+    found: Floats,
+    place: Ints,
 ) -> bool:
     """Raise ``found`` = (attained, bound) to the largest log ratio over all mixtures of two starts and all outputs.
 

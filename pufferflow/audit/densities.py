@@ -60,7 +60,9 @@ class _Marginals:
         self._matrix = chain.transition_matrix
         given = chain.initial_distribution
         self.masses: Floats = np.eye(chain.states) if given is None else given[None, :].copy()
-        self.possible: Bools = self.masses > 0 if given is None else chain.initial_support[None, :].copy()
+        self.possible: Bools = np.eye(chain.states) > 0
+        if given is not None:
+            self.possible = chain.initial_support[None, :]
         self._check(self.masses, self.possible)
 
     def step(self) -> Floats:

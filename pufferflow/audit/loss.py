@@ -1,22 +1,25 @@
 """The exact Pufferfish loss of Laplace noise on counts and histograms of Markov chains.
 
-*Why whole outputs suffice.* Given X_i = x the density of the noisy output w ∈ ℝ^j is Σ_n P(n | x) Π_l e^(−|w_l − n_l|/b)
-up to a constant. Fix all coordinates but w_l. Between neighbouring integers the density is A e^(w_l/b) + B e^(−w_l/b)
-with A, B ≥ 0, so the ratio of two such densities is (A r + B)/(C r + D) with r = e^(2 w_l/b): monotone. Below 0 and above T
-all densities have the same factor and the ratio is constant. Hence moving w_l to one of the neighbouring integers
-of [0, T] does not lower the ratio; doing so for one coordinate after the other, the supremum over ℝ^j is attained on
-{0, …, T}^j. (The coordinates of such a w need not sum to T.) Its corners are the tails w_l → ±∞.
+*Why whole outputs suffice.* Given X_i = x the density of the noisy output w ∈ ℝ^j is, up to a constant,
+Σ_n P(n | x) Π_l e^(−|w_l − n_l|/b). Fix all coordinates but w_l. Between neighbouring integers the density is
+A e^(w_l/b) + B e^(−w_l/b) with A, B ≥ 0, so the ratio of two such densities is (A r + B)/(C r + D) with
+r = e^(2 w_l/b): monotone. Below 0 and above T all densities have the same factor and the ratio is constant. Hence
+moving w_l to one of the neighbouring integers of [0, T] does not lower the ratio; doing so for one coordinate after
+the other, the supremum over ℝ^j is attained on {0, …, T}^j. (The coordinates of such a w need not sum to T.) Its
+corners are the tails w_l → ±∞.
 
-*Larger scales lose less.* Lap(b'), b' > b, is the law of Lap(b) plus independent noise (0 with probability b²/b'², else
-Lap(b'): the characteristic functions are 1/(1 + b'²t²) = [b²/b'² + (1 − b²/b'²)/(1 + b'²t²)] / (1 + b²t²)), so more noise is
-post-processing of less.
+*Larger scales lose less.* For b' > b, Lap(b') is the law of Lap(b) plus independent noise, which is 0 with
+probability b²/b'² and Lap(b') else: their characteristic functions satisfy
+1/(1 + b'²t²) = [b²/b'² + (1 − b²/b'²)/(1 + b'²t²)] / (1 + b²t²). So more noise is post-processing of less.
 
-*Any initial law.* Let q be the law of X_1, a_z = P(X_i = x | X_1 = z), d_z the same for x', and u_z, v_z these times the density at w.
-The ratio is (u·q)(d·q)/((a·q)(v·q)). If it is largest at a q with three or more positive entries, move along a direction y of
-their span with Σ_z (u_z/u·q − d_z/d·q) y_z = 0 other than q itself. As all derivatives vanish at a maximum,
-u/u·q + d/d·q = a/a·q + v/v·q on these entries, and the second derivative of the logarithm along y is half the square of
-(a/a·q − v/v·q)·y, at least 0; at a maximum it is 0. Then u·y/u·q = d·y/d·q = a·y/a·q = v·y/v·q and the ratio is
-constant along y, up to the boundary. So mixtures of two starts suffice, and these are a quadratic in one number.
+*Any initial law.* Let q be the law of X_1, a_z = P(X_i = x | X_1 = z), d_z the same for x', and u_z, v_z these times
+the densities at w. The ratio is (u·q)(d·q)/((a·q)(v·q)); divide each of the four vectors by its product with q. At a
+maximum the derivatives on the support of q vanish: u + d = a + v there. Suppose the support has three or more
+entries. Then a direction y on it, not along q, has (u − d)·y = 0, and the second derivative of the logarithm along y
+is (a·y)² + (v·y)² − (u·y)² − (d·y)² = ((a − v)·y)²/2 ≥ 0. At a maximum it is 0, so u·y = d·y = a·y = v·y, and the ratio
+is constant along y, up to the boundary of the simplex. Repeating this, mixtures of two starts suffice; these are a
+quadratic in one number. Where the supremum is only approached, as a·q or d·q vanishes in the limit, the mixtures behind x
+and x' are different ones, and single starts are best for either.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -121,7 +122,7 @@ def test_more_noise_loses_no_more(seed):
     query, _, _ = query_of(rng, k)
     length = int(rng.integers(1, 12))
     losses = [pf.privacy_loss(chain, length, float(scale), query) for scale in np.geomspace(0.2, 100, 12)]
-    assert all(b.lower <= a.loss for a, b in zip(losses, losses[1:], strict=False))
+    assert all(b.lower <= a.loss for a, b in pairwise(losses))
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -154,7 +155,9 @@ def test_extended_exponents_agree_with_fractions_where_floats_end():
     """T = 400, scale 0.1: densities down to e^(−4000)."""
     stay, length, ratio = Fraction(15, 16), 400, Fraction(1, 22026)
     scale = -1 / log_fraction(ratio)
-    found = pf.privacy_loss(pf.MarkovChain([[0.9375, 0.0625], [0.25, 0.75]], [0.5, 0.5]), length, scale, pf.CountQuery({1}))
+    found = pf.privacy_loss(
+        pf.MarkovChain([[0.9375, 0.0625], [0.25, 0.75]], [0.5, 0.5]), length, scale, pf.CountQuery({1})
+    )
     # the tails: a transfer-matrix recursion with fractions (each step rounded up or down to 400 bits)
     matrix = [[stay, 1 - stay], [Fraction(1, 4), Fraction(3, 4)]]
     best = 0.0
@@ -164,12 +167,8 @@ def test_extended_exponents_agree_with_fractions_where_floats_end():
         before = [[Fraction(1, 2)] * 2]
         mass = [[Fraction(1, 2)] * 2]
         for _ in range(length - 1):
-            after.append(
-                [_short(sum(matrix[x][y] * weight[y] * after[-1][y] for y in range(2))) for x in range(2)]
-            )
-            before.append(
-                [_short(sum(before[-1][x] * weight[x] * matrix[x][y] for x in range(2))) for y in range(2)]
-            )
+            after.append([_short(sum(matrix[x][y] * weight[y] * after[-1][y] for y in range(2))) for x in range(2)])
+            before.append([_short(sum(before[-1][x] * weight[x] * matrix[x][y] for x in range(2))) for y in range(2)])
             mass.append([_short(sum(mass[-1][x] * matrix[x][y] for x in range(2))) for y in range(2)])
         for node in range(length):
             value = [before[node][x] * weight[x] * after[length - 1 - node][x] / mass[node][x] for x in range(2)]
