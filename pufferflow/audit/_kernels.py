@@ -46,13 +46,12 @@ def prepend_node(
                 terms[y] = 0.0
                 if weights[x, y] > 0:
                     d = j - counted[y]
-                    value = weights[x, y]
-                    if d < 0 or d >= n:
+                    near = min(max(d, 0), n - 1)
+                    value, power = math.frexp(weights[x, y] * m_in[y, near])
+                    if d != near:
                         value *= decay
-                        d = min(max(d, 0), n - 1)
-                    value *= m_in[y, d]
                     if value > 0:
-                        terms[y], powers[y] = value, e_in[y, d]
+                        terms[y], powers[y] = value, e_in[y, near] + power
                         largest = max(largest, powers[y])
             total = 0.0
             for y in range(k):

@@ -60,9 +60,7 @@ class _Marginals:
         self._matrix = chain.transition_matrix
         given = chain.initial_distribution
         self.masses: Floats = np.eye(chain.states) if given is None else given[None, :].copy()
-        self.possible: Bools = np.eye(chain.states) > 0
-        if given is not None:
-            self.possible = chain.initial_support[None, :]
+        self.possible: Bools = np.eye(chain.states, dtype=np.bool_) if given is None else chain.initial_support[None, :]
         self._check(self.masses, self.possible)
 
     def step(self) -> Floats:
@@ -71,7 +69,7 @@ class _Marginals:
         support = self.possible[:, None, :] & (self._matrix.T > 0)
         flow[~support] = 0.0
         self._check(flow, support)
-        self.masses, self.possible = flow.sum(axis=2), support.any(axis=2)
+        self.masses, self.possible = flow.sum(axis=2), np.asarray(support.any(axis=2))
         return flow / np.where(self.possible, self.masses, 1.0)[:, :, None]
 
     @staticmethod
@@ -79,7 +77,7 @@ class _Marginals:
         if probabilities[support].min() < SAFE_MINIMUM:
             raise ChainError(
                 f"a state has a positive probability below {SAFE_MINIMUM}, beyond the range of floats; "
-                "use a shorter length or set such entries of the chain to 0"
+                "use a shorter length or a chain without such rare states"
             )
 
 

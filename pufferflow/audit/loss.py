@@ -18,8 +18,8 @@ maximum the derivatives on the support of q vanish: u + d = a + v there. Suppose
 entries. Then a direction y on it, not along q, has (u − d)·y = 0, and the second derivative of the logarithm along y
 is (a·y)² + (v·y)² − (u·y)² − (d·y)² = ((a − v)·y)²/2 ≥ 0. At a maximum it is 0, so u·y = d·y = a·y = v·y, and the ratio
 is constant along y, up to the boundary of the simplex. Repeating this, mixtures of two starts suffice; these are a
-quadratic in one number. Where the supremum is only approached, as a·q or d·q vanishes in the limit, the mixtures behind x
-and x' are different ones, and single starts are best for either.
+quadratic in one number. Where the supremum is only approached, as a·q or d·q vanishes in the limit, the mixtures behind
+x and x' are different ones, and single starts are best for either.
 """
 
 from __future__ import annotations
