@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pufferflow.accounting import Accountant, Cost, guarantee
+    from pufferflow.audit import CountQuery, HistogramQuery, PrivacyLoss, privacy_loss, smallest_scale
     from pufferflow.certificates import certify
     from pufferflow.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
     from pufferflow.errors import (
@@ -65,12 +66,17 @@ __all__ = [
     "DataError",
     "DownloadError",
     "Eta",
+    "CountQuery",
+    "DataError",
+    "DownloadError",
+    "HistogramQuery",
     "IntervalFamily",
     "LedgerError",
     "MarkovChain",
     "ModelError",
     "NoiseScale",
     "ParameterError",
+    "PrivacyLoss",
     "PufferflowError",
     "Quilt",
     "Verification",
@@ -85,6 +91,8 @@ __all__ = [
     "leakage_loss",
     "mqm_approx",
     "mqm_exact",
+    "privacy_loss",
+    "smallest_scale",
     "verify_certificate",
 ]
 
@@ -92,7 +100,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import a public name on first use: tables and figures need none of the numerical code."""
     if name in __all__:
-        for home in ("errors", "dp.base2_exponential", "markov", "mechanisms", "verify", "certificates", "accounting"):
+        for home in ("errors", "dp.base2_exponential", "markov", "mechanisms", "verify", "certificates", "accounting", "audit"):
             module = import_module(f"{__name__}.{home}")
             if hasattr(module, name):
                 return getattr(module, name)
