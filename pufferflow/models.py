@@ -52,9 +52,7 @@ def parse_model(document: object) -> Family:
         A chain or an interval is impossible.
     """
     if not isinstance(document, dict):
-        raise ModelError(
-            f"a model is an object with the key chains, binary_interval or interval, not {kind(document)}"
-        )
+        raise ModelError(f"a model is an object with the key chains, binary_interval or interval, not {kind(document)}")
     only_keys(document, ("chains", "binary_interval", "interval"), "the model")
     if len(document) != 1:
         found = " and ".join(document) if document else "none of them"
