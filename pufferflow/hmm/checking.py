@@ -24,7 +24,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from pufferflow.errors import ParameterError
-from pufferflow.hmm.model import Exact, HiddenMarkovModel, asked_length, exact_text, fraction
+from pufferflow.hmm.model import Exact, HiddenMarkovModel, asked_length, exact_text, fraction, shown
 
 MOST_PREFIXES = 200_000
 """Prefixes of one length a search keeps at most."""
@@ -105,7 +105,7 @@ def check_factor(factor: Exact) -> Fraction:
     except ValueError as error:
         raise ParameterError(str(error)) from None
     if exact <= 0:
-        raise ParameterError(f'factor is {exact}; give e^ε, a positive number such as 2 or "3/2"')
+        raise ParameterError(f'factor is {shown(exact)}; give e^ε, a positive number such as 2 or "3/2"')
     return exact
 
 

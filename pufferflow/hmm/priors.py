@@ -12,6 +12,7 @@ import ast
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -114,16 +115,9 @@ class PriorFamily:
 
     def model(self, values: Mapping[str, Fraction]) -> HiddenMarkovModel:
         """Return the model of one prior of the box, its values known to be good."""
-        base = self._model
-        return HiddenMarkovModel(
-            base.transition_matrix,
-            base.observation_matrix,
-            {name: self._values(name, values) for name in self._laws},
-            states=base.states,
-            observations=base.observations,
-            pairs=base.pairs,
-            length=base.length,
-        )
+        result = copy(self._model)  # all but the laws was checked once, and they were for the whole box
+        result.initial_distributions = {name: self._values(name, values) for name in self._laws}
+        return result
 
     # -- polynomials -----------------------------------------------------------------------------
 
@@ -315,7 +309,7 @@ class PriorFamily:
 class FoundPrior:
     """A prior of the box, and what it shows."""
 
-    values: dict[str, Fraction]
+    prior: dict[str, Fraction]
     """Value of each parameter."""
     witness: Witness | None
     """For a prior that violates, a sequence whose ratio exceeds the factor; None for one that satisfies."""
@@ -323,7 +317,7 @@ class FoundPrior:
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON types."""
         return {
-            "values": {name: exact_text(value) for name, value in self.values.items()},
+            "prior": {name: exact_text(value) for name, value in self.prior.items()},
             "witness": None if self.witness is None else self.witness.to_dict(),
         }
 
@@ -336,7 +330,7 @@ class Supremum:
     """Ratio of the witness, attained."""
     upper: Fraction | float
     """No prior exceeds it; ``math.inf`` where no bound was proved."""
-    values: dict[str, Fraction]
+    prior: dict[str, Fraction]
     """The prior that attains ``lower``."""
     witness: Witness
 
@@ -351,7 +345,7 @@ class Supremum:
             "lower": ratio_text(self.lower),
             "upper": ratio_text(self.upper),
             "exact": self.exact,
-            "values": {name: exact_text(value) for name, value in self.values.items()},
+            "prior": {name: exact_text(value) for name, value in self.prior.items()},
             "witness": self.witness.to_dict(),
         }
 
@@ -461,7 +455,7 @@ def sup_ratio(
 
     def above(ratio: Fraction) -> dict[str, Fraction] | None:
         found = find_prior(family, ratio, steps, timeout_seconds=timeout_seconds)
-        return None if found is None else found.values
+        return None if found is None else found.prior
 
     def raised(best: Supremum, at: dict[str, Fraction]) -> Supremum:
         """The better one of the prior ``at`` and simple priors near it."""
@@ -489,7 +483,7 @@ def sup_ratio(
             upper = middle
         else:
             best = raised(best, at)
-    return Supremum(best.lower, upper, best.values, best.witness)
+    return Supremum(best.lower, upper, best.prior, best.witness)
 
 
 def _simple(low: Fraction, high: Fraction) -> Fraction:
