@@ -316,9 +316,9 @@ class _Dominance:
         """Whether a recent vector dominates ``vector``; if none does, it becomes one."""
         if any(_dominated(vector, by) for by in self.recent):
             return True
+        # what an older one covers, one above it covers too
+        self.recent = [by for by in self.recent[1 - _WINDOW :] if not _dominated(by, vector)]
         self.recent.append(vector)
-        if len(self.recent) > _WINDOW:
-            del self.recent[0]
         return False
 
 

@@ -130,7 +130,9 @@ class PriorFamily:
         ]
         total = sum(law, self._context.constant(0))
         if not (total - 1).is_zero():
-            raise ModelError(f"initial distribution of {name!r} sums to {total}, not to 1 for every prior")
+            raise ModelError(
+                f"initial distribution of {name!r} sums to {shortened(str(total), quoted=False)}, not to 1 for every prior"
+            )
         return law
 
     def _polynomial(self, entry: object, where: str) -> fmpq_mpoly:
@@ -162,7 +164,7 @@ class PriorFamily:
                 return self._evaluated(operand, text, where)
             case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int() as power)):
                 base = self._evaluated(left, text, where)
-                if power >= 0 and power * max(1, base.total_degree()) <= _MOST_POWER:
+                if power >= 0 and power * max(1, base.total_degree(), _bits(base) // 64) <= _MOST_POWER:
                     return base**power
             case ast.BinOp(left=left, op=op, right=right):
                 a, b = self._evaluated(left, text, where), self._evaluated(right, text, where)
@@ -546,6 +548,11 @@ def _flint(value: Fraction) -> fmpq:
 def _value(polynomial: fmpq_mpoly, values: Sequence[Fraction]) -> Fraction:
     result = polynomial(*map(_flint, values))
     return Fraction(int(result.p), int(result.q))
+
+
+def _bits(polynomial: fmpq_mpoly) -> int:
+    """Digits of the longest coefficient, in bits."""
+    return max((int(c.p).bit_length() + int(c.q).bit_length() for c in polynomial.coeffs()), default=0)
 
 
 def _real(name: str) -> Any:

@@ -13,7 +13,7 @@ from pufferflow.reporting.style import COLUMN_WIDTH, INK, TEXT_WIDTH, Dashes, fi
 
 CAPTION = (
     "Noisy Max, exact results for synthetic priors. Left: law of the released index under both secrets, Example 7.1. "
-    "Middle: largest ratio of the two laws over all priors p1, p2; its supremum lies below 2, so no prior violates ln 2. "
+    "Middle: largest ratio of the two laws over all priors p1, p2; the supremum is below 2, so none violates ln 2. "
     "Right: Example 7.2, the value is released: largest ratio for n queries under three neighbour relations."
 )
 
@@ -21,7 +21,7 @@ CAPTION = (
 RELATIONS: dict[str, tuple[str, str, str, Dashes, tuple[float, float]]] = {
     "all-by-one": ("all counts by one", "#b34f00", "^", (0, (5, 2)), (-16, 0)),
     "one-anywhere": ("one count to any value", "#0072b2", "s", (0, (4, 1.5, 1, 1.5)), (2, 8)),
-    "one-by-one": ("one count by one: always 2", "#00785a", "o", (0, ()), (2, -8)),
+    "one-by-one": ("one count by one", "#00785a", "o", (0, ()), (2, -8)),
 }
 METHODS: dict[str, tuple[str, str, str, Dashes]] = {
     "z3": ("z3", "#d55e00", "^", (0, (5, 2))),
