@@ -131,7 +131,8 @@ class PriorFamily:
         total = sum(law, self._context.constant(0))
         if not (total - 1).is_zero():
             raise ModelError(
-                f"initial distribution of {name!r} sums to {shortened(str(total), quoted=False)}, not to 1 for every prior"
+                f"initial distribution of {name!r} sums to {shortened(str(total), quoted=False)}, "
+                "not to 1 for every prior"
             )
         return law
 

@@ -152,9 +152,11 @@ def test_numbers_of_many_digits():
 
 
 def test_too_many_prefixes(monkeypatch):
+    slow = [["18/19", "1/190", "9/190"], ["3/160", "147/160", "1/16"], ["9/410", "1/205", "399/410"]]
+    seen = [["5/7", "1/21", "1/42", "3/14"], ["1/41", "9/41", "30/41", "1/41"], ["3/7", "9/70", "3/7", "1/70"]]
+    wild = hmm.HiddenMarkovModel(slow, seen, {"a": ["10/11", "1/33", "2/33"], "b": ["2/5", "1/5", "2/5"]})
+    assert hmm.largest_ratio(wild, 3).ratio < hmm.largest_ratio(wild, 9).ratio
     monkeypatch.setattr(checking, "MOST_PREFIXES", 1)
-    rows = [["1/2", "1/3", "1/6"], ["1/5", "1/5", "3/5"], ["2/3", "1/6", "1/6"]]
-    wild = hmm.HiddenMarkovModel(rows, rows[::-1], {"a": [1, 0, 0], "b": [0, "1/2", "1/2"]})
     with pytest.raises(pf.ParameterError, match="NP-hard"):
         hmm.largest_ratio(wild, 9)
 
