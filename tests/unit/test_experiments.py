@@ -187,7 +187,9 @@ def test_chains_are_saved_as_model_files(sample, tmp_path):
 def test_all_worked_examples_are_reproduced():
     table = comparison.compare(worked=worked_examples.worked_examples())
     printed = comparison.reported_values()
-    assert len(table) == (printed["dataset"] == "worked").sum() > 20
+    # those of other experiments begin with the name of the experiment, see their tests
+    own = ~printed["key"].str.startswith("noisy-max/")
+    assert len(table) == (own & (printed["dataset"] == "worked")).sum() > 20
     assert set(table["verdict"]) == {"reproduced"}
 
 

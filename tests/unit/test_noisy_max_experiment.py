@@ -9,7 +9,7 @@ from pufferflow.experiments import noisy_max
 from pufferflow.experiments.tidy import read_table, write_table
 from pufferflow.experiments.worked_examples import COLUMNS
 from pufferflow.reporting import figures_noisy_max
-from pufferflow.reporting.comparison import compare
+from pufferflow.reporting.comparison import compare, reported_values
 from pufferflow.reporting.style import save_figure
 
 SETTINGS = {"p1": 0.2, "p2": 0.4, "factors": [2, "8/5", 0.5], "grid": 6, "queries": 5, "timed_queries": [1]}
@@ -39,6 +39,8 @@ def test_claims(measured):
 
 
 def test_comparison_says_where_the_source_differs(measured):
+    printed = reported_values()
+    assert set(printed["key"][printed["key"].str.startswith("noisy-max/")]) <= set(measured[1]["key"])
     rows = compare(worked=measured[1]).set_index("claim")
     verdicts = {("factor 2" in claim): row["verdict"] for claim, row in rows.iterrows()}
     assert verdicts == {True: "differs", False: "reproduced"}
