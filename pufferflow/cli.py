@@ -285,7 +285,7 @@ def _check(arguments: argparse.Namespace) -> None:
         prior = hmm.find_prior(model, factor, length)
         supremum = hmm.sup_ratio(model, length)
         worst = supremum.witness
-        found = {"holds": prior is None, "factor": factor, "prior": None if prior is None else prior.to_dict()}
+        found = {"holds": prior is None, "factor": factor, "violation": None if prior is None else prior.to_dict()}
         found["largest"] = supremum.to_dict()
         held = "holds for every prior of the box"
     else:
