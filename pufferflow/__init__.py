@@ -63,12 +63,10 @@ __all__ = [
     "ChainFamily",
     "ConfigError",
     "Cost",
-    "DataError",
-    "DownloadError",
-    "Eta",
     "CountQuery",
     "DataError",
     "DownloadError",
+    "Eta",
     "HistogramQuery",
     "IntervalFamily",
     "LedgerError",
@@ -100,7 +98,16 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import a public name on first use: tables and figures need none of the numerical code."""
     if name in __all__:
-        for home in ("errors", "dp.base2_exponential", "markov", "mechanisms", "verify", "certificates", "accounting", "audit"):
+        for home in (
+            "errors",
+            "dp.base2_exponential",
+            "markov",
+            "mechanisms",
+            "verify",
+            "certificates",
+            "accounting",
+            "audit",
+        ):
             module = import_module(f"{__name__}.{home}")
             if hasattr(module, name):
                 return getattr(module, name)
