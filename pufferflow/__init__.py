@@ -12,6 +12,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pufferflow.bayesnet import (
+        BayesianNetwork,
+        MarkovQuilt,
+        NetworkScale,
+        Variable,
+        chain_network,
+        markov_quilt_mechanism,
+        markov_quilts,
+        max_influence,
+    )
     from pufferflow.certificates import certify
     from pufferflow.errors import (
         ChainError,
@@ -19,6 +29,7 @@ if TYPE_CHECKING:
         DataError,
         DownloadError,
         ModelError,
+        NetworkError,
         ParameterError,
         PufferflowError,
     )
@@ -46,6 +57,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "MECHANISMS",
+    "BayesianNetwork",
     "BinaryInterval",
     "CertificateError",
     "ChainError",
@@ -55,18 +67,26 @@ __all__ = [
     "DownloadError",
     "IntervalFamily",
     "MarkovChain",
+    "MarkovQuilt",
     "ModelError",
+    "NetworkError",
+    "NetworkScale",
     "NoiseScale",
     "ParameterError",
     "PufferflowError",
     "Quilt",
+    "Variable",
     "Verification",
     "certify",
+    "chain_network",
     "confidence_family",
     "entry_dp",
     "fit_chain",
     "gk16",
     "group_dp",
+    "markov_quilt_mechanism",
+    "markov_quilts",
+    "max_influence",
     "mqm_approx",
     "mqm_exact",
     "verify_certificate",
@@ -76,7 +96,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import a public name on first use: tables and figures need none of the numerical code."""
     if name in __all__:
-        for home in ("errors", "markov", "mechanisms", "verify", "certificates"):
+        for home in ("errors", "markov", "mechanisms", "verify", "certificates", "bayesnet"):
             module = import_module(f"{__name__}.{home}")
             if hasattr(module, name):
                 return getattr(module, name)
