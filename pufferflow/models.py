@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pufferflow._files import write_atomic
-from pufferflow.errors import ChainError, ModelError
+from pufferflow.errors import ChainError, ModelError, NetworkError
 from pufferflow.markov import (
     STATIONARY,
     BinaryInterval,
@@ -25,6 +26,8 @@ from pufferflow.markov import (
     as_family,
 )
 
+_Parsed = TypeVar("_Parsed")
+
 
 def read_model(path: str | os.PathLike[str]) -> Family:
     """Read a model file; ``"-"`` is standard input.
@@ -33,6 +36,18 @@ def read_model(path: str | os.PathLike[str]) -> Family:
     ------
     ModelError
         The file cannot be read, is not JSON or does not describe a family of chains.
+    """
+    forms = '{"chains": […]}, {"binary_interval": [low, high]} or {"interval": {"low": [[…]], "high": [[…]]}}'
+    return read_document(path, parse_model, forms)
+
+
+def read_document(path: str | os.PathLike[str], parse: Callable[[object], _Parsed], forms: str) -> _Parsed:
+    """Read a JSON file (``"-"`` is standard input) and return what ``parse`` makes of it.
+
+    Raises
+    ------
+    ModelError
+        The file cannot be read, is not JSON or ``parse`` rejects it; ``forms`` says what it must hold.
     """
     name = "standard input" if path == "-" else str(path)
     try:
@@ -44,17 +59,14 @@ def read_model(path: str | os.PathLike[str]) -> Family:
     except UnicodeDecodeError as error:
         raise ModelError(f"{name} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8") from error
     if not text.strip():
-        raise ModelError(
-            f'{name} is empty; it must hold {{"chains": […]}}, {{"binary_interval": [low, high]}} or '
-            '{"interval": {"low": [[…]], "high": [[…]]}}'
-        )
+        raise ModelError(f"{name} is empty; it must hold {forms}")
     try:
-        return parse_model(json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique))
+        return parse(json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique))
     except json.JSONDecodeError as error:
         raise ModelError(f"{name} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
     except RecursionError as error:
         raise ModelError(f"{name} is nested too deeply to be a model") from error
-    except (ModelError, ChainError) as error:
+    except (ModelError, ChainError, NetworkError) as error:
         raise ModelError(f"{name}: {error}") from error
     except ValueError as error:  # an integer too long for Python to convert
         raise ModelError(f"{name} holds a number that cannot be read ({error})") from error
