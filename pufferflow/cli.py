@@ -258,14 +258,16 @@ def _add_network(commands: argparse._SubParsersAction[_Parser]) -> None:
         help="Laplace scale for a Bayesian network",
         description="Print the scale of the Markov Quilt Mechanism for a query that changes by at most 1 when one "
         "variable changes. A query with Lipschitz constant L (L1 norm) gets L times that scale on every coordinate.",
-        epilog='Example: echo \'{"variables": [{"name": "Ann", "table": [0.9, 0.1]}, {"name": "Bob", "parents": ["Ann"], '
-        '"table": [[0.95, 0.05], [0.4, 0.6]]}]}\' | pufferflow network - --epsilon 1 --epsilon 6',
+        epilog='Example: echo \'{"variables": [{"name": "Ann", "table": [0.9, 0.1]}, '
+        '{"name": "Bob", "parents": ["Ann"], "table": [[0.95, 0.05], [0.4, 0.6]]}]}\' '
+        "| pufferflow network - --epsilon 1 --epsilon 6",
     )
     parser.add_argument(
         "networks",
         metavar="NETWORK.json",
-        help='{"variables": [{"name": ..., "parents": [...], "states": [...], "table": [...]}, ...]}, the table with one '
-        'level of lists a parent, or {"networks": [{"variables": [...]}, ...]}; - reads standard input',
+        help='{"variables": [{"name": ..., "parents": [...], "states": [...], "table": [...]}, ...]}, '
+        "the table with one level of lists a parent; or "
+        '{"networks": [{"variables": [...]}, ...]}; - reads standard input',
     )
     parser.add_argument(
         "--epsilon", type=float, action="append", required=True, help="privacy parameter; repeat for several"

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pufferflow.bayesnet.network import BayesianNetwork
 from pufferflow.markov.chain import Bools, Floats
 
-MOST_CELLS = 2**22
+MOST_CELLS = 2**20
 """Largest intermediate table, in entries."""
 
 TABLE_ROUNDINGS = 5
@@ -86,7 +86,8 @@ def members(mask: int) -> list[int]:
 
 def _elimination_order(network: BayesianNetwork, inside: Sequence[int], kept: Sequence[int]) -> list[int]:
     """Variables to sum out, each time the one that makes the smallest table; checks the sizes."""
-    weights = {v: math.log2(len(network.states[v])) for v in inside}
+    # at least ½: tables within the limit then have fewer axes than numpy's most, 64, also with one-state variables
+    weights = {v: max(0.5, math.log2(len(network.states[v]))) for v in inside}
     neighbours = dict.fromkeys(inside, 0)  # in the graph that joins all variables of one factor; with themselves
     for v in inside:
         scope = 1 << v

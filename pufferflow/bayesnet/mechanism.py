@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pufferflow.bayesnet.network import BayesianNetwork
-from pufferflow.bayesnet.quilts import Found, QuiltSearch, separation
+from pufferflow.bayesnet.quilts import Found, QuiltSearch
+from pufferflow.bayesnet.separation import separation
 from pufferflow.errors import NetworkError, ParameterError
 from pufferflow.mechanisms.base import LaplaceNoise, check_epsilon
 
-LIMIT = 10_000
+LIMIT = 2_000
 """Most partial quilts to take up for one node of one network, by default."""
 
 

@@ -177,10 +177,8 @@ class BayesianNetwork:
         expected = (*(len(self.states[p]) for p in parents), len(self.states[i]))
         if table.shape != expected:
             axes = [f"{len(self.states[p])} for {self.names[p]!r}" for p in parents]
-            raise NetworkError(
-                f"the table of {variable.name!r} has shape {table.shape}, not {expected} "
-                f"({', '.join([*axes, 'then its own states'])})"
-            )
+            layout = f" ({', '.join(axes)}, then its own states)" if axes else ", as it has no parents"
+            raise NetworkError(f"the table of {variable.name!r} has shape {table.shape}, not {expected}{layout}")
         for bad in np.argwhere(~(np.isfinite(table) & (table >= 0))).tolist():
             raise NetworkError(
                 f"the table of {variable.name!r} has {table[tuple(bad)]} for {self._cell(i, bad)}; "

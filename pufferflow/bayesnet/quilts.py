@@ -10,24 +10,25 @@ and one of them is optimal.
 first variable in breadth-first order from X_i along trails active given Q' that is in neither set is put into one
 or the other; the trail that reached it is decided, so it stays connected whatever follows. Where no such variable
 is left, Q' is a quilt. Every minimal quilt is reached exactly once. All quilts below a partial one have
-card(N) ≥ card(N') and e ≥ max over q in Q' of e({q}) (data processing), so partial quilts are taken up in the
-order of card(N') / (ε − max e({q})), and the search ends when that exceeds the best score: it is exact, and
-local where influence decays. Only where more than ``limit`` partial quilts have been taken up for a node does it
-give up, and improve the best quilt known by moving single variables over the border (then the scale may be
-larger than needed, never smaller).
+card(N) ≥ card(N') and, by data processing, e(Q) ≥ e(Q'), which the influences of single variables bound from
+below. Partial quilts are taken up in the order of the smallest score this allows, and the search ends when that
+exceeds the best one found: it is exact, and local where influence decays. Only where more than ``limit`` partial
+quilts have been taken up for a node does it give up, and improve the best quilt known by moving single variables
+over the border; then the scale may be larger than needed, never smaller. Spheres in the moral graph (the
+variables at distance 1, 2, …) and the trivial quilt are tried first in any case.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from heapq import heappop, heappush
 from itertools import count
 
 from pufferflow.bayesnet.elimination import TooLargeError, members
 from pufferflow.bayesnet.influence import influence_table
 from pufferflow.bayesnet.network import BayesianNetwork
+from pufferflow.bayesnet.separation import separation
 from pufferflow.influence.search import divide_up, score
 
 
@@ -85,72 +86,6 @@ def markov_quilts(network: BayesianNetwork, node: str) -> Iterator[MarkovQuilt]:
 def _named(network: BayesianNetwork, node: int, *sets: int) -> MarkovQuilt:
     quilt, nearby, remote = (tuple(network.names[v] for v in members(mask)) for mask in sets)
     return MarkovQuilt(network.names[node], quilt, nearby, remote)
-
-
-class Separation:
-    """d-separation in the graph of a network; sets of variables are bit masks.
-
-    Parameters
-    ----------
-    network : BayesianNetwork
-    """
-
-    def __init__(self, network: BayesianNetwork) -> None:
-        self._parents, self._children = network.parents, network.children
-        self._ancestors = network.ancestors
-        self._moral = [0] * len(network)
-        for v, parents in enumerate(network.parents):
-            family = sum(1 << u for u in (v, *parents))
-            for u in (v, *parents):
-                self._moral[u] |= family & ~(1 << u)
-
-    def reached(self, node: int, observed: int) -> list[int]:
-        """Variables d-connected to ``node`` given the other ones in ``observed``, nearest first, ``node`` included.
-
-        The members of ``observed`` among them are those at which an active trail ends (the "Bayes ball").
-        """
-        opened = 0  # colliders that an observation opens
-        for v in members(observed):
-            opened |= self._ancestors[v]
-        trail = [(node, True)]  # a variable, and whether it was reached from a child
-        seen = {(node, True)}
-        order: dict[int, None] = {}
-        for v, upwards in trail:
-            order[v] = None
-            hidden = not observed >> v & 1
-            steps: list[tuple[int, bool]] = []
-            if hidden if upwards else opened >> v & 1:
-                steps += [(p, True) for p in self._parents[v]]
-            if hidden:
-                steps += [(c, False) for c in self._children[v]]
-            for step in steps:
-                if step not in seen:
-                    seen.add(step)
-                    trail.append(step)
-        return list(order)
-
-    def split(self, node: int, observed: int) -> tuple[int, int]:
-        """Minimal quilt within ``observed`` and its nearby set."""
-        reached = sum(1 << v for v in self.reached(node, observed))
-        return reached & observed, reached & ~observed
-
-    def spheres(self, node: int) -> Iterator[int]:
-        """Variables at distance 1, 2, … in the moral graph."""
-        inside = layer = 1 << node
-        while layer:
-            around = 0
-            for v in members(layer):
-                around |= self._moral[v]
-            layer = around & ~inside
-            inside |= layer
-            if layer:
-                yield layer
-
-
-@lru_cache(maxsize=32)
-def separation(network: BayesianNetwork) -> Separation:
-    """d-separation of ``network``, shared by all calls on the same object."""
-    return Separation(network)
 
 
 @dataclass(frozen=True)
@@ -269,13 +204,7 @@ class QuiltSearch:
 
     def _bound(self, quilt: int, nearby: int) -> float:
         """Lower bound, up to rounding, of the scores of all quilts that a partial one may become."""
-        return self._score(nearby, max((self._single(v) for v in members(quilt)), default=0.0))
-
-    def _single(self, v: int) -> float:
-        try:
-            return self._influence(self.node, 1 << v)
-        except TooLargeError:
-            return 0.0
+        return self._score(nearby, self._influence.bound(self.node, quilt))
 
     def _score(self, nearby: int, influence: float) -> float:
         return score(self._card(nearby), influence, self.epsilon)
