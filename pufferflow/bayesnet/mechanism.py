@@ -12,8 +12,8 @@ from pufferflow.bayesnet.separation import separation
 from pufferflow.errors import NetworkError, ParameterError
 from pufferflow.mechanisms.base import LaplaceNoise, check_epsilon
 
-LIMIT = 2_000
-"""Most partial quilts to take up for one node of one network, by default."""
+LIMIT = 5_000
+"""Most partial quilts to take up for one node, by default: all of them in any network of 12 variables (below 2^12)."""
 
 
 @dataclass(frozen=True)

@@ -53,8 +53,8 @@ class MarkovQuilt:
 def markov_quilts(network: BayesianNetwork, node: str) -> Iterator[MarkovQuilt]:
     """All minimal Markov quilts of a node, in the order of card(X_N).
 
-    Minimal means that X_N is the smallest nearby set for X_Q and that no variable can be left out of X_Q without
-    enlarging X_R. Every other quilt has a score at least that of one of these. There may be exponentially many; they
+    Minimal means that X_N is the smallest nearby set for X_Q and that no variable of X_Q is d-separated from X_i by
+    the others. Every other quilt has a score at least that of one of these. There may be exponentially many; they
     are made one by one.
 
     Parameters
