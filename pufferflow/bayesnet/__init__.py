@@ -19,7 +19,7 @@ The number of ill people changes by at most 1 with one person, so it is released
 >>> round(found.influence, 6), found.optimal
 (1.912387, True)
 
-Ann decides. Given Bob and Fay, nobody but Cem can tell more of her; together Bob and Fay reveal at most a ratio of
+Ann decides. Given Bob and Fay, Dan and Eva tell nothing more of her; together Bob and Fay reveal at most a ratio of
 exp(1.912) = 6.77 about her. Protecting all six as one group would take 6 / 3 = 2. For Cem, the cheapest of
 his quilts is Ann alone, with Fay nearby:
 

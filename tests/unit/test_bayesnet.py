@@ -195,9 +195,9 @@ def test_several_networks_take_the_largest_scale():
 def test_the_whole_search_is_never_worse_than_a_part():
     better = 0
     for seed in range(12):
-        network_ = tree(12, np.random.default_rng(seed))
-        parts = [pf.markov_quilt_mechanism(network_, 2.0, limit=n) for n in (0, 3, 30)]
-        whole = pf.markov_quilt_mechanism(network_, 2.0)
+        network_ = tree(12, np.random.default_rng(seed), concentration=1.0)
+        parts = [pf.markov_quilt_mechanism(network_, 4.0, limit=n) for n in (0, 3, 30)]
+        whole = pf.markov_quilt_mechanism(network_, 4.0)
         assert whole.optimal
         assert all(whole.scale <= part.scale for part in parts)
         better += whole.scale < parts[0].scale
