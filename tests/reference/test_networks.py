@@ -169,11 +169,11 @@ def test_probabilities_below_the_range_of_floats_never_lower_the_influence():
 # -- chains ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(5))
 def test_on_chains_it_is_mqm_exact(seed):
     rng = np.random.default_rng([5, seed])
     tested = 0
-    while tested < 8:
+    while tested < 6:
         exact_chain = random_chain(rng, int(rng.integers(1, 5)))
         if exact_chain.start == "any":
             continue
