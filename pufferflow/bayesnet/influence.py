@@ -94,8 +94,10 @@ class InfluenceTable:
         """Table over pairs of secrets (x, x') of the largest log P(x_A | x) / P(x_A | x'), rounded up."""
         key = node, part
         if key not in self._known:
-            self._known[key] = None
-            self._known[key] = self._compute(node, members(part))
+            try:
+                self._known[key] = self._compute(node, members(part))
+            except TooLargeError:
+                self._known[key] = None
         found = self._known[key]
         if found is None:
             raise TooLargeError
