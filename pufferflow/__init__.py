@@ -12,10 +12,36 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pufferflow.accounting import Accountant, Cost, guarantee
-    from pufferflow.audit import CountQuery, HistogramQuery, PrivacyLoss, privacy_loss, smallest_scale
-    from pufferflow.certificates import certify
-    from pufferflow.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
+    from pufferflow.accounting import (
+        Accountant,
+        Cost,
+        guarantee,
+    )
+    from pufferflow.audit import (
+        CountQuery,
+        HistogramQuery,
+        PrivacyLoss,
+        privacy_loss,
+        smallest_scale,
+    )
+    from pufferflow.bayesnet import (
+        BayesianNetwork,
+        MarkovQuilt,
+        NetworkScale,
+        Variable,
+        chain_network,
+        markov_quilt_mechanism,
+        markov_quilts,
+        max_influence,
+    )
+    from pufferflow.certificates import (
+        certify,
+    )
+    from pufferflow.dp.base2_exponential import (
+        Base2Exponential,
+        Base2Laplace,
+        Eta,
+    )
     from pufferflow.errors import (
         BudgetError,
         ChainError,
@@ -24,8 +50,12 @@ if TYPE_CHECKING:
         DownloadError,
         LedgerError,
         ModelError,
+        NetworkError,
         ParameterError,
         PufferflowError,
+    )
+    from pufferflow.ledger import (
+        Ledger,
     )
     from pufferflow.markov import (
         BinaryInterval,
@@ -47,7 +77,11 @@ if TYPE_CHECKING:
         mqm_approx,
         mqm_exact,
     )
-    from pufferflow.verify import CertificateError, Verification, verify_certificate
+    from pufferflow.verify import (
+        CertificateError,
+        Verification,
+        verify_certificate,
+    )
 
 __version__ = "0.1.0"
 
@@ -56,6 +90,7 @@ __all__ = [
     "Accountant",
     "Base2Exponential",
     "Base2Laplace",
+    "BayesianNetwork",
     "BinaryInterval",
     "BudgetError",
     "CertificateError",
@@ -69,16 +104,22 @@ __all__ = [
     "Eta",
     "HistogramQuery",
     "IntervalFamily",
+    "Ledger",
     "LedgerError",
     "MarkovChain",
+    "MarkovQuilt",
     "ModelError",
+    "NetworkError",
+    "NetworkScale",
     "NoiseScale",
     "ParameterError",
     "PrivacyLoss",
     "PufferflowError",
     "Quilt",
+    "Variable",
     "Verification",
     "certify",
+    "chain_network",
     "confidence_family",
     "entry_dp",
     "fit_chain",
@@ -87,6 +128,9 @@ __all__ = [
     "guarantee",
     "leakage",
     "leakage_loss",
+    "markov_quilt_mechanism",
+    "markov_quilts",
+    "max_influence",
     "mqm_approx",
     "mqm_exact",
     "privacy_loss",
@@ -94,23 +138,83 @@ __all__ = [
     "verify_certificate",
 ]
 
+_HOMES = {
+    "accounting": (
+        "Accountant",
+        "Cost",
+        "guarantee",
+    ),
+    "audit": (
+        "CountQuery",
+        "HistogramQuery",
+        "PrivacyLoss",
+        "privacy_loss",
+        "smallest_scale",
+    ),
+    "bayesnet": (
+        "BayesianNetwork",
+        "MarkovQuilt",
+        "NetworkScale",
+        "Variable",
+        "chain_network",
+        "markov_quilt_mechanism",
+        "markov_quilts",
+        "max_influence",
+    ),
+    "certificates": ("certify",),
+    "dp.base2_exponential": (
+        "Base2Exponential",
+        "Base2Laplace",
+        "Eta",
+    ),
+    "errors": (
+        "BudgetError",
+        "ChainError",
+        "ConfigError",
+        "DataError",
+        "DownloadError",
+        "LedgerError",
+        "ModelError",
+        "NetworkError",
+        "ParameterError",
+        "PufferflowError",
+    ),
+    "ledger": ("Ledger",),
+    "markov": (
+        "BinaryInterval",
+        "ChainFamily",
+        "IntervalFamily",
+        "MarkovChain",
+        "confidence_family",
+        "fit_chain",
+    ),
+    "mechanisms": (
+        "MECHANISMS",
+        "NoiseScale",
+        "Quilt",
+        "entry_dp",
+        "gk16",
+        "group_dp",
+        "leakage",
+        "leakage_loss",
+        "mqm_approx",
+        "mqm_exact",
+    ),
+    "verify": (
+        "CertificateError",
+        "Verification",
+        "verify_certificate",
+    ),
+}
+"""Where each public name lives: it is imported on first use, so that nothing pays for what it does not use."""
+
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
 
 def __getattr__(name: str) -> Any:
-    """Import a public name on first use: tables and figures need none of the numerical code."""
-    if name in __all__:
-        for home in (
-            "errors",
-            "dp.base2_exponential",
-            "markov",
-            "mechanisms",
-            "verify",
-            "certificates",
-            "accounting",
-            "audit",
-        ):
-            module = import_module(f"{__name__}.{home}")
-            if hasattr(module, name):
-                return getattr(module, name)
+    """Import a public name on first use."""
+    if name in _HOME_OF:
+        return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -25,8 +25,44 @@ class Quilt(NamedTuple):
     right: int | None
 
 
+class LaplaceNoise:
+    """Noise from a scale, for the results of all mechanisms."""
+
+    mechanism: str
+    scale: float | None
+    reason: str
+
+    def noise_scale(self, lipschitz: float) -> float:
+        """Scale for a query with the given Lipschitz constant in L1 norm.
+
+        Raises
+        ------
+        ParameterError
+            The mechanism is not applicable, or ``lipschitz`` is not a positive number.
+        """
+        if self.scale is None:
+            raise ParameterError(f"{self.mechanism} is not applicable ({self.reason}); choose another mechanism")
+        if not (math.isfinite(lipschitz) and lipschitz > 0):
+            raise ParameterError(f"lipschitz is {lipschitz}; it must be a positive number")
+        return self.scale * lipschitz
+
+    def release(self, values: ArrayLike, lipschitz: float, rng: np.random.Generator) -> Floats:
+        """Return ``values`` plus independent Laplace noise of scale ``lipschitz * scale``, same shape.
+
+        The noise is double-precision and from ``rng``: fit for experiments. It does not defend against
+        attacks on the low bits of floating-point noise.
+
+        Raises
+        ------
+        ParameterError
+            As :meth:`noise_scale`.
+        """
+        exact = np.asarray(values, dtype=np.float64)
+        return exact + rng.laplace(0.0, self.noise_scale(lipschitz), exact.shape)
+
+
 @dataclass(frozen=True)
-class NoiseScale:
+class NoiseScale(LaplaceNoise):
     """The Laplace scale a mechanism asks for, and why.
 
     Attributes
@@ -71,34 +107,6 @@ class NoiseScale:
         del fields["certificate"]
         fields["quilt"] = None if self.quilt is None else self.quilt._asdict()
         return fields
-
-    def noise_scale(self, lipschitz: float) -> float:
-        """Scale for a query with the given Lipschitz constant in L1 norm.
-
-        Raises
-        ------
-        ParameterError
-            The mechanism is not applicable, or ``lipschitz`` is not a positive number.
-        """
-        if self.scale is None:
-            raise ParameterError(f"{self.mechanism} is not applicable ({self.reason}); choose another mechanism")
-        if not (math.isfinite(lipschitz) and lipschitz > 0):
-            raise ParameterError(f"lipschitz is {lipschitz}; it must be a positive number")
-        return self.scale * lipschitz
-
-    def release(self, values: ArrayLike, lipschitz: float, rng: np.random.Generator) -> Floats:
-        """Return ``values`` plus independent Laplace noise of scale ``lipschitz * scale``, same shape.
-
-        The noise is double-precision and from ``rng``: fit for experiments. It does not defend against
-        attacks on the low bits of floating-point noise.
-
-        Raises
-        ------
-        ParameterError
-            As :meth:`noise_scale`.
-        """
-        exact = np.asarray(values, dtype=np.float64)
-        return exact + rng.laplace(0.0, self.noise_scale(lipschitz), exact.shape)
 
 
 class Mechanism(Protocol):
