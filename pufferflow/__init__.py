@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pufferflow.beliefs import close_adversary
     from pufferflow.certificates import certify
     from pufferflow.errors import (
         ChainError,
@@ -39,7 +40,9 @@ if TYPE_CHECKING:
         group_dp,
         mqm_approx,
         mqm_exact,
+        wasserstein,
     )
+    from pufferflow.transport import chain_sensitivity, wasserstein_sensitivity
     from pufferflow.verify import CertificateError, Verification, verify_certificate
 
 __version__ = "0.1.0"
@@ -62,6 +65,8 @@ __all__ = [
     "Quilt",
     "Verification",
     "certify",
+    "chain_sensitivity",
+    "close_adversary",
     "confidence_family",
     "entry_dp",
     "fit_chain",
@@ -70,13 +75,15 @@ __all__ = [
     "mqm_approx",
     "mqm_exact",
     "verify_certificate",
+    "wasserstein",
+    "wasserstein_sensitivity",
 ]
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use: tables and figures need none of the numerical code."""
     if name in __all__:
-        for home in ("errors", "markov", "mechanisms", "verify", "certificates"):
+        for home in ("errors", "markov", "mechanisms", "verify", "certificates", "transport", "beliefs"):
             module = import_module(f"{__name__}.{home}")
             if hasattr(module, name):
                 return getattr(module, name)

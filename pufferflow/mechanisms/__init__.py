@@ -6,6 +6,7 @@ from pufferflow.mechanisms.gk16 import gk16
 from pufferflow.mechanisms.group_dp import group_dp
 from pufferflow.mechanisms.mqm_approx import mqm_approx
 from pufferflow.mechanisms.mqm_exact import mqm_exact
+from pufferflow.mechanisms.wasserstein import wasserstein
 
 __all__ = [
     "MECHANISMS",
@@ -18,4 +19,5 @@ __all__ = [
     "group_dp",
     "mqm_approx",
     "mqm_exact",
+    "wasserstein",
 ]

@@ -17,8 +17,9 @@ and a change of the last digit of P changes W∞. Then mass is moved explicitly:
 given s by at most w into (1 + 2^-30) times the law given s', and back, proves that Laplace noise of scale
 w / (ε − 2^-29) is ε-private, since it adds at most log(1 + 2^-30) and rounding to the loss.
 
-*Initial distributions.* With ``"any"`` the law given X_i = x is a mixture over X_1 whose weights depend on q. The inequality above is
-a quadratic form in q; see ``holds`` in ``_kernels.py``: exact for two states, an upper bound for more.
+*Initial distributions.* With ``"any"`` the law given X_i = x is a mixture over X_1 whose weights depend on q. The
+inequality above is a quadratic form in q; see ``holds`` in ``_kernels.py``: exact for two states, an upper bound for
+more.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ CUTOFF = 2.0**-500
 TIE = 2.0**-29
 """Loss that an explicit transport plan may add."""
 
-_STEEPEST = 64
+TILTS = (*range(1, 5), *(base << n for n in range(1, 8) for base in (3, 4)))
+"""Tilts |s| tried one after the other: in steps of a factor 2 first, up to 2^512 for tiny transition probabilities."""
+
 _NEVER = 2**40
 
 
@@ -103,7 +106,8 @@ def chain_sensitivity(
     chains : MarkovChain or sequence of MarkovChain
         Θ.
     lengths : int or sequence of int
-        Segment lengths; each costs about T³ (weights range)² / 6 operations a state (and a state more with start "any").
+        Segment lengths; each costs about T³ (range of the weights)² / 6 operations a state, and k times as many with
+        start "any".
     weights : sequence of int, shape (k,)
         What a visit to each state adds.
 
@@ -194,10 +198,8 @@ class _Tilt:
         self.backward = [one]
         for step in range(1, length):
             self.backward.append(backward.apply(self.backward[-1], step * self.most + 1))
-        if chain.initial_distribution is None:
-            laws = np.eye(k)
-        else:
-            laws = chain.initial_distribution[None, :]
+        law = chain.initial_distribution
+        laws = np.eye(k) if law is None else law[None, :]
         self.node = 1
         self.starts = []
         for law in laws:
@@ -333,14 +335,12 @@ def _fill(
             continue
         least, most = int(low[u, x]), int(high[u, x])
         first, last = fill(0, u, x, least, most + 1)
-        s = 0
-        while least < first <= most and s > -_STEEPEST:
-            s -= 1
-            first = min(first, fill(s, u, x, least, first)[0])
-        s = 0
-        while -1 < last < most and s < _STEEPEST:
-            s += 1
-            last = max(last, fill(s, u, x, last + 1, most + 1)[1])
+        if last >= 0:  # otherwise nothing is known well: the bounds say so
+            for s in TILTS:
+                if first > least:
+                    first = min(first, fill(-s, u, x, least, first)[0])
+                if last < most:
+                    last = max(last, fill(s, u, x, last + 1, most + 1)[1])
         cumulate(
             laws.lower[x, u],
             laws.upper[x, u],
@@ -358,8 +358,9 @@ def _fill(
 def _movable(laws: _Laws, supported: Bools, reach: int) -> bool:
     """Whether plans move every law by at most ``reach`` into (1 + 2^-30) times every law given another secret.
 
-    For all mixtures of starts at once: with weights q the law given s times P(s') is Σ q_u q_v P_u(·, s) P_v(s'), so it is
-    enough to move, for each pair of starts, P_u(·, s) P_v(s') + P_v(·, s) P_u(s') into P_u(s) P_v(·, s') + P_v(s) P_u(·, s').
+    For all mixtures of starts at once: with weights q the law given s times P(s) P(s') is Σ q_u q_v P_u(·, s) P_v(s'),
+    so it is enough to move, for each pair of starts, P_u(·, s) P_v(s') + P_v(·, s) P_u(s') into
+    P_u(s) P_v(·, s') + P_v(s) P_u(·, s').
     """
     starts = laws.totals.shape[1]
     for x, y in np.ndindex(len(supported), len(supported)):
