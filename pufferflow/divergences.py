@@ -35,6 +35,11 @@ def max_divergence(p: ArrayLike, q: ArrayLike) -> float:
         return float(np.log(first[inside] / second[inside]).max())
 
 
+def exact(value: Number) -> Fraction:
+    """Return the rational that a number is; not one of NumPy's integers, which overflow."""
+    return Fraction(value.item() if isinstance(value, np.generic) else value)
+
+
 def wasserstein_infinity(points: Iterable[Number], p: Iterable[Number], q: Iterable[Number]) -> float:
     """W∞ of two laws on the line: the largest gap between their quantile functions (Algorithm 1).
 
@@ -59,7 +64,7 @@ def wasserstein_infinity(points: Iterable[Number], p: Iterable[Number], q: Itera
         The lengths differ, the points do not increase, or weights are negative, not finite or all 0.
     """
     try:
-        places, first, second = ([Fraction(value) for value in values] for values in (points, p, q))
+        places, first, second = ([exact(value) for value in values] for values in (points, p, q))
     except (TypeError, ValueError, OverflowError) as error:
         raise ParameterError(f"points and weights must be finite numbers ({error})") from None
     if not len(places) == len(first) == len(second):

@@ -47,7 +47,7 @@ class CloseAdversary:
 
     def loss(self, epsilon: float) -> float:
         """Privacy loss ε + 2Δ against the adversary of a mechanism that is ε-private for Θ, rounded up."""
-        return math.nextafter(math.nextafter(epsilon + 2 * self.delta, math.inf), math.inf)
+        return math.nextafter(epsilon + 2 * self.delta, math.inf)
 
 
 def close_adversary(theta: Family | MarkovChain, theta_tilde: MarkovChain, length: int) -> CloseAdversary:
@@ -92,7 +92,7 @@ def close_adversary(theta: Family | MarkovChain, theta_tilde: MarkovChain, lengt
     for index, chain in enumerate(family.chains):
         if chain.states != theta_tilde.states:
             raise ChainError(
-                f"chain {index + 1} has {chain.states} states, the adversary's {theta_tilde.states}; use the same states"
+                f"chain {index + 1} has {chain.states} states, the adversary's {theta_tilde.states}; use the same ones"
             )
         assumed = chain
         if chain.initial_distribution is None:
@@ -167,12 +167,12 @@ def _supports(chain: MarkovChain, length: int) -> Bools:
         if first < i:  # from here on it repeats
             supports[i:] = supports[first + (np.arange(length - i) % (i - first))]
             break
-        support = edges[support].any(axis=0)
+        support = np.asarray(edges[support].any(axis=0))
     return supports
 
 
 def _log_ratios(one: MarkovChain, other: MarkovChain) -> tuple[Floats, Floats]:
-    """log θ/θ' of initial and of transition probabilities: -∞ where θ is 0, ``_INFINITE`` where only θ' is."""
+    """Log θ/θ' of initial and of transition probabilities: -∞ where θ is 0, ``_INFINITE`` where only θ' is."""
     with np.errstate(divide="ignore", invalid="ignore"):
         steps = np.log(one.transition_matrix) - np.log(other.transition_matrix)
         own, others = _law(one), _law(other)

@@ -51,6 +51,8 @@ def wasserstein(family: AnyFamily, length: Lengths, epsilon: float, states: Sequ
     ------
     ParameterError
         ε or a length is out of range, or ``states`` is not a set of states of every chain.
+    ChainError
+        The family is an :class:`IntervalFamily`.
     """
     from pufferflow.transport.chains import chain_sensitivity, memory, work  # compiles the kernels
 

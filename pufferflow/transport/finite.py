@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from pufferflow.divergences import Number, wasserstein_infinity
+from pufferflow.divergences import Number, exact, wasserstein_infinity
 from pufferflow.errors import ParameterError
 from pufferflow.influence.search import divide_up
 
@@ -114,6 +114,6 @@ def wasserstein_sensitivity(
 
 def _numbers(values: Iterable[Number], what: str) -> Sequence[Fraction]:
     try:
-        return [Fraction(value) for value in values]
+        return [exact(value) for value in values]
     except (TypeError, ValueError, OverflowError) as error:
         raise ParameterError(f"{what} must consist of finite numbers ({error})") from None
