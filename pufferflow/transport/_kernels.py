@@ -136,15 +136,16 @@ def cumulate(
             total, exponent = 0.0, 0
             for step in range(last - first + 1):
                 n = last - step if backward else first + step
-                value, power = values[n], int(exponents[n])
-                if value > 0:
+                if values[n] > 0:
+                    value, shift = math.frexp(values[n])
+                    power = int(exponents[n]) + shift
                     if total == 0.0 or power > exponent:
                         total = math.ldexp(total, max(exponent - power, -2000)) + value
                         exponent = power
                     else:
                         total += math.ldexp(value, max(power - exponent, -2000))
-                    fraction, shift = math.frexp(total)
-                    total, exponent = fraction, exponent + shift
+                    total, shift = math.frexp(total)
+                    exponent += shift
                 place = n - 1 if backward else n
                 if total > 0 and place >= 0:
                     size = math.log2(total) + exponent
@@ -187,7 +188,7 @@ def holds(
     low, high = (0, 1) if strict else (1, 0)
     starts = len(first)
     share = 1.0 / max(starts - 1, 1) if strict else 1.0
-    rounding = 2.0**-40 if strict else -(2.0**-40)
+    sign = 1.0 if strict else -1.0
     for u in range(starts):
         for v in range(u, starts):
             if u == v:
@@ -207,6 +208,7 @@ def holds(
             negative = add_logs(minus[0], minus[1])
             if negative == -np.inf:
                 continue
+            rounding = sign * (2.0**-40 + 2.0**-48 * abs(negative))
             positive = add_logs(plus[0], plus[1])
             if positive >= negative + rounding:
                 continue
@@ -217,8 +219,8 @@ def holds(
                 else:
                     gain, loss = second[w, low, m] + first_total[w, low], first[w, high, n] + second_total[w, high]
                 if gain > loss:
-                    share_left = 1.0 - 2.0 ** max(loss - gain, -1074.0)
-                    product += gain + math.log2(share_left) if share_left > 0 else -np.inf
+                    rest = 1.0 - 2.0 ** max(loss - gain, -1074.0) - sign * 2.0**-50
+                    product += gain + math.log2(rest) if rest > 0 else -np.inf
                 else:
                     product = -np.inf
             # c_uv + c_vu ≥ −2 share √(s_uu s_vv)

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from pufferflow.errors import ParameterError
 from pufferflow.influence.search import divide_up
-from pufferflow.markov.chain import UNIT_ROUNDOFF, Bools, Floats, MarkovChain
+from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats, MarkovChain
 from pufferflow.transport._kernels import UNREACHED, advance, cumulate, fill_law, flows, raise_shift
 
 Ints = NDArray[np.int64]
@@ -146,7 +146,9 @@ def work(chain: MarkovChain, length: int, weights: Sequence[int]) -> float:
     """Multiplications that :func:`chain_sensitivity` takes for one chain and length, roughly."""
     starts = chain.states if chain.start == "any" else 1
     span = length * max(max(weights) - min(weights), 1)
-    return starts * chain.states * (length * span**2 / 6 + chain.states * length * span)
+    laws = chain.states * starts * length * span**2 / 6
+    tables = chain.states**2 * starts * length * span
+    return laws + tables + 50 * tables * starts  # the comparisons of all pairs, each worth tens of multiplications
 
 
 def memory(chain: MarkovChain, length: int, weights: Sequence[int]) -> float:
@@ -206,9 +208,10 @@ class _Tilt:
             rows, errors = np.zeros((k, self.most + 1)), np.zeros(k)
             exponents = np.full(k, UNREACHED, dtype=np.int64)
             for x in np.flatnonzero((law > 0) | (chain.initial_support & (len(laws) == 1))):
-                mantissa, power = math.frexp(law[x] * weights[x]) if law[x] >= 1e-290 else (0.0, -900)
-                if mantissa == 0:  # a law that leaves the range of floats: an entry known by its error alone
-                    mantissa, errors[x] = 0.5, 1.0
+                if law[x] >= SAFE_MINIMUM:
+                    mantissa, power = math.frexp(law[x] * weights[x])
+                else:  # a probability out of the range of floats is known by its error alone; 1e-290 < 2^-963
+                    mantissa, power, errors[x] = 0.5, -963 + math.ceil(s * gains[x] / self.most), 1.0
                 rows[x, gains[x]], exponents[x] = mantissa, power
             self.starts.append(_Table(rows, exponents, errors))
 
@@ -277,11 +280,11 @@ def _sensitivity(chain: MarkovChain, length: int, gains: Ints) -> ChainSensitivi
     lower, strict, best, tied = 0, 0, 0, False
     node: int | None = None
     pair: tuple[int, int] | None = None
-    found = np.zeros(2, dtype=np.int64)
+    certain, found = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
     for i in range(1, length + 1):
         supported = _fill(laws, reach, tilts, chain, length, gains, i, slack)
         arguments = laws.below, laws.above, laws.totals, supported
-        lower = raise_shift(*arguments, lower, False, found)
+        lower = raise_shift(*arguments, lower, False, certain)
         here = max(best, lower)
         above = raise_shift(*arguments, here, True, found)
         if above > here and slack < 2.0**-34 and _movable(laws, supported, here):
@@ -290,7 +293,8 @@ def _sensitivity(chain: MarkovChain, length: int, gains: Ints) -> ChainSensitivi
             raised = above
         strict = max(strict, above)
         if raised > best:
-            best, node, pair = raised, i, (int(found[0]), int(found[1]))
+            x, y = found if raised > here else certain
+            best, node, pair = raised, i, (int(x), int(y))
     return ChainSensitivity(best, lower, tied, strict, length, node, pair)
 
 
@@ -384,7 +388,8 @@ def _sum_of(laws: _Laws, side: int, *terms: tuple[int, int, float]) -> tuple[Flo
         if size > -math.inf:
             whole = math.floor(size)
             factor = 2.0 ** (size - whole + (1 if side else -1) * (abs(size) + 4) * 2.0**-50)
-            parts.append((values[x, u] * factor, laws.exponents[x, u] + whole))
+            mantissas, powers = np.frexp(values[x, u] * factor)
+            parts.append((mantissas, laws.exponents[x, u] + whole + powers))
     if not parts:
         return np.zeros(values.shape[2]), np.zeros(values.shape[2], dtype=np.int64)
     (total, exponents), *others = parts
