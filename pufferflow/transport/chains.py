@@ -27,6 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -128,7 +129,8 @@ def chain_sensitivity(
     for chain in family:
         if values.shape != (chain.states,) or values.dtype.kind not in "iu":
             raise ParameterError(f"weights are {weights!r}; give one integer for each of the {chain.states} states")
-    gains = values.astype(np.int64) - int(values.min())  # a constant in each record moves no law
+    # a constant in each record moves no law
+    gains = tuple(int(value) - int(values.min()) for value in values)
     best: ChainSensitivity | None = None
     for index, chain in enumerate(family):
         for length in segments:
@@ -264,9 +266,11 @@ class _Laws:
         self.totals = np.empty((k, starts, 2))
 
 
-def _sensitivity(chain: MarkovChain, length: int, gains: Ints) -> ChainSensitivity:
-    """As :func:`chain_sensitivity` for one chain and one length, the smallest weight being 0."""
+@lru_cache(maxsize=256)
+def _sensitivity(chain: MarkovChain, length: int, weights: tuple[int, ...]) -> ChainSensitivity:
+    """As :func:`chain_sensitivity` for one chain and one length, the smallest weight being 0; the same for all ε."""
     k = chain.states
+    gains = np.array(weights, dtype=np.int64)
     width = length * max(int(gains.max()), 1) + 1
     reach = _Reach(chain, length, gains)
     tilts = {0: _Tilt(chain, length, gains, 0)}

@@ -44,6 +44,12 @@ def floats(matrix, start):
     )
 
 
+def whole(matrix):
+    """The same up to a factor, which cancels, in whole numbers, which are faster."""
+    common = math.lcm(*(p.denominator for row in matrix for p in row))
+    return [[p * common for p in row] for row in matrix]
+
+
 def test_the_twin_against_a_list_of_all_paths():
     rng = np.random.default_rng(1)
     for _ in range(20):
@@ -66,16 +72,16 @@ def test_the_twin_against_a_list_of_all_paths():
 def test_against_the_twin():
     rng = np.random.default_rng(2)
     tied = inexact = 0
-    for _ in range(250):
+    for _ in range(160):
         matrix, start, length, weights = random_case(rng)
-        expected = chain_wasserstein(matrix, start, length, weights)
+        expected = chain_wasserstein(whole(matrix), start, length, weights)
         found = pf.chain_sensitivity(floats(matrix, start), length, weights)
         assert found.lower <= expected <= found.strict
         # a tie counts as one, and nothing else does
         assert expected == found.W or (not found.tied and found.lower <= expected <= found.W)
         tied += found.tied
         inexact += found.lower != found.W
-    assert tied > 15
+    assert tied > 10
     assert inexact < 10
 
 
@@ -88,7 +94,7 @@ def test_any_start_is_the_supremum_over_starts():
         points = [[Fraction(int(x == y)) for x in range(k)] for y in range(k)]
         mixed = [[Fraction(int(n), 10 ** int(m)) for n, m in rng.integers((0, 0), (4, 9), (k, 2))] for _ in "123"]
         laws = [[p / sum(law) for p in law] for law in [*points, *mixed] if any(law)]
-        largest = max(chain_wasserstein(matrix, law, length, weights) for law in laws)
+        largest = max(chain_wasserstein(whole(matrix), law, length, weights) for law in laws)
         found = pf.chain_sensitivity(pf.MarkovChain([[float(p) for p in r] for r in matrix], "any"), length, weights)
         assert found.lower <= found.W <= found.strict
         assert largest <= found.strict
@@ -142,14 +148,16 @@ def test_tails_far_below_the_range_of_floats():
     found = pf.chain_sensitivity(chain, length, [0, 1])
     assert found.W == found.lower == 2
     # exactly, at one node
-    laws = laws_given_secrets(matrix, [Fraction(1), Fraction(0)], length, [0, 1], 3)
-    assert float(laws[1][length - 1]) == 0.0
+    laws = laws_given_secrets(whole(matrix), [Fraction(1), Fraction(0)], length, [0, 1], 3)
+    assert float(laws[1][length - 1] / 100 ** (length - 1)) == 0.0
     points = range(length + 1)
     exact = pf.divergences.wasserstein_infinity(points, *([law.get(n, 0) for n in points] for law in laws.values()))
     assert exact == 2
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(transport, "TILTS", ())
+        transport._sensitivity.cache_clear()
         blind = pf.chain_sensitivity(chain, length, [0, 1])
+        transport._sensitivity.cache_clear()
     assert blind.W > 2 >= blind.lower
 
 

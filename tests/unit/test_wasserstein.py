@@ -89,7 +89,7 @@ def test_secrets_of_probability_zero_do_not_count():
 
 
 def test_the_general_mechanism_agrees_with_the_one_for_chains():
-    length = 6
+    length = 5
     outcomes = list(product((0, 1), repeat=length))
     matrix, start = THETA_2.transition_matrix, THETA_2.initial_distribution
     law = [
