@@ -12,10 +12,10 @@ from pufferflow.errors import ChainError, ParameterError
 from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats, MarkovChain
 from pufferflow.markov.families import BinaryInterval, ChainFamily, Family, as_family
 
-MOST_WORK = 2 * 10**9
+MOST_WORK = 10**10
 """T k² up to which the maximum over all paths is computed; beyond, a bound is."""
 
-MOST_ENTRIES = 5 * 10**7
+MOST_ENTRIES = 10**8
 """T k likewise: numbers kept at a time."""
 
 _INFINITE = 1e100
