@@ -9,6 +9,7 @@ import pytest
 import pufferflow as pf
 from pufferflow.cli import main
 from pufferflow.divergences import wasserstein_infinity
+from pufferflow.experiments.wasserstein_grid import largest_on_grid
 from pufferflow.mechanisms import wasserstein as module_or_function
 
 THETA_1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])
@@ -202,3 +203,12 @@ def test_command_line(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)[0] == expected.to_dict()
     assert main([*arguments, "--states", "7"]) == 2
     assert "states holds 7; the states are 0 to 2" in capsys.readouterr().err
+
+
+def test_the_class_of_the_synthetic_experiment():
+    """On grids the corner chain has the largest W; of the whole class that is not proved."""
+    table = largest_on_grid([0.2, 0.3], 30, 5)
+    assert table["largest_w"].tolist() == table["corner_w"].tolist() == [5, 3]
+    assert table["stay_zero"].between(table["alpha"], 1 - table["alpha"]).all()
+    corner = pf.MarkovChain([[0.8, 0.2], [0.2, 0.8]], "any")
+    assert pf.wasserstein(corner, 30, 0.5).scale == 10
