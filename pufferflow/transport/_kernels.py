@@ -164,6 +164,53 @@ def add_logs(a: float, b: float) -> float:
 
 
 @kernel
+def entry(
+    first: Floats,
+    second: Floats,
+    first_total: Floats,
+    second_total: Floats,
+    n: int,
+    m: int,
+    tails: bool,
+    strict: bool,
+    u: int,
+    v: int,
+) -> tuple[float, float]:
+    """Positive and negative part of c_uv (see :func:`holds`), as log2; c_uv from below if ``strict``, else from above."""
+    low, high = (0, 1) if strict else (1, 0)
+    if tails:
+        return first[u, low, n] + second_total[v, low], second[v, high, m] + first_total[u, high]
+    return second[v, low, m] + first_total[u, low], first[u, high, n] + second_total[v, high]
+
+
+@kernel
+def is_negative(
+    first: Floats,
+    second: Floats,
+    first_total: Floats,
+    second_total: Floats,
+    n: int,
+    m: int,
+    tails: bool,
+    strict: bool,
+    u: int,
+    v: int,
+) -> bool:
+    """Whether the bound of c_uv + c_vu is negative."""
+    plus, minus = entry(first, second, first_total, second_total, n, m, tails, strict, u, v)
+    more, less = entry(first, second, first_total, second_total, n, m, tails, strict, v, u)
+    negative = add_logs(minus, less)
+    return negative > -np.inf and add_logs(plus, more) < negative + margin(negative, strict)
+
+
+@kernel
+def margin(size: float, strict: bool) -> float:
+    """Rounding of a few operations on logarithms of this size, with its sign."""
+    bound = 2.0**-40 + 2.0**-48 * abs(size)
+    return bound if strict else -bound
+
+
+@kernel
 def holds(
     first: Floats, second: Floats, first_total: Floats, second_total: Floats, n: int, m: int, tails: bool, strict: bool
 ) -> bool:
@@ -181,52 +228,38 @@ def holds(
     Notes
     -----
     With weights r of the starts the inequality is Σ r_u r_v c_uv ≥ 0, c_uv = F'_v(m) P_u(s) − F_u(n) P_v(s'), that is
-    copositivity of the symmetric part. Necessary: s_uu ≥ 0 and s_uv ≥ −√(s_uu s_vv) for all u, v. Sufficient: the
-    same with the root divided by (starts − 1): then Σ r_u r_v s_uv ≥ Σ_{u<v} (r_u √s_uu − r_v √s_vv)² / (starts − 1).
-    For up to two starts the two are the same.
+    copositivity of the symmetric part S. Necessary: s_uu ≥ 0 and s_uv ≥ −√(s_uu s_vv) for all u, v. Sufficient: the
+    same with the root divided by √(d_u d_v), d_u the number of negative s_uv, v ≠ u. For then the form is at least
+    the sum of (r_u √(s_uu/d_u) − r_v √(s_vv/d_v))² over the negative pairs. For up to two starts the two are the same.
     """
-    low, high = (0, 1) if strict else (1, 0)
     starts = len(first)
-    share = 1.0 / max(starts - 1, 1) if strict else 1.0
-    sign = 1.0 if strict else -1.0
     for u in range(starts):
-        for v in range(u, starts):
-            if u == v:
-                if tails:
-                    if first[u, low, n] + second_total[u, low] < second[u, high, m] + first_total[u, high]:
-                        return False
-                elif second[u, low, m] + first_total[u, low] < first[u, high, n] + second_total[u, high]:
-                    return False
+        plus, minus = entry(first, second, first_total, second_total, n, m, tails, strict, u, u)
+        if plus < minus:
+            return False
+    for u in range(starts):
+        for v in range(u + 1, starts):
+            if not is_negative(first, second, first_total, second_total, n, m, tails, strict, u, v):
                 continue
-            # the positive and the negative part of c_uv and c_vu
-            if tails:
-                plus = first[u, low, n] + second_total[v, low], first[v, low, n] + second_total[u, low]
-                minus = second[v, high, m] + first_total[u, high], second[u, high, m] + first_total[v, high]
-            else:
-                plus = second[v, low, m] + first_total[u, low], second[u, low, m] + first_total[v, low]
-                minus = first[u, high, n] + second_total[v, high], first[v, high, n] + second_total[u, high]
-            negative = add_logs(minus[0], minus[1])
-            if negative == -np.inf:
-                continue
-            rounding = sign * (2.0**-40 + 2.0**-48 * abs(negative))
-            positive = add_logs(plus[0], plus[1])
-            if positive >= negative + rounding:
-                continue
-            product = 0.0  # log2 of s_uu s_vv
+            product = 0.0  # log2 of s_uu s_vv / (d_u d_v)
             for w in (u, v):
-                if tails:
-                    gain, loss = first[w, low, n] + second_total[w, low], second[w, high, m] + first_total[w, high]
-                else:
-                    gain, loss = second[w, low, m] + first_total[w, low], first[w, high, n] + second_total[w, high]
+                gain, loss = entry(first, second, first_total, second_total, n, m, tails, strict, w, w)
+                rest = 0.0
                 if gain > loss:
-                    rest = 1.0 - 2.0 ** max(loss - gain, -1074.0) - sign * 2.0**-50
-                    product += gain + math.log2(rest) if rest > 0 else -np.inf
-                else:
-                    product = -np.inf
-            # c_uv + c_vu ≥ −2 share √(s_uu s_vv)
+                    rest = 1.0 - 2.0 ** max(loss - gain, -1074.0) - (1.0 if strict else -1.0) * 2.0**-50
+                product += gain + math.log2(rest) if rest > 0 else -np.inf
+                if strict and starts > 2:
+                    degree = 0
+                    for z in range(starts):
+                        if z != w and is_negative(first, second, first_total, second_total, n, m, tails, strict, w, z):
+                            degree += 1
+                    product -= math.log2(float(max(degree, 1)))
+            plus, minus = entry(first, second, first_total, second_total, n, m, tails, strict, u, v)
+            more, less = entry(first, second, first_total, second_total, n, m, tails, strict, v, u)
+            positive, negative = add_logs(plus, more), add_logs(minus, less)
             if product > -np.inf:
-                positive = add_logs(positive, 1.0 + math.log2(share) + product / 2)
-            if positive < negative + rounding:
+                positive = add_logs(positive, 1.0 + product / 2)
+            if positive < negative + margin(negative, strict):
                 return False
     return True
 
