@@ -9,6 +9,7 @@ from enumeration import joint_law, stationary_law
 
 import pufferflow as pf
 from pufferflow.transport import chains as transport
+from pufferflow.transport._kernels import flows
 from pufferflow.transport._reference import chain_wasserstein, laws_given_secrets
 
 TINY = (0, 0, Fraction(1, 10**80), Fraction(1, 10**20), Fraction(1, 10**7), Fraction(1, 9), 1, 1, 3)
@@ -193,3 +194,54 @@ def test_scale_is_rounded_up():
     assert 1 < tie.scale(1.0) < 1 + 1e-8
     assert tie.scale(1e-9) == 2e9  # no room for the slack
     assert math.isclose(tie.scale(0.2), 5, rel_tol=1e-7)
+
+
+def test_mixed_starts_of_two_states():
+    """No start needs more than "any" gives, and mixed starts may need more than certain ones."""
+    rng = np.random.default_rng(7)
+    mixed_matter = 0
+    for _ in range(60):
+        matrix = np.array([rng.dirichlet([0.5, 0.5]), rng.dirichlet([0.5, 0.5])])
+        length = int(rng.integers(2, 12))
+        found = pf.chain_sensitivity(pf.MarkovChain(matrix, "any"), length, [0, 1])
+        shares = 1 / (1 + np.exp(np.linspace(-12, 12, 41)))
+        needed = [pf.chain_sensitivity(pf.MarkovChain(matrix, [q, 1 - q]), length, [0, 1]).W for q in shares]
+        pure = [pf.chain_sensitivity(pf.MarkovChain(matrix, q), length, [0, 1]).W for q in ([1, 0], [0, 1])]
+        assert max(needed + pure) <= found.W
+        mixed_matter += max(needed) > max(pure)
+    assert mixed_matter > 5
+
+
+def test_transport_plans_against_all_intervals():
+    """Mass p can be moved into slack times q if and only if no interval holds more than its surroundings take."""
+    rng = np.random.default_rng(8)
+    answers = []
+    for _ in range(300):
+        width, reach = int(rng.integers(1, 8)), int(rng.integers(0, 4))
+        p, q = rng.integers(0, 5, (2, width)).astype(float)
+        slack = float(rng.choice([1.0, 1.5, 2.0]))
+        expected = all(
+            p[a:b].sum() <= slack * q[max(a - reach, 0) : b + reach].sum()
+            for a in range(width)
+            for b in range(a + 1, width + 1)
+        )
+        powers = rng.integers(-1500, 1500, 2)
+        shifts = rng.integers(-3, 4, (2, width))
+        common = powers[0]  # the same exponents on both sides, written in different ways
+        found = flows(
+            np.ldexp(p, -shifts[0]), common + shifts[0], np.ldexp(q, -shifts[1]), common + shifts[1], slack, reach
+        )
+        assert found == expected
+        answers.append(found)
+    assert 50 < sum(answers) < 250
+
+
+@pytest.mark.parametrize(("excess", "movable"), [(0.0, True), (1e-10, True), (1e-8, False), (0.1, False)])
+def test_plans_allow_a_billionth(excess, movable):
+    laws = transport._Laws(2, 1, 3)
+    laws.lower[0, 0] = laws.upper[0, 0] = [0.5, 0.5, 0.0]
+    laws.lower[1, 0] = laws.upper[1, 0] = [0.0, 0.5 * (1 - excess), 0.5 * (1 + excess)]
+    laws.totals[:] = 0.0
+    assert transport._movable(laws, np.array([True, True]), 1) == movable
+    assert transport._movable(laws, np.array([True, True]), 2)
+    assert transport._movable(laws, np.array([True, False]), 0)
