@@ -176,7 +176,7 @@ def entry(
     u: int,
     v: int,
 ) -> tuple[float, float]:
-    """Positive and negative part, as log2, of a lower bound of c_uv (see :func:`holds`) if ``strict``, else an upper."""
+    """Positive and negative part, as log2, of a bound of c_uv (see :func:`holds`), lower if ``strict``, else upper."""
     low, high = (0, 1) if strict else (1, 0)
     if tails:
         return first[u, low, n] + second_total[v, low], second[v, high, m] + first_total[u, high]
