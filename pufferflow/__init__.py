@@ -34,6 +34,9 @@ if TYPE_CHECKING:
         markov_quilts,
         max_influence,
     )
+    from pufferflow.beliefs import (
+        close_adversary,
+    )
     from pufferflow.certificates import (
         certify,
     )
@@ -76,6 +79,11 @@ if TYPE_CHECKING:
         leakage_loss,
         mqm_approx,
         mqm_exact,
+        wasserstein,
+    )
+    from pufferflow.transport import (
+        chain_sensitivity,
+        wasserstein_sensitivity,
     )
     from pufferflow.verify import (
         CertificateError,
@@ -120,6 +128,8 @@ __all__ = [
     "Verification",
     "certify",
     "chain_network",
+    "chain_sensitivity",
+    "close_adversary",
     "confidence_family",
     "entry_dp",
     "fit_chain",
@@ -136,6 +146,8 @@ __all__ = [
     "privacy_loss",
     "smallest_scale",
     "verify_certificate",
+    "wasserstein",
+    "wasserstein_sensitivity",
 ]
 
 _HOMES = {
@@ -161,6 +173,7 @@ _HOMES = {
         "markov_quilts",
         "max_influence",
     ),
+    "beliefs": ("close_adversary",),
     "certificates": ("certify",),
     "dp.base2_exponential": (
         "Base2Exponential",
@@ -199,6 +212,11 @@ _HOMES = {
         "leakage_loss",
         "mqm_approx",
         "mqm_exact",
+        "wasserstein",
+    ),
+    "transport": (
+        "chain_sensitivity",
+        "wasserstein_sensitivity",
     ),
     "verify": (
         "CertificateError",

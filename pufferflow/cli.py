@@ -121,6 +121,13 @@ def _add_scale(commands: argparse._SubParsersAction[_Parser]) -> None:
         default="auto",
         help="eigengap of mqm-approx; auto uses the larger one for chains in detailed balance (default: auto)",
     )
+    parser.add_argument(
+        "--states",
+        type=int,
+        action="append",
+        metavar="STATE",
+        help="a state whose visits wasserstein counts, from 0; repeat for several (default: of two states 1)",
+    )
     parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
     parser.add_argument(
         "--certificate",
@@ -133,7 +140,7 @@ def _add_scale(commands: argparse._SubParsersAction[_Parser]) -> None:
 
 def _scale(arguments: argparse.Namespace) -> None:
     family = read_model(arguments.model)
-    options = {"convention": arguments.convention, "eigengap": arguments.eigengap}
+    options = {"convention": arguments.convention, "eigengap": arguments.eigengap, "states": arguments.states}
     names = arguments.mechanism or list(MECHANISMS)
     if arguments.certificate is not None:
         names = arguments.mechanism or ["mqm-exact"]

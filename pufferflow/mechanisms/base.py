@@ -70,10 +70,11 @@ class NoiseScale(LaplaceNoise):
     mechanism : str
     epsilon : float
     length : int
-        The segment length that decides: the longest (no scale here decreases with the length).
+        The segment length that decides: the longest (no scale decreases with the length), but for ``wasserstein``.
     scale : float or None
         Laplace scale of a 1-Lipschitz query, in units of the query, never below the exact value; an
-        L-Lipschitz query (L1 norm) gets L · scale on every coordinate. None if not applicable.
+        L-Lipschitz query (L1 norm) gets L · scale on every coordinate. That of ``wasserstein`` is for
+        one query and its functions. None if not applicable.
     status : {"ok", "not applicable"}
     reason : str
         Why it is not applicable; otherwise empty.
