@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from pufferflow.errors import ParameterError
-from pufferflow.leakage.calibration import chain_leakage
+from pufferflow.coupling.calibration import chain_leakage
 from pufferflow.markov.chain import MarkovChain
 from pufferflow.markov.families import as_family
 from pufferflow.markov.intervals import IntervalFamily

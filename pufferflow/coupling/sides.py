@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow.leakage._kernels import couple, forget
+from pufferflow.coupling._kernels import couple, forget
 from pufferflow.markov.chain import UNIT_ROUNDOFF, Bools, Floats
 
 SLACK = 1e-6

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pufferflow.errors import ChainError
-from pufferflow.leakage.blocks import Blocks
-from pufferflow.leakage.couplings import CouplingSide, ForgettingSide, Side, costs_of, post_fixed_point
+from pufferflow.coupling.blocks import Blocks
+from pufferflow.coupling.sides import CouplingSide, ForgettingSide, Side, costs_of, post_fixed_point
 from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats, MarkovChain
 
 _EXACT_WORK = 20_000

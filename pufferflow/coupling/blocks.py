@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pufferflow.leakage._kernels import set_leakages
-from pufferflow.leakage.couplings import largest_log_ratios
+from pufferflow.coupling._kernels import set_leakages
+from pufferflow.coupling.sides import largest_log_ratios
 from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats
 
 MOST_DISTANCES = 40

@@ -1,0 +1,4 @@
+"""What a release tells about one entry of a chain: bounds by couplings and blocks, and from below by counts.
+
+The statements and their proofs are in ``docs/leakage.md``.
+"""
