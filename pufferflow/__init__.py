@@ -12,12 +12,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pufferflow.accounting import Accountant, Cost, guarantee
+    from pufferflow.audit import CountQuery, HistogramQuery, PrivacyLoss, privacy_loss, smallest_scale
     from pufferflow.certificates import certify
+    from pufferflow.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
     from pufferflow.errors import (
+        BudgetError,
         ChainError,
         ConfigError,
         DataError,
         DownloadError,
+        LedgerError,
         ModelError,
         ParameterError,
         PufferflowError,
@@ -48,18 +53,28 @@ __version__ = "0.1.0"
 
 __all__ = [
     "MECHANISMS",
+    "Accountant",
+    "Base2Exponential",
+    "Base2Laplace",
     "BinaryInterval",
+    "BudgetError",
     "CertificateError",
     "ChainError",
     "ChainFamily",
     "ConfigError",
+    "Cost",
+    "CountQuery",
     "DataError",
     "DownloadError",
+    "Eta",
+    "HistogramQuery",
     "IntervalFamily",
+    "LedgerError",
     "MarkovChain",
     "ModelError",
     "NoiseScale",
     "ParameterError",
+    "PrivacyLoss",
     "PufferflowError",
     "Quilt",
     "Verification",
@@ -69,10 +84,13 @@ __all__ = [
     "fit_chain",
     "gk16",
     "group_dp",
+    "guarantee",
     "leakage",
     "leakage_loss",
     "mqm_approx",
     "mqm_exact",
+    "privacy_loss",
+    "smallest_scale",
     "verify_certificate",
 ]
 
@@ -80,7 +98,16 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import a public name on first use: tables and figures need none of the numerical code."""
     if name in __all__:
-        for home in ("errors", "markov", "mechanisms", "verify", "certificates"):
+        for home in (
+            "errors",
+            "dp.base2_exponential",
+            "markov",
+            "mechanisms",
+            "verify",
+            "certificates",
+            "accounting",
+            "audit",
+        ):
             module = import_module(f"{__name__}.{home}")
             if hasattr(module, name):
                 return getattr(module, name)

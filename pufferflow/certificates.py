@@ -31,17 +31,10 @@ from pufferflow.influence.tables import Convention, influence_tables
 from pufferflow.markov.chain import Floats, MarkovChain
 from pufferflow.markov.families import BinaryInterval, ChainFamily, Family, as_family
 from pufferflow.mechanisms.base import check_epsilon, find_mechanism, longest
-from pufferflow.verify import (
-    MECHANISMS_PROVED,
-    PRECISIONS,
-    VERSION,
-    ChainScores,
-    NodeRange,
-    UndecidedError,
-    enclosures,
-    parse_claim,
-    parse_family,
-)
+from pufferflow.verify import PROOFS, parse
+from pufferflow.verify.balls import PRECISIONS, UndecidedError
+from pufferflow.verify.parsing import VERSION, parse_family
+from pufferflow.verify.quilts import NodeRange, QuiltScores
 
 TOLERANCES = (2.0**-40, 2.0**-30, 2.0**-20, 2.0**-10, 1.0, math.inf)
 """How far (relatively) ranges of nodes may exceed the worst node; the next one where too many ranges were needed."""
@@ -97,10 +90,8 @@ def certify(
     theta = as_family(family)
     if not isinstance(theta, ChainFamily | BinaryInterval):
         raise ParameterError(f"no certificate: {theta!r} is neither a finite family of chains nor a binary interval")
-    if mechanism not in MECHANISMS_PROVED:
-        raise ParameterError(
-            f"no certificate for {mechanism}: quilts prove the scales of {', '.join(MECHANISMS_PROVED)}"
-        )
+    if mechanism not in PROOFS:
+        raise ParameterError(f"no certificate for {mechanism}: quilts prove the scales of {', '.join(PROOFS)}")
     epsilon, length = check_epsilon(epsilon), longest(length)
     own = scale
     if mechanism == "mqm-exact":
@@ -125,14 +116,14 @@ def certify(
     for precision in PRECISIONS:
         try:
             with ctx.workprec(precision):
-                scores = [ChainScores(*chain, convention, length, Fraction(repr(epsilon))) for chain in chains]
+                scores = [QuiltScores(chain, convention, length, Fraction(repr(epsilon))) for chain in chains]
                 document["nodes"] = _node_ranges(scores, searches, worst)
             break
         except UndecidedError:
             continue
     else:
         raise ParameterError(f"no certificate: {PRECISIONS[-1]} bits do not tell small probabilities from 0")
-    for found in enclosures(parse_claim(document)):
+    for _, found in parse(document)[1].bounds():
         if found.upper - found.lower <= _RELATIVE_WIDTH * found.upper:
             document["scale"] = repr(max(own or 0.0, _float_up(found.upper)))
             return document
@@ -182,7 +173,7 @@ class _TooManyRangesError(Exception):
 
 
 def _node_ranges(
-    scores: list[ChainScores], searches: list[QuiltSearch], worst: list[Candidate]
+    scores: list[QuiltScores], searches: list[QuiltSearch], worst: list[Candidate]
 ) -> list[list[dict[str, int | None]]]:
     """Ranges of nodes of all chains whose scores hardly exceed that of the worst node."""
     highest = arb(0)
@@ -213,7 +204,7 @@ class _Cover:
     known quilt serves, a single node gets its best one, which joins the known ones.
     """
 
-    def __init__(self, scores: ChainScores, search: QuiltSearch, target: arb) -> None:
+    def __init__(self, scores: QuiltScores, search: QuiltSearch, target: arb) -> None:
         self.scores, self.search, self.target = scores, search, target
         self.length = scores.length
         self.forms: list[_Form] = [(None, None)]

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
@@ -18,7 +19,7 @@ from pufferflow.errors import ChainError, ParameterError, PufferflowError
 from pufferflow.influence.tables import Convention
 from pufferflow.markov.families import Family, GapKind
 from pufferflow.mechanisms import MECHANISMS, NoiseScale, find_mechanism
-from pufferflow.mechanisms.base import longest
+from pufferflow.mechanisms.base import check_epsilon, longest
 from pufferflow.models import read_model
 
 
@@ -66,6 +67,8 @@ def _parser() -> _Parser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_scale(commands)
     _add_verify(commands)
+    _add_audit(commands)
+    _add_check(commands)
     return parser
 
 
@@ -187,6 +190,10 @@ def _table(results: Sequence[NoiseScale]) -> str:
                 f"{r.status}: {r.reason}" if r.reason else r.status,
             )
         )
+    return _aligned(rows)
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
@@ -210,7 +217,7 @@ def _add_verify(commands: argparse._SubParsersAction[_Parser]) -> None:
         "verify",
         help="check a certificate",
         description="Check with interval arithmetic that the scale of a certificate suffices for every node, and "
-        "print the certified enclosure of the largest card/(epsilon - e).",
+        "print the certified enclosure of the smallest scale proved.",
         epilog="Example: pufferflow scale model.json --length 100 --epsilon 1 --certificate out.json "
         "&& pufferflow verify out.json",
     )
@@ -239,9 +246,188 @@ def _verify(arguments: argparse.Namespace) -> None:
         print(json.dumps(fields, indent=2))
     else:
         print(
-            f"verified: scale {found.scale} >= largest card/(epsilon - e) in [{lower}, {upper}], "
+            f"verified: scale {found.scale} >= largest {found.quantity} in [{lower}, {upper}], "
             f"ranges of nodes: {found.ranges}"
         )
+
+
+# -- pufferflow audit --------------------------------------------------------------------------------
+
+
+def _add_audit(commands: argparse._SubParsersAction[_Parser]) -> None:
+    parser = commands.add_parser(
+        "audit",
+        help="exact loss of Laplace noise",
+        description="Print the privacy loss that Laplace noise really has on a count or a histogram, from the exact "
+        "law of the chains, beside what the mechanism guarantees. The loss is never below the exact value.",
+        epilog="Example: pufferflow audit model.json --length 100 --count 1 --mechanism mqm-exact --epsilon 1",
+    )
+    parser.add_argument("model", metavar="MODEL.json", help="chains, as for scale; - reads standard input")
+    parser.add_argument("--length", type=int, required=True, metavar="T", help="records")
+    parser.add_argument(
+        "--scale", type=float, metavar="S", help="Laplace scale of a 1-Lipschitz query (a histogram has noise 2 S)"
+    )
+    parser.add_argument(
+        "--epsilon",
+        type=float,
+        action="append",
+        help="guarantee to hold the loss against; repeat for several mechanisms' scales",
+    )
+    parser.add_argument(
+        "--mechanism",
+        action="append",
+        metavar="NAME",
+        help=f"audit the scale of one of {', '.join(MECHANISMS)}; repeat for several (default without --scale: all)",
+    )
+    parser.add_argument(
+        "--convention",
+        choices=get_args(Convention),
+        default="exact",
+        help="as for scale (default: exact)",
+    )
+    parser.add_argument(
+        "--count",
+        type=int,
+        action="append",
+        metavar="STATE",
+        help="audit the number of records in this state (states from 0); repeat for a set of states",
+    )
+    parser.add_argument("--histogram", action="store_true", help="audit the histogram of all states")
+    parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
+    parser.set_defaults(run=_audit)
+
+
+def _audit(arguments: argparse.Namespace) -> None:
+    from pufferflow.audit import CountQuery, HistogramQuery, privacy_loss
+
+    if (arguments.count is None) == (not arguments.histogram):
+        raise ParameterError("give either --count STATE or --histogram")
+    if arguments.scale is not None and arguments.mechanism:
+        raise ParameterError("give either --scale or --mechanism, not both")
+    if arguments.scale is None and not arguments.epsilon:
+        raise ParameterError("give --scale S, or --epsilon E for the scales of mechanisms")
+    if arguments.scale is not None and len(arguments.epsilon or []) > 1:
+        raise ParameterError("--scale is held against a single --epsilon")
+    query = HistogramQuery() if arguments.histogram else CountQuery(arguments.count)
+    family = read_model(arguments.model)
+    audited: list[tuple[str | None, float | None, float | None]]
+    if arguments.scale is not None:
+        epsilons = [check_epsilon(epsilon) for epsilon in arguments.epsilon or []]
+        audited = [(None, epsilons[0] if epsilons else None, arguments.scale)]
+    else:
+        options = {"convention": arguments.convention}
+        asked = bool(arguments.mechanism)
+        found = [
+            _result(name, family, [arguments.length], epsilon, options, asked)
+            for epsilon in arguments.epsilon
+            for name in arguments.mechanism or MECHANISMS
+        ]
+        audited = [(r.mechanism, r.epsilon, r.scale) for r in found]
+    rows = []
+    for name, epsilon, scale in audited:
+        row: dict[str, Any] = {"mechanism": name, "guarantee": epsilon, "loss": None, "ratio": None, "scale": scale}
+        if scale is not None:
+            loss = privacy_loss(family, arguments.length, scale, query)
+            row |= loss.to_dict() | {"ratio": None if epsilon is None else loss.loss / epsilon}
+        rows.append(row)
+    if arguments.json:
+        print(json.dumps(rows, indent=2, allow_nan=False))
+    else:
+        print(f"{query}, {arguments.length} records")
+        print(
+            _aligned(
+                [("mechanism", "scale", "guarantee", "actual loss", "ratio", "node", "secrets", "output")]
+                + [_audit_row(row) for row in rows]
+            )
+        )
+
+
+def _audit_row(row: dict[str, Any]) -> tuple[str, ...]:
+    def shown(key: str, form: str = "") -> str:
+        value = row.get(key)
+        return "-" if value is None else format(value, form)
+
+    pair, output = row.get("pair"), row.get("output")
+    return (
+        shown("mechanism"),
+        shown("scale"),
+        shown("guarantee"),
+        shown("loss", ".6f") if row["scale"] is not None else "not applicable",
+        shown("ratio", ".4f"),
+        shown("node", "d") if row.get("node") is None else f"X{row['node']}",
+        "-" if pair is None else f"{pair[0]} against {pair[1]}",
+        "-" if output is None else str(tuple(output) if isinstance(output, list) else output),
+    )
+
+
+# -- pufferflow check --------------------------------------------------------------------------------
+
+
+def _add_check(commands: argparse._SubParsersAction[_Parser]) -> None:
+    parser = commands.add_parser(
+        "check",
+        help="decide Pufferfish privacy of a hidden Markov model",
+        description="Decide exactly whether the observations of a hidden Markov model have the same probability under "
+        "every two secrets up to the factor e^epsilon, and print the observations that violate it most. A model with "
+        "free parameters is checked for every prior.",
+        epilog='Example: echo \'{"transition_matrix": [[1, 0], [0, 1]], "observation_matrix": [["3/4", "1/4"], '
+        '["1/4", "3/4"]], "initial_distributions": {"yes": [1, 0], "no": [0, 1]}}\' '
+        "| pufferflow check - --factor 3 --length 1",
+    )
+    parser.add_argument(
+        "model",
+        metavar="MODEL.json",
+        help='{"transition_matrix": [[...]], "observation_matrix": [[...]], "initial_distributions": {"secret": [...], '
+        "...}} with optional states, observations, pairs, length and parameters; numbers are read as written, "
+        '"1/3" is a third; - reads standard input',
+    )
+    parser.add_argument("--factor", required=True, help="e^epsilon, an exact number such as 2 or 3/2")
+    parser.add_argument(
+        "--length", type=int, metavar="L", help="longest observation sequence (default: the length in the model)"
+    )
+    parser.add_argument("--json", action="store_true", help="print a JSON object instead of lines")
+    parser.set_defaults(run=_check)
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    from pufferflow import hmm
+
+    model = hmm.read_hidden_markov_model(arguments.model)
+    factor, length = arguments.factor, arguments.length
+    found: dict[str, Any]
+    if isinstance(model, hmm.PriorFamily):
+        prior = hmm.find_prior(model, factor, length)
+        supremum = hmm.sup_ratio(model, length)
+        worst = supremum.witness
+        found = {"holds": prior is None, "factor": factor, "violation": None if prior is None else prior.to_dict()}
+        found["largest"] = supremum.to_dict()
+        held = "holds for every prior of the box"
+    else:
+        verdict, worst = hmm.check(model, factor, length), hmm.largest_ratio(model, length)
+        found = verdict.to_dict() | {"largest": worst.to_dict()}
+        held = "holds for every length" if verdict.every_length else f"holds up to length {verdict.length}"
+    if arguments.json:
+        print(json.dumps(found, indent=2, allow_nan=False))
+        return
+    print(f"{held if found['holds'] else 'violated'}: factor {factor}")
+    largest = found["largest"]
+    if "prior" in largest:
+        bound = "" if largest["exact"] else f", at most {largest['upper']} at any"
+        at = ", ".join(f"{name} = {value}" for name, value in largest["prior"].items())
+        print(f"largest ratio {_exact(worst.ratio)} at the prior {at}{bound}")
+    else:
+        print(f"largest ratio {_exact(worst.ratio)}")
+    print(f"observations {', '.join(worst.observations) or 'none'}")
+    print(f"  probability given {worst.secret}: {_exact(worst.probability)}")
+    print(f"  probability given {worst.other}: {_exact(worst.other_probability)}")
+
+
+def _exact(number: Fraction | float) -> str:
+    """Show an exact number, a fraction with its decimal."""
+    from pufferflow.hmm.checking import ratio_text
+
+    text = ratio_text(number)
+    return f"{text} ({float(number):.6g})" if "/" in text else text
 
 
 if __name__ == "__main__":

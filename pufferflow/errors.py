@@ -27,3 +27,21 @@ class DataError(PufferflowError, ValueError):
 
 class DownloadError(PufferflowError, OSError):
     """A download that failed or whose content is not what was asked for."""
+
+
+class LedgerError(PufferflowError, ValueError):
+    """A budget ledger that is missing, foreign, damaged or misused."""
+
+
+class BudgetError(PufferflowError):
+    """A release that would pass the limit of its ledger.
+
+    Attributes
+    ----------
+    left : float
+        ε that is left.
+    """
+
+    def __init__(self, message: str, left: float) -> None:
+        super().__init__(message)
+        self.left = left

@@ -20,7 +20,9 @@ SMALLEST = 1e-290  # below it a tilted probability counts as unknown
 
 
 @kernel
-def _evaluate(p: Any, q: Any, w: Any, n: int, linear: bool, root: int, parent: Any, up: Any, work: Any, order: Any) -> Any:
+def _evaluate(
+    p: Any, q: Any, w: Any, n: int, linear: bool, root: int, parent: Any, up: Any, work: Any, order: Any
+) -> Any:
     """Potentials, tilted laws and flows of a tree. Rows of ``work``: u, P, Q, flow, direction, children, next.
 
     Returns the value log (p·h)/(q·h) (linear: (p − q)·u).
@@ -119,7 +121,9 @@ def _nearest(w: Any, u: Any, n: int, inside: Any, falling: bool) -> Any:
 
 
 @kernel
-def _feasible(w: Any, n: int, linear: bool, p: Any, q: Any, root: int, parent: Any, up: Any, work: Any, order: Any) -> int:
+def _feasible(
+    w: Any, n: int, linear: bool, p: Any, q: Any, root: int, parent: Any, up: Any, work: Any, order: Any
+) -> int:
     """Make the potentials of a tree (``root`` < 0: constant ones) feasible and a tree of tight arcs again; the root."""
     u, better = work[0], work[4]
     inside = order[3]
@@ -223,7 +227,9 @@ def _solve(p: Any, q: Any, w: Any, n: int, linear: bool, root: int, parent: Any,
 
 
 @kernel
-def _proved(p: Any, q: Any, w: Any, n: int, linear: bool, root: int, parent: Any, up: Any, work: Any, value: float) -> float:
+def _proved(
+    p: Any, q: Any, w: Any, n: int, linear: bool, root: int, parent: Any, up: Any, work: Any, value: float
+) -> float:
     """Upper bound of the pair's value from the flow of its tree, whether or not it is optimal, rounding included.
 
     For g ≥ 0 with p(y) − out(y) + Σ g(z, y) e^{w(z, y)} ≤ Λ q(y) at every state y, p·h ≤ Λ q·h. In tilted units the
@@ -292,7 +298,18 @@ def _proved(p: Any, q: Any, w: Any, n: int, linear: bool, root: int, parent: Any
 
 
 @kernel
-def couple(rows: Any, support: Any, w: Any, secret: Any, trees: Any, linear: bool, values: Any, upper: Any, arcs: Any, flows: Any) -> None:
+def couple(
+    rows: Any,
+    support: Any,
+    w: Any,
+    secret: Any,
+    trees: Any,
+    linear: bool,
+    values: Any,
+    upper: Any,
+    arcs: Any,
+    flows: Any,
+) -> None:
     """Solve all pairs of rows.
 
     Parameters

@@ -99,7 +99,9 @@ class ChainLeakage:
         """Bound of the loss of a mechanism whose density changes by at most e^cost with one entry."""
         return self._loss(cost, self._ahead_blocks.caps(cost), self._past_blocks.caps(cost))
 
-    def _loss(self, cost: float, ahead_cap: Floats, past_cap: Floats, *, linear: bool = False, kappa: float = 0.0) -> Loss:
+    def _loss(
+        self, cost: float, ahead_cap: Floats, past_cap: Floats, *, linear: bool = False, kappa: float = 0.0
+    ) -> Loss:
         side = _View(self._ahead, cost, linear, kappa * self._ahead.distances, ahead_cap)
         if self.exact:
             ahead = [self._zeros]
@@ -200,7 +202,9 @@ class ChainLeakage:
             with np.errstate(divide="ignore", under="ignore"):
                 for i in range(1, self._early + 2):
                     ratios = np.log(power / self._chain.stationary_distribution)
-                    spread = float((ratios.max(axis=1) - ratios.min(axis=1)).max()) if power.min() > 1e-290 else math.inf
+                    spread = (
+                        float((ratios.max(axis=1) - ratios.min(axis=1)).max()) if power.min() > 1e-290 else math.inf
+                    )
                     self._spreads.append(spread + error + 4 * i * (self._chain.states + 3) * UNIT_ROUNDOFF)
                     power = np.dot(power, self._chain.transition_matrix)
         return self._spreads[node - 1]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from pufferflow.datasets.sample import load_sample
+from pufferflow.experiments.related import RELATED
 from pufferflow.experiments.tidy import read_table, shown_epsilon
 from pufferflow.reporting import tables
 from pufferflow.reporting.comparison import reported_values
@@ -53,7 +55,7 @@ def assemble_report(inputs: Mapping[str, str], settings: Mapping[str, Any], path
     inputs : mapping of str to path
         ``comparison``; and of each experiment that was run ``worked``, ``synthetic``, ``limits``,
         ``synthetic_figure``, and ``<dataset>``, ``<dataset>_sample``, ``<dataset>_chains``,
-        ``<dataset>_figure``.
+        ``<dataset>_figure``, ``<related>_claims``, ``<related>_figure``.
     settings : mapping
         The configuration of the run.
     path : path
@@ -75,7 +77,7 @@ def _sections(inputs: Mapping[str, str], settings: Mapping[str, Any]) -> Iterato
     published = reported_values()
     yield Section("About these results", "about", "note", ABOUT)
     if "worked" in inputs:
-        table = tables.worked_examples(read_table(inputs["worked"]), published)
+        table = tables.stated_values(read_table(inputs["worked"]), published)
         yield Section("Worked examples", "worked-examples", "table", table)
     if "synthetic" in inputs:
         yield Section(
@@ -109,8 +111,22 @@ def _sections(inputs: Mapping[str, str], settings: Mapping[str, Any]) -> Iterato
         caption = (LOWER if activity else POWER).format(epsilon=shown_epsilon(errors), releases=own["releases"])
         title = "Activity histograms (Figure 4, lower row)" if activity else "Electricity histogram"
         yield Section(title, f"{name}-figure", "figure", _text(inputs[f"{name}_figure"]), caption, label, own)
+    for name, title in RELATED.items():
+        if f"{name}_figure" in inputs:
+            yield from _related(name, title, inputs, experiments[name], published)
     if experiments["timings"]["enabled"]:
         yield Section("Seconds to compute a scale (Table 2)", "times", "note", TIMES)
+
+
+def _related(
+    name: str, title: str, inputs: Mapping[str, str], settings: Mapping[str, Any], published: pd.DataFrame
+) -> Iterator[Section]:
+    anchor = name.replace("_", "-")
+    caption = import_module(f"pufferflow.reporting.figures.{name}").CAPTION
+    figure = _text(inputs[f"{name}_figure"])
+    yield Section(title, anchor, "figure", figure, caption, data_label("synthetic"), settings)
+    claims = tables.stated_values(read_table(inputs[f"{name}_claims"]), published, name=f"{name}_claims", title=title)
+    yield Section(f"{title}: values", f"{anchor}-values", "table", claims)
 
 
 def _text(path: str) -> str:

@@ -68,8 +68,10 @@ def compare(
 
     Parameters
     ----------
-    worked, synthetic, limits : DataFrame, optional
-        Tables of ``experiments.worked_examples`` and ``experiments.synthetic``.
+    worked : DataFrame, optional
+        Table of ``experiments.worked_examples``, with those of the related experiments below it.
+    synthetic, limits : DataFrame, optional
+        Tables of ``experiments.synthetic``.
     histograms : mapping of str to DataFrame, optional
         Error tables of ``experiments.histograms`` by data set ("activity", "electricity").
     """
@@ -82,7 +84,7 @@ def compare(
         if dataset in tables:
             rows += _histogram_claims(dataset, tables[dataset], reported)
     if worked is not None:
-        rows += _worked_numbers(worked, reported)
+        rows += _stated_numbers(worked, reported)
     for dataset in ("activity", "electricity"):
         if dataset in tables:
             rows += _histogram_numbers(dataset, tables[dataset], reported)
@@ -90,9 +92,13 @@ def compare(
 
 
 def compare_tables(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """:func:`compare` of tables by name: worked, synthetic, limits, activity, electricity."""
-    single = {name: tables.get(name) for name in ("worked", "synthetic", "limits")}
-    return compare(**single, histograms={name: tables[name] for name in ("activity", "electricity") if name in tables})
+    """:func:`compare` of tables by name: worked, <related>_claims, synthetic, limits, activity, electricity."""
+    stated = [table for name, table in tables.items() if name == "worked" or name.endswith("_claims")]
+    worked = pd.concat(stated, ignore_index=True) if stated else None
+    single = {name: tables.get(name) for name in ("synthetic", "limits")}
+    return compare(
+        worked, **single, histograms={name: tables[name] for name in ("activity", "electricity") if name in tables}
+    )
 
 
 def _claim(claim: str, place: str, reported: str, ours: str, holds: bool, data: str) -> Row:
@@ -178,44 +184,24 @@ def _tolerance(printed: str) -> float:
     return 0.5 * 10.0**-decimals if decimals > 2 else 1e-9
 
 
-def _worked_numbers(worked: pd.DataFrame, reported: pd.DataFrame) -> Iterator[Row]:
-    printed = reported[reported["dataset"] == "worked"].set_index("key")
-    for row in worked.itertuples():
+def _stated_numbers(stated: pd.DataFrame, reported: pd.DataFrame) -> Iterator[Row]:
+    printed = reported[reported["key"] != ""].set_index("key")
+    for row in stated.itertuples():
         if row.key not in printed.index:
             continue
         theirs: Any = printed.loc[str(row.key)]
         ours = str(row.computed)
         try:
             difference = float(ours) - float(theirs["value"])
+            tolerance = _tolerance(theirs["value"])
+            agree, allowed, ours = abs(difference) <= tolerance * (1 + 1e-9), f"± {tolerance:g}", f"{float(ours):.6g}"
         except ValueError:
-            verdict = REPRODUCED if ours == theirs["value"] else DIFFERS
-            yield Row(
-                "number",
-                theirs["claim"],
-                theirs["place"],
-                theirs["value"],
-                ours,
-                None,
-                None,
-                "identical",
-                verdict,
-                "worked example",
-            )
-            continue
-        tolerance = _tolerance(theirs["value"])
-        verdict = REPRODUCED if abs(difference) <= tolerance * (1 + 1e-9) else DIFFERS
-        yield Row(
-            "number",
-            theirs["claim"],
-            theirs["place"],
-            theirs["value"],
-            f"{float(ours):.6g}",
-            None,
-            difference,
-            f"± {tolerance:g}",
-            verdict,
-            "worked example",
-        )
+            difference, agree, allowed = None, ours == theirs["value"], "identical"
+        # where the source is wrong, its note says why
+        claim = theirs["claim"] if agree or not theirs["note"] else f"{theirs['claim']} ({theirs['note']})"
+        verdict = REPRODUCED if agree else DIFFERS
+        place, value = theirs["place"], theirs["value"]
+        yield Row("number", claim, place, value, ours, None, difference, allowed, verdict, "worked example")
 
 
 def _histogram_numbers(dataset: str, errors: pd.DataFrame, reported: pd.DataFrame) -> Iterator[Row]:

@@ -17,7 +17,7 @@ from typing import Any
 from pufferflow._files import sha256
 
 PACKAGES = ("numpy", "scipy", "numba", "pandas", "matplotlib", "snakemake")
-DATA_SUFFIXES = {".json", ".csv", ".xz", ".j2"}
+DATA_SUFFIXES = {".json", ".csv", ".xz", ".j2", ".js"}
 
 
 @cache

@@ -111,7 +111,7 @@ def write_report(
     environment.filters["inline_svg"] = _inline_svg
     environment.filters["cells"] = _cells
     environment.tests["mapping_like"] = lambda value: isinstance(value, Mapping)
-    template = environment.from_string(files(__package__).joinpath("report.html.j2").read_text(encoding="utf-8"))
+    template = environment.from_string(_beside("report.html.j2"))
     page = template.render(
         title=title,
         sections=everything,
@@ -119,8 +119,13 @@ def write_report(
         total=sum(counts.values()),
         provenance=provenance,
         settings=settings,
+        script=Markup(_beside("report.js")),
     )
     return write_atomic(path, page)
+
+
+def _beside(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def _verdict_class(verdict: str) -> str:

@@ -439,15 +439,23 @@ def table2(timings: pd.DataFrame, reported: pd.DataFrame | None = None) -> Table
     return Table("table2", caption, data_labels(timings), data, display, headers=2, note=note)
 
 
-def worked_examples(table: pd.DataFrame, reported: pd.DataFrame | None = None) -> Table:
-    """Values the paper works out by hand, as computed here.
+def stated_values(
+    table: pd.DataFrame,
+    reported: pd.DataFrame | None = None,
+    *,
+    name: str = "worked_examples",
+    title: str = "Worked examples of the paper",
+) -> Table:
+    """Values a source works out, as computed here.
 
     Parameters
     ----------
     table : DataFrame
-        Table of ``experiments.worked_examples``.
+        Table of ``experiments.worked_examples``, or of the values of a related experiment.
     reported : DataFrame, optional
         The published numbers (reported.csv), matched by ``key``.
+    name, title : str
+        Name of the table and what it is about.
     """
     published = _published(reported, "", ["key"])
     display = pd.DataFrame(
@@ -461,10 +469,9 @@ def worked_examples(table: pd.DataFrame, reported: pd.DataFrame | None = None) -
     if published:
         printed = [published.get((key,)) for key in table["key"]]
         display["published"] = [UNDEFINED if missing(value) else str(value) for value in printed]
-        note = f"{UNDEFINED}: the paper prints no value."
+        note = f"{UNDEFINED}: the source prints no value."
     data = _with_published(table, published, ["key"]).assign(label="worked example")
-    caption = "Worked examples of the paper."
-    return Table("worked_examples", caption, "none, worked out from definitions", data, display, note=note)
+    return Table(name, f"{title}.", "none, worked out from definitions", data, display, note=note)
 
 
 def chain_properties(chains: pd.DataFrame) -> Table:
@@ -493,6 +500,36 @@ def chain_properties(chains: pd.DataFrame) -> Table:
     )
     note = f"π_min: smallest stationary probability; eigengap: that of P P*; {UNDEFINED}: the chain has none."
     return Table("chains", "Data and fitted Markov chains.", data_labels(chains), chains, display, note=note)
+
+
+def least_noise(table: pd.DataFrame) -> Table:
+    """What each mechanism asks for, beside the least that could be private and what the noise gives away.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Table of ``experiments.least_noise.least_noise``.
+    """
+    display = pd.DataFrame(
+        {
+            "chain": [group_label(g) if g else d for g, d in zip(table["group"], table["dataset"], strict=True)],
+            "ε": [f"{epsilon:g}" for epsilon in table["epsilon"]],
+            "mechanism": [mechanism_style(name).label for name in table["mechanism"]],
+            "scale": [NOT_APPLICABLE if missing(value) else significant(value) for value in table["scale"]],
+            "L1 error": table["expected_error"].map(decimals),
+            "÷ MQMExact": [significant(value, 3) for value in table["relative_noise"]],
+            "÷ lower bound": [significant(value, 3) for value in table["gap"]],
+            "actual loss": [significant(value, 3) for value in table["actual_loss"]],
+        }
+    )
+    longest = ", ".join(f"{length:,}" for length in dict.fromkeys(table["length"].astype(int)))
+    note = (
+        f"Laplace scale for a 1-Lipschitz query on segments of up to {longest} records; expected L1 error of the "
+        "relative-frequency histogram. Below the lower bound no Laplace scale is private. Actual loss: of the count of "
+        f"the states that leak most, at that scale; {UNDEFINED}: not computed."
+    )
+    caption = "Noise of each mechanism, the least there could be, and what it gives away."
+    return Table("least_noise", caption, data_labels(table), table, display, headers=2, note=note)
 
 
 def engine(table: pd.DataFrame) -> Table:

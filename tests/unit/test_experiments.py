@@ -185,7 +185,8 @@ def test_chains_are_saved_as_model_files(sample, tmp_path):
 
 
 def test_all_worked_examples_are_reproduced():
-    table = comparison.compare(worked=worked_examples.worked_examples())
+    worked = worked_examples.worked_examples()
+    table = comparison.compare(worked=worked)
     printed = comparison.reported_values()
     assert len(table) == (printed["dataset"] == "worked").sum() > 20
     assert set(table["verdict"]) == {"reproduced"}

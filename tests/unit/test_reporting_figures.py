@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.experiments import synthetic
-from pufferflow.reporting import figures, style
+from pufferflow.reporting import style
+from pufferflow.reporting.figures import paper as figures
 
 
 def synthetic_errors(epsilons: list[float], alphas: list[float]) -> pd.DataFrame:
@@ -155,7 +156,7 @@ def test_user_settings_neither_matter_nor_change(tmp_path: Path) -> None:
 
 
 def test_import_starts_no_window_system() -> None:
-    code = "import sys, pufferflow.reporting.figures; assert 'matplotlib.pyplot' not in sys.modules"
+    code = "import sys, pufferflow.reporting.figures.paper; assert 'matplotlib.pyplot' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -1,4 +1,7 @@
+import json
 import re
+import shutil
+import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -8,8 +11,9 @@ import pytest
 
 from pufferflow.errors import ParameterError
 from pufferflow.experiments import synthetic
-from pufferflow.reporting import figures, report, style, tables
+from pufferflow.reporting import report, style, tables
 from pufferflow.reporting.comparison import VERDICTS
+from pufferflow.reporting.figures import paper as figures
 from pufferflow.reporting.report import Section
 
 VOID = {"meta", "br"}
@@ -83,7 +87,7 @@ def arguments(svg: str) -> dict[str, Any]:
                 "Figure 4", "figure4", "figure", svg, 'Errors, "expected" & simulated', "synthetic data", {"length": 20}
             ),
             Section("Figure 4 again", "figure4-again", "figure", svg, "The same", "synthetic data"),
-            Section("Worked", "worked", "table", tables.worked_examples(worked)),
+            Section("Worked", "worked", "table", tables.stated_values(worked)),
             Section("Limits", "limits", "note", "Not <published>.\n\ndoi:10.1145/3035918.3064025, https://example.org"),
         ],
         "provenance": {"python": "3.11", "packages": {"numpy": "2"}, "none": None},
@@ -102,7 +106,8 @@ def test_same_bytes_on_every_run(tmp_path: Path, page: str, arguments: dict[str,
 
 def test_page_is_whole_and_loads_nothing(page: str) -> None:
     parsed = Page(page)
-    assert not {"script", "link", "img", "iframe", "object"} & {tag for tag, _ in parsed.elements}
+    assert "src" not in {name for script in parsed.all("script") for name in script}
+    assert not {"link", "img", "iframe", "object"} & {tag for tag, _ in parsed.elements}
     references = [
         value
         for _, attributes in parsed.elements
@@ -182,3 +187,111 @@ def test_wrong_arguments_are_refused(tmp_path: Path, svg: str, arguments: dict[s
         Section("A", "a", "film", "text")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="needs a caption"):
         Section("A", "a", "figure", svg)
+
+
+# -- in a browser --------------------------------------------------------------------------------------
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+in_browser = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+
+PROBE = """
+<script>
+const seen = {}, tick = () => new Promise((done) => setTimeout(done, 50));
+window.addEventListener("error", (event) => (seen.error = event.message));
+(async () => {
+  await tick();
+  %s
+  document.title = "PROBE" + JSON.stringify(seen) + "END";
+})();
+</script>
+"""
+
+
+def probe(folder: Path, page: str, steps: str, *flags: str, width: int = 1400) -> dict[str, Any]:
+    """Open the page in headless Chromium, run ``steps`` on it and return what they put into ``seen``."""
+    path = folder / "probe.html"
+    path.write_text(page.replace("</body>", PROBE % steps + "</body>"), encoding="utf-8")
+    command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}"]
+    command += [f"--window-size={width},900", "--virtual-time-budget=4000", *flags, "--dump-dom", path.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    found = re.search("PROBE(.*?)END", done.stdout)
+    assert found, done.stderr
+    seen: dict[str, Any] = json.loads(found[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+    assert "error" not in seen
+    return seen
+
+
+@in_browser
+def test_tables_sort_up_down_and_back(tmp_path: Path, page: str) -> None:
+    steps = """
+    const table = document.querySelector("section[aria-labelledby=worked] table");
+    const read = () => [...table.tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.textContent));
+    const buttons = table.querySelectorAll("thead button");
+    seen.start = table.tBodies[0].innerHTML;
+    buttons[1].click(); seen.up = read(); seen.sort = buttons[1].parentElement.getAttribute("aria-sort");
+    buttons[1].click(); seen.down = read();
+    buttons[1].click(); seen.end = table.tBodies[0].innerHTML;
+    """
+    seen = probe(tmp_path, page, steps)
+    assert [row[:2] for row in seen["up"]] == [["a", "<b>x & y</b>"], ["a", "y"], ["b", "z"]]
+    assert seen["down"] == seen["up"][::-1]
+    assert seen["sort"] == "ascending"
+    assert seen["start"] == seen["end"]
+
+
+@in_browser
+def test_numbers_sort_as_numbers(tmp_path: Path, arguments: dict[str, Any]) -> None:
+    values = [2.0, 1.5e-7, 1051200.0, -3.0, None, float("inf")]
+    stated = pd.DataFrame({"example": "e", "quantity": list("abcdef"), "key": list("123456"), "computed": values})
+    table = tables.stated_values(stated)
+    section = Section("Numbers", "numbers", "table", table)
+    page = report.write_report(tmp_path / "n.html", **arguments | {"sections": [section]}).read_text(encoding="utf-8")
+    steps = """
+    const table = document.querySelector("section[aria-labelledby=numbers] table");
+    table.querySelectorAll("thead button")[2].click();
+    seen.order = [...table.tBodies[0].rows].map((row) => row.cells[1].textContent).join("");
+    """
+    assert probe(tmp_path, page, steps)["order"] == "dbacfe"
+
+
+@in_browser
+def test_figures_enlarge_and_return(tmp_path: Path, page: str) -> None:
+    steps = """
+    const figure = document.querySelector("figure"), dialog = document.querySelector("dialog");
+    const before = figure.querySelector("svg").getBoundingClientRect().width;
+    figure.querySelector("button").focus();
+    document.activeElement.click();
+    seen.open = dialog.open; seen.inside = dialog.querySelectorAll("svg").length;
+    seen.larger = dialog.querySelector("svg").getBoundingClientRect().width > before;
+    dialog.close(); await tick();
+    seen.back = figure.firstElementChild.tagName;
+    seen.focus = document.activeElement.textContent;
+    """
+    seen = probe(tmp_path, page, steps)
+    assert seen == {"open": True, "inside": 1, "larger": True, "back": "svg", "focus": "Enlarge"}
+
+
+@in_browser
+def test_light_and_dark(tmp_path: Path, page: str) -> None:
+    steps = """
+    const button = document.querySelector(".tools button");
+    const ground = () => getComputedStyle(document.body).backgroundColor;
+    seen.colours = [];
+    for (const _ of [0, 1, 2]) { button.click(); seen.colours.push([button.textContent, ground()]); }
+    """
+    light, dark, system = probe(tmp_path, page, steps)["colours"]
+    assert light == ["Colours: light", "rgb(255, 255, 255)"]
+    assert dark == ["Colours: dark", "rgb(22, 25, 29)"]
+    assert system[0] == "Colours: system"
+
+
+@in_browser
+@pytest.mark.parametrize(("width", "open_"), [(1400, True), (500, False)])
+def test_nothing_overflows_and_contents_fold_on_a_phone(tmp_path: Path, page: str, width: int, open_: bool) -> None:
+    steps = """
+    seen.overflow = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+    seen.open = document.querySelector("nav details").open;
+    const beside = document.querySelector("main").getBoundingClientRect().left;
+    seen.column = beside > document.querySelector("nav").getBoundingClientRect().right - 1;
+    """
+    assert probe(tmp_path, page, steps, width=width) == {"overflow": 0, "open": open_, "column": open_}

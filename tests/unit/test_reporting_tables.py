@@ -208,7 +208,7 @@ def test_worked_examples(reported: pd.DataFrame) -> None:
             "computed": ["0.19999999999999998", "X8"],
         }
     )
-    table = tables.worked_examples(worked, reported)
+    table = tables.stated_values(worked, reported)
     rendered = tables.render(table)
     assert cells(rendered["md"])[1:] == [
         ["flu clique", "P(N=0 \\| X=0)", "0.2", "0.2"],
@@ -217,7 +217,7 @@ def test_worked_examples(reported: pd.DataFrame) -> None:
     assert "0.19999999999999998" in rendered["csv"]
     assert r"P(N=0 $\mid$ X=0)" in rendered["tex"]
     assert r"worst node of $\theta$1" in rendered["tex"]
-    assert tables.worked_examples(worked).column_names() == ["example", "quantity", "computed"]
+    assert tables.stated_values(worked).column_names() == ["example", "quantity", "computed"]
 
 
 def test_chain_properties_of_a_reducible_chain() -> None:
@@ -291,7 +291,7 @@ def test_latex_rows_fill_the_columns(errors: pd.DataFrame) -> None:
 def test_long_latex_table_runs_over_pages_and_breaks_long_texts() -> None:
     rows = tables.PAGE_ROWS + 1
     worked = pd.DataFrame({"example": "e", "quantity": "q" * 50, "key": "k", "computed": [1.0] * rows})
-    tex = tables.render(tables.worked_examples(worked))["tex"]
+    tex = tables.render(tables.stated_values(worked))["tex"]
     assert tex.count(r"\begin{longtable}") == tex.count(r"\end{longtable}") == 1
     assert r"\begin{tabular}" not in tex
     assert r"l>{\raggedright\arraybackslash}p{3cm}r" in tex

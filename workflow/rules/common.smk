@@ -4,6 +4,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from pufferflow.errors import ConfigError
+from pufferflow.experiments.related import RELATED, TIMED as TIMED_RELATED
 from pufferflow.experiments.settings import check_settings
 from pufferflow.reporting.provenance import source_digest
 
@@ -17,6 +18,7 @@ except ConfigError as error:
 
 wildcard_constraints:
     real=r"(electricity|activity)_[a-z]+",
+    related="|".join(RELATED),
 
 
 EXPERIMENTS = config["experiments"]
@@ -37,6 +39,7 @@ REAL = [name for name in ("activity", "electricity") if enabled(name)]
 TIMED = [
     name for name in ("activity", "electricity") if enabled("timings") and enabled(name)
 ]
+RUN_RELATED = [name for name in RELATED if enabled(name)]
 FIGURE_FORMATS = ["svg", "pdf", "png"]
 TABLE_FORMATS = ["csv", "md", "tex"]
 
@@ -85,6 +88,8 @@ def error_tables(_wildcards=None):
     if enabled("synthetic"):
         found["synthetic"] = "results/errors/synthetic.csv"
         found["limits"] = "results/scales/synthetic_gk16_limits.csv"
+    for name in RUN_RELATED:
+        found[f"{name}_claims"] = f"results/related/{name}_claims.csv"
     return found
 
 
@@ -99,6 +104,8 @@ def report_inputs(_wildcards=None):
         found[f"{name}_figure"] = (
             f"results/figures/{FIGURE_OF[name]}_{labelled(name)}.svg"
         )
+    for name in RUN_RELATED:
+        found[f"{name}_figure"] = f"results/figures/{name}_synthetic.svg"
     return found
 
 
@@ -118,13 +125,17 @@ def final_results(_wildcards=None):
             f"chains_{labelled(name)}"
         )
         found += figures(f"{FIGURE_OF[name]}_{labelled(name)}")
+    for name in RUN_RELATED:
+        found += tables(f"{name}_claims") + figures(f"{name}_synthetic")
     return found
 
 
-def tables_of_times():
-    """Table 2, beside the results that must not change from run to run."""
-    return (
-        [f"results/benchmarks/table2.{suffix}" for suffix in TABLE_FORMATS]
-        if enabled("timings")
-        else []
-    )
+def measured_times():
+    """Table 2 and other seconds, beside the results that must not change from run to run."""
+    if not enabled("timings"):
+        return []
+    found = [f"results/benchmarks/table2.{suffix}" for suffix in TABLE_FORMATS]
+    for name in TIMED_RELATED:
+        if enabled(name):
+            found += [f"results/benchmarks/{name}.{suffix}" for suffix in FIGURE_FORMATS]
+    return found

@@ -14,7 +14,7 @@ rule plot_synthetic_errors:
     conda:
         "../envs/pufferflow.yaml"
     params:
-        sources=sources("reporting.figures"),
+        sources=sources("reporting.figures.paper"),
     script:
         "../scripts/plot_synthetic_errors.py"
 
@@ -35,7 +35,7 @@ rule plot_group_histograms:
     conda:
         "../envs/pufferflow.yaml"
     params:
-        sources=sources("reporting.figures"),
+        sources=sources("reporting.figures.paper"),
     script:
         "../scripts/plot_group_histograms.py"
 
@@ -56,6 +56,6 @@ rule plot_power_histogram:
     conda:
         "../envs/pufferflow.yaml"
     params:
-        sources=sources("reporting.figures"),
+        sources=sources("reporting.figures.paper"),
     script:
         "../scripts/plot_power_histogram.py"

@@ -9,7 +9,11 @@ rule write_report:
         "../envs/pufferflow.yaml"
     params:
         settings=config,
-        sources=sources("reporting.assemble", "reporting.provenance"),
+        sources=sources(
+            "reporting.assemble",
+            "reporting.provenance",
+            *(f"reporting.figures.{name}" for name in RUN_RELATED),
+        ),
     script:
         "../scripts/write_report.py"
 

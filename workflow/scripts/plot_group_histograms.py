@@ -5,7 +5,7 @@ from _job import job
 with job(snakemake):
     from pufferflow.datasets import load_sample
     from pufferflow.experiments.tidy import read_table, shown_epsilon
-    from pufferflow.reporting.figures import group_histograms
+    from pufferflow.reporting.figures.paper import group_histograms
     from pufferflow.reporting.style import save_figure
 
     releases = read_table(snakemake.input.releases)

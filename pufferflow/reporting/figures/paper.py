@@ -1,13 +1,8 @@
-"""The figures: tidy tables in, matplotlib figures out.
-
-Figures are built without pyplot, so no window system and no global state is involved.
-"""
+"""The paper's figures: tidy tables in, matplotlib figures out."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,16 +10,23 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import LogLocator, NullFormatter
 
-from pufferflow.errors import DataError, ParameterError
+from pufferflow.errors import ParameterError
+from pufferflow.reporting.figures.panels import (
+    check,
+    columns_of,
+    finish,
+    found_any,
+    handle,
+    panels_of,
+    plain_log_ticks,
+    points,
+    styled,
+)
 from pufferflow.reporting.style import (
-    COLUMN_WIDTH,
     MUTED,
-    TEXT_WIDTH,
     MechanismStyle,
-    data_labels,
-    figure_style,
     group_label,
     in_order,
     mechanism_style,
@@ -38,15 +40,8 @@ TALLEST = 1.35
 LOWEST = -0.2
 """Bottom of that axis; values beyond either are drawn at the edge."""
 
-_Draw = TypeVar("_Draw", bound=Callable[..., Figure])
 
-
-def _styled(draw: _Draw) -> _Draw:
-    """Run ``draw`` in the style of this project."""
-    return figure_style()(draw)
-
-
-@_styled
+@styled
 def synthetic_error(errors: pd.DataFrame, limits: pd.DataFrame, *, description: str = "") -> Figure:
     """Figure 4, upper row: L1 error against α, one panel per ε.
 
@@ -59,10 +54,10 @@ def synthetic_error(errors: pd.DataFrame, limits: pd.DataFrame, *, description: 
     description : str
         What the data are, for the footer.
     """
-    _check(errors)
+    check(errors)
     epsilons = sorted(errors["epsilon"].unique())
     names = in_order(errors["mechanism"])
-    figure, panels = _panels(len(epsilons), height=2.25)
+    figure, panels = panels_of(len(epsilons), height=2.25)
     limit = float(limits.loc[limits["quantity"].str.startswith("class"), "alpha"].iloc[0])
     marked = "gk16" in names and errors["alpha"].min() < limit < errors["alpha"].max()
     for axes, epsilon in zip(panels, epsilons, strict=True):
@@ -78,27 +73,27 @@ def synthetic_error(errors: pd.DataFrame, limits: pd.DataFrame, *, description: 
                 color=look.color,
                 elinewidth=0.8,
                 markersize=2.4 if len(rows) > 12 else 3.2,
-                **_points(look),
+                **points(look),
             )
         if marked:
             axes.axvline(limit, color=MUTED, linestyle="--", linewidth=0.8)
         axes.set_yscale("log")
-        _plain_log_ticks(axes)
+        plain_log_ticks(axes)
         axes.set_title(f"ε = {epsilon:g}")
         axes.set_xlabel("α")
-    for axes in panels[:: _columns(len(panels))]:
+    for axes in panels[:: columns_of(len(panels))]:
         axes.set_ylabel("L1 error of the mean")
-    handles = [_handle(name, found=_found(errors, name)) for name in names]
+    handles = [handle(name, found=found_any(errors, name)) for name in names]
     if marked:
         label = f"GK16 applies right of α = {limit:.4f}"
         handles.append(Line2D([], [], color=MUTED, linestyle="--", linewidth=0.8, label=label))
     repetitions = errors["repetitions"].max()
     note = f"Lines: expected error. Points: mean of {repetitions} repetitions; bars: ± 1 standard error."
-    _finish(figure, handles, note, errors, description)
+    finish(figure, handles, note, errors, description)
     return figure
 
 
-@_styled
+@styled
 def group_histograms(releases: pd.DataFrame, *, epsilon: float, description: str = "") -> Figure:
     """Figure 4, lower row: exact histogram of each group and noisy releases of each mechanism.
 
@@ -115,7 +110,7 @@ def group_histograms(releases: pd.DataFrame, *, epsilon: float, description: str
     groups = list(dict.fromkeys(table["group"]))
     states = list(dict.fromkeys(table["state"]))
     names = in_order(table["mechanism"])
-    figure, panels = _panels(len(groups), height=2.2, share=True)
+    figure, panels = panels_of(len(groups), height=2.2, share=True)
     top = TALLEST * float(table["exact_frequency"].max())
     bottom = max(LOWEST * top, min(0.0, 1.1 * float(table["released_frequency"].min())))
     slots = 0.84 * ((np.arange(len(names)) + 0.5) / len(names) - 0.5)
@@ -133,14 +128,14 @@ def group_histograms(releases: pd.DataFrame, *, epsilon: float, description: str
         axes.set_xticks(range(len(states)), [state_label(s).replace(" ", "\n") for s in states])
         axes.tick_params(axis="x", length=0, labelsize=6.3)
         axes.grid(visible=False, axis="x")
-    for axes in panels[:: _columns(len(panels))]:
+    for axes in panels[:: columns_of(len(panels))]:
         axes.set_ylabel("relative frequency")
     note = f"ε = {epsilon:g}; {table['release'].nunique()} releases per mechanism.{_beyond(table, bottom, top)}"
-    _finish(figure, [EXACT, *(_handle(name, line=False) for name in names)], note, table, description)
+    finish(figure, [EXACT, *(handle(name, line=False) for name in names)], note, table, description)
     return figure
 
 
-@_styled
+@styled
 def power_histogram(releases: pd.DataFrame, *, epsilon: float, description: str = "") -> Figure:
     """Exact histogram of many bins and its noisy releases on a log axis, one panel a mechanism.
 
@@ -162,7 +157,7 @@ def power_histogram(releases: pd.DataFrame, *, epsilon: float, description: str 
     positive = exact[exact > 0]
     bottom = 10.0 ** np.floor(np.log10(positive.min()))
     top = 10.0 ** np.ceil(np.log10(max(positive.max(), table["released_frequency"].max())))
-    figure, panels = _panels(len(names), height=1.45, columns=1)
+    figure, panels = panels_of(len(names), height=1.45, columns=1)
     for axes, name in zip(panels, names, strict=True):
         look = mechanism_style(name)
         rows = table[table["mechanism"] == name]
@@ -171,7 +166,7 @@ def power_histogram(releases: pd.DataFrame, *, epsilon: float, description: str 
         axes.set_yscale("log")
         axes.bar(range(len(states)), (exact - bottom).clip(lower=0), bottom=bottom, width=0.92, color=BAR)
         above = released > bottom
-        axes.plot(x[above], released[above], color=look.color, alpha=0.7, markersize=2, **_points(look))
+        axes.plot(x[above], released[above], color=look.color, alpha=0.7, markersize=2, **points(look))
         noise = float((rows["released_frequency"] - rows["exact_frequency"]).abs().mean())
         axes.axhline(noise, color=look.color, linestyle=look.dashes)
         axes.set_ylim(bottom, top)
@@ -185,23 +180,18 @@ def power_histogram(releases: pd.DataFrame, *, epsilon: float, description: str 
         axes.grid(visible=False, axis="x")
         ticks = range(0, len(states), max(1, (len(states) - 1) // 5))
         axes.set_xticks(ticks, [state_label(states[i]) for i in ticks] if axes is panels[-1] else [])
-    handles = [EXACT, *(_handle(name) for name in names)]
+    handles = [EXACT, *(handle(name) for name in names)]
     note = (
         f"ε = {epsilon:g}; {table['release'].nunique()} releases per mechanism. "
         "Points: released values; those below the axis, negative or almost 0, are not drawn. "
         "Lines: mean absolute noise of a bin."
     )
-    _finish(figure, handles, note, table, description)
+    finish(figure, handles, note, table, description)
     return figure
 
 
-def _check(table: pd.DataFrame) -> None:
-    if table.empty:
-        raise DataError("the table to draw has no row; check the settings of the experiment that makes it")
-
-
 def _at_epsilon(table: pd.DataFrame, epsilon: float) -> pd.DataFrame:
-    _check(table)
+    check(table)
     rows = table[np.isclose(table["epsilon"], epsilon, rtol=1e-12, atol=0)]
     if rows.empty:
         present = ", ".join(f"{e:g}" for e in sorted(table["epsilon"].unique()))
@@ -209,52 +199,10 @@ def _at_epsilon(table: pd.DataFrame, epsilon: float) -> pd.DataFrame:
     return rows
 
 
-def _found(table: pd.DataFrame, name: str, column: str = "expected_error") -> bool:
-    return bool(table.loc[table["mechanism"] == name, column].notna().any())
-
-
-def _columns(count: int) -> int:
-    """Panels side by side: up to three, four as two rows of two."""
-    return 2 if count == 4 else min(count, 3)
-
-
-def _panels(
-    count: int, *, height: float, columns: int | None = None, width: float | None = None, share: bool = False
-) -> tuple[Figure, list[Axes]]:
-    columns = columns or _columns(count)
-    rows = -(-count // columns)
-    width = width or (COLUMN_WIDTH if count == 1 else TEXT_WIDTH)
-    figure = Figure(figsize=(width, height * rows + 0.6), layout="constrained")
-    grid = figure.subplots(rows, columns, squeeze=False, sharey=share)
-    for spare in grid.flat[count:]:
-        spare.remove()
-    return figure, list(grid.flat[:count])
-
-
-def _points(look: MechanismStyle) -> dict[str, Any]:
-    return {"linestyle": "none", "marker": look.marker, "markerfacecolor": "white", "markeredgewidth": 0.7}
-
-
-def _handle(name: str, *, line: bool = True, found: bool = True) -> Line2D:
-    look = mechanism_style(name)
-    label = look.label if found else f"{look.label} (not applicable)"
-    points = _points(look)
-    if line:
-        points["linestyle"] = look.dashes
-    return Line2D([], [], color=look.color, label=label, **points)
-
-
-def _plain_log_ticks(axes: Axes) -> None:
-    """Label 1, 2 and 5 times the powers of ten in plain decimals."""
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
-
-
 def _clipped(axes: Axes, x: Any, y: Any, bottom: float, top: float, look: MechanismStyle) -> None:
     """Draw points; those beyond the axis as triangles at its edge."""
     inside = (y >= bottom) & (y <= top)
-    axes.plot(x[inside], y[inside], color=look.color, alpha=0.8, markersize=2.6, **_points(look))
+    axes.plot(x[inside], y[inside], color=look.color, alpha=0.8, markersize=2.6, **points(look))
     for beyond, edge, marker in ((y > top, top, 6), (y < bottom, bottom, 7)):
         if beyond.any():
             edges = np.full(int(beyond.sum()), edge)
@@ -268,13 +216,3 @@ def _beyond(table: pd.DataFrame, bottom: float, top: float) -> str:
     total = table["mechanism"].value_counts()
     parts = [f"{counts[name]} of {total[name]} {mechanism_style(name).label}" for name in in_order(counts.index)]
     return f" Values beyond the axis are drawn at its edge ({', '.join(parts)})." if parts else ""
-
-
-def _finish(figure: Figure, handles: list[Any], note: str, table: pd.DataFrame, description: str) -> None:
-    """Add the legend above the panels and the footer that says what the data are."""
-    data = data_labels(table)
-    data = data[0].upper() + data[1:] + (f": {description}" if description else "")
-    width = figure.get_figwidth()
-    figure.legend(handles=handles, loc="outside upper center", ncols=2 if width < TEXT_WIDTH else min(len(handles), 6))
-    footer = textwrap.fill(f"{note} {data}.", int(22 * width))
-    figure.supxlabel(footer, x=0.01, ha="left", fontsize=6, color=MUTED, linespacing=1.3)

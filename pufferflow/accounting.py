@@ -1,0 +1,197 @@
+"""What a scale guarantees, and what several releases on the same chain cost together.
+
+A release of a 1-Lipschitz query with Laplace scale σ changes its density by a factor of at most exp(1/σ) when
+one record changes. Releases of scales σ_1, …, σ_K draw their noise independently given the records, so all of
+them together change by at most exp(c), c = Σ_k 1/σ_k, also where a query was chosen after seeing earlier
+outputs. Whatever a bound says of one release of scale 1/c that uses nothing else of it, it says of all of them.
+
+Theorem 4.4
+    K · max_k ε_k, with ε_k what the k-th release alone costs by Markov quilts; the sets of quilts are the same.
+Quilts
+    max_i min_Q [e_Q + card(X_N) · c]. Never above Σ_k ε_k ≤ K · max_k ε_k: at node i let Q_k be a quilt of
+    release k with e_{Q_k} + card_k / σ_k ≤ ε_k, and Q the one of them of fewest nearby nodes, that of release j.
+    Then e_Q + card_Q · c ≤ (e_{Q_j} + card_j / σ_j) + Σ_{k≠j} card_k / σ_k ≤ Σ_k ε_k.
+Leakage
+    The bound of leakage calibration on every mechanism known by c alone (:func:`pufferflow.leakage_loss`).
+
+The quilts' bound is the inverse of MQMExact: card / (ε − e) ≤ σ says the same as e + card / σ ≤ ε, so the scale
+of ε is at most σ exactly if the bound at σ is at most ε.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from pufferflow.errors import ParameterError
+from pufferflow.markov.families import as_family
+from pufferflow.mechanisms import find_mechanism
+from pufferflow.mechanisms.base import EPSILON_RANGE, AnyFamily, Lengths, longest
+
+PRECISION = 1e-10
+"""Relative width to which ε is found; the upper end is returned."""
+
+
+def guarantee(
+    family: AnyFamily, length: Lengths, scale: float, *, mechanism: str = "mqm-exact", **options: Any
+) -> float:
+    """Smallest ε at which a mechanism asks for no more than ``scale``, rounded up.
+
+    Parameters
+    ----------
+    family : Family or MarkovChain
+    length : int or sequence of int
+        Segment lengths.
+    scale : float
+        Laplace scale of a 1-Lipschitz query.
+    mechanism : str
+        Name of a mechanism whose scale falls as ε grows and never exceeds that of group-dp.
+    options
+        Of the mechanism.
+
+    Returns
+    -------
+    float
+        ε in nats, at most 1e-10 above the smallest, relatively; infinite where the mechanism is not
+        applicable whatever ε.
+
+    Raises
+    ------
+    ParameterError
+        ``scale`` is not a positive number, or the mechanism is unknown.
+    """
+    calibrate, records = find_mechanism(mechanism), longest(length)
+    scale = check_scale(scale)
+
+    def enough(epsilon: float) -> bool:
+        found = calibrate(family, records, epsilon, **options).scale
+        return found is not None and found <= scale
+
+    smallest, largest = EPSILON_RANGE
+    low, high = max(smallest, 1 / scale / (1 + PRECISION)), min(largest, records / scale * (1 + PRECISION))
+    if not enough(high):
+        return math.inf
+    if enough(low):
+        return low
+    while high > low * (1 + PRECISION):
+        middle = math.sqrt(low) * math.sqrt(high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def check_scale(scale: float) -> float:
+    """Return a Laplace scale as a float, or raise :class:`ParameterError` unless it is a positive number."""
+    try:
+        value = float(scale)
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(f"scale is {scale!r}; it must be a positive number") from None
+    smallest, largest = EPSILON_RANGE
+    if not smallest <= value <= largest:
+        raise ParameterError(f"scale is {scale}; it must be a positive number between {smallest} and {largest}")
+    return value
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a number of releases costs together, by every bound that is valid.
+
+    Attributes
+    ----------
+    releases : int
+    entrywise : float
+        c = Σ 1/σ_k, rounded up: the loss if records were independent.
+    theorem_4_4, quilts, leakage : float
+        The three bounds of the module's text, in nats.
+    """
+
+    releases: int
+    entrywise: float
+    theorem_4_4: float
+    quilts: float
+    leakage: float
+
+    @property
+    def epsilon(self) -> float:
+        """The least of the bounds: what the releases cost."""
+        return min(self.theorem_4_4, self.quilts, self.leakage)
+
+    @property
+    def bound(self) -> str:
+        """Name of the least bound."""
+        return min(("leakage", "quilts", "theorem_4_4"), key=lambda name: float(getattr(self, name)))
+
+
+class Accountant:
+    """Keeps account of Laplace releases on one chain.
+
+    Parameters
+    ----------
+    family : Family or MarkovChain
+        Θ, the same for all releases.
+    length : int or sequence of int
+        Segment lengths of the data.
+
+    Examples
+    --------
+    >>> import pufferflow as pf
+    >>> chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+    >>> accountant = pf.Accountant(chain, length=100)
+    >>> for _ in range(2):
+    ...     accountant.add(pf.mqm_exact(chain, 100, 1.0).scale)
+    >>> cost = accountant.cost()
+    >>> cost.leakage < cost.quilts <= cost.theorem_4_4
+    True
+    """
+
+    def __init__(self, family: AnyFamily, length: Lengths) -> None:
+        self.family = as_family(family)
+        self.length = longest(length)
+        self._scales: list[float] = []
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """Scales of the releases so far, for a 1-Lipschitz query each."""
+        return tuple(self._scales)
+
+    def add(self, scale: float, *, releases: int = 1) -> None:
+        """Record releases of noise ``scale · L`` on queries of Lipschitz constant L each.
+
+        Raises
+        ------
+        ParameterError
+            ``scale`` is not a positive number, or ``releases`` is negative.
+        """
+        if releases < 0:
+            raise ParameterError(f"releases is {releases}; it must be at least 0")
+        self._scales += [check_scale(scale)] * releases
+
+    def cost(self) -> Cost:
+        """Return what all releases so far cost together."""
+        if not self._scales:
+            return Cost(0, 0.0, 0.0, 0.0, 0.0)
+        single = guarantee(self.family, self.length, min(self._scales))
+        theorem = math.nextafter(len(self._scales) * single, math.inf)
+        return Cost(len(self._scales), self.entrywise, theorem, self._quilts(), self._leakage())
+
+    def within(self, limit: float) -> bool:
+        """Say whether all releases so far cost at most ``limit``; the cheaper bound is tried first."""
+        return not self._scales or self._quilts() <= limit or self._leakage() <= limit
+
+    @property
+    def entrywise(self) -> float:
+        """Sum of 1/σ_k, rounded up."""
+        total = math.fsum(1 / scale for scale in self._scales)
+        return total + 3 * math.ulp(total)  # fsum rounds once, as does each quotient
+
+    def _together(self) -> float:
+        """Scale of the one release that all so far amount to, rounded down."""
+        return math.nextafter(1 / self.entrywise, 0.0)
+
+    def _quilts(self) -> float:
+        return guarantee(self.family, self.length, self._together())
+
+    def _leakage(self) -> float:
+        from pufferflow.leakage import leakage_loss
+
+        return leakage_loss(self.family, self.length, self._together())

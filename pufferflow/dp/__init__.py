@@ -1,0 +1,1 @@
+"""Classical mechanisms: differential privacy of independent records, the ground the rest stands on."""

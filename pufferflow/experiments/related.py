@@ -1,0 +1,27 @@
+"""The systems related to the paper's: one module of this package each, all run alike.
+
+Such a module offers ``measure(settings, seed)``, which returns a tidy table of all that its figure shows and
+a table of the values its source states (as ``experiments.worked_examples`` does); some also
+``measure_times(settings)``. Its figures are in ``reporting.figures_<name>``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+RELATED = {
+    "noisy_max": "Pufferfish checks in hidden Markov models (Noisy Max)",
+    "base2_exponential": "The base-2 exponential mechanism",
+    "alpha_beta": "Publishing tables with the αβ algorithm",
+    "classical": "Classical differential privacy",
+}
+"""Titles by name of the experiment."""
+
+TIMED = ("noisy_max", "base2_exponential")
+"""Those that measure times too."""
+
+
+def experiment(name: str) -> Any:
+    """Return the module of a related experiment."""
+    return import_module(f"pufferflow.experiments.{name}")

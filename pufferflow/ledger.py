@@ -1,0 +1,366 @@
+"""The budget ledger: what has been spent on one data set, in a file beside it.
+
+A ledger is a SQLite file of entries that are only ever appended, each carrying a digest of itself and the one
+before: a limit, a reservation, or a record that the reserved release was made. A release is reserved first, and
+what is reserved is spent, so a crash at any moment can waste budget but never exceed it. The total is that of
+:class:`pufferflow.Accountant` over all reservations, for each Θ that was ever used, the largest of them.
+
+Nothing of the data is in it, not even a digest of the data file, from which a small file could be guessed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from pufferflow._files import sha256
+from pufferflow.accounting import Accountant, check_scale
+from pufferflow.errors import BudgetError, LedgerError
+from pufferflow.markov import Family, IntervalFamily
+from pufferflow.mechanisms.base import check_epsilon, longest
+from pufferflow.models import model_document, parse_model
+
+APPLICATION_ID = 0x50554646  # "PUFF"
+VERSION = 1
+PATIENCE_SECONDS = 600.0
+"""How long a release waits for others that are being accounted for."""
+
+Kind: TypeAlias = Literal["limit", "family", "reserved", "released"]
+
+_SCHEMA = f"""
+PRAGMA application_id = {APPLICATION_ID};
+PRAGMA user_version = {VERSION};
+CREATE TABLE entries (
+    number INTEGER PRIMARY KEY,
+    time TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('limit', 'family', 'reserved', 'released')),
+    content TEXT NOT NULL,
+    digest TEXT NOT NULL UNIQUE
+);
+CREATE TRIGGER never_changed BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END;
+CREATE TRIGGER never_removed BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'entries are never removed'); END;
+"""
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """A release that is paid for.
+
+    Attributes
+    ----------
+    number : int
+        Its entry in the ledger.
+    mechanism : str
+    epsilon : float
+        ε the scale was calibrated to.
+    scale : float
+        Laplace scale of a 1-Lipschitz query.
+    query : str
+        What is released, in words.
+    family : str
+        Digest of Θ's model document.
+    length : int
+        Longest segment of the data.
+    certificate : str or None
+        SHA-256 of the certificate of the scale, where there is one.
+    """
+
+    number: int
+    mechanism: str
+    epsilon: float
+    scale: float
+    query: str
+    family: str
+    length: int
+    certificate: str | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of the ledger."""
+
+    number: int
+    time: str
+    kind: Kind
+    content: dict[str, Any]
+
+
+class Ledger:
+    """Opens a ledger; :meth:`create` makes a new one.
+
+    Parameters
+    ----------
+    path : path
+
+    Raises
+    ------
+    LedgerError
+        The file is missing, not a ledger, of another version, or damaged.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        try:
+            with self.path.open("rb") as stream:
+                head = stream.read(16)
+        except OSError as error:
+            raise LedgerError(f"ledger {self.path}: {error.strerror}; create one with a limit first") from error
+        if head != b"SQLite format 3\0":
+            raise LedgerError(f"{self.path} is not a ledger of this program; it is left as it is, give another path")
+        with self._connection() as connection:
+            if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+                raise LedgerError(f"{self.path} is the database of another program; it is left as it is")
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            if version != VERSION:
+                raise LedgerError(f"ledger {self.path} has version {version}, this program reads version {VERSION}")
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str], limit: float) -> Ledger:
+        """Make a ledger with a limit; an existing file is never overwritten.
+
+        Raises
+        ------
+        LedgerError
+            There is a file at ``path`` already.
+        ParameterError
+            ``limit`` is not a positive number.
+        """
+        limit, target = check_epsilon(limit), Path(path)
+        # a whole ledger appears under its name at once, or none: linking fails where a file exists
+        with tempfile.TemporaryDirectory(dir=target.parent if target.parent.is_dir() else None) as folder:
+            new = Path(folder) / "ledger"
+            connection = sqlite3.connect(new, isolation_level=None)
+            connection.executescript(_SCHEMA)
+            _append(connection, "limit", {"epsilon": limit})
+            connection.close()
+            try:
+                os.link(new, target)
+            except FileExistsError:
+                raise LedgerError(f"{target} exists already; open it, or give another path") from None
+            except OSError as error:
+                raise LedgerError(f"cannot create the ledger {target}: {error.strerror}") from error
+        return cls(target)
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        connection = None
+        try:
+            connection = sqlite3.connect(
+                f"{self.path.absolute().as_uri()}?mode=rw", uri=True, timeout=PATIENCE_SECONDS, isolation_level=None
+            )
+            connection.execute("PRAGMA synchronous = FULL")
+            yield connection
+        except sqlite3.Error as error:
+            raise LedgerError(
+                f"ledger {self.path} cannot be used ({error}); restore it from a copy, nothing was written"
+            ) from error
+        finally:
+            if connection is not None:
+                connection.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """Hold the ledger alone; what the block appends is kept only if it ends well."""
+        with self._connection() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+
+    def entries(self) -> list[Entry]:
+        """Return all entries, oldest first."""
+        with self._connection() as connection:
+            return _entries(connection, self.path)
+
+    @property
+    def limit(self) -> float:
+        """ε that all releases together may cost."""
+        return _limit(self.entries())
+
+    @property
+    def spent(self) -> float:
+        """ε that all reservations together cost, by the best valid bound."""
+        return _spent(self.entries())
+
+    def set_limit(self, limit: float) -> None:
+        """Change the limit; the old one stays on record.
+
+        Raises
+        ------
+        ParameterError
+            ``limit`` is not a positive number.
+        LedgerError
+            It lies below what is spent.
+        """
+        limit = check_epsilon(limit)
+        with self._writing() as connection:
+            spent = _spent(_entries(connection, self.path))
+            if limit < spent:
+                raise LedgerError(f"the limit {limit:g} lies below ε = {spent:.6g}, which is spent; set at least that")
+            _append(connection, "limit", {"epsilon": limit})
+
+    def reserve(
+        self,
+        family: Family,
+        length: int,
+        *,
+        mechanism: str,
+        epsilon: float,
+        scale: float,
+        query: str,
+        certificate: Mapping[str, Any] | None = None,
+    ) -> Reservation:
+        """Pay for a release before it is made.
+
+        Raises
+        ------
+        BudgetError
+            The release would pass the limit; nothing is reserved.
+        LedgerError
+            The ledger cannot be used.
+        """
+        document = model_document(family)
+        digest = sha256(_canonical(document).encode())
+        content: dict[str, Any] = {
+            "mechanism": mechanism,
+            "epsilon": check_epsilon(epsilon),
+            "scale": check_scale(scale),
+            "query": query,
+            "family": digest,
+            "length": longest(length),
+            "certificate": None if certificate is None else sha256(_canonical(certificate).encode()),
+        }
+        with self._writing() as connection:
+            entries = _entries(connection, self.path)
+            known = [e.content for e in entries if e.kind == "family"]
+            for other in known:
+                if (states := _states(parse_model(other["model"]))) != _states(family):
+                    raise LedgerError(
+                        f"ledger {self.path} is of data with {states} states, this chain has {_states(family)}; "
+                        "keep to one way of making states, or the releases cannot be added up"
+                    )
+            if digest not in {other["digest"] for other in known}:
+                entries.append(_append(connection, "family", {"digest": digest, "model": document}))
+            entry = _append(connection, "reserved", content)
+            limit = _limit(entries)
+            if not _within(limit, [*entries, entry]):
+                left = max(0.0, limit - _spent(entries))
+                raise BudgetError(
+                    f"the release at ε = {epsilon:g} would make the total ε = {_spent([*entries, entry]):.6g}; "
+                    f"the limit of {self.path} is {limit:g} and {left:.6g} is left: ask for less or raise the limit",
+                    left,
+                )
+        return Reservation(entry.number, **content)
+
+    def record(self, reservation: Reservation) -> None:
+        """Note that a reserved release was made."""
+        with self._writing() as connection:
+            _append(connection, "released", {"reservation": reservation.number})
+
+    def verify(self) -> int:
+        """Check the file, the chain of digests, and that what is spent was within the limit; return the entries.
+
+        Raises
+        ------
+        LedgerError
+            Something does not hold; the message says what.
+        """
+        with self._connection() as connection:
+            problems = [row[0] for row in connection.execute("PRAGMA integrity_check")]
+            if problems != ["ok"]:
+                raise LedgerError(f"ledger {self.path} is damaged: {problems[0]}; restore it from a copy")
+            rows = connection.execute("SELECT number, time, kind, content, digest FROM entries ORDER BY number")
+            previous = ""
+            for expected, (number, time, kind, content, digest) in enumerate(rows, 1):
+                if number != expected or digest != _digest(previous, number, time, kind, content):
+                    raise LedgerError(
+                        f"ledger {self.path}, entry {number}: it was changed after it was written, or one before it "
+                        "is missing; restore the ledger from a copy"
+                    )
+                previous = digest
+            entries = _entries(connection, self.path)
+        known = {e.content["digest"]: e.content["model"] for e in entries if e.kind == "family"}
+        for digest, model in known.items():
+            if sha256(_canonical(model).encode()) != digest:
+                raise LedgerError(f"ledger {self.path}: the model of {digest[:12]} is not the one it was reserved for")
+        if not _within(_limit(entries), entries):
+            raise LedgerError(
+                f"ledger {self.path}: ε = {_spent(entries):.6g} is spent, above the limit {_limit(entries):g}"
+            )
+        return len(entries)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the whole ledger as plain JSON types."""
+        entries = self.entries()
+        limit, spent = _limit(entries), _spent(entries)
+        made = {e.content["reservation"] for e in entries if e.kind == "released"}
+        releases = [
+            asdict(Reservation(e.number, **e.content)) | {"time": e.time, "released": e.number in made}
+            for e in entries
+            if e.kind == "reserved"
+        ]
+        return {"limit": limit, "spent": spent, "left": max(0.0, limit - spent), "releases": releases}
+
+
+def _canonical(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _digest(previous: str, number: int, time: str, kind: str, content: str) -> str:
+    return sha256(_canonical({"after": previous, "entry": [number, time, kind, content]}).encode())
+
+
+def _append(connection: sqlite3.Connection, kind: Kind, content: dict[str, Any]) -> Entry:
+    last = connection.execute("SELECT number, digest FROM entries ORDER BY number DESC LIMIT 1").fetchone() or (0, "")
+    number, time, text = last[0] + 1, datetime.now(UTC).isoformat(timespec="seconds"), _canonical(content)
+    row = (number, time, kind, text, _digest(last[1], number, time, kind, text))
+    connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", row)
+    return Entry(number, time, kind, content)
+
+
+def _entries(connection: sqlite3.Connection, path: Path) -> list[Entry]:
+    rows = connection.execute("SELECT number, time, kind, content FROM entries ORDER BY number")
+    try:
+        return [Entry(number, time, kind, json.loads(content)) for number, time, kind, content in rows]
+    except ValueError as error:
+        raise LedgerError(f"ledger {path} is damaged ({error}); restore it from a copy") from error
+
+
+def _states(family: Family) -> int:
+    return family.states if isinstance(family, IntervalFamily) else family.chains[0].states
+
+
+def _limit(entries: list[Entry]) -> float:
+    return float([e for e in entries if e.kind == "limit"][-1].content["epsilon"])
+
+
+def _accounts(entries: list[Entry]) -> Iterator[Accountant]:
+    """All reservations, seen with every Θ that one of them was made for."""
+    reserved = [e.content for e in entries if e.kind == "reserved"]
+    length = max((r["length"] for r in reserved), default=1)
+    used = {r["family"] for r in reserved}
+    for family in (e.content for e in entries if e.kind == "family"):
+        if family["digest"] in used:
+            account = Accountant(parse_model(family["model"]), length)
+            for r in reserved:
+                account.add(r["scale"])
+            yield account
+
+
+def _spent(entries: list[Entry]) -> float:
+    return max((account.cost().epsilon for account in _accounts(entries)), default=0.0)
+
+
+def _within(limit: float, entries: list[Entry]) -> bool:
+    return all(account.within(limit) for account in _accounts(entries))

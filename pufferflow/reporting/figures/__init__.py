@@ -1,0 +1,1 @@
+"""The figures, one module an experiment; ``panels`` holds what they share."""

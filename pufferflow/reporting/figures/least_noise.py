@@ -1,0 +1,87 @@
+"""Figures of how little noise would do, and of what several releases cost together."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from pufferflow.reporting.figures.panels import check, columns_of, finish, handle, panels_of, points, styled
+from pufferflow.reporting.style import MUTED, group_label, in_order, mechanism_style
+
+BOUNDS = {
+    "theorem_4_4": ("Theorem 4.4", "#0072b2", (0, (4, 1.5, 1, 1.5))),
+    "quilts": ("Markov quilts, one for all", "#009e73", (0, (5, 2))),
+    "leakage": ("Leakage", "#000000", (0, ())),
+}
+
+
+@styled
+def relative_noise(table: pd.DataFrame, *, description: str = "") -> Figure:
+    """Scale of each mechanism over MQMExact's against ε, one panel a chain; no scale may be below the shaded line.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Table of ``experiments.least_noise.least_noise``.
+    description : str
+        What the data are, for the footer.
+    """
+    check(table)
+    shown = table[table["relative_noise"].notna()]
+    check(shown)
+    groups = list(dict.fromkeys(shown["group"]))
+    names = in_order(shown["mechanism"])
+    figure, panels = panels_of(len(groups), height=2.3, share=True)
+    for axes, group in zip(panels, groups, strict=True):
+        rows = shown[shown["group"] == group]
+        paper = rows.drop_duplicates("epsilon").set_index("epsilon").sort_index()
+        least = paper["lower_bound"] * paper["relative_noise"] / paper["scale"]
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        for name in names:
+            look = mechanism_style(name)
+            curve = rows[rows["mechanism"] == name].sort_values("epsilon")
+            axes.plot(curve["epsilon"], curve["relative_noise"], color=look.color, linestyle=look.dashes)
+            axes.plot(curve["epsilon"], curve["relative_noise"], color=look.color, **points(look))
+        axes.fill_between(least.index, least, least.min() / 3, color="#e3e3e3", linewidth=0)
+        axes.plot(least.index, least, color=MUTED, linewidth=0.8)
+        axes.set_ylim(bottom=float(shown["lower_bound"].div(shown["scale"]).mul(shown["relative_noise"]).min()) / 1.6)
+        axes.set_title(group_label(group) if group else str(rows["dataset"].iloc[0]))
+        axes.set_xlabel("ε")
+    for axes in panels[:: columns_of(len(panels))]:
+        axes.set_ylabel("noise ÷ noise of MQMExact")
+    handles = [handle(name) for name in names]
+    handles.append(Line2D([], [], color="#e3e3e3", linewidth=6, label="not private: below the lower bound"))
+    note = "Laplace scales over that of MQMExact at the same ε."
+    finish(figure, handles, note, table, description)
+    return figure
+
+
+@styled
+def composition(table: pd.DataFrame, *, description: str = "") -> Figure:
+    """Total ε of 1, 2, … releases by each bound, one panel a chain.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Table of ``experiments.least_noise.composition``.
+    description : str
+        What the data are, for the footer.
+    """
+    check(table)
+    groups = list(dict.fromkeys(table["group"]))
+    figure, panels = panels_of(len(groups), height=2.3, share=True)
+    for axes, group in zip(panels, groups, strict=True):
+        rows = table[table["group"] == group]
+        for name, (_, color, dashes) in BOUNDS.items():
+            curve = rows[rows["bound"] == name].sort_values("releases")
+            axes.plot(curve["releases"], curve["total_epsilon"], color=color, linestyle=dashes)
+        axes.set_title(group_label(group) if group else str(rows["dataset"].iloc[0]))
+        axes.set_xlabel("releases")
+    for axes in panels[:: columns_of(len(panels))]:
+        axes.set_ylabel("total ε")
+    handles = [Line2D([], [], color=color, linestyle=dashes, label=label) for label, color, dashes in BOUNDS.values()]
+    note = f"Each release at MQMExact's scale for ε = {table['epsilon'].iloc[0]:g}."
+    finish(figure, handles, note, table, description)
+    return figure

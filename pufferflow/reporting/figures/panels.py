@@ -1,0 +1,94 @@
+"""What all figures share: panels, legends, axes and the footer that says what the data are.
+
+Figures are built without pyplot, so no window system and no global state is involved.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from pufferflow.errors import DataError
+from pufferflow.reporting.style import (
+    COLUMN_WIDTH,
+    MUTED,
+    TEXT_WIDTH,
+    MechanismStyle,
+    data_labels,
+    figure_style,
+    mechanism_style,
+)
+
+Draw = TypeVar("Draw", bound=Callable[..., Figure])
+
+
+def styled(draw: Draw) -> Draw:
+    """Run ``draw`` in the style of this project."""
+    return figure_style()(draw)
+
+
+def check(table: pd.DataFrame) -> None:
+    """Raise :class:`DataError` if the table has no row."""
+    if table.empty:
+        raise DataError("the table to draw has no row; check the settings of the experiment that makes it")
+
+
+def found_any(table: pd.DataFrame, name: str, column: str = "expected_error") -> bool:
+    """Say whether a mechanism has any value in ``column``."""
+    return bool(table.loc[table["mechanism"] == name, column].notna().any())
+
+
+def columns_of(count: int) -> int:
+    """Panels side by side: up to three, four as two rows of two."""
+    return 2 if count == 4 else min(count, 3)
+
+
+def panels_of(
+    count: int, *, height: float, columns: int | None = None, width: float | None = None, share: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure and its panels, each ``height`` inches high; one panel alone fills a column of a paper."""
+    columns = columns or columns_of(count)
+    rows = -(-count // columns)
+    width = width or (COLUMN_WIDTH if count == 1 else TEXT_WIDTH)
+    figure = Figure(figsize=(width, height * rows + 0.6), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False, sharey=share)
+    for spare in grid.flat[count:]:
+        spare.remove()
+    return figure, list(grid.flat[:count])
+
+
+def points(look: MechanismStyle) -> dict[str, Any]:
+    """Return how the points of a mechanism are drawn."""
+    return {"linestyle": "none", "marker": look.marker, "markerfacecolor": "white", "markeredgewidth": 0.7}
+
+
+def handle(name: str, *, line: bool = True, found: bool = True) -> Line2D:
+    """Return the legend's entry of a mechanism."""
+    look = mechanism_style(name)
+    label = look.label if found else f"{look.label} (not applicable)"
+    shown = points(look) | ({"linestyle": look.dashes} if line else {})
+    return Line2D([], [], color=look.color, label=label, **shown)
+
+
+def plain_log_ticks(axes: Axes) -> None:
+    """Label 1, 2 and 5 times the powers of ten in plain decimals."""
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def finish(figure: Figure, handles: list[Any], note: str, table: pd.DataFrame, description: str) -> None:
+    """Add the legend above the panels and the footer that says what the data are."""
+    data = data_labels(table)
+    data = data[0].upper() + data[1:] + (f": {description}" if description else "")
+    width = figure.get_figwidth()
+    figure.legend(handles=handles, loc="outside upper center", ncols=2 if width < TEXT_WIDTH else min(len(handles), 6))
+    footer = textwrap.fill(f"{note} {data}.", int(22 * width))
+    figure.supxlabel(footer, x=0.01, ha="left", fontsize=6, color=MUTED, linespacing=1.3)

@@ -1,0 +1,117 @@
+"""Checking a certificate, with interval arithmetic and none of the code that computes scales.
+
+A certificate states a family of chains as exact numbers, ε, the length T, a Laplace scale, and what proves the
+scale; its layout is described in :mod:`pufferflow.certificates`, which makes it. ``parsing`` turns the file into
+typed records, ``balls`` holds the arithmetic on one chain (Arb: balls that contain the exact numbers), and there is
+one file for every kind of proof. This one compares what is proved with what is stated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR
+from fractions import Fraction
+
+from pufferflow.verify.balls import PRECISIONS
+from pufferflow.verify.parsing import CertificateError, Claim, Nodes, decimal, parse_claim, read_certificate
+from pufferflow.verify.proof import Proof
+from pufferflow.verify.quilts import LargerQuiltProof, QuiltProof
+
+PROOFS: dict[str, type[Proof]] = {
+    "mqm-exact": QuiltProof,
+    "mqm-approx": LargerQuiltProof,
+    "group-dp": LargerQuiltProof,
+}
+"""The mechanisms whose scales can be proved."""
+
+EXCESS = Fraction(1, 10**12)
+"""How far (relatively) a scale may exceed the smallest one proved and still be the one it belongs to."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a certificate proves: its scale is at least a quantity that lies in [lower, upper].
+
+    Attributes
+    ----------
+    scale : str
+        As the certificate writes it.
+    quantity : str
+        What is the smallest scale proved; of quilts the largest card / (ε − e).
+    lower, upper : Fraction
+        Certified enclosure of its largest value over all nodes and chains.
+    ranges : int
+        Ranges of nodes checked.
+    chain : int or None
+        Index of the chain that decides; None where all of them do together.
+    nodes : Nodes
+        The range that decides; for proofs by quilts with the distances of the quilt.
+    precision : int
+        Bits that were needed.
+    """
+
+    scale: str
+    quantity: str
+    lower: Fraction
+    upper: Fraction
+    ranges: int
+    chain: int | None
+    nodes: Nodes
+    precision: int
+
+    def decimals(self, digits: int = 25) -> tuple[str, str]:
+        """Return the enclosure as decimals, rounded outward."""
+        return decimal(self.lower, digits, ROUND_FLOOR), decimal(self.upper, digits, ROUND_CEILING)
+
+
+def verify_certificate(document: object) -> Verification:
+    """Check a certificate, given as parsed JSON.
+
+    Parameters
+    ----------
+    document : object
+        What :func:`pufferflow.certificates.certify` returns.
+
+    Returns
+    -------
+    Verification
+        The enclosure that proves it.
+
+    Raises
+    ------
+    CertificateError
+        It is malformed, its scale is too small for some node, or its scale is not the one it proves.
+    """
+    claim, proof = parse(document)
+    scale = Fraction(claim.scale)
+    for precision, found in proof.bounds():
+        if scale < found.lower:
+            raise CertificateError(
+                f"{found}: {proof.quantity} is at least {decimal(found.lower)}, "
+                f"more than the scale {decimal(scale)} (by {decimal(found.lower - scale, 3)})"
+            )
+        if scale >= found.upper:
+            if proof.tight and scale > found.upper * (1 + EXCESS):
+                raise CertificateError(
+                    f"the scale {decimal(scale)} is not the one proved: the largest {proof.quantity}, "
+                    f"{found}, is at most {decimal(found.upper)}"
+                )
+            return Verification(
+                claim.scale, proof.quantity, found.lower, found.upper, found.ranges, found.chain, found.nodes, precision
+            )
+    raise CertificateError(f"{PRECISIONS[-1]} bits do not decide whether the scale suffices")
+
+
+def parse(document: object) -> tuple[Claim, Proof]:
+    """Return what a certificate states and the proof it gives, still unchecked.
+
+    Raises
+    ------
+    CertificateError
+        It is malformed.
+    """
+    claim = parse_claim(document, {name: proof.keys for name, proof in PROOFS.items()})
+    return claim, PROOFS[claim.mechanism](claim)
+
+
+__all__ = ["CertificateError", "Verification", "read_certificate", "verify_certificate"]

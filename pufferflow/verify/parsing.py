@@ -1,0 +1,231 @@
+"""From a file nobody vouches for to typed records: every field checked, every number exact."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Context
+from fractions import Fraction
+from typing import Any
+
+from pufferflow.errors import PufferflowError
+
+VERSION = 1
+"""Version of the layout that is read."""
+
+LONGEST = 2**62
+"""Longest segment."""
+
+_NUMBER = re.compile(r"[0-9]{1,1200}(\.[0-9]{1,1200})?([eE][+-]?[0-9]{1,3})?|[0-9]{1,1200}/[0-9]{1,1200}")
+
+
+class CertificateError(PufferflowError, ValueError):
+    """A certificate that is malformed or proves less than it states."""
+
+
+@dataclass(frozen=True)
+class Chain:
+    """One chain: P by rows, and the law of X_1 or "stationary" or "any"."""
+
+    matrix: list[list[Fraction]]
+    start: str | list[Fraction]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What every certificate states; ``rest`` holds the fields that only its mechanism has."""
+
+    mechanism: str
+    family: tuple[Chain, ...]
+    epsilon: Fraction
+    length: int
+    scale: str
+    rest: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Nodes first … last, which are treated alike."""
+
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        return f"nodes {self.first} to {self.last}"
+
+
+def read_certificate(text: str | bytes) -> object:
+    """Parse the JSON text of a certificate.
+
+    Raises
+    ------
+    CertificateError
+        It is not JSON, or gives a key twice.
+    """
+    try:
+        document: object = json.loads(text, object_pairs_hook=_unique)
+    except RecursionError:
+        raise CertificateError("the file is nested too deeply") from None
+    except ValueError as error:  # not JSON, not UTF-8, or an integer too long for Python
+        raise CertificateError(f"the file is not JSON ({error})") from None
+    return document
+
+
+def parse_claim(document: object, keys: dict[str, tuple[str, ...]]) -> Claim:
+    """Return what a certificate states; ``keys`` lists the mechanisms with the fields that only they have.
+
+    Raises
+    ------
+    CertificateError
+        A key is missing, unknown or of the wrong type; a row is no distribution.
+    """
+    common = ("certificate", "version", "mechanism", "family", "epsilon", "length", "scale")
+    fields = check_object(document, common, "the certificate", closed=False)
+    check_choice(fields["certificate"], ("pufferflow",), "certificate")
+    if check_integer(fields["version"], "version") != VERSION:
+        raise CertificateError(f"version is {fields['version']}; this program reads version {VERSION}")
+    mechanism = check_choice(fields["mechanism"], tuple(keys), "mechanism")
+    check_object(fields, (*common, *keys[mechanism]), "the certificate")
+    epsilon = parse_number(fields["epsilon"], "epsilon")
+    parse_number(fields["scale"], "scale")
+    if not epsilon:
+        raise CertificateError("epsilon is 0; it must be positive")
+    length = check_integer(fields["length"], "length")
+    if not 1 <= length <= LONGEST:
+        raise CertificateError(f"length is {length}; it must lie between 1 and {LONGEST}")
+    rest = {key: fields[key] for key in keys[mechanism]}
+    return Claim(mechanism, parse_family(fields["family"]), epsilon, length, fields["scale"], rest)
+
+
+def parse_family(value: object) -> tuple[Chain, ...]:
+    """Return the chains of a family, or those that stand for it.
+
+    Raises
+    ------
+    CertificateError
+        It is malformed, or a row is no distribution.
+    """
+    if isinstance(value, dict) and "binary_interval" in value:
+        interval = check_list(check_object(value, ("binary_interval",), "family")["binary_interval"], "binary_interval")
+        ends = [parse_number(end, "binary_interval") for end in interval]
+        if len(ends) != 2 or not 0 < ends[0] <= ends[1] < 1:
+            raise CertificateError("binary_interval must hold two numbers with 0 < low <= high < 1")
+        # the symmetric chain that dominates the class (proved in BinaryInterval, pufferflow/markov/families.py)
+        stay = max(ends, key=lambda end: abs(end - Fraction(1, 2)))
+        return (Chain([[stay, 1 - stay], [1 - stay, stay]], "any"),)
+    chains = check_list(check_object(value, ("chains",), "family")["chains"], "chains")
+    if not chains:
+        raise CertificateError("the family holds no chain")
+    return tuple(_chain(entry, f"chain {i}") for i, entry in enumerate(chains, 1))
+
+
+def parse_ranges(value: object, keys: tuple[str, ...], length: int, where: str) -> Iterator[tuple[Nodes, list[Any]]]:
+    """Yield the ranges of a list with their other fields; they cover the nodes 1 … T once and in order.
+
+    Raises
+    ------
+    CertificateError
+        They do not.
+    """
+    covered = 0
+    for entry in check_list(value, where):
+        first, last, *others = check_object(entry, ("first", "last", *keys), f"{where}: a range of nodes").values()
+        nodes = Nodes(check_integer(first, f"{where}: first"), check_integer(last, f"{where}: last"))
+        if nodes.first != covered + 1:
+            raise CertificateError(f"{where}: the range that starts at node {nodes.first} must start at {covered + 1}")
+        if not nodes.first <= nodes.last <= length:
+            raise CertificateError(f"{where}: {nodes} are no range within 1 to {length}")
+        yield nodes, others
+        covered = nodes.last
+    if covered < length:
+        raise CertificateError(f"{where}: nodes {covered + 1} to {length} have no proof")
+
+
+def _chain(value: object, where: str) -> Chain:
+    matrix, start = check_object(value, ("transition_matrix", "initial_distribution"), where).values()
+    rows = check_list(matrix, f"{where}: transition_matrix")
+    if not rows:
+        raise CertificateError(f"{where}: transition_matrix has no rows")
+    matrix = [_distribution(row, len(rows), f"{where}, row {i}") for i, row in enumerate(rows, 1)]
+    if isinstance(start, str):
+        return Chain(matrix, check_choice(start, ("stationary", "any"), f"{where}: initial_distribution"))
+    return Chain(matrix, _distribution(start, len(rows), f"{where}, initial_distribution"))
+
+
+def _distribution(value: object, states: int, where: str) -> list[Fraction]:
+    law = [parse_number(p, where) for p in check_list(value, where)]
+    if len(law) != states:
+        raise CertificateError(f"{where} has {len(law)} entries for {states} states")
+    if (total := sum(law, Fraction())) != 1:
+        raise CertificateError(
+            f"{where} does not sum to 1 exactly but to 1 {'+' if total > 1 else '-'} "
+            f"{decimal(abs(total - 1), 3)}; an entry was changed"
+        )
+    return law
+
+
+# -- fields ------------------------------------------------------------------------------------------
+
+
+def parse_number(value: object, where: str) -> Fraction:
+    """Read a non-negative number written as a string, decimal or n/d."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        try:
+            return Fraction(value)
+        except ZeroDivisionError:
+            pass
+    raise CertificateError(f'{where} holds {brief(value)}; numbers are strings such as "0.25", "1e-3" or "1/3"')
+
+
+def check_integer(value: object, where: str) -> int:
+    """Return ``value``, an integer."""
+    if type(value) is not int:
+        raise CertificateError(f"{where} is {brief(value)}, not an integer")
+    return value
+
+
+def check_choice(value: object, allowed: tuple[str, ...], where: str) -> str:
+    """Return ``value``, one of the ``allowed`` strings."""
+    if not (isinstance(value, str) and value in allowed):
+        raise CertificateError(f"{where} is {brief(value)}, not {' or '.join(allowed)}")
+    return value
+
+
+def check_list(value: object, where: str) -> list[Any]:
+    """Return ``value``, a list."""
+    if not isinstance(value, list):
+        raise CertificateError(f"{where} is {brief(value)}, not a list")
+    return value
+
+
+def check_object(value: object, keys: tuple[str, ...], where: str, *, closed: bool = True) -> dict[str, Any]:
+    """Return ``value``, an object with these keys (in their order), and if ``closed`` no others."""
+    if not isinstance(value, dict):
+        raise CertificateError(f"{where} is {brief(value)}, not an object")
+    for key in keys:
+        if key not in value:
+            raise CertificateError(f"{where} lacks the key {key}")
+    unknown = [key for key in value if key not in keys]
+    if closed and unknown:
+        raise CertificateError(f"{where} has the unknown key {brief(unknown[0])}")
+    return {key: value[key] for key in (*keys, *unknown)}
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        raise CertificateError("a key is given twice in one object")
+    return document
+
+
+def decimal(number: Fraction, digits: int = 17, rounding: str = ROUND_HALF_EVEN) -> str:
+    """Write a number for people; it may lie outside the range of floats."""
+    return str(Context(digits, rounding=rounding).divide(number.numerator, number.denominator))
+
+
+def brief(value: object) -> str:
+    """Show a value of the file in one short line."""
+    text = repr(value) if isinstance(value, str | int | float | None) else f"a {type(value).__name__}"
+    return text if len(text) <= 40 else text[:36] + "..." + text[-1:]

@@ -1,0 +1,67 @@
+"""What the proofs of all mechanisms have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from flint import ctx
+
+from pufferflow.verify.balls import PRECISIONS, UndecidedError
+from pufferflow.verify.parsing import Claim, Nodes
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The smallest scale that a proof proves lies in [lower, upper]; certain nodes (of a chain) decide."""
+
+    lower: Fraction
+    upper: Fraction
+    ranges: int
+    chain: int | None
+    nodes: Nodes
+
+    def __str__(self) -> str:
+        return str(self.nodes) if self.chain is None else f"chain {self.chain + 1}, {self.nodes}"
+
+
+class Proof(ABC):
+    """The proof that a certificate of some mechanism holds, made from its parsed claim."""
+
+    keys: ClassVar[tuple[str, ...]]
+    """Fields of the certificate that only this mechanism has."""
+
+    quantity: ClassVar[str]
+    """What the scale must not be below."""
+
+    tight: ClassVar[bool] = True
+    """Whether the scale is the smallest one proved, up to rounding to a float."""
+
+    @abstractmethod
+    def __init__(self, claim: Claim) -> None:
+        """Parse what only this mechanism states; raises CertificateError."""
+
+    @abstractmethod
+    def bound(self) -> Bound:
+        """Return what is proved, in balls of the present precision.
+
+        Raises
+        ------
+        CertificateError
+            Nothing is.
+        UndecidedError
+            More bits are needed.
+        """
+
+    def bounds(self) -> Iterator[tuple[int, Bound]]:
+        """Yield what is proved with ever more bits, and those; from the first precision on that suffices."""
+        for precision in PRECISIONS:
+            try:
+                with ctx.workprec(precision):
+                    found = self.bound()
+            except UndecidedError:
+                continue
+            yield precision, found

@@ -1,0 +1,180 @@
+"""Scales that Markov quilts prove: mqm-exact, mqm-approx and group-dp.
+
+For every chain the certificate lists ranges of nodes with a quilt each. It is a proof of the scale if for every node
+of every chain the quilt fits and card / (ε − e) ≤ scale, e being the max-influence of eq. 5 (Song, Wang, Chaudhuri,
+SIGMOD 2017; Algorithm 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+from flint import arb
+
+from pufferflow.verify.balls import ChainBalls, UndecidedError, Vector, ball, exact, members
+from pufferflow.verify.parsing import (
+    CertificateError,
+    Chain,
+    Claim,
+    Nodes,
+    check_choice,
+    check_integer,
+    check_list,
+    parse_ranges,
+)
+from pufferflow.verify.proof import Bound, Proof
+
+Table: TypeAlias = list[list[arb | None]]  # over pairs of states; None: infinite
+
+
+@dataclass(frozen=True)
+class NodeRange(Nodes):
+    """Nodes first … last, all with the quilt at distances ``left`` and ``right`` (None: no node there)."""
+
+    left: int | None
+    right: int | None
+
+    def __str__(self) -> str:
+        left, right = ("none" if distance is None else distance for distance in (self.left, self.right))
+        return f"{super().__str__()}, quilt distances {left} and {right}"
+
+
+class QuiltProof(Proof):
+    """Scores of the quilts of all nodes of all chains: of mqm-exact, whose scale is the smallest they prove."""
+
+    keys = ("convention", "nodes")
+    quantity = "card/(epsilon - e)"
+
+    def __init__(self, claim: Claim) -> None:
+        self.claim = claim
+        self.convention = check_choice(claim.rest["convention"], ("exact", "published"), "convention")
+        lists = check_list(claim.rest["nodes"], "nodes")
+        if len(lists) != len(claim.family):
+            raise CertificateError(f"nodes has {len(lists)} lists of ranges for {len(claim.family)} chains")
+        self.nodes = [list(_ranges(entry, claim.length, f"chain {i}")) for i, entry in enumerate(lists, 1)]
+
+    def bound(self) -> Bound:
+        """Return the enclosure of the largest card / (ε − e)."""
+        found = []
+        for i, (chain, ranges) in enumerate(zip(self.claim.family, self.nodes, strict=True)):
+            scores = QuiltScores(chain, self.convention, self.claim.length, self.claim.epsilon)
+            for nodes in ranges:
+                score = scores.score(nodes)
+                if score is None:
+                    raise CertificateError(f"chain {i + 1}, {nodes}: the max-influence is not below epsilon")
+                found.append((exact(score.upper()), exact(score.lower()), i, nodes))
+        upper, _, index, worst = max(found, key=lambda entry: entry[0])
+        return Bound(max(entry[1] for entry in found), upper, len(found), index, worst)
+
+
+class LargerQuiltProof(QuiltProof):
+    """The same quilts for a mechanism that asks for more noise than they need."""
+
+    tight = False
+
+
+class QuiltScores:
+    """Scores card / (ε − e) of the quilts of one chain, as balls of the precision at which it is made."""
+
+    def __init__(self, chain: Chain, convention: str, length: int, epsilon: Fraction) -> None:
+        self.length, self.epsilon = length, epsilon
+        self._balls = ChainBalls(chain)
+        self._published = convention == "published"
+
+    def card(self, nodes: NodeRange) -> int:
+        """Largest card(X_N) over the nodes (Lemma 4.6)."""
+        a, b = nodes.left, nodes.right
+        if a is None:
+            return self.length if b is None else nodes.last + b - 1
+        return self.length - nodes.first + a if b is None else a + b - 1
+
+    def score(self, nodes: NodeRange) -> arb | None:
+        """Ball around card / (ε − e), both the largest over the nodes; None where e ≥ ε."""
+        card, ratio = self.card(nodes), self._influence_ratio(nodes)
+        if ratio is None:
+            return None
+        if ratio == 1:
+            return ball(card / self.epsilon)
+        slack = ball(self.epsilon) - ratio.log()
+        if slack > 0:
+            return card / slack
+        if slack <= 0:
+            return None
+        raise UndecidedError
+
+    def _influence_ratio(self, nodes: NodeRange) -> arb | None:
+        """Exponential of the max-influence (eq. 5), None where it is infinite."""
+        chain, tables = self._balls, []
+        if nodes.left is not None:
+            tables += [self._first_term(nodes), self._left_term(nodes, nodes.left)]
+        if nodes.right is not None:
+            b = nodes.right
+            tables.append(chain.keep(("right", b), lambda: _largest_ratios(chain.power(b))))
+        supports = chain.supports(nodes.first, nodes.last) if tables else []
+        largest = arb(1)
+        for x in range(chain.k):
+            for y in range(chain.k):
+                if x != y and any(s >> x & s >> y & 1 for s in supports):  # both are secrets of one node
+                    value = arb(1)
+                    for table in tables:
+                        entry = table[x][y]
+                        if entry is None:
+                            return None
+                        value *= entry
+                    largest = largest.max(value)
+        return largest
+
+    def _first_term(self, nodes: NodeRange) -> Table:
+        """Bound of m_i(x') / m_i(x) for every node of the range."""
+        chain, n = self._balls, nodes.first - 1
+        if chain.start != "stationary" and (chain.start == "any" or nodes.first < nodes.last):
+            # every later law is a mixture of the rows of P^n, a ratio of mixtures at most the largest ratio
+            return chain.keep(("rows", n), lambda: _transposed(_largest_ratios(_transposed(chain.power(n)))))
+        return _transposed(_largest_ratios([[p] for p in chain.law(nodes.first)]))
+
+    def _left_term(self, nodes: NodeRange, a: int) -> Table:
+        """Max over z of P^a(z, x) / P^a(z, x'), z all states or (exact) those X_{i-a} can take."""
+        chain = self._balls
+        sources = (1 << chain.k) - 1
+        if not self._published:
+            sources = 0
+            for support in chain.supports(nodes.first - a, nodes.last - a):
+                sources |= support
+        return chain.keep(
+            ("left", a, sources), lambda: _largest_ratios(_transposed([chain.power(a)[z] for z in members(sources)]))
+        )
+
+
+def _ranges(value: object, length: int, where: str) -> Iterator[NodeRange]:
+    for nodes, sides in parse_ranges(value, ("left", "right"), length, where):
+        left, right = (
+            None if side is None else check_integer(side, f"{where}: {key}")
+            for key, side in zip(("left", "right"), sides, strict=True)
+        )
+        found = NodeRange(nodes.first, nodes.last, left, right)
+        if not ((left is None or 1 <= left < found.first) and (right is None or 1 <= right <= length - found.last)):
+            raise CertificateError(f"{where}, {found}: the quilt does not fit the {length} nodes")
+        yield found
+
+
+def _largest_ratios(vectors: list[Vector]) -> Table:
+    """table[x][y] = max over z of vectors[x][z] / vectors[y][z]; 0/0 does not count, x/0 is infinite."""
+    inverses = [[None if p is None else 1 / p for p in vector] for vector in vectors]
+
+    def largest(above: Vector, below: Vector) -> arb | None:
+        result = arb(0)
+        for p, q in zip(above, below, strict=True):
+            if p is not None:
+                if q is None:
+                    return None
+                result = result.max(p * q)
+        return result
+
+    return [[largest(above, below) for below in inverses] for above in vectors]
+
+
+def _transposed(rows: Table) -> Table:
+    return [list(column) for column in zip(*rows, strict=True)]

@@ -1,0 +1,283 @@
+import math
+from fractions import Fraction
+from random import SystemRandom
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+
+import pufferflow as pf
+from pufferflow.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
+from pufferflow.experiments import base2_exponential as experiment
+from pufferflow.reporting import comparison
+from pufferflow.reporting.figures import base2_exponential as figures
+
+HALF = Eta(1, 1, 1)
+SMALL = {
+    "attack_draws": 20,
+    "sampler_draws": 500,
+    "loss_outcomes": [2, 16],
+    "time_outcomes": [50],
+    "time_ranges": [1000],
+    "time_repeats": 1,
+}
+
+
+@pytest.fixture(scope="module")
+def measured():
+    return experiment.measure(SMALL, 3)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "z", "words"),
+    [
+        (0, 1, 1, "x of η is 0; it must be at least 1"),
+        (1, -2, 1, "y of η is -2"),
+        (1, 1, 0, "z of η is 0"),
+        (2, 1, 1, "x must be smaller than 2"),
+        (1.5, 2, 1, "x of η is 1.5; it must be an integer"),
+        (True, 2, 1, "x of η is True; it must be an integer"),
+    ],
+)
+def test_bad_eta_is_one_sentence(x, y, z, words):
+    with pytest.raises(pf.ParameterError, match=words):
+        Eta(x, y, z)
+
+
+@pytest.mark.parametrize(("x", "y", "z"), [(1, 1, 1), (3, 2, 5), (2**40 - 1, 40, 1), (6, 3, 2), (1, 30, 7)])
+def test_loss_is_never_below_the_exact_value_and_tight(x, y, z):
+    for factor in (1, 2, 6):
+        loss = Eta(x, y, z).loss(factor)
+        with ctx.workprec(2000):
+            exact = -arb(factor * z) * (arb(x) / arb(2) ** y).log()
+            assert arb(loss) >= exact
+            assert arb(math.nextafter(loss, 0)) < exact
+    assert Eta(x, y, z).value == pytest.approx(-z * math.log2(Fraction(x, 2**y)), rel=1e-9)
+    assert Eta(x, y, z).base == Fraction(x, 2**y) ** z
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 1, 3.7, 30.0])
+@pytest.mark.parametrize("sensitivity", [1, 2, Fraction(3, 2)])
+def test_for_epsilon_is_the_largest_eta_that_keeps_it(epsilon, sensitivity):
+    eta = Eta.for_epsilon(epsilon, sensitivity, y=24)
+    factor = 2 * math.ceil(sensitivity)
+    assert eta.loss(factor) <= epsilon
+    if eta.x > 1:
+        assert Eta(eta.x - 1, 24).loss(factor) > epsilon
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, "1"])
+def test_for_epsilon_wants_a_positive_number(epsilon):
+    with pytest.raises(pf.ParameterError, match="it must be a positive number"):
+        Eta.for_epsilon(epsilon)
+
+
+def test_for_epsilon_says_when_it_needs_more_bits():
+    with pytest.raises(pf.ParameterError, match="raise y"):
+        Eta.for_epsilon(1e-9)
+    assert Eta.for_epsilon(1e-9, y=40).loss(2) <= 1e-9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "words"),
+    [
+        (("1", 0, 5, 3), {}, "give Eta"),
+        ((HALF, 5, 0, 3), {}, "utility_min = 5 exceeds utility_max = 0"),
+        ((HALF, 0.5, 5, 3), {}, "utility_min is 0.5; it must be an integer"),
+        ((HALF, 0, 5, 0), {}, "max_outcomes is 0"),
+        ((HALF, 0, 5, 3), {"sensitivity": 0}, "sensitivity is 0; it must be positive"),
+        ((HALF, 0, 5, 3), {"sensitivity": math.nan}, "sensitivity is nan"),
+        ((HALF, 0, 5, 3), {"sampler": "fast"}, "choose one of rejection, bitwise"),
+        ((HALF, 0, 5, 3), {"minimum_attempts": 0}, "minimum_attempts is 0"),
+        ((HALF, 0, 2**31, 3), {}, "narrow the range"),
+    ],
+)
+def test_bad_arguments_are_one_sentence(arguments, options, words):
+    with pytest.raises(pf.ParameterError, match=words) as caught:
+        Base2Exponential(*arguments, **options)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("utilities", "words"),
+    [
+        ([], "the set of outcomes is empty"),
+        (np.array([]), "the set of outcomes is empty"),
+        ([1, math.nan], "utility 1 is nan; it must be a finite number"),
+        ([math.inf, 1], "utility 0 is inf; it must be a finite number"),
+        ([1, None], "utility 1 is None"),
+        ([[1, 2]], r"utility 0 is \[1, 2\]"),
+        ([1] * 5, "5 outcomes, more than max_outcomes = 4"),
+        (7, "give one number for each outcome"),
+    ],
+)
+def test_bad_utilities_are_one_sentence(utilities, words):
+    mechanism = Base2Exponential(HALF, 0, 5, 4)
+    for use in (mechanism.release, mechanism.probabilities, mechanism.weights):
+        with pytest.raises(pf.ParameterError, match=words):
+            use(utilities)
+
+
+def test_utilities_are_clamped_and_counted():
+    mechanism = Base2Exponential(HALF, -2, 3, 6)
+    found = mechanism.release([-7, -2.5, 0.5, 3, 3.25, 10**30])
+    assert (found.clamped, found.rounded) == (4, 1)
+    assert mechanism.probabilities([-7, 9]) == mechanism.probabilities([-2, 3]) == [Fraction(32, 33), Fraction(1, 33)]
+
+
+def test_weights_are_exact_and_fit_the_precision():
+    eta = Eta(6, 3, 2)
+    mechanism = Base2Exponential(eta, -3, 4, 8)
+    weights = mechanism.weights([-3, 0, 4, 4])
+    assert all(isinstance(w, int) for w in weights)
+    assert Fraction(weights[1], weights[0]) == eta.base**3
+    assert Fraction(weights[2], weights[0]) == eta.base**7
+    for other in (HALF, eta, Eta(5, 4, 3)):
+        mechanism = Base2Exponential(other, -3, 4, 8)
+        assert sum(mechanism.weights([-3] * 8)).bit_length() <= mechanism.precision
+    with pytest.raises(pf.ParameterError, match="weights are of integer utilities"):
+        mechanism.weights([0.5])
+
+
+def test_the_number_of_releases_is_checked():
+    with pytest.raises(pf.ParameterError, match="count is 0"):
+        Base2Exponential(HALF, 0, 5, 4).releases([1], 0)
+
+
+def test_exact_law_refuses_what_it_cannot_enumerate():
+    mechanism = Base2Exponential(HALF, 0, 5, 20)
+    with pytest.raises(pf.ParameterError, match=r"2\^20 ways to round"):
+        mechanism.probabilities([0.5] * 20)
+
+
+def test_epsilon_counts_the_normaliser_and_rounds_the_sensitivity_up():
+    one = Base2Exponential(HALF, 0, 5, 3)
+    assert one.base2_loss == 2
+    assert one.epsilon == pytest.approx(2 * math.log(2), rel=1e-15)
+    for sensitivity in (1.5, 2, Fraction(7, 5), np.float64(1.25)):
+        two = Base2Exponential(HALF, 0, 5, 3, sensitivity=sensitivity)
+        assert two.base2_loss == 4
+        assert two.epsilon == pytest.approx(4 * math.log(2), rel=1e-15)
+
+
+@pytest.mark.parametrize("sampler", ["rejection", "bitwise"])
+def test_a_seed_repeats_and_nothing_else_does(sampler):
+    def run(**options):
+        return Base2Exponential(HALF, 0, 5, 64, sampler=sampler, **options).releases([1] * 64, 40)
+
+    assert run(unsafe_seed=1) == run(unsafe_seed=1) != run(unsafe_seed=2)
+    assert run() != run()
+    assert isinstance(Base2Exponential(HALF, 0, 5, 64)._random, SystemRandom)
+
+
+@pytest.mark.parametrize("kind", [int, np.int64, np.int8, float, np.float32, Fraction])
+def test_any_kind_of_number(kind):
+    utilities = [kind(3), kind(0), kind(100)]
+    mechanism = Base2Exponential(Eta(3, 2), 0, 100, 3)
+    assert mechanism.probabilities(utilities) == mechanism.probabilities([3, 0, 100])
+    if kind is not Fraction:
+        assert mechanism.probabilities(np.array(utilities)) == mechanism.probabilities([3, 0, 100])
+
+
+@pytest.mark.parametrize(
+    ("utilities", "options"), [([4], {}), ([2, 2, 2, 2], {}), ([0, 5, 5], {"minimum_attempts": 9})]
+)
+def test_the_minimum_of_attempts_is_always_made(utilities, options):
+    class Counting(SystemRandom):
+        calls = 0
+
+        def getrandbits(self, k):
+            self.calls += 1
+            return super().getrandbits(k)
+
+    mechanism = Base2Exponential(HALF, 0, 5, 4, **options)
+    mechanism._random = source = Counting()
+    needed = []
+    for _ in range(200):
+        source.calls = 0
+        mechanism.release(utilities)
+        needed.append(source.calls)
+    # a total weight that is a power of two is never rejected; [0, 5, 5] is, with probability 0.47
+    minimum = options.get("minimum_attempts", 1)
+    assert min(needed) == minimum
+    assert needed.count(minimum) >= (180 if options else 200)
+
+
+def test_large_outcome_sets_and_ranges():
+    mechanism = Base2Exponential(HALF, 0, 74_999, 75_000, unsafe_seed=5)
+    assert mechanism.precision < 75_020
+    assert max(mechanism.releases(range(75_000), 50)) < 40
+    wide = Base2Exponential(Eta(51_040, 16), 0, 10**6, 3, sampler="bitwise", unsafe_seed=5)
+    assert wide.release([10**6, 0, 999_999]).index == 1
+
+
+def test_laplace_on_a_grid():
+    laplace = Base2Laplace(HALF, -2, 2, 0.5, sensitivity=2, unsafe_seed=1)
+    assert laplace.outcomes == [Fraction(i, 2) for i in range(-4, 5)]
+    assert laplace.epsilon == pytest.approx(2 * math.log(2), rel=1e-15)
+    law = laplace.probabilities(1)
+    assert sum(law) == 1
+    assert max(law) == law[6]
+    assert laplace.probabilities(99) == laplace.probabilities(2)
+    assert laplace.release(0.3) in [float(o) for o in laplace.outcomes]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((HALF, 1, 0, 0.5), "lower = 1 exceeds upper = 0"),
+        ((HALF, 0, 1, 0), "granularity is 0; it must be positive"),
+        ((HALF, 0, math.inf, 1), "upper is inf"),
+        ((HALF, 0, 1, "a"), "granularity is 'a'"),
+    ],
+)
+def test_bad_laplace_is_one_sentence(arguments, words):
+    with pytest.raises(pf.ParameterError, match=words):
+        Base2Laplace(*arguments)
+    with pytest.raises(pf.ParameterError, match="the value is nan"):
+        Base2Laplace(HALF, 0, 1, 1).release(math.nan)
+
+
+@pytest.mark.parametrize("attack", [experiment.zero_rounding(30), experiment.truncated_addition()])
+def test_attacks_break_the_naive_mechanism_and_not_ours(attack):
+    there, absent = attack.utilities.values()
+    assert max(abs(a - b) for a, b in zip(there, absent, strict=True)) == 1
+    naive = experiment.laws(attack, "naive")
+    assert experiment.privacy_loss(*naive.values()) == math.inf
+    assert naive["with Alice"][attack.watched] == 1
+    assert naive["without Alice"][attack.watched] < 0.7
+    ours = experiment.laws(attack, "base-2")
+    assert all(p > 0 for law in ours.values() for p in law)
+    assert experiment.privacy_loss(*ours.values()) <= attack.epsilon
+
+
+def test_truncated_addition_hangs_on_the_order():
+    first, last = experiment.truncated_addition(), experiment.truncated_addition(watched_first=False)
+    assert experiment.privacy_loss(*experiment.laws(first, "naive").values()) == math.inf
+    assert experiment.privacy_loss(*experiment.laws(last, "naive").values()) <= last.epsilon
+    ours, reversed_ours = (experiment.laws(attack, "base-2")["with Alice"] for attack in (first, last))
+    assert ours == reversed_ours[::-1]
+
+
+def test_tables_are_deterministic_and_compared(measured):
+    curves, claims = measured
+    again = experiment.measure(SMALL, 3)
+    assert curves.equals(again[0])
+    assert claims.equals(again[1])
+    assert curves.columns[0] == "panel"
+    assert not curves["frequency"].equals(experiment.measure(SMALL, 4)[0]["frequency"])
+    verdicts = comparison.compare(claims).set_index("claim")["verdict"]
+    assert len(verdicts) == len(claims)
+    assert verdicts[verdicts == "differs"].index.str.contains("about half|k = 1000|α = 1/2").all()
+    assert (verdicts == "differs").sum() == 2
+
+
+def test_figures_are_drawn(measured):
+    times = experiment.measure_times(SMALL)
+    assert set(times["method"]) == {"rejection", "bitwise", "all exact sums", "naive"}
+    assert (times["seconds"] > 0).all()
+    assert len(figures.figure(measured[0]).axes) == 4
+    assert len(figures.time_figure(times).axes) == 2
+    for draw in (figures.figure, figures.time_figure):
+        with pytest.raises(pf.DataError, match="no row"):
+            draw(times.iloc[:0])

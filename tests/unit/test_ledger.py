@@ -1,0 +1,202 @@
+import json
+import multiprocessing
+import os
+import sqlite3
+import time
+
+import pytest
+
+import pufferflow as pf
+from pufferflow.ledger import Ledger
+
+CHAIN = pf.ChainFamily([pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])])
+LENGTH = 50
+
+
+def reserve(ledger, epsilon=1.0, **changes):
+    scale = pf.mqm_exact(CHAIN, LENGTH, epsilon).scale
+    terms = {"mechanism": "mqm-exact", "epsilon": epsilon, "scale": scale, "query": "histogram"} | changes
+    return ledger.reserve(changes.pop("family", CHAIN), LENGTH, **{k: v for k, v in terms.items() if k != "family"})
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger.create(tmp_path / "data.ledger", 2.0)
+
+
+def test_a_reservation_is_spent_before_the_release_is_made(ledger):
+    assert ledger.spent == 0
+    first = reserve(ledger)
+    assert 0 < ledger.spent <= 1.0 + 1e-9
+    ledger.record(first)
+    second = reserve(ledger)
+    shown = ledger.to_dict()
+    assert [release["released"] for release in shown["releases"]] == [True, False]
+    assert second.number == shown["releases"][1]["number"]
+    assert ledger.spent == pytest.approx(shown["limit"] - shown["left"])
+    assert ledger.verify() == 5
+
+
+def test_the_total_is_that_of_the_accountant(ledger):
+    accountant = pf.Accountant(CHAIN, LENGTH)
+    for epsilon in (0.3, 0.5):
+        reserve(ledger, epsilon)
+        accountant.add(pf.mqm_exact(CHAIN, LENGTH, epsilon).scale)
+    assert ledger.spent == accountant.cost().epsilon
+
+
+def test_a_release_past_the_limit_is_refused_with_what_is_left(ledger):
+    reserve(ledger)
+    before = ledger.entries()
+    with pytest.raises(pf.BudgetError, match="is left: ask for less") as refused:
+        reserve(ledger, 5.0)
+    assert refused.value.left == pytest.approx(2.0 - ledger.spent)
+    assert ledger.entries() == before
+    ledger.set_limit(20.0)
+    reserve(ledger, 5.0)
+    with pytest.raises(pf.LedgerError, match="lies below"):
+        ledger.set_limit(0.5)
+
+
+def test_every_family_ever_used_counts_all_releases(ledger):
+    slow = pf.ChainFamily([pf.MarkovChain([[0.99, 0.01], [0.02, 0.98]])])
+    reserve(ledger, 0.1)
+    alone = ledger.spent
+    ledger.set_limit(100.0)
+    reserve(ledger, 0.1, family=slow)
+    both = pf.Accountant(slow, LENGTH)
+    both.add(pf.mqm_exact(CHAIN, LENGTH, 0.1).scale, releases=2)
+    assert ledger.spent == both.cost().epsilon > alone
+
+
+def test_one_way_of_making_states(ledger):
+    reserve(ledger, 0.1)
+    with pytest.raises(pf.LedgerError, match="2 states, this chain has 3"):
+        reserve(ledger, 0.1, family=pf.ChainFamily([pf.MarkovChain([[0.5, 0.25, 0.25]] * 3)]))
+
+
+@pytest.mark.parametrize("content", [b"", b"time,value\n1,2\n", b"SQLite format 3\0" + b"\0" * 5000])
+def test_foreign_files_are_refused_and_left_alone(tmp_path, content):
+    path = tmp_path / "x.ledger"
+    path.write_bytes(content)
+    for open_it in (Ledger, lambda p: Ledger.create(p, 1.0)):
+        with pytest.raises(pf.LedgerError, match="ledger"):
+            open_it(path)
+    assert path.read_bytes() == content
+    assert os.listdir(tmp_path) == ["x.ledger"]
+
+
+def test_a_database_of_another_program_is_refused(tmp_path):
+    path = tmp_path / "other.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE entries (number INTEGER)")
+    connection.commit()
+    connection.close()
+    with pytest.raises(pf.LedgerError, match="another program"):
+        Ledger(path)
+
+
+def test_a_missing_ledger_or_folder(tmp_path):
+    with pytest.raises(pf.LedgerError, match="create one"):
+        Ledger(tmp_path / "none")
+    with pytest.raises(pf.LedgerError, match="cannot create"):
+        Ledger.create(tmp_path / "none" / "x", 1.0)
+
+
+@pytest.mark.parametrize(
+    "tampering",
+    [
+        "UPDATE entries SET content = replace(content, '\"scale\"', '\"scalf\"') WHERE kind = 'reserved'",
+        "UPDATE entries SET content = '{\"epsilon\":9.0}' WHERE kind = 'limit'",
+        "DELETE FROM entries WHERE number = 2",
+    ],
+)
+def test_tampering_is_noticed(ledger, tampering):
+    reserve(ledger, 0.1)
+    ledger.verify()
+    connection = sqlite3.connect(ledger.path)
+    with pytest.raises(sqlite3.IntegrityError, match="never"):
+        connection.execute(tampering)
+    connection.executescript(f"DROP TRIGGER never_changed; DROP TRIGGER never_removed; {tampering};")
+    connection.close()
+    with pytest.raises(pf.LedgerError, match="changed after it was written"):
+        ledger.verify()
+
+
+def test_a_damaged_page_is_noticed(ledger):
+    for _ in range(5):
+        reserve(ledger, 0.01)
+    content = bytearray(ledger.path.read_bytes())
+    content[4096:4196] = b"\xff" * 100
+    ledger.path.write_bytes(content)
+    with pytest.raises(pf.LedgerError, match="ledger"):
+        Ledger(ledger.path).verify()
+
+
+FORKSERVER = multiprocessing.get_context("forkserver")
+FORKSERVER.set_forkserver_preload(["pufferflow.ledger", "pufferflow.mechanisms"])
+
+
+def work(path, scale, name, said):
+    """Reserve and record one release, as a process of its own."""
+    try:
+        mine = Ledger(path)
+        terms = {"mechanism": "mqm-exact", "epsilon": 0.1, "scale": scale, "query": name}
+        mine.record(mine.reserve(CHAIN, LENGTH, **terms))
+        said.put((name, "made"))
+    except pf.BudgetError:
+        said.put((name, "refused"))
+
+
+def start(ledger, scale, name, said):
+    process = FORKSERVER.Process(target=work, args=(ledger.path, scale, name, said))
+    process.start()
+    return process
+
+
+def test_fifty_processes_never_overspend_and_lose_no_row(tmp_path):
+    scale = pf.mqm_exact(CHAIN, LENGTH, 0.1).scale
+    affordable = 20
+    accountant = pf.Accountant(CHAIN, LENGTH)
+    accountant.add(scale, releases=affordable)
+    ledger = Ledger.create(tmp_path / "l", accountant.cost().epsilon * (1 + 1e-9))
+    queue = FORKSERVER.SimpleQueue()
+    workers = [start(ledger, scale, f"q{i}", queue) for i in range(50)]
+    said = dict(queue.get() for _ in workers)
+    for worker in workers:
+        worker.join()
+    made = {name for name, outcome in said.items() if outcome == "made"}
+    assert (len(said), len(made)) == (50, affordable)
+    shown = ledger.to_dict()
+    assert len(shown["releases"]) == affordable
+    assert all(release["released"] for release in shown["releases"])
+    assert {release["query"] for release in shown["releases"]} == made
+    assert shown["spent"] <= shown["limit"]
+    ledger.verify()
+
+
+def test_twenty_kills_leave_a_readable_ledger(tmp_path):
+    ledger = Ledger.create(tmp_path / "l", 100.0)
+    scale = pf.mqm_exact(CHAIN, LENGTH, 0.1).scale
+    queue = FORKSERVER.SimpleQueue()
+    began = time.monotonic()
+    start(ledger, scale, "whole", queue).join()
+    whole = time.monotonic() - began
+    for i in range(20):
+        worker = start(ledger, scale, f"q{i}", queue)
+        time.sleep(whole * i / 20)
+        worker.kill()
+        worker.join()
+        ledger.verify()
+    releases = ledger.to_dict()["releases"]
+    assert releases[0]["released"]
+    reserve(ledger, 0.1)
+    assert len(ledger.to_dict()["releases"]) == len(releases) + 1
+
+
+def test_nothing_of_the_data_is_in_the_file(ledger):
+    reserve(ledger, 0.1, certificate={"scale": 1.5})
+    text = json.dumps(ledger.to_dict())
+    assert set(json.loads(text)["releases"][0]) == {
+        *("number", "mechanism", "epsilon", "scale", "query", "family", "length", "certificate", "time", "released")
+    }
