@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pufferflow.accounting import Accountant, Cost, guarantee
     from pufferflow.audit import CountQuery, HistogramQuery, PrivacyLoss, privacy_loss, smallest_scale
     from pufferflow.certificates import certify
+    from pufferflow.coupling import LowerBound, lower_bound
     from pufferflow.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
     from pufferflow.errors import (
         BudgetError,
@@ -70,6 +71,7 @@ __all__ = [
     "HistogramQuery",
     "IntervalFamily",
     "LedgerError",
+    "LowerBound",
     "MarkovChain",
     "ModelError",
     "NoiseScale",
@@ -87,6 +89,7 @@ __all__ = [
     "guarantee",
     "leakage",
     "leakage_loss",
+    "lower_bound",
     "mqm_approx",
     "mqm_exact",
     "privacy_loss",
@@ -107,6 +110,7 @@ def __getattr__(name: str) -> Any:
             "certificates",
             "accounting",
             "audit",
+            "coupling",
         ):
             module = import_module(f"{__name__}.{home}")
             if hasattr(module, name):

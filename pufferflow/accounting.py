@@ -192,6 +192,6 @@ class Accountant:
         return guarantee(self.family, self.length, self._together())
 
     def _leakage(self) -> float:
-        from pufferflow.leakage import leakage_loss
+        from pufferflow.mechanisms.leakage import leakage_loss
 
         return leakage_loss(self.family, self.length, self._together())

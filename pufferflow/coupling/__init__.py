@@ -2,3 +2,7 @@
 
 The statements and their proofs are in ``docs/leakage.md``.
 """
+
+from pufferflow.coupling.lower_bound import LowerBound, lower_bound
+
+__all__ = ["LowerBound", "lower_bound"]

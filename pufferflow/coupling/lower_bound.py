@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferflow.coupling.sides import reached
 from pufferflow.errors import ChainError
 from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats, MarkovChain
 from pufferflow.markov.families import as_family
@@ -17,7 +18,7 @@ from pufferflow.mechanisms.base import AnyFamily, Lengths, check_epsilon, longes
 _WINDOW = 20_000
 """Entries on either side of a node that are counted at most."""
 
-_EVERY_NODE = 2_000
+_EVERY_NODE = 500
 """Longest chain of which every node is looked at."""
 
 _SETTLED = 1e-10
@@ -40,7 +41,7 @@ class LowerBound:
     node : int
         The entry that leaks, 1-based.
     pair : tuple of int
-        The two values, as indices of states, that can be told apart.
+        The two values, as indices of states, that can be told apart. Where no entry has two values ``scale`` is 0.
     states : tuple of int
         S: the query is the number of entries with a state in S, within ``window`` entries of the node.
     alternating : bool
@@ -73,20 +74,19 @@ class _Leak(NamedTuple):
 
 
 class _Counts(NamedTuple):
-    """Several queries: column j counts entries with a state in ``sets[:, j]``, at odd distances outside it where
-    ``alternating[j]``."""
+    """Several queries: column j counts states in ``sets[:, j]``; where ``alternating[j]``, outside it at odd distances."""
 
     sets: Bools
     alternating: Bools
 
 
-def lower_bound(family: AnyFamily, length: Lengths, epsilon: float) -> LowerBound:
+def lower_bound(family: AnyFamily, length: Lengths, epsilon: float, *, alternating: bool = True) -> LowerBound:
     """Largest scale found below which Laplace noise on a 1-Lipschitz count is not ε-Pufferfish private.
 
     Noise of scale σ on the number of visits to S leaks, for outputs beyond all counts, exactly the logarithm of
     E[e^(visits/σ) | X_i = x] / E[e^(visits/σ) | X_i = x'], a product of transfer matrices. Sets S are searched (all of
-    them for few states, else thresholds, single states, levels of slow eigenvectors, then single changes); any set gives
-    a valid bound. Beside :func:`pufferflow.leakage` it says how far that scale can be from the best one.
+    them for few states, else thresholds, single states, levels of slow eigenvectors, then single changes); any set
+    gives a valid bound. Beside :func:`pufferflow.leakage` it says how far that scale can be from the best one.
 
     Parameters
     ----------
@@ -94,7 +94,10 @@ def lower_bound(family: AnyFamily, length: Lengths, epsilon: float) -> LowerBoun
         Θ; some chain of it is enough, the worst one is reported.
     length : int or sequence of int
     epsilon : float
-        ε > 0.
+        ε > 0. Below about 1e-8, where rounding leaves little of the leaks, and above 200 the bound is 1/ε, the scale
+        that a single entry needs.
+    alternating : bool
+        Whether to try counts that change to the complement of S at every other entry, too (chains of at most 8 states).
 
     Raises
     ------
@@ -105,7 +108,7 @@ def lower_bound(family: AnyFamily, length: Lengths, epsilon: float) -> LowerBoun
     """
     epsilon = check_epsilon(epsilon)
     records = longest(length)
-    found = [_chain_bound(chain, records, epsilon, i) for i, chain in enumerate(as_family(family).chains)]
+    found = [_chain_bound(chain, records, epsilon, i, alternating) for i, chain in enumerate(as_family(family).chains)]
     return max(found, key=lambda bound: bound.scale)
 
 
@@ -162,7 +165,7 @@ class CountLeaks:
         return best
 
     def _profiles(self, rows: Floats, counts: _Counts, cost: float, steps: int) -> list[Floats]:
-        """log E[e^(c · count of the next n entries) | x] up to a constant, shape (k, columns), for n = 0, 1, …
+        """Log E[e^(c · count of the next n entries) | x] up to a constant, shape (k, columns), for n from 0 on.
 
         It ends early where nothing changes any more: further entries are then left out of the query.
         """
@@ -181,7 +184,14 @@ class CountLeaks:
         return logs
 
     def _leak(
-        self, profile: Floats, counts: _Counts, cost: float, node: int, ahead: int, behind: int, secrets: Bools | None = None
+        self,
+        profile: Floats,
+        counts: _Counts,
+        cost: float,
+        node: int,
+        ahead: int,
+        behind: int,
+        secrets: Bools | None = None,
     ) -> list[_Leak]:
         """Leaks of the columns from the sum of their profiles."""
         values = profile + cost * counts.sets
@@ -218,7 +228,7 @@ class CountLeaks:
         every = sets.shape[1] == 1
         limit = min(self.length, _EVERY_NODE if every else _EARLY_NODES)
         for node in range(2, limit + 1):
-            weighted = matrix.T @ (growth * weighted)[:, partner] if False else matrix.T @ (growth * weighted[:, partner])
+            weighted = matrix.T @ (growth * weighted[:, partner])
             weighted /= weighted.max(axis=0)
             law = law @ matrix
             # profiles of a search are kept for the last n only
@@ -229,7 +239,9 @@ class CountLeaks:
             with np.errstate(divide="ignore", invalid="ignore"):
                 behind = np.log(weighted[:, : sets.shape[1]] / law[:, None])
             leaks = self._leak(ahead[n] + behind, counts, cost, node, n, 2 * node, secrets)
-            best = leaks if best is None else [max(p, key=lambda leak: leak.value) for p in zip(best, leaks, strict=True)]
+            best = (
+                leaks if best is None else [max(p, key=lambda leak: leak.value) for p in zip(best, leaks, strict=True)]
+            )
         return best or [_Leak(0.0, 1, (0, 0), 0)] * sets.shape[1]
 
     def _any(self, ahead: list[Floats], counts: _Counts, cost: float) -> _Leak:
@@ -255,7 +267,11 @@ class CountLeaks:
                 values = behind + ahead[n][secrets, 0] + cost * counts.sets[secrets, 0]
                 spread = values.max(axis=1) - values.min(axis=1)
                 at = int(spread.argmax())
-                value = float(spread[at]) - self.error * (n + 2 * node + 2) - 64 * UNIT_ROUNDOFF * float(np.abs(values).max())
+                value = (
+                    float(spread[at])
+                    - self.error * (n + 2 * node + 2)
+                    - 64 * UNIT_ROUNDOFF * float(np.abs(values).max())
+                )
                 if value > best.value:
                     names = self.names[secrets]
                     pair = int(names[values[at].argmax()]), int(names[values[at].argmin()])
@@ -279,8 +295,19 @@ def _paired(counts: _Counts, cost: float) -> tuple[Bools, Floats, NDArray[np.int
     return sets, growth, partner
 
 
-def _candidates(leaks: CountLeaks) -> _Counts:
-    """Sets of states to begin with, each also alternating with its complement."""
+def _own_entry(chain: MarkovChain, length: int) -> tuple[int, tuple[int, int]] | None:
+    """A node with two possible values: a count of that entry alone leaks c. None where there is nothing to hide."""
+    states = chain.initial_support
+    for node in range(1, min(length, chain.states**2 + 1) + 1):
+        names = np.flatnonzero(states)
+        if len(names) > 1:
+            return node, (int(names[0]), int(names[1]))
+        states = reached(states, chain.transition_matrix)
+    return None
+
+
+def _candidates(leaks: CountLeaks, both: bool) -> _Counts:
+    """Sets of states to begin with, each also alternating with its complement if ``both``."""
     chain = leaks.chain
     k = chain.states
     found: list[Bools] = []
@@ -299,15 +326,21 @@ def _candidates(leaks: CountLeaks) -> _Counts:
         found += [np.arange(k) == x for x in range(k)]
     unique = list({s.tobytes(): s for s in found}.values()) or [np.ones(k, dtype=np.bool_)]
     sets = np.array(unique).T
-    if k <= _ALL_SUBSETS:
+    if both and k <= _ALL_SUBSETS:
         return _Counts(np.concatenate([sets, sets], axis=1), np.arange(2 * len(unique)) >= len(unique))
     return _Counts(sets, np.zeros(len(unique), dtype=np.bool_))
 
 
-def _chain_bound(chain: MarkovChain, length: int, epsilon: float, index: int) -> LowerBound:
+def _chain_bound(chain: MarkovChain, length: int, epsilon: float, index: int, both: bool) -> LowerBound:
     leaks = CountLeaks(chain, length)
-    counts = _candidates(leaks)
+    counts = _candidates(leaks, both)
     cost = epsilon
+    own = _own_entry(chain, length)
+    if own is None:
+        return LowerBound(epsilon, length, 0.0, 1, (0, 0), (), False, 0, index)
+    node, pair = own
+    if not 1e-8 < epsilon <= 200:
+        return LowerBound(epsilon, length, _below(1 / epsilon), node, pair, pair[:1], False, 0, index)
     # the best set depends on c, and c on the best set
     chosen = 0
     for _ in range(8):
@@ -321,11 +354,10 @@ def _chain_bound(chain: MarkovChain, length: int, epsilon: float, index: int) ->
     if leaks.chain.states > _ALL_SUBSETS:
         sets = _improved(leaks, sets, alternating, cost)
     cost, leak = _final_cost(leaks, sets, alternating, epsilon, cost)
-    scale = 1 / cost
-    while scale * cost > 1 or 1 / scale < cost:
-        scale = math.nextafter(scale, 0.0)
+    if not cost < epsilon:
+        return LowerBound(epsilon, length, _below(1 / epsilon), node, pair, pair[:1], False, 0, index)
     states = tuple(int(s) for s in leaks.names[sets])
-    return LowerBound(epsilon, length, scale, leak.node, leak.pair, states, alternating, leak.window, index)
+    return LowerBound(epsilon, length, _below(1 / cost), leak.node, leak.pair, states, alternating, leak.window, index)
 
 
 def _needed_cost(leaks: CountLeaks, counts: _Counts, chosen: int, epsilon: float, cost: float) -> float:
@@ -354,9 +386,7 @@ def _improved(leaks: CountLeaks, sets: Bools, alternating: bool, cost: float) ->
         sets, value = trials[:, best].copy(), found[best].value
 
 
-def _final_cost(
-    leaks: CountLeaks, sets: Bools, alternating: bool, epsilon: float, cost: float
-) -> tuple[float, _Leak]:
+def _final_cost(leaks: CountLeaks, sets: Bools, alternating: bool, epsilon: float, cost: float) -> tuple[float, _Leak]:
     """A c, close to the least one, at which the query is known to leak more than ε; at least c = ε does, nearly."""
     below, above, at_above = 0.0, math.inf, None
     for _ in range(60):
@@ -369,10 +399,12 @@ def _final_cost(
             break
         guess = cost * epsilon / leak.value * (1 + 2e-9) if leak.value > 0 else math.inf
         if not below < guess < above:
-            guess = math.sqrt(below * above) if 0 < below and above < math.inf else max(below, epsilon) * 1.5
+            guess = math.sqrt(below * above) if below > 0 and above < math.inf else max(below, epsilon) * 1.5
         if abs(guess / cost - 1) < 1e-9 and above < math.inf:
             break
         cost = guess
-    if at_above is None:  # a leak of c itself: one entry tells no more than its own count
-        return epsilon * (1 + 1e-9), _Leak(epsilon, 1, (0, 0), 0)
-    return above, at_above
+    return (epsilon, leak) if at_above is None else (above, at_above)
+
+
+def _below(scale: float) -> float:
+    return math.nextafter(math.nextafter(scale, 0.0), 0.0)

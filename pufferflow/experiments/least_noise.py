@@ -10,10 +10,10 @@ from tqdm import tqdm
 
 from pufferflow.accounting import Accountant
 from pufferflow.audit import CountQuery, privacy_loss
+from pufferflow.coupling import lower_bound
 from pufferflow.datasets.sample import Sample, pooled_segment_lengths
 from pufferflow.experiments.scaling import RESULT_COLUMNS, compute_scale, scale_row
 from pufferflow.experiments.tidy import frame
-from pufferflow.leakage import lower_bound
 from pufferflow.markov import MarkovChain
 
 KEYS = ["dataset", "label", "group", "mechanism", "epsilon"]
@@ -91,7 +91,7 @@ def least_noise(
     rows: list[dict[str, Any]] = []
     settings = [(case, epsilon) for case in cases for epsilon in epsilons]
     for case, epsilon in tqdm(settings, desc="least noise", disable=None, leave=False):
-        least = lower_bound(case.chain, case.length, epsilon)
+        least = lower_bound(case.chain, case.length, epsilon, alternating=False)
         bins = case.chain.states
         place = {
             "dataset": case.dataset,
