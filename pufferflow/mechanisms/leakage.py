@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from pufferflow.coupling.calibration import chain_leakage
 from pufferflow.errors import ParameterError
-from pufferflow.leakage.calibration import chain_leakage
 from pufferflow.markov.chain import MarkovChain
 from pufferflow.markov.families import as_family
 from pufferflow.markov.intervals import IntervalFamily
@@ -21,10 +21,10 @@ def leakage(family: AnyFamily, length: Lengths, epsilon: float, *, max_states: i
     """Smallest scale that the bounds of ``docs/leakage.md`` allow, rounded up; never above that of MQMExact.
 
     A mechanism whose density changes by at most e^c with one entry (Laplace noise of scale 1/c on a 1-Lipschitz query)
-    is analysed along the chain, without a quilt: by optimal couplings of the two copies of the chain that start at
-    different values of an entry, through blocks of steps, and by the quilts of MQMExact; the smallest scale counts. Each
-    is an upper bound of the loss for every such mechanism, whatever its query. For binary chains with a stationary start
-    it is attained.
+    is analysed along the chain, without a quilt: by optimal couplings of two copies of the chain that start at
+    different values of an entry, through blocks of steps, and by the quilts of MQMExact; the smallest scale counts.
+    Each is an upper bound of the loss for every such mechanism, whatever its query. For binary chains with a stationary
+    start it is attained; :func:`pufferflow.lower_bound` says how far it can be from the best scale for others.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow.leakage._kernels import couple, forget
+from pufferflow.coupling._kernels import couple, forget
 from pufferflow.markov.chain import UNIT_ROUNDOFF, Bools, Floats
 
 SLACK = 1e-6
@@ -56,17 +56,11 @@ class CouplingSide:
         self._upper = np.zeros((k, k))
         self._arcs = np.full((k, k, k), -1, dtype=np.int32)
         self._flows = np.zeros((k, k, k))
-        self.replace(rows, error, secret)
-
-    def replace(self, rows: Floats, error: float, secret: Bools | None = None) -> None:
-        """Take other laws, starting from the plans at hand."""
-        secret = np.ones(len(rows), dtype=np.bool_) if secret is None else secret
-        support = rows > 0
-        if hasattr(self, "_support") and (support != self._support).any():
-            self._trees[:, :, 0] = -2  # trees are over the states that matter, which have changed
-        self._rows, self._support, self._secret = np.ascontiguousarray(rows), support, secret
+        self._rows = np.ascontiguousarray(rows)
+        self._support = self._rows > 0
+        self._secret = np.ones(k, dtype=np.bool_) if secret is None else secret
         self._margin = 2.05 * error + 4 * UNIT_ROUNDOFF
-        self.limit = largest_log_ratios(rows, secret) + self._margin
+        self.limit = largest_log_ratios(rows, self._secret) + self._margin
         differences = rows[:, None, :] - rows[None, :, :]
         self.distances: Floats = np.maximum(differences, 0.0).sum(axis=-1) + self._margin
         """Total variation distances of the rows, rounded up."""
@@ -108,7 +102,7 @@ class ForgettingSide:
     def __init__(self, transition_matrix: Floats) -> None:
         k = len(transition_matrix)
         self._rows = np.ascontiguousarray(transition_matrix.T)
-        self._secret = self._rows.any(axis=1)
+        self._secret: Bools = np.asarray(self._rows.any(axis=1))
         self._upper = np.zeros((k, k))
         self._arcs = np.full((k, k, 1), -1, dtype=np.int32)
         self._flows = np.zeros((k, k, 1))
@@ -133,6 +127,11 @@ def largest_log_ratios(rows: Floats, secret: Bools) -> Floats:
     table = np.where(secret[:, None] & secret[None, :], table, 0.0)
     with np.errstate(invalid="ignore"):
         return np.where(table > 0, table * (1 + 8 * UNIT_ROUNDOFF) + 2000 * UNIT_ROUNDOFF, 0.0)
+
+
+def reached(states: Bools, matrix: Floats) -> Bools:
+    """States that can follow one of ``states``, shape (k,)."""
+    return np.asarray((matrix[states] > 0).any(axis=0))
 
 
 def costs_of(leakage: Floats, cost: float) -> Floats:
@@ -192,14 +191,14 @@ def _solve(side: Side, residual: Floats, capped: Bools) -> Floats:
     if k <= _DENSE:
         system = np.eye(k * k)
         np.subtract.at(system, (pairs, arcs), weights)
-        return np.linalg.solve(system, right).reshape(k, k)
-    from scipy.sparse import csr_array, eye_array
+        return np.asarray(np.linalg.solve(system, right), dtype=np.float64).reshape(k, k)
+    from scipy.sparse import csc_array, csr_array, eye_array
     from scipy.sparse.linalg import bicgstab, spsolve
 
-    system = (eye_array(k * k) - csr_array((weights, (pairs, arcs)), shape=(k * k, k * k))).tocsr()
-    found, status = bicgstab(system, right, rtol=1e-10, maxiter=2000)
+    sparse = csr_array(eye_array(k * k) - csr_array((weights, (pairs, arcs)), shape=(k * k, k * k)))
+    found, status = bicgstab(sparse, right, rtol=1e-10, maxiter=2000)
     if status:
-        found = spsolve(system.tocsc(), right)
+        found = spsolve(csc_array(sparse), right)
     return np.asarray(found).reshape(k, k)
 
 

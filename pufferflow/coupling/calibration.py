@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pufferflow.coupling.blocks import Blocks
+from pufferflow.coupling.sides import CouplingSide, ForgettingSide, Side, costs_of, post_fixed_point, reached
 from pufferflow.errors import ChainError
-from pufferflow.leakage.blocks import Blocks
-from pufferflow.leakage.couplings import CouplingSide, ForgettingSide, Side, costs_of, post_fixed_point
 from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats, MarkovChain
 
 _EXACT_WORK = 20_000
+_EXACT_NODES = 400
 _KEPT = 16
 _SMALL_EPSILON = 1e-4
 
@@ -88,11 +89,13 @@ class ChainLeakage:
             self._past_blocks = Blocks(reversal, error, length)
         else:
             self._past_blocks = Blocks(matrix, 0.0, length, forget=True)
-        self._early = min(length, max(1, _EXACT_WORK // chain.states**3)) if pairs else 1
+        self._early = min(length, _EXACT_NODES, max(1, _EXACT_WORK // chain.states**3)) if pairs else 1
         self.exact = pairs and self._early == length
         """Whether every node is computed, rather than bounded by a post-fixed point."""
         self._starts: dict[tuple[str, bool], Floats] = {}
         self._spreads: list[float] = []
+        self._laws: list[tuple[Floats, Bools]] = []
+        self._conditionals: dict[int, CouplingSide | None] = {}
         self._farthest = 0.0  # largest leakage of a pair at the last loss
 
     def loss(self, cost: float) -> Loss:
@@ -147,26 +150,17 @@ class ChainLeakage:
                 return pasts
             tail = cap if stationary is None else self._fixed("stationary", stationary)
             return [*pasts, _Past((self._length + 2) // 2, pasts[0].secrets, tail)]
-        law = self._chain.initial_distribution
-        conditional: CouplingSide | None = None
         for i in range(2, self._early + 1):
-            secrets = (matrix[pasts[-1].secrets] > 0).any(axis=0)
-            before = pasts[-1].leakages
-            bound = forget.step(before)
-            if law is not None:
-                rows = _conditional(law, pasts[-1].secrets, matrix, secrets)
-                law = law @ matrix
-                if rows is not None:
-                    error = 2 * i * (self._chain.states + 3) * UNIT_ROUNDOFF
-                    if conditional is None:
-                        conditional = CouplingSide(rows, error, secrets)
-                    else:
-                        conditional.replace(rows, error, secrets)
-                    bound = _View(conditional, cost, linear, kappa * conditional.distances, cap).step(before)
-            elif stationary is not None and self._spread(i - 1) < math.inf:
-                away = _away(self._spread(i - 1), self._spread(i), cost + float(before.max()), linear)
-                bound = np.minimum(bound, stationary.step(before) + away)
-                np.fill_diagonal(bound, 0.0)
+            secrets, before = reached(pasts[-1].secrets, matrix), pasts[-1].leakages
+            conditional = self._conditional(i)
+            if conditional is not None:
+                bound = _View(conditional, cost, linear, kappa * conditional.distances, cap).step(before)
+            else:
+                bound = forget.step(before)
+                if self._chain.start == "any" and stationary is not None and self._spread(i - 1) < math.inf:
+                    away = _away(self._spread(i - 1), self._spread(i), cost + float(before.max()), linear)
+                    bound = np.minimum(bound, stationary.step(before) + away)
+                    np.fill_diagonal(bound, 0.0)
             pasts.append(_Past(i, secrets, bound))
         if self.exact:
             return pasts
@@ -174,10 +168,17 @@ class ChainLeakage:
         if self._pairs:
             near = None
             if stationary is not None:
-                spread = self._spread(self._early) if law is None else self._distance(law)
+                spread = self._spread(self._early) if self._chain.start == "any" else self._distance()
                 near = self._near_stationary(stationary, spread, pasts[-1].leakages)
             tail = self._fixed("forget", forget) if near is None else near
-        return [*pasts, _Past(max(self._early + 1, (self._length + 2) // 2), (matrix > 0).any(axis=0), tail)]
+        return [
+            *pasts,
+            _Past(
+                max(self._early + 1, (self._length + 2) // 2),
+                reached(np.ones(len(matrix), dtype=np.bool_), matrix),
+                tail,
+            ),
+        ]
 
     def _stationary_side(self, cost: float, linear: bool, kappa: float, cap: Floats) -> _View | None:
         if self._reversed is None or not self._pairs:
@@ -209,8 +210,34 @@ class ChainLeakage:
                     power = np.dot(power, self._chain.transition_matrix)
         return self._spreads[node - 1]
 
-    def _distance(self, law: Floats) -> float:
-        """Spread of log m(x)/π(x) of the law of the last early node."""
+    def _law(self, node: int) -> tuple[Floats, Bools]:
+        """Law of an early node and the states it can take, from a given initial distribution."""
+        if not self._laws:
+            law, states = self._chain.initial_distribution, self._chain.initial_support
+            assert law is not None
+            for _ in range(self._early):
+                self._laws.append((law, states))
+                law, states = law @ self._chain.transition_matrix, reached(states, self._chain.transition_matrix)
+        return self._laws[node - 1]
+
+    def _conditional(self, node: int) -> CouplingSide | None:
+        """The node before an early one, given its value; None where its law is not given or too small to divide by."""
+        if self._chain.start == "any":
+            return None
+        if node not in self._conditionals:
+            (before, states), (law, secrets) = self._law(node - 1), self._law(node)
+            side = None
+            if before[states].min() >= SAFE_MINIMUM and law[secrets].min() >= SAFE_MINIMUM:
+                rows = np.zeros_like(self._chain.transition_matrix)
+                rows[secrets] = (before[None, :] * self._chain.transition_matrix.T)[secrets]
+                rows[secrets] /= rows[secrets].sum(axis=1, keepdims=True)
+                side = CouplingSide(rows, 2 * node * (self._chain.states + 3) * UNIT_ROUNDOFF, secrets)
+            self._conditionals[node] = side
+        return self._conditionals[node]
+
+    def _distance(self) -> float:
+        """Spread of log m(x)/π(x) of the law m of the last early node."""
+        law, _ = self._law(self._early)
         if not (law >= SAFE_MINIMUM).all():
             return math.inf
         ratios = np.log(law / self._chain.stationary_distribution)
@@ -220,7 +247,7 @@ class ChainLeakage:
     # -- scales --------------------------------------------------------------------------------
 
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
-        """Smallest scale with a loss of at most ε that these bounds give, and a worst node; None if not below ``upper``."""
+        """Smallest scale that these bounds give for ε, and a node that decides; None where none is below ``upper``."""
         found = None
         if epsilon <= _SMALL_EPSILON and self._pairs:
             found, kappa = self._small_scale(epsilon)
@@ -255,26 +282,16 @@ class ChainLeakage:
 
 
 def _away(spread: float, following: float, farthest: float, linear: bool) -> float:
-    """How much more than P* the past of a node can leak whose law, and that of the node before, are off by these spreads.
+    """How much more than under P* the past of a node can leak at most.
 
-    The conditional laws of the node before are P*(x, ·) times e^r, r of the given spread: within it in total variation.
+    The law of the node before is π times e^r with r of the given spread, that of the node one with the following one; the
+    laws of the node before given x are P*(x, ·) times e^r up to a factor, so within the spread in total variation.
     """
     variation = -math.expm1(-spread)
     if linear:
         return 2 * variation * farthest * (1 + 4 * UNIT_ROUNDOFF)
     growth = math.expm1(farthest) if farthest < 600 else math.inf
     return min(spread + following, 2 * math.log1p(variation * growth)) * (1 + 4 * UNIT_ROUNDOFF)
-
-
-def _conditional(law: Floats, states: Bools, matrix: Floats, secrets: Bools) -> Floats | None:
-    """Law of the node before given each value of a node; None where probabilities are too small to divide by."""
-    joint = law[None, :] * matrix.T
-    sums = joint.sum(axis=1)
-    if law[states].min() < SAFE_MINIMUM or sums[secrets].min() < SAFE_MINIMUM:
-        return None
-    rows = np.zeros_like(matrix)
-    rows[secrets] = joint[secrets] / sums[secrets, None]
-    return rows
 
 
 def largest_cost(

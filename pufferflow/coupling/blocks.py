@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pufferflow.leakage._kernels import set_leakages
-from pufferflow.leakage.couplings import largest_log_ratios
+from pufferflow.coupling._kernels import set_leakages
+from pufferflow.coupling.sides import largest_log_ratios, reached
 from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats
 
 MOST_DISTANCES = 40
@@ -45,7 +45,7 @@ class Blocks:
         self._forget = forget
         self._length = length
         k = len(rows)
-        self._secret: Bools = rows.any(axis=0) if forget else np.ones(k, dtype=np.bool_)
+        self._secret: Bools = reached(np.ones(k, dtype=np.bool_), rows) if forget else np.ones(k, dtype=np.bool_)
         self._distances: list[_Distance] = []
         steps, power, support = 0, np.eye(k), np.eye(k, dtype=np.bool_)
         known = {1: (rows, rows > 0)}
@@ -65,7 +65,7 @@ class Blocks:
         values = np.where(support, np.maximum(power, 0.0), 0.0)
         table = values.T if self._forget else values
         limit = largest_log_ratios(np.ascontiguousarray(table), self._secret)
-        unsure = (support & (values < SAFE_MINIMUM)).any(axis=0 if self._forget else 1)
+        unsure: Bools = np.asarray((support & (values < SAFE_MINIMUM)).any(axis=0 if self._forget else 1))
         limit[unsure[:, None] | unsure[None, :]] = np.inf
         np.fill_diagonal(limit, 0.0)
         if self._forget:
