@@ -12,7 +12,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pufferflow.audit import CountQuery, HistogramQuery, PrivacyLoss, privacy_loss, smallest_scale
+    from pufferflow.audit import (
+        AnyLengthLoss,
+        CountQuery,
+        HistogramQuery,
+        PrivacyLoss,
+        loss_at_any_length,
+        privacy_loss,
+        scale_for_any_length,
+        smallest_scale,
+    )
     from pufferflow.certificates import certify
     from pufferflow.errors import (
         ChainError,
@@ -47,6 +56,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "MECHANISMS",
+    "AnyLengthLoss",
     "BinaryInterval",
     "CertificateError",
     "ChainError",
@@ -71,9 +81,11 @@ __all__ = [
     "fit_chain",
     "gk16",
     "group_dp",
+    "loss_at_any_length",
     "mqm_approx",
     "mqm_exact",
     "privacy_loss",
+    "scale_for_any_length",
     "smallest_scale",
     "verify_certificate",
 ]
