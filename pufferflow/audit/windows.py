@@ -61,6 +61,8 @@ class AnyLengthLoss:
 def loss_at_any_length(family: AnyFamily, scale: float, query: Query, *, window: int) -> AnyLengthLoss:
     """Enclose the largest loss of independent Laplace noise on ``query`` over all lengths of a stationary chain.
 
+    It also bounds that of sums over independent segments: what other segments add is post-processing.
+
     Parameters
     ----------
     family : MarkovChain or ChainFamily
