@@ -12,8 +12,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pufferflow.accounting import Accountant, Cost, guarantee
-    from pufferflow.audit import CountQuery, HistogramQuery, PrivacyLoss, privacy_loss, smallest_scale
+    from pufferflow.audit import (
+        AnyLengthLoss,
+        CountQuery,
+        HistogramQuery,
+        PrivacyLoss,
+        loss_at_any_length,
+        privacy_loss,
+        scale_for_any_length,
+        smallest_scale,
+    )
     from pufferflow.certificates import certify
     from pufferflow.coupling import LowerBound, lower_bound
     from pufferflow.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
@@ -67,10 +75,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "MECHANISMS",
-    "Accountant",
-    "Base2Exponential",
-    "Base2Laplace",
-    "BayesianNetwork",
+    "AnyLengthLoss",
     "BinaryInterval",
     "BudgetError",
     "CertificateError",
@@ -108,13 +113,11 @@ __all__ = [
     "fit_chain",
     "gk16",
     "group_dp",
-    "guarantee",
-    "leakage",
-    "leakage_loss",
-    "lower_bound",
+    "loss_at_any_length",
     "mqm_approx",
     "mqm_exact",
     "privacy_loss",
+    "scale_for_any_length",
     "smallest_scale",
     "verify_certificate",
     "wasserstein",

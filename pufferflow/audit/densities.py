@@ -116,7 +116,7 @@ class CountDensities:
         by either factor; a logarithm of size at most cT + log(T + 1) has 4 relative ones.
         """
         k, length, c = self.chain.states, self.length, self.decay
-        return _roundings(self.chain, length * (5 * k + 40 + 8 * (c + 3)) + 4 * math.log(length + 1) + 64)
+        return roundings(self.chain, length * (5 * k + 40 + 8 * (c + 3)) + 4 * math.log(length + 1) + 64)
 
     def __iter__(self) -> Iterator[NodeDensities]:
         k, length = self.chain.states, self.length
@@ -215,7 +215,7 @@ class HistogramDensities:
         k, length, c = self.chain.states, self.length, self.decay
         smoothing = self.bins * length * (2 * c + 8)
         terms = (length + 1) ** (self.bins - 1)
-        return _roundings(self.chain, length * (5 * k + 40) + smoothing + 4 * c * length * self.bins + 2 * terms + 64)
+        return roundings(self.chain, length * (5 * k + 40) + smoothing + 4 * c * length * self.bins + 2 * terms + 64)
 
     def _prepend(self, weights: Floats, laws: Floats) -> Floats:
         shifted = np.zeros_like(laws)
@@ -252,6 +252,7 @@ class HistogramDensities:
             yield NodeDensities(node, values, marginals.possible, marginals.masses)
 
 
-def _roundings(chain: MarkovChain, count: float) -> float:
+def roundings(chain: MarkovChain, count: float) -> float:
+    """Bound on the relative error after ``count`` roundings, the error of a stationary start included."""
     start = 2 * chain.stationary_error if chain.start == "stationary" else 0.0
     return 1.1 * (UNIT_ROUNDOFF * count + start)

@@ -182,3 +182,37 @@ def _short(value):
     """The fraction to 400 significant bits."""
     shift = 400 - value.numerator.bit_length() + value.denominator.bit_length()
     return Fraction(int(value * 2**shift) if shift >= 0 else int(value / 2**-shift), 1) / Fraction(2) ** shift
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=30)
+def test_a_window_bounds_the_loss_at_every_length(seed):
+    """Above the exact loss at lengths within the window and beyond; below what lengths within it reach."""
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 4))
+    chain = pf.MarkovChain([[float(p) for p in row] for row in random_matrix(rng, k)], np.eye(k)[0])
+    if not chain.is_irreducible:
+        return
+    chain = pf.MarkovChain(chain.transition_matrix)
+    query, _, _ = query_of(rng, k)
+    scale, window = float(np.exp(rng.uniform(-1, 3))), int(rng.integers(1, 5))
+    bound = pf.loss_at_any_length(chain, scale, query, window=window)
+    exact = [pf.privacy_loss(chain, length, scale, query) for length in (*range(1, 2 * window), 2 * window + 3)]
+    assert bound.loss >= max(one.lower for one in exact)
+    if math.isfinite(bound.loss):
+        assert bound.lower <= max(one.loss for one in exact[:-1])
+        # every record of a chain no longer than the window is one of its cases
+        assert bound.lower >= max(one.lower for one in exact[:window]) - 1e-10
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=10)
+def test_a_window_of_a_dense_chain_is_tight(seed):
+    rng = np.random.default_rng(seed)
+    rows = 0.5 * rng.dirichlet([2, 2], 2) + 0.25
+    chain, query = pf.MarkovChain(rows), [pf.CountQuery({1}), pf.HistogramQuery()][seed % 2]
+    epsilon = float(np.exp(rng.uniform(-1, 1.5)))
+    found = pf.scale_for_any_length(chain, epsilon, query, window=12)
+    assert found.loss <= epsilon
+    assert found.lower >= 0.999 * epsilon
+    assert pf.privacy_loss(chain, 60, found.scale, query).loss <= epsilon + 1e-9
