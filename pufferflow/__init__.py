@@ -12,6 +12,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pufferflow.accounting import (
+        Accountant,
+        Cost,
+        guarantee,
+    )
     from pufferflow.audit import (
         AnyLengthLoss,
         CountQuery,
@@ -22,9 +27,31 @@ if TYPE_CHECKING:
         scale_for_any_length,
         smallest_scale,
     )
-    from pufferflow.certificates import certify
-    from pufferflow.coupling import LowerBound, lower_bound
-    from pufferflow.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
+    from pufferflow.bayesnet import (
+        BayesianNetwork,
+        MarkovQuilt,
+        NetworkScale,
+        Variable,
+        chain_network,
+        markov_quilt_mechanism,
+        markov_quilts,
+        max_influence,
+    )
+    from pufferflow.beliefs import (
+        close_adversary,
+    )
+    from pufferflow.certificates import (
+        certify,
+    )
+    from pufferflow.coupling import (
+        LowerBound,
+        lower_bound,
+    )
+    from pufferflow.dp.base2_exponential import (
+        Base2Exponential,
+        Base2Laplace,
+        Eta,
+    )
     from pufferflow.errors import (
         BudgetError,
         ChainError,
@@ -75,7 +102,11 @@ __version__ = "0.1.0"
 
 __all__ = [
     "MECHANISMS",
+    "Accountant",
     "AnyLengthLoss",
+    "Base2Exponential",
+    "Base2Laplace",
+    "BayesianNetwork",
     "BinaryInterval",
     "BudgetError",
     "CertificateError",
@@ -113,7 +144,14 @@ __all__ = [
     "fit_chain",
     "gk16",
     "group_dp",
+    "guarantee",
+    "leakage",
+    "leakage_loss",
     "loss_at_any_length",
+    "lower_bound",
+    "markov_quilt_mechanism",
+    "markov_quilts",
+    "max_influence",
     "mqm_approx",
     "mqm_exact",
     "privacy_loss",
@@ -131,10 +169,13 @@ _HOMES = {
         "guarantee",
     ),
     "audit": (
+        "AnyLengthLoss",
         "CountQuery",
         "HistogramQuery",
         "PrivacyLoss",
+        "loss_at_any_length",
         "privacy_loss",
+        "scale_for_any_length",
         "smallest_scale",
     ),
     "bayesnet": (
@@ -149,6 +190,10 @@ _HOMES = {
     ),
     "beliefs": ("close_adversary",),
     "certificates": ("certify",),
+    "coupling": (
+        "LowerBound",
+        "lower_bound",
+    ),
     "dp.base2_exponential": (
         "Base2Exponential",
         "Base2Laplace",
@@ -204,22 +249,9 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name on first use: tables and figures need none of the numerical code."""
-    if name in __all__:
-        for home in (
-            "errors",
-            "dp.base2_exponential",
-            "markov",
-            "mechanisms",
-            "verify",
-            "certificates",
-            "accounting",
-            "audit",
-            "coupling",
-        ):
-            module = import_module(f"{__name__}.{home}")
-            if hasattr(module, name):
-                return getattr(module, name)
+    """Import a public name on first use."""
+    if name in _HOME_OF:
+        return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
