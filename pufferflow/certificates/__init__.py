@@ -22,8 +22,10 @@ mqm-exact, mqm-approx
 gk16
     ``"nodes": [{"first": 1, "last": 1, "row_sum": s, "weights": [u, v]}, …]``: numbers that bound the norm and the
     row sums of a matrix (:mod:`pufferflow.verify.gk16`).
-group-dp, entry-dp
-    Nothing: the family says it all.
+entry-dp
+    ``"nodes"`` as for mqm-exact. Its scale protects independent records only.
+group-dp
+    Nothing more.
 
 Where these come from does not matter: the scale is the upper end of the verifier's own enclosure, rounded up.
 """
@@ -37,7 +39,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from pufferflow.certificates.gk16 import ENDS, local_influence_numbers
-from pufferflow.certificates.quilts import quilts_of_chains, quilts_of_intervals
+from pufferflow.certificates.quilts import neighbours, quilts_of_chains, quilts_of_intervals
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.influence.tables import Convention
 from pufferflow.markov.chain import Floats, MarkovChain
@@ -94,7 +96,7 @@ def certify(
         ε or T is out of range, the mechanism is not applicable, there is no proof for this mechanism or this kind of
         family, or no precision suffices to decide (numbers so far apart do not occur in fitted chains).
     """
-    theta = as_family(family)
+    theta = family if isinstance(family, IntervalFamily) else as_family(family)
     epsilon, length = check_epsilon(epsilon), longest(length)
     if mechanism not in PROOFS:
         raise ParameterError(f"no certificate for {mechanism}: only the scales of {', '.join(PROOFS)} have proofs")
@@ -108,10 +110,7 @@ def certify(
         "scale": "0",
     }
     try:
-        for fields in _FIELDS[mechanism](Question(theta, length, epsilon, convention)):
-            found = _narrowed(parse(document | fields))
-            if found.upper - found.lower <= _FAIR_WIDTH * found.upper:
-                break
+        fields, found = _best_proof(document, _FIELDS[mechanism](Question(theta, length, epsilon, convention)))
         own = 0.0
         if "proved" in fields:
             fields["proved"] = decimal(found.upper, 25, ROUND_CEILING)
@@ -119,6 +118,24 @@ def certify(
     except (ChainError, CertificateError, ParameterError) as error:
         raise ParameterError(f"no certificate for {mechanism}: {error}") from error
     return document | fields | {"scale": repr(max(own, _float_up(found.upper)))}
+
+
+def _best_proof(document: _Document, attempts: Iterator[_Document]) -> tuple[_Document, Bound]:
+    """The first tight proof, or the last one, with what it proves."""
+    best: tuple[_Document, Bound] | None = None
+    refused: CertificateError | None = None
+    for fields in attempts:
+        try:
+            found = _narrowed(parse(document | fields))
+        except CertificateError as error:
+            refused = error
+            continue
+        best = fields, found
+        if found.upper - found.lower <= _FAIR_WIDTH * found.upper:
+            break
+    if best is None:
+        raise refused or ParameterError("there is no proof")
+    return best
 
 
 def _narrowed(proof: Proof) -> Bound:
@@ -165,6 +182,10 @@ def _larger(question: Question) -> Iterator[_Document]:
     yield quilts_of_chains(theta, question.chains, length, epsilon, convention) | {"proved": "0"}
 
 
+def _neighbours(question: Question) -> Iterator[_Document]:
+    yield {"nodes": [neighbours(question.length) for _ in question.chains]}
+
+
 def _nothing(question: Question) -> Iterator[_Document]:
     yield {}
 
@@ -180,7 +201,7 @@ _FIELDS: dict[str, Callable[[Question], Iterator[_Document]]] = {
     "mqm-exact": _quilts,
     "mqm-approx": _larger,
     "group-dp": _nothing,
-    "entry-dp": _nothing,
+    "entry-dp": _neighbours,
     "gk16": _local_influence,
 }
 """The fields that only a mechanism has; of several attempts the first that is tight is taken, or the last."""

@@ -65,6 +65,15 @@ def quilts_of_intervals(family: IntervalFamily, length: int, epsilon: float, con
     return {"convention": convention, "nodes": [nodes], "bounds": bounds}
 
 
+def neighbours(length: int) -> list[dict[str, int | None]]:
+    """Ranges of nodes with the quilt next to each."""
+    if length == 1:
+        nodes = [NodeRange(1, 1, None, None)]
+    else:
+        nodes = [NodeRange(1, 1, None, 1), NodeRange(2, length - 1, 1, 1), NodeRange(length, length, 1, None)]
+    return [vars(entry) for entry in nodes if entry.first <= entry.last]
+
+
 class _EngineScores(Scores):
     """Scores of the quilts of an interval family as the search has them, to choose among them."""
 

@@ -122,11 +122,12 @@ class IntervalInfluence:
             _transposed([[ball(p).upper() for p in row] for row in family.high]),
         )
         singles = [1 << z for z in range(k)]
-        sets = singles + [s for s in range(1, 2**k - 1) if s not in singles] if 2 <= k <= MOST_SETS else singles
+        self._all_sets = 2 <= k <= MOST_SETS
+        sets = singles + [s for s in range(1, 2**k - 1) if s not in singles] if self._all_sets else singles
         indicators = [[arb(s >> x & 1) for x in range(k)] for s in sets]
         self._reached = {0: Reach(indicators, indicators)}
         self._entries = [Reach(indicators[:k], indicators[:k])]
-        self._steps: dict[int, tuple[list[tuple[arb, arb]], arb]] = {}
+        self._hops: dict[int, tuple[list[tuple[arb, arb]], arb]] = {}
         self._centre = _Centre(family)
 
     def direct(self, n: int) -> Ratios:
@@ -155,9 +156,7 @@ class IntervalInfluence:
         """Bound φ and ψ after m steps more."""
         if ratios.forward is None:
             return ratios
-        if m not in self._steps:
-            self._steps[m] = _front(self._sets(m)), self._variation(m)
-        front, variation = self._steps[m]
+        front, variation = self._hop(m)
         c = ratios.forward - 1
         forward = (1 + c * variation).upper()
         if front:
@@ -185,18 +184,26 @@ class IntervalInfluence:
     def _single(self, reach: Reach) -> Reach:
         return Reach(reach.lower[: self.k], reach.upper[: self.k])
 
-    def _variation(self, m: int) -> arb:
-        """Bound of the total variation between two rows of P^m."""
-        lower, upper = self._single(self._sets(m))
-        states = range(self.k)
-        apart = (
-            sum(((upper[z][x] - lower[z][y]).max(arb(0)) for z in states), arb(0)).upper()
-            for x in states
-            for y in states
-            if x != y
-        )
-        bound = _most((*apart, arb(0)))
-        return bound.min(self._centre.variation(m)) if m <= LONGEST_DIRECT else bound
+    def _hop(self, m: int) -> tuple[list[tuple[arb, arb]], arb]:
+        """Sets after m steps, as far as they matter, and a bound of the total variation between two rows of P^m."""
+        if m not in self._hops:
+            reach = self._sets(m)
+            front = _front(reach) if self._all_sets else []
+            states = range(self.k)
+            bounds = [
+                _most(
+                    sum(((reach.upper[z][x] - reach.lower[z][y]).max(arb(0)) for z in states), arb(0)).upper()
+                    if x != y
+                    else arb(0)
+                    for x in states
+                    for y in states
+                )
+            ]
+            bounds += [_most((u - l).upper() for u, l in front)] if front else []
+            bounds += [self._centre.variation(m)] if m <= LONGEST_DIRECT else []
+            bounds += [(self._hop(m // 2)[1] * self._hop(m - m // 2)[1]).upper()] if m > 1 else []
+            self._hops[m] = front, min(bounds)
+        return self._hops[m]
 
 
 class _Centre:

@@ -77,24 +77,22 @@ class Scores(ABC):
         """Exponential of the max-influence (eq. 5) or of a bound of it, None where it is infinite."""
 
 
-class QuiltProof(Proof):
-    """Quilts of all nodes of all chains."""
+class NodesProof(Proof):
+    """A quilt for every node of every chain."""
 
-    keys: ClassVar[tuple[str, ...]] = ("convention", "nodes")
+    keys: ClassVar[tuple[str, ...]] = ("nodes",)
 
     def __init__(self, claim: Claim) -> None:
         super().__init__(claim)
-        self.convention = check_choice(self.fields["convention"], ("exact", "published"), "convention")
         lists = check_list(self.fields["nodes"], "nodes")
         chains = len(claim.family) if isinstance(claim.family, tuple) else 1
         if len(lists) != chains:
             raise CertificateError(f"nodes has {len(lists)} lists of ranges for {chains} chains")
         self.nodes = [list(_ranges(entry, claim.length, f"chain {i}")) for i, entry in enumerate(lists, 1)]
 
+    @abstractmethod
     def scores(self) -> list[Scores]:
         """Scores for every chain, in balls of the present precision."""
-        length, epsilon = self.claim.length, self.claim.epsilon
-        return [QuiltScores(chain, self.convention, length, epsilon) for chain in finite(self.claim)]
 
     def bound(self) -> Bound:
         """Return the enclosure of the largest card / (ε − e)."""
@@ -109,6 +107,21 @@ class QuiltProof(Proof):
         return Bound(max(entry[1] for entry in found), upper, len(found), index, worst)
 
 
+class QuiltProof(NodesProof):
+    """Quilts whose max-influence is that of eq. 5, under one of its two conventions."""
+
+    keys: ClassVar[tuple[str, ...]] = ("convention", "nodes")
+
+    def __init__(self, claim: Claim) -> None:
+        super().__init__(claim)
+        self.convention = check_choice(self.fields["convention"], ("exact", "published"), "convention")
+
+    def scores(self) -> list[Scores]:
+        """Scores of the quilts of every chain."""
+        length, epsilon = self.claim.length, self.claim.epsilon
+        return [QuiltScores(chain, self.convention, length, epsilon) for chain in finite(self.claim)]
+
+
 class LargerScaleProof(QuiltProof):
     """The same for mqm-approx, which asks for more noise than the quilts prove; ``proved`` is what they do."""
 
@@ -120,6 +133,24 @@ class LargerScaleProof(QuiltProof):
         return parse_number(self.fields["proved"], "proved")
 
 
+class IndependenceProof(NodesProof):
+    """Quilts of independent records, whose max-influence is 0: the neighbours, of card 1, prove entry-dp's 1 / ε."""
+
+    def scores(self) -> list[Scores]:
+        """Scores without influence, if all rows by which a node can be left are equal, exactly."""
+        length = self.claim.length
+        for i, chain in enumerate(finite(self.claim), 1):
+            for support in ChainBalls(chain).supports(1, length - 1) if length > 1 else ():
+                first, *others = members(support)
+                for x in others:
+                    if chain.matrix[x] != chain.matrix[first]:
+                        raise CertificateError(
+                            f"chain {i}: its records are correlated (rows {first + 1} and {x + 1} differ), and of "
+                            f"correlated ones 1/epsilon hides none; use mqm-exact"
+                        )
+        return [IndependentScores(length, self.claim.epsilon) for _ in self.nodes]
+
+
 class WholeChainProof(Proof):
     """T / ε: the trivial quilt, for any chain and every node."""
 
@@ -129,22 +160,12 @@ class WholeChainProof(Proof):
         return Bound(length / self.claim.epsilon, length / self.claim.epsilon, 1, None, Nodes(1, length))
 
 
-class IndependenceProof(Proof):
-    """1 / ε: both neighbours are a quilt of card 1, whose influence is 0 if and only if records are independent."""
+class IndependentScores(Scores):
+    """Scores of quilts that tell nothing."""
 
-    def bound(self) -> Bound:
-        """Return 1 / ε if all rows from which a node can be left are equal, exactly."""
-        length = self.claim.length
-        for i, chain in enumerate(finite(self.claim), 1):
-            for support in ChainBalls(chain).supports(1, length - 1) if length > 1 else ():
-                first, *others = members(support)
-                for x in others:
-                    if chain.matrix[x] != chain.matrix[first]:
-                        raise CertificateError(
-                            f"chain {i}: rows {first + 1} and {x + 1} differ, so records are correlated and "
-                            f"1/epsilon hides no record; use mqm-exact"
-                        )
-        return Bound(1 / self.claim.epsilon, 1 / self.claim.epsilon, 1, None, Nodes(1, length))
+    def influence_ratio(self, nodes: NodeRange) -> arb:
+        """1, that is exp(0)."""
+        return arb(1)
 
 
 class QuiltScores(Scores):
