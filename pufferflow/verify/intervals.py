@@ -14,7 +14,7 @@ ends of their balls, lower ones to the lower ends. So balls never need to be nar
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
@@ -58,24 +58,24 @@ class IntervalQuiltProof(QuiltProof):
 
     def __init__(self, claim: Claim) -> None:
         super().__init__(claim)
-        self.bounds_listed: list[tuple[int, int]] = []
+        self.listed: list[tuple[int, int]] = []
         for entry in check_list(self.fields["bounds"], "bounds"):
             pair = [check_integer(value, "bounds") for value in check_list(entry, "bounds")]
             if len(pair) != 2:
                 raise CertificateError("bounds must hold pairs: a distance, and steps or 0")
             n, m = pair
-            last = self.bounds_listed[-1][0] if self.bounds_listed else 1
+            last = self.listed[-1][0] if self.listed else 1
             if n < last or not 0 <= m < n or (m == 0 and n > LONGEST_DIRECT):
                 raise CertificateError(f"bounds: [{n}, {m}] is out of order or out of range")
-            if m and not any(before <= n - m for before, _ in self.bounds_listed[:1]):
+            if m and not (self.listed and self.listed[0][0] <= n - m):
                 raise CertificateError(f"bounds: nothing is listed at distance {n - m} or less, before [{n}, {m}]")
-            self.bounds_listed.append((n, m))
+            self.listed.append((n, m))
 
     def scores(self) -> list[Scores]:
         """Scores for the whole family."""
         assert isinstance(self.claim.family, Intervals)
         scores = IntervalScores(self.claim)
-        for n, m in self.bounds_listed:
+        for n, m in self.listed:
             scores.add(n, m)
         return [scores]
 
@@ -117,9 +117,11 @@ class IntervalInfluence:
 
     def __init__(self, family: Intervals) -> None:
         self.k = k = len(family.low)
-        self._one = Reach(
-            _transposed([[ball(p).lower() for p in row] for row in family.low]),
-            _transposed([[ball(p).upper() for p in row] for row in family.high]),
+        self._one = _Rows(
+            Reach(
+                _transposed([[ball(p).lower() for p in row] for row in family.low]),
+                _transposed([[ball(p).upper() for p in row] for row in family.high]),
+            )
         )
         singles = [1 << z for z in range(k)]
         self._all_sets = 2 <= k <= MOST_SETS
@@ -133,7 +135,7 @@ class IntervalInfluence:
     def direct(self, n: int) -> Ratios:
         """Bound φ_n and ψ_n from bounds of the entries of P^n and of their differences."""
         while len(self._entries) <= n:
-            self._entries.append(_followed(self._one, self._entries[-1]))
+            self._entries.append(self._one.before(self._entries[-1]))
         lower, upper = self._entries[n]
         apart = self._centre.differences(n)
         states = range(self.k)
@@ -172,12 +174,12 @@ class IntervalInfluence:
         """Bounds of P^m(x, S) for all sets, single states first."""
         if m not in self._reached:
             if m > STEPWISE:
-                self._reached[m] = _followed(self._single(self._sets(m // 2)), self._sets(m - m // 2))
+                self._reached[m] = _Rows(self._single(self._sets(m // 2))).before(self._sets(m - m // 2))
             else:
                 before = max(n for n in self._reached if n < m)
                 reach = self._reached[before]
                 for _ in range(before, m):
-                    reach = _followed(self._one, reach)
+                    reach = self._one.before(reach)
                 self._reached[m] = reach
         return self._reached[m]
 
@@ -189,16 +191,7 @@ class IntervalInfluence:
         if m not in self._hops:
             reach = self._sets(m)
             front = _front(reach) if self._all_sets else []
-            states = range(self.k)
-            bounds = [
-                _most(
-                    sum(((reach.upper[z][x] - reach.lower[z][y]).max(arb(0)) for z in states), arb(0)).upper()
-                    if x != y
-                    else arb(0)
-                    for x in states
-                    for y in states
-                )
-            ]
+            bounds = [_variation(self._single(reach))]
             bounds += [_most((u - l).upper() for u, l in front)] if front else []
             bounds += [self._centre.variation(m)] if m <= LONGEST_DIRECT else []
             bounds += [(self._hop(m // 2)[1] * self._hop(m - m // 2)[1]).upper()] if m > 1 else []
@@ -271,37 +264,68 @@ class _Centre:
             self._variations.append(bound.upper())
 
 
-def _followed(rows: Reach, reach: Reach) -> Reach:
-    """Bounds after a row between those of ``rows`` (single states) and then the steps of ``reach``."""
-    low, high = _transposed(rows.lower), _transposed(rows.upper)
-    return Reach(
-        [[p.lower().max(arb(0)) for p in _optimum(low, high, column, False)] for column in reach.lower],
-        [[p.upper().min(arb(1)) for p in _optimum(low, high, column, True)] for column in reach.upper],
+class _Rows:
+    """Bounds of every row of a transition matrix, and what follows for p·h over the distributions p between them."""
+
+    def __init__(self, bounds: Reach) -> None:
+        self._low, self._high = _transposed(bounds.lower), _transposed(bounds.upper)
+        self._possible = [sum(1 << z for z, p in enumerate(row) if p != 0) for row in self._high]
+        self._room = [1 - sum(map(float, row)) for row in self._low]
+        self._width = [
+            [float(p - q) for p, q in zip(*rows, strict=True)] for rows in zip(self._high, self._low, strict=True)
+        ]
+        self._weights: dict[tuple[int, int, int], arb_mat] = {}
+
+    def before(self, reach: Reach) -> Reach:
+        """Bounds after one such row and then the steps of ``reach``."""
+        return Reach(
+            [[p.lower().max(arb(0)) for p in self._extremes(column, False)] for column in reach.lower],
+            [[p.upper().min(arb(1)) for p in self._extremes(column, True)] for column in reach.upper],
+        )
+
+    def _extremes(self, values: Column, largest: bool) -> Iterator[arb]:
+        """Bound p·h, h ≥ 0 being ``values``, from above or from below.
+
+        For any number t, p·h = t + p·(h − t) is at most t plus the positive h(z) − t times their upper and the
+        negative ones times their lower bounds; likewise at least. Here t is the h(z) of a state z, best the one at
+        which the mass runs out when the best states are filled first. Which state that is, is guessed in floats.
+        """
+        order = sorted(range(len(values)), key=values.__getitem__, reverse=largest)
+        support = sum(1 << z for z, h in enumerate(values) if h != 0)
+        column = arb_mat([[h] for h in values])
+        for x, room in enumerate(self._room):
+            if not self._possible[x] & support:
+                yield arb(0)
+                continue
+            filled = 0
+            for z in order[:-1]:
+                room -= self._width[x][z]
+                if room <= 0:
+                    break
+                filled |= 1 << z
+            else:
+                z = order[-1]
+            yield (self._weight(x, z, filled) * column)[0, 0]
+
+    def _weight(self, x: int, marginal: int, filled: int) -> arb_mat:
+        """Upper bounds of row x for the ``filled`` states, lower ones for others, the rest for the ``marginal`` one."""
+        key = x, marginal, filled
+        if key not in self._weights:
+            pairs = zip(self._high[x], self._low[x], strict=True)
+            row = [high if filled >> z & 1 else low for z, (high, low) in enumerate(pairs)]
+            row[marginal] = 1 - sum(row[:marginal] + row[marginal + 1 :], arb(0))
+            self._weights[key] = arb_mat([row])
+        return self._weights[key]
+
+
+def _variation(reach: Reach) -> arb:
+    """Bound of the total variation between two rows, from bounds of their entries."""
+    above, below = _transposed(reach.upper), _transposed(reach.lower)
+    return _most(
+        sum(((p - q).max(arb(0)) for p, q in zip(row, other, strict=True)), arb(0)).upper() if x != y else arb(0)
+        for x, row in enumerate(above)
+        for y, other in enumerate(below)
     )
-
-
-def _optimum(low: list[Column], high: list[Column], values: Column, largest: bool) -> Iterable[arb]:
-    """Bound p·h for the distributions p between the bounds of each row, h ≥ 0 being ``values``.
-
-    For any number t, p·h = t + p·(h − t) is at most t plus the positive h(z) − t times their upper and the negative
-    ones times their lower bounds; likewise at least. Here t is the h(z) of a state z, best the one at which the mass
-    runs out when the best states are filled first. Which state that is, is guessed in floats.
-    """
-    order = sorted(range(len(values)), key=values.__getitem__, reverse=largest)
-    for below, above in zip(low, high, strict=True):
-        if not any(p != 0 and h != 0 for p, h in zip(above, values, strict=True)):
-            yield arb(0)
-            continue
-        room = 1 - sum(map(float, below))
-        marginal = len(order) - 1
-        for i, z in enumerate(order):
-            room -= float(above[z]) - float(below[z])
-            if room <= 0:
-                marginal = i
-                break
-        filled = [above[z] for z in order[:marginal]] + [below[z] for z in order[marginal + 1 :]]
-        others = [values[z] for z in order[:marginal] + order[marginal + 1 :]]
-        yield _dot(filled, others) + values[order[marginal]] * (1 - sum(filled, arb(0)))
 
 
 def _front(reach: Reach) -> list[tuple[arb, arb]]:
