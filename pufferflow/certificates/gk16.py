@@ -37,7 +37,7 @@ def local_influence_numbers(chains: tuple[Chain, ...], length: int, ends: int) -
         gamma = LocalInfluence(chains, length)
 
         def weights(parity: int) -> Callable[[int], Row]:
-            """U of the nodes of one parity goes with v of the others: two tridiagonal systems."""
+            """The u of nodes of one parity go with the v of the others: two tridiagonal systems."""
 
             def row(node: int) -> Row:
                 if node % 2 == parity:
@@ -61,7 +61,7 @@ def local_influence_numbers(chains: tuple[Chain, ...], length: int, ends: int) -
 
 
 def _solution(row: Callable[[int], Row], length: int, ends: int) -> dict[int, arb]:
-    """X with x_i − left x_{i−1} − right x_{i+1} = 1, for nodes at the ends and (as one of them) all between."""
+    """Solve x_i − left x_{i−1} − right x_{i+1} = 1, for nodes at the ends and (as one of them) all between."""
     if length <= 2 * ends:
         return _tridiagonal(row, range(1, length + 1), arb(0), arb(0))
     left, right = row(ends + 1)

@@ -25,7 +25,12 @@ class Bound:
     nodes: Nodes
 
     def __str__(self) -> str:
-        return str(self.nodes) if self.chain is None else f"chain {self.chain + 1}, {self.nodes}"
+        return place(self.chain, self.nodes)
+
+
+def place(chain: int | None, nodes: Nodes) -> str:
+    """Say which nodes, and of which chain if it is one only."""
+    return str(nodes) if chain is None else f"chain {chain + 1}, {nodes}"
 
 
 class Proof(ABC):

@@ -28,7 +28,7 @@ from pufferflow.verify.parsing import (
     parse_number,
     parse_ranges,
 )
-from pufferflow.verify.proof import Bound, Proof
+from pufferflow.verify.proof import Bound, Proof, place
 
 Table: TypeAlias = list[list[arb | None]]  # over pairs of states; None: infinite
 
@@ -98,13 +98,14 @@ class NodesProof(Proof):
         """Return the enclosure of the largest card / (ε − e)."""
         found = []
         for i, (scores, ranges) in enumerate(zip(self.scores(), self.nodes, strict=True)):
+            chain = i if isinstance(self.claim.family, tuple) else None
             for nodes in ranges:
                 score = scores.score(nodes)
                 if score is None:
-                    raise CertificateError(f"chain {i + 1}, {nodes}: the max-influence is not below epsilon")
-                found.append((exact(score.upper()), exact(score.lower()), i, nodes))
-        upper, _, index, worst = max(found, key=lambda entry: entry[0])
-        return Bound(max(entry[1] for entry in found), upper, len(found), index, worst)
+                    raise CertificateError(f"{place(chain, nodes)}: the max-influence is not below epsilon")
+                found.append((exact(score.upper()), exact(score.lower()), chain, nodes))
+        upper, _, chain, worst = max(found, key=lambda entry: entry[0])
+        return Bound(max(entry[1] for entry in found), upper, len(found), chain, worst)
 
 
 class QuiltProof(NodesProof):

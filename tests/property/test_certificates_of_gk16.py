@@ -52,9 +52,10 @@ def test_any_numbers_prove_the_norm_and_enclose_the_scale_or_are_rejected(seed, 
     family, gamma = family_and_gamma(rng, k, ["given"], length)
     ranges, first = [], 1
     inverse = np.linalg.inv(np.eye(length) - gamma).sum(axis=1) if np.linalg.norm(gamma, 2) < 1 else np.ones(length)
+    spread = [1, data.draw(st.sampled_from([1e-3, 0.5, 1, 1, 1, 2, 1e3])), 1]  # of u: any other proves less
     while first <= length:
-        last = min(length, first + data.draw(st.sampled_from([0, 0, 1, 3])))
-        values = rng.uniform(0.9, 1.1, 3) * [abs(inverse[first - 1]), 2, 2]
+        last = min(length, first + data.draw(st.sampled_from([0, 0, 1, 3, 5])))
+        values = rng.uniform(0.9, 1.1, 3) * [abs(inverse[first - 1]), 2, 2] * spread
         s, u, v = (repr(float(value)) for value in values)
         ranges.append({"first": first, "last": last, "row_sum": s, "weights": [u, v]})
         first = last + 1

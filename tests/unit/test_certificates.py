@@ -568,6 +568,36 @@ def test_scale_and_verify(files, run, monkeypatch):
     assert run("verify", "-")[0] == 0
 
 
+@pytest.mark.parametrize("mechanism", verify.PROOFS)
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"chains": [{"transition_matrix": [[0.5, 0.5], [0.5, 0.5]]}]},
+        {"binary_interval": [0.4, 0.55]},
+        {"interval": {"low": [[0.6, 0.2], [0.3, 0.5]], "high": [[0.8, 0.4], [0.5, 0.7]]}},
+    ],
+)
+def test_scale_and_verify_every_mechanism(files, run, mechanism, model):
+    path, out = files
+    path.write_text(json.dumps(model))
+    code, printed, message = run(
+        "scale", path, "--length", 50, "--epsilon", 1, "--mechanism", mechanism, "--certificate", out, "--json"
+    )
+    if code:
+        assert (code, printed, message.count("\n"), out.exists()) == (2, "", 1, False)
+        assert (mechanism, len(model.get("chains", ()))) not in (("mqm-exact", 1), ("gk16", 1), ("entry-dp", 1))
+        assert message.startswith("pufferflow: error: ")
+        return
+    [result] = json.loads(printed)
+    code, printed, _ = run("verify", out)
+    assert code == 0
+    assert printed.startswith(f"verified: scale {result['scale']!r} >= largest ")
+    code, printed, _ = run("verify", out, "--json")
+    fields = json.loads(printed)
+    assert float(fields["lower"]) <= float(fields["upper"]) <= result["scale"]
+    assert fields["first"] <= fields["last"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
