@@ -1,6 +1,7 @@
 """Certificates of gk16 against Γ by enumeration, with the numbers they are made with and with others."""
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -77,6 +78,26 @@ def test_any_numbers_prove_the_norm_and_enclose_the_scale_or_are_rejected(seed, 
     exact = enumerated(gamma, 1.0)
     for bound in bounds:
         assert float(bound.lower) * (1 - TOLERANCE) <= exact <= float(bound.upper) * (1 + TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "start"),
+    [([[0.87, 0.13], [0.45, 0.55]], [1 - 1e-9, 1e-9]), ([[0.985, 0.015], [0.85, 0.15]], [0.8, 0.2])],
+)
+def test_no_weights_prove_a_norm_of_one_or_more(matrix, start):
+    """Here the row sums are finite and proved: the spectral radius of Γ is below 1."""
+    chain = pf.MarkovChain(matrix, start)
+    gamma = influence_matrix(chain, 2, [chain.initial_distribution])
+    assert max(abs(np.linalg.eigvals(gamma))) < 0.9 < 1.04 < np.linalg.norm(gamma, 2)
+    document = pf.certify(chain, 1, 1.0, mechanism="gk16") | {"length": 2}
+    sums = np.linalg.inv(np.eye(2) - gamma).sum(axis=1)
+    for one, other in product(product(["0.001", "0.9", "1", "1000"], repeat=2), repeat=2):
+        document["nodes"] = [
+            {"first": node, "last": node, "row_sum": repr(float(s)), "weights": list(weights)}
+            for node, s, weights in zip((1, 2), sums, (one, other), strict=True)
+        ]
+        with pytest.raises(pf.CertificateError, match="prove no norm below 1"):
+            list(verify.parse(document).bounds())
 
 
 @given(SEEDS, st.integers(2, 5), st.sampled_from([7, 60, 10**4, 10**6, 10**18]))
