@@ -121,7 +121,7 @@ def certify(
 
 
 def _best_proof(document: _Document, attempts: Iterator[_Document]) -> tuple[_Document, Bound]:
-    """The first tight proof, or the last one, with what it proves."""
+    """The first tight proof, or the first of those that prove most, with what it proves."""
     best: tuple[_Document, Bound] | None = None
     refused: CertificateError | None = None
     for fields in attempts:
@@ -130,8 +130,10 @@ def _best_proof(document: _Document, attempts: Iterator[_Document]) -> tuple[_Do
         except CertificateError as error:
             refused = error
             continue
-        best = fields, found
-        if found.upper - found.lower <= _FAIR_WIDTH * found.upper:
+        tight = found.upper - found.lower <= _FAIR_WIDTH * found.upper
+        if best is None or tight or found.upper < best[1].upper * (1 - _FAIR_WIDTH):
+            best = fields, found
+        if tight:
             break
     if best is None:
         raise refused or ParameterError("there is no proof")
@@ -204,7 +206,7 @@ _FIELDS: dict[str, Callable[[Question], Iterator[_Document]]] = {
     "entry-dp": _neighbours,
     "gk16": _local_influence,
 }
-"""The fields that only a mechanism has; of several attempts the first that is tight is taken, or the last."""
+"""The fields that only a mechanism has, in one or more attempts."""
 
 
 # -- exact numbers -----------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ PRECISION = 256
 """Bits in which the systems are solved."""
 
 ENDS = (32, 256, 2048, 16384, 50_000)
-"""Nodes at each end that get numbers of their own; more where fewer did not give the scale to 15 digits."""
+"""Nodes at each end that get numbers of their own, tried until the proof is tight."""
 
 _DIGITS = 30
 
