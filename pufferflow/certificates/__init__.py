@@ -216,12 +216,8 @@ def _exact_family(theta: Family) -> _Document:
     if isinstance(theta, BinaryInterval):
         return {"binary_interval": [repr(float(theta.low)), repr(float(theta.high))]}
     if isinstance(theta, IntervalFamily):
-        return {
-            "interval": {
-                "low": [_exact_row(row, lambda total: total <= 1) for row in theta.low],
-                "high": [_exact_row(row, lambda total: total >= 1) for row in theta.high],
-            }
-        }
+        rows = [_exact_bounds(low, high) for low, high in zip(theta.low, theta.high, strict=True)]
+        return {"interval": {"low": [low for low, _ in rows], "high": [high for _, high in rows]}}
     if not isinstance(theta, ChainFamily):
         raise ParameterError(f"no certificate: {theta!r} is neither a finite family of chains nor an interval")
     return {
@@ -243,6 +239,20 @@ def _exact_row(row: Floats, right: Callable[[Fraction], bool] = lambda total: to
     numbers = [Fraction(p) for p in decimals]
     total = sum(numbers, Fraction())
     return decimals if right(total) else [str(p / total) for p in numbers]
+
+
+def _exact_bounds(low: Floats, high: Floats) -> tuple[list[str], list[str]]:
+    """Bounds of a row that hold those given, each attained by a distribution between them."""
+    below = _exact_row(low, lambda total: total <= 1)
+    above = _exact_row(high, lambda total: total >= 1)
+    pairs = [(Fraction(p), Fraction(q)) for p, q in zip(below, above, strict=True)]
+    least, most = (sum(side, Fraction()) for side in zip(*pairs, strict=True))
+    for z, (p, q) in enumerate(pairs):
+        if least - p + q > 1:
+            above[z] = str(1 - least + p)
+        if most - q + p < 1:
+            below[z] = str(1 - most + q)
+    return below, above
 
 
 def _float_up(number: Fraction) -> float:

@@ -65,7 +65,7 @@ class IntervalQuiltProof(QuiltProof):
                 raise CertificateError("bounds must hold pairs: a distance, and steps or 0")
             n, m = pair
             last = self.listed[-1][0] if self.listed else 1
-            if n < last or not 0 <= m < n or (m == 0 and n > LONGEST_DIRECT):
+            if not (last <= n <= claim.length and 0 <= m < n) or (m == 0 and n > LONGEST_DIRECT):
                 raise CertificateError(f"bounds: [{n}, {m}] is out of order or out of range")
             if m and not (self.listed and self.listed[0][0] <= n - m):
                 raise CertificateError(f"bounds: nothing is listed at distance {n - m} or less, before [{n}, {m}]")

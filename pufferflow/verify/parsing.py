@@ -153,6 +153,11 @@ def _intervals(value: object) -> Family:
             raise CertificateError(f"row {i} has a lower bound above the upper one")
         if not sum(below) <= 1 <= sum(above):
             raise CertificateError(f"row {i}: no distribution lies between its bounds")
+        for z, (p, q) in enumerate(zip(below, above, strict=True)):
+            if sum(below) - p + q > 1 or sum(above) - q + p < 1:
+                raise CertificateError(
+                    f"row {i}: no distribution between the bounds attains those of entry {z + 1}; a bound was changed"
+                )
     return Intervals(low, high)
 
 

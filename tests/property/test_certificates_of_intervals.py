@@ -38,7 +38,7 @@ def test_the_bounds_hold_for_chains_of_the_family(seed, k, width, sticky, zeros,
     """Whatever is listed: the verifier alone decides, with sets and without, step by step and in halves."""
     rng = np.random.default_rng(seed)
     box = family(rng, k, width, sticky, zeros)
-    document = pf.certify(box, 1, 1.0) | {"bounds": [list(pair) for pair in pairs]}
+    document = pf.certify(box, 100, 1.0) | {"bounds": [list(pair) for pair in pairs]}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(intervals, "MOST_SETS", most_sets)
         patch.setattr(intervals, "STEPWISE", 2)
