@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn, get_args
@@ -152,18 +152,8 @@ def _scale(arguments: argparse.Namespace) -> None:
         for name in names
     ]
     if arguments.certificate is not None:
-        from pufferflow.certificates import certify  # loads the interval arithmetic
-
-        certificate = certify(
-            family,
-            longest(arguments.length),
-            arguments.epsilon[0],
-            convention=arguments.convention or "exact",
-            mechanism=names[0],
-            scale=results[0].scale,
-        )
-        results = [replace(results[0], scale=float(certificate["scale"]), certificate=certificate)]
-        write_atomic(arguments.certificate, json.dumps(certificate) + "\n")
+        results = [results[0].certified(family, arguments.convention)]
+        write_atomic(arguments.certificate, json.dumps(results[0].certificate) + "\n")
     if arguments.json:
         print(json.dumps([result.to_dict() for result in results], indent=2, allow_nan=False))
     else:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pufferflow.errors import ParameterError
+from pufferflow.influence.tables import Convention
 from pufferflow.markov.chain import Floats, MarkovChain
 from pufferflow.markov.families import Family
 
@@ -87,7 +88,7 @@ class NoiseScale(LaplaceNoise):
     chain : int or None
         Index in the family of the chain that decides.
     certificate : dict or None
-        Proof of the scale as JSON types, where it was asked for; see :mod:`pufferflow.certificates`.
+        Proof of the scale as JSON types, where it was asked for (:meth:`certified`).
     """
 
     mechanism: str
@@ -108,6 +109,30 @@ class NoiseScale(LaplaceNoise):
         del fields["certificate"]
         fields["quilt"] = None if self.quilt is None else self.quilt._asdict()
         return fields
+
+    def certified(self, family: AnyFamily, convention: Convention = "exact") -> NoiseScale:
+        """Return this scale with a certificate, and as that proves it (:func:`pufferflow.certify`).
+
+        Parameters
+        ----------
+        family : Family or MarkovChain
+            The one this is the scale of.
+        convention : {"exact", "published"}
+            The one it was computed with.
+
+        Raises
+        ------
+        ParameterError
+            There is none, with the reason.
+        """
+        from pufferflow.certificates import certify  # loads the interval arithmetic
+
+        if self.scale is None:
+            raise ParameterError(f"no certificate for {self.mechanism}: {self.reason}")
+        certificate = certify(
+            family, self.length, self.epsilon, convention=convention, mechanism=self.mechanism, scale=self.scale
+        )
+        return replace(self, scale=float(certificate["scale"]), certificate=certificate)
 
 
 class Mechanism(Protocol):
