@@ -26,7 +26,7 @@ LARGEST_DECAY = 150.0
 """Smallest scale of a count is one over this."""
 
 LONGEST_COUNT = 20_000
-"""Records of a count: the steps grow like their cube, and this many take about an hour."""
+"""Records of a count: the steps grow like their cube, and this many take a quarter of an hour or more."""
 
 LARGEST_EXPONENT = 500.0
 """Largest T · bins / (2 · scale) of a histogram: its densities stay above e^(−500)."""
