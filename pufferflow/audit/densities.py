@@ -25,6 +25,9 @@ Bools = NDArray[np.bool_]
 LARGEST_DECAY = 150.0
 """Smallest scale of a count is one over this."""
 
+LONGEST_COUNT = 20_000
+"""Records of a count: the steps grow like their cube, and this many take a quarter of an hour or more."""
+
 LARGEST_EXPONENT = 500.0
 """Largest T · bins / (2 · scale) of a histogram: its densities stay above e^(−500)."""
 
@@ -87,7 +90,7 @@ class CountDensities:
     Raises
     ------
     ParameterError
-        The scale is below 1/150, or the chain lacks a state counted.
+        The scale is below 1/150, the length above 20,000, or the chain lacks a state counted.
     ChainError
         A probability leaves the range of floats.
     """
@@ -98,6 +101,11 @@ class CountDensities:
         if self.decay > LARGEST_DECAY:
             raise ParameterError(
                 f"scale is {scale}; the exact loss of a count is computed for scales of at least 1/{LARGEST_DECAY:g}"
+            )
+        if length > LONGEST_COUNT:
+            raise ParameterError(
+                f"length is {length}; the exact loss of a count is computed for up to {LONGEST_COUNT} records, "
+                "loss_at_any_length bounds it for every length"
             )
         self.chain, self.length = chain, length
         self.counted: Ints = np.array([int(x in query.states) for x in range(chain.states)])

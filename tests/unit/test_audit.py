@@ -93,6 +93,7 @@ def test_long_chains_reach_a_limit():
         ((THETA_1, 10, 0.0, ONE), "scale is 0.0"),
         ((THETA_1, 10, math.nan, ONE), "scale is nan"),
         ((THETA_1, 10, 0.001, ONE), "at least 1/150"),
+        ((THETA_1, 10**6, 1.0, ONE), "up to 20000 records"),
         ((THETA_1, 0, 1.0, ONE), "at least 1 record"),
         ((THETA_1, [3, 4], 1.0, ONE), "one segment"),
         ((THETA_1, 10, 1.0, pf.CountQuery({2})), "state 2 is asked for, but the chain has the states 0 to 1"),
