@@ -88,13 +88,13 @@ def least_noise(
     epsilons: Sequence[float],
     mechanisms: Sequence[str],
     options: Mapping[str, Mapping[str, Any]],
-    longest_exact_loss: int,
+    exact_loss: Mapping[str, Any],
 ) -> pd.DataFrame:
     """Scales of all mechanisms beside the lower bound and what they really give away.
 
     ``expected_error`` is that of the relative-frequency histogram, L1 norm. ``actual_loss`` is that of the count of
     the states ``counted``, those that the lower bound found to leak most, at the mechanism's scale: the exact loss,
-    rounded up; empty for segments above ``longest_exact_loss`` records. ``gap`` is scale / lower bound.
+    rounded up; computed at the ``epsilons`` of ``exact_loss`` for segments of up to its ``longest`` records. ``gap`` is scale / lower bound.
     """
     rows: list[dict[str, Any]] = []
     settings = [(case, epsilon) for case in cases for epsilon in epsilons]
@@ -120,7 +120,7 @@ def least_noise(
                 row["expected_error"] = bins * result.scale * 2 / case.observations
                 row["relative_noise"] = None if paper is None else result.scale / paper
                 row["gap"] = result.scale / least.scale if least.scale > 0 else None
-                if case.length <= longest_exact_loss:
+                if case.length <= exact_loss["longest"] and epsilon in exact_loss["epsilons"]:
                     query = CountQuery(least.states)
                     row["actual_loss"] = privacy_loss(case.chain, case.length, result.scale, query).loss
             rows.append(row)

@@ -6,5 +6,5 @@ with job(snakemake):
 
     s = snakemake.params.settings
     found = cases(dict(snakemake.input.items()), s["stay"], s["length"])
-    table = least_noise(found, s["epsilons"], s["mechanisms"], snakemake.params.options, s["longest_exact_loss"])
+    table = least_noise(found, s["epsilons"], s["mechanisms"], snakemake.params.options, s["exact_loss"])
     write_table(table, snakemake.output[0])
