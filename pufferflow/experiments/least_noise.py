@@ -94,7 +94,8 @@ def least_noise(
 
     ``expected_error`` is that of the relative-frequency histogram, L1 norm. ``actual_loss`` is that of the count of
     the states ``counted``, those that the lower bound found to leak most, at the mechanism's scale: the exact loss,
-    rounded up; computed at the ``epsilons`` of ``exact_loss`` for segments of up to its ``longest`` records. ``gap`` is scale / lower bound.
+    rounded up; computed at the ``epsilons`` of ``exact_loss`` for segments of up to its ``longest`` records. ``gap``
+    is scale / lower bound.
     """
     rows: list[dict[str, Any]] = []
     settings = [(case, epsilon) for case in cases for epsilon in epsilons]
