@@ -195,6 +195,6 @@ class Accountant:
     def _leakage(self) -> float:
         if isinstance(self.family, IntervalFamily):
             return math.inf  # no such bound is known
-        from pufferflow.leakage import leakage_loss
+        from pufferflow.mechanisms.leakage import leakage_loss
 
         return leakage_loss(self.family, self.length, self._together())

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import json
 import os
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pufferflow._files import write_atomic
+from pufferflow._json import is_number, kind, only_keys, read_json
 from pufferflow.errors import ChainError, ModelError
 from pufferflow.markov import (
     STATIONARY,
@@ -28,8 +27,6 @@ from pufferflow.markov import (
     as_family,
 )
 from pufferflow.publishing.states import RecordFormat, parse_records
-
-Parsed = TypeVar("Parsed")
 
 
 @dataclass(frozen=True)
@@ -55,39 +52,16 @@ def read_model(path: str | os.PathLike[str]) -> Family:
     ModelError
         The file cannot be read, is not JSON or does not describe a family of chains.
     """
-    return _read(path, parse_model)
+    return read_public_model(path).family
 
 
 def read_public_model(path: str | os.PathLike[str]) -> PublicModel:
     """Read a model file with what it says of records; otherwise as :func:`read_model`."""
-    return _read(path, parse_public_model)
-
-
-def _read(path: str | os.PathLike[str], parse: Callable[[object], Parsed]) -> Parsed:
-    name = "standard input" if path == "-" else str(path)
-    try:
-        content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-    except OSError as error:
-        raise ModelError(f"cannot read {name}: {error.strerror}") from error
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ModelError(f"{name} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8") from error
-    if not text.strip():
-        raise ModelError(
-            f'{name} is empty; it must hold {{"chains": […]}}, {{"binary_interval": [low, high]}} or '
-            '{"interval": {"low": [[…]], "high": [[…]]}}'
-        )
-    try:
-        return parse(json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique))
-    except json.JSONDecodeError as error:
-        raise ModelError(f"{name} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
-    except RecursionError as error:
-        raise ModelError(f"{name} is nested too deeply to be a model") from error
-    except (ModelError, ChainError) as error:
-        raise ModelError(f"{name}: {error}") from error
-    except ValueError as error:  # an integer too long for Python to convert
-        raise ModelError(f"{name} holds a number that cannot be read ({error})") from error
+    return read_json(
+        path,
+        parse_public_model,
+        '{"chains": […]}, {"binary_interval": [low, high]} or {"interval": {"low": [[…]], "high": [[…]]}}',
+    )
 
 
 def parse_model(document: object) -> Family:
@@ -136,10 +110,8 @@ def number_of_states(family: Family) -> int:
 
 def _family(document: object) -> Family:
     if not isinstance(document, dict):
-        raise ModelError(
-            f"a model is an object with the key chains, binary_interval or interval, not {_kind(document)}"
-        )
-    _only(document, ("chains", "binary_interval", "interval"), "the model")
+        raise ModelError(f"a model is an object with the key chains, binary_interval or interval, not {kind(document)}")
+    only_keys(document, ("chains", "binary_interval", "interval"), "the model")
     if len(document) != 1:
         found = " and ".join(document) if document else "none of them"
         raise ModelError(
@@ -148,12 +120,12 @@ def _family(document: object) -> Family:
     if "chains" in document:
         chains = document["chains"]
         if not isinstance(chains, list):
-            raise ModelError(f"chains must be a list of chains, not {_kind(chains)}")
+            raise ModelError(f"chains must be a list of chains, not {kind(chains)}")
         return ChainFamily([_chain(entry, f"chain {i}") for i, entry in enumerate(chains, 1)])
     if "interval" in document:
         return _intervals(document["interval"])
     interval = document["binary_interval"]
-    if not (isinstance(interval, list) and len(interval) == 2 and all(map(_is_number, interval))):
+    if not (isinstance(interval, list) and len(interval) == 2 and all(map(is_number, interval))):
         raise ModelError("binary_interval must be a list of two numbers, low and high")
     return BinaryInterval(*interval)
 
@@ -193,15 +165,15 @@ def _start(chain: MarkovChain) -> str | list[float]:
 
 def _chain(entry: object, where: str) -> MarkovChain:
     if not isinstance(entry, dict):
-        raise ModelError(f"{where} must be an object with a transition_matrix, not {_kind(entry)}")
-    _only(entry, ("transition_matrix", "initial_distribution"), where)
+        raise ModelError(f"{where} must be an object with a transition_matrix, not {kind(entry)}")
+    only_keys(entry, ("transition_matrix", "initial_distribution"), where)
     if "transition_matrix" not in entry:
         raise ModelError(f"{where} has no transition_matrix; give one row of probabilities a state")
     matrix = entry["transition_matrix"]
     if not _is_matrix(matrix):
         raise ModelError(f"{where}: transition_matrix must be a list of rows, each a list of numbers")
     start = entry.get("initial_distribution", STATIONARY)
-    if not (isinstance(start, str) or (isinstance(start, list) and all(map(_is_number, start)))):
+    if not (isinstance(start, str) or (isinstance(start, list) and all(map(is_number, start)))):
         raise ModelError(f'{where}: initial_distribution must be a list of numbers, "stationary" or "any"')
     try:
         return MarkovChain(matrix, start)
@@ -211,8 +183,8 @@ def _chain(entry: object, where: str) -> MarkovChain:
 
 def _intervals(entry: object) -> IntervalFamily:
     if not isinstance(entry, dict):
-        raise ModelError(f"interval must be an object with low and high, not {_kind(entry)}")
-    _only(entry, ("low", "high"), "interval")
+        raise ModelError(f"interval must be an object with low and high, not {kind(entry)}")
+    only_keys(entry, ("low", "high"), "interval")
     for side in ("low", "high"):
         if side not in entry:
             raise ModelError(f"interval has no {side}; give one row of bounds a state")
@@ -225,33 +197,4 @@ def _intervals(entry: object) -> IntervalFamily:
 
 
 def _is_matrix(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(row, list) and all(map(_is_number, row)) for row in value)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _kind(value: object) -> str:
-    if value is None:
-        return "null"
-    return {bool: "a truth value", str: "a string", list: "a list", dict: "an object"}.get(type(value), "a number")
-
-
-def _only(document: dict[str, Any], allowed: tuple[str, ...], where: str) -> None:
-    for key in document:
-        if key not in allowed:
-            raise ModelError(f"{where} has the unknown key {key!r}; allowed are {' and '.join(allowed)}")
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(pairs)
-    if len(document) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ModelError(f"the key {twice!r} is given twice in one object")
-    return document
-
-
-def _no_constant(name: str) -> float:
-    raise ModelError(f"{name} is not a JSON number; probabilities lie between 0 and 1")
+    return isinstance(value, list) and all(isinstance(row, list) and all(map(is_number, row)) for row in value)

@@ -25,6 +25,9 @@ COMMANDS = {
     "export": "bundled data as a table",
     "scale": "Laplace scales for a family of chains",
     "verify": "check a certificate",
+    "audit": "exact loss of Laplace noise",
+    "check": "decide Pufferfish privacy of a hidden Markov model",
+    "network": "Laplace scale for a Bayesian network",
 }
 """Every command with its line of help, in the order in which one meets them."""
 

@@ -6,6 +6,7 @@ import argparse
 import json
 from dataclasses import asdict
 
+from pufferflow.cli._tables import aligned
 from pufferflow.errors import ParameterError
 from pufferflow.models import read_model
 from pufferflow.publishing.calibration import UNSOUND
@@ -77,9 +78,7 @@ def run(arguments: argparse.Namespace) -> None:
         return
     print(f"{KINDS[arguments.error]} <= {arguments.accuracy:g} with probability {arguments.confidence:g}:")
     rows = [("mechanism", "epsilon", "length", "records", "note"), *map(_row, found)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print(aligned(rows))
 
 
 def _row(plan: Plan) -> tuple[str, ...]:

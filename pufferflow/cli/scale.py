@@ -6,10 +6,10 @@ import argparse
 import inspect
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, get_args
 
 from pufferflow._files import write_atomic
+from pufferflow.cli._tables import aligned
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.influence.tables import Convention
 from pufferflow.markov.families import Family, GapKind
@@ -65,6 +65,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="eigengap of mqm-approx; auto uses the larger one for chains in detailed balance (default: auto)",
     )
+    parser.add_argument(
+        "--states",
+        type=int,
+        action="append",
+        metavar="STATE",
+        help="a state whose visits wasserstein counts, from 0; repeat for several (default: of two states 1)",
+    )
     parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
     parser.add_argument(
         "--certificate",
@@ -77,39 +84,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Print the scales; write the certificate where one is asked for."""
     family = read_model(arguments.model)
-    options = {"convention": arguments.convention, "eigengap": arguments.eigengap}
+    options = {"convention": arguments.convention, "eigengap": arguments.eigengap, "states": arguments.states}
     names = arguments.mechanism or list(MECHANISMS)
     if arguments.certificate is not None:
         names = arguments.mechanism or ["mqm-exact"]
         if len(arguments.epsilon) > 1 or len(names) > 1:
             raise ParameterError("--certificate needs a single --epsilon and a single --mechanism")
     results = [
-        _result(name, family, arguments.length, epsilon, options, asked=bool(arguments.mechanism))
+        result(name, family, arguments.length, epsilon, options, asked=bool(arguments.mechanism))
         for epsilon in arguments.epsilon
         for name in names
     ]
     if arguments.certificate is not None:
-        from pufferflow.certificates import certify  # loads the interval arithmetic
-
-        certificate = certify(
-            family,
-            longest(arguments.length),
-            arguments.epsilon[0],
-            convention=arguments.convention or "exact",
-            mechanism=names[0],
-            scale=results[0].scale,
-        )
-        results = [replace(results[0], scale=float(certificate["scale"]), certificate=certificate)]
-        write_atomic(arguments.certificate, json.dumps(certificate) + "\n")
+        results = [results[0].certified(family, arguments.convention)]
+        write_atomic(arguments.certificate, json.dumps(results[0].certificate) + "\n")
     if arguments.json:
         print(json.dumps([result.to_dict() for result in results], indent=2, allow_nan=False))
     else:
         print(_table(results))
 
 
-def _result(
+def result(
     name: str, family: Family, lengths: list[int], epsilon: float, options: dict[str, Any], asked: bool
 ) -> NoiseScale:
+    """Return the scale of a mechanism; "not applicable" where it cannot work, unless it was asked for by name."""
     mechanism = find_mechanism(name)
     known = inspect.signature(mechanism).parameters
     try:
@@ -135,10 +133,7 @@ def _table(results: Sequence[NoiseScale]) -> str:
                 f"{r.status}: {r.reason}" if r.reason else r.status,
             )
         )
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    )
+    return aligned(rows)
 
 
 def _quilt_nodes(result: NoiseScale) -> str:

@@ -1,1 +1,1 @@
-"""Differentially private mechanisms for independent records: the classical ground the rest stands on."""
+"""Classical mechanisms: differential privacy of independent records, the ground the rest stands on."""

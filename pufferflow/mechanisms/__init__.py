@@ -4,8 +4,10 @@ from pufferflow.mechanisms.base import MECHANISMS, Mechanism, NoiseScale, Quilt,
 from pufferflow.mechanisms.entry_dp import entry_dp
 from pufferflow.mechanisms.gk16 import gk16
 from pufferflow.mechanisms.group_dp import group_dp
+from pufferflow.mechanisms.leakage import leakage, leakage_loss
 from pufferflow.mechanisms.mqm_approx import mqm_approx
 from pufferflow.mechanisms.mqm_exact import mqm_exact
+from pufferflow.mechanisms.wasserstein import wasserstein
 
 __all__ = [
     "MECHANISMS",
@@ -16,6 +18,9 @@ __all__ = [
     "find_mechanism",
     "gk16",
     "group_dp",
+    "leakage",
+    "leakage_loss",
     "mqm_approx",
     "mqm_exact",
+    "wasserstein",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pufferflow.errors import ChainError, ParameterError
@@ -12,6 +12,9 @@ from pufferflow.mechanisms.base import AnyFamily, check_epsilon, longest
 
 UNSOUND = "entry-dp"
 """The baseline that hides nothing in correlated records."""
+
+OF_ONE_COUNT = "wasserstein"
+"""Its scale is of one count over whole segments, not of a histogram of the records there are."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +42,18 @@ class Calibration:
         return self.chosen.scale
 
 
+def histogram_mechanisms() -> list[str]:
+    """Names of the mechanisms whose scales hold for every 1-Lipschitz query."""
+    return [name for name in MECHANISMS if name != OF_ONE_COUNT]
+
+
 def all_scales(family: AnyFamily, length: int, epsilon: float) -> list[NoiseScale]:
-    """Scale of every mechanism, with the reason where one is not applicable."""
+    """Scale of every mechanism for histograms, with the reason where one is not applicable."""
     theta = as_family(family)
     found = []
-    for name, mechanism in MECHANISMS.items():
+    for name in histogram_mechanisms():
         try:
-            found.append(mechanism(theta, length, epsilon))
+            found.append(MECHANISMS[name](theta, length, epsilon))
         except ChainError as error:
             found.append(NoiseScale(name, epsilon, longest(length), None, "not applicable", str(error)))
     return found
@@ -79,6 +87,8 @@ def calibrate(family: AnyFamily, length: int, epsilon: float, mechanism: str | N
             raise ParameterError(
                 "entry-dp hides nothing in correlated records; leave --mechanism out for the least noise"
             )
+        if mechanism == OF_ONE_COUNT:
+            raise ParameterError("wasserstein is for a single count, not for a histogram; leave --mechanism out")
         found = find_mechanism(mechanism)(theta, length, epsilon)
         found.noise_scale(1.0)  # raises where it is not applicable
         return _certified(theta, found)
@@ -98,10 +108,8 @@ def calibrate(family: AnyFamily, length: int, epsilon: float, mechanism: str | N
 
 def _certified(theta: Family, found: NoiseScale) -> Calibration:
     """The scale with a certificate, or with the reason why there is none."""
-    from pufferflow.certificates import certify  # loads the interval arithmetic
-
     try:
-        certificate = certify(theta, found.length, found.epsilon, mechanism=found.mechanism, scale=found.scale)
+        proved = found.certified(theta)
     except ParameterError as error:
         return Calibration(found, None, str(error))
-    return Calibration(replace(found, scale=float(certificate["scale"]), certificate=certificate), certificate)
+    return Calibration(proved, proved.certificate)

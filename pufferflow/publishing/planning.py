@@ -17,10 +17,10 @@ import pandas as pd
 from pufferflow.accounting import guarantee
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.markov import Family, MarkovChain, as_family
-from pufferflow.mechanisms import MECHANISMS, find_mechanism
+from pufferflow.mechanisms import find_mechanism
 from pufferflow.mechanisms.base import check_epsilon, longest
 from pufferflow.models import number_of_states
-from pufferflow.publishing.calibration import UNSOUND
+from pufferflow.publishing.calibration import OF_ONE_COUNT, UNSOUND, histogram_mechanisms
 from pufferflow.publishing.noise import DiscreteLaplace, count_scale
 
 ErrorKind: TypeAlias = Literal["bin", "bins", "total"]
@@ -134,8 +134,10 @@ def plan_release(
             raise ParameterError(f"records is {records!r}; it must be a whole number of at least 1")
     epsilon = None if epsilon is None else check_epsilon(epsilon)
     found = []
-    for name in mechanisms or MECHANISMS:
+    for name in mechanisms or histogram_mechanisms():
         find_mechanism(name)
+        if name == OF_ONE_COUNT:
+            raise ParameterError("wasserstein is for a single count, not for a histogram; name other mechanisms")
         note = NOT_PRIVATE if name == UNSOUND else ""
         try:
             if epsilon is None:
@@ -169,7 +171,7 @@ def error_curves(
     bins = number_of_states(theta)
     check_confidence(confidence, kind)
     rows: list[dict[str, Any]] = []
-    for name in mechanisms or MECHANISMS:
+    for name in mechanisms or histogram_mechanisms():
         for epsilon in epsilons:
             error = math.nan
             try:

@@ -1,40 +1,23 @@
-"""Certificates: noise scales with a proof that :mod:`pufferflow.verify` can check.
-
-A certificate is a JSON object; probabilities, ε and the scale are exact numbers, written as strings::
-
-    {"certificate": "pufferflow", "version": 1, "mechanism": "mqm-exact" | …, "convention": "exact" | "published",
-     "family": {"chains": [{"transition_matrix": [["0.9", "0.1"], …],
-                            "initial_distribution": [...] | "stationary" | "any"}, …]}
-               or {"binary_interval": [low, high]},
-     "epsilon": "1.0", "length": T, "scale": "12.93…",
-     "nodes": [[{"first": 1, "last": 7, "left": a | null, "right": b | null}, …], …]}
-
-``nodes`` holds one list of consecutive ranges a chain, which cover the nodes 1 … T; every node of a range has
-the quilt at distances ``left`` and ``right``. The first term of eq. 5 is exact for a single node and for a
-stationary start; in a longer range it is the bound that holds from the first node on for every initial law.
-
-The quilts are found with the floating-point search and judged with the balls of the verifier. The scale
-is the upper end of the verifier's own enclosure, rounded up: it does not rest on the search being right.
-"""
+"""Quilts that serve many nodes at once, for certificates of mqm-exact and mqm-approx."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 from flint import arb, ctx, fmpq
 
 from pufferflow.errors import ParameterError
+from pufferflow.influence.intervals import IntervalSearch
 from pufferflow.influence.search import Candidate, QuiltSearch, worst_node
 from pufferflow.influence.tables import Convention, influence_tables
-from pufferflow.markov.chain import Floats, MarkovChain
-from pufferflow.markov.families import BinaryInterval, ChainFamily, Family, as_family
-from pufferflow.mechanisms.base import check_epsilon, find_mechanism, longest
-from pufferflow.verify import PROOFS, parse
+from pufferflow.markov.families import Family
+from pufferflow.markov.intervals import IntervalFamily
 from pufferflow.verify.balls import PRECISIONS, UndecidedError
-from pufferflow.verify.parsing import VERSION, parse_family
-from pufferflow.verify.quilts import NodeRange, QuiltScores
+from pufferflow.verify.parsing import Chain
+from pufferflow.verify.quilts import NodeRange, QuiltScores, Scores
 
 TOLERANCES = (2.0**-40, 2.0**-30, 2.0**-20, 2.0**-10, 1.0, math.inf)
 """How far (relatively) ranges of nodes may exceed the worst node; the next one where too many ranges were needed."""
@@ -43,129 +26,64 @@ MOST_RANGES = 5_000
 """Ranges of one chain at most (single nodes count)."""
 
 _KNOWN_QUILTS = 12
-_RELATIVE_WIDTH = Fraction(1, 10**20)
 
 _Form = tuple[int | None, int | None]
 
 
-def certify(
-    family: Family | MarkovChain,
-    length: int,
-    epsilon: float,
-    *,
-    convention: Convention = "exact",
-    mechanism: str = "mqm-exact",
-    scale: float | None = None,
+class _Search(Protocol):
+    def best_quilt(self, node: int) -> Candidate:
+        """Return the quilt with the smallest score."""
+
+
+def quilts_of_chains(
+    theta: Family, chains: tuple[Chain, ...], length: int, epsilon: float, convention: Convention
 ) -> dict[str, Any]:
-    """Return a certificate of a scale: for every node a quilt with card / (ε − e) at most that (Algorithm 3).
+    """Return the fields of a proof by quilts for the exact ``chains``, which are those of ``theta``.
 
-    Parameters
-    ----------
-    family : Family or MarkovChain
-        Θ. Every float stands for its shortest decimal (0.1 for ``0.1``), rows are divided by their exact sum.
-    length : int
-        T of the longest segment.
-    epsilon : float
-        ε > 0, likewise read as its shortest decimal.
-    convention : {"exact", "published"}
-        As for :func:`pufferflow.mqm_exact`.
-    mechanism : {"mqm-exact", "mqm-approx", "group-dp"}
-        Whose scale. That of mqm-exact is the smallest one such quilts prove; the others' are their own.
-    scale : float, optional
-        The scale to prove, of another mechanism than mqm-exact (default: computed with default options).
-
-    Returns
-    -------
-    dict
-        Plain JSON types. ``float(certificate["scale"])`` is the scale: at least the verifier's enclosure, and
-        of mqm-exact above its upper end by rounding to a float only.
-
-    Raises
-    ------
-    ParameterError
-        ε or T is out of range, quilts do not prove the mechanism's scale, the family is neither finite nor a
-        :class:`BinaryInterval`, or no precision suffices to decide (numbers so far apart do not occur in
-        fitted chains).
+    The quilts are found with the floating-point search and judged with the balls of the verifier.
     """
-    theta = as_family(family)
-    if not isinstance(theta, ChainFamily | BinaryInterval):
-        raise ParameterError(f"no certificate: {theta!r} is neither a finite family of chains nor a binary interval")
-    if mechanism not in PROOFS:
-        raise ParameterError(f"no certificate for {mechanism}: quilts prove the scales of {', '.join(PROOFS)}")
-    epsilon, length = check_epsilon(epsilon), longest(length)
-    own = scale
-    if mechanism == "mqm-exact":
-        own = None
-    elif own is None:
-        own = find_mechanism(mechanism)(theta, length, epsilon).scale
     tables = [influence_tables(chain, convention) for chain in theta.chains]
     worst = [worst_node(table, length, epsilon) for table in tables]
     searches = [QuiltSearch(table, length, epsilon) for table in tables]
-    document = {
-        "certificate": "pufferflow",
-        "version": VERSION,
-        "mechanism": mechanism,
-        "convention": convention,
-        "family": _exact_family(theta),
-        "epsilon": repr(epsilon),
-        "length": length,
-        "scale": "0",
-        "nodes": [],
-    }
-    chains = parse_family(document["family"])
     for precision in PRECISIONS:
         try:
             with ctx.workprec(precision):
                 scores = [QuiltScores(chain, convention, length, Fraction(repr(epsilon))) for chain in chains]
-                document["nodes"] = _node_ranges(scores, searches, worst)
-            break
+                return {"convention": convention, "nodes": _node_ranges(scores, searches, worst)}
         except UndecidedError:
             continue
+    raise ParameterError(f"no certificate: {PRECISIONS[-1]} bits do not tell small probabilities from 0")
+
+
+def quilts_of_intervals(family: IntervalFamily, length: int, epsilon: float, convention: Convention) -> dict[str, Any]:
+    """Return the fields of a proof by quilts for an interval family, with how their influence is bounded."""
+    search = IntervalSearch(family, length, epsilon)
+    with ctx.workprec(PRECISIONS[0]):
+        [nodes] = _node_ranges([_EngineScores(search, length, epsilon)], [search], [search.worst])
+    left, right = ({d for entry in nodes if (d := entry[side]) is not None} for side in ("left", "right"))
+    bounds = [list(pair) for pair in search.derivation(left, right)]
+    return {"convention": convention, "nodes": [nodes], "bounds": bounds}
+
+
+def neighbours(length: int) -> list[dict[str, int | None]]:
+    """Ranges of nodes with the quilt next to each."""
+    if length == 1:
+        nodes = [NodeRange(1, 1, None, None)]
     else:
-        raise ParameterError(f"no certificate: {PRECISIONS[-1]} bits do not tell small probabilities from 0")
-    for _, found in parse(document)[1].bounds():
-        if found.upper - found.lower <= _RELATIVE_WIDTH * found.upper:
-            document["scale"] = repr(max(own or 0.0, _float_up(found.upper)))
-            return document
-    raise ParameterError(f"no certificate: {PRECISIONS[-1]} bits do not give the scale to 20 digits")
+        nodes = [NodeRange(1, 1, None, 1), NodeRange(2, length - 1, 1, 1), NodeRange(length, length, 1, None)]
+    return [vars(entry) for entry in nodes if entry.first <= entry.last]
 
 
-# -- exact numbers -----------------------------------------------------------------------------------
+class _EngineScores(Scores):
+    """Scores of the quilts of an interval family as the search has them, to choose among them."""
 
+    def __init__(self, search: IntervalSearch, length: int, epsilon: float) -> None:
+        super().__init__(length, Fraction(repr(epsilon)))
+        self._search = search
 
-def _exact_family(theta: Family) -> dict[str, Any]:
-    if isinstance(theta, BinaryInterval):
-        return {"binary_interval": [repr(float(theta.low)), repr(float(theta.high))]}
-    return {
-        "chains": [
-            {
-                "transition_matrix": [_exact_distribution(row) for row in chain.transition_matrix],
-                "initial_distribution": _exact_distribution(chain.initial_distribution)
-                if chain.start == "given" and chain.initial_distribution is not None
-                else chain.start,
-            }
-            for chain in theta.chains
-        ]
-    }
-
-
-def _exact_distribution(row: Floats) -> list[str]:
-    """Shortest decimals where they sum to 1, otherwise fractions: the decimals divided by their sum."""
-    decimals = [repr(p) for p in row.tolist()]
-    numbers = [Fraction(p) for p in decimals]
-    total = sum(numbers)
-    return decimals if total == 1 else [str(p / total) for p in numbers]
-
-
-def _float_up(number: Fraction) -> float:
-    """Smallest float that is no smaller than ``number``, as a binary number and as its shortest decimal."""
-    result = float(number)
-    while min(Fraction(result), Fraction(repr(result))) < number:
-        result = math.nextafter(result, math.inf)
-    return result
-
-
-# -- covering the nodes ------------------------------------------------------------------------------
+    def influence_ratio(self, nodes: NodeRange) -> arb | None:
+        influence = self._search.influence(nodes.left, nodes.right)
+        return arb(influence).exp() if math.isfinite(influence) else None
 
 
 class _TooManyRangesError(Exception):
@@ -173,7 +91,7 @@ class _TooManyRangesError(Exception):
 
 
 def _node_ranges(
-    scores: list[QuiltScores], searches: list[QuiltSearch], worst: list[Candidate]
+    scores: Sequence[Scores], searches: Sequence[_Search], worst: list[Candidate]
 ) -> list[list[dict[str, int | None]]]:
     """Ranges of nodes of all chains whose scores hardly exceed that of the worst node."""
     highest = arb(0)
@@ -204,7 +122,7 @@ class _Cover:
     known quilt serves, a single node gets its best one, which joins the known ones.
     """
 
-    def __init__(self, scores: QuiltScores, search: QuiltSearch, target: arb) -> None:
+    def __init__(self, scores: Scores, search: _Search, target: arb) -> None:
         self.scores, self.search, self.target = scores, search, target
         self.length = scores.length
         self.forms: list[_Form] = [(None, None)]
@@ -284,6 +202,3 @@ class _Cover:
         card = self.scores.card(nodes)
         epsilon = self.scores.epsilon
         return arb(fmpq(card * epsilon.denominator, epsilon.numerator))
-
-
-__all__ = ["certify"]

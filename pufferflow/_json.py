@@ -1,0 +1,92 @@
+"""Reading model files: JSON in, one clear sentence where something is wrong with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pufferflow.errors import ChainError, ModelError, NetworkError
+
+_Model = TypeVar("_Model")
+
+
+def read_json(
+    path: str | os.PathLike[str],
+    parse: Callable[[object], _Model],
+    must_hold: str,
+    number: Callable[[str], object] | None = None,
+) -> _Model:
+    """Read a JSON file and return what ``parse`` makes of it; ``"-"`` is standard input.
+
+    Parameters
+    ----------
+    path : path
+    parse : callable
+        Turns the document into a model; raises ModelError, ChainError or NetworkError.
+    must_hold : str
+        What an empty file should have held, for the message.
+    number : callable, optional
+        Reads the text of a decimal number (default: as a float).
+
+    Raises
+    ------
+    ModelError
+        The file cannot be read, is not JSON or is not what ``parse`` expects.
+    """
+    name = "standard input" if path == "-" else str(path)
+    try:
+        content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    except OSError as error:
+        raise ModelError(f"cannot read {name}: {error.strerror}") from error
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ModelError(f"{name} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8") from error
+    if not text.strip():
+        raise ModelError(f"{name} is empty; it must hold {must_hold}")
+    try:
+        return parse(json.loads(text, parse_float=number, parse_constant=_no_constant, object_pairs_hook=_unique))
+    except json.JSONDecodeError as error:
+        raise ModelError(f"{name} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
+    except RecursionError as error:
+        raise ModelError(f"{name} is nested too deeply to be a model") from error
+    except (ModelError, ChainError, NetworkError) as error:
+        raise ModelError(f"{name}: {error}") from error
+    except ValueError as error:  # an integer too long for Python to convert
+        raise ModelError(f"{name} holds a number that cannot be read ({error})") from error
+
+
+def kind(value: object) -> str:
+    """Name the JSON type of a value, for messages."""
+    if value is None:
+        return "null"
+    return {bool: "a truth value", str: "a string", list: "a list", dict: "an object"}.get(type(value), "a number")
+
+
+def is_number(value: object) -> bool:
+    """Say whether a JSON value is a number."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def only_keys(document: dict[str, Any], allowed: tuple[str, ...], where: str) -> None:
+    """Refuse keys that mean nothing."""
+    for key in document:
+        if key not in allowed:
+            raise ModelError(f"{where} has the unknown key {key!r}; allowed are {' and '.join(allowed)}")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ModelError(f"the key {twice!r} is given twice in one object")
+    return document
+
+
+def _no_constant(name: str) -> float:
+    raise ModelError(f"{name} is not a JSON number; probabilities lie between 0 and 1")

@@ -1,0 +1,266 @@
+"""Densities of a noisy count or histogram given one record, for every record, state and start.
+
+X_i = x splits a chain: the records before i and those after i are independent given it. The law of the past counts
+follows by one pass forwards over the time-reversed steps R_i(x, y) = P(X_{i−1} = y | X_i = x), that of the future
+counts by one pass backwards over P. Nothing is subtracted, so relative errors only add up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferflow.audit._kernels import convolve, log_densities, prepend_node, smooth
+from pufferflow.audit.queries import CountQuery, HistogramQuery
+from pufferflow.errors import ChainError, ParameterError
+from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Floats, MarkovChain
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+LARGEST_DECAY = 150.0
+"""Smallest scale of a count is one over this."""
+
+LONGEST_COUNT = 20_000
+"""Records of a count: the steps grow like their cube, and this many take a quarter of an hour or more."""
+
+LARGEST_EXPONENT = 500.0
+"""Largest T · bins / (2 · scale) of a histogram: its densities stay above e^(−500)."""
+
+LARGEST_MEMORY = 2**31
+"""Bytes for the densities of a histogram."""
+
+
+class NodeDensities(NamedTuple):
+    """Log densities of the noisy output given X_node = x, up to one common factor.
+
+    Attributes
+    ----------
+    node : int
+        1-based.
+    values : ndarray, shape (starts, k, outputs)
+        At the outputs with whole coordinates from 0 to T, flattened.
+    possible : ndarray of bool, shape (starts, k)
+        Whether the state has positive probability; where it has not, the values mean nothing.
+    masses : ndarray, shape (starts, k)
+        P(X_node = x) from each start.
+    """
+
+    node: int
+    values: Floats
+    possible: Bools
+    masses: Floats
+
+
+class _Marginals:
+    """Laws of X_i and time-reversed steps from each start: the initial law, or every state where any is meant."""
+
+    def __init__(self, chain: MarkovChain) -> None:
+        self._matrix = chain.transition_matrix
+        given = chain.initial_distribution
+        self.masses: Floats = np.eye(chain.states) if given is None else given[None, :].copy()
+        self.possible: Bools = np.eye(chain.states, dtype=np.bool_) if given is None else chain.initial_support[None, :]
+        self._check(self.masses, self.possible)
+
+    def step(self) -> Floats:
+        """Go one record on and return R(start, x, y) = P(X_{i−1} = y | X_i = x)."""
+        flow = self.masses[:, None, :] * self._matrix.T
+        support = self.possible[:, None, :] & (self._matrix.T > 0)
+        flow[~support] = 0.0
+        self._check(flow, support)
+        self.masses, self.possible = flow.sum(axis=2), np.asarray(support.any(axis=2))
+        return flow / np.where(self.possible, self.masses, 1.0)[:, :, None]
+
+    @staticmethod
+    def _check(probabilities: Floats, support: Bools) -> None:
+        if probabilities[support].min() < SAFE_MINIMUM:
+            raise ChainError(
+                f"a state has a positive probability below {SAFE_MINIMUM}, beyond the range of floats; "
+                "use a shorter length or a chain without such rare states"
+            )
+
+
+class CountDensities:
+    """Densities of a noisy count.
+
+    Raises
+    ------
+    ParameterError
+        The scale is below 1/150, the length above 20,000, or the chain lacks a state counted.
+    ChainError
+        A probability leaves the range of floats.
+    """
+
+    def __init__(self, chain: MarkovChain, length: int, scale: float, query: CountQuery) -> None:
+        query.check(chain)
+        self.decay = 1.0 / scale
+        if self.decay > LARGEST_DECAY:
+            raise ParameterError(
+                f"scale is {scale}; the exact loss of a count is computed for scales of at least 1/{LARGEST_DECAY:g}"
+            )
+        if length > LONGEST_COUNT:
+            raise ParameterError(
+                f"length is {length}; the exact loss of a count is computed for up to {LONGEST_COUNT} records, "
+                "loss_at_any_length bounds it for every length"
+            )
+        self.chain, self.length = chain, length
+        self.counted: Ints = np.array([int(x in query.states) for x in range(chain.states)])
+        self.tails: Ints = np.unique([0, length])
+
+    def output(self, place: int) -> int:
+        """Return the output at a flat place."""
+        return place
+
+    @property
+    def error(self) -> float:
+        """Bound on the error of every log density.
+
+        A pass makes at most 2k + 8 roundings a record (weights, products, sum, the decay outside), the rows of P
+        and the masses another k + 8; the convolution 2T; e^(−c) is used at most T times with c + 3 roundings each,
+        by either factor; a logarithm of size at most cT + log(T + 1) has 4 relative ones.
+        """
+        k, length, c = self.chain.states, self.length, self.decay
+        return roundings(self.chain, length * (5 * k + 40 + 8 * (c + 3)) + 4 * math.log(length + 1) + 64)
+
+    def __iter__(self) -> Iterator[NodeDensities]:
+        k, length = self.chain.states, self.length
+        matrix, outside = self.chain.transition_matrix, math.exp(-self.decay)
+        # the future of every record is kept at the ends of segments only, and made again within them
+        stride = max(1, math.isqrt(length))
+        kept: dict[int, tuple[Floats, Ints]] = {}
+        future = (np.full((k, 1), 0.5), np.ones((k, 1), dtype=np.int64))
+        for node in range(length, 0, -1):
+            if node % stride == 0 or node == length:
+                kept[node] = future
+            future = _prepend(matrix, self.counted, outside, future)
+        marginals = _Marginals(self.chain)
+        starts = len(marginals.masses)
+        past = [(np.full((k, 1), 0.5), np.ones((k, 1), dtype=np.int64)) for _ in range(starts)]
+        futures: dict[int, tuple[Floats, Ints]] = {}
+        for node in range(1, length + 1):
+            if node > 1:
+                backwards = marginals.step()
+                past = [_prepend(backwards[r], self.counted, 0.0, past[r]) for r in range(starts)]
+            if node not in futures:
+                last = min(length, -(-node // stride) * stride)
+                futures = {last: kept.pop(last)}
+                for n in range(last, node, -1):
+                    futures[n - 1] = _prepend(matrix, self.counted, outside, futures[n])
+            m_future, e_future = futures.pop(node)
+            values = np.zeros((starts, k, length + 1))
+            for r, x in np.argwhere(marginals.possible).tolist():
+                m_past, e_past = past[r]
+                log_densities(
+                    m_past[x], e_past[x], m_future[x], e_future[x], int(self.counted[x]), self.decay, values[r, x]
+                )
+            yield NodeDensities(node, values, marginals.possible, marginals.masses)
+
+
+def _prepend(weights: Floats, counted: Ints, decay: float, values: tuple[Floats, Ints]) -> tuple[Floats, Ints]:
+    m_in, e_in = values
+    shape = (len(m_in), m_in.shape[1] + 1)
+    m_out, e_out = np.empty(shape), np.empty(shape, dtype=np.int64)
+    prepend_node(weights, counted, decay, m_in, e_in, m_out, e_out)
+    return m_out, e_out
+
+
+class HistogramDensities:
+    """Densities of a noisy histogram.
+
+    Laws of counts of T records in j bins live on (T + 1)^(j − 1) places (the last count follows from the others), the
+    densities on the (T + 1)^j outputs; smoothing by independent noise is one pass along every axis.
+
+    Raises
+    ------
+    ParameterError
+        The length or the number of bins is too large for memory, the scale too small for floats, or the bins do not
+        fit the chain.
+    ChainError
+        A probability leaves the range of floats.
+    """
+
+    def __init__(self, chain: MarkovChain, length: int, scale: float, query: HistogramQuery) -> None:
+        bins = query.bin_of_states(chain)
+        self.chain, self.length, self.bins = chain, length, max(bins) + 1
+        self.decay = 1.0 / (query.lipschitz * scale)
+        starts = chain.states if chain.start == "any" else 1
+        memory = 8 * (starts * chain.states + 2) * (length + 1) ** self.bins
+        if memory > LARGEST_MEMORY:
+            raise ParameterError(
+                f"a histogram of {self.bins} bins and {length} records has (T + 1)^{self.bins} outputs, "
+                f"{memory / 2**30:.3g} GiB of densities; use a shorter length or fewer bins (HistogramQuery(bins=…))"
+            )
+        if self.decay * length * self.bins > LARGEST_EXPONENT:
+            raise ParameterError(
+                f"scale is {scale}; the exact loss of a histogram of {self.bins} bins and {length} records is computed "
+                f"for scales of at least {length * self.bins / (query.lipschitz * LARGEST_EXPONENT):.3g}"
+            )
+        free = self.bins - 1
+        self._strides: Ints = np.array([(length + 1) ** (free - 1 - bin_) if bin_ < free else 0 for bin_ in bins])
+        self._full: Ints = np.zeros((length + 1) ** free, dtype=np.int64)
+        counts = np.indices((length + 1,) * free).reshape(free, (length + 1) ** free)
+        last = length - counts.sum(axis=0)
+        for row in counts:
+            self._full = (self._full + row) * (length + 1)
+        self._full += last
+        corners = np.indices((2,) * self.bins).reshape(self.bins, -1) * length
+        self.tails: Ints = np.unique(np.ravel_multi_index(tuple(corners), (length + 1,) * self.bins))
+
+    def output(self, place: int) -> tuple[int, ...]:
+        """Return the output at a flat place."""
+        return tuple(int(w) for w in np.unravel_index(place, (self.length + 1,) * self.bins))
+
+    @property
+    def error(self) -> float:
+        """Bound on the error of every log density: as for a count, with one smoothing an axis.
+
+        The convolution adds at most (T + 1)^(bins − 1) terms.
+        """
+        k, length, c = self.chain.states, self.length, self.decay
+        smoothing = self.bins * length * (2 * c + 8)
+        terms = (length + 1) ** (self.bins - 1)
+        return roundings(self.chain, length * (5 * k + 40) + smoothing + 4 * c * length * self.bins + 2 * terms + 64)
+
+    def _prepend(self, weights: Floats, laws: Floats) -> Floats:
+        shifted = np.zeros_like(laws)
+        for y, stride in enumerate(self._strides.tolist()):
+            shifted[y, stride:] = laws[y, : laws.shape[1] - stride]
+        return np.asarray(weights @ shifted)
+
+    def __iter__(self) -> Iterator[NodeDensities]:
+        k, length, places = self.chain.states, self.length, (self.length + 1) ** (self.bins - 1)
+        alone = np.zeros((k, places))
+        alone[:, 0] = 1.0
+        futures = [alone]
+        for _ in range(length - 1):
+            futures.append(self._prepend(self.chain.transition_matrix, futures[-1]))
+        marginals = _Marginals(self.chain)
+        starts = len(marginals.masses)
+        past = [alone] * starts
+        outside = math.exp(-self.decay)
+        for node in range(1, length + 1):
+            if node > 1:
+                backwards = marginals.step()
+                past = [self._prepend(backwards[r], past[r]) for r in range(starts)]
+            future = futures.pop()
+            values = np.zeros((starts, k, (length + 1) ** self.bins))
+            for r, x in np.argwhere(marginals.possible).tolist():
+                before, after = np.flatnonzero(past[r][x]), np.flatnonzero(future[x])
+                law = np.zeros(places)
+                convolve(before + self._strides[x], past[r][x][before], after, future[x][after], law)
+                support = np.flatnonzero(law)
+                values[r, x][self._full[support]] = law[support]
+                for axis in range(self.bins):
+                    smooth(values[r, x].reshape((length + 1) ** axis, length + 1, -1), outside)
+                np.log(values[r, x], out=values[r, x])
+            yield NodeDensities(node, values, marginals.possible, marginals.masses)
+
+
+def roundings(chain: MarkovChain, count: float) -> float:
+    """Bound on the relative error after ``count`` roundings, the error of a stationary start included."""
+    start = 2 * chain.stationary_error if chain.start == "stationary" else 0.0
+    return 1.1 * (UNIT_ROUNDOFF * count + start)

@@ -1,0 +1,353 @@
+"""The exact Pufferfish loss of Laplace noise on counts and histograms of Markov chains.
+
+*Why whole outputs suffice.* Given X_i = x the density of the noisy output w ∈ ℝ^j is, up to a constant,
+Σ_n P(n | x) Π_l e^(−|w_l − n_l|/b). Fix all coordinates but w_l. Between neighbouring integers the density is
+A e^(w_l/b) + B e^(−w_l/b) with A, B ≥ 0, so the ratio of two such densities is (A r + B)/(C r + D) with
+r = e^(2 w_l/b): monotone. Below 0 and above T all densities have the same factor and the ratio is constant. Hence
+moving w_l to one of the neighbouring integers of [0, T] does not lower the ratio; doing so for one coordinate after
+the other, the supremum over ℝ^j is attained on {0, …, T}^j. (The coordinates of such a w need not sum to T.) Its
+corners are the tails w_l → ±∞.
+
+*Larger scales lose less.* For b' > b, Lap(b') is the law of Lap(b) plus independent noise, which is 0 with
+probability b²/b'² and Lap(b') else: their characteristic functions satisfy
+1/(1 + b'²t²) = [b²/b'² + (1 − b²/b'²)/(1 + b'²t²)] / (1 + b²t²). So more noise is post-processing of less.
+
+*Any initial law.* Let q be the law of X_1, a_z = P(X_i = x | X_1 = z), d_z the same for x', and u_z, v_z these times
+the densities at w. The ratio is (u·q)(d·q)/((a·q)(v·q)); divide each of the four vectors by its product with q. At a
+maximum the derivatives on the support of q vanish: u + d = a + v there. Suppose the support has three or more
+entries. Then a direction y on it, not along q, has (u − d)·y = 0, and the second derivative of the logarithm along y
+is (a·y)² + (v·y)² − (u·y)² − (d·y)² = ((a − v)·y)²/2 ≥ 0. At a maximum it is 0, so u·y = d·y = a·y = v·y, and the ratio
+is constant along y, up to the boundary of the simplex. Repeating this, mixtures of two starts suffice; these are a
+quadratic in one number. Where the supremum is only approached, as a·q or d·q vanishes in the limit, the mixtures behind
+x and x' are different ones, and single starts are best for either.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from pufferflow.audit._kernels import mixed_start_gap
+from pufferflow.audit.densities import (
+    LARGEST_DECAY,
+    LARGEST_EXPONENT,
+    CountDensities,
+    HistogramDensities,
+    Ints,
+    NodeDensities,
+)
+from pufferflow.audit.queries import CountQuery, HistogramQuery, Query
+from pufferflow.errors import ChainError, ParameterError
+from pufferflow.markov.families import ChainFamily, as_family
+from pufferflow.mechanisms.base import AnyFamily, check_epsilon, longest
+
+
+@dataclass(frozen=True)
+class PrivacyLoss:
+    """The exact loss of Laplace noise: the supremum over chains, records, pairs of secrets and outputs.
+
+    Attributes
+    ----------
+    query : CountQuery or HistogramQuery
+    length : int
+        Records, T.
+    scale : float
+        Laplace scale for a 1-Lipschitz query; every coordinate has noise of ``query.lipschitz`` times it.
+    loss : float
+        Never below the exact loss, in nats.
+    lower : float
+        Never above the exact loss; the two differ by rounding only.
+    tail : float
+        Largest loss over outputs beyond the range of the data alone (rounded to nearest).
+    node : int or None
+        A worst record, 1-based; None where no output tells two secrets apart.
+    pair : tuple of int or None
+        The secrets X_node = x and X_node = x' whose densities have that ratio, states from 0.
+    output : int, tuple of int or None
+        The output at which they have it. An end of [0, length] stands for everything beyond it too.
+    chain : int
+        Index in the family of the chain that decides.
+    """
+
+    query: Query
+    length: int
+    scale: float
+    loss: float
+    lower: float
+    tail: float
+    node: int | None
+    pair: tuple[int, int] | None
+    output: int | tuple[int, ...] | None
+    chain: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain JSON types."""
+        return {
+            "query": str(self.query),
+            "length": self.length,
+            "scale": self.scale,
+            "loss": self.loss,
+            "lower": self.lower,
+            "tail": self.tail,
+            "node": self.node,
+            "pair": None if self.pair is None else list(self.pair),
+            "output": list(self.output) if isinstance(self.output, tuple) else self.output,
+            "chain": self.chain,
+        }
+
+
+def privacy_loss(family: AnyFamily, length: int, scale: float, query: Query) -> PrivacyLoss:
+    """Exact Pufferfish loss of independent Laplace noise on ``query``.
+
+    The largest |log ratio| of the densities of the output given X_i = x and X_i = x' over all chains of the family, all
+    records i, all pairs of states both of positive probability, and all outputs.
+
+    Parameters
+    ----------
+    family : MarkovChain or ChainFamily
+        Each chain with a given, the stationary, or any initial distribution (then the supremum over all of them).
+    length : int
+        Records, T.
+    scale : float
+        Laplace scale for a 1-Lipschitz query, in records, as a mechanism returns it.
+    query : CountQuery or HistogramQuery
+
+    Returns
+    -------
+    PrivacyLoss
+        ``loss`` is never below the exact value and ``lower`` never above: the bound on the rounding errors, from
+        their number, is added and taken off.
+
+    Raises
+    ------
+    ParameterError
+        The family is not a finite one, the scale is not positive or out of range, or the query does not fit.
+    ChainError
+        A probability leaves the range of floats.
+
+    Notes
+    -----
+    A count takes at most O(T³k + T²k²) steps for T records and k states, less the more records a likely count leaves
+    out; a histogram of j bins O(T k (jT^j + T^(2j−2)/(2j−1)!)) and k arrays of (T + 1)^j numbers. With any initial
+    distribution both grow by k, and the search over pairs by k²/2.
+    """
+    chains = finite_family(family).chains
+    records = _one_length(length)
+    noise = check_scale(scale)
+    check_query(query)
+    found = [_loss(index, chains[index], records, noise, query) for index in range(len(chains))]
+    worst = max(found, key=lambda one: one.loss)
+    return PrivacyLoss(
+        query,
+        records,
+        noise,
+        worst.loss,
+        max(one.lower for one in found),
+        max(one.tail for one in found),
+        worst.node,
+        worst.pair,
+        worst.output,
+        worst.chain,
+    )
+
+
+def smallest_scale(
+    family: AnyFamily, length: int, epsilon: float, query: Query, *, relative: float = 1e-9
+) -> PrivacyLoss:
+    """Smallest Laplace scale whose exact loss is at most ε, for this query and length only.
+
+    Found by root search: the loss falls as the scale grows (see the module). The scale returned has a proved loss of
+    at most ε, and exceeds the smallest one by no more than about ``relative``; it is never below the
+    smallest scale :func:`privacy_loss` can handle.
+
+    Parameters
+    ----------
+    family, length, query
+        As :func:`privacy_loss`.
+    epsilon : float
+        ε > 0.
+    relative : float
+        Tolerance, between 1e-12 and 1.
+
+    Returns
+    -------
+    PrivacyLoss
+        At that scale, its ``scale``.
+
+    Raises
+    ------
+    ParameterError, ChainError
+        As :func:`privacy_loss`, or ε or the tolerance is out of range.
+    """
+    epsilon = check_epsilon(epsilon)
+    check_query(query)
+    if not 1e-12 <= relative <= 1:
+        raise ParameterError(f"relative is {relative}; it must lie between 1e-12 and 1")
+    chains = finite_family(family)
+    records = _one_length(length)
+
+    def loss(log_scale: float) -> PrivacyLoss:
+        return privacy_loss(chains, records, math.exp(log_scale), query)
+
+    from scipy.optimize import brentq  # loads slowly
+
+    # T/ε is enough for any query: no density changes by more than a factor e^(T/scale)
+    high = math.log(records / epsilon) + 1e-9
+    if isinstance(query, CountQuery):
+        finest = -math.log(LARGEST_DECAY)
+    else:
+        bins = max(len(query.bins) if query.bins else c.states for c in chains.chains)
+        finest = math.log(records * bins / (query.lipschitz * LARGEST_EXPONENT))
+    finest += 1e-9
+    if high <= finest:
+        return loss(finest)
+    values: dict[float, PrivacyLoss] = {}
+
+    def excess(log_scale: float) -> float:
+        values[log_scale] = loss(log_scale)
+        return math.log(max(values[log_scale].loss, 1e-300) / epsilon)
+
+    low = high
+    while True:
+        low = max(finest, low - 1.5)
+        if excess(low) > 0:
+            break
+        if low == finest:
+            return values[low]
+        high = low
+    root = float(brentq(excess, low, high, xtol=relative / 4, rtol=1e-15))
+    step = relative / 4
+    while True:
+        root += step
+        here = loss(root)
+        if here.loss <= epsilon:
+            return here
+        step *= 2
+
+
+def _loss(index: int, chain: Any, length: int, scale: float, query: Query) -> PrivacyLoss:
+    densities: CountDensities | HistogramDensities
+    if isinstance(query, CountQuery):
+        densities = CountDensities(chain, length, scale, query)
+    else:
+        densities = HistogramDensities(chain, length, scale, query)
+    # both densities of a ratio, and the difference of their logarithms
+    error = 2 * densities.error * (1 + 1e-9)
+    search, tails = _Search(error), _Search(error)
+    for here in densities:
+        # the tails first: an output inside is named only where it is worse by more than rounding
+        tails.scan(here, densities.tails)
+        search.scan(here, densities.tails)
+        search.scan(here, None)
+    error = error + 4e-16 * search.bound if search.compared else 0.0
+    return PrivacyLoss(
+        query,
+        length,
+        scale,
+        search.bound + error,
+        max(0.0, search.attained - error),
+        tails.attained,
+        search.node,
+        search.pair,
+        None if search.place is None else densities.output(search.place),
+        index,
+    )
+
+
+class _Search:
+    """The largest gap of log densities seen, as an attained value and as a bound, with its place."""
+
+    def __init__(self, tolerance: float) -> None:
+        self.attained = self.bound = 0.0
+        self.compared = False
+        self.node: int | None = None
+        self.pair: tuple[int, int] | None = None
+        self.place: int | None = None
+        self._placed, self._tolerance = 0.0, tolerance
+
+    def scan(self, here: NodeDensities, places: Ints | None) -> None:
+        """Raise the gap to that of one record, at some places or at all."""
+        values = here.values if places is None else np.ascontiguousarray(here.values[:, :, places])
+        starts, k = here.possible.shape
+
+        def see(gap: float, x: int, y: int, place: int) -> None:
+            self.attained, self.bound = max(self.attained, gap), max(self.bound, gap)
+            if gap > self._placed + self._tolerance:
+                self._placed, self.node, self.pair = gap, here.node, (x, y)
+                self.place = place if places is None else int(places[place])
+
+        def mix(r: int, s: int, x: int, y: int) -> None:
+            first = [z for z in (r, s) if here.possible[z, x]]
+            second = [z for z in (r, s) if here.possible[z, y]]
+            if len(first) + len(second) < 4:
+                # a start that cannot reach one of the secrets leaves the weights of the other secret free
+                for z in first:
+                    for other in second:
+                        self.compared = True
+                        difference = values[z, x] - values[other, y]
+                        place = int(difference.argmax())
+                        see(float(difference[place]), x, y, place)
+                return
+            self.compared = True
+            masses = np.log(here.masses[[r, s]][:, [x, y]])
+            log_kappa = float(masses[1, 1] - masses[0, 1] + masses[0, 0] - masses[1, 0])
+            found, where = np.array([self.attained, self.bound]), np.array([-1])
+            if not mixed_start_gap(values[r, x], values[s, x], values[r, y], values[s, y], log_kappa, found, where):
+                raise ChainError(
+                    "the loss over all initial distributions leaves the range of floats here; use a larger scale, "
+                    "a shorter length or a given initial distribution"
+                )
+            self.bound = float(found[1])
+            if where[0] >= 0:
+                see(float(found[0]), x, y, int(where[0]))
+
+        if starts == 1:
+            states = np.flatnonzero(here.possible[0]).tolist()
+            for j, x in enumerate(states):
+                for y in states[:j]:
+                    self.compared = True
+                    difference = values[0, x] - values[0, y]
+                    for place in (int(difference.argmax()), int(difference.argmin())):
+                        gap = float(difference[place])
+                        see(gap, x, y, place) if gap > 0 else see(-gap, y, x, place)
+        else:
+            for x in range(k):
+                for y in range(k):
+                    if x != y:
+                        for r in range(starts):
+                            for s in range(r):
+                                mix(r, s, x, y)
+
+
+def finite_family(family: AnyFamily) -> ChainFamily:
+    """Return the family as finitely many chains, or raise :class:`ParameterError`."""
+    chains = as_family(family)
+    if not isinstance(chains, ChainFamily):
+        raise ParameterError(
+            f"the exact loss is computed for finitely many chains, not for {chains!r}; "
+            "give a MarkovChain or a ChainFamily, for example of chains of this family"
+        )
+    return chains
+
+
+def _one_length(length: int) -> int:
+    if np.ndim(length) != 0:
+        raise ParameterError(f"length is {length!r}; the exact loss is computed for one segment, give an integer")
+    return longest(length)
+
+
+def check_scale(scale: float) -> float:
+    """Return the scale as a float, or raise :class:`ParameterError` unless it is positive and finite."""
+    if not isinstance(scale, Real) or not (math.isfinite(scale) and scale > 0):
+        raise ParameterError(f"scale is {scale!r}; it must be a positive number")
+    return float(scale)
+
+
+def check_query(query: Query) -> None:
+    """Raise :class:`ParameterError` unless it is one of the queries audited."""
+    if not isinstance(query, CountQuery | HistogramQuery):
+        raise ParameterError(f"query is {query!r}; give a CountQuery or a HistogramQuery")

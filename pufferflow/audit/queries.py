@@ -1,0 +1,116 @@
+"""Queries whose exact loss can be computed: counts of states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TypeAlias
+
+from pufferflow.errors import ParameterError
+from pufferflow.markov.chain import MarkovChain
+
+
+@dataclass(frozen=True)
+class CountQuery:
+    """Number of records in a set of states, plus Laplace noise.
+
+    Parameters
+    ----------
+    states : iterable of int
+        The states counted: rows of the transition matrix, from 0.
+
+    Raises
+    ------
+    ParameterError
+        It is empty or holds something that is not a state.
+    """
+
+    states: frozenset[int]
+    lipschitz = 1
+    """Largest change of the count when one record changes."""
+
+    def __init__(self, states: Iterable[int]) -> None:
+        object.__setattr__(self, "states", frozenset(_states(states, "states")))
+        if not self.states:
+            raise ParameterError("a count needs at least one state; give, for example, CountQuery({1})")
+
+    def check(self, chain: MarkovChain) -> None:
+        """Raise :class:`ParameterError` unless ``chain`` has these states."""
+        _check(self.states, chain)
+
+    def __str__(self) -> str:
+        return f"count of {{{', '.join(map(str, sorted(self.states)))}}}"
+
+
+@dataclass(frozen=True)
+class HistogramQuery:
+    """Histogram of counts, plus independent Laplace noise of twice the scale on every bin.
+
+    Parameters
+    ----------
+    bins : sequence of iterables of int, optional
+        The states of every bin, rows of the transition matrix from 0; every state in exactly one bin. By default
+        every state is a bin.
+
+    Raises
+    ------
+    ParameterError
+        A bin is empty, or a state is in two bins.
+    """
+
+    bins: tuple[frozenset[int], ...] | None = None
+    lipschitz = 2
+    """Largest change of the histogram in L1 norm when one record changes."""
+
+    def __init__(self, bins: Sequence[Iterable[int]] | None = None) -> None:
+        object.__setattr__(self, "bins", None)
+        if bins is not None:
+            parts = tuple(frozenset(_states(part, f"bin {j}")) for j, part in enumerate(bins, 1))
+            object.__setattr__(self, "bins", parts)
+            if not parts or not all(parts):
+                raise ParameterError("a histogram needs at least one bin, and every bin at least one state")
+            if len(frozenset().union(*parts)) < sum(map(len, parts)):
+                raise ParameterError("a state is in two bins of the histogram; put every state in exactly one")
+
+    def bin_of_states(self, chain: MarkovChain) -> list[int]:
+        """Return the bin of every state of ``chain``, from 0.
+
+        Raises
+        ------
+        ParameterError
+            A state of the chain is in no bin, or a bin holds one that the chain lacks.
+        """
+        if self.bins is None:
+            return list(range(chain.states))
+        _check(frozenset().union(*self.bins), chain)
+        found = {state: j for j, part in enumerate(self.bins) for state in part}
+        for state in range(chain.states):
+            if state not in found:
+                raise ParameterError(f"state {state} is in no bin of the histogram; put every state in exactly one")
+        return [found[state] for state in range(chain.states)]
+
+    def __str__(self) -> str:
+        if self.bins is None:
+            return "histogram"
+        return f"histogram of {', '.join('{' + ', '.join(map(str, sorted(part))) + '}' for part in self.bins)}"
+
+
+Query: TypeAlias = CountQuery | HistogramQuery
+
+
+def _states(states: Iterable[int], where: str) -> list[int]:
+    try:
+        listed = list(states)
+    except TypeError:
+        raise ParameterError(f"{where} is {states!r}; give a set of states, for example {{1}}") from None
+    for state in listed:
+        if not isinstance(state, Integral) or isinstance(state, bool) or state < 0:
+            raise ParameterError(f"{where}: {state!r} is no state; states are the integers from 0")
+    return [int(state) for state in listed]
+
+
+def _check(states: frozenset[int], chain: MarkovChain) -> None:
+    for state in sorted(states):
+        if state >= chain.states:
+            raise ParameterError(f"state {state} is asked for, but the chain has the states 0 to {chain.states - 1}")

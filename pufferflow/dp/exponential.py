@@ -1,0 +1,85 @@
+"""The exponential mechanism, by OpenDP's exact sampler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pufferflow.dp._budget import open_dp, positive, round_up_quotient
+from pufferflow.errors import DataError
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """Choose an outcome with Pr ∝ exp(ε u/(2Δ)), Δ the sensitivity of the utilities u.
+
+    Sampling is OpenDP's noisy maximum with Gumbel noise, which is this law exactly; its noisy maximum for the
+    max-divergence is permute-and-flip, another one.
+
+    Parameters
+    ----------
+    sensitivity, epsilon : float
+        Most that one utility changes between neighbours, and ε in nats.
+    """
+
+    sensitivity: float
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sensitivity", positive("sensitivity", self.sensitivity))
+        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        positive("2 · sensitivity / epsilon", self.scale)
+
+    @property
+    def scale(self) -> float:
+        """Temperature 2Δ/ε, rounded to more noise."""
+        return round_up_quotient(2 * self.sensitivity, self.epsilon)
+
+    def probabilities(self, utilities: ArrayLike) -> NDArray[np.float64]:
+        """Probability of each outcome."""
+        values = _utilities(utilities)
+        weights = np.exp((values - values.max()) / self.scale)
+        return np.asarray(weights / weights.sum(), np.float64)
+
+    def release(self, utilities: ArrayLike, count: int = 1) -> list[int]:
+        """Draw ``count`` outcomes independently, as positions in ``utilities``; each of them spends ε.
+
+        Raises
+        ------
+        DataError
+            No utility, or one that is not finite.
+        """
+        values: Sequence[float] = _utilities(utilities).tolist()
+        dp = open_dp()
+        space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.linf_distance(T=float)
+        choose = dp.m.make_noisy_max(*space, dp.zero_concentrated_divergence(), scale=self.scale)
+        return [choose(values) for _ in range(count)]
+
+    def expected_shortfall(self, utilities: ArrayLike) -> float:
+        """Expected distance from the largest utility; at most :meth:`worst_shortfall`."""
+        values = _utilities(utilities)
+        return float(self.probabilities(values) @ (values.max() - values))
+
+    def shortfall_bound(self, outcomes: int) -> float:
+        """Textbook bound (2Δ/ε) ln k on the expected shortfall among k outcomes."""
+        return float(self.scale * np.log(outcomes))
+
+    def worst_shortfall(self, outcomes: int) -> float:
+        """Largest expected shortfall among k outcomes: (2Δ/ε) W((k−1)/e), W Lambert's function.
+
+        The shortfall λ solves Σ (g_i − λ) exp(−g_i/τ) = λ over the gaps g_i of the other outcomes, τ = 2Δ/ε; each term
+        is largest at g_i = λ + τ, so equal gaps are worst.
+        """
+        from scipy.special import lambertw
+
+        return float(self.scale * lambertw((outcomes - 1) / np.e).real)
+
+
+def _utilities(utilities: ArrayLike) -> NDArray[np.float64]:
+    values = np.asarray(utilities, np.float64)
+    if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
+        raise DataError("the utilities must be one row of finite numbers, at least one")
+    return values

@@ -1,0 +1,135 @@
+"""Leakage calibration: the least Laplace noise for what a release can tell about any one entry."""
+
+from __future__ import annotations
+
+import math
+
+from pufferflow.coupling.calibration import chain_leakage
+from pufferflow.errors import ParameterError
+from pufferflow.markov.chain import MarkovChain
+from pufferflow.markov.families import as_family
+from pufferflow.markov.intervals import IntervalFamily
+from pufferflow.mechanisms.base import AnyFamily, Lengths, NoiseScale, Quilt, check_epsilon, longest, mechanism
+from pufferflow.mechanisms.mqm_exact import mqm_exact
+
+MOST_STATES = 64
+"""Largest number of states for which couplings of all pairs of values are computed by default."""
+
+
+@mechanism("leakage")
+def leakage(family: AnyFamily, length: Lengths, epsilon: float, *, max_states: int = MOST_STATES) -> NoiseScale:
+    """Smallest scale that the bounds of ``docs/leakage.md`` allow, rounded up; never above that of MQMExact.
+
+    A mechanism whose density changes by at most e^c with one entry (Laplace noise of scale 1/c on a 1-Lipschitz query)
+    is analysed along the chain, without a quilt: by optimal couplings of two copies of the chain that start at
+    different values of an entry, through blocks of steps, and by the quilts of MQMExact; the smallest scale counts.
+    Each is an upper bound of the loss for every such mechanism, whatever its query. For binary chains with a stationary
+    start it is attained; :func:`pufferflow.lower_bound` says how far it can be from the best scale for others.
+
+    Parameters
+    ----------
+    family : Family or MarkovChain
+        Θ. Of an :class:`IntervalFamily` the scale is that of :func:`pufferflow.mqm_exact`, and ``reason`` says so.
+    length : int or sequence of int
+        Segment lengths; the longest decides, as every bound holds for shorter ones.
+    epsilon : float
+        ε > 0.
+    max_states : int
+        Chains with more states get the cheaper bounds (blocks and quilts) only: couplings take time and memory in
+        proportion to the cube of the states, and more. 0 leaves them out.
+
+    Returns
+    -------
+    NoiseScale
+        With a node that decides: beyond a short beginning of the chain all nodes share a bound, and one of them is
+        named. ``quilt`` and ``influence`` are those of MQMExact where its bound is the smallest.
+
+    Raises
+    ------
+    ParameterError
+        ε, a length or ``max_states`` is out of range.
+    """
+    epsilon = check_epsilon(epsilon)
+    records = longest(length)
+    _check_states(max_states)
+    if isinstance(family, IntervalFamily):
+        quilts = mqm_exact(family, records, epsilon)
+        return _as_leakage(quilts, "the scale of mqm-exact: no other bound is known for interval families")
+    found = [_chain_scale(chain, records, epsilon, max_states) for chain in as_family(family).chains]
+    index = max(range(len(found)), key=lambda i: found[i].scale or math.inf)
+    worst = found[index]
+    return NoiseScale(
+        "leakage",
+        epsilon,
+        records,
+        worst.scale,
+        reason=worst.reason,
+        node=worst.node,
+        quilt=worst.quilt,
+        influence=worst.influence,
+        chain=index,
+    )
+
+
+def leakage_loss(family: AnyFamily, length: Lengths, scale: float, *, max_states: int = MOST_STATES) -> float:
+    """Upper bound of the privacy loss of a mechanism whose density changes by at most e^(1/scale) with one entry.
+
+    For several releases of the same records with scales σ_k, 1/scale is Σ 1/σ_k.
+
+    Parameters
+    ----------
+    family : Family or MarkovChain
+        Θ, finite or a :class:`BinaryInterval`.
+    length : int or sequence of int
+    scale : float
+        Laplace scale of a 1-Lipschitz query.
+    max_states : int
+        As for :func:`leakage`.
+
+    Returns
+    -------
+    float
+        In nats, rounded up; at most T / scale.
+
+    Raises
+    ------
+    ParameterError
+        ``scale``, a length or ``max_states`` is out of range.
+    ChainError
+        The family is an interval family.
+    """
+    records = longest(length)
+    _check_states(max_states)
+    if not (isinstance(scale, int | float) and 1e-90 <= scale <= 1e100):
+        raise ParameterError(f"scale is {scale!r}; it must be a number between 1e-90 and 1e100")
+    cost = math.nextafter(1 / scale, math.inf)
+    chains = as_family(family).chains
+    return max(chain_leakage(c, records, pairs=c.states <= max_states).loss(cost).value for c in chains)
+
+
+def _chain_scale(chain: MarkovChain, records: int, epsilon: float, max_states: int) -> NoiseScale:
+    quilts = mqm_exact(chain, records, epsilon)
+    assert quilts.scale is not None
+    bounds = chain_leakage(chain, records, pairs=chain.states <= max_states)
+    found = bounds.scale(epsilon, quilts.scale)
+    if found is None or found[0] >= quilts.scale:
+        return quilts
+    return NoiseScale("leakage", epsilon, records, found[0], node=found[1])
+
+
+def _as_leakage(quilts: NoiseScale, reason: str) -> NoiseScale:
+    return NoiseScale(
+        "leakage",
+        quilts.epsilon,
+        quilts.length,
+        quilts.scale,
+        reason=reason,
+        node=quilts.node,
+        quilt=Quilt(*quilts.quilt) if quilts.quilt else None,
+        influence=quilts.influence,
+    )
+
+
+def _check_states(max_states: int) -> None:
+    if not (isinstance(max_states, int) and max_states >= 0):
+        raise ParameterError(f"max_states is {max_states!r}; it must be an integer of at least 0")

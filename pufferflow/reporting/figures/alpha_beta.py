@@ -1,0 +1,120 @@
+"""Figure of the αβ experiment: error of counting queries against k, n and m."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from pufferflow.errors import DataError
+from pufferflow.reporting.figures.panels import panels_of, styled
+from pufferflow.reporting.style import MUTED, SPARE_COLORS
+
+CAPTION = (
+    "Error of counting queries under the αβ algorithm over √n, against the attacker's prior d = k n/m, the number of "
+    "tuples n and the size of the domain m, with the α and β of least error under (d, γ)-privacy; synthetic data. "
+    "The trade-off ρ = √(k/γ) lies above the error of the largest query at small d, and on the impossibility line that "
+    "error is no better than answering 0."
+)
+
+_AXES = {
+    "k": ("prior_factor_k", "k (prior at most k n/m)"),
+    "n": ("rows_n", "tuples in the data, n"),
+    "m": ("domain_tuples_m", "tuples in the domain, m"),
+}
+# colour, marker, dashes of the queries, largest first
+_QUERIES = [
+    ("#0072b2", "o", (0, ())),
+    ("#d55e00", "s", (0, (4, 1.5, 1, 1.5))),
+    ("#009e73", "^", (0, (1, 1))),
+    *((color, "D", (0, (6, 1))) for color in SPARE_COLORS),
+]
+_SOURCE: dict[str, Any] = {"color": "#000000", "linestyle": (0, (5, 2)), "linewidth": 1.0}
+_ZERO: dict[str, Any] = {"color": MUTED, "linestyle": (0, (1, 1.5)), "linewidth": 1.0}
+_SHADE = "#e9e9e9"
+
+
+@styled
+def figure(curves: pd.DataFrame) -> Figure:
+    """Draw the ``curves`` of :func:`pufferflow.experiments.alpha_beta.measure`, one panel a parameter."""
+    if curves.empty:
+        raise DataError("the table to draw has no row; check the settings of the experiment that makes it")
+    shares = sorted(curves["query_share"].unique(), reverse=True)
+    present = [panel for panel in _AXES if panel in set(curves["panel"])]
+    drawn, panels = panels_of(len(present), height=2.5, share=True)
+    for axes, panel in zip(panels, present, strict=True):
+        rows = curves[curves["panel"] == panel]
+        column, label = _AXES[panel]
+        for share, (color, marker, dashes) in zip(shares, _QUERIES, strict=False):
+            query = rows[rows["query_share"] == share].sort_values(column)
+            axes.plot(query[column], query["rho_expected"], color=color, linestyle=dashes)
+            axes.errorbar(
+                query[column],
+                query["rho_measured"],
+                yerr=query["rho_standard_error"],
+                color=color,
+                linestyle="none",
+                marker=marker,
+                markerfacecolor="white",
+                elinewidth=0.8,
+            )
+        once = rows.drop_duplicates(column).sort_values(column)
+        axes.plot(once[column], once["rho_source"], **_SOURCE)
+        axes.plot(once[column], np.sqrt(once["rows_n"]), **_ZERO)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel(label)
+        axes.set_title(_fixed(panel, once))
+        axes.xaxis.set_major_locator(LogLocator(numticks=8))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        if panel == "k":
+            _impossible(axes, once)
+    panels[0].set_ylabel("root-mean-square error / √n")
+    handles: list[Line2D | Patch] = [
+        Line2D([], [], color=color, linestyle=dashes, marker=marker, markerfacecolor="white", label=_query(share))
+        for share, (color, marker, dashes) in zip(shares, _QUERIES, strict=False)
+    ]
+    handles.append(Line2D([], [], label="ρ = √(k/γ)", **_SOURCE))
+    handles.append(Line2D([], [], label="answer 0 (whole table)", **_ZERO))
+    handles.append(Patch(facecolor=_SHADE, edgecolor=MUTED, linewidth=0.6, label="no useful algorithm"))
+    drawn.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 5))
+    note = (
+        f"γ = {curves['gamma'].iloc[0]:g}. Lines: exact error; points: {curves['repetitions'].max()} simulated "
+        "publications, bars: ± 1 standard error. Shaded: k ≥ √m γ/(1−γ), the impossibility result with constant c = 1. "
+        "Synthetic data."
+    )
+    footer = textwrap.fill(note, int(22 * drawn.get_figwidth()))
+    drawn.supxlabel(footer, x=0.01, ha="left", fontsize=6, color=MUTED, linespacing=1.3)
+    return drawn
+
+
+def _impossible(axes: Axes, rows: pd.DataFrame) -> None:
+    line = float(rows["impossible_from_k"].iloc[0])
+    low, high = axes.get_xlim()
+    if low < line < high:
+        axes.axvspan(line, high, facecolor=_SHADE, zorder=0)
+        axes.axvline(line, color=MUTED, linewidth=0.6)
+        axes.set_xlim(low, high)
+
+
+def _query(share: float) -> str:
+    return "whole table" if share == 1 else f"query on {100 * share:g} %"
+
+
+def _fixed(panel: str, rows: pd.DataFrame) -> str:
+    names = {"k": "prior_factor_k", "n": "rows_n", "m": "domain_tuples_m"}
+    return ", ".join(
+        f"{name} = {_number(float(rows[column].iloc[0]))}" for name, column in names.items() if name != panel
+    )
+
+
+def _number(value: float) -> str:
+    power = round(np.log10(value)) if value >= 1000 else 0
+    return f"$10^{{{power}}}$" if power and value == 10.0**power else f"{value:,.6g}".replace(",", " ")

@@ -1,0 +1,271 @@
+"""The exact loss against enumeration with fractions, and what follows from its definition."""
+
+import math
+from fractions import Fraction
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from enumeration import random_chain, random_matrix
+from exact_loss import conditional_densities, largest_ratios, log_fraction, mixtures
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pufferflow as pf
+
+
+def chain_with_one_law(rng, k):
+    while True:
+        chain = random_chain(rng, k)
+        if chain.start != "any":
+            return chain
+
+
+def query_of(rng, k):
+    """A query with the bins and number of coordinates of its plain twin."""
+    if rng.random() < 0.5:
+        states = {int(x) for x in np.flatnonzero(rng.random(k) < 0.5)} or {0}
+        return pf.CountQuery(states), [0 if x in states else None for x in range(k)], 1
+    if rng.random() < 0.5 or k == 1:
+        return pf.HistogramQuery(), list(range(k)), k
+    bins = [x % 2 for x in range(k)]
+    return pf.HistogramQuery([[x for x in range(k) if x % 2 == j] for j in range(2)]), bins, 2
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=80)
+def test_loss_encloses_enumeration(seed):
+    """Any chain, zeros and periods included: scales from 1/60 to 300 records a bit."""
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(1, 5))
+    chain = chain_with_one_law(rng, k)
+    length = int(rng.integers(1, {1: 8, 2: 8, 3: 6, 4: 4}[k]))
+    query, bins, coordinates = query_of(rng, k)
+    ratio = Fraction(1, int(rng.integers(2, 2**30))) if rng.random() < 0.3 else Fraction(int(rng.integers(1, 300)), 300)
+    if ratio == 1:
+        ratio = Fraction(300, 301)
+    scale = -1 / (query.lipschitz * log_fraction(ratio))
+    found = pf.privacy_loss(pf.MarkovChain(*chain.floats()), length, scale, query)
+    law = chain.initial_laws[0]
+    densities = conditional_densities(chain.matrix, law, length, bins, coordinates, ratio)
+    (largest, *_), (corner, *_) = largest_ratios(densities, length)
+    exact = log_fraction(largest)
+    assert found.lower - 1e-15 <= exact <= found.loss + 1e-15
+    assert found.loss - found.lower <= 1e-9 * (1 + exact)
+    assert found.tail == pytest.approx(log_fraction(corner), rel=1e-9, abs=1e-9)
+    if found.node is None:
+        assert exact <= 1e-9
+    else:
+        x, y = found.pair
+        w = found.output if isinstance(found.output, tuple) else (found.output,)
+        named = densities[found.node, x][w] / densities[found.node, y][w]
+        assert log_fraction(named) == pytest.approx(exact, rel=1e-9, abs=1e-9)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=25)
+def test_no_initial_law_loses_more_than_any_and_some_mixture_nearly_as_much(seed):
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 4))
+    matrix = [[float(p) for p in row] for row in random_matrix(rng, k)]
+    length = int(rng.integers(1, 6))
+    query, _, _ = query_of(rng, k)
+    scale = float(np.exp(rng.uniform(-1, 3)))
+    found = pf.privacy_loss(pf.MarkovChain(matrix, "any"), length, scale, query)
+    best = 0.0
+    for law in mixtures(k, rng, 30):
+        loss = pf.privacy_loss(pf.MarkovChain(matrix, law), length, scale, query)
+        assert loss.lower <= found.loss
+        best = max(best, loss.loss)
+    # and the supremum is approached: a fine grid over mixtures of two states
+    for r in range(k):
+        for s in range(r):
+            for odds in np.exp(np.linspace(-23, 23, 47)):
+                law = np.zeros(k)
+                law[[r, s]] = odds, 1
+                best = max(best, pf.privacy_loss(pf.MarkovChain(matrix, law / law.sum()), length, scale, query).loss)
+    assert best >= found.lower * 0.98 - 1e-6
+    assert found.loss - found.lower <= 1e-9
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=15)
+def test_outputs_that_are_not_whole_lose_no_more(seed):
+    """The densities at random real outputs, inside the range and beyond, from the enumeration in floats."""
+    rng = np.random.default_rng(seed)
+    k, length = int(rng.integers(2, 4)), int(rng.integers(1, 5))
+    chain = chain_with_one_law(rng, k)
+    scale = float(np.exp(rng.uniform(-1, 2)))
+    found = pf.privacy_loss(pf.MarkovChain(*chain.floats()), length, scale, pf.HistogramQuery())
+    joint = np.asarray(chain.initial_laws[0], dtype=float)
+    for _ in range(length - 1):
+        joint = joint[..., None] * np.asarray(chain.matrix, dtype=float)
+    paths = np.indices(joint.shape).reshape(length, -1)
+    counts = np.array([(paths == x).sum(axis=0) for x in range(k)])
+    outputs = rng.uniform(-1, length + 1, (400, k))
+    kernel = np.exp(-np.abs(outputs[:, :, None] - counts[None]).sum(axis=1) / (2 * scale))
+    for node in paths:
+        logs = []
+        for x in range(k):
+            weight = joint.ravel() * (node == x)
+            if weight.sum() > 0:
+                logs.append(np.log(kernel @ weight / weight.sum()))
+        assert np.ptp(logs, axis=0).max() <= found.loss + 1e-12
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=15)
+def test_more_noise_loses_no_more(seed):
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 4))
+    chain = pf.MarkovChain(*chain_with_one_law(rng, k).floats())
+    query, _, _ = query_of(rng, k)
+    length = int(rng.integers(1, 12))
+    losses = [pf.privacy_loss(chain, length, float(scale), query) for scale in np.geomspace(0.2, 100, 12)]
+    assert all(b.lower <= a.loss for a, b in pairwise(losses))
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=15)
+def test_smallest_scale_is_enough_and_a_little_less_is_not(seed):
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 4))
+    chain = pf.MarkovChain(*chain_with_one_law(rng, k).floats())
+    query, _, _ = query_of(rng, k)
+    length, epsilon = int(rng.integers(1, 12)), float(np.exp(rng.uniform(-3, 1.5)))
+    found = pf.smallest_scale(chain, length, epsilon, query, relative=1e-6)
+    assert found.loss <= epsilon
+    assert found == pf.privacy_loss(chain, length, found.scale, query)
+    assert found.scale <= length / epsilon * (1 + 1e-5)
+    try:
+        less = pf.privacy_loss(chain, length, found.scale * (1 - 3e-6), query)
+    except pf.ParameterError:  # no smaller scale is computed
+        return
+    assert less.loss > epsilon * (1 - 1e-9)
+
+
+def test_a_count_and_the_histogram_of_it_and_the_rest_have_the_same_tail():
+    chain = pf.MarkovChain([[0.8, 0.15, 0.05], [0.1, 0.7, 0.2], [0.3, 0.3, 0.4]])
+    count = pf.privacy_loss(chain, 30, 2.0, pf.CountQuery({2}))
+    histogram = pf.privacy_loss(chain, 30, 2.0, pf.HistogramQuery([[0, 1], [2]]))
+    assert histogram.tail == pytest.approx(count.tail, rel=1e-12)
+
+
+def test_extended_exponents_agree_with_fractions_where_floats_end():
+    """T = 400, scale 0.1: densities down to e^(−4000)."""
+    stay, length, ratio = Fraction(15, 16), 400, Fraction(1, 22026)
+    scale = -1 / log_fraction(ratio)
+    found = pf.privacy_loss(
+        pf.MarkovChain([[0.9375, 0.0625], [0.25, 0.75]], [0.5, 0.5]), length, scale, pf.CountQuery({1})
+    )
+    # the tails: a transfer-matrix recursion with fractions (each step rounded up or down to 400 bits)
+    matrix = [[stay, 1 - stay], [Fraction(1, 4), Fraction(3, 4)]]
+    best = 0.0
+    for reward in (1 / ratio, ratio):
+        weight = [Fraction(1), reward]
+        after = [[Fraction(1)] * 2]
+        before = [[Fraction(1, 2)] * 2]
+        mass = [[Fraction(1, 2)] * 2]
+        for _ in range(length - 1):
+            after.append([_short(sum(matrix[x][y] * weight[y] * after[-1][y] for y in range(2))) for x in range(2)])
+            before.append([_short(sum(before[-1][x] * weight[x] * matrix[x][y] for x in range(2))) for y in range(2)])
+            mass.append([_short(sum(mass[-1][x] * matrix[x][y] for x in range(2))) for y in range(2)])
+        for node in range(length):
+            value = [before[node][x] * weight[x] * after[length - 1 - node][x] / mass[node][x] for x in range(2)]
+            best = max(best, abs(log_fraction(value[0] / value[1])))
+    assert math.isclose(found.tail, best, rel_tol=1e-10)
+    assert found.lower <= found.loss
+    assert found.loss >= best - 1e-9
+
+
+def _short(value):
+    """The fraction to 400 significant bits."""
+    shift = 400 - value.numerator.bit_length() + value.denominator.bit_length()
+    return Fraction(int(value * 2**shift) if shift >= 0 else int(value / 2**-shift), 1) / Fraction(2) ** shift
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=30)
+def test_a_window_bounds_the_loss_at_every_length(seed):
+    """Above the exact loss at lengths within the window and beyond; below what lengths within it reach."""
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 4))
+    chain = pf.MarkovChain([[float(p) for p in row] for row in random_matrix(rng, k)], np.eye(k)[0])
+    if not chain.is_irreducible:
+        return
+    chain = pf.MarkovChain(chain.transition_matrix)
+    query, _, _ = query_of(rng, k)
+    scale, window = float(np.exp(rng.uniform(-1, 3))), int(rng.integers(1, 5))
+    bound = pf.loss_at_any_length(chain, scale, query, window=window)
+    exact = [pf.privacy_loss(chain, length, scale, query) for length in (*range(1, 2 * window), 2 * window + 3)]
+    assert bound.loss >= max(one.lower for one in exact)
+    if math.isfinite(bound.loss):
+        assert bound.lower <= max(one.loss for one in exact[:-1])
+        # every record of a chain no longer than the window is one of its cases
+        assert bound.lower >= max(one.lower for one in exact[:window]) - 1e-10
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=10)
+def test_a_window_of_a_dense_chain_is_tight(seed):
+    rng = np.random.default_rng(seed)
+    rows = 0.5 * rng.dirichlet([2, 2], 2) + 0.25
+    chain, query = pf.MarkovChain(rows), [pf.CountQuery({1}), pf.HistogramQuery()][seed % 2]
+    epsilon = float(np.exp(rng.uniform(-1, 1.5)))
+    found = pf.scale_for_any_length(chain, epsilon, query, window=12)
+    assert found.loss <= epsilon
+    assert found.lower >= 0.999 * epsilon
+    assert pf.privacy_loss(chain, 60, found.scale, query).loss <= epsilon + 1e-9
+
+
+def window_loss(matrix, law, window, bins, coordinates, decay):
+    """The bound of a window from all paths through it, in floats: (free sides only, all)."""
+    k = len(matrix)
+    lower = upper = 0.0
+    for before, after in product(range(window + 1), repeat=2):
+        tables = {}
+        for path in product(range(k), repeat=before + 1 + after):
+            weight = law[path[0]] * math.prod(matrix[x][y] for x, y in pairwise(path))
+            if weight > 0:
+                ends = (path[0] if before == window else None, path[-1] if after == window else None)
+                inner = path[before == window : len(path) - (after == window)]
+                count = tuple(sum(bins[x] == j for x in inner) for j in range(coordinates))
+                secret = tables.setdefault(ends, {}).setdefault(path[before], {})
+                secret[count] = secret.get(count, 0.0) + weight / law[path[before]]
+        for ends, secrets in tables.items():
+            if len(secrets) < k:
+                return 0.0, math.inf
+            for w in product(range(2 * window), repeat=coordinates):
+                densities = [
+                    sum(
+                        p * math.exp(-decay * sum(abs(a - b) for a, b in zip(w, n, strict=True)))
+                        for n, p in law_.items()
+                    )
+                    for law_ in secrets.values()
+                ]
+                gap = math.log(max(densities) / min(densities))
+                upper = max(upper, gap)
+                if ends == (None, None):
+                    lower = max(lower, gap)
+    return lower, upper
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=25)
+def test_a_window_is_what_its_definition_says(seed):
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 4))
+    matrix = rng.dirichlet(np.ones(k), k)
+    if rng.random() < 0.3:  # a zero, and still irreducible: the next state is never ruled out
+        matrix[0, 0] = 0
+        matrix /= matrix.sum(axis=1, keepdims=True)
+    chain = pf.MarkovChain(matrix)
+    window = int(rng.integers(1, {2: 4, 3: 3}[k]))
+    query, bins, coordinates = query_of(rng, k)
+    scale = float(np.exp(rng.uniform(-1, 3)))
+    found = pf.loss_at_any_length(chain, scale, query, window=window)
+    law = chain.stationary_distribution.tolist()
+    decay = 1 / (query.lipschitz * scale)
+    lower, upper = window_loss(chain.transition_matrix.tolist(), law, window, bins, coordinates, decay)
+    assert found.lower == pytest.approx(lower, abs=1e-9)
+    assert found.loss == pytest.approx(upper, abs=1e-9)

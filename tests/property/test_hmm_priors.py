@@ -1,0 +1,110 @@
+"""Answers about every prior of a box against priors tried one by one."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pufferflow as pf
+from pufferflow import hmm
+
+ENTRIES = ["{x}", "{x}*(1 - {x})", "{x}**2", "({x} - 1/2)^2", "(1 + {x})/3", "1/4"]
+
+
+@st.composite
+def families(draw):
+    def law():
+        entry = draw(st.sampled_from(ENTRIES)).format(x=draw(st.sampled_from(["p", "q"])))
+        return [entry, f"1 - ({entry})"]
+
+    def row():
+        a = draw(st.integers(0, 6))
+        return [Fraction(a, 6), Fraction(6 - a, 6)]
+
+    box = {name: draw(st.sampled_from([(0, 1), ("1/5", "2/3"), ("1/2", "1/2")])) for name in "pq"}
+    return hmm.PriorFamily([row(), row()], [row(), row()], {"a": law(), "b": law()}, box)
+
+
+def grid(family, points=5):
+    for i in range(points):
+        for j in range(points):
+            steps = (Fraction(i, points - 1), Fraction(j, points - 1))
+            yield {
+                name: low + step * (high - low)
+                for (name, (low, high)), step in zip(family.box.items(), steps, strict=True)
+            }
+
+
+@given(families(), st.integers(1, 2), st.sampled_from(["1", "21/20", "3/2", "2", "4"]))
+@settings(max_examples=30)
+def test_priors_tried_one_by_one(family, length, factor):
+    limit = Fraction(factor)
+    ratios = [hmm.largest_ratio(family.at(**prior), length).ratio for prior in grid(family)]
+    violating = hmm.find_prior(family, factor, length)
+    if violating is None:
+        assert max(ratios) <= limit
+    else:
+        assert not hmm.check(family.at(**violating.prior), factor, length).holds
+        assert violating.witness.ratio > limit
+    try:
+        satisfying = hmm.find_prior(family, factor, length, violates=False)
+    except pf.ParameterError as error:
+        if "irrational" not in str(error):
+            raise
+    else:
+        if satisfying is None:
+            assert min(ratios) > limit
+        else:
+            assert hmm.check(family.at(**satisfying.prior), factor, length).holds
+
+
+@given(families(), st.integers(1, 2))
+@settings(max_examples=20)
+def test_supremum(family, length):
+    found = hmm.sup_ratio(family, length, tolerance="1e-3")
+    ratios = [hmm.largest_ratio(family.at(**prior), length).ratio for prior in grid(family)]
+    assert max(ratios) <= found.upper
+    assert found.lower <= found.upper
+    assert hmm.largest_ratio(family.at(**found.prior), length).ratio == found.lower == found.witness.ratio
+    if found.upper < math.inf:
+        assert found.upper - found.lower <= found.lower / 1000
+
+
+@pytest.mark.parametrize(
+    ("entry", "at", "largest"),
+    [("p*(1 - p)", Fraction(1, 2), Fraction(1, 4)), ("p*(1 - p**2)", None, 2 * 3**-1.5)],
+)
+def test_maximum_inside_the_box(entry, at, largest):
+    # the release is the first state: P(0 | a) = entry has its maximum inside, P(0 | b) = 1/9 lies below
+    unit = [[1, 0], [0, 1]]
+    law = {"a": [entry, f"1 - ({entry})"], "b": ["1/9", "8/9"]}
+    family = hmm.PriorFamily(unit, unit, law, {"p": ["1/4", "13/20"]}, length=1)
+    found = hmm.sup_ratio(family, tolerance="1e-12")
+    assert found.witness.secret == "a"
+    assert found.exact == (at is not None)
+    if at is not None:
+        assert (found.lower, found.prior["p"]) == (9 * largest, at)
+    else:
+        # an irrational maximum is enclosed
+        assert float(found.lower) == pytest.approx(9 * largest, rel=1e-11)
+        assert found.lower < found.upper <= found.lower * (1 + Fraction(1, 10**12))
+        assert float(found.prior["p"]) == pytest.approx(3**-0.5, abs=1e-5)
+    # with the ends at which the entry is 0 an observation is possible under b only
+    wide = hmm.PriorFamily(unit, unit, law, {"p": [0, 1]}, length=1)
+    assert hmm.sup_ratio(wide).lower == math.inf
+
+
+def test_priors_that_satisfy_only_inside_the_box():
+    unit = [[1, 0], [0, 1]]
+    family = hmm.PriorFamily(unit, unit, {"a": ["p**2", "1 - p**2"], "b": ["1/9", "8/9"]}, {"p": [0, 1]}, length=1)
+    found = hmm.find_prior(family, 1, violates=False)
+    assert found.prior == {"p": Fraction(1, 3)}
+    assert found.witness is None
+    irrational = hmm.PriorFamily(unit, unit, {"a": ["p**2", "1 - p**2"], "b": ["1/3", "2/3"]}, {"p": [0, 1]}, length=1)
+    with pytest.raises(pf.ParameterError, match="irrational"):
+        hmm.find_prior(irrational, 1, violates=False)
+    assert hmm.find_prior(irrational, "1000001/1000000", violates=False).prior["p"] ** 2 != Fraction(1, 3)
+    far = hmm.PriorFamily(unit, unit, {"a": ["p**2/2", "1 - p**2/2"], "b": ["2/3", "1/3"]}, {"p": [0, 1]}, length=1)
+    assert hmm.find_prior(far, "5/4", violates=False) is None

@@ -1,0 +1,78 @@
+"""The exact loss straight from its definition: every one of the k^T sequences, every whole output, exact fractions.
+
+A density is a sum of r^|w − n| over the sequences, r = e^(−1/noise) a rational; nothing here uses the Markov property.
+"""
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+from enumeration import joint_law
+
+
+def log_fraction(value):
+    """Logarithm of a positive fraction of any size."""
+
+    def log(n):
+        shift = max(0, n.bit_length() - 200)
+        return math.log(n >> shift) + shift * math.log(2)
+
+    near = value.numerator / value.denominator if 0.5 < value < 2 else 0.0
+    if near:
+        return math.log1p(float(value - 1))
+    return log(value.numerator) - log(value.denominator)
+
+
+def conditional_densities(matrix, law, length, bins, coordinates, ratio):
+    """Densities {(node, state): {output: value}} up to a common factor; ``ratio`` is e^(−1/noise) of a coordinate.
+
+    ``bins[x]`` is the coordinate that state x adds to, or None.
+    """
+    joint = joint_law(matrix, law, length)
+    counts = {}
+    for path in product(range(len(matrix)), repeat=length):
+        weight = joint[path]
+        if weight:
+            count = tuple(sum(bins[x] == j for x in path) for j in range(coordinates))
+            for node, x in enumerate(path, 1):
+                table = counts.setdefault((node, x), {})
+                table[count] = table.get(count, 0) + weight
+    powers = [Fraction(ratio) ** d for d in range(length + 1)]
+    found = {}
+    for secret, table in counts.items():
+        total = sum(table.values())
+        found[secret] = {
+            w: sum(
+                Fraction(weight, total) * math.prod(powers[abs(a - b)] for a, b in zip(w, count, strict=True))
+                for count, weight in table.items()
+            )
+            for w in product(range(length + 1), repeat=coordinates)
+        }
+    return found
+
+
+def largest_ratios(densities, length):
+    """Largest density ratios over all whole outputs, and over the corners alone: (ratio, node, pair, output) each."""
+    inside = corner = (Fraction(1), None, None, None)
+    for (node, x), first in densities.items():
+        for (other, y), second in densities.items():
+            if node == other and x != y:
+                for w, value in first.items():
+                    ratio = value / second[w]
+                    if ratio > inside[0]:
+                        inside = (ratio, node, (x, y), w)
+                    if ratio > corner[0] and set(w) <= {0, length}:
+                        corner = (ratio, node, (x, y), w)
+    return inside, corner
+
+
+def mixtures(k, rng, count):
+    """Initial laws to try for the supremum over all: nearly point masses, mixtures of two states, and general ones."""
+    laws = []
+    for _ in range(count):
+        weights = rng.exponential(size=k) ** 4
+        if rng.random() < 0.7:
+            weights *= np.isin(np.arange(k), rng.choice(k, size=min(2, k), replace=False))
+        laws.append(weights / weights.sum())
+    return laws

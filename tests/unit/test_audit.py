@@ -1,0 +1,275 @@
+"""The exact loss: published and worked values, queries, bad input, the command, the study."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import pufferflow as pf
+from pufferflow import cli
+from pufferflow.experiments.histogram_study import StudySettings, study_growth, study_histograms
+
+THETA_1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])
+THETA_2 = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]], [0.9, 0.1])
+ONE = pf.CountQuery({1})
+
+
+@pytest.mark.parametrize(("chain", "loss"), [(THETA_1, 0.2375), (THETA_2, 0.2847)])
+def test_actual_loss_of_mqm_exact(chain, loss):
+    scale = pf.mqm_exact(chain, 100, 1.0, convention="published").scale
+    found = pf.privacy_loss(chain, 100, scale, ONE)
+    assert round(found.loss, 4) == loss
+    assert round(pf.privacy_loss(chain, 100, scale, pf.CountQuery([0])).loss, 4) == loss
+
+
+def test_actual_loss_at_the_smaller_scale_of_the_exact_convention():
+    scale = pf.mqm_exact(THETA_1, 100, 1.0).scale
+    assert round(pf.privacy_loss(THETA_1, 100, scale, ONE).loss, 4) == 0.2391
+
+
+@pytest.mark.parametrize(
+    ("chain", "epsilon", "scale"),
+    [
+        (THETA_1, 0.5, 6.345),
+        (THETA_1, 1, 3.317),
+        (THETA_1, 3, 1.123),
+        (THETA_2, 0.5, 6.069),
+        (THETA_2, 1, 3.021),
+        (THETA_2, 3, 0.853),
+    ],
+)
+def test_smallest_scale_of_the_sum(chain, epsilon, scale):
+    found = pf.smallest_scale(chain, 20, epsilon, ONE)
+    assert round(found.scale, 3) == scale
+    assert epsilon * (1 - 1e-8) < found.loss <= epsilon
+
+
+@pytest.mark.parametrize("scale", [0.5, 2.0, 40.0])
+def test_independent_records_lose_one_over_the_scale(scale):
+    chain = pf.MarkovChain([[0.5, 0.3, 0.2]] * 3)
+    for query in (ONE, pf.HistogramQuery(), pf.HistogramQuery([[0, 2], [1]])):
+        found = pf.privacy_loss(chain, 9, scale, query)
+        assert found.lower <= 1 / scale <= found.loss <= 1 / scale + 1e-11
+
+
+def test_a_family_loses_what_its_worst_chain_loses():
+    single = [pf.privacy_loss(c, 15, 3.0, ONE) for c in (THETA_2, THETA_1)]
+    both = pf.privacy_loss(pf.ChainFamily([THETA_2, THETA_1]), 15, 3.0, ONE)
+    assert both.loss == max(one.loss for one in single)
+    assert both.chain == int(np.argmax([one.loss for one in single]))
+
+
+def test_one_state_keeps_no_secret():
+    chain = pf.MarkovChain([[1.0]])
+    for query in (pf.CountQuery({0}), pf.HistogramQuery()):
+        found = pf.privacy_loss(chain, 7, 1.0, query)
+        assert (found.loss, found.lower, found.node, found.pair, found.output) == (0, 0, None, None, None)
+
+
+def test_counting_every_state_tells_nothing():
+    found = pf.privacy_loss(THETA_1, 30, 1.0, pf.CountQuery({0, 1}))
+    assert found.lower == 0
+    assert found.loss < 1e-10
+    assert found.node is None
+
+
+def test_a_cycle_that_starts_anywhere():
+    """X_1 tells everything, and the histogram of a full turn nothing."""
+    cycle = pf.MarkovChain([[0, 1, 0], [0, 0, 1], [1, 0, 0]], "any")
+    assert pf.privacy_loss(cycle, 6, 1.0, pf.HistogramQuery()).loss < 1e-12
+    assert pf.privacy_loss(cycle, 7, 1.0, pf.HistogramQuery()).loss == pytest.approx(1.0)
+
+
+def test_long_chains_reach_a_limit():
+    losses = [pf.privacy_loss(THETA_1, length, 5.0, ONE) for length in (200, 400)]
+    assert losses[0].loss == pytest.approx(losses[1].loss, rel=1e-9)
+    assert losses[1].loss - losses[1].lower < 1e-10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((THETA_1, 10, 0.0, ONE), "scale is 0.0"),
+        ((THETA_1, 10, math.nan, ONE), "scale is nan"),
+        ((THETA_1, 10, 0.001, ONE), "at least 1/150"),
+        ((THETA_1, 10**6, 1.0, ONE), "up to 20000 records"),
+        ((THETA_1, 0, 1.0, ONE), "at least 1 record"),
+        ((THETA_1, [3, 4], 1.0, ONE), "one segment"),
+        ((THETA_1, 10, 1.0, pf.CountQuery({2})), "state 2 is asked for, but the chain has the states 0 to 1"),
+        ((THETA_1, 10, 1.0, "count"), "give a CountQuery or a HistogramQuery"),
+        ((THETA_1, 10**5, 1.0, pf.HistogramQuery()), "GiB"),
+        ((THETA_1, 100, 0.01, pf.HistogramQuery()), "for scales of at least 0.2"),
+        ((THETA_1, 10, 1.0, pf.HistogramQuery([[0]])), "state 1 is in no bin"),
+        ((pf.BinaryInterval(0.3, 0.7), 10, 1.0, ONE), "finitely many chains"),
+    ],
+)
+def test_bad_input_is_refused(arguments, message):
+    with pytest.raises(pf.ParameterError, match=message):
+        pf.privacy_loss(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: pf.CountQuery(set()), "at least one state"),
+        (lambda: pf.CountQuery({-1}), "-1 is no state"),
+        (lambda: pf.CountQuery({1.5}), "1.5 is no state"),
+        (lambda: pf.CountQuery(1), "give a set of states"),
+        (lambda: pf.HistogramQuery([[0], []]), "every bin at least one state"),
+        (lambda: pf.HistogramQuery([[0, 1], [1]]), "in two bins"),
+    ],
+)
+def test_bad_queries_are_refused(make, message):
+    with pytest.raises(pf.ParameterError, match=message):
+        make()
+
+
+def test_probabilities_beyond_floats_are_refused():
+    rare = pf.MarkovChain([[1 - 1e-100, 1e-100], [1e-100, 1 - 1e-100]], [1, 0])
+    # X_4 = 1: the count is 2, 3 or 4 with equal chances; X_4 = 0: 0, but for one chance in 10^100
+    assert pf.privacy_loss(rare, 5, 1 / 150, ONE).loss == pytest.approx(600 - math.log(3))
+    with pytest.raises(pf.ChainError, match="beyond the range of floats"):
+        pf.privacy_loss(pf.MarkovChain([[0, 1e-300, 1], [1, 0, 0], [1, 0, 0]], [1, 0, 0]), 5, 1.0, ONE)
+
+
+@pytest.mark.parametrize(("epsilon", "relative"), [(0.0, 1e-6), (1.0, 0.0), (1.0, 2.0)])
+def test_smallest_scale_refuses_bad_numbers(epsilon, relative):
+    with pytest.raises(pf.ParameterError):
+        pf.smallest_scale(THETA_1, 5, epsilon, ONE, relative=relative)
+
+
+def test_smallest_scale_ends_at_the_finest_it_can_prove():
+    for query in (ONE, pf.HistogramQuery()):
+        found = pf.smallest_scale(THETA_1, 3, 1000.0, query)
+        assert found.loss <= 1000
+        assert found == pf.privacy_loss(THETA_1, 3, found.scale, query)
+
+
+# -- the command -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def audit(tmp_path, capsys):
+    path = tmp_path / "model.json"
+    path.write_text(
+        json.dumps({"chains": [{"transition_matrix": [[0.9, 0.1], [0.4, 0.6]], "initial_distribution": [1, 0]}]})
+    )
+
+    def run(*arguments):
+        code = cli.main(["audit", str(path), *map(str, arguments)])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def test_audit_of_a_mechanism(audit):
+    arguments = ("--length", 100, "--count", 1, "--mechanism", "mqm-exact", "--epsilon", 1, "--convention", "published")
+    code, out, err = audit(*arguments, "--json")
+    assert (code, err) == (0, "")
+    (row,) = json.loads(out)
+    assert (row["mechanism"], row["guarantee"], round(row["loss"], 4)) == ("mqm-exact", 1.0, 0.2375)
+    assert row["ratio"] == row["loss"] / row["guarantee"]
+    assert row["lower"] <= row["loss"]
+    code, out, _ = audit(*arguments)
+    assert code == 0
+    assert out.splitlines()[1].split()[:2] == ["mechanism", "scale"]
+    assert "0.237463" in out
+    assert "0.2375" in out
+
+
+def test_audit_of_all_mechanisms_says_which_do_not_apply(audit):
+    code, out, _ = audit("--length", 30, "--count", 1, "--epsilon", 1, "--json")
+    rows = {row["mechanism"]: row for row in json.loads(out)}
+    assert code == 0
+    assert set(rows) == set(pf.MECHANISMS)
+    assert rows["gk16"]["loss"] is None
+    assert rows["entry-dp"]["ratio"] > 1 > rows["mqm-exact"]["ratio"]
+
+
+def test_audit_of_a_scale(audit):
+    code, out, _ = audit("--length", 20, "--histogram", "--scale", 3, "--json")
+    (row,) = json.loads(out)
+    assert code == 0
+    assert (row["guarantee"], row["ratio"], row["query"]) == (None, None, "histogram")
+    assert row["loss"] == pf.privacy_loss(THETA_1, 20, 3.0, pf.HistogramQuery()).loss
+    assert "-" in audit("--length", 20, "--histogram", "--scale", 3)[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--scale", 1), "either --count STATE or --histogram"),
+        (("--scale", 1, "--histogram", "--count", 1), "either --count STATE or --histogram"),
+        (("--count", 1), "give --scale S, or --epsilon E"),
+        (("--count", 1, "--scale", 1, "--mechanism", "mqm-exact"), "either --scale or --mechanism"),
+        (("--count", 1, "--scale", 1, "--epsilon", 1, "--epsilon", 2), "a single --epsilon"),
+        (("--count", 5, "--scale", 1), "state 5 is asked for"),
+        (("--count", 1, "--scale", -1), "scale is -1.0"),
+        (("--count", 1, "--scale", 1, "--epsilon", 0), "epsilon is 0.0"),
+        (("--count", 1, "--epsilon", 1, "--mechanism", "magic"), "magic"),
+    ],
+)
+def test_audit_refuses_bad_input(audit, arguments, message):
+    code, out, err = audit("--length", 10, *arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+
+
+# -- the study ---------------------------------------------------------------------------------------
+
+
+def test_the_study_is_one_row_a_chain_and_epsilon():
+    settings = StudySettings(chains=2, length=5, epsilons=(0.5, 2.0), seed=3)
+    table = study_histograms(settings)
+    assert len(table) == 4 * 2 * 2
+    assert (table["loss_over_tail"] >= 1 - 1e-9).all()
+    assert (table["loss"] <= table["epsilon"]).all()
+    assert np.allclose(table["loss"], table["epsilon"], rtol=1e-5)
+    inside = table["output_kind"] == "inside"
+    assert (table.loc[inside, "loss_over_tail"] > 1).all()
+    assert table.equals(study_histograms(settings))
+    with pytest.raises(pf.ParameterError):
+        StudySettings(states=1)
+
+
+def test_the_excess_of_two_regimes_grows():
+    table = study_growth((8, 32, 128))
+    assert table["loss_over_tail"].is_monotonic_increasing
+    assert np.allclose(table["loss_over_tail"], table["limit"], rtol=0.05)
+    with pytest.raises(pf.ParameterError, match="even lengths"):
+        study_growth((7,))
+
+
+# -- every length ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("stay", "epsilon", "scale"), [(0.6, 0.2, 7.493), (0.6, 1.0, 1.467), (0.6, 5.0, 0.238), (0.9, 5.0, 0.794)]
+)
+def test_scales_for_every_length_of_symmetric_chains(stay, epsilon, scale):
+    """The optimum of the leakage recursion, theory's table."""
+    chain = pf.MarkovChain([[stay, 1 - stay], [1 - stay, stay]])
+    found = pf.scale_for_any_length(chain, epsilon, pf.HistogramQuery(), window=12)
+    assert found.scale == pytest.approx(scale, abs=6e-4)
+    assert epsilon * 0.9999 < found.lower <= found.loss <= epsilon
+
+
+def test_every_length_refuses_what_it_cannot_do():
+    cycle = pf.MarkovChain([[0, 1], [1, 0]])
+    assert pf.loss_at_any_length(cycle, 1.0, ONE, window=3).loss == math.inf
+    with pytest.raises(pf.ParameterError, match="whatever the scale"):
+        pf.scale_for_any_length(cycle, 1.0, ONE, window=3)
+    with pytest.raises(pf.ParameterError, match="stationary start"):
+        pf.loss_at_any_length(THETA_1, 1.0, ONE, window=3)
+    with pytest.raises(pf.ChainError, match="reducible"):
+        pf.loss_at_any_length(pf.MarkovChain([[1, 0], [0.5, 0.5]]), 1.0, ONE, window=3)
+    for window in (0, 1.5, True):
+        with pytest.raises(pf.ParameterError, match="window is"):
+            pf.loss_at_any_length(cycle, 1.0, ONE, window=window)
+    with pytest.raises(pf.ParameterError, match="use a smaller window"):
+        pf.loss_at_any_length(cycle, 1.0, pf.HistogramQuery(), window=10**4)
+    with pytest.raises(pf.ParameterError, match="at least"):
+        pf.loss_at_any_length(cycle, 0.001, ONE, window=5)
+    assert pf.loss_at_any_length(pf.MarkovChain([[1.0]]), 1.0, pf.HistogramQuery(), window=2).loss == 0

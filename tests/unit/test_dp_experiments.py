@@ -1,0 +1,98 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from pufferflow.errors import DataError
+from pufferflow.experiments import alpha_beta, classical
+from pufferflow.experiments.worked_examples import COLUMNS
+from pufferflow.reporting import style
+from pufferflow.reporting.comparison import compare, reported_values
+from pufferflow.reporting.figures import alpha_beta as alpha_beta_figure
+from pufferflow.reporting.figures import classical as classical_figure
+
+SMALL = {
+    alpha_beta: {
+        "prior_factors": [1, 100, 20000],
+        "rows_grid": [100, 1000],
+        "domain_tuples_grid": [10**4, 10**8],
+        "parameter_sets": 100,
+        "publications": 20,
+        "repetitions": 200,
+    },
+    classical: {"epsilons": [0.2, 1, 5], "rounds": 300, "repetitions": 200},
+}
+FIGURES = {alpha_beta: alpha_beta_figure, classical: classical_figure}
+PREFIX = {alpha_beta: "alpha-beta/", classical: "classical/"}
+
+
+@pytest.fixture(scope="module", params=list(SMALL), ids=["alpha_beta", "classical"])
+def run(request):
+    return request.param, *request.param.measure(SMALL[request.param], 7)
+
+
+def test_tables_are_the_same_on_every_run(run):
+    experiment, curves, claims = run
+    again = experiment.measure(SMALL[experiment], 7)
+    pd.testing.assert_frame_equal(curves, again[0])
+    pd.testing.assert_frame_equal(claims, again[1])
+    assert list(curves.columns) == experiment.CURVE_COLUMNS
+    assert list(claims.columns) == COLUMNS
+    other = experiment.measure(SMALL[experiment], 8)[0]
+    assert not curves.equals(other)
+
+
+def test_every_printed_claim_is_computed_and_gets_its_verdict(run):
+    experiment, _, claims = run
+    table = compare(worked=claims)
+    printed = reported_values()
+    keys = printed.loc[printed["key"].str.startswith(PREFIX[experiment]), "key"]
+    assert set(keys) <= set(claims["key"])
+    assert len(table) == len(keys) > 4
+    wrong = table[table["verdict"] != "reproduced"]
+    assert [claim.partition(" (")[0] for claim in wrong["claim"]] == (
+        ["bound on the regret of randomised weighted majority"] if experiment is classical else []
+    )
+    assert set(wrong["verdict"]) <= {"differs"}
+
+
+def test_measured_errors_agree_with_exact_ones(run):
+    experiment, curves, _ = run
+    if experiment is alpha_beta:
+        exact, measured, error = curves["rho_expected"], curves["rho_measured"], curves["rho_standard_error"]
+    else:
+        drawn = curves[curves["standard_error"] > 0]
+        exact, measured, error = drawn["expected_error"], drawn["mean_error"], drawn["standard_error"]
+    assert len(exact) > 5
+    assert (np.abs(exact - measured) < 4.5 * error).all()
+
+
+def test_a_prior_that_reaches_gamma_is_left_out():
+    curves, _ = alpha_beta.measure(SMALL[alpha_beta] | {"prior_factors": [1, 50000]}, 1)
+    assert list(curves.loc[curves["panel"] == "k", "prior_factor_k"].unique()) == [1]
+
+
+def test_privacy_is_what_is_declared_unless_the_noise_is_halved():
+    curves, _ = classical.measure(SMALL[classical], 1)
+    privacy = curves[curves["panel"] == "privacy"]
+    halved = privacy["mechanism"].str.endswith("halved")
+    ratio = privacy["expected_error"] / privacy["epsilon"]
+    assert len(privacy) == 2 * 4 * 3
+    assert (np.abs(ratio[~halved] - 1) < 1e-6).all()
+    assert (ratio[halved] > 1.05).all()
+
+
+def test_figures_are_drawn_byte_for_byte(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(style, "METADATA", {"svg": style.METADATA["svg"]})
+    experiment, curves, _ = run
+    module = FIGURES[experiment]
+    assert "synthetic data" in module.CAPTION
+    first = style.save_figure(module.figure(curves), tmp_path / "a")
+    second = style.save_figure(module.figure(curves), tmp_path / "b")
+    for one, two in zip(first, second, strict=True):
+        assert one.read_bytes() == two.read_bytes()
+    panels = module.figure(curves).axes
+    assert len(panels) == curves["panel"].nunique()
+    some = curves[curves["panel"] == curves["panel"].iloc[0]]
+    assert len(module.figure(some).axes) == 1
+    with pytest.raises(DataError, match="no row"):
+        module.figure(curves.iloc[:0])
