@@ -7,9 +7,10 @@ floating-point number that could tell the count behind the noise (Mironov, CCS 2
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,12 +52,18 @@ def add_noise(counts: Sequence[int], scale: float) -> list[int]:
 
     Sums beyond 64 bits are cut to the largest integer, which is post-processing.
     """
+    noisy: list[int] = _measurement(scale)([int(count) for count in counts])
+    return noisy
+
+
+@lru_cache(maxsize=8)
+def _measurement(scale: float) -> Callable[[list[int]], list[int]]:
     import opendp.prelude as dp  # takes a second to load
 
     dp.enable_features("contrib")
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-    noisy: list[int] = dp.m.make_laplace(*space, scale=scale)([int(count) for count in counts])
-    return noisy
+    made: Callable[[list[int]], list[int]] = dp.m.make_laplace(*space, scale=scale)
+    return made
 
 
 def add_seeded_noise(counts: Sequence[int], scale: float, rng: np.random.Generator) -> list[int]:
