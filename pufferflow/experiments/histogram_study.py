@@ -154,7 +154,9 @@ def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.Da
     growth = study_growth(settings["growth_lengths"])
     curves = pd.concat([random.assign(panel="random chains"), growth.assign(panel="two regimes")], ignore_index=True)
     exceeding = random["loss_over_tail"] > 1 + 1e-6  # beyond the tolerance of the root search
-    three = privacy_loss(MarkovChain([[0.0, 1.0, 0.0], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]]), 3, 0.5 / np.log(2), HistogramQuery())
+    three = privacy_loss(
+        MarkovChain([[0.0, 1.0, 0.0], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]]), 3, 0.5 / np.log(2), HistogramQuery()
+    )
     values = [
         ("three states, three records", "e^loss over all outputs", "histograms/three/loss", float(np.exp(three.loss))),
         ("three states, three records", "e^loss in the tails", "histograms/three/tail", float(np.exp(three.tail))),
