@@ -88,6 +88,32 @@ if TYPE_CHECKING:
         mqm_exact,
         wasserstein,
     )
+    from pufferflow.models import (
+        PublicModel,
+        read_public_model,
+    )
+    from pufferflow.publishing.fitting import (
+        Fit,
+        States,
+        fit_records,
+    )
+    from pufferflow.publishing.planning import (
+        Plan,
+        error_quantile,
+        plan_release,
+    )
+    from pufferflow.publishing.records import (
+        Reading,
+    )
+    from pufferflow.publishing.release import (
+        PrivateHistogram,
+        release_histogram,
+        simulate_release,
+    )
+    from pufferflow.publishing.states import (
+        RecordFormat,
+        StateSpace,
+    )
     from pufferflow.transport import (
         chain_sensitivity,
         wasserstein_sensitivity,
@@ -118,6 +144,7 @@ __all__ = [
     "DataError",
     "DownloadError",
     "Eta",
+    "Fit",
     "HistogramQuery",
     "IntervalFamily",
     "Ledger",
@@ -130,9 +157,16 @@ __all__ = [
     "NetworkScale",
     "NoiseScale",
     "ParameterError",
+    "Plan",
     "PrivacyLoss",
+    "PrivateHistogram",
+    "PublicModel",
     "PufferflowError",
     "Quilt",
+    "Reading",
+    "RecordFormat",
+    "StateSpace",
+    "States",
     "Variable",
     "Verification",
     "certify",
@@ -141,7 +175,9 @@ __all__ = [
     "close_adversary",
     "confidence_family",
     "entry_dp",
+    "error_quantile",
     "fit_chain",
+    "fit_records",
     "gk16",
     "group_dp",
     "guarantee",
@@ -154,8 +190,12 @@ __all__ = [
     "max_influence",
     "mqm_approx",
     "mqm_exact",
+    "plan_release",
     "privacy_loss",
+    "read_public_model",
+    "release_histogram",
     "scale_for_any_length",
+    "simulate_release",
     "smallest_scale",
     "verify_certificate",
     "wasserstein",
@@ -232,6 +272,30 @@ _HOMES = {
         "mqm_approx",
         "mqm_exact",
         "wasserstein",
+    ),
+    "models": (
+        "PublicModel",
+        "read_public_model",
+    ),
+    "publishing.fitting": (
+        "Fit",
+        "States",
+        "fit_records",
+    ),
+    "publishing.planning": (
+        "Plan",
+        "error_quantile",
+        "plan_release",
+    ),
+    "publishing.records": ("Reading",),
+    "publishing.release": (
+        "PrivateHistogram",
+        "release_histogram",
+        "simulate_release",
+    ),
+    "publishing.states": (
+        "RecordFormat",
+        "StateSpace",
     ),
     "transport": (
         "chain_sensitivity",

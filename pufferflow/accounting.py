@@ -26,6 +26,7 @@ from typing import Any
 
 from pufferflow.errors import ParameterError
 from pufferflow.markov.families import as_family
+from pufferflow.markov.intervals import IntervalFamily
 from pufferflow.mechanisms import find_mechanism
 from pufferflow.mechanisms.base import EPSILON_RANGE, AnyFamily, Lengths, longest
 
@@ -192,6 +193,8 @@ class Accountant:
         return guarantee(self.family, self.length, self._together())
 
     def _leakage(self) -> float:
+        if isinstance(self.family, IntervalFamily):
+            return math.inf  # no such bound is known
         from pufferflow.mechanisms.leakage import leakage_loss
 
         return leakage_loss(self.family, self.length, self._together())

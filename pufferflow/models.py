@@ -2,13 +2,15 @@
 
 Either ``{"chains": [{"transition_matrix": [[…]], "initial_distribution": …}, …]}``, the initial distribution a
 list, ``"stationary"`` (also where it is left out) or ``"any"``; or ``{"binary_interval": [low, high]}``; or
-``{"interval": {"low": [[…]], "high": [[…]]}}``, bounds of every transition probability.
+``{"interval": {"low": [[…]], "high": [[…]]}}``, bounds of every transition probability. Beside it ``records`` may
+say what the states are and how records become steps, see :mod:`pufferflow.publishing.states`.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,19 +26,40 @@ from pufferflow.markov import (
     MarkovChain,
     as_family,
 )
+from pufferflow.publishing.states import RecordFormat, parse_records
+
+
+@dataclass(frozen=True)
+class PublicModel:
+    """What a release may know besides the data: Θ, and how records become steps of its chains.
+
+    Attributes
+    ----------
+    family : Family
+    records : RecordFormat or None
+        None where the model file does not say.
+    """
+
+    family: Family
+    records: RecordFormat | None = None
 
 
 def read_model(path: str | os.PathLike[str]) -> Family:
-    """Read a model file; ``"-"`` is standard input.
+    """Read the family of a model file; ``"-"`` is standard input.
 
     Raises
     ------
     ModelError
         The file cannot be read, is not JSON or does not describe a family of chains.
     """
+    return read_public_model(path).family
+
+
+def read_public_model(path: str | os.PathLike[str]) -> PublicModel:
+    """Read a model file with what it says of records; otherwise as :func:`read_model`."""
     return read_json(
         path,
-        parse_model,
+        parse_public_model,
         '{"chains": […]}, {"binary_interval": [low, high]} or {"interval": {"low": [[…]], "high": [[…]]}}',
     )
 
@@ -51,6 +74,41 @@ def parse_model(document: object) -> Family:
     ChainError
         A chain or an interval is impossible.
     """
+    return parse_public_model(document).family
+
+
+def parse_public_model(document: object) -> PublicModel:
+    """Return the family with the record format, None where there is none; raises as :func:`parse_model`."""
+    records = None
+    if isinstance(document, dict) and "records" in document:
+        records = parse_records(document["records"])
+        document = {key: value for key, value in document.items() if key != "records"}
+    family = _family(document)
+    if records is not None and records.states.count != number_of_states(family):
+        raise ModelError(
+            f"records describes {records.states.count} states, the chains have {number_of_states(family)}; "
+            "give one name a state, or one edge less than states"
+        )
+    return PublicModel(family, records)
+
+
+def number_of_states(family: Family) -> int:
+    """Return the number of states k of the chains of a family.
+
+    Raises
+    ------
+    ModelError
+        Its chains differ in it.
+    """
+    if isinstance(family, IntervalFamily):
+        return family.states
+    counts = {chain.states for chain in family.chains}
+    if len(counts) > 1:
+        raise ModelError(f"the chains have {' and '.join(map(str, sorted(counts)))} states; records needs one number")
+    return counts.pop()
+
+
+def _family(document: object) -> Family:
     if not isinstance(document, dict):
         raise ModelError(f"a model is an object with the key chains, binary_interval or interval, not {kind(document)}")
     only_keys(document, ("chains", "binary_interval", "interval"), "the model")
@@ -89,9 +147,12 @@ def model_document(family: Family | MarkovChain) -> dict[str, Any]:
     }
 
 
-def write_model(path: str | os.PathLike[str], family: Family | MarkovChain) -> Path:
-    """Write the model of a family or a chain to ``path`` in one step."""
-    return write_atomic(path, json.dumps(model_document(family)) + "\n")
+def write_model(
+    path: str | os.PathLike[str], family: Family | MarkovChain, records: RecordFormat | None = None
+) -> Path:
+    """Write the model of a family or a chain, with what is known of its records, to ``path`` in one step."""
+    document = model_document(family) | ({} if records is None else {"records": records.to_dict()})
+    return write_atomic(path, json.dumps(document) + "\n")
 
 
 def _start(chain: MarkovChain) -> str | list[float]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import lzma
 import math
 import os
+from collections.abc import Sequence
 from numbers import Integral, Real
 from pathlib import Path
 
 import numpy as np
 
+from pufferflow._files import write_atomic
 from pufferflow.datasets.ampds2 import is_ampds2, parse_ampds2
 from pufferflow.datasets.minute_watts import MinuteWatts
 from pufferflow.datasets.reduction import reduce_record
@@ -149,6 +151,47 @@ def ingest_electricity(
             "window_minutes": window_minutes,
         },
     )
+
+
+def export_electricity(
+    paths: Sequence[str | Path], *, start: str | None = None, minutes: int | None = None
+) -> list[int]:
+    """Write the bundled minutes as CSV tables, columns ``time`` (ISO, local clock without jumps) and ``watts``.
+
+    Parameters
+    ----------
+    paths : sequence of path
+        Each gets one of consecutive parts of equal length; minutes that are left over are not written.
+    start : str, optional
+        First minute, ISO time.
+    minutes : int, optional
+        Of all parts together; None reaches to the end.
+
+    Returns
+    -------
+    list of int
+        Rows written to each.
+
+    Raises
+    ------
+    ParameterError
+        ``start`` is no time, or there are fewer minutes than files.
+    DataError
+        The window is not within the data.
+    """
+    try:
+        np.datetime64(start, "m")
+    except ValueError as error:
+        raise ParameterError(f"the start {start!r} is no ISO time; write it as 2007-05-01T00:00") from error
+    if minutes is not None and minutes < 1:
+        raise ParameterError(f"minutes is {minutes}; give a whole number of at least 1")
+    readings = _bundled().window(start, minutes, "UCI #235 (bundled)")
+    rows = len(readings.minutes) // len(paths)
+    if not rows:
+        raise ParameterError(f"{len(readings.minutes)} minutes do not fill {len(paths)} files; give more --minutes")
+    for i, path in enumerate(paths):
+        write_atomic(path, readings.rows(i * rows, (i + 1) * rows).to_table())
+    return [rows] * len(paths)
 
 
 def _bundled() -> MinuteWatts:

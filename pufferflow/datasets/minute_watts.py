@@ -35,9 +35,22 @@ class MinuteWatts:
 
     def to_csv(self) -> bytes:
         """Return whole watts, one line a row from the first minute to the last, blank where missing."""
+        return ("\n".join(["watts", *self._texts()]) + "\n").encode()
+
+    def to_table(self) -> str:
+        """Return a CSV with the columns ``time`` and ``watts``, blank where missing."""
+        times = np.datetime_as_string(self.minutes.astype("datetime64[m]")).tolist()
+        lines = [f"{time},{watts}" for time, watts in zip(times, self._texts(), strict=True)]
+        return "\n".join(["time,watts", *lines]) + "\n"
+
+    def rows(self, first: int, end: int) -> MinuteWatts:
+        """Return rows ``first`` to ``end - 1``, counted from 0."""
+        return MinuteWatts(self.minutes[first:end], self.watts[first:end])
+
+    def _texts(self) -> list[str]:
         codes, distinct = pd.factorize(self.watts)  # code -1 for NaN, which picks the blank
         texts = np.array([f"{watts:.0f}" for watts in distinct] + [""], dtype=object)
-        return ("\n".join(["watts", *texts[codes]]) + "\n").encode()
+        return list(texts[codes])
 
     @property
     def start(self) -> str:

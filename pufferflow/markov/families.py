@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from inspect import getattr_static
 from numbers import Real
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -133,7 +134,10 @@ def as_family(family: Family | MarkovChain) -> Family:
     """
     if isinstance(family, MarkovChain):
         return ChainFamily([family])
-    if not isinstance(family, Family):
+    # looked up without being evaluated: an interval family has no finite set of chains and says so when asked
+    if any(
+        getattr_static(family, name, None) is None for name in ("chains", "smallest_stationary_probability", "eigengap")
+    ):
         raise ParameterError(
             f"family is {family!r}; give a MarkovChain, a ChainFamily, a BinaryInterval or an IntervalFamily"
         )

@@ -12,6 +12,7 @@ import pytest
 
 import pufferflow as pf
 from pufferflow import cli
+from pufferflow.cli import scale as scale_command
 from pufferflow.models import model_document, parse_model, read_model, write_model
 
 THETA_1 = {"transition_matrix": [[0.9, 0.1], [0.4, 0.6]], "initial_distribution": [1, 0]}
@@ -156,7 +157,7 @@ def test_interrupt(model, run, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "read_model", interrupt)
+    monkeypatch.setattr(scale_command, "read_model", interrupt)
     assert run("scale", model, "--length", 5, "--epsilon", 1) == (130, "", "")
 
 

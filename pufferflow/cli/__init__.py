@@ -1,0 +1,87 @@
+"""The command ``pufferflow``: one module a command, loaded only when it is the one that is run.
+
+A command's module has ``DESCRIPTION`` and ``EPILOG`` (its help), ``add_arguments(parser)`` and ``run(arguments)``;
+a row of :data:`COMMANDS` makes it known.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NoReturn
+
+import pufferflow
+from pufferflow.errors import ParameterError, PufferflowError
+
+COMMANDS = {
+    "fit": "a sample and a chain from a table of records",
+    "release": "a private histogram of a table of records",
+    "simulate": "the seeded twin of release, for planning: not private",
+    "plan": "the epsilon or the length that reaches a wanted error",
+    "ledger": "what was spent on a data set",
+    "export": "bundled data as a table",
+    "scale": "Laplace scales for a family of chains",
+    "verify": "check a certificate",
+    "audit": "exact loss of Laplace noise",
+    "check": "decide Pufferfish privacy of a hidden Markov model",
+    "network": "Laplace scale for a Bayesian network",
+}
+"""Every command with its line of help, in the order in which one meets them."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line ``argv`` (default: the arguments of the process).
+
+    Returns
+    -------
+    int
+        Exit code: 0, or 2 for bad input (one line on standard error says what), 130 if interrupted,
+        141 if nobody reads the output any more.
+    """
+    words = sys.argv[1:] if argv is None else list(argv)
+    try:
+        arguments = _parser(words).parse_args(words)
+        arguments.run(arguments)
+        sys.stdout.flush()
+    except SystemExit:  # argparse, after --help or --version
+        return 0
+    except BrokenPipeError:
+        # what is still buffered would fail again when Python flushes on exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt:
+        return 130
+    except (PufferflowError, OSError) as error:
+        print("pufferflow: error:", " ".join(str(error).split()), file=sys.stderr)
+        return 2
+    return 0
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser, also for subcommands, whose errors are ordinary ones: one line, no usage."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ParameterError(f"{message} (see {self.prog} --help)")
+
+
+def _parser(words: Sequence[str]) -> _Parser:
+    """Return the parser; only the command that ``words`` name is loaded, the others are names."""
+    parser = _Parser(
+        prog="pufferflow",
+        description="Noise scales that keep correlated data private, and private histograms of your own data.",
+        epilog="Example: pufferflow scale model.json --length 100 --epsilon 1",
+    )
+    parser.add_argument("--version", action="version", version=f"pufferflow {pufferflow.__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name, line in COMMANDS.items():
+        if name not in words:
+            commands.add_parser(name, help=line)
+            continue
+        module = import_module(f"{__name__}.{name}")
+        command = commands.add_parser(name, help=line, description=module.DESCRIPTION, epilog=module.EPILOG)
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
+    return parser

@@ -1,0 +1,121 @@
+"""``pufferflow audit``: exact loss of Laplace noise."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any, get_args
+
+from pufferflow.cli._tables import aligned
+from pufferflow.cli.scale import result
+from pufferflow.errors import ParameterError
+from pufferflow.influence.tables import Convention
+from pufferflow.mechanisms import MECHANISMS
+from pufferflow.mechanisms.base import check_epsilon
+from pufferflow.models import read_model
+
+DESCRIPTION = (
+    "Print the privacy loss that Laplace noise really has on a count or a histogram, from the exact "
+    "law of the chains, beside what the mechanism guarantees. The loss is never below the exact value."
+)
+EPILOG = "Example: pufferflow audit model.json --length 100 --count 1 --mechanism mqm-exact --epsilon 1"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("model", metavar="MODEL.json", help="chains, as for scale; - reads standard input")
+    parser.add_argument("--length", type=int, required=True, metavar="T", help="records")
+    parser.add_argument(
+        "--scale", type=float, metavar="S", help="Laplace scale of a 1-Lipschitz query (a histogram has noise 2 S)"
+    )
+    parser.add_argument(
+        "--epsilon",
+        type=float,
+        action="append",
+        help="guarantee to hold the loss against; repeat for several mechanisms' scales",
+    )
+    parser.add_argument(
+        "--mechanism",
+        action="append",
+        metavar="NAME",
+        help=f"audit the scale of one of {', '.join(MECHANISMS)}; repeat for several (default without --scale: all)",
+    )
+    parser.add_argument(
+        "--convention",
+        choices=get_args(Convention),
+        default="exact",
+        help="as for scale (default: exact)",
+    )
+    parser.add_argument(
+        "--count",
+        type=int,
+        action="append",
+        metavar="STATE",
+        help="audit the number of records in this state (states from 0); repeat for a set of states",
+    )
+    parser.add_argument("--histogram", action="store_true", help="audit the histogram of all states")
+    parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print the losses beside the guarantees."""
+    from pufferflow.audit import CountQuery, HistogramQuery, privacy_loss
+
+    if (arguments.count is None) == (not arguments.histogram):
+        raise ParameterError("give either --count STATE or --histogram")
+    if arguments.scale is not None and arguments.mechanism:
+        raise ParameterError("give either --scale or --mechanism, not both")
+    if arguments.scale is None and not arguments.epsilon:
+        raise ParameterError("give --scale S, or --epsilon E for the scales of mechanisms")
+    if arguments.scale is not None and len(arguments.epsilon or []) > 1:
+        raise ParameterError("--scale is held against a single --epsilon")
+    query = HistogramQuery() if arguments.histogram else CountQuery(arguments.count)
+    family = read_model(arguments.model)
+    audited: list[tuple[str | None, float | None, float | None]]
+    if arguments.scale is not None:
+        epsilons = [check_epsilon(epsilon) for epsilon in arguments.epsilon or []]
+        audited = [(None, epsilons[0] if epsilons else None, arguments.scale)]
+    else:
+        options = {"convention": arguments.convention}
+        asked = bool(arguments.mechanism)
+        found = [
+            result(name, family, [arguments.length], epsilon, options, asked)
+            for epsilon in arguments.epsilon
+            for name in arguments.mechanism or MECHANISMS
+        ]
+        audited = [(r.mechanism, r.epsilon, r.scale) for r in found]
+    rows = []
+    for name, epsilon, scale in audited:
+        row: dict[str, Any] = {"mechanism": name, "guarantee": epsilon, "loss": None, "ratio": None, "scale": scale}
+        if scale is not None:
+            loss = privacy_loss(family, arguments.length, scale, query)
+            row |= loss.to_dict() | {"ratio": None if epsilon is None else loss.loss / epsilon}
+        rows.append(row)
+    if arguments.json:
+        print(json.dumps(rows, indent=2, allow_nan=False))
+    else:
+        print(f"{query}, {arguments.length} records")
+        print(
+            aligned(
+                [("mechanism", "scale", "guarantee", "actual loss", "ratio", "node", "secrets", "output")]
+                + [_audit_row(row) for row in rows]
+            )
+        )
+
+
+def _audit_row(row: dict[str, Any]) -> tuple[str, ...]:
+    def shown(key: str, form: str = "") -> str:
+        value = row.get(key)
+        return "-" if value is None else format(value, form)
+
+    pair, output = row.get("pair"), row.get("output")
+    return (
+        shown("mechanism"),
+        shown("scale"),
+        shown("guarantee"),
+        shown("loss", ".6f") if row["scale"] is not None else "not applicable",
+        shown("ratio", ".4f"),
+        shown("node", "d") if row.get("node") is None else f"X{row['node']}",
+        "-" if pair is None else f"{pair[0]} against {pair[1]}",
+        "-" if output is None else str(tuple(output) if isinstance(output, list) else output),
+    )

@@ -1,0 +1,84 @@
+"""``pufferflow fit``: a sample and a chain from a table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from pufferflow.cli._records import add_reading, edges, listed, reading
+from pufferflow.publishing.fitting import States, fit_records
+
+DESCRIPTION = (
+    "Count the states and transitions of a table (CSV or Parquet), fit a chain, and write both: DATA.sample.json, "
+    "exact counts and as private as the data, and DATA.chain.json, for releases of other data."
+)
+EPILOG = (
+    "Example: pufferflow fit last_year.csv --width 200 && "
+    "pufferflow release this_year.csv --chain last_year.csv.chain.json --epsilon 1"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("data", metavar="DATA", help="CSV (also packed) or Parquet file with a header")
+    add_reading(parser)
+    states = parser.add_argument_group(
+        "states (default: up to 12 numbers or texts as they are, other numbers in 20 bins)"
+    )
+    states.add_argument("--bins", type=int, metavar="K", help="numeric bins of equal width")
+    states.add_argument("--width", type=float, metavar="W", help="numeric bins of this width")
+    states.add_argument("--edges", metavar="A,B,...", help="edges between numeric bins; both ends are open")
+    states.add_argument("--states", metavar="A,B,...", help="the categories")
+    states.add_argument("--top", type=int, metavar="K", help="keep the K most frequent categories, the rest is 'other'")
+    states.add_argument("--other", action="store_true", help="have a state 'other' for categories that are not listed")
+    chain = parser.add_argument_group("chain")
+    chain.add_argument("--step", type=int, metavar="SECONDS", help="time step (default: the most common one)")
+    chain.add_argument(
+        "--split-after",
+        type=int,
+        metavar="SECONDS",
+        help="a longer pause starts a new segment, taken to be independent (default: never, the cautious choice)",
+    )
+    chain.add_argument(
+        "--smoothing", type=float, metavar="X", help="added to every count (default: 0 if that is ergodic, or 0.5)"
+    )
+    chain.add_argument("--start", choices=("stationary", "any"), default="stationary", help="initial distribution")
+    chain.add_argument(
+        "--coverage", type=float, metavar="P", help="all chains within confidence intervals, not one chain"
+    )
+    parser.add_argument("--epsilon", type=float, default=1.0, help="for the summary (default: 1)")
+    parser.add_argument("--sample", metavar="FILE", help="(default: DATA.sample.json)")
+    parser.add_argument("--chain", metavar="FILE", help="(default: DATA.chain.json)")
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Fit, write both files, print the summary."""
+    states = States(
+        bins=arguments.bins,
+        width=arguments.width,
+        edges=edges(arguments.edges),
+        names=listed(arguments.states),
+        top=arguments.top,
+        other=arguments.other,
+    )
+    found = fit_records(
+        arguments.data,
+        reading=reading(arguments),
+        states=states,
+        step_seconds=arguments.step,
+        split_after_seconds=arguments.split_after,
+        smoothing=arguments.smoothing,
+        initial_distribution=arguments.start,
+        coverage=arguments.coverage,
+        epsilon=arguments.epsilon,
+    )
+    sample = arguments.sample or f"{arguments.data}.sample.json"
+    chain = arguments.chain or f"{arguments.data}.chain.json"
+    found.sample.save(sample)
+    found.save_chain(chain)
+    if arguments.json:
+        print(json.dumps(found.facts | {"sample": sample, "chain_file": chain}, indent=1, allow_nan=False))
+    else:
+        print(found.summary())
+        print(f"\nwrote {sample} (exact counts: as private as the data) and {chain} (for releases of other data)")

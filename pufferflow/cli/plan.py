@@ -1,0 +1,87 @@
+"""``pufferflow plan``: what reaches a wanted error."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+
+from pufferflow.cli._tables import aligned
+from pufferflow.errors import ParameterError
+from pufferflow.models import read_model
+from pufferflow.publishing.calibration import UNSOUND
+from pufferflow.publishing.planning import KINDS, Plan, error_curves, grid_around, plan_release
+
+DESCRIPTION = (
+    "Say for every mechanism which epsilon reaches a wanted error of relative frequencies (give --length), which "
+    "length does (give --epsilon), or how many records in segments of a length do (give both). Exact quantiles; no "
+    "data needed."
+)
+EPILOG = "Example: pufferflow plan --chain last_year.csv.chain.json --length 525600 --accuracy 0.01 --confidence 0.95"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--chain", required=True, metavar="MODEL.json", help="made by fit, or any model file")
+    parser.add_argument("--accuracy", type=float, required=True, metavar="E", help="wanted error, for example 0.01")
+    parser.add_argument("--confidence", type=float, default=0.95, help="probability to stay below it (default: 0.95)")
+    parser.add_argument(
+        "--error",
+        choices=tuple(KINDS),
+        default="bin",
+        help="; ".join(f"{k}: {text}" for k, text in KINDS.items()) + " (default: bin)",
+    )
+    parser.add_argument("--length", type=int, metavar="T", help="longest segment")
+    parser.add_argument("--records", type=int, metavar="N", help="records of all segments together (default: T)")
+    parser.add_argument("--epsilon", type=float, help="privacy parameter")
+    parser.add_argument("--mechanism", action="append", metavar="NAME", help="repeat for several (default: all)")
+    parser.add_argument(
+        "--figure", metavar="STEM", help="draw error against epsilon to STEM.svg, .pdf and .png (needs --length)"
+    )
+    parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print the plan; draw the figure where one is asked for."""
+    if arguments.figure is not None:
+        from pufferflow.publishing.release import require_matplotlib
+
+        require_matplotlib()
+        if arguments.length is None:
+            raise ParameterError("--figure needs --length, for which the errors are drawn")
+    family = read_model(arguments.chain)
+    terms = {"confidence": arguments.confidence, "kind": arguments.error, "mechanisms": arguments.mechanism}
+    found = plan_release(
+        family,
+        arguments.accuracy,
+        length=arguments.length,
+        records=arguments.records,
+        epsilon=arguments.epsilon,
+        **terms,
+    )
+    if arguments.figure is not None:
+        from pufferflow.reporting.figures.publishing import error_against_epsilon
+        from pufferflow.reporting.style import save_figure
+
+        reached = [plan.epsilon for plan in found if plan.epsilon is not None and plan.mechanism != UNSOUND]
+        centre = arguments.epsilon or min(reached, default=1.0)
+        curves = error_curves(family, grid_around(centre), length=arguments.length, records=arguments.records, **terms)
+        records = arguments.records or arguments.length
+        caption = (
+            f"{arguments.confidence:.0%} quantile of the {KINDS[arguments.error]}, {records:,} records in segments of "
+            f"up to {arguments.length:,} steps; dotted: the wanted error. Exact quantiles; no data were used."
+        )
+        drawn = error_against_epsilon(curves, arguments.accuracy, KINDS[arguments.error], caption)
+        save_figure(drawn, arguments.figure)
+    if arguments.json:
+        print(json.dumps([asdict(plan) for plan in found], indent=1, allow_nan=False))
+        return
+    print(f"{KINDS[arguments.error]} <= {arguments.accuracy:g} with probability {arguments.confidence:g}:")
+    rows = [("mechanism", "epsilon", "length", "records", "note"), *map(_row, found)]
+    print(aligned(rows))
+
+
+def _row(plan: Plan) -> tuple[str, ...]:
+    epsilon = "-" if plan.epsilon is None else f"{plan.epsilon:.6g}"
+    length = "-" if plan.length is None else str(plan.length)
+    return plan.mechanism, epsilon, length, "-" if plan.records is None else str(plan.records), plan.reason

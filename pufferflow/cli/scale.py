@@ -1,0 +1,145 @@
+"""``pufferflow scale``: Laplace scales for a family of chains."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+from collections.abc import Sequence
+from typing import Any, get_args
+
+from pufferflow._files import write_atomic
+from pufferflow.cli._tables import aligned
+from pufferflow.errors import ChainError, ParameterError
+from pufferflow.influence.tables import Convention
+from pufferflow.markov.families import Family, GapKind
+from pufferflow.mechanisms import MECHANISMS, NoiseScale, find_mechanism
+from pufferflow.mechanisms.base import longest
+from pufferflow.models import read_model
+
+DESCRIPTION = (
+    "Print the Laplace scale of a 1-Lipschitz query for every mechanism and epsilon. "
+    "A query with Lipschitz constant L (L1 norm) gets L times that scale on every coordinate."
+)
+EPILOG = (
+    'Example: echo \'{"chains": [{"transition_matrix": [[0.9, 0.1], [0.4, 0.6]], '
+    '"initial_distribution": [1, 0]}]}\' | pufferflow scale - --length 100 --epsilon 1 --epsilon 0.2'
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "model",
+        metavar="MODEL.json",
+        help='family of chains: {"chains": [{"transition_matrix": [[...]], "initial_distribution": [...] | '
+        '"stationary" | "any"}, ...]} or {"binary_interval": [low, high]} or '
+        '{"interval": {"low": [[...]], "high": [[...]]}}; - reads standard input',
+    )
+    parser.add_argument(
+        "--length",
+        type=int,
+        action="append",
+        required=True,
+        metavar="T",
+        help="records of an independent segment; repeat for several, the longest decides",
+    )
+    parser.add_argument(
+        "--epsilon", type=float, action="append", required=True, help="privacy parameter; repeat for several"
+    )
+    parser.add_argument(
+        "--mechanism",
+        action="append",
+        metavar="NAME",
+        help=f"one of {', '.join(MECHANISMS)}; repeat for several (default: all)",
+    )
+    parser.add_argument(
+        "--convention",
+        choices=get_args(Convention),
+        default="exact",
+        help="max-influence of mqm-exact: by its definition, or by the paper's formula as printed (default: exact)",
+    )
+    parser.add_argument(
+        "--eigengap",
+        choices=get_args(GapKind),
+        default="auto",
+        help="eigengap of mqm-approx; auto uses the larger one for chains in detailed balance (default: auto)",
+    )
+    parser.add_argument(
+        "--states",
+        type=int,
+        action="append",
+        metavar="STATE",
+        help="a state whose visits wasserstein counts, from 0; repeat for several (default: of two states 1)",
+    )
+    parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
+    parser.add_argument(
+        "--certificate",
+        metavar="FILE",
+        help="write a certificate of the scale of the one --mechanism (default: mqm-exact), which is then the "
+        "certified one; needs a single --epsilon",
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print the scales; write the certificate where one is asked for."""
+    family = read_model(arguments.model)
+    options = {"convention": arguments.convention, "eigengap": arguments.eigengap, "states": arguments.states}
+    names = arguments.mechanism or list(MECHANISMS)
+    if arguments.certificate is not None:
+        names = arguments.mechanism or ["mqm-exact"]
+        if len(arguments.epsilon) > 1 or len(names) > 1:
+            raise ParameterError("--certificate needs a single --epsilon and a single --mechanism")
+    results = [
+        result(name, family, arguments.length, epsilon, options, asked=bool(arguments.mechanism))
+        for epsilon in arguments.epsilon
+        for name in names
+    ]
+    if arguments.certificate is not None:
+        results = [results[0].certified(family, arguments.convention)]
+        write_atomic(arguments.certificate, json.dumps(results[0].certificate) + "\n")
+    if arguments.json:
+        print(json.dumps([result.to_dict() for result in results], indent=2, allow_nan=False))
+    else:
+        print(_table(results))
+
+
+def result(
+    name: str, family: Family, lengths: list[int], epsilon: float, options: dict[str, Any], asked: bool
+) -> NoiseScale:
+    """Return the scale of a mechanism; "not applicable" where it cannot work, unless it was asked for by name."""
+    mechanism = find_mechanism(name)
+    known = inspect.signature(mechanism).parameters
+    try:
+        return mechanism(family, lengths, epsilon, **{key: options[key] for key in options if key in known})
+    except ChainError as error:
+        if asked:
+            raise
+        return NoiseScale(name, epsilon, longest(lengths), None, "not applicable", str(error))
+
+
+def _table(results: Sequence[NoiseScale]) -> str:
+    """Return the results as an aligned table, scales with all digits."""
+    rows = [("mechanism", "epsilon", "scale", "node", "quilt", "influence", "status")]
+    for r in results:
+        rows.append(
+            (
+                r.mechanism,
+                repr(r.epsilon),
+                "-" if r.scale is None else repr(r.scale),
+                "-" if r.node is None else f"X{r.node}",
+                _quilt_nodes(r),
+                "-" if r.influence is None else f"{r.influence:.6g}",
+                f"{r.status}: {r.reason}" if r.reason else r.status,
+            )
+        )
+    return aligned(rows)
+
+
+def _quilt_nodes(result: NoiseScale) -> str:
+    if result.quilt is None or result.node is None:
+        return "-"
+    left, right = result.quilt
+    nodes = [] if left is None else [f"X{result.node - left}"]
+    nodes += [] if right is None else [f"X{result.node + right}"]
+    return "{" + ", ".join(nodes) + "}"

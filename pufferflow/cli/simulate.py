@@ -1,0 +1,52 @@
+"""``pufferflow simulate``: the seeded twin of release, for planning."""
+
+from __future__ import annotations
+
+import argparse
+
+from pufferflow.cli._records import add_reading, reading
+from pufferflow.cli.release import add_model, add_output, record_format, show
+from pufferflow.models import read_public_model
+from pufferflow.publishing.release import require_matplotlib, require_new, simulate_release
+
+DESCRIPTION = (
+    "Do what release does with noise from a seed, on a table or on simulated steps of the chain, and without a ledger. "
+    "NOT PRIVATE: whoever knows the seed can remove the noise. For planning only."
+)
+EPILOG = (
+    "Example: pufferflow simulate --chain last_year.csv.chain.json --length 10000 --epsilon 1 --seed 7 --output trial"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("data", metavar="DATA", nargs="?", help="CSV or Parquet file (default: simulated steps)")
+    parser.add_argument("--length", type=int, metavar="T", help="steps to simulate where there is no DATA")
+    parser.add_argument(
+        "--seed", type=int, required=True, help="of the simulation; the same seed gives the same result"
+    )
+    add_model(parser)
+    add_output(parser, "DATA.simulation-not-private")
+    add_reading(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Simulate, write the folder, say that it is not private."""
+    output = arguments.output or f"{arguments.data or arguments.chain}.simulation-not-private"
+    require_new(output)
+    if not arguments.no_figure:
+        require_matplotlib()
+    made = simulate_release(
+        arguments.data,
+        read_public_model(arguments.chain),
+        arguments.epsilon,
+        seed=arguments.seed,
+        length=arguments.length,
+        form=record_format(arguments),
+        reading=reading(arguments),
+        mechanism=arguments.mechanism,
+        post_processing=arguments.post_process,
+        chain_from_this_data=arguments.chain_from_this_data,
+    )
+    made.save(output, figure=not arguments.no_figure)
+    show(arguments, made, output)

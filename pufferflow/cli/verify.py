@@ -1,0 +1,49 @@
+"""``pufferflow verify``: check a certificate."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+DESCRIPTION = (
+    "Check with interval arithmetic that the scale of a certificate suffices for every node, and "
+    "print the certified enclosure of the smallest scale proved."
+)
+EPILOG = (
+    "Example: pufferflow scale model.json --length 100 --epsilon 1 --certificate out.json && pufferflow verify out.json"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "certificate", metavar="CERTIFICATE.json", help="written by scale --certificate; - reads standard input"
+    )
+    parser.add_argument("--json", action="store_true", help="print a JSON object instead of a line")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print what the certificate proves."""
+    from pufferflow.verify import CertificateError, read_certificate, verify_certificate
+
+    path = arguments.certificate
+    try:
+        text = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        found = verify_certificate(read_certificate(text))
+    except OSError as error:
+        raise CertificateError(f"cannot read {path}: {error.strerror}") from error
+    except CertificateError as error:
+        raise CertificateError(f"certificate rejected: {error}") from error
+    lower, upper = found.decimals()
+    if arguments.json:
+        fields = {"verified": True, "scale": found.scale, "lower": lower, "upper": upper, "ranges": found.ranges}
+        fields |= {"chain": found.chain, **asdict(found.nodes), "precision": found.precision}
+        print(json.dumps(fields, indent=2))
+    else:
+        print(
+            f"verified: scale {found.scale} >= largest {found.quantity} in [{lower}, {upper}], "
+            f"ranges of nodes: {found.ranges}"
+        )

@@ -1,0 +1,481 @@
+"""From a table to a sample and a chain that a later release may use."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferflow.datasets.sample import Participant, Sample
+from pufferflow.errors import ChainError, DataError, ParameterError
+from pufferflow.markov import STATIONARY, ChainFamily, Family, MarkovChain, confidence_family
+from pufferflow.mechanisms.base import check_epsilon
+from pufferflow.models import PublicModel, write_model
+from pufferflow.publishing.calibration import all_scales
+from pufferflow.publishing.noise import DiscreteLaplace, count_scale
+from pufferflow.publishing.records import NEVER, Chunk, Reading, Records, open_records, stamp
+from pufferflow.publishing.states import MOST_STATES, Fitted, RecordFormat, StateSpace
+from pufferflow.publishing.tables import Source
+from pufferflow.publishing.tally import Tally
+
+DEFAULT_BINS = 20
+FEW_NUMBERS = 12
+"""A column of so few different numbers counts as categories, unless bins are asked for."""
+MOST_NAMES = 200
+MOST_STEPS = 100_000
+SMOOTHING = 0.5
+"""Added to every transition count where maximum likelihood gives no ergodic chain (Krichevsky and Trofimov)."""
+
+
+@dataclass(frozen=True)
+class States:
+    """How to make states; at most one of the first four is given, none guesses.
+
+    Attributes
+    ----------
+    bins : int or None
+        Numeric bins of equal width between the smallest and the largest value.
+    width : float or None
+        Numeric bins of this width, from a multiple of it.
+    edges : tuple of float or None
+        Edges between numeric bins.
+    names : tuple of str or None
+        The categories.
+    top : int or None
+        Of the categories that occur keep this many, the most frequent; the others become "other".
+    other : bool
+        Give categories that are not listed the state "other".
+    """
+
+    bins: int | None = None
+    width: float | None = None
+    edges: tuple[float, ...] | None = None
+    names: tuple[str, ...] | None = None
+    top: int | None = None
+    other: bool = False
+
+    def __post_init__(self) -> None:
+        given = [n for n in ("bins", "width", "edges", "names") if getattr(self, n) is not None]
+        if len(given) > 1:
+            raise ParameterError(f"{' and '.join(given)} say different things; give one of them")
+        if self.numeric and (self.top is not None or self.other):
+            raise ParameterError(f"top and other are for categories; leave {given[0]} out, or them")
+        if self.bins is not None and not 2 <= self.bins <= MOST_STATES:
+            raise ParameterError(f"bins is {self.bins}; choose a whole number from 2 to {MOST_STATES}")
+        if self.width is not None and not 0 < self.width < math.inf:
+            raise ParameterError(f"width is {self.width}; choose a number above 0")
+        if self.top is not None and not 1 <= self.top < MOST_STATES:
+            raise ParameterError(f"top is {self.top}; choose a whole number from 1 to {MOST_STATES - 1}")
+        if self.edges is not None:
+            StateSpace.numeric(self.edges)
+        if self.names is not None:
+            StateSpace.categories(self.names, other=self.other)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether bins of numbers are asked for."""
+        return self.bins is not None or self.width is not None or self.edges is not None
+
+    @property
+    def categorical(self) -> bool:
+        """Whether categories are asked for."""
+        return self.names is not None or self.top is not None or self.other
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What was found in a table.
+
+    Attributes
+    ----------
+    sample : Sample
+        Exact counts: **as private as the data**.
+    model : PublicModel
+        Θ and how records become states, for releases of *other* data.
+    facts : dict
+        What the summary says, as plain JSON types.
+    """
+
+    sample: Sample
+    model: PublicModel
+    facts: dict[str, Any]
+
+    def save_chain(self, path: str | Path) -> Path:
+        """Write the model file."""
+        return write_model(path, self.model.family, self.model.records)
+
+    def summary(self) -> str:
+        """Return the facts for people, one a line."""
+        f = self.facts
+        lines = [
+            ("records", f"{f['records']:,} of {f['participants']:,} participant(s), {f['first']} to {f['last']}"),
+            ("columns", ", ".join(f"{role} {name!r}" for role, name in f["columns"].items() if name is not None)),
+            ("time step", f["step"]),
+            ("missing", f"{f['missing_values']:,} values empty; {f['missing_steps']:,} steps without a record"),
+            ("segments", f"{f['segments']:,}, the longest of {f['longest_segment']:,} steps; {f['split']}"),
+            ("states", f"{f['states']}: {f['state_names']}"),
+            ("transitions", f"{f['transitions']:,}, {f['transition_kinds']:,} different of {f['states'] ** 2:,}"),
+            ("chain", f["chain"]),
+            ("mixing", f["mixing"]),
+        ]
+        text = [f"{name:<12}{value}" for name, value in lines]
+        text += [
+            "",
+            f"noise at epsilon = {f['epsilon']:g} for data like these (scale on a count; 95 % error of a frequency):",
+        ]
+        for row in f["noise"]:
+            if row["scale"] is None:
+                text.append(f"  {row['mechanism']:<12}not applicable: {row['reason']}")
+            else:
+                note = "  NOT PRIVATE for correlated records" if row["mechanism"] == "entry-dp" else ""
+                text.append(f"  {row['mechanism']:<12}{row['scale']:<14.6g}{row['error']:.3g}{note}")
+        return "\n".join(text)
+
+
+@dataclass
+class _Scan:
+    """What a first look at all rows tells."""
+
+    rows: int = 0
+    first: int = 0
+    last: int = 0
+    low: float = math.inf
+    high: float = -math.inf
+    not_a_number: DataError | None = None
+    missing: int = 0
+
+    def __post_init__(self) -> None:
+        self.names: Counter[str] = Counter()
+        self.waits: Counter[int] = Counter()
+        self.late: list[tuple[int, Chunk]] = []
+
+
+def fit_records(
+    source: Source,
+    *,
+    reading: Reading | None = None,
+    states: States | None = None,
+    step_seconds: int | None = None,
+    split_after_seconds: int | None = None,
+    smoothing: float | None = None,
+    initial_distribution: str = STATIONARY,
+    coverage: float | None = None,
+    epsilon: float = 1.0,
+) -> Fit:
+    """Count the transitions of a table and fit a chain to each group.
+
+    Parameters
+    ----------
+    source : path, Series or DataFrame
+        CSV or Parquet file, or a pandas object (a DatetimeIndex gives the times).
+    reading : Reading, optional
+        Columns and clock.
+    states : States, optional
+        How values become states; by default few different numbers and texts are categories, and other numbers are put
+        into 20 bins. Bins without a transition are joined to a neighbour.
+    step_seconds : int, optional
+        Time step; by default the most common difference of times.
+    split_after_seconds : int, optional
+        A longer pause starts a new, independent segment; by default none does.
+    smoothing : float, optional
+        Added to every transition count; by default 0 where that makes an ergodic chain and ½ elsewhere.
+    initial_distribution : {"stationary", "any"}
+    coverage : float, optional
+        Θ is all chains within simultaneous confidence intervals of this coverage, not one chain a group.
+    epsilon : float
+        For the summary.
+
+    Returns
+    -------
+    Fit
+
+    Raises
+    ------
+    DataError
+        The table is malformed, or too short to fit a chain to; the message names the line.
+    ParameterError
+        An option is out of range.
+    """
+    reading, states, epsilon = reading or Reading(), states or States(), check_epsilon(epsilon)
+    for name, number, least in (("step", step_seconds, 1), ("split_after", split_after_seconds, 0)):
+        if number is not None and not (isinstance(number, int) and number >= least):
+            raise ParameterError(f"{name} is {number}; give whole seconds, at least {least}")
+    if smoothing is not None and not 0 <= smoothing < math.inf:
+        raise ParameterError(f"smoothing is {smoothing}; it must be 0 or a positive number")
+    records = open_records(source, reading)
+    scan = _scan(records, states)
+    step, step_text = _step(records, scan, step_seconds)
+    space = _space(records, scan, states)
+    form = RecordFormat(space, step, split_after_seconds)
+    tally = Tally(form, transitions=True)
+    tally.read(records)
+    participants = tally.participants(records)
+    transitions = np.sum([p.transition_counts for p in participants], axis=0)
+    where = records.table.where
+    if not transitions.any():
+        raise DataError(
+            f"{where}: {scan.rows:,} records, but no two that are one step ({step or 1} s) apart, so no transition to "
+            "count; give longer records or another --step"
+        )
+    if space.edges is not None:
+        space, participants, transitions = _join_empty(space, participants, transitions)
+    if space.count < 2:
+        raise DataError(f"{where}: all values are in one state, so there is nothing to release; choose narrower bins")
+    observed = int(sum(p.observations for p in participants))
+    first, last = stamp(records, scan.first), stamp(records, scan.last)
+    form = RecordFormat(space, step, split_after_seconds, Fitted(first, last, observed))
+    groups = list(dict.fromkeys(p.group for p in participants))
+    by_group = [np.sum([p.transition_counts for p in participants if p.group == g], axis=0) for g in groups]
+    chains, smoothed = _chains(where, by_group, smoothing, initial_distribution)
+    family: Family = ChainFamily(chains)
+    if coverage is not None:
+        if len(groups) > 1:
+            raise ParameterError("coverage is for one group; fit each group's records alone")
+        family = confidence_family(transitions, coverage)
+    longest = max(length for p in participants for length in p.segment_lengths)
+    facts = {
+        "records": observed,
+        "participants": len(participants),
+        "groups": groups,
+        "first": first,
+        "last": last,
+        "columns": records.columns,
+        "step": step_text,
+        "step_seconds": step,
+        "missing_values": scan.missing,
+        "missing_steps": sum(sum(p.segment_lengths) for p in participants) - observed,
+        "segments": sum(len(p.segment_lengths) for p in participants),
+        "longest_segment": longest,
+        "split": "pauses do not split them"
+        if split_after_seconds is None
+        else f"a pause of more than {split_after_seconds} s starts another, taken to be independent",
+        "states": space.count,
+        "state_names": _listed(space.names),
+        "transitions": int(transitions.sum()),
+        "transition_kinds": int((transitions > 0).sum()),
+        "chain": _describe(chains, groups, smoothed, coverage),
+        "mixing": _mixing(chains),
+        "epsilon": epsilon,
+        "noise": _noise(family, longest, epsilon, observed),
+    }
+    sample = Sample(
+        dataset=Path(where).stem if where != "the table" else "table",
+        label="file",
+        description=f"{observed:,} records from {first} to {last}",
+        step_seconds=step or 1,
+        states=space.names,
+        participants=participants,
+        settings=form.to_dict(),
+    )
+    return Fit(sample, PublicModel(family, form), facts)
+
+
+def _scan(records: Records, states: States) -> _Scan:
+    scan = _Scan()
+    for chunk in records.chunks("looking"):
+        known = chunk.before != NEVER
+        waits, counts = np.unique(chunk.seconds[known] - chunk.before[known], return_counts=True)
+        scan.waits.update(dict(zip(waits.tolist(), counts.tolist(), strict=True)))
+        if len(scan.waits) > MOST_STEPS:
+            raise DataError(
+                f"{records.table.where}: the times follow no common step; resample the records to one, for example to "
+                "whole minutes"
+            )
+        low, high = int(chunk.seconds.min()), int(chunk.seconds.max())
+        scan.first, scan.last = (min(scan.first, low), max(scan.last, high)) if scan.rows else (low, high)
+        scan.rows += len(chunk.rows)
+        if states.numeric:
+            numbers, _ = records.numbers(chunk)
+            scan.missing += int(np.isnan(numbers).sum())
+            _range(scan, numbers)
+            continue
+        codes, names = records.names(chunk)
+        scan.missing += int((codes < 0).sum())
+        if not states.categorical and scan.not_a_number is None:
+            numbers, bad = records.numbers(chunk, strict=False)
+            _range(scan, numbers)
+            if bad.any():
+                at = int(bad.argmax())
+                scan.not_a_number = records.fail(
+                    int(chunk.rows[at]), "value", chunk.value.iloc[at], "is neither a number nor one of few categories"
+                )
+        if len(scan.names) <= max(MOST_STATES, MOST_NAMES):
+            seen = np.bincount(codes[codes >= 0], minlength=len(names))
+            scan.names.update({name: int(n) for name, n in zip(names, seen, strict=True) if n})
+    if not scan.rows:
+        raise DataError(f"{records.table.where}: a header and no data; check that its download or export finished")
+    if scan.missing == scan.rows:
+        raise DataError(f"{records.table.where}: all {scan.rows:,} values are missing; check the column of the values")
+    return scan
+
+
+def _range(scan: _Scan, numbers: NDArray[np.float64]) -> None:
+    finite = numbers[np.isfinite(numbers)]
+    if finite.size:
+        scan.low, scan.high = min(scan.low, float(finite.min())), max(scan.high, float(finite.max()))
+
+
+def _step(records: Records, scan: _Scan, asked: int | None) -> tuple[int | None, str]:
+    if records.columns["time"] is None:
+        if asked is not None:
+            raise ParameterError("step is for records with times; name their column with --time")
+        return None, "no column of times: every row is one step after the row before"
+    if asked is not None:
+        return asked, f"{asked} s, as asked for"
+    if not scan.waits:
+        raise DataError(
+            f"{records.table.where}: one record only for each participant, so no transition; give longer records"
+        )
+    step = min(scan.waits, key=lambda wait: (-scan.waits[wait], wait))
+    share = scan.waits[step] / scan.waits.total()
+    return step, f"{step} s ({share:.1%} of the steps)"
+
+
+def _space(records: Records, scan: _Scan, states: States) -> StateSpace:
+    where = records.table.where
+    if states.edges is not None:
+        return StateSpace.numeric(states.edges)
+    if states.names is not None:
+        return StateSpace.categories(states.names, other=states.other)
+    few = len(scan.names) <= (MOST_STATES if states.categorical else MOST_NAMES)
+    numbers = not states.categorical and scan.not_a_number is None
+    if states.numeric or (numbers and len(scan.names) > FEW_NUMBERS):
+        return StateSpace.numeric(_edges(where, scan, states))
+    if states.top is not None:
+        kept = [name for name, _ in sorted(scan.names.items(), key=lambda item: (-item[1], item[0]))[: states.top]]
+        return StateSpace.categories(_sorted(kept), other=states.other or len(scan.names) > states.top)
+    if not few:
+        raise scan.not_a_number or DataError(
+            f"{where}: more than {MOST_STATES} different categories; keep the most frequent with --top"
+        )
+    return StateSpace.categories(_sorted(scan.names), other=states.other)
+
+
+def _sorted(names: Any) -> list[str]:
+    """Numbers by value, other names by letter."""
+    try:
+        return sorted(names, key=float)
+    except ValueError:
+        return sorted(names)
+
+
+def _edges(where: str, scan: _Scan, states: States) -> list[float]:
+    low, high = scan.low, scan.high
+    if not low < high:
+        raise DataError(f"{where}: all values are the same, so there is one state and nothing to release")
+    if states.width is not None:
+        width = states.width
+        start, stop = math.floor(low / width) + 1, math.floor(high / width)
+        if stop - start + 2 > MOST_STATES:
+            raise ParameterError(f"width {width:g} makes {stop - start + 2} bins; choose a larger one")
+        edges = [round(j * width, 12) for j in range(start, stop + 1)]
+        if not edges:
+            raise DataError(f"{where}: all values lie in one bin of width {width:g}; choose a smaller --width")
+        return edges
+    bins = states.bins or DEFAULT_BINS
+    width = (high - low) / bins
+    if not (math.isfinite(width) and width > 0):
+        raise DataError(f"{where}: the values reach from {low:g} to {high:g}, too far for equal bins; give --edges")
+    digits = 2 - math.floor(math.log10(width))
+    edges = [round(low + j * width, digits) for j in range(1, bins)]
+    if any(b <= a for a, b in pairwise(edges)):
+        raise DataError(f"{where}: the values differ too little for {bins} bins; give fewer --bins")
+    return edges
+
+
+def _join_empty(
+    space: StateSpace, participants: tuple[Participant, ...], transitions: NDArray[np.int64]
+) -> tuple[StateSpace, tuple[Participant, ...], NDArray[np.int64]]:
+    """Join bins that no transition enters or leaves to the bin below them (the first ones to the one above)."""
+    assert space.edges is not None
+    used = np.flatnonzero(transitions.sum(axis=0) + transitions.sum(axis=1))
+    if len(used) == space.count or len(used) < 2:
+        return space, participants, transitions
+    home = np.maximum(np.searchsorted(used, np.arange(space.count), side="right") - 1, 0)
+    k = len(used)
+    joined = tuple(
+        Participant(
+            p.name,
+            p.group,
+            p.segment_lengths,
+            np.bincount(home, weights=p.state_counts, minlength=k).astype(np.int64),
+            p.transition_counts[np.ix_(used, used)],
+        )
+        for p in participants
+    )
+    return StateSpace.numeric([space.edges[j - 1] for j in used[1:]]), joined, transitions[np.ix_(used, used)]
+
+
+def _chains(
+    where: str, counts: list[NDArray[np.int64]], smoothing: float | None, start: str
+) -> tuple[list[MarkovChain], float]:
+    """One chain a group, and the smoothing that was used."""
+    if smoothing is None:
+        if all(c.sum(axis=1).all() for c in counts):
+            chains = [_chain(where, c, 0.0, start) for c in counts if _irreducible(c)]
+            if len(chains) == len(counts) and all(chain.is_aperiodic for chain in chains):
+                return chains, 0.0
+        smoothing = SMOOTHING
+    return [_chain(where, c, smoothing, start) for c in counts], smoothing
+
+
+def _irreducible(counts: NDArray[np.int64]) -> bool:
+    return MarkovChain(counts / counts.sum(axis=1, keepdims=True), "any").is_irreducible
+
+
+def _chain(where: str, counts: NDArray[np.int64], smoothing: float, start: str) -> MarkovChain:
+    smoothed = counts + smoothing
+    totals = smoothed.sum(axis=1, keepdims=True)
+    if not totals.all():
+        raise DataError(
+            f"{where}: state {int(np.flatnonzero(totals == 0)[0]) + 1} is never left, so its row cannot be fitted; "
+            "leave --smoothing out or set it above 0"
+        )
+    try:
+        return MarkovChain(smoothed / totals, start)
+    except ChainError as error:
+        raise DataError(f"{where}: {error}; leave --smoothing out or set it above 0") from error
+
+
+# -- the summary -----------------------------------------------------------------------------------------
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names if len(names) <= 8 else (*names[:4], "…", *names[-2:]))
+
+
+def _describe(chains: list[MarkovChain], groups: list[str], smoothing: float, coverage: float | None) -> str:
+    if coverage is not None:
+        return f"all chains within {coverage:.0%} simultaneous confidence intervals, any start"
+    ergodic = all(chain.is_aperiodic for chain in chains)
+    fitted = "maximum likelihood" if not smoothing else f"counts + {smoothing:g} (maximum likelihood is not ergodic)"
+    many = "" if len(chains) == 1 else f"one a group ({', '.join(groups)}), "
+    return f"{many}{fitted}; {'ergodic' if ergodic else 'NOT ERGODIC: set --smoothing 0.5'}"
+
+
+def _mixing(chains: list[MarkovChain]) -> str:
+    if not all(chain.is_aperiodic for chain in chains):
+        return "no eigengap, for the chain is not ergodic"
+    gap = min(chain.eigengap("general") for chain in chains)
+    least = min(float(chain.stationary_distribution.min()) for chain in chains)
+    return f"eigengap {gap:.4g}, smallest stationary probability {least:.3g}"
+
+
+def _noise(family: Family, length: int, epsilon: float, records: int) -> list[dict[str, Any]]:
+    rows = []
+    for found in all_scales(family, length, epsilon):
+        row: dict[str, Any] = {"mechanism": found.mechanism, "scale": None, "error": None, "reason": found.reason}
+        if found.scale is not None:
+            try:
+                scale = count_scale(found.scale)
+                row |= {"scale": scale, "error": DiscreteLaplace(scale).quantile(0.95) / records}
+            except ParameterError as error:
+                row["reason"] = str(error)
+        rows.append(row)
+    return rows

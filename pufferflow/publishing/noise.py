@@ -1,0 +1,136 @@
+"""Noise for counts: the two-sided geometric ("discrete Laplace") law, exactly drawn.
+
+P(Z = z) = (1 − p)/(1 + p) · p^|z| with p = exp(−1/s), s the scale. On integers there are no low bits of a
+floating-point number that could tell the count behind the noise (Mironov, CCS 2012).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferflow.errors import ParameterError
+
+SLACK = Fraction(1, 2**24)
+"""By how much (relatively) the noise exceeds what is proved, so that a budget found to 1e-10 suffices."""
+
+DIGITS = 32
+"""Bits of a scale."""
+
+LARGEST = 2.0**60
+"""Scales beyond it drown every count; the sampler's integers have 64 bits."""
+
+
+def count_scale(scale: float) -> float:
+    """Scale of the noise on each count of a histogram whose mechanism asks for ``scale``, rounded up.
+
+    One record counts in one state: another state of it changes two counts by 1, so the histogram is 2-Lipschitz in
+    L1 norm and gets twice the scale of a 1-Lipschitz query. The result has 32 bits, which the sampler uses exactly,
+    and is larger than 2·scale by a factor between 1 + 2^−24 and 1 + 2^−22.
+
+    Raises
+    ------
+    ParameterError
+        The noise would be larger than any count.
+    """
+    wanted = 2 * Fraction(scale) * (1 + SLACK)
+    unit = Fraction(2) ** (math.frexp(float(wanted))[1] - DIGITS)
+    rounded = float(-(-wanted // unit) * unit)
+    if rounded > LARGEST:
+        raise ParameterError(f"the noise would have scale {rounded:.3g}, which hides every count; raise epsilon")
+    return rounded
+
+
+def add_noise(counts: Sequence[int], scale: float) -> list[int]:
+    """Add independent noise to integer counts: OpenDP's exact sampler, from the operating system's randomness.
+
+    Sums beyond 64 bits are cut to the largest integer, which is post-processing.
+    """
+    noisy: list[int] = _measurement(scale)([int(count) for count in counts])
+    return noisy
+
+
+@lru_cache(maxsize=8)
+def _measurement(scale: float) -> Callable[[list[int]], list[int]]:
+    import opendp.prelude as dp  # takes a second to load
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+    made: Callable[[list[int]], list[int]] = dp.m.make_laplace(*space, scale=scale)
+    return made
+
+
+def add_seeded_noise(counts: Sequence[int], scale: float, rng: np.random.Generator) -> list[int]:
+    """Add noise of the same law from a seed that anybody may know: for planning, **not private**."""
+    inverse = -math.expm1(-1 / scale)
+    size = len(counts)
+    if inverse < 1e-15:  # the geometric sampler is out of range there; the continuous law is as good
+        noise = np.rint(rng.laplace(0.0, scale, size)).astype(np.int64)
+    else:
+        noise = rng.geometric(inverse, size) - rng.geometric(inverse, size)
+    return [int(count) + int(z) for count, z in zip(counts, noise, strict=True)]
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace:
+    """The law of the noise on one count, and of its sums.
+
+    Attributes
+    ----------
+    scale : float
+        s > 0.
+    """
+
+    scale: float
+
+    @property
+    def p(self) -> float:
+        """Ratio of the probabilities of two neighbouring integers."""
+        return math.exp(-1 / self.scale)
+
+    def probability(self, values: NDArray[np.int64]) -> NDArray[np.float64]:
+        """P(Z = z) of each value."""
+        return np.asarray(np.tanh(0.5 / self.scale) * np.exp(-np.abs(values) / self.scale))
+
+    def tail(self, h: float) -> float:
+        """P(|Z| > h), h ≥ 0."""
+        return 2 * math.exp(-(math.floor(h) + 1) / self.scale) / (1 + self.p)
+
+    def quantile(self, confidence: float, bins: int = 1) -> int:
+        """Smallest h with P(|Z_j| ≤ h for all of ``bins`` counts) ≥ confidence."""
+        excess = -math.expm1(math.log(confidence) / bins)  # 1 − confidence^(1/bins)
+        guess = math.ceil(-self.scale * math.log(excess * (1 + self.p) / 2)) - 1
+        h = max(guess - 1, 0)
+        while self.tail(h) > excess:
+            h += 1
+        return h
+
+    def total_tail(self, h: float, bins: int) -> float:
+        """P(Σ_j |Z_j| > h) of ``bins`` counts.
+
+        Z is 0 with probability (1 − p)/(1 + p), and otherwise |Z| is geometric: given that m of them are not 0, their
+        sum is m plus a negative binomial variable. For large scales that is the Gamma(k) law of continuous noise.
+        """
+        from scipy.stats import binom, nbinom
+
+        t = math.floor(h)
+        several = np.arange(1, bins + 1)
+        chance = binom.pmf(several, bins, 2 * self.p / (1 + self.p))
+        beyond = np.where(several > t, 1.0, nbinom.sf(t - several, several, -math.expm1(-1 / self.scale)))
+        return float(chance @ beyond)
+
+    def total_quantile(self, confidence: float, bins: int) -> int:
+        """Smallest h with P(Σ_j |Z_j| ≤ h) ≥ confidence."""
+        low, high = -1, max(1, math.ceil(self.scale * bins))
+        while self.total_tail(high, bins) > 1 - confidence:
+            high *= 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.total_tail(middle, bins) <= 1 - confidence else (middle, high)
+        return high

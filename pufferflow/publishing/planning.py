@@ -1,0 +1,256 @@
+"""How large the error of a release will be, before it is made; no data are needed.
+
+The noise on the counts has a known law, so errors are exact quantiles: of one bin, |Z|; of all k bins at once,
+P(|Z| ≤ h) to the power k; of their sum, the law of Σ|Z_j| (see :mod:`pufferflow.publishing.noise`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import pandas as pd
+
+from pufferflow.accounting import guarantee
+from pufferflow.errors import ChainError, ParameterError
+from pufferflow.markov import Family, MarkovChain, as_family
+from pufferflow.mechanisms import find_mechanism
+from pufferflow.mechanisms.base import check_epsilon, longest
+from pufferflow.models import number_of_states
+from pufferflow.publishing.calibration import OF_ONE_COUNT, UNSOUND, histogram_mechanisms
+from pufferflow.publishing.noise import DiscreteLaplace, count_scale
+
+ErrorKind: TypeAlias = Literal["bin", "bins", "total"]
+KINDS = {
+    "bin": "error of one bin",
+    "bins": "largest error of all bins",
+    "total": "summed error of all bins",
+}
+LONGEST = 2**44
+NOT_PRIVATE = "not private for correlated records"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a mechanism needs to reach the wanted error.
+
+    Attributes
+    ----------
+    mechanism : str
+    epsilon : float or None
+        None where no ε reaches it.
+    length : int or None
+        Longest segment; None where no length reaches it.
+    records : int or None
+        n.
+    reason : str
+        Why it is not reached, or a warning.
+    """
+
+    mechanism: str
+    epsilon: float | None
+    length: int | None
+    records: int | None
+    reason: str = ""
+
+
+def error_quantile(
+    noise_scale: float, bins: int, records: int, *, confidence: float = 0.95, kind: ErrorKind = "bin"
+) -> float:
+    """Error of relative frequencies that is not exceeded with the given probability; exact.
+
+    Parameters
+    ----------
+    noise_scale : float
+        s, of the discrete Laplace noise on each count.
+    bins, records : int
+        k and n.
+    confidence : float
+    kind : {"bin", "bins", "total"}
+        Of one bin, of the worst of all bins, or summed over all bins (L1).
+    """
+    law = DiscreteLaplace(noise_scale)
+    if kind == "total":
+        return law.total_quantile(confidence, bins) / records
+    return law.quantile(confidence, bins if kind == "bins" else 1) / records
+
+
+def plan_release(
+    family: Family | MarkovChain,
+    accuracy: float,
+    *,
+    confidence: float = 0.95,
+    kind: ErrorKind = "bin",
+    length: int | None = None,
+    records: int | None = None,
+    epsilon: float | None = None,
+    mechanisms: Sequence[str] | None = None,
+) -> list[Plan]:
+    """What every mechanism needs so that the error stays below ``accuracy`` with probability ``confidence``.
+
+    Parameters
+    ----------
+    family : Family or MarkovChain
+        Θ.
+    accuracy : float
+        Wanted error of relative frequencies.
+    confidence : float
+    kind : {"bin", "bins", "total"}
+    length : int, optional
+        Longest segment T. With it (and no ``epsilon``) the ε is found.
+    records : int, optional
+        n (default: ``length``, one segment).
+    epsilon : float, optional
+        With it and no ``length`` a length that suffices is found, one segment; with both, the number of records in
+        segments of at most that length.
+    mechanisms : sequence of str, optional
+        Default: all.
+
+    Returns
+    -------
+    list of Plan
+        ε is rounded up, a length up to three digits.
+
+    Raises
+    ------
+    ParameterError
+        An argument is out of range, or neither a length nor ε is given.
+    """
+    theta = as_family(family)
+    bins = number_of_states(theta)
+    if not (isinstance(accuracy, int | float) and 0 < accuracy < math.inf):
+        raise ParameterError(f"accuracy is {accuracy!r}; it must be a positive number, for example 0.01")
+    check_confidence(confidence, kind)
+    if length is None and (epsilon is None or records is not None):
+        raise ParameterError(
+            "give --length (to find epsilon), --epsilon (to find the length), or both (to find records)"
+        )
+    if length is not None:
+        longest([length])
+        if records is not None and not (isinstance(records, int) and records >= 1):
+            raise ParameterError(f"records is {records!r}; it must be a whole number of at least 1")
+    epsilon = None if epsilon is None else check_epsilon(epsilon)
+    found = []
+    for name in mechanisms or histogram_mechanisms():
+        find_mechanism(name)
+        if name == OF_ONE_COUNT:
+            raise ParameterError("wasserstein is for a single count, not for a histogram; name other mechanisms")
+        note = NOT_PRIVATE if name == UNSOUND else ""
+        try:
+            if epsilon is None:
+                assert length is not None
+                found.append(_epsilon(theta, name, note, accuracy, confidence, kind, bins, length, records or length))
+            elif length is None:
+                found.append(_length(theta, name, note, accuracy, confidence, kind, bins, epsilon))
+            else:
+                scale = _scale(theta, name, length, epsilon)
+                n = math.ceil(error_quantile(scale, bins, 1, confidence=confidence, kind=kind) / accuracy)
+                if records is not None and n > records:
+                    note = f"more than the {records} records there are"
+                found.append(Plan(name, epsilon, length, max(n, 1), note))
+        except (ChainError, ParameterError) as error:
+            found.append(Plan(name, epsilon, length, records, f"not applicable: {error}"))
+    return found
+
+
+def error_curves(
+    family: Family | MarkovChain,
+    epsilons: Sequence[float],
+    *,
+    length: int,
+    records: int | None = None,
+    confidence: float = 0.95,
+    kind: ErrorKind = "bin",
+    mechanisms: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """Error of every mechanism at every ε: columns mechanism, epsilon, error (missing where not applicable)."""
+    theta = as_family(family)
+    bins = number_of_states(theta)
+    check_confidence(confidence, kind)
+    rows: list[dict[str, Any]] = []
+    for name in mechanisms or histogram_mechanisms():
+        for epsilon in epsilons:
+            error = math.nan
+            try:
+                scale = _scale(theta, name, length, epsilon)
+                error = error_quantile(scale, bins, records or length, confidence=confidence, kind=kind)
+            except (ChainError, ParameterError):
+                pass  # not applicable there
+            rows.append({"mechanism": name, "epsilon": epsilon, "error": error})
+    return pd.DataFrame(rows)
+
+
+def grid_around(epsilon: float, points: int = 9) -> list[float]:
+    """Values of ε from a tenth to ten times ``epsilon``."""
+    return [float(e) for e in epsilon * np.logspace(-1, 1, points)]
+
+
+def check_confidence(confidence: float, kind: str) -> None:
+    """Raise :class:`ParameterError` unless both are possible."""
+    if not (isinstance(confidence, int | float) and 0 < confidence < 1):
+        raise ParameterError(f"confidence is {confidence!r}; it must lie between 0 and 1, for example 0.95")
+    if kind not in get_args(ErrorKind):
+        raise ParameterError(f"error kind {kind!r} is unknown; choose bin, bins or total")
+
+
+def _scale(theta: Family, name: str, length: int, epsilon: float) -> float:
+    found = find_mechanism(name)(theta, length, epsilon)
+    if found.scale is None:
+        raise ChainError(found.reason)
+    return count_scale(found.scale)
+
+
+def _noise_for(accuracy: float, records: int, bins: int, confidence: float, kind: ErrorKind) -> float:
+    """Largest scale of the noise whose error is at most ``accuracy``, rounded down."""
+    low, high = 1e-3, 2.0  # a scale of 0.001 leaves every count as it is
+    while error_quantile(high, bins, records, confidence=confidence, kind=kind) <= accuracy:
+        low, high = high, 2 * high
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        fits = error_quantile(middle, bins, records, confidence=confidence, kind=kind) <= accuracy
+        low, high = (middle, high) if fits else (low, middle)
+    return low
+
+
+def _epsilon(
+    theta: Family,
+    name: str,
+    note: str,
+    accuracy: float,
+    confidence: float,
+    kind: ErrorKind,
+    bins: int,
+    length: int,
+    records: int,
+) -> Plan:
+    noise = _noise_for(accuracy, records, bins, confidence, kind)
+    scale = noise / 2 / (1 + 2.0**-21)  # count_scale of it is at most the noise
+    epsilon = guarantee(theta, length, scale, mechanism=name)
+    if math.isinf(epsilon):
+        found = find_mechanism(name)(theta, length, 1.0)
+        return Plan(name, None, length, records, f"not applicable: {found.reason or 'no epsilon reaches it'}")
+    return Plan(name, epsilon, length, records, note)
+
+
+def _length(
+    theta: Family, name: str, note: str, accuracy: float, confidence: float, kind: ErrorKind, bins: int, epsilon: float
+) -> Plan:
+    def reached(length: int) -> bool:
+        scale = _scale(theta, name, length, epsilon)
+        return error_quantile(scale, bins, length, confidence=confidence, kind=kind) <= accuracy
+
+    low, high = 0, 1
+    while not reached(high):
+        low, high = high, 2 * high
+        if high > LONGEST:
+            return Plan(name, epsilon, None, None, "no length reaches it")
+    while high - low > max(1, high // 2000):
+        middle = (low + high) // 2
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    unit = 10 ** max(len(str(high)) - 3, 0)
+    length = -(-high // unit) * unit
+    length = length if reached(length) else high
+    return Plan(name, epsilon, length, length, note)

@@ -1,0 +1,491 @@
+"""From the rows of a table to verified records in time: who, when, which value.
+
+Rows may be of several participants, interleaved; each participant's times must increase. Times are unix seconds,
+ISO times with an offset, or ISO times on a local clock. A local clock that jumps for daylight saving is refused by
+name unless its zone is given: an hour that is there twice or not at all would bend the chain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any, Literal
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pufferflow.errors import DataError, ParameterError
+from pufferflow.publishing.states import UNKNOWN, StateSpace
+from pufferflow.publishing.tables import Source, Table, open_table
+
+Clock = Literal["offset", "local", "unix"]
+Integers = NDArray[np.int64]
+
+MISSING_TEXTS = ("", "na", "n/a", "nan", "null", "none", "?", "-")
+"""Texts (in any case) that stand for a value that is missing."""
+
+LATEST = 1e11
+"""Unix seconds of the year 5138: larger numbers are milliseconds by mistake."""
+
+NEVER = np.iinfo(np.int64).min
+HOUR = 3600
+
+GUESSES = {
+    "time": ("time", "timestamp", "datetime", "date_time", "utc", "unix_time", "unix_ts", "date"),
+    "value": ("value", "state", "activity", "category", "watts", "power", "reading", "measurement"),
+    "participant": ("participant", "person", "subject", "patient", "household", "user"),
+    "group": ("group", "cohort"),
+}
+_OFFSET = r"\d:?\d\d(?::\d\d)?(?:[.,]\d+)? ?(?:[Zz]|[+-]\d\d(?::?\d\d)?)$"
+_DAYLIGHT_MONTHS = (3, 4, 9, 10, 11)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Which columns to read, and how.
+
+    Attributes
+    ----------
+    time, value, participant, group : str or None
+        Names of columns; None guesses by name. Without a column of times every row is one step.
+    timezone : str or None
+        Zone of a local clock, for example "Europe/Paris"; "UTC" for one that never jumps.
+    time_format : str or None
+        Of :meth:`datetime.strptime`; None is ISO 8601.
+    separator, decimal : str
+        Of a CSV file.
+    show_values : bool
+        Whether complaints may show what stands in a row.
+    """
+
+    time: str | None = None
+    value: str | None = None
+    participant: str | None = None
+    group: str | None = None
+    timezone: str | None = None
+    time_format: str | None = None
+    separator: str = ","
+    decimal: str = "."
+    show_values: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("separator", "decimal"):
+            if len(getattr(self, name)) != 1 or getattr(self, name) in '\r\n"':
+                raise ParameterError(f"{name} is {getattr(self, name)!r}; it must be one character")
+        if self.timezone is not None:
+            try:
+                ZoneInfo(self.timezone)
+            except (ValueError, OSError, KeyError):  # KeyError: there is no such zone
+                raise ParameterError(
+                    f"timezone {self.timezone!r} is unknown; give a name such as Europe/Paris or UTC"
+                ) from None
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Rows that follow each other in the table; arrays of shape (n,)."""
+
+    rows: Integers
+    """Number of each row in the table."""
+    person: Integers
+    """Index of its participant."""
+    seconds: Integers
+    """Its time; steps are counted where the table has no times."""
+    before: Integers
+    """Time of the participant's row before, :data:`NEVER` for the first."""
+    value: pd.Series[Any]
+    """As it stands in the table."""
+
+
+@dataclass
+class Records:
+    """The records of a table, in chunks; iterate as often as needed."""
+
+    table: Table
+    reading: Reading
+    people: dict[str, int] = field(default_factory=dict)
+    """Index of each participant, in order of first appearance; one called "" where there is no column."""
+    groups: list[str] = field(default_factory=list)
+    """Group of each participant."""
+    clock: Clock | None = None
+
+    @cached_property
+    def columns(self) -> dict[str, str | None]:
+        """Name of the column of each role; None for a role that no column has.
+
+        Raises
+        ------
+        DataError
+            A column that was named is missing, or it is not clear which holds the values.
+        """
+        present = self.table.columns()
+        where = f"{self.table.where}, line 1" if self.table.place(0).startswith("line") else self.table.where
+        listed = f"; the columns are {', '.join(map(repr, present))}" if self.reading.show_values else ""
+        if len(present) == 1 and self.reading.separator not in present[0]:
+            for other, said in ((";", "';'"), ("\t", "$'\\t'"), ("|", "'|'")):
+                if other in present[0]:
+                    raise DataError(f"{where}: the fields seem to be separated by {said}; give --separator {said}")
+        data = [name for name in present if _is_number(name.split(".")[0]) or _is_time(name)]
+        if data and self.reading.value is None:
+            raise DataError(f"{where}: this seems to be data, not a header; add a line of names such as time,value")
+        found: dict[str, str | None] = {}
+        for role in ("time", "participant", "group", "value"):
+            named = getattr(self.reading, role)
+            if named is not None:
+                if named not in present:
+                    raise DataError(f"{where}: there is no column {named!r} for the {role}{listed}; mend the option")
+                if f"{named}.1" in present:
+                    raise DataError(f"{where}: two columns are called {named!r}; rename one")
+                found[role] = named
+                continue
+            free = [name for name in present if name not in found.values()]
+            guesses = [name for guess in GUESSES[role] for name in free if name.lower() == guess]
+            if role == "value" and not guesses and len(free) == 1:
+                guesses = free
+            if role == "value" and not guesses:
+                raise DataError(f"{where}: say which column holds the values with --value{listed}")
+            found[role] = guesses[0] if guesses else None
+        return found
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """Yield the rows with their times, checked."""
+        return self.chunks("reading")
+
+    def chunks(self, work: str) -> Iterator[Chunk]:
+        """Yield the rows with their times, checked; ``work`` names the progress bar.
+
+        Raises
+        ------
+        DataError
+            Names the first line that is wrong.
+        """
+        wanted = [name for name in self.columns.values() if name is not None]
+        self.people, self.groups, self.clock = {}, [], None
+        last = np.empty(0, dtype=np.int64)
+        for start, frame in self.table.chunks(wanted, work):
+            rows = np.arange(start, start + len(frame), dtype=np.int64)
+            frame, rows = self._without_blank(frame, rows)
+            if not rows.size:
+                continue
+            person = self._people(frame, rows)
+            if len(self.people) > last.size:
+                last = np.concatenate((last, np.full(len(self.people) + last.size, NEVER)))
+            order = np.argsort(person, kind="stable")
+            seconds, before = self._times(frame, rows, person, order, last)
+            values = frame[self.columns["value"]]
+            yield Chunk(rows, person, seconds, before, values)
+
+    def fail(self, row: int, column: str, value: object, what: str) -> DataError:
+        """Return the error of a row; the value is shown only where that is allowed."""
+        shown = f" {_short(value)!r}" if self.reading.show_values else ""
+        return DataError(f"{self.table.where}, {self.table.place(row)}: the {column}{shown} {what}")
+
+    def numbers(self, chunk: Chunk, *, strict: bool = True) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Read values as numbers, NaN where missing, and mark those that are none.
+
+        Raises
+        ------
+        DataError
+            With ``strict``, on the first that is neither a number nor missing.
+        """
+        values = chunk.value
+        if pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_bool_dtype(values.dtype):
+            numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
+            return numbers, np.zeros(len(numbers), dtype=bool)
+        texts = values.astype("str")
+        if self.reading.decimal != ".":
+            texts = texts.str.replace(self.reading.decimal, ".", regex=False)
+        numbers = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+        bad = np.isnan(numbers)
+        if bad.any():
+            bad[bad] = ~_is_missing(values[bad])
+        if strict and bad.any():
+            first = int(bad.argmax())
+            raise self.fail(
+                int(chunk.rows[first]),
+                "value",
+                values.iloc[first],
+                "is no number; mend it, or leave it empty if missing",
+            )
+        return numbers, bad
+
+    def names(self, chunk: Chunk) -> tuple[Integers, list[str]]:
+        """Values as categories: codes into the list of different names, −1 where missing; shape (n,)."""
+        codes, distinct = pd.factorize(chunk.value, use_na_sentinel=True)
+        texts = [_text(value) for value in distinct]
+        missing = np.array([text.lower() in MISSING_TEXTS for text in texts] + [True])
+        codes = codes.astype(np.int64)
+        codes[missing[codes]] = -1
+        return codes, texts
+
+    def encode(self, chunk: Chunk, states: StateSpace) -> Integers:
+        """State of every value, −1 where missing; shape (n,).
+
+        Raises
+        ------
+        DataError
+            A value is neither missing nor a state; the line is named.
+        """
+        if states.edges is not None:
+            return states.encode_numbers(self.numbers(chunk)[0])
+        codes, names = self.names(chunk)
+        encoded = np.concatenate((states.encode_names(names), [-1]))[codes]
+        unknown = encoded == UNKNOWN
+        if unknown.any():
+            first = int(unknown.argmax())
+            raise self.fail(
+                int(chunk.rows[first]),
+                "value",
+                chunk.value.iloc[first],
+                "is none of the public states; refit the chain with --other, so that such values have a state "
+                "(that one occurs here is revealed by this message)",
+            )
+        return encoded
+
+    # -- the columns of a chunk ----------------------------------------------------------------------
+
+    def _without_blank(self, frame: pd.DataFrame, rows: Integers) -> tuple[pd.DataFrame, Integers]:
+        """Drop empty lines of a text table; in one without times a line is a step, so it stays."""
+        if self.columns["time"] is None or not self.table.place(0).startswith("line"):
+            return frame, rows
+        blank = np.ones(len(frame), dtype=bool)
+        for name in frame.columns:
+            blank &= (frame[name].isna() | (frame[name] == "")).to_numpy()
+        if not blank.any():
+            return frame, rows
+        return frame[~blank].reset_index(drop=True), rows[~blank]
+
+    def _people(self, frame: pd.DataFrame, rows: Integers) -> Integers:
+        column, group = self.columns["participant"], self.columns["group"]
+        person = np.zeros(len(rows), dtype=np.int64)
+        if column is None:
+            self.people.setdefault("", 0)
+        else:
+            codes, distinct = pd.factorize(frame[column])
+            texts = [_text(value) for value in distinct]
+            empty = np.array([not text for text in texts] + [True])[codes]
+            if empty.any():
+                raise self.fail(int(rows[empty.argmax()]), "participant", "", "is missing; fill it in or drop the row")
+            person = np.array([self.people.setdefault(text, len(self.people)) for text in texts], dtype=np.int64)[codes]
+        if group is None:
+            self.groups += ["all"] * (len(self.people) - len(self.groups))
+            return person
+        codes, distinct = pd.factorize(frame[group])
+        texts = [_text(value) for value in distinct] + [""]
+        first = pd.Series(codes).groupby(person).first()
+        for index in range(len(self.groups), len(self.people)):
+            self.groups.append(texts[first[index]])
+        names = {text: code for code, text in enumerate(dict.fromkeys([*texts, *self.groups]))}
+        here = np.array([names[text] for text in texts])[codes]
+        wrong = (here != np.array([names[text] for text in self.groups])[person]) | (here == names[""])
+        if wrong.any():
+            at = int(wrong.argmax())
+            what = "is missing or differs from the participant's first one; give one to each"
+            raise self.fail(int(rows[at]), "group", texts[codes[at]], what)
+        return person
+
+    def _times(
+        self, frame: pd.DataFrame, rows: Integers, person: Integers, order: Integers, last: Integers
+    ) -> tuple[Integers, Integers]:
+        """Times and those of the participants' rows before; ``last`` is carried from chunk to chunk."""
+        sorted_person = person[order]
+        fresh = np.concatenate(([True], sorted_person[1:] != sorted_person[:-1]))
+        ends = np.concatenate((sorted_person[1:] != sorted_person[:-1], [True]))
+        column = self.columns["time"]
+        if column is None:
+            starts = np.flatnonzero(fresh)
+            within = np.arange(len(rows)) - np.repeat(starts, np.diff(np.append(starts, len(rows))))
+            counted = np.where(last[sorted_person] == NEVER, 0, last[sorted_person] + 1) + within
+            seconds = np.empty(len(rows), dtype=np.int64)
+            seconds[order] = counted
+        else:
+            previous = np.full(len(rows), -1, dtype=np.int64)
+            previous[order[1:][~fresh[1:]]] = order[:-1][~fresh[1:]]
+            seconds = self._seconds(frame[column], rows, person, previous, last)
+        in_order = seconds[order]
+        before_in_order = np.empty_like(in_order)
+        before_in_order[1:] = in_order[:-1]
+        before_in_order[fresh] = last[sorted_person[fresh]]
+        last[sorted_person[ends]] = in_order[ends]
+        before = np.empty_like(seconds)
+        before[order] = before_in_order
+        back = (before != NEVER) & (seconds <= before)
+        if back.any():
+            at = int(back.argmax())
+            lag = int(before[at] - seconds[at])
+            what = "comes before the row before it; sort the rows by time"
+            if lag == 0:
+                what = "is that of the row before again; remove one of the two"
+            if self.clock == "local" and self.reading.timezone is None and lag < HOUR and _night(int(seconds[at])):
+                what = (
+                    f"{'repeats' if lag == 0 else 'goes back within'} an hour, as a local clock does when daylight "
+                    "saving ends; give its zone with --timezone NAME, or sort the rows and remove repeats"
+                )
+            assert column is not None
+            raise self.fail(int(rows[at]), "time", frame[column].iloc[at], what)
+        return seconds, before
+
+    def _seconds(
+        self, column: pd.Series[Any], rows: Integers, person: Integers, previous: Integers, last: Integers
+    ) -> Integers:
+        parsed, clocks, bad = _parse_times(column, self.reading.time_format)
+        if bad.any():
+            at = int(bad.argmax())
+            what = "is neither a time in whole seconds such as 2017-05-14T09:00:00 nor unix seconds; mend it"
+            if self.reading.time_format is not None:
+                what = f"is not a time in whole seconds written as {self.reading.time_format}; mend either"
+            elif isinstance(column.iloc[at], str):
+                what += ", or give --time-format"
+            raise self.fail(int(rows[at]), "time", column.iloc[at], what)
+        names: tuple[Clock, ...] = ("offset", "local", "unix")
+        if self.clock is None:
+            self.clock = names[int(clocks[0])]
+        other = clocks != names.index(self.clock)
+        if other.any():
+            at = int(other.argmax())
+            said = {"offset": "has a UTC offset", "local": "has no UTC offset", "unix": "is in unix seconds"}
+            what = f"{said[names[int(clocks[at])]]}, but the first time {said[self.clock]}; write all alike"
+            raise self.fail(int(rows[at]), "time", column.iloc[at], what)
+        if self.clock != "local" or self.reading.timezone is None:
+            return parsed
+        local = pd.DatetimeIndex(parsed.astype("datetime64[s]"))
+        early, late = (
+            local.tz_localize(self.reading.timezone, ambiguous=np.full(len(local), dst), nonexistent="NaT")
+            for dst in (True, False)
+        )
+        lost = np.asarray(early.isna())
+        if lost.any():
+            at = int(lost.argmax())
+            what = f"does not exist on the clocks of {self.reading.timezone} (daylight saving begins); mend it"
+            raise self.fail(int(rows[at]), "time", column.iloc[at], what)
+        seconds = early.as_unit("s").asi8.copy()
+        second = late.as_unit("s").asi8
+        # an hour that is there twice: the first time in summer time, and again once that has passed
+        for i in np.flatnonzero(seconds != second):
+            came = seconds[previous[i]] if previous[i] >= 0 else last[person[i]]
+            if came != NEVER and seconds[i] <= came:
+                seconds[i] = second[i]
+        return np.asarray(seconds, dtype=np.int64)
+
+    def spring_jump(self, before: Integers, seconds: Integers, step: int) -> NDArray[np.bool_]:
+        """Mark rows that come one hour late on a night in which local clocks go forward."""
+        if self.clock != "local" or self.reading.timezone is not None or step > HOUR:
+            return np.zeros(len(seconds), dtype=bool)
+        late: NDArray[np.bool_] = (before != NEVER) & (seconds - np.maximum(before, -(2**60)) == HOUR + step)
+        for i in np.flatnonzero(late):
+            late[i] = _night(int(seconds[i])) and int(seconds[i]) % HOUR < step
+        return late
+
+    def refuse_spring_jump(self, row: int) -> DataError:
+        """Return the error of a row that :meth:`spring_jump` marks."""
+        return DataError(
+            f"{self.table.where}, {self.table.place(row)}: an hour is missing before it, as on a local clock when "
+            "daylight saving begins; give its zone with --timezone NAME, or --timezone UTC if the clock never jumps"
+        )
+
+
+def open_records(source: Source, reading: Reading) -> Records:
+    """Return the records of a path or a pandas object; its columns are found on first use."""
+    return Records(open_table(source, separator=reading.separator), reading)
+
+
+def stamp(records: Records, seconds: int) -> str:
+    """Write a time for people: ISO on the clock of the table, or the number of the step."""
+    if records.clock is None:
+        return f"step {seconds + 1}"
+    return str(np.datetime64(seconds, "s")) + ("" if records.clock == "local" and not records.reading.timezone else "Z")
+
+
+def _parse_times(
+    column: pd.Series[Any], time_format: str | None
+) -> tuple[Integers, NDArray[np.int8], NDArray[np.bool_]]:
+    """Seconds since 1970, the clock of each (index into offset, local, unix), and a mark where it cannot be read."""
+    count = len(column)
+    if pd.api.types.is_datetime64_any_dtype(column.dtype):
+        seconds, bad = _whole_seconds(pd.DatetimeIndex(column))
+        return seconds, np.full(count, 0 if isinstance(column.dtype, pd.DatetimeTZDtype) else 1, dtype=np.int8), bad
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        seconds, bad = _unix_seconds(column)
+        return seconds, np.full(count, 2, dtype=np.int8), bad
+    texts = column.astype("str")
+    if time_format is not None:
+        seconds, bad = _calendar(texts, time_format)
+        return seconds, np.full(count, 0 if "%z" in time_format else 1, dtype=np.int8), bad
+    if _is_number(texts.iloc[0]):
+        seconds, bad = _unix_seconds(texts)
+        clocks = np.full(count, 2, dtype=np.int8)
+        if bad.any():  # another clock is another complaint than no time at all
+            seconds[bad], still = _calendar(texts[bad], "ISO8601")
+            clocks[bad] = np.where(still, 2, np.where(_has_offset(texts[bad]), 0, 1))
+            bad[bad] = still
+        return seconds, clocks, bad
+    seconds, bad = _calendar(texts, "ISO8601")
+    clocks = np.where(_has_offset(texts), 0, 1).astype(np.int8)
+    if bad.any():
+        seconds[bad], still = _unix_seconds(texts[bad])
+        clocks[bad] = np.where(still, clocks[bad], 2)
+        bad[bad] = still
+    return seconds, clocks, bad
+
+
+def _calendar(texts: pd.Series[Any], time_format: str) -> tuple[Integers, NDArray[np.bool_]]:
+    try:
+        return _whole_seconds(pd.DatetimeIndex(pd.to_datetime(texts, format=time_format, errors="coerce", utc=True)))
+    except (ValueError, OverflowError):  # the format itself, or a year that no clock has
+        return np.zeros(len(texts), dtype=np.int64), np.ones(len(texts), dtype=bool)
+
+
+def _whole_seconds(times: pd.DatetimeIndex) -> tuple[Integers, NDArray[np.bool_]]:
+    micro = times.as_unit("us").asi8
+    bad = np.asarray(times.isna()) | (micro % 1_000_000 != 0)
+    return np.where(bad, 0, micro // 1_000_000), bad
+
+
+def _unix_seconds(column: pd.Series[Any]) -> tuple[Integers, NDArray[np.bool_]]:
+    numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    bad = ~(np.abs(numbers) < LATEST) | (numbers % 1 != 0)
+    return np.where(bad, 0, numbers).astype(np.int64), bad
+
+
+def _has_offset(texts: pd.Series[Any]) -> NDArray[np.bool_]:
+    return np.array(texts.str.contains(_OFFSET, regex=True), dtype=np.bool_)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return text.strip().lower() not in MISSING_TEXTS
+
+
+def _is_time(text: str) -> bool:
+    return bool(re.match(r"\d{4}-\d\d-\d\d", text.strip()))
+
+
+def _is_missing(values: pd.Series[Any]) -> NDArray[np.bool_]:
+    return np.array([_text(value).lower() in MISSING_TEXTS for value in values], dtype=bool)
+
+
+def _text(value: object) -> str:
+    """A category or a name as text; a whole number the same from a CSV and from a Parquet file."""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        value = int(value)
+    text = "" if value is None or value is pd.NA or value is pd.NaT else str(value).strip()
+    return "" if text == "nan" else text
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _night(seconds: int) -> bool:
+    """Whether local clocks may change then: early on a Sunday in spring or autumn."""
+    then = datetime.fromtimestamp(seconds, UTC)
+    return then.weekday() == 6 and then.month in _DAYLIGHT_MONTHS and then.hour <= 4

@@ -1,0 +1,204 @@
+"""What the steps of a chain stand for: the public part of how records become states.
+
+A model file may carry it under the key ``records``, so that new data are read exactly as those the chain was
+fitted to::
+
+    "records": {"states": {"edges": [200, 400, …]} or {"names": ["walking", …], "other": false},
+                "step_seconds": 60 or null, "split_after_seconds": 600 or null,
+                "fitted": {"first": "2007-05-01T00:00:00", "last": …, "records": 525600} or null}
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferflow.errors import ModelError, ParameterError
+
+MISSING, UNKNOWN = -1, -2
+"""Codes of a missing value and of one that is no public state."""
+
+MOST_STATES = 2000
+OTHER = "other"
+
+
+@dataclass(frozen=True)
+class StateSpace:
+    """The public states; whether a value has one never depends on other records.
+
+    Attributes
+    ----------
+    names : tuple of str
+        In the order of the chain.
+    edges : tuple of float or None
+        Of numeric states: state j holds edges[j − 1] ≤ value < edges[j]. The first and the last bin are open, so
+        every number has a state.
+    other : bool
+        Of categories: the last state takes every name that is not listed. Without it an unknown name is refused,
+        which tells that it occurred.
+    """
+
+    names: tuple[str, ...]
+    edges: tuple[float, ...] | None = None
+    other: bool = False
+
+    @classmethod
+    def numeric(cls, edges: Sequence[float]) -> StateSpace:
+        """Bins between the ``edges``, one more than there are edges.
+
+        Raises
+        ------
+        ParameterError
+            An edge is not finite or not larger than the one before.
+        """
+        numbers = tuple(float(edge) for edge in edges)
+        if not all(map(math.isfinite, numbers)) or any(b <= a for a, b in pairwise(numbers)):
+            raise ParameterError("edges must be finite numbers, each larger than the one before")
+        if not 1 <= len(numbers) < MOST_STATES:
+            raise ParameterError(f"{len(numbers)} edges; give at least 1 and fewer than {MOST_STATES}")
+        shown = [f"{edge:.12g}" for edge in numbers]
+        inner = (f"{low} to {high}" for low, high in pairwise(shown))
+        return cls((f"< {shown[0]}", *inner, f">= {shown[-1]}"), numbers)
+
+    @classmethod
+    def categories(cls, names: Sequence[str], *, other: bool = False) -> StateSpace:
+        """States by name; with ``other`` the state "other" comes last.
+
+        Raises
+        ------
+        ParameterError
+            A name is empty or given twice, or there are none.
+        """
+        listed = tuple(names)
+        if not listed or len(set(listed)) < len(listed) or not all(listed) or (other and OTHER in listed):
+            raise ParameterError("the names of the states must be different and not empty, and there must be some")
+        if len(listed) >= MOST_STATES:
+            raise ParameterError(f"{len(listed)} states; fewer than {MOST_STATES} can be handled")
+        return cls((*listed, OTHER) if other else listed, None, other)
+
+    @property
+    def count(self) -> int:
+        """Number of states, k."""
+        return len(self.names)
+
+    def encode_numbers(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """State of each number, shape as ``values``; NaN is missing."""
+        assert self.edges is not None
+        codes = np.searchsorted(np.array(self.edges), values, side="right").astype(np.int64)
+        codes[np.isnan(values)] = MISSING
+        return codes
+
+    def encode_names(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """State of each name, shape (n,); :data:`UNKNOWN` where there is none."""
+        listed = self.names[:-1] if self.other else self.names
+        index = {name: code for code, name in enumerate(listed)}
+        fallback = self.count - 1 if self.other else UNKNOWN
+        return np.array([index.get(name, fallback) for name in names], dtype=np.int64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON types that :func:`parse_records` reads."""
+        if self.edges is not None:
+            return {"edges": list(self.edges)}
+        return {"names": list(self.names[:-1] if self.other else self.names), "other": self.other}
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Times of the first and the last record a chain was fitted to, and their number; these are public facts."""
+
+    first: str
+    last: str
+    records: int
+
+
+@dataclass(frozen=True)
+class RecordFormat:
+    """How records become steps of a chain.
+
+    Attributes
+    ----------
+    states : StateSpace
+    step_seconds : int or None
+        Time between two steps; None where the table has no times and every row is one step.
+    split_after_seconds : int or None
+        A longer pause starts a new segment, which counts as independent; None never splits, which is the
+        cautious choice: one longer chain never needs less noise.
+    fitted : Fitted or None
+        Which data the chain was fitted to.
+    """
+
+    states: StateSpace
+    step_seconds: int | None = None
+    split_after_seconds: int | None = None
+    fitted: Fitted | None = None
+
+    @property
+    def longest_gap(self) -> float:
+        """Missing steps in a row that one segment may span."""
+        if self.split_after_seconds is None:
+            return math.inf
+        return self.split_after_seconds / (self.step_seconds or 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON types that :func:`parse_records` reads."""
+        return {
+            "states": self.states.to_dict(),
+            "step_seconds": self.step_seconds,
+            "split_after_seconds": self.split_after_seconds,
+            "fitted": None if self.fitted is None else vars(self.fitted).copy(),
+        }
+
+
+def parse_records(value: object) -> RecordFormat:
+    """Return the record format of a model file.
+
+    Raises
+    ------
+    ModelError
+        A key is unknown, missing or of the wrong type.
+    """
+    fields = _object(value, ("states", "step_seconds", "split_after_seconds", "fitted"), "records")
+    states = fields.get("states")
+    try:
+        if isinstance(states, dict) and "edges" in states:
+            edges = _object(states, ("edges",), "records: states")["edges"]
+            if not isinstance(edges, list) or not all(type(edge) in (int, float) for edge in edges):
+                raise ModelError("records: edges must be a list of numbers")
+            space = StateSpace.numeric(edges)
+        else:
+            entries = _object(states, ("names", "other"), "records: states")
+            names, other = entries.get("names"), entries.get("other", False)
+            if not isinstance(names, list) or not all(isinstance(n, str) for n in names) or type(other) is not bool:
+                raise ModelError(
+                    "records: states must have edges, or names (a list of strings) and other (true, false)"
+                )
+            space = StateSpace.categories(names, other=other)
+    except (ParameterError, OverflowError) as error:
+        raise ModelError(f"records: {error}") from error
+    for key, least in (("step_seconds", 1), ("split_after_seconds", 0)):
+        number = fields.get(key)
+        if number is not None and not (type(number) is int and least <= number < 2**53):
+            raise ModelError(f"records: {key} must be a whole number of seconds, at least {least}, or null")
+    fitted = None
+    if fields.get("fitted") is not None:
+        entries = _object(fields["fitted"], ("first", "last", "records"), "records: fitted")
+        kinds = [type(entries.get(key)) for key in ("first", "last", "records")]
+        if kinds != [str, str, int]:
+            raise ModelError("records: fitted must have first and last (times) and records (a number)")
+        fitted = Fitted(entries["first"], entries["last"], entries["records"])
+    return RecordFormat(space, fields.get("step_seconds"), fields.get("split_after_seconds"), fitted)
+
+
+def _object(value: object, keys: tuple[str, ...], where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ModelError(f"{where} must be an object with the keys {', '.join(keys)}")
+    for key in value:
+        if key not in keys:
+            raise ModelError(f"{where} has the unknown key {key!r}; allowed are {' and '.join(keys)}")
+    return value

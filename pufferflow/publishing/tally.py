@@ -1,0 +1,146 @@
+"""Counting records into segments, states and transitions, chunk by chunk."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferflow.datasets.sample import Participant
+from pufferflow.errors import DataError
+from pufferflow.publishing.records import NEVER, Chunk, Integers, Records
+from pufferflow.publishing.states import RecordFormat
+
+MOST_COUNTS = 2**27
+"""Transition counts of all participants together at most (1 GB)."""
+
+
+class Tally:
+    """Counts of all participants; memory grows with their number and that of their segments, not with the rows.
+
+    Parameters
+    ----------
+    form : RecordFormat
+    transitions : bool
+        Whether to count transitions, which only fitting needs.
+    """
+
+    def __init__(self, form: RecordFormat, *, transitions: bool) -> None:
+        self.form = form
+        self.k = form.states.count
+        self.state_counts = np.zeros((0 if transitions else 1, self.k), dtype=np.int64)
+        """Of each participant; without transitions one row for all together."""
+        self.transition_counts = np.zeros((0, self.k, self.k), dtype=np.int64) if transitions else None
+        self.start = np.empty(0, dtype=np.int64)  # of the open segment of each participant
+        self.last_step = np.empty(0, dtype=np.int64)
+        self.last_state = np.empty(0, dtype=np.int64)
+        self.closed: list[NDArray[np.int64]] = []  # pairs (participant, length)
+        self.rows = 0
+        self.first = self.last = 0  # time of the earliest and of the latest record
+
+    def read(self, records: Records, work: str = "counting") -> None:
+        """Count all records.
+
+        Raises
+        ------
+        DataError
+            Names the first line that is wrong.
+        """
+        step = self.form.step_seconds or 1
+        for chunk in records.chunks(work):
+            known = chunk.before != NEVER
+            wait = np.where(known, chunk.seconds - np.where(known, chunk.before, 0), 0)
+            if (wait % step).any():
+                at = int((wait % step != 0).argmax())
+                raise DataError(
+                    f"{records.table.where}, {records.table.place(int(chunk.rows[at]))}: the time is not a whole "
+                    f"number of steps of {step} s after the row before; resample the records, or fit with --step"
+                )
+            jump = records.spring_jump(chunk.before, chunk.seconds, step)
+            if jump.any():
+                raise records.refuse_spring_jump(int(chunk.rows[jump.argmax()]))
+            states = records.encode(chunk, self.form.states)
+            seen = states >= 0
+            low, high = int(chunk.seconds.min()), int(chunk.seconds.max())
+            self.first, self.last = (min(self.first, low), max(self.last, high)) if self.rows else (low, high)
+            self.rows += len(states)
+            self.add(chunk, seen, states, step, len(records.people))
+
+    def add(self, chunk: Chunk, seen: NDArray[np.bool_], states: Integers, step: int, people: int) -> None:
+        """Count the observed records of a chunk."""
+        self._grow(people)
+        order = np.argsort(chunk.person[seen], kind="stable")
+        if not order.size:
+            return
+        person, state = chunk.person[seen][order], states[seen][order]
+        at = chunk.seconds[seen][order] // step
+        first = np.concatenate(([True], person[1:] != person[:-1]))
+        final = np.concatenate((person[1:] != person[:-1], [True]))
+        before, came_from = np.empty_like(at), np.empty_like(state)
+        before[1:], came_from[1:] = at[:-1], state[:-1]
+        before[first], came_from[first] = self.last_step[person[first]], self.last_state[person[first]]
+        started = before != NEVER
+        gap = np.where(started, at - np.where(started, before, 0) - 1, 0)
+        cut = started & (gap > self.form.longest_gap)
+        fresh = ~started | cut
+        # where the segment of each record began, and that of the record before it
+        base = np.where(fresh, at, self.start[person])
+        index = np.maximum.accumulate(np.where(fresh | first, np.arange(len(at)), 0))
+        began = base[index]
+        began_before = np.empty_like(began)
+        began_before[1:] = began[:-1]
+        began_before[first] = self.start[person[first]]
+        if cut.any():
+            self.closed.append(np.stack((person[cut], before[cut] - began_before[cut] + 1)))
+        if self.transition_counts is None:
+            self.state_counts[0] += np.bincount(state, minlength=self.k)
+        else:
+            np.add.at(self.state_counts, (person, state), 1)
+            near = started & (gap == 0)
+            np.add.at(self.transition_counts, (person[near], came_from[near], state[near]), 1)
+        owner = person[final]
+        self.start[owner], self.last_step[owner], self.last_state[owner] = began[final], at[final], state[final]
+
+    def segments(self) -> tuple[Integers, Integers]:
+        """Owner and length of every segment, by owner and then in time; shape (s,) each."""
+        owners = np.flatnonzero(self.last_step != NEVER)
+        still_open = np.stack((owners, self.last_step[owners] - self.start[owners] + 1))
+        owner, length = np.concatenate([*self.closed, still_open], axis=1)
+        order = np.argsort(owner, kind="stable")
+        return owner[order], length[order]
+
+    def participants(self, records: Records) -> tuple[Participant, ...]:
+        """Return the participants with at least one observation."""
+        assert self.transition_counts is not None
+        owner, lengths = self.segments()
+        names = list(records.people)
+        own, starts = np.unique(owner, return_index=True)
+        return tuple(
+            Participant(
+                names[i] or "all",
+                records.groups[i],
+                tuple(of.tolist()),
+                self.state_counts[i],
+                self.transition_counts[i],
+            )
+            for i, of in zip(own.tolist(), np.split(lengths, starts[1:]), strict=True)
+        )
+
+    def _grow(self, people: int) -> None:
+        have = len(self.start)
+        if people <= have:
+            return
+        more = max(people, 2 * have) - have
+        if self.transition_counts is not None:
+            if people * self.k**2 > MOST_COUNTS:
+                raise DataError(
+                    f"{people} participants with {self.k} states each are more than can be counted here; use fewer "
+                    "states, or fit to fewer participants"
+                )
+            more = min(more, MOST_COUNTS // self.k**2 - have)
+            extra = np.zeros((more, self.k, self.k), dtype=np.int64)
+            self.transition_counts = np.concatenate((self.transition_counts, extra))
+            self.state_counts = np.concatenate((self.state_counts, np.zeros((more, self.k), dtype=np.int64)))
+        never = np.full(more, NEVER, dtype=np.int64)
+        self.start, self.last_step, self.last_state = (
+            np.concatenate((old, never)) for old in (self.start, self.last_step, self.last_state)
+        )
