@@ -13,6 +13,13 @@ A certificate is a JSON object; probabilities, ε and the scale are exact number
 the quilt at distances ``left`` and ``right``. The first term of eq. 5 is exact for a single node and for a
 stationary start; in a longer range it is the bound that holds from the first node on for every initial law.
 
+A certificate of leakage has neither ``convention`` nor ``nodes``, but for every chain bounds of what two values of a
+node tell through either side, and the flows that prove them (:mod:`pufferflow.verify.couplings`); states count from 1::
+
+    "couplings": [{"ahead": {"leakages": [["0.0", "0.02…", …], …],
+                             "flows": [{"value": 1, "other": 2, "flow": [[1, 2, "0.25"], …]}, …]},
+                   "past": {…}}, …]
+
 The quilts are found with the floating-point search and judged with the balls of the verifier. The scale
 is the upper end of the verifier's own enclosure, rounded up: it does not rest on the search being right.
 """
@@ -31,7 +38,7 @@ from pufferflow.influence.tables import Convention, influence_tables
 from pufferflow.markov.chain import Floats, MarkovChain
 from pufferflow.markov.families import BinaryInterval, ChainFamily, Family, as_family
 from pufferflow.mechanisms.base import check_epsilon, find_mechanism, longest
-from pufferflow.verify import PROOFS, parse
+from pufferflow.verify import PROOFS, CertificateError, parse, verify_certificate
 from pufferflow.verify.balls import PRECISIONS, UndecidedError
 from pufferflow.verify.parsing import VERSION, parse_family
 from pufferflow.verify.quilts import NodeRange, QuiltScores
@@ -69,10 +76,11 @@ def certify(
         ε > 0, likewise read as its shortest decimal.
     convention : {"exact", "published"}
         As for :func:`pufferflow.mqm_exact`.
-    mechanism : {"mqm-exact", "mqm-approx", "group-dp"}
-        Whose scale. That of mqm-exact is the smallest one such quilts prove; the others' are their own.
+    mechanism : {"mqm-exact", "mqm-approx", "group-dp", "leakage"}
+        Whose scale. That of mqm-exact is the smallest one such quilts prove, that of leakage the smallest one proved
+        by couplings that serve all nodes alike; the others' are their own.
     scale : float, optional
-        The scale to prove, of another mechanism than mqm-exact (default: computed with default options).
+        The scale to prove, of mqm-approx or group-dp (default: computed with default options).
 
     Returns
     -------
@@ -91,8 +99,10 @@ def certify(
     if not isinstance(theta, ChainFamily | BinaryInterval):
         raise ParameterError(f"no certificate: {theta!r} is neither a finite family of chains nor a binary interval")
     if mechanism not in PROOFS:
-        raise ParameterError(f"no certificate for {mechanism}: quilts prove the scales of {', '.join(PROOFS)}")
+        raise ParameterError(f"no certificate for {mechanism}: there are proofs for {', '.join(PROOFS)}")
     epsilon, length = check_epsilon(epsilon), longest(length)
+    if mechanism == "leakage":
+        return _certify_couplings(theta, length, epsilon)
     own = scale
     if mechanism == "mqm-exact":
         own = None
@@ -101,17 +111,7 @@ def certify(
     tables = [influence_tables(chain, convention) for chain in theta.chains]
     worst = [worst_node(table, length, epsilon) for table in tables]
     searches = [QuiltSearch(table, length, epsilon) for table in tables]
-    document = {
-        "certificate": "pufferflow",
-        "version": VERSION,
-        "mechanism": mechanism,
-        "convention": convention,
-        "family": _exact_family(theta),
-        "epsilon": repr(epsilon),
-        "length": length,
-        "scale": "0",
-        "nodes": [],
-    }
+    document = _claim(mechanism, theta, length, epsilon) | {"convention": convention, "nodes": []}
     chains = parse_family(document["family"])
     for precision in PRECISIONS:
         try:
@@ -128,6 +128,32 @@ def certify(
             document["scale"] = repr(max(own or 0.0, _float_up(found.upper)))
             return document
     raise ParameterError(f"no certificate: {PRECISIONS[-1]} bits do not give the scale to 20 digits")
+
+
+def _claim(mechanism: str, theta: Family, length: int, epsilon: float) -> dict[str, Any]:
+    """What every certificate states."""
+    return {
+        "certificate": "pufferflow",
+        "version": VERSION,
+        "mechanism": mechanism,
+        "family": _exact_family(theta),
+        "epsilon": repr(epsilon),
+        "length": length,
+        "scale": "0",
+    }
+
+
+def _certify_couplings(theta: Family, length: int, epsilon: float) -> dict[str, Any]:
+    """Certificate of leakage: couplings found in floating point, judged by the verifier."""
+    from pufferflow.coupling.certificate import couplings  # loads compiled code
+
+    scale, proofs = couplings(theta.chains, length, epsilon)
+    document = _claim("leakage", theta, length, epsilon) | {"scale": repr(scale), "couplings": proofs}
+    try:
+        verify_certificate(document)
+    except CertificateError as error:
+        raise ParameterError(f"no certificate: rounding spoils the couplings for this epsilon ({error})") from error
+    return document
 
 
 # -- exact numbers -----------------------------------------------------------------------------------

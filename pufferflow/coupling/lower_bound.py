@@ -175,6 +175,8 @@ class CountLeaks:
         for n in range(min(steps, _WINDOW)):
             following = rows @ (growth * profile[:, partner])
             following /= following.max(axis=0)
+            if following.min() < SAFE_MINIMUM:
+                break
             logs.append(np.log(following[:, : sets.shape[1]]))
             if n % 16 == 15 and np.abs(logs[-1] - logs[-2]).max() < _SETTLED * min(cost, 1.0):
                 break

@@ -13,6 +13,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
 
 from pufferflow.verify.balls import PRECISIONS
+from pufferflow.verify.couplings import CouplingProof
 from pufferflow.verify.parsing import CertificateError, Claim, Nodes, decimal, parse_claim, read_certificate
 from pufferflow.verify.proof import Proof
 from pufferflow.verify.quilts import LargerQuiltProof, QuiltProof
@@ -21,6 +22,7 @@ PROOFS: dict[str, type[Proof]] = {
     "mqm-exact": QuiltProof,
     "mqm-approx": LargerQuiltProof,
     "group-dp": LargerQuiltProof,
+    "leakage": CouplingProof,
 }
 """The mechanisms whose scales can be proved."""
 
