@@ -284,8 +284,8 @@ class ChainLeakage:
 def _away(spread: float, following: float, farthest: float, linear: bool) -> float:
     """How much more than under P* the past of a node can leak at most.
 
-    The law of the node before is π times e^r with r of the given spread, that of the node one with the following one; the
-    laws of the node before given x are P*(x, ·) times e^r up to a factor, so within the spread in total variation.
+    The law of the node before is π times e^r with r of the given spread, that of the node one with the following one;
+    so the laws of the node before given x are P*(x, ·) times e^r up to a factor, within the spread in total variation.
     """
     variation = -math.expm1(-spread)
     if linear:

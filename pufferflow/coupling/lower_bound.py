@@ -74,7 +74,7 @@ class _Leak(NamedTuple):
 
 
 class _Counts(NamedTuple):
-    """Several queries: column j counts states in ``sets[:, j]``; where ``alternating[j]``, outside it at odd distances."""
+    """Queries: column j counts states in ``sets[:, j]``; where ``alternating[j]``, outside it at odd distances."""
 
     sets: Bools
     alternating: Bools

@@ -8,9 +8,9 @@ x, x' of a node, and
 * for a stationary start Φ_c(B) ≤ B for the laws of the node before, those of the reversed chain; otherwise the same
   for every law that the node before may have.
 
-Φ_c(A)[x, x'] is the largest log (p·h)/(q·h) over h > 0 with h(z) ≤ h(y) e^w(z, y), w(z, y) = c + A[z, y] for z ≠ y. It is
-at most log Λ if flows g ≥ 0 leave p(y) − Σ_z g(y, z) + Σ_z g(z, y) e^w(z, y) ≤ Λ q(y) at every state y: multiply by h(y)
-and add up. The proof that such A and B bound the loss is in ``docs/leakage.md``.
+Φ_c(A)[x, x'] is the largest log (p·h)/(q·h) over h > 0 with h(z) ≤ h(y) e^w(z, y), w(z, y) = c + A[z, y] for z ≠ y.
+It is at most log Λ if flows g ≥ 0 leave p(y) − Σ_z g(y, z) + Σ_z g(z, y) e^w(z, y) ≤ Λ q(y) at every state y: multiply by
+h(y) and add up. The proof that such A and B bound the loss is in ``docs/leakage.md``.
 """
 
 from __future__ import annotations
@@ -100,7 +100,8 @@ class _Checks:
         for x in members(self.states):
             for y in members(self.states):
                 above, below = law[y], law[x]
-                assert above is not None and below is not None  # states of the closed class
+                assert above is not None  # they are states of the closed class
+                assert below is not None
                 reversal[x][y] = above * rows[y][x] / below
                 support[x][y] = self.matrix[y][x]
         self._side(past, reversal, support, f"{self.where}, past")
@@ -193,8 +194,8 @@ class _Checks:
                             continue
                         if over > most * under:
                             raise CertificateError(
-                                f"{self.where}, past, values {x + 1} and {z + 1}: the law of the node before may be such "
-                                "that they tell more"
+                                f"{self.where}, past, values {x + 1} and {z + 1}: "
+                                "under some law of the node before they tell more"
                             )
                         raise UndecidedError
 
