@@ -9,8 +9,8 @@ x, x' of a node, and
   for every law that the node before may have.
 
 Φ_c(A)[x, x'] is the largest log (p·h)/(q·h) over h > 0 with h(z) ≤ h(y) e^w(z, y), w(z, y) = c + A[z, y] for z ≠ y.
-It is at most log Λ if flows g ≥ 0 leave p(y) − Σ_z g(y, z) + Σ_z g(z, y) e^w(z, y) ≤ Λ q(y) at every state y: multiply by
-h(y) and add up. The proof that such A and B bound the loss is in ``docs/leakage.md``.
+It is at most log Λ if flows g ≥ 0 leave p(y) − Σ_z g(y, z) + Σ_z g(z, y) e^w(z, y) ≤ Λ q(y) at every state y: multiply
+by h(y) and add up. The proof that such A and B bound the loss is in ``docs/leakage.md``.
 """
 
 from __future__ import annotations

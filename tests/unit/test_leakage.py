@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -79,7 +80,7 @@ def test_scales_do_not_fall_with_the_length():
     for start in ("stationary", "any", [1, 0, 0]):
         chain = pf.MarkovChain([[0.7, 0.3, 0], [0.2, 0.5, 0.3], [0.1, 0.4, 0.5]], start)
         scales = [pf.leakage(chain, length, 1.0).scale for length in (1, 2, 3, 10, 100, 399, 400, 401, 10**4, 10**9)]
-        assert all(a <= b * (1 + 3e-6) for a, b in zip(scales, scales[1:], strict=False))
+        assert all(a <= b * (1 + 3e-6) for a, b in pairwise(scales))
 
 
 def test_the_decisive_chain_of_a_family_and_the_binary_interval():
@@ -124,7 +125,7 @@ def test_many_states_and_few():
     assert pf.leakage(pf.MarkovChain([[1.0]]), 10, 0.5).scale == pytest.approx(2)
     assert pf.lower_bound(pf.MarkovChain([[1.0]]), 10, 0.5).scale == 0
     chain = pf.MarkovChain(0.9 * np.eye(66) + 0.1 / 66)
-    assert 1 < pf.leakage(chain, 40, 1.0).scale <= pf.mqm_exact(chain, 40, 1.0).scale
+    assert 1 < pf.leakage(chain, 8, 1.0).scale <= pf.mqm_exact(chain, 8, 1.0).scale
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, "x"])
@@ -204,7 +205,7 @@ def document():
 def test_a_certificate_of_a_family(document):
     assert pf.verify_certificate(document).scale == document["scale"]
     document["scale"] = repr(float(document["scale"]) * (1 - 1e-5))
-    with pytest.raises(pf.CertificateError, match="not excluded|do not prove|tell more"):
+    with pytest.raises(pf.CertificateError, match=r"not excluded|do not prove|tell more"):
         pf.verify_certificate(document)
 
 
@@ -216,7 +217,7 @@ def test_every_bound_is_checked(document, chain, side):
         for y, leakage in enumerate(row):
             if x != y:
                 rows[x][y] = repr(float(leakage) * (1 - 1e-5))
-                with pytest.raises(pf.CertificateError, match="do not prove|tell more"):
+                with pytest.raises(pf.CertificateError, match=r"do not prove|tell more"):
                     pf.verify_certificate(document)
                 rows[x][y] = leakage
     pf.verify_certificate(document)
