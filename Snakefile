@@ -17,6 +17,7 @@ include: "workflow/rules/scales.smk"
 include: "workflow/rules/errors.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/tables.smk"
+include: "workflow/rules/least_noise.smk"
 include: "workflow/rules/related.smk"
 include: "workflow/rules/report.smk"
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pufferflow.errors import ChainError, ModelError
+from pufferflow.errors import ChainError, ModelError, NetworkError
 
 _Model = TypeVar("_Model")
 
@@ -26,7 +26,7 @@ def read_json(
     ----------
     path : path
     parse : callable
-        Turns the document into a model; raises ModelError or ChainError.
+        Turns the document into a model; raises ModelError, ChainError or NetworkError.
     must_hold : str
         What an empty file should have held, for the message.
     number : callable, optional
@@ -54,7 +54,7 @@ def read_json(
         raise ModelError(f"{name} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
     except RecursionError as error:
         raise ModelError(f"{name} is nested too deeply to be a model") from error
-    except (ModelError, ChainError) as error:
+    except (ModelError, ChainError, NetworkError) as error:
         raise ModelError(f"{name}: {error}") from error
     except ValueError as error:  # an integer too long for Python to convert
         raise ModelError(f"{name} holds a number that cannot be read ({error})") from error
@@ -65,6 +65,11 @@ def kind(value: object) -> str:
     if value is None:
         return "null"
     return {bool: "a truth value", str: "a string", list: "a list", dict: "an object"}.get(type(value), "a number")
+
+
+def is_number(value: object) -> bool:
+    """Say whether a JSON value is a number."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def only_keys(document: dict[str, Any], allowed: tuple[str, ...], where: str) -> None:

@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn, get_args
@@ -69,6 +69,7 @@ def _parser() -> _Parser:
     _add_verify(commands)
     _add_audit(commands)
     _add_check(commands)
+    _add_network(commands)
     return parser
 
 
@@ -120,6 +121,13 @@ def _add_scale(commands: argparse._SubParsersAction[_Parser]) -> None:
         default="auto",
         help="eigengap of mqm-approx; auto uses the larger one for chains in detailed balance (default: auto)",
     )
+    parser.add_argument(
+        "--states",
+        type=int,
+        action="append",
+        metavar="STATE",
+        help="a state whose visits wasserstein counts, from 0; repeat for several (default: of two states 1)",
+    )
     parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
     parser.add_argument(
         "--certificate",
@@ -132,7 +140,7 @@ def _add_scale(commands: argparse._SubParsersAction[_Parser]) -> None:
 
 def _scale(arguments: argparse.Namespace) -> None:
     family = read_model(arguments.model)
-    options = {"convention": arguments.convention, "eigengap": arguments.eigengap}
+    options = {"convention": arguments.convention, "eigengap": arguments.eigengap, "states": arguments.states}
     names = arguments.mechanism or list(MECHANISMS)
     if arguments.certificate is not None:
         names = arguments.mechanism or ["mqm-exact"]
@@ -144,18 +152,8 @@ def _scale(arguments: argparse.Namespace) -> None:
         for name in names
     ]
     if arguments.certificate is not None:
-        from pufferflow.certificates import certify  # loads the interval arithmetic
-
-        certificate = certify(
-            family,
-            longest(arguments.length),
-            arguments.epsilon[0],
-            convention=arguments.convention or "exact",
-            mechanism=names[0],
-            scale=results[0].scale,
-        )
-        results = [replace(results[0], scale=float(certificate["scale"]), certificate=certificate)]
-        write_atomic(arguments.certificate, json.dumps(certificate) + "\n")
+        results = [results[0].certified(family, arguments.convention)]
+        write_atomic(arguments.certificate, json.dumps(results[0].certificate) + "\n")
     if arguments.json:
         print(json.dumps([result.to_dict() for result in results], indent=2, allow_nan=False))
     else:
@@ -193,7 +191,7 @@ def _table(results: Sequence[NoiseScale]) -> str:
     return _aligned(rows)
 
 
-def _aligned(rows: Sequence[tuple[str, ...]]) -> str:
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
@@ -428,6 +426,60 @@ def _exact(number: Fraction | float) -> str:
 
     text = ratio_text(number)
     return f"{text} ({float(number):.6g})" if "/" in text else text
+
+
+# -- pufferflow network ------------------------------------------------------------------------------
+
+
+def _add_network(commands: argparse._SubParsersAction[_Parser]) -> None:
+    parser = commands.add_parser(
+        "network",
+        help="Laplace scale for a Bayesian network",
+        description="Print the scale of the Markov Quilt Mechanism for a query that changes by at most 1 when one "
+        "variable changes. A query with Lipschitz constant L (L1 norm) gets L times that scale on every coordinate.",
+        epilog='Example: echo \'{"variables": [{"name": "Ann", "table": [0.9, 0.1]}, '
+        '{"name": "Bob", "parents": ["Ann"], "table": [[0.95, 0.05], [0.4, 0.6]]}]}\' '
+        "| pufferflow network - --epsilon 1 --epsilon 6",
+    )
+    parser.add_argument(
+        "networks",
+        metavar="NETWORK.json",
+        help='{"variables": [{"name": ..., "parents": [...], "states": [...], "table": [...]}, ...]}, '
+        "the table with one level of lists a parent; or "
+        '{"networks": [{"variables": [...]}, ...]}; - reads standard input',
+    )
+    parser.add_argument(
+        "--epsilon", type=float, action="append", required=True, help="privacy parameter; repeat for several"
+    )
+    parser.add_argument(
+        "--secret", action="append", metavar="NAME", help="variable to protect; repeat for several (default: all)"
+    )
+    parser.add_argument(
+        "--query", action="append", metavar="NAME", help="variable the query reads; repeat for several (default: all)"
+    )
+    parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
+    parser.set_defaults(run=_network)
+
+
+def _network(arguments: argparse.Namespace) -> None:
+    from pufferflow.bayesnet import markov_quilt_mechanism, read_networks
+
+    networks = read_networks(arguments.networks)
+    results = [
+        markov_quilt_mechanism(networks, epsilon, secrets=arguments.secret, query=arguments.query)
+        for epsilon in arguments.epsilon
+    ]
+    if arguments.json:
+        print(json.dumps([result.to_dict() for result in results], indent=2, allow_nan=False))
+        return
+    rows = [("epsilon", "scale", "node", "quilt", "nearby", "influence", "network", "optimal")]
+    for r in results:
+        quilt, nearby = ("{" + ", ".join(names) + "}" for names in (r.quilt, r.nearby))
+        optimal = "yes" if r.optimal else "not shown"
+        rows.append(
+            (repr(r.epsilon), repr(r.scale), r.node, quilt, nearby, f"{r.influence:.6g}", str(r.network), optimal)
+        )
+    print(_aligned(rows))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from itertools import pairwise
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import ArrayLike
+
+from pufferflow.errors import ParameterError
+
+Number: TypeAlias = int | float | Fraction
 
 
 def max_divergence(p: ArrayLike, q: ArrayLike) -> float:
@@ -25,31 +35,61 @@ def max_divergence(p: ArrayLike, q: ArrayLike) -> float:
         return float(np.log(first[inside] / second[inside]).max())
 
 
-def wasserstein_infinity(points: ArrayLike, p: ArrayLike, q: ArrayLike) -> float:
+def exact(value: Number) -> Fraction:
+    """Return the rational that a number is; not one of NumPy's integers, which overflow."""
+    return Fraction(value.item() if isinstance(value, np.generic) else value)
+
+
+def wasserstein_infinity(points: Iterable[Number], p: Iterable[Number], q: Iterable[Number]) -> float:
     """W∞ of two laws on the line: the largest gap between their quantile functions (Algorithm 1).
+
+    Exact: numbers are taken for the rationals they are, so the smallest mass counts, as it does for privacy. Laws that
+    should agree but were rounded differently have a larger W∞ than was meant; give them as fractions then.
 
     Parameters
     ----------
-    points : array_like, shape (n,)
+    points : sequence of numbers, shape (n,)
         Increasing support points.
-    p, q : array_like, shape (n,)
-        Probabilities of the points.
+    p, q : sequences of numbers, shape (n,)
+        Weights of the points, non-negative; each law is divided by its sum.
 
     Returns
     -------
     float
-        In units of ``points``. Levels of the distribution functions that agree up to rounding
-        (1e-12) count as equal.
+        In units of ``points``, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        The lengths differ, the points do not increase, or weights are negative, not finite or all 0.
     """
-    support = np.asarray(points, dtype=np.float64)
-    first, second = np.cumsum(p), np.cumsum(q)
-    # between two neighbouring levels both quantile functions are constant
-    levels = np.union1d(first, second)
-    levels = levels[np.concatenate([[True], np.diff(levels) > 1e-12])]
-    middles = (np.concatenate([[0.0], levels[:-1]]) + levels) / 2
-    last = len(support) - 1
-    gaps = (
-        support[np.minimum(np.searchsorted(first, middles), last)]
-        - support[np.minimum(np.searchsorted(second, middles), last)]
-    )
-    return float(np.abs(gaps).max())
+    try:
+        places, first, second = ([exact(value) for value in values] for values in (points, p, q))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ParameterError(f"points and weights must be finite numbers ({error})") from None
+    if not len(places) == len(first) == len(second):
+        raise ParameterError(
+            f"{len(places)} points with {len(first)} and {len(second)} weights; give one weight a point"
+        )
+    if any(a >= b for a, b in pairwise(places)):
+        raise ParameterError("the points must increase; sort them and add up the weights of equal ones")
+    for weights in (first, second):
+        if any(weight < 0 for weight in weights) or not any(weights):
+            raise ParameterError("the weights of a law must be non-negative and not all 0")
+    # the same total on both sides, then the quantile coupling, piece by piece
+    left = [weight * sum(second) for weight in first]
+    right = [weight * sum(first) for weight in second]
+    i = j = 0
+    largest = Fraction(0)
+    while i < len(places) and j < len(places):
+        if not left[i]:
+            i += 1
+        elif not right[j]:
+            j += 1
+        else:
+            largest = max(largest, abs(places[i] - places[j]))
+            moved = min(left[i], right[j])
+            left[i] -= moved
+            right[j] -= moved
+    rounded = float(largest)
+    return rounded if Fraction(rounded) >= largest else math.nextafter(rounded, math.inf)

@@ -13,8 +13,12 @@ class ChainError(PufferflowError, ValueError):
     """A matrix or vector that is not a Markov chain, or a chain a mechanism cannot work on."""
 
 
+class NetworkError(PufferflowError, ValueError):
+    """Variables and tables that are not a Bayesian network, or a variable that a network lacks."""
+
+
 class ModelError(PufferflowError, ValueError):
-    """A model file that does not describe a family of chains."""
+    """A model file that does not describe a family of chains, or a network."""
 
 
 class ConfigError(PufferflowError, ValueError):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pufferflow._files import write_atomic
-from pufferflow._json import kind, only_keys, read_json
+from pufferflow._json import is_number, kind, only_keys, read_json
 from pufferflow.errors import ChainError, ModelError
 from pufferflow.markov import (
     STATIONARY,
@@ -67,7 +67,7 @@ def parse_model(document: object) -> Family:
     if "interval" in document:
         return _intervals(document["interval"])
     interval = document["binary_interval"]
-    if not (isinstance(interval, list) and len(interval) == 2 and all(map(_is_number, interval))):
+    if not (isinstance(interval, list) and len(interval) == 2 and all(map(is_number, interval))):
         raise ModelError("binary_interval must be a list of two numbers, low and high")
     return BinaryInterval(*interval)
 
@@ -112,7 +112,7 @@ def _chain(entry: object, where: str) -> MarkovChain:
     if not _is_matrix(matrix):
         raise ModelError(f"{where}: transition_matrix must be a list of rows, each a list of numbers")
     start = entry.get("initial_distribution", STATIONARY)
-    if not (isinstance(start, str) or (isinstance(start, list) and all(map(_is_number, start)))):
+    if not (isinstance(start, str) or (isinstance(start, list) and all(map(is_number, start)))):
         raise ModelError(f'{where}: initial_distribution must be a list of numbers, "stationary" or "any"')
     try:
         return MarkovChain(matrix, start)
@@ -136,8 +136,4 @@ def _intervals(entry: object) -> IntervalFamily:
 
 
 def _is_matrix(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(row, list) and all(map(_is_number, row)) for row in value)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, list) and all(isinstance(row, list) and all(map(is_number, row)) for row in value)

@@ -2,5 +2,16 @@
 
 from pufferflow.audit.loss import PrivacyLoss, privacy_loss, smallest_scale
 from pufferflow.audit.queries import CountQuery, HistogramQuery, Query
+from pufferflow.audit.windows import AnyLengthLoss, loss_at_any_length, scale_for_any_length
 
-__all__ = ["CountQuery", "HistogramQuery", "PrivacyLoss", "Query", "privacy_loss", "smallest_scale"]
+__all__ = [
+    "AnyLengthLoss",
+    "CountQuery",
+    "HistogramQuery",
+    "PrivacyLoss",
+    "Query",
+    "loss_at_any_length",
+    "privacy_loss",
+    "scale_for_any_length",
+    "smallest_scale",
+]

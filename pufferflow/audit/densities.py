@@ -25,6 +25,9 @@ Bools = NDArray[np.bool_]
 LARGEST_DECAY = 150.0
 """Smallest scale of a count is one over this."""
 
+LONGEST_COUNT = 20_000
+"""Records of a count: the steps grow like their cube, and this many take a quarter of an hour or more."""
+
 LARGEST_EXPONENT = 500.0
 """Largest T · bins / (2 · scale) of a histogram: its densities stay above e^(−500)."""
 
@@ -87,7 +90,7 @@ class CountDensities:
     Raises
     ------
     ParameterError
-        The scale is below 1/150, or the chain lacks a state counted.
+        The scale is below 1/150, the length above 20,000, or the chain lacks a state counted.
     ChainError
         A probability leaves the range of floats.
     """
@@ -98,6 +101,11 @@ class CountDensities:
         if self.decay > LARGEST_DECAY:
             raise ParameterError(
                 f"scale is {scale}; the exact loss of a count is computed for scales of at least 1/{LARGEST_DECAY:g}"
+            )
+        if length > LONGEST_COUNT:
+            raise ParameterError(
+                f"length is {length}; the exact loss of a count is computed for up to {LONGEST_COUNT} records, "
+                "loss_at_any_length bounds it for every length"
             )
         self.chain, self.length = chain, length
         self.counted: Ints = np.array([int(x in query.states) for x in range(chain.states)])
@@ -116,7 +124,7 @@ class CountDensities:
         by either factor; a logarithm of size at most cT + log(T + 1) has 4 relative ones.
         """
         k, length, c = self.chain.states, self.length, self.decay
-        return _roundings(self.chain, length * (5 * k + 40 + 8 * (c + 3)) + 4 * math.log(length + 1) + 64)
+        return roundings(self.chain, length * (5 * k + 40 + 8 * (c + 3)) + 4 * math.log(length + 1) + 64)
 
     def __iter__(self) -> Iterator[NodeDensities]:
         k, length = self.chain.states, self.length
@@ -215,7 +223,7 @@ class HistogramDensities:
         k, length, c = self.chain.states, self.length, self.decay
         smoothing = self.bins * length * (2 * c + 8)
         terms = (length + 1) ** (self.bins - 1)
-        return _roundings(self.chain, length * (5 * k + 40) + smoothing + 4 * c * length * self.bins + 2 * terms + 64)
+        return roundings(self.chain, length * (5 * k + 40) + smoothing + 4 * c * length * self.bins + 2 * terms + 64)
 
     def _prepend(self, weights: Floats, laws: Floats) -> Floats:
         shifted = np.zeros_like(laws)
@@ -252,6 +260,7 @@ class HistogramDensities:
             yield NodeDensities(node, values, marginals.possible, marginals.masses)
 
 
-def _roundings(chain: MarkovChain, count: float) -> float:
+def roundings(chain: MarkovChain, count: float) -> float:
+    """Bound on the relative error after ``count`` roundings, the error of a stationary start included."""
     start = 2 * chain.stationary_error if chain.start == "stationary" else 0.0
     return 1.1 * (UNIT_ROUNDOFF * count + start)

@@ -135,9 +135,10 @@ def privacy_loss(family: AnyFamily, length: int, scale: float, query: Query) -> 
     out; a histogram of j bins O(T k (jT^j + T^(2j−2)/(2j−1)!)) and k arrays of (T + 1)^j numbers. With any initial
     distribution both grow by k, and the search over pairs by k²/2.
     """
-    chains = _finite(family).chains
+    chains = finite_family(family).chains
     records = _one_length(length)
-    noise = _check_scale(scale)
+    noise = check_scale(scale)
+    check_query(query)
     found = [_loss(index, chains[index], records, noise, query) for index in range(len(chains))]
     worst = max(found, key=lambda one: one.loss)
     return PrivacyLoss(
@@ -183,9 +184,10 @@ def smallest_scale(
         As :func:`privacy_loss`, or ε or the tolerance is out of range.
     """
     epsilon = check_epsilon(epsilon)
+    check_query(query)
     if not 1e-12 <= relative <= 1:
         raise ParameterError(f"relative is {relative}; it must lie between 1e-12 and 1")
-    chains = _finite(family)
+    chains = finite_family(family)
     records = _one_length(length)
 
     def loss(log_scale: float) -> PrivacyLoss:
@@ -231,10 +233,8 @@ def _loss(index: int, chain: Any, length: int, scale: float, query: Query) -> Pr
     densities: CountDensities | HistogramDensities
     if isinstance(query, CountQuery):
         densities = CountDensities(chain, length, scale, query)
-    elif isinstance(query, HistogramQuery):
-        densities = HistogramDensities(chain, length, scale, query)
     else:
-        raise ParameterError(f"query is {query!r}; give a CountQuery or a HistogramQuery")
+        densities = HistogramDensities(chain, length, scale, query)
     # both densities of a ratio, and the difference of their logarithms
     error = 2 * densities.error * (1 + 1e-9)
     search, tails = _Search(error), _Search(error)
@@ -323,7 +323,8 @@ class _Search:
                                 mix(r, s, x, y)
 
 
-def _finite(family: AnyFamily) -> ChainFamily:
+def finite_family(family: AnyFamily) -> ChainFamily:
+    """Return the family as finitely many chains, or raise :class:`ParameterError`."""
     chains = as_family(family)
     if not isinstance(chains, ChainFamily):
         raise ParameterError(
@@ -339,7 +340,14 @@ def _one_length(length: int) -> int:
     return longest(length)
 
 
-def _check_scale(scale: float) -> float:
+def check_scale(scale: float) -> float:
+    """Return the scale as a float, or raise :class:`ParameterError` unless it is positive and finite."""
     if not isinstance(scale, Real) or not (math.isfinite(scale) and scale > 0):
         raise ParameterError(f"scale is {scale!r}; it must be a positive number")
     return float(scale)
+
+
+def check_query(query: Query) -> None:
+    """Raise :class:`ParameterError` unless it is one of the queries audited."""
+    if not isinstance(query, CountQuery | HistogramQuery):
+        raise ParameterError(f"query is {query!r}; give a CountQuery or a HistogramQuery")

@@ -11,7 +11,8 @@ from tqdm import tqdm
 from pufferflow.accounting import Accountant
 from pufferflow.audit import CountQuery, privacy_loss
 from pufferflow.coupling import lower_bound
-from pufferflow.datasets.sample import Sample, pooled_segment_lengths
+from pufferflow.datasets.sample import Sample, load_sample, pooled_segment_lengths
+from pufferflow.experiments.chains import load_chains
 from pufferflow.experiments.scaling import RESULT_COLUMNS, compute_scale, scale_row
 from pufferflow.experiments.tidy import frame
 from pufferflow.markov import MarkovChain
@@ -43,6 +44,13 @@ class Case(NamedTuple):
     chain: MarkovChain
     length: int
     observations: int
+
+
+def cases(data: Mapping[str, str], stay: Iterable[Sequence[float]], length: int) -> list[Case]:
+    """Cases of a fitted sample (files ``sample`` and ``models``), or the synthetic ones where ``data`` is empty."""
+    if not data:
+        return synthetic_cases(stay, length)
+    return sample_cases(load_sample(data["sample"]), load_chains(data["models"]))
 
 
 def synthetic_cases(stay: Iterable[Sequence[float]], length: int) -> list[Case]:
@@ -80,13 +88,14 @@ def least_noise(
     epsilons: Sequence[float],
     mechanisms: Sequence[str],
     options: Mapping[str, Mapping[str, Any]],
-    longest_exact_loss: int,
+    exact_loss: Mapping[str, Any],
 ) -> pd.DataFrame:
     """Scales of all mechanisms beside the lower bound and what they really give away.
 
     ``expected_error`` is that of the relative-frequency histogram, L1 norm. ``actual_loss`` is that of the count of
     the states ``counted``, those that the lower bound found to leak most, at the mechanism's scale: the exact loss,
-    rounded up; empty for segments above ``longest_exact_loss`` records. ``gap`` is scale / lower bound.
+    rounded up; computed at the ``epsilons`` of ``exact_loss`` for segments of up to its ``longest`` records. ``gap``
+    is scale / lower bound.
     """
     rows: list[dict[str, Any]] = []
     settings = [(case, epsilon) for case in cases for epsilon in epsilons]
@@ -102,7 +111,9 @@ def least_noise(
             "lower_bound": least.scale,
             "counted": " ".join(str(state) for state in sorted(least.states)),
         }
-        found = {name: compute_scale(name, case.chain, case.length, epsilon, options) for name in mechanisms}
+        # the Wasserstein Mechanism is of one query: the count that leaks most
+        own = {**options, "wasserstein": {"states": sorted(least.states)}}
+        found = {name: compute_scale(name, case.chain, case.length, epsilon, own) for name in mechanisms}
         paper = found["mqm-exact"].scale if "mqm-exact" in found else None
         for result in found.values():
             row = place | scale_row(result)
@@ -110,7 +121,7 @@ def least_noise(
                 row["expected_error"] = bins * result.scale * 2 / case.observations
                 row["relative_noise"] = None if paper is None else result.scale / paper
                 row["gap"] = result.scale / least.scale if least.scale > 0 else None
-                if case.length <= longest_exact_loss:
+                if case.length <= exact_loss["longest"] and epsilon in exact_loss["epsilons"]:
                     query = CountQuery(least.states)
                     row["actual_loss"] = privacy_loss(case.chain, case.length, result.scale, query).loss
             rows.append(row)

@@ -17,27 +17,31 @@ class Side(Protocol):
         """Distance t ≤ ``limit`` with the smallest t + weight · term(t); 0 if there is no node that far."""
 
 
-def worst_additive(length: int, epsilon: float, left: Side, right: Side) -> Candidate:
-    """Worst node with its best quilt where e(a, b) ≤ left(a) + right(b); a one-sided quilt has its own term alone."""
+def best_additive(node: int, length: int, epsilon: float, left: Side, right: Side) -> Candidate:
+    """Best quilt of ``node`` where e(a, b) ≤ left(a) + right(b); a one-sided quilt has its own term alone.
 
-    def candidate(node: int, a: int | None, b: int | None, influence: float) -> Candidate:
+    By Dinkelbach's method: min card − λ(ε − e) falls apart into a and b.
+    """
+
+    def candidate(a: int | None, b: int | None, influence: float) -> Candidate:
         return Candidate(node, a, b, influence, score(quilt_card(length, node, a, b), influence, epsilon))
 
-    def solve(node: int) -> Candidate:
-        """Best quilt of ``node`` by Dinkelbach's method: min card − λ(ε − e) falls apart into a and b."""
-        best = Candidate(node, None, None, 0.0, divide_up(length, epsilon))
-        while True:
-            a = left.distance(best.score, node - 1)
-            b = right.distance(best.score, length - node)
-            behind, ahead = left.term(a), right.term(b)
-            challenger = min(
-                candidate(node, a, None, behind),
-                candidate(node, None, b, ahead),
-                candidate(node, a, b, behind + ahead),
-                key=lambda found: found.score,
-            )
-            if challenger.score >= best.score:
-                return best
-            best = challenger
+    best = Candidate(node, None, None, 0.0, divide_up(length, epsilon))
+    while True:
+        a = left.distance(best.score, node - 1)
+        b = right.distance(best.score, length - node)
+        behind, ahead = left.term(a), right.term(b)
+        challenger = min(
+            candidate(a, None, behind),
+            candidate(None, b, ahead),
+            candidate(a, b, behind + ahead),
+            key=lambda found: found.score,
+        )
+        if challenger.score >= best.score:
+            return best
+        best = challenger
 
-    return worst_alike(length, solve)
+
+def worst_additive(length: int, epsilon: float, left: Side, right: Side) -> Candidate:
+    """Worst node with its best quilt, under the same bounds at all nodes."""
+    return worst_alike(length, lambda node: best_additive(node, length, epsilon, left, right))

@@ -58,7 +58,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pufferflow.influence.additive import worst_additive
+from pufferflow.influence.additive import best_additive, worst_additive
 from pufferflow.influence.search import Candidate, worst_node
 from pufferflow.influence.tables import influence_tables
 from pufferflow.markov.chain import ANY, SAFE_MINIMUM, UNIT_ROUNDOFF, Floats, MarkovChain
@@ -296,6 +296,48 @@ class IntervalInfluence:
         steps = self._steps[n]
         self._remember(2 * n, _extend(self._singles(steps.reach), steps.reach))
 
+    def derivation(self, left: set[int], right: set[int]) -> list[tuple[int, int]]:
+        """How ψ at the distances ``left`` and φ at the distances ``right`` come about.
+
+        Returns
+        -------
+        list of (int, int)
+            Pairs (n, m), by increasing n: the bound at n follows from that at n − m, m steps before, or for m = 0
+            from the entries of P^n. Bounds at distances not listed are those at the next smaller one that is.
+        """
+        pairs = set()
+        todo = [(n, True) for n in left] + [(n, False) for n in right]
+        seen = set(todo)
+        while todo:
+            n, backward = todo.pop()
+            i = self._at[n]
+            bounds = self.backward if backward else self.forward
+            needed = []
+            if i and bounds[i] == bounds[i - 1]:
+                needed = [(self.distances[i - 1], backward)]
+            elif backward and bounds[i] == 2 * self.forward[i]:
+                needed = [(n, False)]
+            else:
+                m = self._hop(i, backward)
+                pairs.add((n, m))
+                needed = [(n - m, side) for side in {False, backward}] if m else []
+            todo += [one for one in needed if one not in seen]
+            seen.update(needed)
+        return sorted(pairs)
+
+    def _hop(self, index: int, backward: bool) -> int:
+        """Steps by which the bound at one of the distances was found, 0 if without any."""
+        n = self.distances[index]
+        for m, steps in self._steps.items():
+            before = self._at.get(n - m)
+            if before is not None and self.forward[before] < LARGE:
+                phi, psi = self.forward[before], self.backward[before]
+                if backward and psi < LARGE and steps.backward(phi, psi) <= self.backward[index]:
+                    return m
+                if not backward and steps.forward(phi) <= self.forward[index]:
+                    return m
+        return 0
+
     def _singles(self, reach: Reach) -> Reach:
         return Reach(reach.lower[:, self._columns], reach.upper[:, self._columns])
 
@@ -367,23 +409,51 @@ def interval_influence(family: IntervalFamily) -> IntervalInfluence:
     return IntervalInfluence(family)
 
 
-def worst_of_family(family: IntervalFamily, length: int, epsilon: float) -> Candidate:
-    """Node and quilt whose score bounds the MQMExact scale of every chain of the family, with any initial distribution.
+class IntervalSearch:
+    """Best quilts for all chains of a family at once, with any initial distribution.
 
     Distances are added until the node that decides could not use a larger one: a quilt at distance d covers at
     least d nodes, so it scores at least d / ε.
+
+    Attributes
+    ----------
+    worst : Candidate
+        Node and quilt whose score bounds the MQMExact scale of every chain of the family.
     """
-    if family.states == 1:  # nothing to infer
-        return worst_additive(length, epsilon, _Tabled([1], [0.0]), _Tabled([1], [0.0]))
-    influence = interval_influence(family)
-    while True:
-        left = _Tabled(influence.distances, influence.backward)
-        right = _Tabled(influence.distances, influence.forward)
-        worst = worst_additive(length, epsilon, left, right)
-        reach = influence.distances[-1]
-        if reach >= min(length - 1, epsilon * worst.score) or influence.stuck:
-            return worst
-        influence.grow()
+
+    def __init__(self, family: IntervalFamily, length: int, epsilon: float) -> None:
+        self.length, self.epsilon = length, epsilon
+        self._bounds = None if family.states == 1 else interval_influence(family)
+        while True:
+            if self._bounds is None:  # nothing to infer
+                self._left = self._right = _Tabled([1], [0.0])
+            else:
+                self._left = _Tabled(self._bounds.distances, self._bounds.backward)
+                self._right = _Tabled(self._bounds.distances, self._bounds.forward)
+            self.worst = worst_additive(length, epsilon, self._left, self._right)
+            if self._bounds is None or self._bounds.stuck:
+                return
+            if self._bounds.distances[-1] >= min(length - 1, epsilon * self.worst.score):
+                return
+            self._bounds.grow()
+
+    def best_quilt(self, node: int) -> Candidate:
+        """Best quilt of ``node``."""
+        return best_additive(node, self.length, self.epsilon, self._left, self._right)
+
+    def influence(self, left: int | None, right: int | None) -> float:
+        """Bound of the max-influence of the quilt at these distances, as best quilts have them."""
+        behind = 0.0 if left is None else self._left.term(left)
+        return behind + (0.0 if right is None else self._right.term(right))
+
+    def derivation(self, left: set[int], right: set[int]) -> list[tuple[int, int]]:
+        """How the bounds at some distances come about; as :meth:`IntervalInfluence.derivation`."""
+        return [(1, 0)] if self._bounds is None else self._bounds.derivation(left, right)
+
+
+def worst_of_family(family: IntervalFamily, length: int, epsilon: float) -> Candidate:
+    """Node and quilt whose score bounds the MQMExact scale of every chain of the family."""
+    return IntervalSearch(family, length, epsilon).worst
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from pufferflow.mechanisms.group_dp import group_dp
 from pufferflow.mechanisms.leakage import leakage, leakage_loss
 from pufferflow.mechanisms.mqm_approx import mqm_approx
 from pufferflow.mechanisms.mqm_exact import mqm_exact
+from pufferflow.mechanisms.wasserstein import wasserstein
 
 __all__ = [
     "MECHANISMS",
@@ -21,4 +22,5 @@ __all__ = [
     "leakage_loss",
     "mqm_approx",
     "mqm_exact",
+    "wasserstein",
 ]

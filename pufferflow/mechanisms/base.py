@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pufferflow.errors import ParameterError
+from pufferflow.influence.tables import Convention
 from pufferflow.markov.chain import Floats, MarkovChain
 from pufferflow.markov.families import Family
 
@@ -25,52 +26,12 @@ class Quilt(NamedTuple):
     right: int | None
 
 
-@dataclass(frozen=True)
-class NoiseScale:
-    """The Laplace scale a mechanism asks for, and why.
-
-    Attributes
-    ----------
-    mechanism : str
-    epsilon : float
-    length : int
-        The segment length that decides: the longest (no scale here decreases with the length).
-    scale : float or None
-        Laplace scale of a 1-Lipschitz query, in units of the query, never below the exact value; an
-        L-Lipschitz query (L1 norm) gets L · scale on every coordinate. None if not applicable.
-    status : {"ok", "not applicable"}
-    reason : str
-        Why it is not applicable; otherwise empty.
-    node : int or None
-        A worst node, 1-based.
-    quilt : Quilt or None
-        The quilt that decides there; ``Quilt(None, None)`` is the trivial one.
-    influence : float or None
-        Max-influence of that quilt, in nats.
-    chain : int or None
-        Index in the family of the chain that decides.
-    certificate : dict or None
-        Proof of the scale as JSON types, where it was asked for; see :mod:`pufferflow.certificates`.
-    """
+class LaplaceNoise:
+    """Noise from a scale, for the results of all mechanisms."""
 
     mechanism: str
-    epsilon: float
-    length: int
     scale: float | None
-    status: Literal["ok", "not applicable"] = "ok"
-    reason: str = ""
-    node: int | None = None
-    quilt: Quilt | None = None
-    influence: float | None = None
-    chain: int | None = None
-    certificate: dict[str, Any] | None = field(default=None, compare=False, repr=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain JSON types, without the certificate."""
-        fields = asdict(replace(self, certificate=None))
-        del fields["certificate"]
-        fields["quilt"] = None if self.quilt is None else self.quilt._asdict()
-        return fields
+    reason: str
 
     def noise_scale(self, lipschitz: float) -> float:
         """Scale for a query with the given Lipschitz constant in L1 norm.
@@ -99,6 +60,79 @@ class NoiseScale:
         """
         exact = np.asarray(values, dtype=np.float64)
         return exact + rng.laplace(0.0, self.noise_scale(lipschitz), exact.shape)
+
+
+@dataclass(frozen=True)
+class NoiseScale(LaplaceNoise):
+    """The Laplace scale a mechanism asks for, and why.
+
+    Attributes
+    ----------
+    mechanism : str
+    epsilon : float
+    length : int
+        The segment length that decides: the longest (no scale decreases with the length), but for ``wasserstein``.
+    scale : float or None
+        Laplace scale of a 1-Lipschitz query, in units of the query, never below the exact value; an
+        L-Lipschitz query (L1 norm) gets L · scale on every coordinate. That of ``wasserstein`` is for
+        one query and its functions. None if not applicable.
+    status : {"ok", "not applicable"}
+    reason : str
+        Why it is not applicable; otherwise empty.
+    node : int or None
+        A worst node, 1-based.
+    quilt : Quilt or None
+        The quilt that decides there; ``Quilt(None, None)`` is the trivial one.
+    influence : float or None
+        Max-influence of that quilt, in nats.
+    chain : int or None
+        Index in the family of the chain that decides.
+    certificate : dict or None
+        Proof of the scale as JSON types, where it was asked for (:meth:`certified`).
+    """
+
+    mechanism: str
+    epsilon: float
+    length: int
+    scale: float | None
+    status: Literal["ok", "not applicable"] = "ok"
+    reason: str = ""
+    node: int | None = None
+    quilt: Quilt | None = None
+    influence: float | None = None
+    chain: int | None = None
+    certificate: dict[str, Any] | None = field(default=None, compare=False, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain JSON types, without the certificate."""
+        fields = asdict(replace(self, certificate=None))
+        del fields["certificate"]
+        fields["quilt"] = None if self.quilt is None else self.quilt._asdict()
+        return fields
+
+    def certified(self, family: AnyFamily, convention: Convention = "exact") -> NoiseScale:
+        """Return this scale with a certificate, and as that proves it (:func:`pufferflow.certify`).
+
+        Parameters
+        ----------
+        family : Family or MarkovChain
+            The one this is the scale of.
+        convention : {"exact", "published"}
+            The one it was computed with.
+
+        Raises
+        ------
+        ParameterError
+            There is none, with the reason.
+        """
+        from pufferflow.certificates import certify  # loads the interval arithmetic
+
+        if self.scale is None:
+            raise ParameterError(f"no certificate for {self.mechanism}: {self.reason}")
+        certificate = certify(
+            family, self.length, self.epsilon, convention=convention, mechanism=self.mechanism, scale=self.scale
+        )
+        return replace(self, scale=float(certificate["scale"]), certificate=certificate)
 
 
 class Mechanism(Protocol):

@@ -39,7 +39,7 @@ def mqm_exact(
         ``"exact"`` lets the left quilt node take only values it can take (Definition 4.1);
         ``"published"`` uses eq. 5 as printed, which is never smaller.
     certified : bool
-        Whether to make a certificate (:func:`pufferflow.certify`) and take its scale: proved with interval
+        Whether to make a certificate and take its scale (:meth:`NoiseScale.certified`): proved with interval
         arithmetic, and tight to the last digits.
 
     Returns
@@ -58,29 +58,19 @@ def mqm_exact(
         raise ParameterError(f"convention {convention!r} is unknown; choose from {', '.join(get_args(Convention))}")
     records = longest(length)
     if isinstance(family, IntervalFamily):
-        if certified:
-            raise ParameterError("the bound of an interval family has no certificate; leave certified out")
-        bound = worst_of_family(family, records, epsilon)
-        quilt = Quilt(bound.left, bound.right)
-        return NoiseScale(
-            "mqm-exact", epsilon, records, bound.score, node=bound.node, quilt=quilt, influence=bound.influence
-        )
-    certificate = None
-    if certified:
-        from pufferflow.certificates import certify  # loads the interval arithmetic
-
-        certificate = certify(family, records, epsilon, convention=convention)
-    found = [worst_node(influence_tables(c, convention), records, epsilon) for c in as_family(family).chains]
-    index = max(range(len(found)), key=lambda i: found[i].score)
-    worst = found[index]
-    return NoiseScale(
+        worst, index = worst_of_family(family, records, epsilon), None
+    else:
+        found = [worst_node(influence_tables(c, convention), records, epsilon) for c in as_family(family).chains]
+        index = max(range(len(found)), key=lambda i: found[i].score)
+        worst = found[index]
+    result = NoiseScale(
         "mqm-exact",
         epsilon,
         records,
-        worst.score if certificate is None else float(certificate["scale"]),
+        worst.score,
         node=worst.node,
         quilt=Quilt(worst.left, worst.right),
         influence=worst.influence,
         chain=index,
-        certificate=certificate,
     )
+    return result.certified(family, convention) if certified else result

@@ -45,6 +45,14 @@ POWER = (
     "Histogram of electric power: exact relative frequencies (bars) and {releases} noisy releases of each mechanism "
     "(points) at ε = {epsilon:g}."
 )
+RELATIVE = (
+    "Laplace scale of each mechanism over that of MQMExact at the same ε. In the shaded region no Laplace noise on the "
+    "counts of the states is private, whatever the mechanism: the distance from it is what remains to be gained."
+)
+TOTAL = (
+    "Total privacy loss of 1 to {composed_releases} releases on the same chain, each at MQMExact's scale for "
+    "ε = {composed_epsilon:g}, by Theorem 4.4, by one Markov quilt for all releases, and by leakage calibration."
+)
 
 
 def assemble_report(inputs: Mapping[str, str], settings: Mapping[str, Any], path: str | Path) -> None:
@@ -55,7 +63,8 @@ def assemble_report(inputs: Mapping[str, str], settings: Mapping[str, Any], path
     inputs : mapping of str to path
         ``comparison``; and of each experiment that was run ``worked``, ``synthetic``, ``limits``,
         ``synthetic_figure``, and ``<dataset>``, ``<dataset>_sample``, ``<dataset>_chains``,
-        ``<dataset>_figure``, ``<related>_claims``, ``<related>_figure``.
+        ``<dataset>_figure``, ``least_noise_<case>``, ``least_noise_<case>_figure``,
+        ``composition_<case>_figure``, ``<related>_claims``, ``<related>_figure``.
     settings : mapping
         The configuration of the run.
     path : path
@@ -111,11 +120,30 @@ def _sections(inputs: Mapping[str, str], settings: Mapping[str, Any]) -> Iterato
         caption = (LOWER if activity else POWER).format(epsilon=shown_epsilon(errors), releases=own["releases"])
         title = "Activity histograms (Figure 4, lower row)" if activity else "Electricity histogram"
         yield Section(title, f"{name}-figure", "figure", _text(inputs[f"{name}_figure"]), caption, label, own)
+    yield from _least_noise(inputs, experiments["least_noise"])
     for name, title in RELATED.items():
         if f"{name}_figure" in inputs:
             yield from _related(name, title, inputs, experiments[name], published)
     if experiments["timings"]["enabled"]:
         yield Section("Seconds to compute a scale (Table 2)", "times", "note", TIMES)
+
+
+def _least_noise(inputs: Mapping[str, str], settings: Mapping[str, Any]) -> Iterator[Section]:
+    """Sections of every case: the table's name without its ``least_noise_`` is the case."""
+    for key in inputs:
+        if not key.startswith("least_noise_") or key.endswith("_figure"):
+            continue
+        case = key.removeprefix("least_noise_")
+        table = tables.least_noise(read_table(inputs[key]))
+        title, anchor = f"Least noise: {case.partition('_')[0]}", f"least-noise-{case.replace('_', '-')}"
+        figure = _text(inputs[f"{key}_figure"])
+        yield Section(title, anchor, "figure", figure, RELATIVE, table.data_label, settings)
+        yield Section(f"{title}, table", f"{anchor}-table", "table", table)
+        if f"composition_{case}_figure" in inputs:
+            caption = TOTAL.format(**settings)
+            figure = _text(inputs[f"composition_{case}_figure"])
+            title = f"Several releases: {case.partition('_')[0]}"
+            yield Section(title, f"composition-{anchor}", "figure", figure, caption, table.data_label, settings)
 
 
 def _related(

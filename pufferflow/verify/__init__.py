@@ -8,23 +8,33 @@ one file for every kind of proof. This one compares what is proved with what is 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
 
 from pufferflow.verify.balls import PRECISIONS
 from pufferflow.verify.couplings import CouplingProof
-from pufferflow.verify.parsing import CertificateError, Claim, Nodes, decimal, parse_claim, read_certificate
+from pufferflow.verify.gk16 import LocalInfluenceProof
+from pufferflow.verify.intervals import IntervalQuiltProof
+from pufferflow.verify.parsing import CertificateError, Claim, Intervals, Nodes, decimal, parse_claim, read_certificate
 from pufferflow.verify.proof import Proof
-from pufferflow.verify.quilts import LargerQuiltProof, QuiltProof
+from pufferflow.verify.quilts import IndependenceProof, LargerScaleProof, QuiltProof, WholeChainProof
 
-PROOFS: dict[str, type[Proof]] = {
-    "mqm-exact": QuiltProof,
-    "mqm-approx": LargerQuiltProof,
-    "group-dp": LargerQuiltProof,
+
+def _quilts(claim: Claim) -> Proof:
+    return IntervalQuiltProof(claim) if isinstance(claim.family, Intervals) else QuiltProof(claim)
+
+
+PROOFS: dict[str, Callable[[Claim], Proof]] = {
+    "mqm-exact": _quilts,
+    "mqm-approx": LargerScaleProof,
+    "group-dp": WholeChainProof,
+    "entry-dp": IndependenceProof,
+    "gk16": LocalInfluenceProof,
     "leakage": CouplingProof,
 }
-"""The mechanisms whose scales can be proved."""
+"""The mechanisms whose scales can be proved, and what makes the proof of a parsed claim."""
 
 EXCESS = Fraction(1, 10**12)
 """How far (relatively) a scale may exceed the smallest one proved and still be the one it belongs to."""
@@ -84,8 +94,8 @@ def verify_certificate(document: object) -> Verification:
     CertificateError
         It is malformed, its scale is too small for some node, or its scale is not the one it proves.
     """
-    claim, proof = parse(document)
-    scale = Fraction(claim.scale)
+    proof = parse(document)
+    scale, stated = Fraction(proof.claim.scale), proof.stated
     for precision, found in proof.bounds():
         if scale < found.lower:
             raise CertificateError(
@@ -93,27 +103,34 @@ def verify_certificate(document: object) -> Verification:
                 f"more than the scale {decimal(scale)} (by {decimal(found.lower - scale, 3)})"
             )
         if scale >= found.upper:
-            if proof.tight and scale > found.upper * (1 + EXCESS):
+            if not found.lower <= stated <= found.upper * (1 + EXCESS):
                 raise CertificateError(
-                    f"the scale {decimal(scale)} is not the one proved: the largest {proof.quantity}, "
-                    f"{found}, is at most {decimal(found.upper)}"
+                    f"{decimal(stated)} is not the scale that is proved: the largest {proof.quantity}, "
+                    f"{found}, is {decimal(found.upper)}; something was changed"
                 )
             return Verification(
-                claim.scale, proof.quantity, found.lower, found.upper, found.ranges, found.chain, found.nodes, precision
+                proof.claim.scale,
+                proof.quantity,
+                found.lower,
+                found.upper,
+                found.ranges,
+                found.chain,
+                found.nodes,
+                precision,
             )
     raise CertificateError(f"{PRECISIONS[-1]} bits do not decide whether the scale suffices")
 
 
-def parse(document: object) -> tuple[Claim, Proof]:
-    """Return what a certificate states and the proof it gives, still unchecked.
+def parse(document: object) -> Proof:
+    """Return the proof that a certificate gives, still unchecked.
 
     Raises
     ------
     CertificateError
         It is malformed.
     """
-    claim = parse_claim(document, {name: proof.keys for name, proof in PROOFS.items()})
-    return claim, PROOFS[claim.mechanism](claim)
+    claim = parse_claim(document, tuple(PROOFS))
+    return PROOFS[claim.mechanism](claim)
 
 
 __all__ = ["CertificateError", "Verification", "read_certificate", "verify_certificate"]

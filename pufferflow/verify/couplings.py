@@ -1,7 +1,7 @@
 """Scales that couplings prove: leakage.
 
 For every chain the certificate lists bounds A and B of what the values of a node tell through the nodes after and
-before it, and flows that prove them. With c = 1/scale it is a proof if ε ≥ c + A[x, x'] + B[x, x'] for all values
+before it, and flows that prove them. It is a proof of the scale 1/c if ε ≥ c + A[x, x'] + B[x, x'] for all values
 x, x' of a node, and
 
 * Φ_c(A) ≤ A for the laws of the next node, where A is below (T − 1)·c, which always bounds it;
@@ -30,6 +30,7 @@ from pufferflow.verify.parsing import (
     check_integer,
     check_list,
     check_object,
+    finite,
     parse_number,
 )
 from pufferflow.verify.proof import Bound, Proof
@@ -47,29 +48,31 @@ class Side:
 
 
 class CouplingProof(Proof):
-    """Post-fixed points of Φ_c for both sides of the nodes of all chains, c = 1/scale."""
+    """Post-fixed points of Φ_c for both sides of the nodes of all chains."""
 
-    keys = ("couplings",)
+    keys = ("cost", "couplings")
     quantity = "1/c"
 
     def __init__(self, claim: Claim) -> None:
-        self.claim = claim
-        lists = check_list(claim.rest["couplings"], "couplings")
-        if len(lists) != len(claim.family):
-            raise CertificateError(f"couplings has {len(lists)} entries for {len(claim.family)} chains")
-        if not Fraction(claim.scale):
-            raise CertificateError("scale is 0; it must be positive")
+        super().__init__(claim)
+        self.chains = finite(claim)
+        self.cost = parse_number(self.fields["cost"], "cost")
+        if not self.cost:
+            raise CertificateError("cost is 0; it must be positive")
+        lists = check_list(self.fields["couplings"], "couplings")
+        if len(lists) != len(self.chains):
+            raise CertificateError(f"couplings has {len(lists)} entries for {len(self.chains)} chains")
         self.sides = []
-        for i, (entry, chain) in enumerate(zip(lists, claim.family, strict=True), 1):
+        for i, (entry, chain) in enumerate(zip(lists, self.chains, strict=True), 1):
             ahead, past = check_object(entry, ("ahead", "past"), f"couplings of chain {i}").values()
             k = len(chain.matrix)
             self.sides.append((_side(ahead, k, f"chain {i}, ahead"), _side(past, k, f"chain {i}, past")))
 
     def bound(self) -> Bound:
-        """Check everything at c = 1/scale: the scale itself is what is proved, or nothing is."""
-        scale = Fraction(self.claim.scale)
-        for i, (chain, (ahead, past)) in enumerate(zip(self.claim.family, self.sides, strict=True), 1):
-            _Checks(chain, 1 / scale, self.claim.length, f"chain {i}").run(ahead, past, self.claim.epsilon)
+        """Return 1/c if all inequalities hold; otherwise nothing is proved."""
+        for i, (chain, (ahead, past)) in enumerate(zip(self.chains, self.sides, strict=True), 1):
+            _Checks(chain, self.cost, self.claim.length, f"chain {i}").run(ahead, past, self.claim.epsilon)
+        scale = 1 / self.cost
         return Bound(scale, scale, len(self.sides), None, Nodes(1, self.claim.length))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 from pufferflow.errors import PufferflowError
 
@@ -34,11 +34,22 @@ class Chain:
 
 
 @dataclass(frozen=True)
+class Intervals:
+    """All chains with low ≤ P ≤ high, by rows, and every initial distribution; there are some."""
+
+    low: list[list[Fraction]]
+    high: list[list[Fraction]]
+
+
+Family: TypeAlias = tuple[Chain, ...] | Intervals
+
+
+@dataclass(frozen=True)
 class Claim:
-    """What every certificate states; ``rest`` holds the fields that only its mechanism has."""
+    """What every certificate states; ``rest`` holds the fields that only its proof has, unchecked."""
 
     mechanism: str
-    family: tuple[Chain, ...]
+    family: Family
     epsilon: Fraction
     length: int
     scale: str
@@ -73,21 +84,20 @@ def read_certificate(text: str | bytes) -> object:
     return document
 
 
-def parse_claim(document: object, keys: dict[str, tuple[str, ...]]) -> Claim:
-    """Return what a certificate states; ``keys`` lists the mechanisms with the fields that only they have.
+def parse_claim(document: object, mechanisms: tuple[str, ...]) -> Claim:
+    """Return what a certificate states; its mechanism must be one of ``mechanisms``.
 
     Raises
     ------
     CertificateError
-        A key is missing, unknown or of the wrong type; a row is no distribution.
+        A key is missing or of the wrong type; the family is none.
     """
     common = ("certificate", "version", "mechanism", "family", "epsilon", "length", "scale")
     fields = check_object(document, common, "the certificate", closed=False)
     check_choice(fields["certificate"], ("pufferflow",), "certificate")
     if check_integer(fields["version"], "version") != VERSION:
         raise CertificateError(f"version is {fields['version']}; this program reads version {VERSION}")
-    mechanism = check_choice(fields["mechanism"], tuple(keys), "mechanism")
-    check_object(fields, (*common, *keys[mechanism]), "the certificate")
+    mechanism = check_choice(fields["mechanism"], mechanisms, "mechanism")
     epsilon = parse_number(fields["epsilon"], "epsilon")
     parse_number(fields["scale"], "scale")
     if not epsilon:
@@ -95,30 +105,75 @@ def parse_claim(document: object, keys: dict[str, tuple[str, ...]]) -> Claim:
     length = check_integer(fields["length"], "length")
     if not 1 <= length <= LONGEST:
         raise CertificateError(f"length is {length}; it must lie between 1 and {LONGEST}")
-    rest = {key: fields[key] for key in keys[mechanism]}
+    rest = {key: value for key, value in fields.items() if key not in common}
     return Claim(mechanism, parse_family(fields["family"]), epsilon, length, fields["scale"], rest)
 
 
-def parse_family(value: object) -> tuple[Chain, ...]:
-    """Return the chains of a family, or those that stand for it.
+def parse_family(value: object) -> Family:
+    """Return the chains of a family, or those that stand for it, or its intervals.
 
     Raises
     ------
     CertificateError
-        It is malformed, or a row is no distribution.
+        It is malformed, a row is no distribution, or no chain lies between the bounds.
     """
-    if isinstance(value, dict) and "binary_interval" in value:
-        interval = check_list(check_object(value, ("binary_interval",), "family")["binary_interval"], "binary_interval")
-        ends = [parse_number(end, "binary_interval") for end in interval]
-        if len(ends) != 2 or not 0 < ends[0] <= ends[1] < 1:
-            raise CertificateError("binary_interval must hold two numbers with 0 < low <= high < 1")
-        # the symmetric chain that dominates the class (proved in BinaryInterval, pufferflow/markov/families.py)
-        stay = max(ends, key=lambda end: abs(end - Fraction(1, 2)))
-        return (Chain([[stay, 1 - stay], [1 - stay, stay]], "any"),)
-    chains = check_list(check_object(value, ("chains",), "family")["chains"], "chains")
+    kinds = {"chains": _chains, "binary_interval": _binary_interval, "interval": _intervals}
+    given = check_object(value, (), "family", closed=False)
+    kind = next((key for key in kinds if key in given), "chains")
+    return kinds[kind](check_object(given, (kind,), "family")[kind])
+
+
+def _chains(value: object) -> Family:
+    chains = check_list(value, "chains")
     if not chains:
         raise CertificateError("the family holds no chain")
     return tuple(_chain(entry, f"chain {i}") for i, entry in enumerate(chains, 1))
+
+
+def _binary_interval(value: object) -> Family:
+    ends = [parse_number(end, "binary_interval") for end in check_list(value, "binary_interval")]
+    if len(ends) != 2 or not 0 < ends[0] <= ends[1] < 1:
+        raise CertificateError("binary_interval must hold two numbers with 0 < low <= high < 1")
+    # the symmetric chain that dominates the class (proved in BinaryInterval, pufferflow/markov/families.py)
+    stay = max(ends, key=lambda end: abs(end - Fraction(1, 2)))
+    return (Chain([[stay, 1 - stay], [1 - stay, stay]], "any"),)
+
+
+def _intervals(value: object) -> Family:
+    given = check_object(value, ("low", "high"), "interval")
+    states = len(check_list(given["low"], "interval: low"))
+    low, high = (
+        [_numbers(row, states, f"{side}, row {i}") for i, row in enumerate(check_list(given[side], side), 1)]
+        for side in ("low", "high")
+    )
+    if not states or len(high) != states:
+        raise CertificateError(f"interval has {states} rows of lower and {len(high)} rows of upper bounds")
+    for i, (below, above) in enumerate(zip(low, high, strict=True), 1):
+        if any(p > q for p, q in zip(below, above, strict=True)):
+            raise CertificateError(f"row {i} has a lower bound above the upper one")
+        if not sum(below) <= 1 <= sum(above):
+            raise CertificateError(f"row {i}: no distribution lies between its bounds")
+        for z, (p, q) in enumerate(zip(below, above, strict=True)):
+            if sum(below) - p + q > 1 or sum(above) - q + p < 1:
+                raise CertificateError(
+                    f"row {i}: no distribution between the bounds attains those of entry {z + 1}; a bound was changed"
+                )
+    return Intervals(low, high)
+
+
+def finite(claim: Claim) -> tuple[Chain, ...]:
+    """Return the chains of a claim.
+
+    Raises
+    ------
+    CertificateError
+        It is about intervals.
+    """
+    if isinstance(claim.family, Intervals):
+        raise CertificateError(
+            f"{claim.mechanism} has no proof for an interval family; use mqm-exact, or give chains of it"
+        )
+    return claim.family
 
 
 def parse_ranges(value: object, keys: tuple[str, ...], length: int, where: str) -> Iterator[tuple[Nodes, list[Any]]]:
@@ -155,15 +210,20 @@ def _chain(value: object, where: str) -> Chain:
 
 
 def _distribution(value: object, states: int, where: str) -> list[Fraction]:
-    law = [parse_number(p, where) for p in check_list(value, where)]
-    if len(law) != states:
-        raise CertificateError(f"{where} has {len(law)} entries for {states} states")
+    law = _numbers(value, states, where)
     if (total := sum(law, Fraction())) != 1:
         raise CertificateError(
             f"{where} does not sum to 1 exactly but to 1 {'+' if total > 1 else '-'} "
             f"{decimal(abs(total - 1), 3)}; an entry was changed"
         )
     return law
+
+
+def _numbers(value: object, states: int, where: str) -> list[Fraction]:
+    row = [parse_number(p, where) for p in check_list(value, where)]
+    if len(row) != states:
+        raise CertificateError(f"{where} has {len(row)} entries for {states} states")
+    return row
 
 
 # -- fields ------------------------------------------------------------------------------------------

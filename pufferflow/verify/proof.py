@@ -11,7 +11,7 @@ from typing import ClassVar
 from flint import ctx
 
 from pufferflow.verify.balls import PRECISIONS, UndecidedError
-from pufferflow.verify.parsing import Claim, Nodes
+from pufferflow.verify.parsing import Claim, Nodes, check_object
 
 
 @dataclass(frozen=True)
@@ -25,24 +25,32 @@ class Bound:
     nodes: Nodes
 
     def __str__(self) -> str:
-        return str(self.nodes) if self.chain is None else f"chain {self.chain + 1}, {self.nodes}"
+        return place(self.chain, self.nodes)
+
+
+def place(chain: int | None, nodes: Nodes) -> str:
+    """Say which nodes, and of which chain if it is one only."""
+    return str(nodes) if chain is None else f"chain {chain + 1}, {nodes}"
 
 
 class Proof(ABC):
-    """The proof that a certificate of some mechanism holds, made from its parsed claim."""
+    """The proof that a certificate gives of its claim."""
 
-    keys: ClassVar[tuple[str, ...]]
-    """Fields of the certificate that only this mechanism has."""
+    keys: ClassVar[tuple[str, ...]] = ()
+    """Fields of the certificate that only this kind of proof has."""
 
-    quantity: ClassVar[str]
+    quantity: ClassVar[str] = "card/(epsilon - e)"
     """What the scale must not be below."""
 
-    tight: ClassVar[bool] = True
-    """Whether the scale is the smallest one proved, up to rounding to a float."""
-
-    @abstractmethod
     def __init__(self, claim: Claim) -> None:
-        """Parse what only this mechanism states; raises CertificateError."""
+        """Parse the fields of this kind of proof; raises CertificateError."""
+        self.claim = claim
+        self.fields = check_object(claim.rest, self.keys, "the certificate")
+
+    @property
+    def stated(self) -> Fraction:
+        """The smallest scale that is proved, as the certificate has it: that of the mechanism, if nothing else."""
+        return Fraction(self.claim.scale)
 
     @abstractmethod
     def bound(self) -> Bound:

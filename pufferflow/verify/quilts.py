@@ -1,4 +1,4 @@
-"""Scales that Markov quilts prove: mqm-exact, mqm-approx and group-dp.
+"""Scales that Markov quilts prove: mqm-exact, mqm-approx, and with one quilt for all group-dp and entry-dp.
 
 For every chain the certificate lists ranges of nodes with a quilt each. It is a proof of the scale if for every node
 of every chain the quilt fits and card / (ε − e) ≤ scale, e being the max-influence of eq. 5 (Song, Wang, Chaudhuri,
@@ -7,10 +7,11 @@ SIGMOD 2017; Algorithm 3).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from flint import arb
 
@@ -23,9 +24,11 @@ from pufferflow.verify.parsing import (
     check_choice,
     check_integer,
     check_list,
+    finite,
+    parse_number,
     parse_ranges,
 )
-from pufferflow.verify.proof import Bound, Proof
+from pufferflow.verify.proof import Bound, Proof, place
 
 Table: TypeAlias = list[list[arb | None]]  # over pairs of states; None: infinite
 
@@ -42,47 +45,11 @@ class NodeRange(Nodes):
         return f"{super().__str__()}, quilt distances {left} and {right}"
 
 
-class QuiltProof(Proof):
-    """Scores of the quilts of all nodes of all chains: of mqm-exact, whose scale is the smallest they prove."""
+class Scores(ABC):
+    """Scores card / (ε − e) of quilts, as balls of the precision at which they are made."""
 
-    keys = ("convention", "nodes")
-    quantity = "card/(epsilon - e)"
-
-    def __init__(self, claim: Claim) -> None:
-        self.claim = claim
-        self.convention = check_choice(claim.rest["convention"], ("exact", "published"), "convention")
-        lists = check_list(claim.rest["nodes"], "nodes")
-        if len(lists) != len(claim.family):
-            raise CertificateError(f"nodes has {len(lists)} lists of ranges for {len(claim.family)} chains")
-        self.nodes = [list(_ranges(entry, claim.length, f"chain {i}")) for i, entry in enumerate(lists, 1)]
-
-    def bound(self) -> Bound:
-        """Return the enclosure of the largest card / (ε − e)."""
-        found = []
-        for i, (chain, ranges) in enumerate(zip(self.claim.family, self.nodes, strict=True)):
-            scores = QuiltScores(chain, self.convention, self.claim.length, self.claim.epsilon)
-            for nodes in ranges:
-                score = scores.score(nodes)
-                if score is None:
-                    raise CertificateError(f"chain {i + 1}, {nodes}: the max-influence is not below epsilon")
-                found.append((exact(score.upper()), exact(score.lower()), i, nodes))
-        upper, _, index, worst = max(found, key=lambda entry: entry[0])
-        return Bound(max(entry[1] for entry in found), upper, len(found), index, worst)
-
-
-class LargerQuiltProof(QuiltProof):
-    """The same quilts for a mechanism that asks for more noise than they need."""
-
-    tight = False
-
-
-class QuiltScores:
-    """Scores card / (ε − e) of the quilts of one chain, as balls of the precision at which it is made."""
-
-    def __init__(self, chain: Chain, convention: str, length: int, epsilon: Fraction) -> None:
+    def __init__(self, length: int, epsilon: Fraction) -> None:
         self.length, self.epsilon = length, epsilon
-        self._balls = ChainBalls(chain)
-        self._published = convention == "published"
 
     def card(self, nodes: NodeRange) -> int:
         """Largest card(X_N) over the nodes (Lemma 4.6)."""
@@ -93,7 +60,7 @@ class QuiltScores:
 
     def score(self, nodes: NodeRange) -> arb | None:
         """Ball around card / (ε − e), both the largest over the nodes; None where e ≥ ε."""
-        card, ratio = self.card(nodes), self._influence_ratio(nodes)
+        card, ratio = self.card(nodes), self.influence_ratio(nodes)
         if ratio is None:
             return None
         if ratio == 1:
@@ -105,7 +72,112 @@ class QuiltScores:
             return None
         raise UndecidedError
 
-    def _influence_ratio(self, nodes: NodeRange) -> arb | None:
+    @abstractmethod
+    def influence_ratio(self, nodes: NodeRange) -> arb | None:
+        """Exponential of the max-influence (eq. 5) or of a bound of it, None where it is infinite."""
+
+
+class NodesProof(Proof):
+    """A quilt for every node of every chain."""
+
+    keys: ClassVar[tuple[str, ...]] = ("nodes",)
+
+    def __init__(self, claim: Claim) -> None:
+        super().__init__(claim)
+        lists = check_list(self.fields["nodes"], "nodes")
+        chains = len(claim.family) if isinstance(claim.family, tuple) else 1
+        if len(lists) != chains:
+            raise CertificateError(f"nodes has {len(lists)} lists of ranges for {chains} chains")
+        self.nodes = [list(_ranges(entry, claim.length, f"chain {i}")) for i, entry in enumerate(lists, 1)]
+
+    @abstractmethod
+    def scores(self) -> list[Scores]:
+        """Scores for every chain, in balls of the present precision."""
+
+    def bound(self) -> Bound:
+        """Return the enclosure of the largest card / (ε − e)."""
+        found = []
+        for i, (scores, ranges) in enumerate(zip(self.scores(), self.nodes, strict=True)):
+            chain = i if isinstance(self.claim.family, tuple) else None
+            for nodes in ranges:
+                score = scores.score(nodes)
+                if score is None:
+                    raise CertificateError(f"{place(chain, nodes)}: the max-influence is not below epsilon")
+                found.append((exact(score.upper()), exact(score.lower()), chain, nodes))
+        upper, _, chain, worst = max(found, key=lambda entry: entry[0])
+        return Bound(max(entry[1] for entry in found), upper, len(found), chain, worst)
+
+
+class QuiltProof(NodesProof):
+    """Quilts whose max-influence is that of eq. 5, under one of its two conventions."""
+
+    keys: ClassVar[tuple[str, ...]] = ("convention", "nodes")
+
+    def __init__(self, claim: Claim) -> None:
+        super().__init__(claim)
+        self.convention = check_choice(self.fields["convention"], ("exact", "published"), "convention")
+
+    def scores(self) -> list[Scores]:
+        """Scores of the quilts of every chain."""
+        length, epsilon = self.claim.length, self.claim.epsilon
+        return [QuiltScores(chain, self.convention, length, epsilon) for chain in finite(self.claim)]
+
+
+class LargerScaleProof(QuiltProof):
+    """The same for mqm-approx, which asks for more noise than the quilts prove; ``proved`` is what they do."""
+
+    keys = (*QuiltProof.keys, "proved")
+
+    @property
+    def stated(self) -> Fraction:
+        """The smallest scale that the quilts prove."""
+        return parse_number(self.fields["proved"], "proved")
+
+
+class IndependenceProof(NodesProof):
+    """Quilts of independent records, whose max-influence is 0: the neighbours, of card 1, prove entry-dp's 1 / ε."""
+
+    def scores(self) -> list[Scores]:
+        """Scores without influence, if all rows by which a node can be left are equal, exactly."""
+        length = self.claim.length
+        for i, chain in enumerate(finite(self.claim), 1):
+            for support in ChainBalls(chain).supports(1, length - 1) if length > 1 else ():
+                first, *others = members(support)
+                for x in others:
+                    if chain.matrix[x] != chain.matrix[first]:
+                        raise CertificateError(
+                            f"chain {i}: its records are correlated (rows {first + 1} and {x + 1} differ), and of "
+                            f"correlated ones 1/epsilon hides none; use mqm-exact"
+                        )
+        return [IndependentScores(length, self.claim.epsilon) for _ in self.nodes]
+
+
+class WholeChainProof(Proof):
+    """T / ε: the trivial quilt, for any chain and every node."""
+
+    def bound(self) -> Bound:
+        """Return T / ε."""
+        length = self.claim.length
+        return Bound(length / self.claim.epsilon, length / self.claim.epsilon, 1, None, Nodes(1, length))
+
+
+class IndependentScores(Scores):
+    """Scores of quilts that tell nothing."""
+
+    def influence_ratio(self, nodes: NodeRange) -> arb:
+        """1, that is exp(0)."""
+        return arb(1)
+
+
+class QuiltScores(Scores):
+    """Scores of the quilts of one chain."""
+
+    def __init__(self, chain: Chain, convention: str, length: int, epsilon: Fraction) -> None:
+        super().__init__(length, epsilon)
+        self._balls = ChainBalls(chain)
+        self._published = convention == "published"
+
+    def influence_ratio(self, nodes: NodeRange) -> arb | None:
         """Exponential of the max-influence (eq. 5), None where it is infinite."""
         chain, tables = self._balls, []
         if nodes.left is not None:

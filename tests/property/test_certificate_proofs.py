@@ -110,7 +110,7 @@ def test_the_enclosure_holds_for_any_quilts(chain, length, epsilon, convention, 
     document["nodes"] = [ranges]
     exact = all(r["first"] == r["last"] for r in ranges) or chain.start == "stationary"
     try:
-        found = [bound for _, bound in verify.parse(document)[1].bounds()][-1]
+        found = [bound for _, bound in verify.parse(document).bounds()][-1]
     except pf.CertificateError:
         assert not exact or enumerated(document, -SHIFT) == math.inf
         return
@@ -226,3 +226,60 @@ def test_any_length(chain, length, epsilon, convention):
     assert len(result.certificate["nodes"][0]) <= 5000
     low, high = (pf.mqm_exact(chain, length, epsilon * (1 + s), convention=convention).scale for s in (1e-9, -1e-9))
     assert low * (1 - 1e-9) <= result.scale <= high * (1 + 1e-9)
+
+
+ODD = st.sampled_from(
+    [
+        None,
+        True,
+        -1,
+        0,
+        1,
+        3,
+        10**30,
+        0.5,
+        "",
+        "0",
+        "1",
+        "-1",
+        "1e999",
+        "1/3",
+        "x",
+        [],
+        ["1"],
+        [[1, 0]],
+        {},
+        {"low": []},
+    ]
+)
+SOUND = [
+    pf.certify(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0]), 20, 0.5),
+    pf.certify(pf.BinaryInterval(0.4, 0.55), 20, 0.5, mechanism="gk16"),
+    pf.certify(pf.IntervalFamily([[0.6, 0.2], [0.3, 0.5]], [[0.8, 0.4], [0.5, 0.7]]), 20, 0.5),
+    pf.certify(pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]]), 20, 0.5, mechanism="entry-dp"),
+]
+
+
+def places(value, path=()):
+    """Yield the paths of keys to all parts of a document."""
+    yield path
+    if isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield from places(value[key], (*path, key))
+
+
+@settings(max_examples=150)
+@given(st.sampled_from(SOUND), st.data())
+def test_anything_else_is_rejected_in_one_sentence(document, data):
+    odd = {"document": copy.deepcopy(document)}
+    *keys, last = data.draw(st.sampled_from(list(places(odd))[1:]))
+    part = odd
+    for key in keys:
+        part = part[key]
+    part[last] = data.draw(ODD)
+    try:
+        pf.verify_certificate(odd["document"])
+    except pf.CertificateError as error:
+        message = str(error)
+        assert 15 < len(message) < 250
+        assert "\n" not in message

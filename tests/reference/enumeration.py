@@ -88,7 +88,7 @@ def influence_ratio(joint: np.ndarray, node: int, quilt: list[int]) -> tuple[int
     """e^max-influence of ``quilt`` on ``node`` (Definition 4.1) as numerator and denominator; (1, 0) is ∞."""
     kept = [node, *quilt]
     table = joint.sum(axis=tuple(t for t in range(joint.ndim) if t not in kept))
-    table = np.moveaxis(table, sorted(kept).index(node), 0).reshape(joint.shape[0], -1).tolist()
+    table = np.moveaxis(table, sorted(kept).index(node), 0).reshape(joint.shape[node], -1).tolist()
     secrets = [(row, sum(row)) for row in table if sum(row)]
     best = (1, 1)
     for (p, p_total), (q, q_total) in product(secrets, repeat=2):

@@ -54,17 +54,28 @@ def test_three_states_three_records(ratio, inside, tail):
     assert (found.node, found.pair, found.output) == (2, (2, 1), (0, 2, 1))
 
 
-@pytest.mark.parametrize(("n", "least"), [(10, "1.5"), (100, "1.95"), (1000, "1.99")])
-def test_two_states_four_records_reach_twice_the_tail(n, least):
-    """P = [[a, 1 − a], [1 − 3a³, 3a³]] from (a², 1 − a²), e^(−1/2σ) = 1 − a²: the ratio tends to 2 as a → 0."""
+@pytest.mark.parametrize("length", [4, 6, 8])
+@pytest.mark.parametrize(("n", "share"), [(100, "0.93"), (1000, "0.99"), (10000, "0.999")])
+def test_two_states_come_near_three_minus_four_over_the_length(length, n, share):
+    """P = [[a, 1 − a], [1 − b, b]] from (a², 1 − a²), b = (T − 1) a³, e^(−1/2σ) = 1 − a², as a → 0."""
     a = Fraction(1, n)
-    matrix, law, ratio = [[a, 1 - a], [1 - 3 * a**3, 3 * a**3]], [a**2, 1 - a**2], 1 - a**2
-    largest, corner = largest_ratios(conditional_densities(matrix, law, 4, range(2), 2, ratio), 4)
-    assert largest[1:] == (2, (0, 1), (2, 2))
-    assert corner[0] == largest_tail(matrix, law, 4, 1 / ratio**2)
+    b = (length - 1) * a**3
+    matrix, law, ratio = [[a, 1 - a], [1 - b, b]], [a**2, 1 - a**2], 1 - a**2
+    largest, corner = largest_ratios(conditional_densities(matrix, law, length, range(2), 2, ratio), length)
+    assert largest[1:] == (2, (0, 1), (length // 2, length // 2))
+    assert corner[0] == largest_tail(matrix, law, length, 1 / ratio**2)
     # log(1 + x) lies between x − x²/2 and x
     x, y = largest[0] - 1, corner[0] - 1
-    assert x - x**2 / 2 > Fraction(least) * y
+    assert x - x**2 / 2 > Fraction(share) * (3 - Fraction(4, length)) * y
+
+
+def test_a_stationary_chain_comes_near_three_halves():
+    a = Fraction(1, 1000)
+    matrix = [[Fraction(0), Fraction(1), Fraction(0)], [Fraction(0), Fraction(0), Fraction(1)], [1 - a, a / 2, a / 2]]
+    ratio = 1 - a**2
+    largest, corner = largest_ratios(conditional_densities(matrix, stationary_law(matrix), 3, range(3), 3, ratio), 3)
+    x, y = largest[0] - 1, corner[0] - 1
+    assert x - x**2 / 2 > Fraction(149, 100) * y
 
 
 @pytest.mark.parametrize("length", [4, 8, 16, 64, 200])

@@ -93,6 +93,7 @@ def test_long_chains_reach_a_limit():
         ((THETA_1, 10, 0.0, ONE), "scale is 0.0"),
         ((THETA_1, 10, math.nan, ONE), "scale is nan"),
         ((THETA_1, 10, 0.001, ONE), "at least 1/150"),
+        ((THETA_1, 10**6, 1.0, ONE), "up to 20000 records"),
         ((THETA_1, 0, 1.0, ONE), "at least 1 record"),
         ((THETA_1, [3, 4], 1.0, ONE), "one segment"),
         ((THETA_1, 10, 1.0, pf.CountQuery({2})), "state 2 is asked for, but the chain has the states 0 to 1"),
@@ -239,3 +240,36 @@ def test_the_excess_of_two_regimes_grows():
     assert np.allclose(table["loss_over_tail"], table["limit"], rtol=0.05)
     with pytest.raises(pf.ParameterError, match="even lengths"):
         study_growth((7,))
+
+
+# -- every length ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("stay", "epsilon", "scale"), [(0.6, 0.2, 7.493), (0.6, 1.0, 1.467), (0.6, 5.0, 0.238), (0.9, 5.0, 0.794)]
+)
+def test_scales_for_every_length_of_symmetric_chains(stay, epsilon, scale):
+    """The optimum of the leakage recursion, theory's table."""
+    chain = pf.MarkovChain([[stay, 1 - stay], [1 - stay, stay]])
+    found = pf.scale_for_any_length(chain, epsilon, pf.HistogramQuery(), window=12)
+    assert found.scale == pytest.approx(scale, abs=6e-4)
+    assert epsilon * 0.9999 < found.lower <= found.loss <= epsilon
+
+
+def test_every_length_refuses_what_it_cannot_do():
+    cycle = pf.MarkovChain([[0, 1], [1, 0]])
+    assert pf.loss_at_any_length(cycle, 1.0, ONE, window=3).loss == math.inf
+    with pytest.raises(pf.ParameterError, match="whatever the scale"):
+        pf.scale_for_any_length(cycle, 1.0, ONE, window=3)
+    with pytest.raises(pf.ParameterError, match="stationary start"):
+        pf.loss_at_any_length(THETA_1, 1.0, ONE, window=3)
+    with pytest.raises(pf.ChainError, match="reducible"):
+        pf.loss_at_any_length(pf.MarkovChain([[1, 0], [0.5, 0.5]]), 1.0, ONE, window=3)
+    for window in (0, 1.5, True):
+        with pytest.raises(pf.ParameterError, match="window is"):
+            pf.loss_at_any_length(cycle, 1.0, ONE, window=window)
+    with pytest.raises(pf.ParameterError, match="use a smaller window"):
+        pf.loss_at_any_length(cycle, 1.0, pf.HistogramQuery(), window=10**4)
+    with pytest.raises(pf.ParameterError, match="at least"):
+        pf.loss_at_any_length(cycle, 0.001, ONE, window=5)
+    assert pf.loss_at_any_length(pf.MarkovChain([[1.0]]), 1.0, pf.HistogramQuery(), window=2).loss == 0

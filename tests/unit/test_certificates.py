@@ -15,12 +15,13 @@ import numpy as np
 import pytest
 
 import pufferflow as pf
-from pufferflow import cli, verify
+from pufferflow import certificates, cli, verify
 from pufferflow.datasets import ingest_electricity
 from pufferflow.verify import read_certificate
 
 P1, P2 = [[0.9, 0.1], [0.4, 0.6]], [[0.8, 0.2], [0.3, 0.7]]
 THETA_1, THETA_2 = pf.MarkovChain(P1, [1, 0]), pf.MarkovChain(P2, [0.9, 0.1])
+THETA_3 = pf.MarkovChain([[0.5, 0.5], [1, 0]])
 
 
 def symmetric(stay, start):
@@ -106,25 +107,244 @@ def test_worked_examples(family, convention, scale):
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
-@pytest.mark.parametrize("mechanism", ["mqm-approx", "group-dp"])
 @pytest.mark.parametrize("family", [THETA_1, symmetric(0.9, "any"), pf.ChainFamily([THETA_1, THETA_2])])
-def test_larger_scales_are_proved_by_the_same_quilts(family, mechanism, epsilon):
-    scale = pf.MECHANISMS[mechanism](family, 100, epsilon).scale
-    document = pf.certify(family, 100, epsilon, mechanism=mechanism)
+def test_the_larger_scale_of_mqm_approx_is_proved_by_the_same_quilts(family, epsilon):
+    scale = pf.mqm_approx(family, 100, epsilon).scale
+    document = pf.certify(family, 100, epsilon, mechanism="mqm-approx")
     assert float(document["scale"]) == pytest.approx(scale, rel=1e-15)
     found = pf.verify_certificate(document)
     assert found.upper <= Fraction(document["scale"])
     too_small = float(found.lower) * (1 - 1e-9)
     rejected(document | {"scale": repr(too_small)}, "more than the scale")
     # as the smallest scale that quilts prove it is not accepted
+    exact = {key: value for key, value in document.items() if key != "proved"} | {"mechanism": "mqm-exact"}
     if scale > 1.001 * float(found.upper):
-        rejected(document | {"mechanism": "mqm-exact"}, "not the one proved")
+        rejected(exact, "is not the scale that is proved")
 
 
-@pytest.mark.parametrize("mechanism", ["gk16", "entry-dp", "laplace"])
-def test_scales_that_no_quilt_proves(mechanism):
-    with pytest.raises(pf.ParameterError, match=f"no certificate for {mechanism}"):
-        pf.certify(THETA_1, 100, 1.0, mechanism=mechanism)
+@pytest.mark.parametrize("length", [1, 2, 3, 100, 10**9])
+@pytest.mark.parametrize(
+    "chain",
+    [
+        pf.MarkovChain([[0.3, 0.7], [0.3, 0.7]], [0.9, 0.1]),
+        pf.MarkovChain(np.full((3, 3), 1 / 3), "any"),
+        pf.BinaryInterval(0.5, 0.5),
+        pf.MarkovChain([[0, 1, 0], [0, 0, 1], [1, 0, 0]], [1, 0, 0]),  # known in advance
+        pf.MarkovChain([[0.25, 0.75, 0], [0.25, 0.75, 0], [0, 0.5, 0.5]]),  # the third state never occurs
+    ],
+)
+def test_entry_dp_of_independent_records(chain, length):
+    for epsilon in (0.1, 0.3, 1.0):
+        document = pf.certify(chain, length, epsilon, mechanism="entry-dp")
+        assert float(document["scale"]) == pytest.approx(1 / epsilon, rel=1e-15)
+        assert Fraction(document["scale"]) >= 1 / Fraction(str(epsilon))
+        pf.verify_certificate(document)
+
+
+def test_entry_dp_of_correlated_records():
+    with pytest.raises(pf.ParameterError, match=r"^no certificate for entry-dp: chain 1: its records are correlated "):
+        pf.certify(THETA_1, 100, 1.0, mechanism="entry-dp")
+    slightly = pf.MarkovChain([[0.5, 0.5], [0.5 + 1e-15, 0.5 - 1e-15]], "any")
+    for length, start in ((100, slightly), (3, pf.ChainFamily([symmetric(0.5, "any"), slightly]))):
+        with pytest.raises(pf.ParameterError, match=r"rows 1 and 2 differ\), and of correlated ones .* use mqm-exact$"):
+            pf.certify(start, length, 1.0, mechanism="entry-dp")
+    pf.verify_certificate(pf.certify(THETA_1, 1, 1.0, mechanism="entry-dp"))
+
+
+@pytest.mark.parametrize(
+    ("family", "length", "scale"),
+    [
+        (symmetric(0.6, "stationary"), 1, 2.0),
+        (symmetric(0.6, "stationary"), 100, 3.887328),
+        (symmetric(0.5, "stationary"), 100, 2.0),
+        (pf.BinaryInterval(0.36, 0.64), 100, 7.476261),
+        (pf.BinaryInterval(0.4, 0.6), 100, 3.887328),
+    ],
+)
+def test_gk16(family, length, scale):
+    result = pf.gk16(family, length, 1.0).certified(family)
+    assert result.scale == pytest.approx(scale, rel=1e-6)
+    assert result.scale == pytest.approx(pf.gk16(family, length, 1.0).scale, rel=1e-12)
+    found = pf.verify_certificate(json.loads(json.dumps(result.certificate)))
+    assert found.lower <= found.upper <= Fraction(result.scale) <= found.upper * (1 + Fraction(1, 10**15))
+    assert found.upper - found.lower <= Fraction(1, 10**15) * found.upper
+
+
+def test_gk16_at_any_length():
+    documents = [pf.certify(pf.BinaryInterval(0.36, 0.64), 10**n, 1.0, mechanism="gk16") for n in range(3, 19)]
+    assert {len(document["nodes"]) for document in documents} == {168}
+    assert len({document["scale"] for document in documents}) == 1
+    pf.verify_certificate(documents[-1])
+
+
+@pytest.mark.parametrize(("length", "most"), [(5, 5), (20, 20), (100, 100), (10**4, 4097), (10**9, 4097)])
+def test_gk16_near_its_limit(length, most):
+    """Few nodes are alike there, and numbers for few of them at the ends do not suffice."""
+    family = pf.BinaryInterval(0.323, 0.677)
+    plain = pf.gk16(family, length, 1.0)
+    document = plain.certified(family).certificate
+    assert float(document["scale"]) == pytest.approx(plain.scale, rel=1e-10)
+    assert len(document["nodes"]) <= most
+    pf.verify_certificate(document)
+
+
+@pytest.mark.parametrize(
+    ("family", "reason"),
+    [
+        (pf.BinaryInterval(0.32, 0.68), "the spectral norm .* is not below 1"),
+        (THETA_3, "a transition has probability 0"),
+    ],
+)
+def test_gk16_where_it_is_not_applicable(family, reason):
+    for length in (20, 10**9):
+        with pytest.raises(pf.ParameterError, match=f"^no certificate for gk16: {reason}"):
+            pf.certify(family, length, 1.0, mechanism="gk16")
+        with pytest.raises(pf.ParameterError, match=f"^no certificate for gk16: {reason}"):
+            pf.gk16(family, length, 1.0).certified(family)
+
+
+# -- all mechanisms ----------------------------------------------------------------------------------
+
+INTERVALS = pf.IntervalFamily(
+    [[0.5, 0.1, 0.1], [0.2, 0.4, 0.1], [0.1, 0.2, 0.5]], [[0.7, 0.3, 0.25], [0.4, 0.6, 0.2], [0.3, 0.35, 0.6]]
+)
+FAMILIES = [
+    THETA_1,
+    pf.ChainFamily([THETA_1, THETA_2]),
+    pf.BinaryInterval(0.4, 0.6),
+    pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], [1, 0]),
+    pf.MarkovChain([[0, 1], [1, 0]], [0.5, 0.5]),
+    pf.MarkovChain([[1.0]]),
+    INTERVALS,
+]
+
+
+@pytest.mark.parametrize("name", pf.MECHANISMS)
+def test_every_mechanism_has_a_certificate_or_a_reason(name):
+    reasons = set()
+    for family in FAMILIES:
+        for length in (1, 20):
+            try:
+                document = pf.certify(family, length, 0.5, mechanism=name)
+            except pf.ParameterError as error:
+                reasons.add(str(error))
+                continue
+            assert document["mechanism"] == name
+            assert pf.verify_certificate(json.loads(json.dumps(document))).upper <= Fraction(document["scale"])
+    assert all(reason.startswith(f"no certificate for {name}: ") and len(reason) > 60 for reason in reasons)
+    assert len(reasons) < 2 * len(FAMILIES)
+    if name in ("mqm-exact", "group-dp"):
+        assert not reasons
+
+
+def test_mechanisms_without_proofs_are_told_from_those_with():
+    assert set(certificates._FIELDS) == set(verify.PROOFS)
+    for name in ("laplace", *(set(pf.MECHANISMS) - set(verify.PROOFS))):
+        with pytest.raises(
+            pf.ParameterError, match=f"^no certificate for {name}: only the scales of mqm-exact, .* have proofs$"
+        ):
+            pf.certify(THETA_1, 100, 1.0, mechanism=name)
+
+
+def change(document, path, edit):
+    """Replace what is at the path of keys; a missing part of the file is one that the edit turns into None."""
+    *keys, last = path
+    for key in keys:
+        document = document[key]
+    document[last] = edit(document[last])
+    if document[last] is None:
+        del document[last]
+
+
+def times(factor):
+    return lambda number: str(Fraction(number) * Fraction(factor))
+
+
+def remove(value):
+    return None
+
+
+CHAIN_ENTRY = ("family", "chains", 0, "transition_matrix", 0, 0)
+TAMPERED = [
+    (("epsilon",), times("1.000001")),
+    (("epsilon",), times("0.999999")),
+    (("length",), lambda length: length + 1),
+    (("length",), lambda length: length - 1),
+]
+LOWERED = ("scale",), times("0.999999999")
+CASES = {
+    "mqm-exact": (THETA_1, [LOWERED, (CHAIN_ENTRY, times("1.000001")), (("nodes", 0, 1), remove)]),
+    "mqm-approx": (
+        THETA_2,
+        [
+            (("scale",), times("0.1")),
+            (("proved",), times("1.000001")),
+            (("proved",), times("0.999999")),
+            (CHAIN_ENTRY, times("1.000001")),
+            (("nodes", 0, 1), remove),
+        ],
+    ),
+    "group-dp": (
+        THETA_2,
+        [LOWERED, (CHAIN_ENTRY, times("0.999999")), (("family", "chains", 0, "transition_matrix", 1), remove)],
+    ),
+    "entry-dp": (
+        pf.MarkovChain([[0.3, 0.7], [0.3, 0.7]]),
+        [
+            LOWERED,
+            (CHAIN_ENTRY, times("1.000001")),
+            (("family", "chains", 0, "transition_matrix", 0), lambda row: row[::-1]),
+            (("nodes", 0, 1), remove),
+        ],
+    ),
+    "gk16": (
+        pf.BinaryInterval(0.4, 0.55),
+        [
+            LOWERED,
+            (("family", "binary_interval", 0), times("0.999999")),
+            (("family", "binary_interval", 0), times("1.000001")),
+            (("family", "binary_interval", 1), times("1.2")),
+            (("nodes", 3), remove),
+            (("nodes", 40, "row_sum"), times("0.999999")),
+            (("nodes", 40, "row_sum"), times("1.000001")),
+            (("nodes", 40, "weights", 1), times("0.1")),
+            (("nodes", 40, "weights", 0), times("0")),
+        ],
+    ),
+    "intervals": (
+        INTERVALS,
+        [
+            LOWERED,
+            (("family", "interval", "low", 2, 0), times("0.999999")),
+            (("family", "interval", "low", 2, 0), times("1.000001")),
+            (("family", "interval", "high", 0, 0), times("1.000001")),
+            (("family", "interval", "high", 0, 0), times("0.999999")),
+            (("family", "interval", "high", 0, 0), times("0.5")),
+            (("family", "interval", "high", 0, 0), times("1.2")),
+            (("family", "interval", "high", 1, 2), times("1000")),
+            (("family", "interval", "low", 1, 1), times("0")),
+            (("family", "interval", "low", 1), remove),
+            (("nodes", 0, 1), remove),
+            (("bounds", 0), remove),
+            (("bounds", -1), remove),
+            (("bounds", 0, 1), lambda steps: 1),
+        ],
+    ),
+}
+"""By mechanism (or kind of family): a certificate and what may happen to it."""
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "edit"),
+    [(name, path, edit) for name, (_, edits) in CASES.items() for path, edit in TAMPERED + edits],
+)
+def test_tampering_with_any_certificate_is_rejected(name, path, edit):
+    family, _ = CASES[name]
+    document = pf.certify(family, 100, 0.5, mechanism="mqm-exact" if name == "intervals" else name)
+    pf.verify_certificate(document)
+    change(document, path, edit)
+    with pytest.raises(pf.CertificateError, match=r"\w{3}"):
+        pf.verify_certificate(document)
 
 
 @pytest.mark.parametrize(("epsilon", "scale"), [(0.2, 4145.006), (1.0, 595.126), (5.0, 66.156)])
@@ -172,7 +392,7 @@ def test_tiny_probabilities_need_more_bits():
 
 
 def test_a_looser_cover_where_too_many_ranges_are_needed(monkeypatch):
-    monkeypatch.setattr("pufferflow.certificates.MOST_RANGES", 3)
+    monkeypatch.setattr("pufferflow.certificates.quilts.MOST_RANGES", 3)
     chain = pf.MarkovChain([[0.95, 0.05], [0.1, 0.9]], [1, 0])
     result = pf.mqm_exact(chain, 1000, 1.0, certified=True)
     pf.verify_certificate(result.certificate)
@@ -240,10 +460,10 @@ def test_ranges(document):
         ("scale", "9" * 5000, "scale holds"),
         ("scale", "1/0", "scale holds"),
         ("scale", "1_0", "scale holds"),
-        ("scale", "13", "the scale 13 is not the one proved"),
-        ("scale", "1e999", "is not the one proved"),
+        ("scale", "13", "13 is not the scale that is proved"),
+        ("scale", "1e999", "is not the scale that is proved"),
         ("scale", "0", "more than the scale 0"),
-        ("epsilon", "1.1", "not the one proved"),
+        ("epsilon", "1.1", "not the scale that is proved"),
         ("epsilon", "0.9", "is at least"),
         ("epsilon", "0", "epsilon is 0"),
         ("epsilon", "1e-999", "not below epsilon"),
@@ -257,7 +477,8 @@ def test_ranges(document):
         ("version", 2, "version is 2; this program reads version 1"),
         ("version", "1", "version is '1'"),
         ("certificate", "other", "certificate is 'other'"),
-        ("mechanism", "gk16", "mechanism is 'gk16'"),
+        ("mechanism", "gk16", "unknown key 'convention'"),
+        ("mechanism", "laplace", "mechanism is 'laplace', not mqm-exact or"),
         ("convention", "Exact", "convention is 'Exact'"),
         ("convention", "published", "max-influence|is at least"),
         ("convention", ["exact"], "convention is a list"),
@@ -265,7 +486,7 @@ def test_ranges(document):
         ("family", [], "family is a list"),
         ("family", {"chains": []}, "no chain"),
         ("family", {"chains": [3]}, "chain 1 is 3, not an object"),
-        ("family", {"chains": [], "binary_interval": ["0.3", "0.7"]}, "unknown key 'chains'"),
+        ("family", {"chains": [], "binary_interval": ["0.3", "0.7"]}, "unknown key 'binary_interval'"),
         ("family", {"binary_interval": ["0.3"]}, "two numbers"),
         ("family", {"binary_interval": ["0.7", "0.3"]}, "two numbers"),
         ("nodes", {}, "nodes is a dict"),
@@ -290,7 +511,7 @@ def test_missing_keys(document, key):
         ([["0.9", "0.1"], ["0.4", "0.6"]], ["1", "0", "0"], "initial_distribution has 3 entries"),
         ([["0.9", "0.1"], ["0.4", "0.6"]], "anything", "initial_distribution is 'anything'"),
         ([["1", "0"], ["0", "1"]], "stationary", "not unique"),
-        ([["0.91", "0.09"], ["0.4", "0.6"]], ["1", "0"], "is at least|not the one proved"),
+        ([["0.91", "0.09"], ["0.4", "0.6"]], ["1", "0"], "is at least|not the scale that is proved"),
         ("1", "any", "transition_matrix is '1'"),
     ],
 )
@@ -304,7 +525,7 @@ def test_the_interval_decides_about_its_chain():
     pf.verify_certificate(document)
     rejected(document | {"family": {"binary_interval": ["0.19", "0.7"]}}, "is at least")
     rejected(document | {"family": {"binary_interval": ["0.2", "0.81"]}}, "is at least")
-    rejected(document | {"family": {"binary_interval": ["0.21", "0.7"]}}, "not the one proved")
+    rejected(document | {"family": {"binary_interval": ["0.21", "0.7"]}}, "not the scale that is proved")
 
 
 @pytest.mark.parametrize(
@@ -348,6 +569,36 @@ def test_scale_and_verify(files, run, monkeypatch):
     assert Fraction(fields["lower"]) < Fraction(fields["upper"]) < Fraction(fields["scale"])
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(out.read_bytes())))
     assert run("verify", "-")[0] == 0
+
+
+@pytest.mark.parametrize("mechanism", verify.PROOFS)
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"chains": [{"transition_matrix": [[0.5, 0.5], [0.5, 0.5]]}]},
+        {"binary_interval": [0.4, 0.55]},
+        {"interval": {"low": [[0.6, 0.2], [0.3, 0.5]], "high": [[0.8, 0.4], [0.5, 0.7]]}},
+    ],
+)
+def test_scale_and_verify_every_mechanism(files, run, mechanism, model):
+    path, out = files
+    path.write_text(json.dumps(model))
+    code, printed, message = run(
+        "scale", path, "--length", 50, "--epsilon", 1, "--mechanism", mechanism, "--certificate", out, "--json"
+    )
+    if code:
+        assert (code, printed, message.count("\n"), out.exists()) == (2, "", 1, False)
+        assert (mechanism, len(model.get("chains", ()))) not in (("mqm-exact", 1), ("gk16", 1), ("entry-dp", 1))
+        assert message.startswith("pufferflow: error: ")
+        return
+    [result] = json.loads(printed)
+    code, printed, _ = run("verify", out)
+    assert code == 0
+    assert printed.startswith(f"verified: scale {result['scale']!r} >= largest ")
+    code, printed, _ = run("verify", out, "--json")
+    fields = json.loads(printed)
+    assert float(fields["lower"]) <= float(fields["upper"]) <= result["scale"]
+    assert fields["first"] <= fields["last"]
 
 
 @pytest.mark.parametrize(

@@ -110,9 +110,12 @@ def test_the_result_explains_itself():
     assert json.loads(json.dumps(result.to_dict()))["scale"] == result.scale
 
 
-def test_there_is_no_certificate():
-    with pytest.raises(pf.ParameterError, match="the bound of an interval family has no certificate"):
-        pf.mqm_exact(pf.IntervalFamily(LOW, HIGH), 10, 1.0, certified=True)
+@pytest.mark.parametrize("length", [1, 10, 300, 10**6])
+def test_certified(length):
+    plain, certified = (pf.mqm_exact(pf.IntervalFamily(LOW, HIGH), length, 0.5, certified=c) for c in (False, True))
+    assert certified.scale == pytest.approx(plain.scale, rel=1e-10)
+    assert float(pf.verify_certificate(certified.certificate).upper) <= certified.scale
+    assert (certified.node, certified.quilt, certified.chain) == (plain.node, plain.quilt, None)
 
 
 def test_row_optimum_against_a_linear_program():

@@ -204,7 +204,11 @@ def document():
 
 def test_a_certificate_of_a_family(document):
     assert pf.verify_certificate(document).scale == document["scale"]
-    document["scale"] = repr(float(document["scale"]) * (1 - 1e-5))
+    scale = float(document["scale"])
+    document["scale"] = repr(scale * (1 - 1e-5))
+    with pytest.raises(pf.CertificateError, match="more than the scale"):
+        pf.verify_certificate(document)
+    document["cost"] = repr(1 / scale * (1 + 1e-5))
     with pytest.raises(pf.CertificateError, match=r"not excluded|do not prove|tell more"):
         pf.verify_certificate(document)
 
@@ -262,7 +266,7 @@ def test_malformed_certificates(document, change, message):
         pf.verify_certificate(document)
 
 
-def test_a_scale_of_zero_proves_nothing(document):
-    document["scale"] = "0"
-    with pytest.raises(pf.CertificateError, match="scale is 0"):
+def test_a_cost_of_zero_proves_nothing(document):
+    document["cost"] = "0"
+    with pytest.raises(pf.CertificateError, match="cost is 0"):
         pf.verify_certificate(document)

@@ -19,6 +19,7 @@ except ConfigError as error:
 wildcard_constraints:
     real=r"(electricity|activity)_[a-z]+",
     related="|".join(RELATED),
+    case=r"synthetic|(electricity|activity)_[a-z]+",
 
 
 EXPERIMENTS = config["experiments"]
@@ -40,6 +41,8 @@ TIMED = [
     name for name in ("activity", "electricity") if enabled("timings") and enabled(name)
 ]
 RUN_RELATED = [name for name in RELATED if enabled(name)]
+CASES = ["synthetic", *map(labelled, REAL)] if enabled("least_noise") else []
+COMPOSED = [case for case in CASES if not case.startswith("electricity")]
 FIGURE_FORMATS = ["svg", "pdf", "png"]
 TABLE_FORMATS = ["csv", "md", "tex"]
 
@@ -62,6 +65,16 @@ def ingestion_of(wildcards):
 def own_file(wildcards):
     """The user's file, where there is one, so that an edit of it reruns the ingestion."""
     return ingestion_of(wildcards)["path"] or []
+
+
+def fitted_data(wildcards):
+    """Sample and chains of a case; the synthetic one needs none."""
+    if wildcards.case == "synthetic":
+        return {}
+    return {
+        "sample": f"results/samples/{wildcards.case}.json",
+        "models": f"results/chains/{wildcards.case}",
+    }
 
 
 def sources(*modules):
@@ -104,6 +117,11 @@ def report_inputs(_wildcards=None):
         found[f"{name}_figure"] = (
             f"results/figures/{FIGURE_OF[name]}_{labelled(name)}.svg"
         )
+    for case in CASES:
+        found[f"least_noise_{case}"] = f"results/scales/least_noise_{case}.csv"
+        found[f"least_noise_{case}_figure"] = f"results/figures/least_noise_{case}.svg"
+    for case in COMPOSED:
+        found[f"composition_{case}_figure"] = f"results/figures/composition_{case}.svg"
     for name in RUN_RELATED:
         found[f"{name}_figure"] = f"results/figures/{name}_synthetic.svg"
     return found
@@ -125,6 +143,10 @@ def final_results(_wildcards=None):
             f"chains_{labelled(name)}"
         )
         found += figures(f"{FIGURE_OF[name]}_{labelled(name)}")
+    for case in CASES:
+        found += tables(f"least_noise_{case}") + figures(f"least_noise_{case}")
+    for case in COMPOSED:
+        found += figures(f"composition_{case}")
     for name in RUN_RELATED:
         found += tables(f"{name}_claims") + figures(f"{name}_synthetic")
     return found

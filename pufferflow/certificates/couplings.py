@@ -1,8 +1,7 @@
-"""Post-fixed points and flows for a certificate; :mod:`pufferflow.verify.couplings` says what they prove."""
+"""Couplings that serve all nodes, for certificates of leakage, see :mod:`pufferflow.verify.couplings`."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,8 @@ _DIGITS = 15
 _ROOM = 1e-9
 
 
-def couplings(chains: tuple[MarkovChain, ...], length: int, epsilon: float) -> tuple[float, list[dict[str, Any]]]:
-    """Return the scale that post-fixed points prove for all chains, and they as JSON.
+def couplings(chains: tuple[MarkovChain, ...], length: int, epsilon: float) -> dict[str, Any]:
+    """Return the fields of a proof by post-fixed points for the largest c that they allow all chains.
 
     Raises
     ------
@@ -33,10 +32,7 @@ def couplings(chains: tuple[MarkovChain, ...], length: int, epsilon: float) -> t
     target = epsilon * (1 - _CLOSE)
     low = target / length * (1 - _CLOSE)
     cost, _ = largest_cost(loss, target, low, loss(low), target)
-    scale = 1 / cost
-    while 1 / scale > cost:
-        scale = math.nextafter(scale, math.inf)
-    return scale, [side.document(cost) for side in sides]
+    return {"cost": repr(cost), "couplings": [side.document(cost) for side in sides]}
 
 
 class FixedPoints:
@@ -64,7 +60,7 @@ class FixedPoints:
     def loss(self, cost: float) -> float:
         """Bound of the loss at c, rounded up."""
         cap = np.full((len(self._inside),) * 2, (self._length - 1) * cost * (1 + 4 * UNIT_ROUNDOFF))
-        room = _ROOM * cost * (1 - np.eye(len(self._inside)))  # for the rounding of flows and of 1/scale
+        room = _ROOM * cost * (1 - np.eye(len(self._inside)))  # for the rounding of flows
         ahead, past = (
             post_fixed_point(side, cost, cap, start * cost, extra=room)
             for side, start in zip((self._ahead, self._past), self._leakages, strict=True)

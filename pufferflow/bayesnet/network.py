@@ -1,0 +1,268 @@
+"""Discrete Bayesian networks: a directed acyclic graph with one conditional probability table a variable."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pufferflow.errors import NetworkError
+from pufferflow.markov.chain import SUM_TOLERANCE, UNIT_ROUNDOFF, Floats, MarkovChain
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """One variable with its law given its parents; checked when it joins a network.
+
+    Attributes
+    ----------
+    name : str
+    table : array_like, shape (states of parent 1, …, states of parent m, own states)
+        P(variable | parents): one axis a parent, in the order of ``parents``, and last one entry a state. Rows
+        within 1e-9 of 1 are divided by their sum.
+    parents : sequence of str
+    states : sequence of str, optional
+        Names of the states (default "0", "1", …).
+    """
+
+    name: str
+    table: ArrayLike
+    parents: Sequence[str] = ()
+    states: Sequence[str] | None = None
+
+
+class BayesianNetwork:
+    """A discrete Bayesian network θ, immutable.
+
+    Parameters
+    ----------
+    variables : iterable of Variable
+        In any order; parents may come after their children.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the variables in the order given. Everywhere else a variable is its index here.
+    states : tuple of tuple of str
+    parents, children : tuple of tuple of int
+    tables : tuple of float arrays
+        As in :class:`Variable`, normalised and read-only.
+
+    Raises
+    ------
+    NetworkError
+        A name is used twice, a parent is unknown or repeated, the graph has a cycle, a table has the wrong
+        shape, an entry that is no probability or a row that does not sum to 1.
+
+    Examples
+    --------
+    >>> network = BayesianNetwork([
+    ...     Variable("Ann", [0.9, 0.1]),
+    ...     Variable("Bob", [[0.95, 0.05], [0.4, 0.6]], parents=["Ann"]),
+    ... ])
+    >>> network
+    BayesianNetwork(2 variables, 1 edges)
+    """
+
+    def __init__(self, variables: Iterable[Variable]) -> None:
+        given = tuple(variables)
+        if not given:
+            raise NetworkError("the network has no variables; give at least one")
+        for variable in given:
+            if not (isinstance(variable.name, str) and variable.name):
+                raise NetworkError(f"a variable has the name {variable.name!r}; a name is a non-empty string")
+        self.names: tuple[str, ...] = tuple(variable.name for variable in given)
+        twice = _repeated(self.names)
+        if twice is not None:
+            raise NetworkError(f"the variable {twice!r} is given twice; give every variable once")
+        self._index = {name: i for i, name in enumerate(self.names)}
+        self.parents = tuple(self._parents_of(variable) for variable in given)
+        self.children = tuple(
+            tuple(c for c, parents in enumerate(self.parents) if v in parents) for v in range(len(given))
+        )
+        self._require_acyclic()
+        shapes = [_shape(variable) for variable in given]
+        self.states = tuple(_states(v, shape[-1]) for v, shape in zip(given, shapes, strict=True))
+        self.tables = tuple(self._table_of(i, variable) for i, variable in enumerate(given))
+
+    def __repr__(self) -> str:
+        return f"BayesianNetwork({len(self)} variables, {sum(map(len, self.parents))} edges)"
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def variables(self) -> Iterator[Variable]:
+        """The variables, complete and normalised; a network made of them is the same network."""
+        for name, table, parents, states in zip(self.names, self.tables, self.parents, self.states, strict=True):
+            yield Variable(name, table, tuple(self.names[p] for p in parents), states)
+
+    def index(self, name: str) -> int:
+        """Index of the variable called ``name``.
+
+        Raises
+        ------
+        NetworkError
+            There is none.
+        """
+        try:
+            return self._index[name]
+        except (KeyError, TypeError):
+            raise NetworkError(f"the network has no variable {name!r}; it has {_some(self.names)}") from None
+
+    @cached_property
+    def graph(self) -> nx.DiGraph[str]:
+        """The graph, its nodes the names of the variables."""
+        import networkx as nx
+
+        graph: nx.DiGraph[str] = nx.DiGraph()
+        graph.add_nodes_from(self.names)
+        graph.add_edges_from((self.names[p], self.names[v]) for v, ps in enumerate(self.parents) for p in ps)
+        return graph
+
+    @cached_property
+    def ancestors(self) -> tuple[int, ...]:
+        """For every variable the set of its ancestors and itself, as a bit mask."""
+        masks = [0] * len(self)
+        for v in self._topological_order:
+            masks[v] = 1 << v
+            for p in self.parents[v]:
+                masks[v] |= masks[p]
+        return tuple(masks)
+
+    # -- validation ------------------------------------------------------------------------------
+
+    def _parents_of(self, variable: Variable) -> tuple[int, ...]:
+        if isinstance(variable.parents, str):
+            raise NetworkError(f"variable {variable.name!r}: parents is the string {variable.parents!r}; give a list")
+        parents = tuple(variable.parents)
+        for parent in parents:
+            if not isinstance(parent, str) or parent not in self._index:
+                raise NetworkError(f"variable {variable.name!r} has the unknown parent {parent!r}; add that variable")
+        twice = _repeated(parents)
+        if twice is not None:
+            raise NetworkError(f"variable {variable.name!r} has the parent {twice!r} twice; name it once")
+        return tuple(self._index[parent] for parent in parents)
+
+    @cached_property
+    def _topological_order(self) -> tuple[int, ...]:
+        """Parents before children; variables on or below a cycle are missing."""
+        waiting = [len(parents) for parents in self.parents]
+        order = [v for v, count in enumerate(waiting) if not count]
+        for v in order:
+            for child in self.children[v]:
+                waiting[child] -= 1
+                if not waiting[child]:
+                    order.append(child)
+        return tuple(order)
+
+    def _require_acyclic(self) -> None:
+        if len(self._topological_order) < len(self):
+            import networkx as nx
+
+            cycle = [edge[0] for edge in nx.find_cycle(self.graph)]
+            raise NetworkError(f"the graph has the cycle {' → '.join([*cycle, cycle[0]])}; remove one of its edges")
+
+    def _table_of(self, i: int, variable: Variable) -> Floats:
+        table = np.array(variable.table, dtype=np.float64)
+        parents = self.parents[i]
+        expected = (*(len(self.states[p]) for p in parents), len(self.states[i]))
+        if table.shape != expected:
+            axes = [f"{len(self.states[p])} for {self.names[p]!r}" for p in parents]
+            layout = f" ({', '.join(axes)}, then its own states)" if axes else ", as it has no parents"
+            raise NetworkError(f"the table of {variable.name!r} has shape {table.shape}, not {expected}{layout}")
+        for bad in np.argwhere(~(np.isfinite(table) & (table >= 0))).tolist():
+            raise NetworkError(
+                f"the table of {variable.name!r} has {table[tuple(bad)]} for {self._cell(i, bad)}; "
+                "probabilities must lie between 0 and 1"
+            )
+        for at in np.ndindex(table.shape[:-1]):
+            total = math.fsum(table[at])
+            if not abs(total - 1) <= SUM_TOLERANCE:
+                given = f" given {self._given(i, at)}" if at else ""
+                raise NetworkError(
+                    f"the probabilities of {variable.name!r}{given} sum to {total:.12g}, not to 1; "
+                    "divide them by their sum or mend an entry"
+                )
+            # what one division leaves of rounding stays, so that a network read back is the same network
+            if abs(total - 1) > 4 * UNIT_ROUNDOFF:
+                table[at] /= total
+        table.flags.writeable = False
+        return table
+
+    def _given(self, i: int, at: Sequence[int]) -> str:
+        pairs = zip(self.parents[i], at, strict=False)
+        return ", ".join(f"{self.names[p]} = {self.states[p][x]}" for p, x in pairs)
+
+    def _cell(self, i: int, at: Sequence[int]) -> str:
+        given = self._given(i, at)
+        return f"state {self.states[i][at[-1]]!r}" + (f" given {given}" if given else "")
+
+
+def chain_network(chain: MarkovChain, length: int) -> BayesianNetwork:
+    """First ``length`` records of a Markov chain as a network X1 → X2 → … → XT.
+
+    Parameters
+    ----------
+    chain : MarkovChain
+        With a given or a stationary initial distribution.
+    length : int
+        T ≥ 1.
+
+    Raises
+    ------
+    NetworkError
+        The chain stands for any initial distribution, which is no single network, or T < 1.
+    """
+    law = chain.initial_distribution
+    if law is None:
+        raise NetworkError('a chain with initial_distribution "any" is no single network; give one distribution')
+    if length < 1:
+        raise NetworkError(f"length is {length}; a chain has at least 1 record")
+    later = (Variable(f"X{i}", chain.transition_matrix, parents=[f"X{i - 1}"]) for i in range(2, length + 1))
+    return BayesianNetwork([Variable("X1", law), *later])
+
+
+def _shape(variable: Variable) -> tuple[int, ...]:
+    try:
+        shape = np.array(variable.table, dtype=np.float64).shape
+    except (TypeError, ValueError, OverflowError):
+        raise NetworkError(
+            f"the table of {variable.name!r} must be numbers in nested lists of equal lengths, one level a parent"
+        ) from None
+    if not shape or 0 in shape:
+        raise NetworkError(f"the table of {variable.name!r} is empty; give one probability a state")
+    return shape
+
+
+def _states(variable: Variable, count: int) -> tuple[str, ...]:
+    if variable.states is None:
+        return tuple(map(str, range(count)))
+    if isinstance(variable.states, str) or not all(isinstance(s, str) for s in variable.states):
+        raise NetworkError(f"variable {variable.name!r}: states must be a list of names")
+    states = tuple(variable.states)
+    twice = _repeated(states)
+    if twice is not None:
+        raise NetworkError(f"variable {variable.name!r} has the state {twice!r} twice; name every state once")
+    if len(states) != count:
+        raise NetworkError(
+            f"variable {variable.name!r} has {len(states)} states, but rows of {count} entries in its table; "
+            "give one probability a state"
+        )
+    return states
+
+
+def _repeated(names: Sequence[Any]) -> Any:
+    return next((name for i, name in enumerate(names) if name in names[:i]), None)
+
+
+def _some(names: Sequence[str], most: int = 8) -> str:
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

@@ -1,0 +1,96 @@
+"""Compiled inner loops: the largest log-ratio of two path laws through a node."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferflow._jit import kernel
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+@kernel
+def largest_ratio(
+    start: Floats,
+    steps: Floats,
+    law: Floats,
+    matrix: Floats,
+    other_law: Floats,
+    other_matrix: Floats,
+    secrets: Bools,
+    constant: bool,
+    length: int,
+    smallest: float,
+) -> tuple[float, int, int, float]:
+    """Maximum over nodes i, states x and paths through x at i of Σ log-ratios − log m_i(x) + log m'_i(x).
+
+    Parameters
+    ----------
+    start, steps : float arrays, shapes (k,) and (k, k)
+        Log-ratios of the initial distributions and of the transition probabilities, -∞ where a path cannot go.
+    law, matrix, other_law, other_matrix : float arrays
+        The two chains, whose laws of X_i are m and m'.
+    secrets : bool array, shape (length, k)
+        Which states count at each node; all others do not.
+    constant : bool
+        Whether both laws are the same at all nodes.
+    smallest : float
+        An entry of m below it counts as 0, one of m' as ``smallest``.
+
+    Returns
+    -------
+    value : float
+    node, state : int
+        Where, both from 0; -1 where there is no secret.
+    size : float
+        Largest modulus of a sum of log-ratios, infinities apart.
+    """
+    k = len(start)
+    after = np.zeros((length, k))
+    size = 0.0
+    for i in range(length - 2, -1, -1):
+        for x in range(k):
+            most = -np.inf
+            for y in range(k):
+                most = max(most, steps[x, y] + after[i + 1, y])
+            after[i, x] = most
+            if abs(most) < 1e90:
+                size = max(size, abs(most))
+    before, other_before = start.copy(), np.empty(k)
+    m, n = law.copy(), other_law.copy()
+    best, node, state = -np.inf, -1, -1
+    for i in range(length):
+        if i > 0:
+            for y in range(k):
+                most = -np.inf
+                for x in range(k):
+                    most = max(most, before[x] + steps[x, y])
+                other_before[y] = most
+            before, other_before = other_before, before
+            if not constant:
+                m, n = np.dot(m, matrix), np.dot(n, other_matrix)
+        for x in range(k):
+            if abs(before[x]) < 1e90:
+                size = max(size, abs(before[x]))
+            if secrets[i, x]:
+                own = math.log(m[x]) if m[x] >= smallest else -np.inf
+                value = before[x] + after[i, x] + math.log(max(n[x], smallest)) - own
+                if value > best:
+                    best, node, state = value, i, x
+    return best, node, state, size
+
+
+@kernel
+def max_plus(a: Floats, b: Floats) -> Floats:
+    """Product of two matrices in the max-plus algebra."""
+    rows, inner, columns = a.shape[0], a.shape[1], b.shape[1]
+    out = np.full((rows, columns), -np.inf)
+    for x in range(rows):
+        for z in range(inner):
+            for y in range(columns):
+                out[x, y] = max(out[x, y], a[x, z] + b[z, y])
+    return out

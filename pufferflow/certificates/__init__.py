@@ -1,0 +1,279 @@
+"""Certificates: noise scales with a proof that :mod:`pufferflow.verify` can check.
+
+A certificate is a JSON object; probabilities, ε and the scale are exact numbers, written as strings::
+
+    {"certificate": "pufferflow", "version": 1, "mechanism": "mqm-exact" | …,
+     "family": {"chains": [{"transition_matrix": [["0.9", "0.1"], …],
+                            "initial_distribution": [...] | "stationary" | "any"}, …]}
+               or {"binary_interval": [low, high]}
+               or {"interval": {"low": [[…], …], "high": [[…], …]}},
+     "epsilon": "1.0", "length": T, "scale": "12.93…", …}
+
+and what proves the scale, by mechanism:
+
+mqm-exact, mqm-approx
+    ``"convention": "exact" | "published"`` and ``"nodes": [[{"first": 1, "last": 7, "left": a | null,
+    "right": b | null}, …], …]``: one list of consecutive ranges a chain (one for an interval family), which cover the
+    nodes 1 … T; every node of a range has the quilt at distances ``left`` and ``right``. The first term of eq. 5 is
+    exact for a single node and for a stationary start; in a longer range it is the bound that holds from the first
+    node on for every initial law. For an interval family also ``"bounds": [[n, m], …]``, how the influence at
+    distance n is bounded (:mod:`pufferflow.verify.intervals`). mqm-approx asks for more noise than its quilts need:
+    ``"proved": "10.6…"`` is what they prove.
+gk16
+    ``"nodes": [{"first": 1, "last": 1, "row_sum": s, "weights": [u, v]}, …]``: numbers that bound the norm and the
+    row sums of a matrix (:mod:`pufferflow.verify.gk16`).
+leakage
+    ``"cost": c`` with scale = 1/c and ``"couplings": [{"ahead": {"leakages": [["0.0", "0.02…", …], …], "flows":
+    [{"value": 1, "other": 2, "flow": [[1, 2, "0.25"], …]}, …]}, "past": {…}}, …]``: for every chain bounds of what two
+    values of a node tell through either side, and the flows that prove them (:mod:`pufferflow.verify.couplings`);
+    states count from 1. They serve all nodes alike, so the scale can be above that of :func:`pufferflow.leakage`.
+entry-dp
+    ``"nodes"`` as for mqm-exact. Its scale protects independent records only.
+group-dp
+    Nothing more.
+
+Where these come from does not matter: the scale is the upper end of the verifier's own enclosure, rounded up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from decimal import ROUND_CEILING
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from pufferflow.certificates.couplings import couplings
+from pufferflow.certificates.gk16 import ENDS, local_influence_numbers
+from pufferflow.certificates.quilts import neighbours, quilts_of_chains, quilts_of_intervals
+from pufferflow.errors import ChainError, ParameterError
+from pufferflow.influence.tables import Convention
+from pufferflow.markov.chain import Floats, MarkovChain
+from pufferflow.markov.families import BinaryInterval, ChainFamily, Family, as_family
+from pufferflow.markov.intervals import IntervalFamily
+from pufferflow.mechanisms.base import check_epsilon, find_mechanism, longest
+from pufferflow.verify import PROOFS, parse
+from pufferflow.verify.balls import PRECISIONS
+from pufferflow.verify.parsing import VERSION, CertificateError, Chain, Intervals, decimal, parse_family
+from pufferflow.verify.proof import Bound, Proof
+
+_WIDTH = Fraction(1, 10**20)
+_FAIR_WIDTH = Fraction(1, 10**15)
+
+_Document = dict[str, Any]
+
+
+def certify(
+    family: Family | MarkovChain,
+    length: int,
+    epsilon: float,
+    *,
+    convention: Convention = "exact",
+    mechanism: str = "mqm-exact",
+    scale: float | None = None,
+) -> dict[str, Any]:
+    """Return a certificate of the scale of a mechanism.
+
+    Parameters
+    ----------
+    family : Family or MarkovChain
+        Θ. Every float stands for its shortest decimal (0.1 for ``0.1``), rows are divided by their exact sum.
+    length : int
+        T of the longest segment.
+    epsilon : float
+        ε > 0, likewise read as its shortest decimal.
+    convention : {"exact", "published"}
+        As for :func:`pufferflow.mqm_exact`.
+    mechanism : str
+        Whose scale, one of those in :data:`pufferflow.verify.PROOFS`.
+    scale : float, optional
+        The scale to prove where it may be larger than the smallest one proved, that is of mqm-approx (default:
+        computed with default options).
+
+    Returns
+    -------
+    dict
+        Plain JSON types. ``float(certificate["scale"])`` is the scale: at least the verifier's enclosure, and but for
+        mqm-approx above its upper end by rounding to a float only.
+
+    Raises
+    ------
+    ParameterError
+        ε or T is out of range, the mechanism is not applicable, there is no proof for this mechanism or this kind of
+        family, or no precision suffices to decide (numbers so far apart do not occur in fitted chains).
+    """
+    theta = family if isinstance(family, IntervalFamily) else as_family(family)
+    epsilon, length = check_epsilon(epsilon), longest(length)
+    if mechanism not in PROOFS:
+        raise ParameterError(f"no certificate for {mechanism}: only the scales of {', '.join(PROOFS)} have proofs")
+    document = {
+        "certificate": "pufferflow",
+        "version": VERSION,
+        "mechanism": mechanism,
+        "family": _exact_family(theta),
+        "epsilon": repr(epsilon),
+        "length": length,
+        "scale": "0",
+    }
+    try:
+        fields, found = _best_proof(document, _FIELDS[mechanism](Question(theta, length, epsilon, convention)))
+        own = 0.0
+        if "proved" in fields:
+            fields["proved"] = decimal(found.upper, 25, ROUND_CEILING)
+            own = scale or find_mechanism(mechanism)(theta, length, epsilon).scale or 0.0
+    except (ChainError, CertificateError, ParameterError) as error:
+        raise ParameterError(f"no certificate for {mechanism}: {error}") from error
+    return document | fields | {"scale": repr(max(own, _float_up(found.upper)))}
+
+
+def _best_proof(document: _Document, attempts: Iterator[_Document]) -> tuple[_Document, Bound]:
+    """The first tight proof, or the first of those that prove most, with what it proves."""
+    best: tuple[_Document, Bound] | None = None
+    refused: CertificateError | None = None
+    for fields in attempts:
+        try:
+            found = _narrowed(parse(document | fields))
+        except CertificateError as error:
+            refused = error
+            continue
+        tight = found.upper - found.lower <= _FAIR_WIDTH * found.upper
+        if best is None or tight or found.upper < best[1].upper * (1 - _FAIR_WIDTH):
+            best = fields, found
+        if tight:
+            break
+    if best is None:
+        raise refused or ParameterError("there is no proof")
+    return best
+
+
+def _narrowed(proof: Proof) -> Bound:
+    """What is proved, to 20 digits."""
+    before: Bound | None = None
+    for _, found in proof.bounds():
+        gained = found.upper - found.lower if before is None else before.upper - found.upper
+        if min(gained, found.upper - found.lower) <= _WIDTH * found.upper:
+            return found
+        before = found
+    raise ParameterError(f"{PRECISIONS[-1]} bits do not give the scale to 20 digits")
+
+
+# -- what proves the scale, by mechanism -------------------------------------------------------------
+
+
+class Question(NamedTuple):
+    """What a certificate is asked for."""
+
+    family: Family
+    length: int
+    epsilon: float
+    convention: Convention
+
+    @property
+    def chains(self) -> tuple[Chain, ...]:
+        """The exact chains of the family."""
+        chains = parse_family(_exact_family(self.family))
+        if isinstance(chains, Intervals):
+            raise ParameterError("an interval family is not a finite set of chains; use mqm-exact")
+        return chains
+
+
+def _quilts(question: Question) -> Iterator[_Document]:
+    theta, length, epsilon, convention = question
+    if isinstance(theta, IntervalFamily):
+        yield quilts_of_intervals(theta, length, epsilon, convention)
+    else:
+        yield quilts_of_chains(theta, question.chains, length, epsilon, convention)
+
+
+def _larger(question: Question) -> Iterator[_Document]:
+    theta, length, epsilon, convention = question
+    yield quilts_of_chains(theta, question.chains, length, epsilon, convention) | {"proved": "0"}
+
+
+def _neighbours(question: Question) -> Iterator[_Document]:
+    yield {"nodes": [neighbours(question.length) for _ in question.chains]}
+
+
+def _nothing(question: Question) -> Iterator[_Document]:
+    yield {}
+
+
+def _local_influence(question: Question) -> Iterator[_Document]:
+    for ends in ENDS:
+        yield local_influence_numbers(question.chains, question.length, ends)
+        if 2 * ends >= question.length:
+            return
+
+
+def _couplings(question: Question) -> Iterator[_Document]:
+    theta, length, epsilon, _ = question
+    assert len(question.chains) == len(theta.chains)
+    yield couplings(theta.chains, length, epsilon)
+
+
+_FIELDS: dict[str, Callable[[Question], Iterator[_Document]]] = {
+    "mqm-exact": _quilts,
+    "mqm-approx": _larger,
+    "group-dp": _nothing,
+    "entry-dp": _neighbours,
+    "gk16": _local_influence,
+    "leakage": _couplings,
+}
+"""The fields that only a mechanism has, in one or more attempts."""
+
+
+# -- exact numbers -----------------------------------------------------------------------------------
+
+
+def _exact_family(theta: Family) -> _Document:
+    if isinstance(theta, BinaryInterval):
+        return {"binary_interval": [repr(float(theta.low)), repr(float(theta.high))]}
+    if isinstance(theta, IntervalFamily):
+        rows = [_exact_bounds(low, high) for low, high in zip(theta.low, theta.high, strict=True)]
+        return {"interval": {"low": [low for low, _ in rows], "high": [high for _, high in rows]}}
+    if not isinstance(theta, ChainFamily):
+        raise ParameterError(f"no certificate: {theta!r} is neither a finite family of chains nor an interval")
+    return {
+        "chains": [
+            {
+                "transition_matrix": [_exact_row(row) for row in chain.transition_matrix],
+                "initial_distribution": _exact_row(chain.initial_distribution)
+                if chain.start == "given" and chain.initial_distribution is not None
+                else chain.start,
+            }
+            for chain in theta.chains
+        ]
+    }
+
+
+def _exact_row(row: Floats, right: Callable[[Fraction], bool] = lambda total: total == 1) -> list[str]:
+    """Shortest decimals where their sum is right, otherwise fractions: the decimals divided by their sum."""
+    decimals = [repr(p) for p in row.tolist()]
+    numbers = [Fraction(p) for p in decimals]
+    total = sum(numbers, Fraction())
+    return decimals if right(total) else [str(p / total) for p in numbers]
+
+
+def _exact_bounds(low: Floats, high: Floats) -> tuple[list[str], list[str]]:
+    """Bounds of a row that hold those given, each attained by a distribution between them."""
+    below = _exact_row(low, lambda total: total <= 1)
+    above = _exact_row(high, lambda total: total >= 1)
+    pairs = [(Fraction(p), Fraction(q)) for p, q in zip(below, above, strict=True)]
+    least, most = (sum(side, Fraction()) for side in zip(*pairs, strict=True))
+    for z, (p, q) in enumerate(pairs):
+        if least - p + q > 1:
+            above[z] = str(1 - least + p)
+        if most - q + p < 1:
+            below[z] = str(1 - most + q)
+    return below, above
+
+
+def _float_up(number: Fraction) -> float:
+    """Smallest float that is no smaller than ``number``, as a binary number and as its shortest decimal."""
+    result = float(number)
+    while min(Fraction(result), Fraction(repr(result))) < number:
+        result = math.nextafter(result, math.inf)
+    return result
+
+
+__all__ = ["certify"]

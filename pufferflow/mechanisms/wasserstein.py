@@ -1,0 +1,104 @@
+"""The Wasserstein Mechanism for the number of visits to a set of states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pufferflow.errors import ParameterError
+from pufferflow.markov.chain import MarkovChain
+from pufferflow.markov.families import BinaryInterval, ChainFamily, as_family
+from pufferflow.mechanisms.base import AnyFamily, Lengths, NoiseScale, check_epsilon, longest, mechanism
+
+MOST_WORK = 1e11
+"""Multiplications beyond which the mechanism does not try: some minutes."""
+
+MOST_MEMORY = 2**29
+"""Bytes of tables under one tilt beyond which it does not try."""
+
+
+@mechanism("wasserstein")
+def wasserstein(family: AnyFamily, length: Lengths, epsilon: float, states: Sequence[int] | None = None) -> NoiseScale:
+    """Scale W/ε of the Wasserstein Mechanism (Algorithm 1) for one query: how often the chain visits ``states``.
+
+    Unlike other scales it holds for this query alone, and for functions of it: one that moves by at most L (L1 norm)
+    when the number of visits changes by 1 gets L · scale on every coordinate. The mean of a 0/1 chain has L = 1/T, the
+    histogram of a two-state chain L = 2. W is exact up to rounding, which errs to more noise
+    (:mod:`pufferflow.transport.chains`); with any initial distribution and three or more states it may be an upper
+    bound.
+
+    Parameters
+    ----------
+    family : Family or MarkovChain
+        Θ, finitely many chains.
+    length : int or sequence of int
+        Segment lengths. The largest scale over all of them is returned: it may be that of a short one.
+    epsilon : float
+        ε > 0.
+    states : sequence of int, optional
+        The states counted, from 0. May be left out for two states, where both counts have the same W.
+
+    Returns
+    -------
+    NoiseScale
+        ``length`` is that of the segment that decides. "not applicable", with the reason, where Θ is not finite (W of
+        a class such as :class:`BinaryInterval` is not known), where there are more than two states and ``states`` is
+        missing, or where the exact laws, which take time of order T³, are out of reach. The scale is 0 where the
+        secrets have no effect on the count, as for a single state.
+
+    Raises
+    ------
+    ParameterError
+        ε or a length is out of range, or ``states`` is not a set of states of every chain.
+    ChainError
+        The family is an :class:`IntervalFamily`.
+    """
+    from pufferflow.transport.chains import chain_sensitivity, memory, work  # compiles the kernels
+
+    epsilon = check_epsilon(epsilon)
+    records = longest(length)
+    chains = _finite(family)
+
+    def not_applicable(reason: str) -> NoiseScale:
+        return NoiseScale("wasserstein", epsilon, records, None, "not applicable", reason)
+
+    if chains is None:
+        return not_applicable("W is computed for finitely many chains, not for all between bounds; give chains")
+    sizes = {chain.states for chain in chains}
+    if len(sizes) > 1:
+        return not_applicable(
+            f"the chains have {min(sizes)} to {max(sizes)} states; a count needs the same states in all"
+        )
+    k = sizes.pop()
+    if states is None and k > 2:
+        return not_applicable(f"the query is missing: say which of the {k} states to count (option states)")
+    counted = [k - 1] if states is None else _checked(states, k)
+    lengths = sorted({int(n) for n in np.atleast_1d(np.asarray(length))})
+    weights = [int(x in counted) for x in range(k)]
+    total = sum(work(chain, n, weights) for chain in chains for n in lengths)
+    if total > MOST_WORK or memory(chains[0], records, weights) > MOST_MEMORY:
+        return not_applicable(
+            f"exact laws take time of order T³ (here about {total:.1g} multiplications, at most {MOST_WORK:.0g}); "
+            "use mqm-exact"
+        )
+    found = chain_sensitivity(chains, lengths, weights)
+    return NoiseScale("wasserstein", epsilon, found.length, found.scale(epsilon), node=found.node, chain=found.chain)
+
+
+def _finite(family: AnyFamily) -> tuple[MarkovChain, ...] | None:
+    """Chains of a finite Θ; the chain a class has for the other mechanisms need not have the largest W."""
+    known = as_family(family)
+    if isinstance(known, ChainFamily) or (isinstance(known, BinaryInterval) and known.low == known.high):
+        return known.chains
+    return None
+
+
+def _checked(states: Sequence[int], k: int) -> list[int]:
+    values = np.asarray(states)
+    if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iu":
+        raise ParameterError(f"states is {states!r}; give a list of at least one state, counted from 0")
+    for x in values.tolist():
+        if not 0 <= x < k:
+            raise ParameterError(f"states holds {x}; the states are 0 to {k - 1}")
+    return [int(x) for x in values]

@@ -1,0 +1,323 @@
+"""Compiled inner loops: laws of a sum along a chain, and comparisons of two such laws."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferflow._jit import kernel
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+UNREACHED = -(2**40)
+"""Exponent of a row of zeros."""
+
+
+@kernel
+def advance(
+    rows: Floats,
+    exponents: Ints,
+    errors: Floats,
+    mantissas: Floats,
+    powers: Ints,
+    shift_in: Ints,
+    shift_out: Ints,
+    cutoff: float,
+    out: Floats,
+    out_exponents: Ints,
+    out_errors: Floats,
+) -> None:
+    """One step of the dynamic program: out[y, n] = Σ_x M[x, y] rows[x, n − shift_in[x] − shift_out[y]].
+
+    Row x stands for ``rows[x] * 2**exponents[x]``, its largest entry lies in [½, 1), and each entry may be too small
+    by ``errors[x]``; the matrix M is ``mantissas * 2**powers``. Entries below ``cutoff`` are dropped, and
+    counted in the errors.
+    """
+    k, width = rows.shape
+    for y in range(k):
+        top = UNREACHED
+        for x in range(k):
+            if mantissas[x, y] > 0 and exponents[x] > UNREACHED:
+                top = max(top, exponents[x] + powers[x, y])
+        row = out[y]
+        row[:] = 0.0
+        out_exponents[y], out_errors[y] = UNREACHED, 0.0
+        if top == UNREACHED:
+            continue
+        error = 0.0
+        for x in range(k):
+            if mantissas[x, y] > 0 and exponents[x] > UNREACHED:
+                factor = math.ldexp(mantissas[x, y], int(max(exponents[x] + powers[x, y] - top, -2000)))
+                shift = shift_in[x] + shift_out[y]
+                source = rows[x]
+                for n in range(width - shift):
+                    row[n + shift] += factor * source[n]
+                error += factor * errors[x] + 2.0**-1000
+        _, exponent = math.frexp(row.max())
+        scale = math.ldexp(1.0, -exponent)
+        for n in range(width):
+            value = row[n] * scale
+            row[n] = value if value >= cutoff else 0.0
+        out_exponents[y] = top + exponent
+        out_errors[y] = error * scale * (1 + 2.0**-40) + cutoff
+
+
+@kernel
+def fill_law(
+    a: Floats,
+    b: Floats,
+    exponent: int,
+    error_a: float,
+    error_b: float,
+    tilt: int,
+    unit: int,
+    start: int,
+    stop: int,
+    lower: Floats,
+    upper: Floats,
+    exponents: Ints,
+) -> tuple[int, int]:
+    """Bounds of the convolution of ``a`` and ``b`` at the places start ≤ n < stop, with the tilt taken off.
+
+    The entries of ``a`` and ``b`` may be too small by ``error_a`` and ``error_b``; the law at n is the convolution
+    times 2**(exponent − tilt n / unit).
+
+    Returns
+    -------
+    first, last : int
+        First and last place where the error is negligible (2^-45); ``stop`` and -1 where there is none.
+    """
+    first, last = 0, len(b)
+    while first < last and b[first] == 0:
+        first += 1
+    while last > first and b[last - 1] == 0:
+        last -= 1
+    out = np.zeros(stop - start)
+    for j in range(len(a)):
+        weight = a[j]
+        if weight > 0:
+            low, high = max(first, start - j), min(last, stop - j)
+            if low < high:
+                part, inner = out[j + low - start : j + high - start], b[low:high]
+                for n in range(len(inner)):
+                    part[n] += weight * inner[n]
+    terms = min(len(a), len(b))
+    error = (error_a * b.sum() + error_b * a.sum() + terms * error_a * error_b) * (1 + 2.0**-30)
+    left, right = stop, -1
+    for n in range(start, stop):
+        value = out[n - start]
+        whole = tilt * n // unit
+        factor = 2.0 ** (-(tilt * n - whole * unit) / unit)
+        exponents[n] = exponent - whole
+        lower[n], upper[n] = max(value - error, 0.0) * factor, (value + error) * factor
+        if error <= 2.0**-45 * value:
+            left, right = min(left, n), n
+    return left, right
+
+
+@kernel
+def cumulate(
+    lower: Floats, upper: Floats, exponents: Ints, first: int, last: int, slack: float, below: Floats, above: Floats
+) -> None:
+    """Fill rows (0, 1) of ``below`` and ``above`` with bounds of log2 P(N ≤ n) and log2 P(N > n).
+
+    Entry n lies between ``lower[n]`` and ``upper[n]`` times ``2**exponents[n]``, up to a factor 2^±slack in all;
+    the least and the largest value of N are ``first`` and ``last``.
+    """
+    below[:], above[:] = -np.inf, -np.inf
+    for side in range(2):
+        values = lower if side == 0 else upper
+        sign = -1.0 if side == 0 else 1.0
+        for backward in range(2):
+            sums = above if backward else below
+            total, exponent = 0.0, 0
+            for step in range(last - first + 1):
+                n = last - step if backward else first + step
+                if values[n] > 0:
+                    value, shift = math.frexp(values[n])
+                    power = int(exponents[n]) + shift
+                    if total == 0.0 or power > exponent:
+                        total = math.ldexp(total, max(exponent - power, -2000)) + value
+                        exponent = power
+                    else:
+                        total += math.ldexp(value, max(power - exponent, -2000))
+                    total, shift = math.frexp(total)
+                    exponent += shift
+                place = n - 1 if backward else n
+                if total > 0 and place >= 0:
+                    size = math.log2(total) + exponent
+                    sums[side, place] = size + sign * (slack + (abs(size) + 4) * 2.0**-50)
+        below[side, last + 1 :] = below[side, last]
+        above[side, :first] = below[side, last]
+
+
+@kernel
+def add_logs(a: float, b: float) -> float:
+    """log2(2^a + 2^b), up to a few roundings."""
+    high, low = max(a, b), min(a, b)
+    if low == -np.inf:
+        return high
+    return high + math.log2(1.0 + 2.0 ** max(low - high, -1074.0))
+
+
+@kernel
+def entry(
+    first: Floats,
+    second: Floats,
+    first_total: Floats,
+    second_total: Floats,
+    n: int,
+    m: int,
+    tails: bool,
+    strict: bool,
+    u: int,
+    v: int,
+) -> tuple[float, float]:
+    """Positive and negative part, as log2, of a bound of c_uv (see :func:`holds`), lower if ``strict``, else upper."""
+    low, high = (0, 1) if strict else (1, 0)
+    if tails:
+        return first[u, low, n] + second_total[v, low], second[v, high, m] + first_total[u, high]
+    return second[v, low, m] + first_total[u, low], first[u, high, n] + second_total[v, high]
+
+
+@kernel
+def is_negative(
+    first: Floats,
+    second: Floats,
+    first_total: Floats,
+    second_total: Floats,
+    n: int,
+    m: int,
+    tails: bool,
+    strict: bool,
+    u: int,
+    v: int,
+) -> bool:
+    """Whether the bound of c_uv + c_vu is negative."""
+    plus, minus = entry(first, second, first_total, second_total, n, m, tails, strict, u, v)
+    more, less = entry(first, second, first_total, second_total, n, m, tails, strict, v, u)
+    negative = add_logs(minus, less)
+    return negative > -np.inf and add_logs(plus, more) < negative + margin(negative, strict)
+
+
+@kernel
+def margin(size: float, strict: bool) -> float:
+    """Rounding of a few operations on logarithms of this size, with its sign."""
+    bound = 2.0**-40 + 2.0**-48 * abs(size)
+    return bound if strict else -bound
+
+
+@kernel
+def holds(
+    first: Floats, second: Floats, first_total: Floats, second_total: Floats, n: int, m: int, tails: bool, strict: bool
+) -> bool:
+    """Whether F(n) ≤ F'(m) for every mixture of starts, F the law given a secret and F' given the other.
+
+    Parameters
+    ----------
+    first, second : arrays, shape (starts, 2, width)
+        Bounds of log2 P(N ≤ n, secret | start), or of P(N > n, ...) with ``tails``.
+    first_total, second_total : arrays, shape (starts, 2)
+        Bounds of log2 P(secret | start).
+    strict : bool
+        Whether ``True`` is proved; otherwise ``False`` is.
+
+    Notes
+    -----
+    With weights r of the starts the inequality is Σ r_u r_v c_uv ≥ 0, c_uv = F'_v(m) P_u(s) − F_u(n) P_v(s'), that is
+    copositivity of the symmetric part S. Necessary: s_uu ≥ 0 and s_uv ≥ −√(s_uu s_vv) for all u, v. Sufficient: the
+    same with the root divided by √(d_u d_v), d_u the number of negative s_uv, v ≠ u. For then the form is at least
+    the sum of (r_u √(s_uu/d_u) − r_v √(s_vv/d_v))² over the negative pairs. For up to two starts the two are the same.
+    """
+    starts = len(first)
+    for u in range(starts):
+        plus, minus = entry(first, second, first_total, second_total, n, m, tails, strict, u, u)
+        if plus < minus:
+            return False
+    for u in range(starts):
+        for v in range(u + 1, starts):
+            if not is_negative(first, second, first_total, second_total, n, m, tails, strict, u, v):
+                continue
+            product = 0.0  # log2 of s_uu s_vv / (d_u d_v)
+            for w in (u, v):
+                gain, loss = entry(first, second, first_total, second_total, n, m, tails, strict, w, w)
+                rest = 0.0
+                if gain > loss:
+                    rest = 1.0 - 2.0 ** max(loss - gain, -1074.0) - (1.0 if strict else -1.0) * 2.0**-50
+                product += gain + math.log2(rest) if rest > 0 else -np.inf
+                if strict and starts > 2:
+                    degree = 0
+                    for z in range(starts):
+                        if z != w and is_negative(first, second, first_total, second_total, n, m, tails, strict, w, z):
+                            degree += 1
+                    product -= math.log2(float(max(degree, 1)))
+            plus, minus = entry(first, second, first_total, second_total, n, m, tails, strict, u, v)
+            more, less = entry(first, second, first_total, second_total, n, m, tails, strict, v, u)
+            positive, negative = add_logs(plus, more), add_logs(minus, less)
+            if product > -np.inf:
+                positive = add_logs(positive, 1.0 + product / 2)
+            if positive < negative + margin(negative, strict):
+                return False
+    return True
+
+
+@kernel
+def raise_shift(
+    below: Floats, above: Floats, totals: Floats, supported: NDArray[np.bool_], shift: int, strict: bool, pair: Ints
+) -> int:
+    """Return the smallest w ≥ ``shift`` with F_s(n) ≤ F_s'(n + w) for all n and all pairs of secrets (s, s').
+
+    ``below`` and ``above`` have shape (states, starts, 2, width), ``totals`` (states, starts, 2). The pair that
+    raised the value last goes to ``pair``.
+    """
+    k, width = len(below), below.shape[3]
+    for x in range(k):
+        for y in range(k):
+            if x == y or not (supported[x] and supported[y]):
+                continue
+            n = 0
+            while n < width:
+                m = min(n + shift, width - 1)
+                by_tails = holds(above[x], above[y], totals[x], totals[y], n, m, True, strict)
+                if strict:
+                    fine = by_tails or holds(below[x], below[y], totals[x], totals[y], n, m, False, strict)
+                else:
+                    fine = by_tails and holds(below[x], below[y], totals[x], totals[y], n, m, False, strict)
+                if fine or m == width - 1:
+                    n += 1
+                else:
+                    shift += 1
+                    pair[0], pair[1] = x, y
+    return shift
+
+
+@kernel
+def flows(p: Floats, p_exponents: Ints, q: Floats, q_exponents: Ints, slack: float, reach: int) -> bool:
+    """Whether mass p can be moved by at most ``reach`` places into slack times q, leftmost place first.
+
+    Masses are ``p * 2**p_exponents``, likewise q. All sources reach equally far, so this finds a plan
+    wherever there is one, up to (2 reach + 4) roundings relative to each mass.
+    """
+    width = len(p)
+    room = q * slack
+    place = 0
+    for n in range(width):
+        rest = p[n]
+        place = max(place, n - reach)
+        while rest > 0:
+            if place >= width or place > n + reach:
+                return False
+            gap = q_exponents[place] - p_exponents[n]
+            here = math.ldexp(room[place], int(min(max(gap, -2000), 900)))
+            if here > rest:
+                if gap < 900:  # beyond, what is taken is negligible
+                    room[place] = math.ldexp(here - rest, int(-gap))
+                rest = 0.0
+            else:
+                rest -= here
+                room[place] = 0.0
+                place += 1
+    return True

@@ -1,0 +1,411 @@
+"""W∞ between the laws of a count along a Markov chain, given one secret or another (Song et al., Algorithm 1).
+
+The query is N = Σ_t f(X_t) with integer weights f; the secrets are X_i = x. For every node i and state x the law
+P(N = n, X_i = x) is a convolution of a forward and a backward table. For two laws on the integers
+
+    W∞ ≤ w  if and only if  F_s(n) ≤ F_s'(n + w) for all n and both orders of the secrets.
+
+*Rounding.* Only non-negative numbers are added and multiplied, so every entry is relatively accurate, down to a
+cutoff; what falls below it is bounded and carried along. Far tails matter as much as the middle (a tail of 1e-600
+moves quantiles), so they are computed again under tilts: f weighted by 2^(s n), which brings them into the range of
+floats, as in importance sampling. Lower tails are compared by P(N ≤ n), upper ones by P(N > n), each with both its
+bounds: ``W`` is proved to be an upper bound, ``lower`` to be a lower bound. Where they meet, and that is nearly always,
+W is exact.
+
+*Ties.* F_s(n) = F_s'(n + w) happens, for example where successive records are independent: there rounding decides,
+and a change of the last digit of P changes W∞. Then mass is moved explicitly: a plan that moves the law
+given s by at most w into (1 + 2^-30) times the law given s', and back, proves that Laplace noise of scale
+w / (ε − 2^-29) is ε-private, since it adds at most log(1 + 2^-30) and rounding to the loss.
+
+*Initial distributions.* With ``"any"`` the law given X_i = x is a mixture over X_1 whose weights depend on q. The
+inequality above is a quadratic form in q; see ``holds`` in ``_kernels.py``: exact for two states, an upper bound for
+more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferflow.errors import ParameterError
+from pufferflow.influence.search import divide_up
+from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats, MarkovChain
+from pufferflow.transport._kernels import UNREACHED, advance, cumulate, fill_law, flows, raise_shift
+
+Ints = NDArray[np.int64]
+
+CUTOFF = 2.0**-500
+"""Entries below, relative to the largest of their row, are dropped: products then never underflow."""
+
+TIE = 2.0**-29
+"""Loss that an explicit transport plan may add."""
+
+TILTS = (*range(1, 5), *(base << n for n in range(1, 8) for base in (3, 4)))
+"""Tilts |s| tried one after the other: in steps of a factor 2 first, up to 2^512 for tiny transition probabilities."""
+
+_NEVER = 2**40
+
+
+@dataclass(frozen=True)
+class ChainSensitivity:
+    """W of an integer count along a chain, and where it is attained.
+
+    Attributes
+    ----------
+    W : int
+        Largest W∞, in units of the weights; never below the exact value, ties apart (``tied``).
+    lower : int
+        A lower bound of the exact value; ``W == lower`` proves that W is exact.
+    tied : bool
+        Whether laws that agree up to rounding were compared by a transport plan (module docstring).
+    strict : int
+        Upper bound without such plans; the same as W unless ``tied``.
+    length : int
+        The segment length that decides.
+    node : int or None
+        The node that decides, 1-based; None where W is 0.
+    pair : tuple of int or None
+        Its secrets, two states counted from 0.
+    chain : int
+        Index in the family of the chain that decides.
+    """
+
+    W: int
+    lower: int
+    tied: bool
+    strict: int
+    length: int
+    node: int | None
+    pair: tuple[int, int] | None
+    chain: int = 0
+
+    def scale(self, epsilon: float) -> float:
+        """Laplace scale of the count, rounded up: W/ε, or for tied laws the proved one next to it."""
+        strict = divide_up(self.strict, epsilon)
+        if self.tied and epsilon > 2 * TIE:
+            return min(strict, self.W / (epsilon - TIE) * (1 + 4 * UNIT_ROUNDOFF))
+        return strict
+
+
+def chain_sensitivity(
+    chains: Sequence[MarkovChain] | MarkovChain, lengths: Sequence[int] | int, weights: Sequence[int]
+) -> ChainSensitivity:
+    """W of the query N = Σ_t weights[X_t] over a finite family, all nodes and all pairs of states.
+
+    All segments count: W may be larger for a short one than for a long one (two alternating states: the number
+    of visits to one of them is constant over even lengths). A sum over independent segments has the largest of their W
+    at most, for the other segments add the same law on both sides.
+
+    Parameters
+    ----------
+    chains : MarkovChain or sequence of MarkovChain
+        Θ.
+    lengths : int or sequence of int
+        Segment lengths; each costs about T³ (range of the weights)² / 6 operations a state, and k times as many with
+        start "any".
+    weights : sequence of int, shape (k,)
+        What a visit to each state adds.
+
+    Returns
+    -------
+    ChainSensitivity
+
+    Raises
+    ------
+    ParameterError
+        The weights are not one integer a state, or a length is below 1.
+    """
+    family = [chains] if isinstance(chains, MarkovChain) else list(chains)
+    segments = sorted({int(n) for n in np.atleast_1d(lengths)})
+    if not family or not segments or segments[0] < 1:
+        raise ParameterError("chain_sensitivity needs at least one chain and segment lengths of at least 1")
+    values = np.asarray(weights)
+    for chain in family:
+        if values.shape != (chain.states,) or values.dtype.kind not in "iu":
+            raise ParameterError(f"weights are {weights!r}; give one integer for each of the {chain.states} states")
+    # a constant in each record moves no law
+    gains = tuple(int(value) - int(values.min()) for value in values)
+    best: ChainSensitivity | None = None
+    for index, chain in enumerate(family):
+        for length in segments:
+            found = replace(_sensitivity(chain, length, gains), chain=index)
+            if best is None:
+                best = found
+                continue
+            lower, strict, tied = max(best.lower, found.lower), max(best.strict, found.strict), best.tied or found.tied
+            best = replace(found if found.W > best.W else best, lower=lower, strict=strict, tied=tied)
+    assert best is not None
+    return best
+
+
+def work(chain: MarkovChain, length: int, weights: Sequence[int]) -> float:
+    """Multiplications that :func:`chain_sensitivity` takes for one chain and length, roughly."""
+    starts = chain.states if chain.start == "any" else 1
+    span = length * max(max(weights) - min(weights), 1)
+    laws = chain.states * starts * length * span**2 / 6
+    tables = chain.states**2 * starts * length * span
+    return laws + tables + 50 * tables * starts  # the comparisons of all pairs, each worth tens of multiplications
+
+
+def memory(chain: MarkovChain, length: int, weights: Sequence[int]) -> float:
+    """Bytes of the backward tables under one tilt, roughly; a handful of tilts are needed."""
+    return 4.0 * chain.states * length**2 * max(max(weights) - min(weights), 1)
+
+
+class _Table(NamedTuple):
+    """Rows of a dynamic program: row x is ``rows[x] * 2**exponents[x]``, entries too small by at most ``errors[x]``."""
+
+    rows: Floats
+    exponents: Ints
+    errors: Floats
+
+
+class _Steps(NamedTuple):
+    """What :func:`advance` needs of a matrix."""
+
+    mantissas: Floats
+    powers: Ints
+    shift_in: Ints
+    shift_out: Ints
+
+    def apply(self, table: _Table, width: int) -> _Table:
+        rows = table.rows
+        if rows.shape[1] < width:
+            rows = np.concatenate([rows, np.zeros((len(rows), width - rows.shape[1]))], axis=1)
+        out = _Table(np.empty_like(rows), np.empty_like(table.exponents), np.empty_like(table.errors))
+        advance(rows, table.exponents, table.errors, *self, CUTOFF, *out)
+        return out
+
+
+class _Tilt:
+    """Forward and backward tables of a chain, a path with sum n weighted by 2^(s n / m), m the largest weight."""
+
+    def __init__(self, chain: MarkovChain, length: int, gains: Ints, s: int) -> None:
+        self.s = s
+        self.most = max(int(gains.max()), 1)
+        self.gains = gains
+        k = chain.states
+        weights = np.exp2(s * gains / self.most)
+        mantissas, powers = np.frexp(chain.transition_matrix)
+        factors, more = np.frexp(weights)
+        mantissas, powers = mantissas * factors, powers.astype(np.int64) + more
+        nothing = np.zeros(k, dtype=np.int64)
+        self.forward = _Steps(mantissas, powers, nothing, gains)
+        backward = _Steps(np.ascontiguousarray(mantissas.T), np.ascontiguousarray(powers.T), gains, nothing)
+        one = _Table(np.full((k, 1), 0.5), np.ones(k, dtype=np.int64), np.zeros(k))
+        self.backward = [one]
+        for step in range(1, length):
+            self.backward.append(backward.apply(self.backward[-1], step * self.most + 1))
+        law = chain.initial_distribution
+        laws = np.eye(k) if law is None else law[None, :]
+        self.node = 1
+        self.starts = []
+        for law in laws:
+            rows, errors = np.zeros((k, self.most + 1)), np.zeros(k)
+            exponents = np.full(k, UNREACHED, dtype=np.int64)
+            for x in np.flatnonzero((law > 0) | (chain.initial_support & (len(laws) == 1))):
+                if law[x] >= SAFE_MINIMUM:
+                    mantissa, power = math.frexp(law[x] * weights[x])
+                else:  # a probability out of the range of floats is known by its error alone; 1e-290 < 2^-963
+                    mantissa, power, errors[x] = 0.5, -963 + math.ceil(s * gains[x] / self.most), 1.0
+                rows[x, gains[x]], exponents[x] = mantissa, power
+            self.starts.append(_Table(rows, exponents, errors))
+
+    def go_to(self, node: int) -> None:
+        """Move the forward tables on to ``node``."""
+        while self.node < node:
+            self.node += 1
+            self.starts = [self.forward.apply(table, self.node * self.most + 1) for table in self.starts]
+
+
+class _Reach:
+    """Least and largest N of the paths through each node and state, from each start."""
+
+    def __init__(self, chain: MarkovChain, length: int, gains: Ints) -> None:
+        edges = chain.transition_matrix > 0
+        k = chain.states
+        support = np.eye(k, dtype=np.bool_) if chain.start == "any" else chain.initial_support[None, :]
+        low = np.where(support, gains, _NEVER)
+        high = np.where(support, gains, -_NEVER)
+        self.forward = [(low, high)]
+        for _ in range(length - 1):
+            low = np.where(edges, low[:, :, None], _NEVER).min(axis=1) + gains
+            high = np.where(edges, high[:, :, None], -_NEVER).max(axis=1) + gains
+            low, high = np.where(low > _NEVER // 2, _NEVER, low), np.where(high < -_NEVER // 2, -_NEVER, high)
+            self.forward.append((low, high))
+        least, most = np.zeros(k, dtype=np.int64), np.zeros(k, dtype=np.int64)
+        self.backward = [(least, most)]
+        for _ in range(length - 1):
+            least = np.where(edges, least + gains, _NEVER).min(axis=1)
+            most = np.where(edges, most + gains, -_NEVER).max(axis=1)
+            self.backward.append((least, most))
+        self.length = length
+
+    def at(self, node: int) -> tuple[Ints, Ints, Bools]:
+        """Least and largest N, and which states have positive probability, each of shape (starts, k)."""
+        low, high = self.forward[node - 1]
+        least, most = self.backward[self.length - node]
+        return low + least, high + most, low < _NEVER
+
+
+class _Laws:
+    """Laws of N at one node, with the bounds of their distribution functions."""
+
+    def __init__(self, k: int, starts: int, width: int) -> None:
+        self.lower = np.zeros((k, starts, width))
+        self.upper = np.zeros((k, starts, width))
+        self.exponents = np.zeros((k, starts, width), dtype=np.int64)
+        self.below = np.empty((k, starts, 2, width))
+        self.above = np.empty((k, starts, 2, width))
+        self.totals = np.empty((k, starts, 2))
+
+
+@lru_cache(maxsize=256)
+def _sensitivity(chain: MarkovChain, length: int, weights: tuple[int, ...]) -> ChainSensitivity:
+    """As :func:`chain_sensitivity` for one chain and one length, the smallest weight being 0; the same for all ε."""
+    k = chain.states
+    gains = np.array(weights, dtype=np.int64)
+    width = length * max(int(gains.max()), 1) + 1
+    reach = _Reach(chain, length, gains)
+    tilts = {0: _Tilt(chain, length, gains, 0)}
+    starts = len(tilts[0].starts)
+    laws = _Laws(k, starts, width)
+    roundings = 2 * (length * (k + 12) + width + 20) * UNIT_ROUNDOFF
+    if chain.start == "stationary":
+        roundings += 2 * chain.stationary_error
+    slack = 1.5 * roundings  # in units of log2
+
+    lower, strict, best, tied = 0, 0, 0, False
+    node: int | None = None
+    pair: tuple[int, int] | None = None
+    certain, found = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
+    for i in range(1, length + 1):
+        supported = _fill(laws, reach, tilts, chain, length, gains, i, slack)
+        arguments = laws.below, laws.above, laws.totals, supported
+        lower = raise_shift(*arguments, lower, False, certain)
+        here = max(best, lower)
+        above = raise_shift(*arguments, here, True, found)
+        if above > here and slack < 2.0**-34 and _movable(laws, supported, here):
+            tied, raised = True, here
+        else:
+            raised = above
+        strict = max(strict, above)
+        if raised > best:
+            x, y = found if raised > here else certain
+            best, node, pair = raised, i, (int(x), int(y))
+    return ChainSensitivity(best, lower, tied, strict, length, node, pair)
+
+
+def _fill(
+    laws: _Laws,
+    reach: _Reach,
+    tilts: dict[int, _Tilt],
+    chain: MarkovChain,
+    length: int,
+    gains: Ints,
+    node: int,
+    slack: float,
+) -> Bools:
+    """Compute the laws at ``node``, with as many tilts as they need; return which states are secrets."""
+    low, high, reached = reach.at(node)
+
+    def fill(s: int, u: int, x: int, start: int, stop: int) -> tuple[int, int]:
+        if s not in tilts:
+            tilts[s] = _Tilt(chain, length, gains, s)
+        tilt = tilts[s]
+        tilt.go_to(node)
+        past, future = tilt.starts[u], tilt.backward[length - node]
+        return fill_law(
+            past.rows[x],
+            future.rows[x],
+            int(past.exponents[x] + future.exponents[x]),
+            float(past.errors[x]),
+            float(future.errors[x]),
+            s,
+            tilt.most,
+            start,
+            stop,
+            laws.lower[x, u],
+            laws.upper[x, u],
+            laws.exponents[x, u],
+        )
+
+    for u, x in np.ndindex(reached.shape):
+        laws.below[x, u], laws.above[x, u], laws.totals[x, u] = -np.inf, -np.inf, -np.inf
+        laws.lower[x, u], laws.upper[x, u] = 0.0, 0.0
+        if not reached[u, x]:
+            continue
+        least, most = int(low[u, x]), int(high[u, x])
+        first, last = fill(0, u, x, least, most + 1)
+        if last >= 0:  # otherwise nothing is known well: the bounds say so
+            for s in TILTS:
+                if first > least:
+                    first = min(first, fill(-s, u, x, least, first)[0])
+                if last < most:
+                    last = max(last, fill(s, u, x, last + 1, most + 1)[1])
+        cumulate(
+            laws.lower[x, u],
+            laws.upper[x, u],
+            laws.exponents[x, u],
+            least,
+            most,
+            slack,
+            laws.below[x, u],
+            laws.above[x, u],
+        )
+        laws.totals[x, u] = laws.below[x, u, :, most]
+    return np.asarray(reached.any(axis=0))
+
+
+def _movable(laws: _Laws, supported: Bools, reach: int) -> bool:
+    """Whether plans move every law by at most ``reach`` into (1 + 2^-30) times every law given another secret.
+
+    For all mixtures of starts at once: with weights q the law given s times P(s) P(s') is Σ q_u q_v P_u(·, s) P_v(s'),
+    so it is enough to move, for each pair of starts, P_u(·, s) P_v(s') + P_v(·, s) P_u(s') into
+    P_u(s) P_v(·, s') + P_v(s) P_u(·, s').
+    """
+    starts = laws.totals.shape[1]
+    for x, y in np.ndindex(len(supported), len(supported)):
+        if x == y or not (supported[x] and supported[y]):
+            continue
+        for u, v in np.ndindex(starts, starts):
+            if u <= v:
+                # the mass to move bounded from above, the room from below
+                mass = _sum_of(laws, 1, (x, u, laws.totals[y, v, 1]), (x, v, laws.totals[y, u, 1]))
+                room = _sum_of(laws, 0, (y, v, laws.totals[x, u, 0]), (y, u, laws.totals[x, v, 0]))
+                if not flows(*mass, *room, 1 + 2.0**-30, reach):
+                    return False
+    return True
+
+
+def _sum_of(laws: _Laws, side: int, *terms: tuple[int, int, float]) -> tuple[Floats, Ints]:
+    """Bounds of Σ P(N = n, state | start) 2^size over (state, start, size), as values and exponents."""
+    values = laws.upper if side else laws.lower
+    parts = []
+    for x, u, size in terms:
+        if size > -math.inf:
+            whole = math.floor(size)
+            factor = 2.0 ** (size - whole + (1 if side else -1) * (abs(size) + 4) * 2.0**-50)
+            mantissas, powers = np.frexp(values[x, u] * factor)
+            parts.append((mantissas, laws.exponents[x, u] + whole + powers))
+    if not parts:
+        return np.zeros(values.shape[2]), np.zeros(values.shape[2], dtype=np.int64)
+    (total, exponents), *others = parts
+    for more, powers in others:
+        empty, other_empty = total == 0, more == 0
+        top = np.where(empty, powers, np.where(other_empty, exponents, np.maximum(exponents, powers)))
+        total = _shifted(total, exponents - top) + _shifted(more, powers - top)
+        exponents = top
+    return total, exponents
+
+
+def _shifted(values: Floats, powers: Ints) -> Floats:
+    """``values * 2**powers``; what becomes too small is negligible beside the term it is added to."""
+    with np.errstate(under="ignore"):
+        return np.asarray(np.ldexp(values, np.clip(powers, -1500, 1000).astype(np.int32)))

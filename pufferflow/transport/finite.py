@@ -1,0 +1,119 @@
+"""The Wasserstein Mechanism in general: any joint laws, secrets and scalar query (Song et al., Algorithm 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from pufferflow.divergences import Number, exact, wasserstein_infinity
+from pufferflow.errors import ParameterError
+from pufferflow.influence.search import divide_up
+
+
+@dataclass(frozen=True)
+class WassersteinSensitivity:
+    """W of Algorithm 1, and what decides it.
+
+    Attributes
+    ----------
+    W : float
+        In units of the query, rounded up; 0 where no pair of secrets has positive probability under a law.
+    law : int or None
+        Index of the law θ that decides; None where W is 0.
+    pair : tuple or None
+        Names of its two secrets.
+    """
+
+    W: float
+    law: int | None
+    pair: tuple[Hashable, Hashable] | None
+
+    def scale(self, epsilon: float) -> float:
+        """Laplace scale W/ε of the query, rounded up."""
+        return divide_up(self.W, epsilon)
+
+
+def wasserstein_sensitivity(
+    laws: Iterable[Iterable[Number]],
+    query: Iterable[Number],
+    secrets: Mapping[Hashable, Iterable[bool]],
+    pairs: Iterable[tuple[Hashable, Hashable]],
+) -> WassersteinSensitivity:
+    """W = max over θ and pairs (s, s') of W∞(P(F | s, θ), P(F | s', θ)); releasing F + Lap(W/ε) is ε-private.
+
+    Parameters
+    ----------
+    laws : iterable of sequences, each of shape (n,)
+        Θ: joint laws over the same n outcomes (databases), as weights; each is divided by its sum. Floats are taken
+        for the rationals they are (see :func:`pufferflow.divergences.wasserstein_infinity`).
+    query : sequence of numbers, shape (n,)
+        F of each outcome.
+    secrets : mapping from name to sequence of bool, shape (n,)
+        Which outcomes each secret holds in.
+    pairs : iterable of pairs of names
+        Pairs that must not be told apart. One with a secret of probability 0 under θ does not count under θ.
+
+    Returns
+    -------
+    WassersteinSensitivity
+
+    Raises
+    ------
+    ParameterError
+        Lengths differ, a number is not finite, a weight is negative, or a pair names an unknown secret.
+
+    Examples
+    --------
+    The flu of four people, of whom N are ill with P(N = 0, …, 4) = .1, .15, .5, .15, .1 (section 3): an
+    outcome is N and whether one of them, X, is ill.
+
+    >>> from fractions import Fraction as F
+    >>> ill = [F(j, 4) * p for j, p in enumerate((F(10), F(15), F(50), F(15), F(10)))]
+    >>> well = [F(4 - j, 4) * p for j, p in enumerate((F(10), F(15), F(50), F(15), F(10)))]
+    >>> secrets = {"well": [True] * 5 + [False] * 5, "ill": [False] * 5 + [True] * 5}
+    >>> wasserstein_sensitivity([well + ill], [0, 1, 2, 3, 4] * 2, secrets, [("well", "ill")]).W
+    2.0
+    """
+    values = _numbers(query, "the query")
+    masks = {name: list(mask) for name, mask in secrets.items()}
+    for name, mask in masks.items():
+        if len(mask) != len(values):
+            raise ParameterError(f"secret {name!r} has {len(mask)} marks, the query {len(values)}; give one an outcome")
+    asked = [tuple(pair) for pair in pairs]
+    for pair in asked:
+        if len(pair) != 2 or not all(name in masks for name in pair):
+            raise ParameterError(f"pair {pair!r} must name two of the secrets {', '.join(map(repr, masks))}")
+    places = sorted(set(values))
+    rank = {place: index for index, place in enumerate(places)}
+    best = WassersteinSensitivity(0.0, None, None)
+    given = [_numbers(law, f"law {index + 1}") for index, law in enumerate(laws)]
+    if not given:
+        raise ParameterError("there is no law; give at least one")
+    for index, law in enumerate(given):
+        if len(law) != len(values):
+            raise ParameterError(
+                f"law {index + 1} has {len(law)} weights, the query {len(values)} values; give one an outcome"
+            )
+        if any(weight < 0 for weight in law) or not any(law):
+            raise ParameterError(f"the weights of law {index + 1} must be non-negative and not all 0")
+        conditional = {}
+        for name in dict.fromkeys(name for pair in asked for name in pair):
+            found = [Fraction(0)] * len(places)
+            for inside, weight, value in zip(masks[name], law, values, strict=True):
+                if inside:
+                    found[rank[value]] += weight
+            conditional[name] = found
+        for first, second in asked:
+            if any(conditional[first]) and any(conditional[second]):
+                distance = wasserstein_infinity(places, conditional[first], conditional[second])
+                if distance > best.W:
+                    best = WassersteinSensitivity(distance, index, (first, second))
+    return best
+
+
+def _numbers(values: Iterable[Number], what: str) -> Sequence[Fraction]:
+    try:
+        return [exact(value) for value in values]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ParameterError(f"{what} must consist of finite numbers ({error})") from None

@@ -1,0 +1,127 @@
+"""Networks straight from the definitions: the joint law over all states, every set Q, graph separation by networkx."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import combinations
+
+import networkx as nx
+import numpy as np
+from enumeration import DIGITS, _sixty_fourths, influence_ratio
+
+import pufferflow as pf
+
+
+def random_graph(rng, kind, nodes):
+    """Edges (parent, child), all from a smaller to a larger number."""
+    if kind == "tree":
+        return [(int(rng.integers(v)), v) for v in range(1, nodes)]
+    if kind == "polytree":  # a tree with edges either way: colliders without loops
+        new = rng.permutation(nodes)
+        return [tuple(sorted((int(new[int(rng.integers(v))]), int(new[v])))) for v in range(1, nodes)]
+    if kind == "grid":  # 2 × nodes / 2
+        width = nodes // 2
+        right = [(r * width + c, r * width + c + 1) for r in range(2) for c in range(width - 1)]
+        return right + [(c, width + c) for c in range(width)]
+    density = rng.uniform(0.15, 0.6)
+    return [(u, v) for u, v in combinations(range(nodes), 2) if rng.random() < density]
+
+
+def random_network(rng, kind, nodes, zeros=0.25):
+    """A network with tables in multiples of 1/64, zeros among them, its variables in random order."""
+    edges = random_graph(rng, kind, nodes)
+    states = rng.integers(1, 4, size=nodes) if rng.random() < 0.3 else rng.integers(2, 4, size=nodes)
+    variables = []
+    for v in range(nodes):
+        parents = [int(u) for u in rng.permutation([u for u, w in edges if w == v])]
+        table = np.empty((*states[parents], states[v]))
+        spread = rng.choice([0.3, 1.0, 8.0])  # near the uniform law influences are small and quilts useful
+        for at in np.ndindex(table.shape[:-1]):
+            weights = rng.gamma(spread, size=states[v]) + 0.01
+            if rng.random() < zeros:
+                weights *= rng.random(states[v]) < 0.6
+            if not weights.any():
+                weights[rng.integers(states[v])] = 1
+            table[at] = [float(p) for p in _sixty_fourths(weights)]
+        variables.append(pf.Variable(f"V{v}", table, [f"V{u}" for u in parents]))
+    return pf.BayesianNetwork([variables[i] for i in rng.permutation(nodes)])
+
+
+def joint_law(network):
+    """Weights of all joint states, one axis a variable, whole numbers; the tables are multiples of 1/64."""
+    law = np.ones((1,) * len(network), dtype=object)
+    for v, table in enumerate(network.tables):
+        whole = [Fraction(p) * 64 for p in table.ravel().tolist()]
+        assert all(p.denominator == 1 for p in whole)
+        scope = [*network.parents[v], v]
+        values = np.array([int(p) for p in whole], dtype=object).reshape(table.shape).transpose(np.argsort(scope))
+        shape = [len(network.states[u]) if u in scope else 1 for u in range(len(network))]
+        law = law * values.reshape(shape)
+    return law
+
+
+def all_quilts(network, node):
+    """Every set Q without ``node``, with the smallest nearby set for it (indices)."""
+    graph = nx.DiGraph([(p, v) for v, parents in enumerate(network.parents) for p in parents])
+    graph.add_nodes_from(range(len(network)))
+    others = [v for v in range(len(network)) if v != node]
+    for size in range(len(others) + 1):
+        for quilt in combinations(others, size):
+            rest = [v for v in others if v not in quilt]
+            remote = [v for v in rest if nx.is_d_separator(graph, node, v, set(quilt))]
+            yield list(quilt), [node, *(v for v in rest if v not in remote)]
+
+
+def influence_of(joint, node, quilt):
+    """Max-influence to ``DIGITS`` digits, by Definition 4.1."""
+    numerator, denominator = influence_ratio(joint, node, quilt)
+    with localcontext() as context:
+        context.prec = DIGITS
+        return (Decimal(numerator) / Decimal(denominator)).ln() if denominator else Decimal("Infinity")
+
+
+def quilt_table(network, nodes=None):
+    """For every node all (quilt, nearby, max-influence)."""
+    joint = joint_law(network)
+    return {
+        node: [(quilt, nearby, influence_of(joint, node, quilt)) for quilt, nearby in all_quilts(network, node)]
+        for node in (range(len(network)) if nodes is None else nodes)
+    }
+
+
+def exact_scale(table, epsilon, counted=None):
+    """σ of Algorithm 2 over all quilts."""
+    exact = Decimal(epsilon)
+    with localcontext() as context:
+        context.prec = DIGITS
+        return max(
+            min(_card(nearby, counted) / (exact - e) for _, nearby, e in quilts if e < exact)
+            for quilts in table.values()
+        )
+
+
+def _card(nearby, counted):
+    return sum(counted is None or v in counted for v in nearby)
+
+
+def largest_loss(network, scale, secrets, query):
+    """Largest log ratio of the densities of a noisy count under two secrets, over all integer outputs.
+
+    Counted are the variables of ``query`` in their last state: a change of one of them changes the count by at most 1.
+    As in tests/statistical/test_loss.py the largest ratio over all real outputs is attained at an integer.
+    """
+    law = (joint_law(network) / 64 ** len(network)).astype(float).ravel()
+    states = np.indices([len(s) for s in network.states]).reshape(len(network), -1)
+    hits = sum((states[v] == len(network.states[v]) - 1).astype(int) for v in query)
+    outputs = np.arange(len(query) + 1)
+    noise = np.exp(-np.abs(outputs[:, None] - outputs[None, :]) / scale)
+    worst = 0.0
+    for node in secrets:
+        counts = np.zeros((len(network.states[node]), len(outputs)))
+        np.add.at(counts, (states[node], hits), law)
+        counts = counts[counts.sum(axis=1) > 0]
+        densities = counts / counts.sum(axis=1, keepdims=True) @ noise
+        worst = max(worst, *(math.log(column.max() / column.min()) for column in densities.T))
+    return worst

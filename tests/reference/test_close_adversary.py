@@ -1,0 +1,146 @@
+"""Theorem 2.4's Δ against a list of all k^T paths, with fractions."""
+
+import math
+from fractions import Fraction
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from enumeration import stationary_law
+
+import pufferflow as pf
+from pufferflow.beliefs import adversary
+
+
+def fractions(chain):
+    matrix = [[Fraction(float(p)) for p in row] for row in chain.transition_matrix]
+    matrix = [[p / sum(row) for p in row] for row in matrix]
+    if chain.start == "stationary":
+        return matrix, stationary_law(matrix)
+    law = [Fraction(float(p)) for p in chain.initial_distribution]
+    return matrix, [p / sum(law) for p in law]
+
+
+def paths(chain, length):
+    matrix, law = fractions(chain)
+    return {
+        path: math.prod((matrix[x][y] for x, y in pairwise(path)), start=law[path[0]])
+        for path in product(range(chain.states), repeat=length)
+    }
+
+
+def delta(theta, tilde, length):
+    """The definition."""
+    first, second = paths(theta, length), paths(tilde, length)
+    largest = Fraction(1)
+    for i in range(length):
+        for x in range(theta.states):
+            p, q = ({path: law[path] for path in law if path[i] == x} for law in (first, second))
+            if not sum(q.values()):
+                continue
+            if not sum(p.values()):
+                return math.inf
+            ratio = sum(p.values()) / sum(q.values())
+            for path in p:
+                if bool(p[path]) != bool(q[path]):
+                    return math.inf
+                if p[path]:
+                    here = q[path] / p[path] * ratio
+                    largest = max(largest, here, 1 / here)
+    return math.log(largest.numerator) - math.log(largest.denominator)
+
+
+def random_pair(rng):
+    """Two chains, most often with the same zeros."""
+    k = int(rng.integers(1, 4))
+    supports = rng.random((k + 1, k)) < rng.choice([0.5, 1.0])
+    supports[np.arange(k + 1), rng.integers(0, k, k + 1)] = True
+    chains = []
+    for _ in range(2):
+        rows = np.where(supports, rng.dirichlet(np.ones(k), k + 1) + 1e-6, 0)
+        rows /= rows.sum(axis=1, keepdims=True)
+        start = "stationary" if rng.integers(2) else rows[k]
+        try:
+            chains.append(pf.MarkovChain(rows[:k], start))
+        except pf.ChainError:
+            chains.append(pf.MarkovChain(rows[:k], rows[k]))
+        if rng.integers(8) == 0:
+            supports[:] = True
+    return chains
+
+
+def test_against_all_paths(monkeypatch):
+    rng = np.random.default_rng(24)
+    infinite = 0
+    for _ in range(150):
+        theta, tilde = random_pair(rng)
+        length = int(rng.integers(1, 6))
+        expected = delta(theta, tilde, length)
+        found = pf.close_adversary(theta, tilde, length)
+        assert found.exact
+        assert found.delta >= expected
+        assert found.delta == pytest.approx(expected, abs=1e-10)
+        infinite += expected == math.inf
+        with monkeypatch.context() as patch:  # the bound for very long chains
+            patch.setattr(adversary, "MOST_WORK", 0)
+            bound = pf.close_adversary(theta, tilde, length)
+            assert not bound.exact
+            assert bound.delta >= expected
+    assert 5 < infinite < 75
+
+
+def test_the_closest_chain_of_the_family_counts():
+    tilde = pf.MarkovChain([[0.82, 0.18], [0.3, 0.7]], [0.9, 0.1])
+    near, far = (pf.MarkovChain([[p, 1 - p], [0.3, 0.7]], [0.9, 0.1]) for p in (0.8, 0.5))
+    found = pf.close_adversary(pf.ChainFamily([far, near]), tilde, 6)
+    assert found.chain == 1
+    assert found.delta == pytest.approx(delta(near, tilde, 6))
+    assert found.loss(0.5) == pytest.approx(0.5 + 2 * found.delta)
+    assert found.loss(0.5) >= 0.5 + 2 * found.delta
+    assert pf.close_adversary(pf.ChainFamily([far, tilde]), tilde, 10**12).chain == 1
+
+
+def test_an_adversary_in_the_family_costs_nothing():
+    chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+    found = pf.close_adversary(chain, chain, 1000)
+    assert (found.delta, found.exact, found.node) == (0.0, True, None)
+    any_start = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], "any")
+    assert pf.close_adversary(any_start, chain, 1000).delta == 0
+
+
+def test_any_start_takes_the_adversary_s_law():
+    tilde = pf.MarkovChain([[0.85, 0.15], [0.4, 0.6]], [0.3, 0.7])
+    found = pf.close_adversary(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], "any"), tilde, 5)
+    assert not found.exact
+    assert found.delta == pytest.approx(delta(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [0.3, 0.7]), tilde, 5))
+
+
+def test_long_chains_grow_linearly_and_are_bounded():
+    theta, tilde = (pf.MarkovChain([[p, 1 - p], [0.4, 0.6]]) for p in (0.9, 0.9001))
+    short, long = (pf.close_adversary(theta, tilde, n) for n in (10**4, 2 * 10**4))
+    assert long.delta == pytest.approx(2 * short.delta, rel=1e-2)
+    assert short.exact
+    very_long = pf.close_adversary(theta, tilde, 10**12)
+    assert not very_long.exact
+    assert 1e8 < very_long.delta < 3 * long.delta * 10**12 / (2 * 10**4)
+
+
+@pytest.mark.parametrize(
+    ("theta", "tilde", "length", "error", "message"),
+    [
+        ("interval", [0.5, 0.5], 5, pf.ChainError, "finitely many chains; give chains of the family"),
+        ([0.5, 0.5], "any", 5, pf.ChainError, "adversary needs a chain with one initial distribution"),
+        ([1.0], [0.5, 0.5], 5, pf.ChainError, "chain 1 has 1 states, the adversary's 2"),
+        ([0.5, 0.5], [0.5, 0.5], 0, pf.ParameterError, "length is 0; it must be an integer of at least 1"),
+        ([0.5, 0.5], [0.5, 0.5], 2.5, pf.ParameterError, "length is 2.5"),
+    ],
+)
+def test_bad_input(theta, tilde, length, error, message):
+    def chain(start):
+        if start == "interval":
+            return pf.BinaryInterval(0.3, 0.7)
+        k = 2 if start == "any" else len(start)
+        return pf.MarkovChain(np.full((k, k), 1 / k), start)
+
+    with pytest.raises(error, match=message):
+        pf.close_adversary(chain(theta), chain(tilde), length)

@@ -1,0 +1,214 @@
+import json
+import math
+from fractions import Fraction
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+
+import pufferflow as pf
+from pufferflow.cli import main
+from pufferflow.divergences import wasserstein_infinity
+from pufferflow.experiments.wasserstein_grid import largest_on_grid
+from pufferflow.mechanisms import wasserstein as module_or_function
+
+THETA_1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])
+THETA_2 = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]], [0.9, 0.1])
+THREE = pf.MarkovChain([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.3, 0.3, 0.4]])
+
+
+# -- W∞ and the general mechanism --------------------------------------------------------------------
+
+
+def test_wasserstein_infinity_by_hand():
+    assert wasserstein_infinity([0, 1, 2], [1, 0, 0], [0, 0, 1]) == 2
+    assert wasserstein_infinity([0, 1, 2], [1, 1, 0], [0, 1, 1]) == 1
+    assert wasserstein_infinity(np.arange(3), np.array([2**62, 2**62, 0]), np.array([3**39, 0, 1])) == 1
+    assert wasserstein_infinity([0.5, 4], [0.3, 0.7], [0.3, 0.7]) == 0
+    # the smallest mass counts
+    assert wasserstein_infinity([0, 1, 9], [1, 1e-200, 0], [1, 0, 1e-200]) == 8
+    third = Fraction(1, 3)
+    assert wasserstein_infinity([0, third, 1], [1, 0, 0], [0, 1, 0]) >= third
+
+
+def test_wasserstein_infinity_against_quantile_functions():
+    rng = np.random.default_rng(5)
+    for _ in range(100):
+        n = int(rng.integers(1, 6))
+        points = np.cumsum(rng.integers(1, 4, n)).tolist()
+        p, q = (rng.integers(0, 4, n) for _ in range(2))
+        if p.any() and q.any():
+            # every weight of p repeated sum(q) times and the other way round: sorted samples of one size
+            first = np.repeat(np.repeat(points, p), q.sum())
+            second = np.repeat(np.repeat(points, q), p.sum())
+            assert wasserstein_infinity(points, p, q) == np.abs(np.sort(first) - np.sort(second)).max()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([0, 1], [1, 0], [1]), "2 points with 2 and 1 weights"),
+        (([1, 0], [1, 0], [1, 0]), "points must increase"),
+        (([0, 1], [1, -1], [1, 0]), "non-negative and not all 0"),
+        (([0, 1], [0, 0], [1, 0]), "non-negative and not all 0"),
+        (([0, 1], [math.nan, 1], [1, 0]), "finite numbers"),
+    ],
+)
+def test_bad_laws(arguments, message):
+    with pytest.raises(pf.ParameterError, match=message):
+        wasserstein_infinity(*arguments)
+
+
+def flu_clique(law, people):
+    """Joint law of everybody's state, exchangeable given the number of the ill; the query is their number."""
+    outcomes = list(product((0, 1), repeat=people))
+    weights = [Fraction(law[sum(o)]).limit_denominator(1000) / math.comb(people, sum(o)) for o in outcomes]
+    secrets = {(i, x): [o[i] == x for o in outcomes] for i in range(people) for x in (0, 1)}
+    pairs = [((i, 0), (i, 1)) for i in range(people)]
+    return weights, [sum(o) for o in outcomes], secrets, pairs
+
+
+def test_flu_clique():
+    weights, query, secrets, pairs = flu_clique([0.1, 0.15, 0.5, 0.15, 0.1], 4)
+    found = pf.wasserstein_sensitivity([weights], query, secrets, pairs)
+    assert (found.W, found.law, found.pair) == (2.0, 0, ((0, 0), (0, 1)))
+    assert found.scale(0.5) == 4.0
+    floats = pf.wasserstein_sensitivity([[float(w) for w in weights]], query, secrets, pairs)
+    assert floats.W == 2.0
+    # everybody or nobody: as bad as group DP
+    everybody, *rest = flu_clique([0.5, 0, 0, 0, 0.5], 4)
+    both = pf.wasserstein_sensitivity([weights, everybody], *rest)
+    assert (both.W, both.law) == (4.0, 1)
+
+
+def test_secrets_of_probability_zero_do_not_count():
+    found = pf.wasserstein_sensitivity(
+        [[1, 0, 1]], [0, 5, 7.5], {"a": [1, 0, 0], "b": [0, 1, 0], "c": [0, 0, 1]}, [("a", "b")]
+    )
+    assert (found.W, found.law, found.pair) == (0.0, None, None)
+    assert found.scale(1.0) == 0.0
+
+
+def test_the_general_mechanism_agrees_with_the_one_for_chains():
+    length = 5
+    outcomes = list(product((0, 1), repeat=length))
+    matrix, start = THETA_2.transition_matrix, THETA_2.initial_distribution
+    law = [
+        math.prod((Fraction(float(matrix[x, y])) for x, y in pairwise(o)), start=Fraction(start[o[0]]))
+        for o in outcomes
+    ]
+    secrets = {(i, x): [o[i] == x for o in outcomes] for i in range(length) for x in (0, 1)}
+    pairs = [((i, 0), (i, 1)) for i in range(length)]
+    found = pf.wasserstein_sensitivity([law], [sum(o) for o in outcomes], secrets, pairs)
+    assert found.W == pf.chain_sensitivity(THETA_2, length, [0, 1]).W
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"laws": []}, "there is no law"),
+        ({"laws": [[1, 2, 3]]}, "law 1 has 3 weights, the query 2 values"),
+        ({"laws": [[1, -1]]}, "weights of law 1 must be non-negative"),
+        ({"laws": [[0, 0]]}, "not all 0"),
+        ({"laws": [["x", 0]]}, "law 1 must consist of finite numbers"),
+        ({"query": [0, math.inf]}, "the query must consist of finite numbers"),
+        ({"secrets": {"a": [True]}}, "secret 'a' has 1 marks, the query 2"),
+        ({"pairs": [("a", "z")]}, r"pair \('a', 'z'\) must name two of the secrets 'a', 'b'"),
+    ],
+)
+def test_bad_models(change, message):
+    arguments = {
+        "laws": [[1, 1]],
+        "query": [0, 1],
+        "secrets": {"a": [True, False], "b": [False, True]},
+        "pairs": [("a", "b")],
+    }
+    with pytest.raises(pf.ParameterError, match=message):
+        pf.wasserstein_sensitivity(**arguments | change)
+
+
+# -- the mechanism -----------------------------------------------------------------------------------
+
+
+def test_running_example():
+    """W = 4 for θ1 and for θ2 at T = 100."""
+    for chain in (THETA_1, THETA_2):
+        found = pf.chain_sensitivity(chain, 100, [0, 1])
+        assert (found.W, found.lower, found.tied) == (4, 4, False)
+    for epsilon in (0.2, 1.0, 5.0):
+        result = pf.wasserstein(pf.ChainFamily([THETA_1, THETA_2]), 100, epsilon)
+        assert result.scale == pytest.approx(4 / epsilon)
+        assert result.scale >= 4 / epsilon
+        assert (result.status, result.mechanism, result.length, result.chain) == ("ok", "wasserstein", 100, 0)
+
+
+def test_registry():
+    assert pf.MECHANISMS["wasserstein"] is pf.wasserstein is module_or_function
+
+
+def test_states():
+    assert pf.wasserstein(THETA_1, 50, 1.0, states=[0]).scale == pf.wasserstein(THETA_1, 50, 1.0).scale
+    left_out = pf.wasserstein(THREE, 50, 1.0)
+    assert (left_out.scale, left_out.status) == (None, "not applicable")
+    assert "say which of the 3 states to count (option states)" in left_out.reason
+    one, rest = (pf.wasserstein(THREE, 50, 1.0, states=s).scale for s in ([2], (0, 1)))
+    assert one == rest
+    assert pf.wasserstein(THREE, 50, 1.0, states=[0, 1, 2]).scale == 0
+    assert pf.wasserstein(pf.MarkovChain([[1.0]]), 50, 1.0).scale == 0
+    for states, message in (([3], "states holds 3; the states are 0 to 2"), ([], "at least one state"), (1, "list")):
+        with pytest.raises(pf.ParameterError, match=message):
+            pf.wasserstein(THREE, 50, 1.0, states=states)
+
+
+@pytest.mark.parametrize(
+    ("family", "length", "reason"),
+    [
+        (pf.BinaryInterval(0.3, 0.7), 10, "finitely many chains"),
+        (pf.ChainFamily([THETA_1, THREE]), 10, "the chains have 2 to 3 states"),
+        (THETA_1, 10**6, "time of order T³"),
+        (THETA_1, list(range(1900, 2000)), "time of order T³"),
+    ],
+)
+def test_not_applicable(family, length, reason):
+    result = pf.wasserstein(family, length, 1.0)
+    assert (result.scale, result.status) == (None, "not applicable")
+    assert reason in result.reason
+
+
+def test_interval_families_are_refused_as_elsewhere():
+    with pytest.raises(pf.ChainError, match="needs finitely many chains"):
+        pf.wasserstein(pf.IntervalFamily([[0.2, 0.1], [0.1, 0.2]], [[0.9, 0.8], [0.8, 0.9]]), 10, 1.0)
+
+
+def test_a_class_of_one_chain():
+    result = pf.wasserstein(pf.BinaryInterval(0.5, 0.5), 10, 1.0)
+    assert result.scale == pytest.approx(1.0)
+
+
+def test_bad_numbers():
+    with pytest.raises(pf.ParameterError, match="epsilon is 0; it must be a positive number"):
+        pf.wasserstein(THETA_1, 10, 0)
+    with pytest.raises(pf.ParameterError, match="a segment length is 0"):
+        pf.wasserstein(THETA_1, [3, 0], 1.0)
+
+
+def test_command_line(tmp_path, capsys):
+    model = tmp_path / "model.json"
+    model.write_text(json.dumps({"chains": [{"transition_matrix": THREE.transition_matrix.tolist()}]}))
+    arguments = ["scale", str(model), "--length", "30", "--epsilon", "1", "--mechanism", "wasserstein", "--json"]
+    assert main(arguments) == 0
+    assert json.loads(capsys.readouterr().out)[0]["status"] == "not applicable"
+    assert main([*arguments, "--states", "0", "--states", "2"]) == 0
+    expected = pf.wasserstein(THREE, 30, 1.0, states=[0, 2])
+    assert json.loads(capsys.readouterr().out)[0] == expected.to_dict()
+    assert main([*arguments, "--states", "7"]) == 2
+    assert "states holds 7; the states are 0 to 2" in capsys.readouterr().err
+
+
+def test_the_class_of_the_synthetic_experiment():
+    """On grids the corner chain has the largest W; of the whole class that is not proved."""
+    table = largest_on_grid([0.2, 0.3], 30, 5)
+    assert table["largest_w"].tolist() == table["corner_w"].tolist() == [5, 3]
+    assert table["stay_zero"].between(table["alpha"], 1 - table["alpha"]).all()
+    corner = pf.MarkovChain([[0.8, 0.2], [0.2, 0.8]], "any")
+    assert pf.wasserstein(corner, 30, 0.5).scale == 10
