@@ -45,7 +45,7 @@ class CouplingSide:
     rows : float array, shape (k, k)
         Law of the neighbour given each value of the node.
     error : float
-        Bound on the relative error of each entry, beyond a few roundings.
+        Bound on the relative error of each entry, beyond a few roundings; zeros are exact.
     secret : bool array, shape (k,), optional
         Values the node can take; other rows are left out.
     """
@@ -60,7 +60,7 @@ class CouplingSide:
         self._rows = np.ascontiguousarray(rows)
         self._support = self._rows > 0
         self._secret = np.ones(k, dtype=np.bool_) if secret is None else secret
-        self._margin = 2.05 * error + 4 * UNIT_ROUNDOFF
+        self._margin = 4.1 * error + 4 * UNIT_ROUNDOFF
         self.limit = largest_log_ratios(rows, self._secret) + self._margin
         differences = rows[:, None, :] - rows[None, :, :]
         self.distances: Floats = np.maximum(differences, 0.0).sum(axis=-1) + self._margin

@@ -270,3 +270,13 @@ def test_a_cost_of_zero_proves_nothing(document):
     document["cost"] = "0"
     with pytest.raises(pf.CertificateError, match="cost is 0"):
         pf.verify_certificate(document)
+
+
+@pytest.mark.parametrize("start", ["stationary", "any", [1.0, 0.0, 0.0]])
+def test_probabilities_near_the_end_of_floats(start):
+    """Products that underflow must not pass for impossible: the rare state tells what a group tells."""
+    rare = 1e-200
+    matrix = [[0.5, 0.5, 0], [0.5, 0.5 - rare, rare], [rare, 0.5, 0.5 - rare]]
+    chain = pf.MarkovChain(matrix, start)
+    for length in (5, 10**6):
+        assert pf.lower_bound(chain, length, 1.0).scale <= pf.leakage(chain, length, 1.0).scale <= length
