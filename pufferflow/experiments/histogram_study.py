@@ -6,9 +6,10 @@ for random chains, one for a family of counts whose excess grows without bound.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ import pandas as pd
 from pufferflow.audit import CountQuery, HistogramQuery, PrivacyLoss, privacy_loss, smallest_scale
 from pufferflow.errors import ParameterError
 from pufferflow.experiments.tidy import frame, named_generator
+from pufferflow.experiments.worked_examples import COLUMNS as VALUE_COLUMNS
 from pufferflow.markov import MarkovChain
 from pufferflow.markov.chain import Floats
 
@@ -134,3 +136,33 @@ def _values(found: PrivacyLoss) -> dict[str, float]:
 def _output_kind(found: PrivacyLoss) -> str:
     output = found.output if isinstance(found.output, tuple) else (found.output,)
     return "tail" if set(output) <= {0, found.length, None} else "inside"
+
+
+def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Both tables under each other, told apart by ``panel``, and what they say in numbers.
+
+    Returns
+    -------
+    curves : DataFrame
+        Rows of :func:`study_histograms` (panel "random chains") and :func:`study_growth` ("two regimes").
+    values : DataFrame
+        With the columns of ``experiments.worked_examples``.
+    """
+    random = study_histograms(
+        StudySettings(settings["chains"], settings["states"], settings["length"], settings["epsilons"], seed)
+    )
+    growth = study_growth(settings["growth_lengths"])
+    curves = pd.concat([random.assign(panel="random chains"), growth.assign(panel="two regimes")], ignore_index=True)
+    exceeding = random["loss_over_tail"] > 1 + 1e-6  # beyond the tolerance of the root search
+    three = privacy_loss(
+        MarkovChain([[0.0, 1.0, 0.0], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]]), 3, 0.5 / np.log(2), HistogramQuery()
+    )
+    values = [
+        ("three states, three records", "e^loss over all outputs", "histograms/three/loss", float(np.exp(three.loss))),
+        ("three states, three records", "e^loss in the tails", "histograms/three/tail", float(np.exp(three.tail))),
+        ("random chains", "settings", "histograms/random/settings", len(random)),
+        ("random chains", "settings whose tails show less", "histograms/random/exceeding", int(exceeding.sum())),
+        ("random chains", "largest loss over tail", "histograms/random/largest", float(random["loss_over_tail"].max())),
+        ("two regimes", "largest loss over tail", "histograms/growth/largest", float(growth["loss_over_tail"].max())),
+    ]
+    return curves[["panel", *curves.columns.drop("panel")]], pd.DataFrame(values, columns=VALUE_COLUMNS)

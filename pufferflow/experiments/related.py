@@ -1,4 +1,4 @@
-"""The systems related to the paper's: one module of this package each, all run alike.
+"""Studies beyond the paper's, and the systems related to it: one module of this package each, all run alike.
 
 Such a module offers ``measure(settings, seed)``, which returns a tidy table of all that its figure shows and
 a table of the values its source states (as ``experiments.worked_examples`` does); some also
@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 RELATED = {
+    "histogram_study": "Are noisy histograms worst in their tails?",
     "noisy_max": "Pufferfish checks in hidden Markov models (Noisy Max)",
     "base2_exponential": "The base-2 exponential mechanism",
     "alpha_beta": "Publishing tables with the αβ algorithm",

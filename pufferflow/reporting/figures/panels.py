@@ -89,6 +89,8 @@ def finish(figure: Figure, handles: list[Any], note: str, table: pd.DataFrame, d
     data = data_labels(table)
     data = data[0].upper() + data[1:] + (f": {description}" if description else "")
     width = figure.get_figwidth()
-    figure.legend(handles=handles, loc="outside upper center", ncols=2 if width < TEXT_WIDTH else min(len(handles), 6))
+    fits = sum(len(h.get_label()) + 8 for h in handles) < 15 * width
+    columns = min(len(handles), 6) if fits else -(-len(handles) // 2)
+    figure.legend(handles=handles, loc="outside upper center", ncols=2 if width < TEXT_WIDTH else columns)
     footer = textwrap.fill(f"{note} {data}.", int(22 * width))
     figure.supxlabel(footer, x=0.01, ha="left", fontsize=6, color=MUTED, linespacing=1.3)
