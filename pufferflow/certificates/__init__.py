@@ -22,6 +22,11 @@ mqm-exact, mqm-approx
 gk16
     ``"nodes": [{"first": 1, "last": 1, "row_sum": s, "weights": [u, v]}, …]``: numbers that bound the norm and the
     row sums of a matrix (:mod:`pufferflow.verify.gk16`).
+leakage
+    ``"cost": c`` with scale = 1/c and ``"couplings": [{"ahead": {"leakages": [["0.0", "0.02…", …], …], "flows":
+    [{"value": 1, "other": 2, "flow": [[1, 2, "0.25"], …]}, …]}, "past": {…}}, …]``: for every chain bounds of what two
+    values of a node tell through either side, and the flows that prove them (:mod:`pufferflow.verify.couplings`);
+    states count from 1. They serve all nodes alike, so the scale can be above that of :func:`pufferflow.leakage`.
 entry-dp
     ``"nodes"`` as for mqm-exact. Its scale protects independent records only.
 group-dp
@@ -38,6 +43,7 @@ from decimal import ROUND_CEILING
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from pufferflow.certificates.couplings import couplings
 from pufferflow.certificates.gk16 import ENDS, local_influence_numbers
 from pufferflow.certificates.quilts import neighbours, quilts_of_chains, quilts_of_intervals
 from pufferflow.errors import ChainError, ParameterError
@@ -199,12 +205,19 @@ def _local_influence(question: Question) -> Iterator[_Document]:
             return
 
 
+def _couplings(question: Question) -> Iterator[_Document]:
+    theta, length, epsilon, _ = question
+    assert len(question.chains) == len(theta.chains)
+    yield couplings(theta.chains, length, epsilon)
+
+
 _FIELDS: dict[str, Callable[[Question], Iterator[_Document]]] = {
     "mqm-exact": _quilts,
     "mqm-approx": _larger,
     "group-dp": _nothing,
     "entry-dp": _neighbours,
     "gk16": _local_influence,
+    "leakage": _couplings,
 }
 """The fields that only a mechanism has, in one or more attempts."""
 

@@ -309,6 +309,7 @@ def couple(
     upper: Any,
     arcs: Any,
     flows: Any,
+    plain: Any,
 ) -> None:
     """Solve all pairs of rows.
 
@@ -330,6 +331,8 @@ def couple(
         Filled: the value of the tree, and a bound proved from its flow.
     arcs, flows : int32 and float arrays, shape (k, k, k)
         Filled: z · k + y of each arc and its tilted flow, −1 where there is none.
+    plain : float array, shape (k, k, k) or empty
+        Filled unless empty: the flows g themselves.
     """
     k = len(rows)
     nodes = np.empty(k, dtype=np.int64)
@@ -376,12 +379,20 @@ def couple(
                         up[v] = tree[v] % 2 == 1
             root, value = _solve(p, q, cost, n, linear, root, parent, up, work, order)
             values[x, y] = value
+            heavy = 0
+            for v in range(n):
+                if work[1, v] > work[1, heavy]:
+                    heavy = v
             for v in range(n):
                 tree[v] = -1 if v == root else 2 * parent[v] + (1 if up[v] else 0)
                 if v != root and work[3, v] > 0:
                     tail, head = (v, parent[v]) if up[v] else (parent[v], v)
                     arcs[x, y, v] = nodes[tail] * k + nodes[head]
                     flows[x, y, v] = work[3, v]
+                    if plain.size:
+                        plain[x, y, v] = (
+                            work[3, v] * p[heavy] / work[1, heavy] * math.exp(work[0, heavy] - work[0, tail])
+                        )
             upper[x, y] = _proved(p, q, cost, n, linear, root, parent, up, work, value)
             if upper[x, y] < value:
                 upper[x, y] = value

@@ -79,14 +79,26 @@ class Blocks:
         alpha = self._length * cost
         for d in near:
             alpha = min(alpha, d.steps * cost + float(d.limit.max()))
-        best: Floats | None = None
         while True:
             before = alpha
-            caps = [self._through(d, alpha, cost) for d in near if (d.steps - 1) * cost < alpha]
+            useful = [d for d in near if (d.steps - 1) * cost < alpha]
+            caps = [self._through(d, alpha, cost) for d in useful]
             best = np.minimum.reduce(caps) if caps else np.full_like(near[0].limit, alpha - cost)
             alpha = min(alpha, cost + float(best.max()))
-            if alpha > before * (1 - 1e-3):
+            if alpha > before * (1 - 1e-2):
                 break
+            # go on with the distance that does most before all are asked again
+            lowest = useful[min(range(len(caps)), key=lambda i: float(caps[i].max()))]
+            jump, last = 1.0, math.inf
+            while alpha < last * (1 - 1e-3):
+                # a smaller trial that is a post-fixed point is valid as well
+                trial = alpha - jump * (last - alpha) if last < math.inf else alpha
+                last = alpha
+                image = cost + float(self._through(lowest, trial, cost).max()) if trial > cost else math.inf
+                if image <= trial:
+                    alpha, jump = min(alpha, image), 2 * jump
+                else:
+                    alpha, jump = min(alpha, cost + float(self._through(lowest, alpha, cost).max())), 1.0
         bound = np.minimum(best, (self._length - 1) * cost)
         np.fill_diagonal(bound, 0.0)
         return np.asarray(bound * (1 + 8 * UNIT_ROUNDOFF))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -80,11 +81,12 @@ class ChainLeakage:
         reversal: Floats | None = None
         error = 2 * chain.stationary_error + 4 * UNIT_ROUNDOFF
         if chain.is_irreducible:
-            try:
+            with suppress(ChainError):  # stationary probabilities too small to divide by
                 reversal = chain.time_reversal
-                self._reversed = CouplingSide(reversal, error)
-            except ChainError:  # stationary probabilities too small to divide by
-                pass
+        if reversal is not None and reversal[matrix.T > 0].min() < SAFE_MINIMUM:
+            reversal = None
+        if reversal is not None:
+            self._reversed = CouplingSide(reversal, error)
         if chain.start == "stationary" and reversal is not None:
             self._past_blocks = Blocks(reversal, error, length)
         else:
@@ -230,8 +232,10 @@ class ChainLeakage:
             if before[states].min() >= SAFE_MINIMUM and law[secrets].min() >= SAFE_MINIMUM:
                 rows = np.zeros_like(self._chain.transition_matrix)
                 rows[secrets] = (before[None, :] * self._chain.transition_matrix.T)[secrets]
-                rows[secrets] /= rows[secrets].sum(axis=1, keepdims=True)
-                side = CouplingSide(rows, 2 * node * (self._chain.states + 3) * UNIT_ROUNDOFF, secrets)
+                possible = (states[None, :] & (self._chain.transition_matrix.T > 0))[secrets]
+                if rows[secrets][possible].min() >= SAFE_MINIMUM:
+                    rows[secrets] /= rows[secrets].sum(axis=1, keepdims=True)
+                    side = CouplingSide(rows, 2 * node * (self._chain.states + 3) * UNIT_ROUNDOFF, secrets)
             self._conditionals[node] = side
         return self._conditionals[node]
 
@@ -284,8 +288,8 @@ class ChainLeakage:
 def _away(spread: float, following: float, farthest: float, linear: bool) -> float:
     """How much more than under P* the past of a node can leak at most.
 
-    The law of the node before is π times e^r with r of the given spread, that of the node one with the following one; the
-    laws of the node before given x are P*(x, ·) times e^r up to a factor, so within the spread in total variation.
+    The law of the node before is π times e^r with r of the given spread, that of the node one with the following one;
+    so the laws of the node before given x are P*(x, ·) times e^r up to a factor, within the spread in total variation.
     """
     variation = -math.expm1(-spread)
     if linear:

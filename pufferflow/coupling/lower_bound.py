@@ -74,7 +74,7 @@ class _Leak(NamedTuple):
 
 
 class _Counts(NamedTuple):
-    """Several queries: column j counts states in ``sets[:, j]``; where ``alternating[j]``, outside it at odd distances."""
+    """Queries: column j counts states in ``sets[:, j]``; where ``alternating[j]``, outside it at odd distances."""
 
     sets: Bools
     alternating: Bools
@@ -175,6 +175,8 @@ class CountLeaks:
         for n in range(min(steps, _WINDOW)):
             following = rows @ (growth * profile[:, partner])
             following /= following.max(axis=0)
+            if following.min() < SAFE_MINIMUM:
+                break
             logs.append(np.log(following[:, : sets.shape[1]]))
             if n % 16 == 15 and np.abs(logs[-1] - logs[-2]).max() < _SETTLED * min(cost, 1.0):
                 break
@@ -388,22 +390,20 @@ def _improved(leaks: CountLeaks, sets: Bools, alternating: bool, cost: float) ->
 
 def _final_cost(leaks: CountLeaks, sets: Bools, alternating: bool, epsilon: float, cost: float) -> tuple[float, _Leak]:
     """A c, close to the least one, at which the query is known to leak more than ε; at least c = ε does, nearly."""
-    below, above, at_above = 0.0, math.inf, None
+    below, above, at_above = 0.0, epsilon, None
     for _ in range(60):
         leak = leaks.closer_look(sets, alternating, cost)
         if leak.value > epsilon:
             above, at_above = cost, leak
         else:
             below = cost
-        if above <= below * (1 + 1e-8):
+        if above <= below * (1 + 1e-8) or (at_above is not None and at_above.value <= epsilon * (1 + 1e-8)):
             break
         guess = cost * epsilon / leak.value * (1 + 2e-9) if leak.value > 0 else math.inf
         if not below < guess < above:
-            guess = math.sqrt(below * above) if below > 0 and above < math.inf else max(below, epsilon) * 1.5
-        if abs(guess / cost - 1) < 1e-9 and above < math.inf:
-            break
+            guess = math.sqrt(below * above) if below > 0 else above / 2
         cost = guess
-    return (epsilon, leak) if at_above is None else (above, at_above)
+    return above, at_above or leak
 
 
 def _below(scale: float) -> float:

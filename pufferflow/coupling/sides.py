@@ -17,6 +17,7 @@ SLACK = 1e-6
 """Relative excess asked of a post-fixed point, so that rounding cannot spoil it."""
 
 _SWEEPS = 40
+_NONE = np.zeros((0, 0, 0))
 _DENSE = 16
 
 
@@ -44,7 +45,7 @@ class CouplingSide:
     rows : float array, shape (k, k)
         Law of the neighbour given each value of the node.
     error : float
-        Bound on the relative error of each entry, beyond a few roundings.
+        Bound on the relative error of each entry, beyond a few roundings; zeros are exact.
     secret : bool array, shape (k,), optional
         Values the node can take; other rows are left out.
     """
@@ -59,7 +60,7 @@ class CouplingSide:
         self._rows = np.ascontiguousarray(rows)
         self._support = self._rows > 0
         self._secret = np.ones(k, dtype=np.bool_) if secret is None else secret
-        self._margin = 2.05 * error + 4 * UNIT_ROUNDOFF
+        self._margin = 4.1 * error + 4 * UNIT_ROUNDOFF
         self.limit = largest_log_ratios(rows, self._secret) + self._margin
         differences = rows[:, None, :] - rows[None, :, :]
         self.distances: Floats = np.maximum(differences, 0.0).sum(axis=-1) + self._margin
@@ -67,28 +68,23 @@ class CouplingSide:
 
     def apply(self, costs: Floats, linear: bool = False) -> Floats:
         """As :meth:`Side.apply`."""
-        couple(
-            self._rows,
-            self._support,
-            costs,
-            self._secret,
-            self._trees,
-            linear,
-            self._values,
-            self._upper,
-            self._arcs,
-            self._flows,
-        )
+        self._couple(costs, linear, _NONE)
         added = self._margin * (float(costs.max()) if linear else 1.0)
         return np.where(self._upper > 0, self._upper + added, 0.0)
+
+    def _couple(self, costs: Floats, linear: bool, plain: Floats) -> None:
+        solved = self._values, self._upper, self._arcs, self._flows, plain
+        couple(self._rows, self._support, costs, self._secret, self._trees, linear, *solved)
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
         """As :meth:`Side.derivative`."""
         return _entries(self._arcs, self._flows)
 
-    def transport(self) -> tuple[NDArray[Any], Floats]:
-        """Arcs and tilted flows of the last plans, shape (k, k, k); −1 marks no arc."""
-        return self._arcs, self._flows
+    def plans(self, costs: Floats) -> tuple[NDArray[Any], Floats]:
+        """Arcs z · k + y (−1: none) and flows g of optimal plans for all pairs, shape (k, k, k)."""
+        plain = np.zeros_like(self._flows)
+        self._couple(costs, False, plain)
+        return self._arcs, plain
 
 
 class ForgettingSide:

@@ -11,6 +11,7 @@ from scipy.optimize import bisect
 
 from pufferflow.experiments.scaling import RESULT_COLUMNS, compute_scale, scale_row
 from pufferflow.experiments.tidy import frame, mean_and_error, named_generator
+from pufferflow.experiments.wasserstein_grid import largest_on_grid
 from pufferflow.markov import BinaryInterval, simulate_binary_chains
 from pufferflow.mechanisms import gk16
 
@@ -22,6 +23,8 @@ SCALE_COLUMNS = [
     *RESULT_COLUMNS,
 ]
 ERROR_COLUMNS = [*KEYS, "status", "expected_error", "mean_error", "standard_error", "repetitions"]
+GRID_POINTS = 3
+"""P(0|0) and P(1|1) of the Wasserstein Mechanism's chains: both ends of the class and its middle."""
 LIMIT_COLUMNS = ["dataset", "label", "quantity", "alpha"]
 
 
@@ -51,6 +54,38 @@ def scales(
                 place = {"dataset": "synthetic", "label": "synthetic", "alpha": alpha, "lipschitz": 1 / length}
                 rows.append(place | scale_row(found))
     return frame(rows, SCALE_COLUMNS)
+
+
+def extended(
+    scale_table: pd.DataFrame, mechanisms: Sequence[str], options: Mapping[str, Mapping[str, Any]]
+) -> pd.DataFrame:
+    """``scale_table`` with more mechanisms.
+
+    The Wasserstein Mechanism is not known for the whole class: ``wasserstein-grid`` is that of a grid of its chains, a
+    finite Θ of its own, whose scale bounds that of the class from below.
+    """
+    epsilons, length = list(scale_table["epsilon"].unique()), int(scale_table["length"].iloc[0])
+    alphas = [float(alpha) for alpha in scale_table["alpha"].unique()]
+    tables = [scale_table, scales(epsilons, alphas, length, [m for m in mechanisms if m != "wasserstein"], options)]
+    if "wasserstein" in mechanisms:
+        rows = [
+            {
+                "dataset": "synthetic",
+                "label": "synthetic",
+                "alpha": row.alpha,
+                "mechanism": "wasserstein-grid",
+                "epsilon": epsilon,
+                "length": length,
+                "lipschitz": 1 / length,
+                "scale": np.nextafter(row.largest_w / epsilon, np.inf),
+                "status": "ok",
+                "reason": f"Θ is a grid of {GRID_POINTS} by {GRID_POINTS} chains of the class",
+            }
+            for row in largest_on_grid(alphas, length, GRID_POINTS).itertuples()
+            for epsilon in epsilons
+        ]
+        tables.append(frame(rows, SCALE_COLUMNS))
+    return pd.concat([table.astype(object) for table in tables if len(table)], ignore_index=True)[SCALE_COLUMNS]
 
 
 def errors(scale_table: pd.DataFrame, repetitions: int, seed: int) -> pd.DataFrame:

@@ -14,6 +14,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
 
 from pufferflow.verify.balls import PRECISIONS
+from pufferflow.verify.couplings import CouplingProof
 from pufferflow.verify.gk16 import LocalInfluenceProof
 from pufferflow.verify.intervals import IntervalQuiltProof
 from pufferflow.verify.parsing import CertificateError, Claim, Intervals, Nodes, decimal, parse_claim, read_certificate
@@ -31,6 +32,7 @@ PROOFS: dict[str, Callable[[Claim], Proof]] = {
     "group-dp": WholeChainProof,
     "entry-dp": IndependenceProof,
     "gk16": LocalInfluenceProof,
+    "leakage": CouplingProof,
 }
 """The mechanisms whose scales can be proved, and what makes the proof of a parsed claim."""
 

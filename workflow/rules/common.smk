@@ -18,6 +18,7 @@ except ConfigError as error:
 
 wildcard_constraints:
     real=r"(electricity|activity)_[a-z]+",
+    synthetic="synthetic|synthetic_extended",
     related="|".join(RELATED),
     case=r"synthetic|(electricity|activity)_[a-z]+",
 
@@ -111,6 +112,10 @@ def report_inputs(_wildcards=None):
     found = {"comparison": "results/tables/comparison.csv", **error_tables()}
     if enabled("synthetic"):
         found["synthetic_figure"] = "results/figures/figure4_upper_synthetic.svg"
+        if EXPERIMENTS["synthetic"]["extension"]:
+            found["extended_figure"] = (
+                "results/figures/figure4_upper_synthetic_extended.svg"
+            )
     for name in REAL:
         found[f"{name}_sample"] = f"results/samples/{labelled(name)}.json"
         found[f"{name}_chains"] = f"results/chains/{labelled(name)}.csv"
@@ -138,6 +143,8 @@ def final_results(_wildcards=None):
         found += tables("worked_examples")
     if enabled("synthetic"):
         found += figures("figure4_upper_synthetic")
+        if EXPERIMENTS["synthetic"]["extension"]:
+            found += figures("figure4_upper_synthetic_extended")
     for name in REAL:
         found += tables(f"{TABLE_OF[name]}_{labelled(name)}") + tables(
             f"chains_{labelled(name)}"
@@ -159,5 +166,7 @@ def measured_times():
     found = [f"results/benchmarks/table2.{suffix}" for suffix in TABLE_FORMATS]
     for name in TIMED_RELATED:
         if enabled(name):
-            found += [f"results/benchmarks/{name}.{suffix}" for suffix in FIGURE_FORMATS]
+            found += [
+                f"results/benchmarks/{name}.{suffix}" for suffix in FIGURE_FORMATS
+            ]
     return found

@@ -1,10 +1,10 @@
 rule measure_synthetic_errors:
     input:
-        "results/scales/synthetic.csv",
+        "results/scales/{synthetic}.csv",
     output:
-        "results/errors/synthetic.csv",
+        "results/errors/{synthetic}.csv",
     log:
-        "results/logs/measure_synthetic_errors.log",
+        "results/logs/measure_synthetic_errors/{synthetic}.log",
     conda:
         "../envs/pufferflow.yaml"
     params:

@@ -1,16 +1,16 @@
 rule plot_synthetic_errors:
     input:
-        errors="results/errors/synthetic.csv",
+        errors="results/errors/{synthetic}.csv",
         limits="results/scales/synthetic_gk16_limits.csv",
     output:
         report(
-            figures("figure4_upper_synthetic")[0],
+            figures("figure4_upper_{synthetic}")[0],
             caption="../report/figure4_upper.rst",
             category="Figures",
         ),
-        figures("figure4_upper_synthetic")[1:],
+        figures("figure4_upper_{synthetic}")[1:],
     log:
-        "results/logs/plot_synthetic_errors.log",
+        "results/logs/plot_synthetic_errors/{synthetic}.log",
     conda:
         "../envs/pufferflow.yaml"
     params:

@@ -67,7 +67,8 @@ rule measure_related_times:
         name="{related}",
         settings=lambda wildcards: EXPERIMENTS[wildcards.related],
         sources=lambda wildcards: sources(
-            f"experiments.{wildcards.related}", f"reporting.figures.{wildcards.related}"
+            f"experiments.{wildcards.related}",
+            f"reporting.figures.{wildcards.related}",
         ),
     script:
         "../scripts/measure_related_times.py"

@@ -30,6 +30,23 @@ rule compute_synthetic_scales:
         "../scripts/compute_synthetic_scales.py"
 
 
+rule compute_extended_synthetic_scales:
+    input:
+        "results/scales/synthetic.csv",
+    output:
+        "results/scales/synthetic_extended.csv",
+    log:
+        "results/logs/compute_extended_synthetic_scales.log",
+    conda:
+        "../envs/pufferflow.yaml"
+    params:
+        mechanisms=EXPERIMENTS["synthetic"]["extension"],
+        options=config["mechanisms"],
+        sources=sources("experiments.synthetic"),
+    script:
+        "../scripts/compute_extended_synthetic_scales.py"
+
+
 rule compute_histogram_scales:
     input:
         sample="results/samples/{real}.json",

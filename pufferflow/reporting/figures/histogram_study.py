@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from pufferflow.reporting.figures.panels import check, panels_of, styled
+from pufferflow.reporting.figures.panels import check, panels_of, plain_log_ticks, styled
 from pufferflow.reporting.style import MUTED
 
 CAPTION = (
@@ -58,6 +58,7 @@ def figure(curves: pd.DataFrame) -> Figure:
     )
     right.set_xscale("log")
     right.set_yscale("log")
+    plain_log_ticks(right)
     right.set_xlabel("records T")
     right.set_ylabel("loss ÷ loss in the tails")
     right.set_title("two regimes")

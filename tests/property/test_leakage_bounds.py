@@ -1,0 +1,185 @@
+"""The kernels of leakage against plain twins, and laws that its scales obey."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+import pufferflow as pf
+from pufferflow.coupling._kernels import set_leakages
+from pufferflow.coupling.calibration import ChainLeakage
+from pufferflow.coupling.sides import CouplingSide, ForgettingSide, costs_of
+
+WEIGHTS = st.sampled_from([0.0, 0.0, 1e-6, 0.01, 0.2, 0.5, 1.0, 1.0, 3.0])
+EPSILONS = st.floats(-3, 1.3).map(lambda power: 10.0**power)
+
+
+@st.composite
+def distributions(draw, k, weights=WEIGHTS):
+    law = np.array(draw(st.lists(weights, min_size=k, max_size=k)))
+    if not law.any():
+        law[draw(st.integers(0, k - 1))] = 1.0
+    return law / law.sum()
+
+
+@st.composite
+def chains(draw, max_states=5):
+    k = draw(st.integers(1, max_states))
+    if draw(st.integers(0, 7)) == 0:
+        matrix = np.eye(k)[draw(st.permutations(range(k)))]
+    else:
+        matrix = np.array([draw(distributions(k)) for _ in range(k)])
+    start = draw(st.sampled_from(["any", "stationary", "given"]))
+    try:
+        return pf.MarkovChain(matrix, draw(distributions(k)) if start == "given" else start)
+    except pf.ChainError:  # no unique stationary law
+        return pf.MarkovChain(matrix, "any")
+
+
+@st.composite
+def cases(draw, positive=False):
+    """Rows and the costs of a matrix of leakages."""
+    k = draw(st.integers(2, 6))
+    weights = st.floats(0.02, 1.0) if positive else WEIGHTS
+    rows = np.array([draw(distributions(k, weights)) for _ in range(k)])
+    size = draw(st.sampled_from([0.01, 0.5, 4.0]))
+    leakages = size * np.array(draw(st.lists(st.floats(0, 1), min_size=k * k, max_size=k * k))).reshape(k, k)
+    return rows, costs_of(leakages, draw(st.sampled_from([0.01, 0.3, 2.0])))
+
+
+def program(p, q, costs):
+    """Largest log (p·h)/(q·h), h(z) ≤ h(y) e^cost(z, y), over the states that matter."""
+    inside = np.flatnonzero((p > 0) | (q > 0))
+    n = len(inside)
+    rows = []
+    for z, y in product(range(n), repeat=2):
+        if z != y:
+            row = np.zeros(n)
+            row[z], row[y] = 1.0, -np.exp(costs[inside[z], inside[y]])
+            rows.append(row)
+    if not rows:
+        return 0.0
+    found = linprog(-p[inside], rows, np.zeros(len(rows)), [q[inside]], [1.0], bounds=(0, None), method="highs-ipm")
+    assert found.status == 0
+    return np.log(-found.fun)
+
+
+@given(cases(positive=True))
+@settings(max_examples=25, deadline=None)
+def test_pairs_equal_the_linear_program(case):
+    rows, costs = case
+    bounds = CouplingSide(rows).apply(costs)
+    for x, y in product(range(len(rows)), repeat=2):
+        if x != y:
+            assert bounds[x, y] == pytest.approx(program(rows[x], rows[y], costs), abs=2e-6, rel=1e-6)
+
+
+@given(cases())
+@settings(max_examples=80, deadline=None)
+def test_pairs_are_bounds_and_feasible(case):
+    """The proved bound is met by potentials that the trees make feasible, zeros and ties included."""
+    rows, costs = case
+    k = len(rows)
+    side = CouplingSide(rows)
+    bounds = side.apply(costs)
+    assert np.isfinite(bounds).all()
+    again = side.apply(costs)  # from the trees of the first time
+    assert bounds == pytest.approx(again, rel=1e-9, abs=1e-12)
+    rng = np.random.default_rng(0)
+    closed = costs.copy()
+    for j in range(k):
+        closed = np.minimum(closed, closed[:, [j]] + closed[[j], :])
+    for _ in range(20):  # any function of the class stays below
+        u = np.min(rng.uniform(-5, 5, k)[None, :] + closed, axis=1)
+        h = np.exp(u)
+        ratios = np.log(rows @ h)
+        assert (ratios[:, None] - ratios[None, :] <= bounds + 1e-12).all()
+
+
+@given(cases())
+@settings(max_examples=40, deadline=None)
+def test_linear_limit(case):
+    """Φ_{tw}/t for small t."""
+    rows, costs = case
+    side = CouplingSide(rows)
+    limit = side.apply(costs, linear=True)
+    assert limit == pytest.approx(side.apply(costs * 1e-5) / 1e-5, rel=1e-3, abs=1e-6)
+
+
+@given(cases(), st.floats(0.01, 50))
+@settings(max_examples=40, deadline=None)
+def test_sets_equal_their_enumeration(case, growth):
+    rows, _ = case
+    k = len(rows)
+    out = np.empty((k, k))
+    set_leakages(rows, np.ones(k, dtype=bool), growth, out)
+    masses = rows @ np.array(list(product([0.0, 1.0], repeat=k))).T
+    logs = np.log1p(growth * masses)
+    expected = (logs[:, None, :] - logs[None, :, :]).max(axis=2)
+    assert out == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@given(cases(), st.integers(0, 10**6))
+@settings(max_examples=40, deadline=None)
+def test_no_law_of_the_past_tells_more(case, seed):
+    """The bound for free laws, against random laws on random states; two states reach it."""
+    matrix, costs = case
+    k = len(matrix)
+    side = ForgettingSide(matrix)
+    bounds = side.apply(costs)
+    rng = np.random.default_rng(seed)
+    reached = np.zeros((k, k))
+    laws = [rng.dirichlet(np.ones(k) * 0.3) for _ in range(20)]
+    for y, other in product(range(k), repeat=2):
+        if y != other:
+            for odds in np.logspace(-9, 9, 55):
+                law = np.zeros(k)
+                law[y], law[other] = odds, 1.0
+                laws.append(law / law.sum())
+    for law in laws:
+        secret = law @ matrix > 1e-300
+        rows = np.zeros((k, k))
+        rows[secret] = (law[None, :] * matrix.T)[secret] / (law @ matrix)[secret, None]
+        now = CouplingSide(rows, 0.0, secret).apply(costs)
+        assert (now <= bounds + 1e-9).all()
+        reached = np.maximum(reached, now)
+    assert (bounds <= reached * 1.2 + 1e-3).all() or (matrix < 1e-5).any()
+
+
+@given(chains(), st.sampled_from([1, 2, 3, 10, 100, 1000, 10**6]), EPSILONS)
+@settings(max_examples=60, deadline=None)
+def test_between_the_lower_bound_and_quilts(chain, length, epsilon):
+    upper = pf.leakage(chain, length, epsilon).scale
+    assert upper <= pf.mqm_exact(chain, length, epsilon).scale
+    assert upper >= 1 / epsilon * (1 - 1e-12)
+    assert pf.lower_bound(chain, length, epsilon).scale <= upper
+
+
+@given(chains(4), st.sampled_from([20, 60]), st.sampled_from([0.003, 0.1, 1.0]))
+@settings(max_examples=25, deadline=None)
+def test_post_fixed_points_bound_the_recursions(chain, length, cost):
+    """What serves all nodes alike is no smaller than what is computed node by node."""
+    exact = ChainLeakage(chain, length)
+    fixed = ChainLeakage(chain, length)
+    assert exact.exact
+    fixed._early, fixed.exact = 1, False
+    assert exact.loss(cost).value <= fixed.loss(cost).value * (1 + 1e-9)
+
+
+@given(st.integers(0, 10**6), st.sampled_from(["stationary", "given"]), st.sampled_from([0.2, 1.0, 4.0]))
+@settings(max_examples=12, deadline=None)
+def test_against_the_exact_law_of_counts(seed, start, epsilon):
+    """No count loses more than ε at the scale; the count of the lower bound does just below its scale."""
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 4))
+    matrix = rng.dirichlet(np.ones(k), k)
+    chain = pf.MarkovChain(matrix, start if start == "stationary" else rng.dirichlet(np.ones(k)))
+    upper = pf.leakage(chain, 12, epsilon).scale
+    for state in range(k):
+        assert pf.privacy_loss(chain, 12, upper, pf.CountQuery([state])).lower <= epsilon
+    found = pf.lower_bound(chain, 12, epsilon, alternating=False)
+    if found.window >= 11:
+        assert pf.privacy_loss(chain, 12, found.scale * (1 - 1e-6), pf.CountQuery(found.states)).loss > epsilon

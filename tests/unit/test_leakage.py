@@ -1,0 +1,282 @@
+"""Leakage calibration: known values, families, bad input, certificates."""
+
+import json
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import pufferflow as pf
+from pufferflow.coupling.blocks import Blocks
+from pufferflow.coupling.sides import CouplingSide, ForgettingSide, costs_of, post_fixed_point
+
+EPSILONS = (0.2, 1.0, 5.0)
+TABLE = [  # stationary start, T = 100; scales for the three epsilons
+    ((0.6, 0.6), (7.493, 1.467, 0.238)),
+    ((0.9, 0.9), (44.925, 8.640, 0.794)),
+    ((0.9, 0.6), (15.390, 3.336, 0.532)),
+]
+
+
+def binary(stay, start="stationary"):
+    return pf.MarkovChain([[stay[0], 1 - stay[0]], [1 - stay[1], stay[1]]], start)
+
+
+@pytest.mark.parametrize(("stay", "scales"), TABLE)
+def test_binary_chains_of_the_table_are_optimal(stay, scales):
+    for epsilon, expected in zip(EPSILONS, scales, strict=True):
+        upper = pf.leakage(binary(stay), 100, epsilon).scale
+        lower = pf.lower_bound(binary(stay), 100, epsilon).scale
+        assert upper == pytest.approx(expected, abs=6e-4)
+        assert upper * (1 - 1e-6) <= lower <= upper
+
+
+def test_a_negatively_correlated_chain_is_optimal_with_an_alternating_count():
+    chain = binary((0.2, 0.1))
+    lower = pf.lower_bound(chain, 100, 1.0)
+    assert lower.alternating
+    assert lower.scale == pytest.approx(pf.leakage(chain, 100, 1.0).scale, rel=1e-6)
+    assert pf.lower_bound(chain, 100, 1.0, alternating=False).scale < lower.scale
+
+
+@pytest.mark.parametrize("length", [2, 100, 10**9])
+def test_small_epsilon_has_a_limit(length):
+    """The limit of one symmetric chain: the gap of two copies halves by λ = .8 with each step, on both sides."""
+    steps = [0.8 * (1 - 0.8**n) / 0.2 for n in range(length if length < 1000 else 1000)]
+    limit = 1 + max(steps[i] + steps[len(steps) - 1 - i] for i in range(len(steps)))
+    for epsilon in (1e-60, 1e-9, 2e-4):
+        scale = pf.leakage(binary((0.9, 0.9)), length, epsilon).scale
+        assert limit / epsilon * (1 - 1e-9) <= scale <= limit / epsilon * (1 + 1e-3)
+
+
+def test_independent_entries_need_the_noise_of_one():
+    for start in ("stationary", "any", [0.1, 0.2, 0.7]):
+        chain = pf.MarkovChain([[0.2, 0.3, 0.5]] * 3, start)
+        assert pf.leakage(chain, 1000, 0.5).scale == pytest.approx(2, rel=1e-6)
+
+
+def test_what_never_mixes_needs_the_noise_of_a_group():
+    for matrix in (np.eye(3), np.eye(3)[[1, 2, 0]]):
+        assert pf.leakage(pf.MarkovChain(matrix, "any"), 10**9, 0.5).scale == pytest.approx(2e9, rel=1e-9)
+
+
+def test_transient_states_are_no_secrets_of_a_stationary_chain():
+    closed = binary((0.9, 0.6))
+    wide = pf.MarkovChain([[0.9, 0.1, 0], [0.4, 0.6, 0], [0.1, 0.2, 0.7]])
+    assert pf.leakage(wide, 50, 1.0).scale == pytest.approx(pf.leakage(closed, 50, 1.0).scale, rel=1e-12)
+    assert pf.lower_bound(wide, 50, 1.0).scale == pytest.approx(pf.lower_bound(closed, 50, 1.0).scale, rel=1e-6)
+
+
+def test_a_given_stationary_law_is_the_stationary_start():
+    matrix = [[0.7, 0.3, 0], [0.2, 0.5, 0.3], [0.1, 0.4, 0.5]]
+    start = pf.MarkovChain(matrix)
+    for length in (30, 2000, 10**9):
+        given = pf.MarkovChain(matrix, start.initial_distribution)
+        assert pf.leakage(given, length, 1.0).scale == pytest.approx(pf.leakage(start, length, 1.0).scale, rel=1e-5)
+
+
+def test_scales_do_not_fall_with_the_length():
+    for start in ("stationary", "any", [1, 0, 0]):
+        chain = pf.MarkovChain([[0.7, 0.3, 0], [0.2, 0.5, 0.3], [0.1, 0.4, 0.5]], start)
+        scales = [pf.leakage(chain, length, 1.0).scale for length in (1, 2, 3, 10, 100, 399, 400, 401, 10**4, 10**9)]
+        assert all(a <= b * (1 + 3e-6) for a, b in pairwise(scales))
+
+
+def test_the_decisive_chain_of_a_family_and_the_binary_interval():
+    family = pf.ChainFamily([binary((0.6, 0.6)), binary((0.9, 0.9))])
+    result = pf.leakage(family, [5, 100], 1.0)
+    assert (result.mechanism, result.chain, result.length, result.status) == ("leakage", 1, 100, "ok")
+    assert result.scale == pf.leakage(binary((0.9, 0.9)), 100, 1.0).scale
+    interval = pf.leakage(pf.BinaryInterval(0.2, 0.9), 40, 1.0).scale
+    rng = np.random.default_rng(0)
+    for stay in rng.uniform(0.2, 0.9, (12, 2)):
+        assert pf.leakage(binary(stay, "any"), 40, 1.0).scale <= interval * (1 + 1e-6)
+
+
+def test_an_interval_family_gets_the_scale_of_quilts():
+    family = pf.IntervalFamily([[0.6, 0.2], [0.2, 0.6]], [[0.8, 0.4], [0.4, 0.8]])
+    result = pf.leakage(family, 50, 1.0)
+    assert result.scale == pf.mqm_exact(family, 50, 1.0).scale
+    assert "interval" in result.reason
+    for bound in (pf.lower_bound, pf.leakage_loss):
+        with pytest.raises(pf.ChainError, match="interval"):
+            bound(family, 50, 1.0)
+
+
+def test_without_couplings_blocks_remain():
+    matrix = np.random.default_rng(3).dirichlet(np.ones(4), 4) * 0.2 + 0.8 * np.eye(4)
+    for start in ("stationary", "any"):
+        chain = pf.MarkovChain(matrix, start)
+        quick, full = (pf.leakage(chain, 500, 1.0, max_states=n).scale for n in (0, 64))
+        assert full <= quick <= pf.mqm_exact(chain, 500, 1.0).scale
+    assert quick < pf.mqm_exact(chain, 500, 1.0).scale
+
+
+@pytest.mark.parametrize("cost", [1e-6, 0.01, 0.3, 4.0])
+def test_loss_belongs_to_the_scale(cost):
+    chain = binary((0.9, 0.6))
+    loss = pf.leakage_loss(chain, 100, 1 / cost)
+    assert cost <= loss <= 100 * cost
+    assert pf.leakage(chain, 100, loss).scale == pytest.approx(1 / cost, rel=1e-4)
+
+
+def test_many_states_and_few():
+    assert pf.leakage(pf.MarkovChain([[1.0]]), 10, 0.5).scale == pytest.approx(2)
+    assert pf.lower_bound(pf.MarkovChain([[1.0]]), 10, 0.5).scale == 0
+    chain = pf.MarkovChain(0.9 * np.eye(66) + 0.1 / 66)
+    assert 1 < pf.leakage(chain, 8, 1.0).scale <= pf.mqm_exact(chain, 8, 1.0).scale
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, "x"])
+def test_bad_epsilons(epsilon):
+    for function in (pf.leakage, pf.lower_bound):
+        with pytest.raises(pf.ParameterError, match="epsilon"):
+            function(binary((0.9, 0.6)), 10, epsilon)
+
+
+def test_other_bad_input():
+    chain = binary((0.9, 0.6))
+    with pytest.raises(pf.ParameterError, match="max_states"):
+        pf.leakage(chain, 10, 1.0, max_states=-1)
+    with pytest.raises(pf.ParameterError, match="scale"):
+        pf.leakage_loss(chain, 10, 0.0)
+    with pytest.raises(pf.ParameterError, match="segment length"):
+        pf.leakage_loss(chain, 0, 1.0)
+
+
+def test_the_largest_and_the_smallest_epsilon():
+    chain = pf.MarkovChain([[0.7, 0.3, 0], [0.2, 0.5, 0.3], [0.1, 0.4, 0.5]])
+    for epsilon in (1e-90, 1e90):
+        assert 1 <= pf.leakage(chain, 10**6, epsilon).scale * epsilon * (1 + 1e-12) < 20
+
+
+def test_blocks_are_never_above_a_quilt():
+    """At α = ∞ Theorem 5 is the bound of a two-sided quilt."""
+    chain = pf.MarkovChain([[0.8, 0.2, 0], [0.1, 0.8, 0.1], [0.05, 0.15, 0.8]])
+    quilts = pf.mqm_exact(chain, 10**6, 1.0)
+    cost = 1 / quilts.scale
+    ahead = Blocks(chain.transition_matrix, 0.0, 10**6).caps(cost)
+    past = Blocks(chain.time_reversal, 2 * chain.stationary_error, 10**6).caps(cost)
+    assert cost + (ahead + past).max() <= 1.0
+
+
+def test_post_fixed_points_are():
+    rng = np.random.default_rng(5)
+    matrix = rng.dirichlet(np.ones(5), 5) * 0.3 + 0.7 * np.eye(5)
+    for side in (CouplingSide(matrix), ForgettingSide(matrix)):
+        for cost in (1e-4, 0.02, 0.5, 3.0):
+            cap = np.full((5, 5), 1e4 * cost)
+            found = post_fixed_point(side, cost, cap, np.zeros((5, 5)))
+            image = np.minimum(side.apply(costs_of(found, cost)), cap)
+            np.fill_diagonal(image, 0.0)
+            assert (image <= found).all()
+            assert (found <= image * (1 + 1e-3)).all()
+
+
+# -- certificates ------------------------------------------------------------------------------------
+
+
+CHAINS = [
+    binary((0.9, 0.6)),
+    binary((0.9, 0.6), "any"),
+    pf.MarkovChain([[0.7, 0.3, 0], [0.2, 0.5, 0.3], [0.1, 0.4, 0.5]], [0.2, 0.3, 0.5]),
+    pf.MarkovChain([[0.7, 0.3, 0], [0.2, 0.8, 0], [0.1, 0.4, 0.5]]),
+    pf.MarkovChain(np.eye(3)[[1, 2, 0]]),
+    pf.MarkovChain([[0.2, 0.3, 0.5]] * 3, "any"),
+]
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+@pytest.mark.parametrize(("length", "epsilon"), [(1, 1.0), (60, 0.1), (10**6, 2.0)])
+def test_certificates_hold(chain, length, epsilon):
+    document = json.loads(json.dumps(pf.certify(chain, length, epsilon, mechanism="leakage")))
+    found = pf.verify_certificate(document)
+    assert found.lower == found.upper
+    assert float(document["scale"]) >= pf.leakage(chain, length, epsilon).scale * (1 - 2e-6)
+
+
+@pytest.fixture
+def document():
+    family = pf.ChainFamily([CHAINS[0], CHAINS[2], pf.MarkovChain([[0.7, 0.3, 0], [0.2, 0.5, 0.3], [0.1, 0.4, 0.5]])])
+    return pf.certify(family, 1000, 1.0, mechanism="leakage")
+
+
+def test_a_certificate_of_a_family(document):
+    assert pf.verify_certificate(document).scale == document["scale"]
+    scale = float(document["scale"])
+    document["scale"] = repr(scale * (1 - 1e-5))
+    with pytest.raises(pf.CertificateError, match="more than the scale"):
+        pf.verify_certificate(document)
+    document["cost"] = repr(1 / scale * (1 + 1e-5))
+    with pytest.raises(pf.CertificateError, match=r"not excluded|do not prove|tell more"):
+        pf.verify_certificate(document)
+
+
+@pytest.mark.parametrize("side", ["ahead", "past"])
+@pytest.mark.parametrize("chain", [0, 1, 2])
+def test_every_bound_is_checked(document, chain, side):
+    rows = document["couplings"][chain][side]["leakages"]
+    for x, row in enumerate(rows):
+        for y, leakage in enumerate(row):
+            if x != y:
+                rows[x][y] = repr(float(leakage) * (1 - 1e-5))
+                with pytest.raises(pf.CertificateError, match=r"do not prove|tell more"):
+                    pf.verify_certificate(document)
+                rows[x][y] = leakage
+    pf.verify_certificate(document)
+
+
+@pytest.mark.parametrize("chain", [0, 1, 2])
+def test_flows_are_checked(document, chain):
+    """Too large a flow proves less; one that is too small is completed by the verifier."""
+    for entry in document["couplings"][chain]["ahead"]["flows"]:
+        part = max(entry["flow"], key=lambda part: float(part[2]))
+        amount = part[2]
+        part[2] = repr(float(amount) * 1.1)
+        with pytest.raises(pf.CertificateError, match="do not prove"):
+            pf.verify_certificate(document)
+        part[2] = amount
+
+
+def test_no_flow_through_states_that_never_occur():
+    """Leakages of transient states are not proved, so a flow through them would be free."""
+    document = pf.certify(CHAINS[3], 100, 1.0, mechanism="leakage")
+    document["couplings"][0]["ahead"]["flows"][0]["flow"].append([1, 3, "0.01"])
+    with pytest.raises(pf.CertificateError, match="no node can have"):
+        pf.verify_certificate(document)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: c.pop(), "entries for 3 chains"),
+        (lambda c: c[0].pop("past"), "lacks the key past"),
+        (lambda c: c[0]["ahead"]["leakages"].pop(), "one row and one column a state"),
+        (lambda c: c[0]["ahead"]["leakages"][0].__setitem__(1, "-1"), "numbers are strings"),
+        (lambda c: c[0]["ahead"]["flows"].append(c[0]["ahead"]["flows"][0]), "given twice"),
+        (lambda c: c[0]["ahead"]["flows"][0]["flow"][0].__setitem__(0, 2), "to itself"),
+        (lambda c: c[0]["ahead"]["flows"][0]["flow"][0].__setitem__(0, 9), "not between 1 and 2"),
+        (lambda c: c[0]["ahead"]["flows"][0]["flow"][0].pop(), "2 parts"),
+    ],
+)
+def test_malformed_certificates(document, change, message):
+    change(document["couplings"])
+    with pytest.raises(pf.CertificateError, match=message):
+        pf.verify_certificate(document)
+
+
+def test_a_cost_of_zero_proves_nothing(document):
+    document["cost"] = "0"
+    with pytest.raises(pf.CertificateError, match="cost is 0"):
+        pf.verify_certificate(document)
+
+
+@pytest.mark.parametrize("start", ["stationary", "any", [1.0, 0.0, 0.0]])
+def test_probabilities_near_the_end_of_floats(start):
+    """Products that underflow must not pass for impossible: the rare state tells what a group tells."""
+    rare = 1e-200
+    matrix = [[0.5, 0.5, 0], [0.5, 0.5 - rare, rare], [rare, 0.5, 0.5 - rare]]
+    chain = pf.MarkovChain(matrix, start)
+    for length in (5, 10**6):
+        assert pf.lower_bound(chain, length, 1.0).scale <= pf.leakage(chain, length, 1.0).scale <= length
