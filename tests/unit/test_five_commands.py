@@ -10,6 +10,7 @@ import pytest
 
 import pufferflow as pf
 from pufferflow import cli
+from pufferflow.datasets import load_sample
 
 COMMANDS = """\
 pufferflow export electricity first.csv second.csv
@@ -39,6 +40,9 @@ def test_the_five_commands(tmp_path, monkeypatch, capsys):
     assert said[4].startswith("verified: scale ")
     release = json.loads((tmp_path / "second.csv.release" / "histogram.json").read_text())
     model = pf.read_public_model("first.csv.chain.json")
+    sample = load_sample("first.csv.sample.json")
+    assert sample.participants[0].observations == first["watts"].notna().sum()
+    assert sample.states == model.records.states.names
     watts = second["watts"].dropna().to_numpy()
     exact = np.bincount(model.records.states.encode_numbers(watts), minlength=len(release["bins"])) / len(watts)
     released = np.array([row["frequency"] for row in release["bins"]])
