@@ -1,5 +1,6 @@
 # Participants are shared out to jobs, any number of them, and what these find is joined again.
-# Every job takes participants one at a time: the memory it asks for is enough for a cohort of any size.
+# Every job takes participants one at a time: the memory it asks for is enough for a cohort of any size. What is drawn
+# and printed has a fixed size, so that is done where Snakemake runs.
 scattergather:
     cohort=EXPERIMENTS["cohort"]["chunks"],
 
@@ -76,6 +77,7 @@ rule plot_cohort:
         "results/logs/plot_cohort.log",
     conda:
         "../envs/pufferflow.yaml"
+    localrule: True
     params:
         sources=sources("reporting.figures.cohort"),
     script:
@@ -91,6 +93,7 @@ rule render_cohort:
         "results/logs/render_cohort.log",
     conda:
         "../envs/pufferflow.yaml"
+    localrule: True
     params:
         sources=sources("reporting.tables"),
     script:
