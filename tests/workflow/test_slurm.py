@@ -21,7 +21,7 @@ experiments:
     epsilons: [0.5, 1]
 """
 TARGETS = ("--", "results/figures/cohort_synthetic.svg", "results/tables/cohort_synthetic.md")
-SLURM = ("--profile", "workflow/profiles/slurm", "--slurm-init-seconds-before-status-checks", "5")
+SLURM = ("--profile", "workflow/profiles/slurm", "--slurm-init-seconds-before-status-checks", "12")
 
 
 class Cluster:

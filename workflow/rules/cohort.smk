@@ -75,9 +75,9 @@ rule plot_cohort:
         figures(cohort("cohort"))[1:],
     log:
         "results/logs/plot_cohort.log",
+    localrule: True
     conda:
         "../envs/pufferflow.yaml"
-    localrule: True
     params:
         sources=sources("reporting.figures.cohort"),
     script:
@@ -91,9 +91,9 @@ rule render_cohort:
         tables(cohort("cohort")),
     log:
         "results/logs/render_cohort.log",
+    localrule: True
     conda:
         "../envs/pufferflow.yaml"
-    localrule: True
     params:
         sources=sources("reporting.tables"),
     script:
