@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("workflow")
+# beside the other workflow tests: most of it is waiting
+pytestmark = pytest.mark.xdist_group("slurm")
 
 CLUSTER = Path(__file__).with_name("cluster.sh")
 COHORT = """
@@ -21,7 +22,7 @@ experiments:
     epsilons: [0.5, 1]
 """
 TARGETS = ("--", "results/figures/cohort_synthetic.svg", "results/tables/cohort_synthetic.md")
-SLURM = ("--profile", "workflow/profiles/slurm", "--slurm-init-seconds-before-status-checks", "12")
+SLURM = ("--profile", "workflow/profiles/slurm")
 
 
 class Cluster:
