@@ -23,6 +23,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from pufferflow._files import open_atomic
+from pufferflow.coupling import lower_bound
 from pufferflow.datasets.sample import Participant, Sample, load_sample
 from pufferflow.errors import ChainError, DataError
 from pufferflow.experiments.scaling import RESULT_COLUMNS, compute_scale, scale_row
@@ -269,8 +270,6 @@ def _scale(person: Member, mechanism: str, epsilon: float, options: Mapping[str,
 
 
 def _lower_bound(person: Member, epsilon: float) -> float | None:
-    from pufferflow.leakage import lower_bound
-
     if person.chain is None:
         return None
     try:

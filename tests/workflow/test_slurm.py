@@ -6,12 +6,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 # beside the other workflow tests: most of it is waiting
 pytestmark = pytest.mark.xdist_group("slurm")
 
+T = TypeVar("T")
 CLUSTER = Path(__file__).with_name("cluster.sh")
 COHORT = """
 experiments:
@@ -22,7 +24,7 @@ experiments:
     epsilons: [0.5, 1]
 """
 TARGETS = ("--", "results/figures/cohort_synthetic.svg", "results/tables/cohort_synthetic.md")
-SLURM = ("--profile", "workflow/profiles/slurm")
+SLURM = ("--profile", "workflow/profiles/slurm", "--slurm-init-seconds-before-status-checks", "3")
 
 
 class Cluster:
@@ -60,10 +62,10 @@ def cluster() -> Iterator[Cluster]:
         shutil.rmtree(folder)
 
 
-def await_true(what: Callable[[], object], process: subprocess.Popen[str]) -> None:
+def await_true(what: Callable[[], T], process: subprocess.Popen[str]) -> T:
     for _ in range(600):
-        if what():
-            return
+        if found := what():
+            return found
         assert process.poll() is None, process.communicate()[0][-4000:]
         time.sleep(0.2)
     raise AssertionError("it did not happen within two minutes")
@@ -73,7 +75,6 @@ def test_same_bytes_after_a_crashed_node_and_a_cancelled_job(cluster, project, t
     local, remote = type(project)(tmp_path / "local"), project
     for copy in (local, remote):
         (copy.folder / "tiny.yaml").write_text(COHORT, encoding="utf-8")
-    local.run(*TARGETS)
 
     process = remote.start(*SLURM, "--retries", "0", *TARGETS)
     try:
@@ -82,9 +83,9 @@ def test_same_bytes_after_a_crashed_node_and_a_cancelled_job(cluster, project, t
         cluster.do("crash")
         cluster.do("resume")
         # SLURM itself runs the lost jobs again
-        await_true(lambda: set(lost) & set(cluster.running("measure_cohort")), process)
-        victim = next(job for job in lost if job in cluster.running("measure_cohort"))
+        (victim, *_) = await_true(lambda: set(lost) & set(cluster.running("measure_cohort")), process)
         subprocess.run(["scancel", victim], check=True)
+        local.run(*TARGETS)
         output, _ = process.communicate(timeout=200)
     finally:
         process.kill()

@@ -1,6 +1,6 @@
 # Participants are shared out to jobs, any number of them, and what these find is joined again.
-# Every job takes participants one at a time: the memory it asks for is enough for a cohort of any size. What is drawn
-# and printed has a fixed size, so that is done where Snakemake runs.
+# Every job takes participants one at a time: the memory it asks for is enough for a cohort of any size. Counting,
+# drawing and printing take seconds and are done where Snakemake runs.
 scattergather:
     cohort=EXPERIMENTS["cohort"]["chunks"],
 
@@ -14,8 +14,7 @@ rule index_cohort:
         "results/logs/index_cohort.log",
     conda:
         "../envs/pufferflow.yaml"
-    resources:
-        mem_mb=1000,
+    localrule: True
     params:
         simulated=EXPERIMENTS["cohort"]["simulated"],
         sources=sources("experiments.cohort"),
