@@ -8,7 +8,7 @@ pytestmark = pytest.mark.xdist_group("workflow")
 COHORT = """
   cohort:
     enabled: true
-    simulated: { participants: 40 }
+    simulated: { participants: 20 }
     chunks: 3
     epsilons: [0.5, 1]
 """
@@ -30,10 +30,10 @@ def test_cohort_is_in_the_report_and_chunks_change_no_byte(copy, finished):
         for suffix in suffixes.split()
     }
     table = pd.read_csv(copy.folder / "results/errors/cohort_synthetic.csv")
-    assert table["participant"].nunique() == 40
+    assert table["participant"].nunique() == 20
     page = (copy.folder / "results/report.html").read_text(encoding="utf-8")
     assert 'id="cohort-figure"' in page
-    assert "Share of the 40 participants" in page
+    assert "Share of the 20 participants" in page
 
     copy.edit("tiny.yaml", "chunks: 3", "chunks: 5")
     copy.run("--", "results/tables/cohort_synthetic.md", "results/figures/cohort_synthetic.svg")

@@ -19,7 +19,7 @@ COHORT = """
 experiments:
   cohort:
     enabled: true
-    simulated: { participants: 300 }
+    simulated: { participants: 40 }
     chunks: 2
     epsilons: [0.5, 1]
 """
