@@ -93,6 +93,8 @@ MECHANISMS: dict[str, MechanismStyle] = {
     "wasserstein": MechanismStyle("Wasserstein", "#8a6d00", "p", (0, (8, 2))),
     "wasserstein-grid": MechanismStyle("Wasserstein, grid of chains", "#7f3c8d", "h", (0, (2, 1))),
     "leakage": MechanismStyle("Leakage", "#000000", "X", (0, (8, 2, 2, 2))),
+    # no mechanism: what none can go below
+    "lower-bound": MechanismStyle("lower bound", MUTED, "_", (0, (2, 3))),
 }
 SPARE_COLORS = ("#7f3c8d", "#4b6a2f", "#a5402d", "#3b5b92")
 SPARE_MARKERS = ("<", ">", "h", "d", "*")
