@@ -175,22 +175,30 @@ def find_mechanism(name: str) -> Mechanism:
 EPSILON_RANGE = (1e-90, 1e90)
 """Within it no scale overflows, and ε stays below the number that stands for +∞ in the influence tables."""
 
-
 LONGEST = 2**62
 """Longest segment: sums of two positions must fit 64 bits."""
 
 
 def check_epsilon(epsilon: float) -> float:
     """Return ε as a float, or raise :class:`ParameterError` unless it is positive and within ``EPSILON_RANGE``."""
+    return _positive(epsilon, "epsilon", EPSILON_RANGE)
+
+
+def check_scale(scale: float, limits: tuple[float, float] = EPSILON_RANGE) -> float:
+    """Return a Laplace scale as a float; raises as :func:`check_epsilon`, here for what is not within ``limits``."""
+    return _positive(scale, "scale", limits)
+
+
+def _positive(number: float, name: str, limits: tuple[float, float]) -> float:
     try:
-        value = float(epsilon)
+        value = float(number)
     except (TypeError, ValueError, OverflowError):
-        raise ParameterError(f"epsilon is {epsilon!r}; it must be a positive number") from None
+        raise ParameterError(f"{name} is {number!r}; it must be a positive number") from None
     if not value > 0:
-        raise ParameterError(f"epsilon is {epsilon}; it must be a positive number")
-    smallest, largest = EPSILON_RANGE
+        raise ParameterError(f"{name} is {number}; it must be a positive number")
+    smallest, largest = limits
     if not smallest <= value <= largest:
-        raise ParameterError(f"epsilon is {epsilon}; it must lie between {smallest} and {largest}")
+        raise ParameterError(f"{name} is {number}; it must lie between {smallest} and {largest}")
     return value
 
 

@@ -262,12 +262,12 @@ def test_bad_length(name, length, message):
         (
             lambda: pf.mqm_exact(THETA, 5, 1.0, convention="printed"),
             pf.ParameterError,
-            "convention 'printed' is unknown; choose from exact, published",
+            "convention is 'printed'; choose from exact, published",
         ),
         (
             lambda: pf.mqm_approx(THETA, 5, 1.0, eigengap="large"),
             pf.ParameterError,
-            "eigengap 'large' is unknown; choose from auto, general, reversible",
+            "eigengap is 'large'; choose from auto, general, reversible",
         ),
         (
             lambda: pf.mqm_approx(pf.MarkovChain([[0, 1], [1, 0]]), 5, 1.0),
