@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import pufferflow as pf
-from pufferflow import cli
 from pufferflow.cli import scale as scale_command
 from pufferflow.models import model_document, parse_model, read_model, write_model
 
@@ -24,16 +23,6 @@ def model(tmp_path):
     path = tmp_path / "model.json"
     path.write_text(json.dumps({"chains": [THETA_1]}))
     return str(path)
-
-
-@pytest.fixture
-def run(capsys):
-    def run_(*arguments):
-        code = cli.main([str(a) for a in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run_
 
 
 def fails_with(result, message):
