@@ -7,7 +7,7 @@ import json
 from typing import Any, get_args
 
 from pufferflow.cli._tables import aligned
-from pufferflow.cli.scale import result
+from pufferflow.cli.scale import result, status_text
 from pufferflow.errors import ParameterError
 from pufferflow.influence.tables import Convention
 from pufferflow.mechanisms import MECHANISMS
@@ -71,10 +71,10 @@ def run(arguments: argparse.Namespace) -> None:
         raise ParameterError("--scale is held against a single --epsilon")
     query = HistogramQuery() if arguments.histogram else CountQuery(arguments.count)
     family = read_model(arguments.model)
-    audited: list[tuple[str | None, float | None, float | None, str]]
+    audited: list[tuple[str | None, float | None, float | None, str, str]]
     if arguments.scale is not None:
         epsilons = [check_epsilon(epsilon) for epsilon in arguments.epsilon or []]
-        audited = [(None, epsilons[0] if epsilons else None, arguments.scale, "")]
+        audited = [(None, epsilons[0] if epsilons else None, arguments.scale, "ok", "")]
     else:
         options = {"convention": arguments.convention, "states": arguments.count}
         asked = bool(arguments.mechanism)
@@ -83,11 +83,11 @@ def run(arguments: argparse.Namespace) -> None:
             for epsilon in arguments.epsilon
             for name in arguments.mechanism or MECHANISMS
         ]
-        audited = [(r.mechanism, r.epsilon, r.scale, r.reason) for r in found]
+        audited = [(r.mechanism, r.epsilon, r.scale, r.status, r.reason) for r in found]
     rows = []
-    for name, epsilon, scale, reason in audited:
+    for name, epsilon, scale, status, reason in audited:
         row: dict[str, Any] = {"mechanism": name, "guarantee": epsilon, "loss": None, "ratio": None, "scale": scale}
-        row["reason"] = reason
+        row |= {"status": status, "reason": reason}
         if scale is not None:
             loss = privacy_loss(family, arguments.length, scale, query)
             row |= loss.to_dict() | {"ratio": None if epsilon is None else loss.loss / epsilon}
@@ -119,5 +119,5 @@ def _audit_row(row: dict[str, Any]) -> tuple[str, ...]:
         shown("node", "d") if row.get("node") is None else f"X{row['node']}",
         "-" if pair is None else f"{pair[0]} against {pair[1]}",
         "-" if output is None else str(tuple(output) if isinstance(output, list) else output),
-        f"not applicable: {row['reason']}" if row["reason"] else "ok",
+        status_text(row["status"], row["reason"]),
     )

@@ -210,7 +210,8 @@ def longest(length: Lengths) -> int:
         raise ParameterError(f"length is {length!r}; it must be an integer or a list of integers") from None
     if lengths.size == 0:
         raise ParameterError("the list of segment lengths is empty; give at least one length")
-    if lengths.ndim > 1 or lengths.dtype.kind not in "iu":
+    huge = lengths.dtype.kind == "O" and all(type(n) is int for n in lengths.flat)  # beyond 64 bits, refused below
+    if lengths.ndim > 1 or not (huge or lengths.dtype.kind in "iu"):
         raise ParameterError(f"length is {length!r}; it must be an integer or a list of integers")
     shortest, records = int(lengths.min()), int(lengths.max())
     if shortest < 1:
