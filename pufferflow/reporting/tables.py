@@ -471,7 +471,14 @@ def stated_values(
         display["published"] = [UNDEFINED if missing(value) else str(value) for value in printed]
         note = f"{UNDEFINED}: the source prints no value."
     data = _with_published(table, published, ["key"]).assign(label="worked example")
-    return Table(name, f"{title}.", "none, worked out from definitions", data, display, note=note)
+    return Table(
+        name,
+        title if title.endswith("?") else f"{title}.",
+        "none, worked out from definitions",
+        data,
+        display,
+        note=note,
+    )
 
 
 def chain_properties(chains: pd.DataFrame) -> Table:
@@ -522,11 +529,12 @@ def least_noise(table: pd.DataFrame) -> Table:
             "actual loss": [significant(value, 3) for value in table["actual_loss"]],
         }
     )
-    longest = ", ".join(f"{length:,}" for length in dict.fromkeys(table["length"].astype(int)))
+    longest = " or ".join(f"{length:,}" for length in dict.fromkeys(table["length"].astype(int)))
     note = (
         f"Laplace scale for a 1-Lipschitz query on segments of up to {longest} records; expected L1 error of the "
         "relative-frequency histogram. Below the lower bound no Laplace scale is private. Actual loss: of the count of "
-        f"the states that leak most, at that scale; {UNDEFINED}: not computed."
+        "the states that leak most, at that scale; the scale of Wasserstein is for this count alone. "
+        f"{NOT_APPLICABLE}: the mechanism does not apply; {UNDEFINED}: not defined or not computed."
     )
     caption = "Noise of each mechanism, the least there could be, and what it gives away."
     return Table("least_noise", caption, data_labels(table), table, display, headers=2, note=note)
