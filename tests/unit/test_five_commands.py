@@ -13,22 +13,13 @@ import pufferflow as pf
 from pufferflow import cli
 from pufferflow.datasets import load_sample
 
-COMMANDS = """\
-pufferflow export electricity first.csv second.csv
-pufferflow fit first.csv --width 200
-pufferflow release second.csv --chain first.csv.chain.json --epsilon 1
-pufferflow ledger show second.csv.ledger
-pufferflow verify second.csv.release/certificate.json
-"""
 WEEKS = 4 * 7 * 1440
 README = (Path(__file__).parents[2] / "README.md").read_text()
 
 
 def commands():
-    """Those of the README; until it has them, the ones above."""
-    blocks = [block for block in README.split("```") if "pufferflow export" in block]
-    lines = (blocks[0] if blocks else COMMANDS).splitlines()
-    return [line.split("#")[0].split() for line in lines if line.startswith("pufferflow ")]
+    (block,) = [block for block in README.split("```") if "pufferflow export" in block]
+    return [line.split() for line in block.removeprefix("sh").strip().splitlines()]
 
 
 def test_the_five_commands(tmp_path, monkeypatch, capsys):
