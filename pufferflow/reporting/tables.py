@@ -634,7 +634,7 @@ def comparison(table: pd.DataFrame) -> Table:
         {name.replace("_", " "): [form(value) for value in table[name]] for name, form in formats.items()}
     )
     labels = "; ".join(dict.fromkeys(display["data"]))
-    caption = "The paper's claims and numbers beside ours."
+    caption = "Claims and numbers of the paper and the other sources beside ours."
     note = f"{UNDEFINED}: there is none."
     return Table("comparison", caption, labels, table, display, note=note)
 
