@@ -33,8 +33,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferflow._rounding import divide_up
 from pufferflow.errors import ParameterError
-from pufferflow.influence.search import divide_up
 from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats, MarkovChain
 from pufferflow.transport._kernels import UNREACHED, advance, cumulate, fill_law, flows, raise_shift
 
