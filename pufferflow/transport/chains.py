@@ -73,7 +73,7 @@ class ChainSensitivity:
     pair : tuple of int or None
         Its secrets, two states counted from 0.
     chain : int
-        Index in the family of the chain that decides.
+        Index in the family, from 0, of the chain that decides.
     """
 
     W: int
