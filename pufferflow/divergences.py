@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from fractions import Fraction
 from itertools import pairwise
@@ -11,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pufferflow._rounding import float_up
 from pufferflow.errors import ParameterError
 
 Number: TypeAlias = int | float | Fraction
@@ -91,5 +91,4 @@ def wasserstein_infinity(points: Iterable[Number], p: Iterable[Number], q: Itera
             moved = min(left[i], right[j])
             left[i] -= moved
             right[j] -= moved
-    rounded = float(largest)
-    return rounded if Fraction(rounded) >= largest else math.nextafter(rounded, math.inf)
+    return float_up(largest)

@@ -73,7 +73,7 @@ class PrivacyLoss:
     output : int, tuple of int or None
         The output at which they have it. An end of [0, length] stands for everything beyond it too.
     chain : int
-        Index in the family of the chain that decides.
+        Index in the family, from 0, of the chain that decides.
     """
 
     query: Query

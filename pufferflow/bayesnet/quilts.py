@@ -25,11 +25,12 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import count
 
+from pufferflow._rounding import divide_up
 from pufferflow.bayesnet.elimination import TooLargeError, members
 from pufferflow.bayesnet.influence import influence_table
 from pufferflow.bayesnet.network import BayesianNetwork
 from pufferflow.bayesnet.separation import separation
-from pufferflow.influence.search import divide_up, score
+from pufferflow.influence.search import score
 
 
 @dataclass(frozen=True)

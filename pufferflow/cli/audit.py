@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any, get_args
+from typing import Any
 
+from pufferflow.cli._scales import add_mechanisms, compute_scale, status_text
 from pufferflow.cli._tables import aligned
-from pufferflow.cli.scale import result, status_text
 from pufferflow.errors import ParameterError
-from pufferflow.influence.tables import Convention
 from pufferflow.mechanisms import MECHANISMS
 from pufferflow.mechanisms.base import check_epsilon
 from pufferflow.models import read_model
@@ -34,18 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         help="guarantee to hold the loss against; repeat for several mechanisms' scales",
     )
-    parser.add_argument(
-        "--mechanism",
-        action="append",
-        metavar="NAME",
-        help=f"audit the scale of one of {', '.join(MECHANISMS)}; repeat for several (default without --scale: all)",
-    )
-    parser.add_argument(
-        "--convention",
-        choices=get_args(Convention),
-        default="exact",
-        help="as for scale (default: exact)",
-    )
+    add_mechanisms(parser, "all, without --scale")
     parser.add_argument(
         "--count",
         type=int,
@@ -79,7 +67,7 @@ def run(arguments: argparse.Namespace) -> None:
         options = {"convention": arguments.convention, "states": arguments.count}
         asked = bool(arguments.mechanism)
         found = [
-            result(name, family, [arguments.length], epsilon, options, asked)
+            compute_scale(name, family, [arguments.length], epsilon, options, asked)
             for epsilon in arguments.epsilon
             for name in arguments.mechanism or MECHANISMS
         ]

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 import json
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import get_args
 
 from pufferflow._files import write_atomic
+from pufferflow.cli._scales import add_mechanisms, compute_scale, status_text
 from pufferflow.cli._tables import aligned
-from pufferflow.errors import ChainError, ParameterError
-from pufferflow.influence.tables import Convention
-from pufferflow.markov.families import Family, GapKind
-from pufferflow.mechanisms import MECHANISMS, NoiseScale, find_mechanism
-from pufferflow.mechanisms.base import longest
+from pufferflow.errors import ParameterError
+from pufferflow.markov.families import GapKind
+from pufferflow.mechanisms import MECHANISMS, NoiseScale
 from pufferflow.models import read_model
 
 DESCRIPTION = (
@@ -47,18 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--epsilon", type=float, action="append", required=True, help="privacy parameter; repeat for several"
     )
-    parser.add_argument(
-        "--mechanism",
-        action="append",
-        metavar="NAME",
-        help=f"one of {', '.join(MECHANISMS)}; repeat for several (default: all)",
-    )
-    parser.add_argument(
-        "--convention",
-        choices=get_args(Convention),
-        default="exact",
-        help="max-influence of mqm-exact: by its definition, or by the paper's formula as printed (default: exact)",
-    )
+    add_mechanisms(parser, "all")
     parser.add_argument(
         "--eigengap",
         choices=get_args(GapKind),
@@ -91,7 +78,7 @@ def run(arguments: argparse.Namespace) -> None:
         if len(arguments.epsilon) > 1 or len(names) > 1:
             raise ParameterError("--certificate needs a single --epsilon and a single --mechanism")
     results = [
-        result(name, family, arguments.length, epsilon, options, asked=bool(arguments.mechanism))
+        compute_scale(name, family, arguments.length, epsilon, options, asked=bool(arguments.mechanism))
         for epsilon in arguments.epsilon
         for name in names
     ]
@@ -102,20 +89,6 @@ def run(arguments: argparse.Namespace) -> None:
         print(json.dumps([result.to_dict() for result in results], indent=2, allow_nan=False))
     else:
         print(_table(results))
-
-
-def result(
-    name: str, family: Family, lengths: list[int], epsilon: float, options: dict[str, Any], asked: bool
-) -> NoiseScale:
-    """Return the scale of a mechanism; "not applicable" where it cannot work, unless it was asked for by name."""
-    mechanism = find_mechanism(name)
-    known = inspect.signature(mechanism).parameters
-    try:
-        return mechanism(family, lengths, epsilon, **{key: options[key] for key in options if key in known})
-    except ChainError as error:
-        if asked:
-            raise
-        return NoiseScale(name, epsilon, longest(lengths), None, "not applicable", str(error))
 
 
 def _table(results: Sequence[NoiseScale]) -> str:
@@ -134,11 +107,6 @@ def _table(results: Sequence[NoiseScale]) -> str:
             )
         )
     return aligned(rows)
-
-
-def status_text(status: str, reason: str) -> str:
-    """Return what a table says of the status of a result."""
-    return f"{status}: {reason}" if reason else status
 
 
 def _quilt_nodes(result: NoiseScale) -> str:

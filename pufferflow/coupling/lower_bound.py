@@ -50,7 +50,7 @@ class LowerBound:
     window : int
         How far from the node entries are counted.
     chain : int
-        Index in the family of the chain that decides.
+        Index in the family, from 0, of the chain that decides.
     """
 
     epsilon: float

@@ -1,4 +1,4 @@
-"""What the classical mechanisms share: checks of parameters, scales rounded to more noise, and OpenDP."""
+"""What the classical mechanisms share: checks of parameters, and OpenDP."""
 
 from __future__ import annotations
 
@@ -22,8 +22,3 @@ def positive(name: str, value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < math.inf:
         raise ParameterError(f"{name} is {value!r}; it must be a positive finite number")
     return float(value)
-
-
-def round_up_quotient(numerator: float, denominator: float) -> float:
-    """Quotient of two positive numbers, never below the exact one."""
-    return math.nextafter(numerator / denominator, math.inf)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferflow.dp._budget import open_dp, positive, round_up_quotient
+from pufferflow._rounding import divide_up
+from pufferflow.dp._budget import open_dp, positive
 from pufferflow.errors import DataError
 
 
@@ -36,7 +37,7 @@ class Exponential:
     @property
     def scale(self) -> float:
         """Temperature 2Δ/ε, rounded to more noise."""
-        return round_up_quotient(2 * self.sensitivity, self.epsilon)
+        return divide_up(2 * self.sensitivity, self.epsilon)
 
     def probabilities(self, utilities: ArrayLike) -> NDArray[np.float64]:
         """Probability of each outcome."""

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pufferflow.dp._budget import open_dp, positive, round_up_quotient
+from pufferflow._rounding import divide_up
+from pufferflow.dp._budget import open_dp, positive
 from pufferflow.errors import DataError
 
 
@@ -39,7 +40,7 @@ class Laplace:
     @property
     def scale(self) -> float:
         """Laplace scale in units of the query, rounded to more noise."""
-        return round_up_quotient(self.sensitivity, self.epsilon)
+        return divide_up(self.sensitivity, self.epsilon)
 
     def release(
         self, values: Sequence[int] | Sequence[float] | NDArray[Any] | pd.Series[Any]

@@ -1,1 +1,1 @@
-"""The experiments of the paper: settings in, tidy table out; no plotting."""
+"""The experiments of the paper and the studies beyond it: settings in, tidy table out; no plotting."""

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import bisect
 
+from pufferflow._rounding import divide_up
 from pufferflow.experiments.scaling import RESULT_COLUMNS, compute_scale, scale_row
 from pufferflow.experiments.tidy import frame, mean_and_error, named_generator
 from pufferflow.experiments.wasserstein_grid import largest_on_grid
@@ -68,20 +69,21 @@ def extended(
     alphas = [float(alpha) for alpha in scale_table["alpha"].unique()]
     tables = [scale_table, scales(epsilons, alphas, length, [m for m in mechanisms if m != "wasserstein"], options)]
     if "wasserstein" in mechanisms:
+        grid = largest_on_grid(alphas, length, GRID_POINTS)
         rows = [
             {
                 "dataset": "synthetic",
                 "label": "synthetic",
-                "alpha": row.alpha,
+                "alpha": alpha,
                 "mechanism": "wasserstein-grid",
                 "epsilon": epsilon,
                 "length": length,
                 "lipschitz": 1 / length,
-                "scale": np.nextafter(row.largest_w / epsilon, np.inf),
+                "scale": divide_up(w, epsilon),
                 "status": "ok",
                 "reason": f"Θ is a grid of {GRID_POINTS} by {GRID_POINTS} chains of the class",
             }
-            for row in largest_on_grid(alphas, length, GRID_POINTS).itertuples()
+            for alpha, w in zip(grid["alpha"].tolist(), grid["largest_w"].tolist(), strict=True)
             for epsilon in epsilons
         ]
         tables.append(frame(rows, SCALE_COLUMNS))

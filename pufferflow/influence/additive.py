@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from pufferflow.influence.search import Candidate, divide_up, quilt_card, score, worst_alike
+from pufferflow._rounding import divide_up
+from pufferflow.influence.search import Candidate, quilt_card, score, worst_alike
 
 
 class Side(Protocol):

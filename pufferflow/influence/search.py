@@ -20,13 +20,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferflow._rounding import divide_up
 from pufferflow.influence._kernels import max_influence, search_quilts
 from pufferflow.influence.tables import INFINITE, DistanceIndex, InfluenceTables
 from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats
@@ -470,13 +470,3 @@ def quilt_card(length: int, node: int, a: int | None, b: int | None) -> int:
     if b is None:
         return length if a is None else length - node + a
     return node + b - 1 if a is None else a + b - 1
-
-
-def divide_up(numerator: float, denominator: float) -> float:
-    """Quotient of two floats, never below the exact one; exact where it can be."""
-    quotient = numerator / denominator
-    if math.isinf(quotient):
-        return quotient
-    if Fraction(quotient) * Fraction(denominator) < Fraction(numerator):
-        return math.nextafter(quotient, math.inf)
-    return quotient

@@ -86,7 +86,7 @@ class NoiseScale(LaplaceNoise):
     influence : float or None
         Max-influence of that quilt, in nats.
     chain : int or None
-        Index in the family of the chain that decides.
+        Index in the family, from 0, of the chain that decides.
     certificate : dict or None
         Proof of the scale as JSON types, where it was asked for (:meth:`certified`).
     """

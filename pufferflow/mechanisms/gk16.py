@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pufferflow.influence.search import divide_up
+from pufferflow._rounding import divide_up
 from pufferflow.markov.chain import UNIT_ROUNDOFF, Floats, MarkovChain
 from pufferflow.markov.families import as_family
 from pufferflow.mechanisms.base import AnyFamily, Lengths, NoiseScale, check_epsilon, longest, mechanism

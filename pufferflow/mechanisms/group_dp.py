@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pufferflow.influence.search import divide_up
+from pufferflow._rounding import divide_up
 from pufferflow.mechanisms.base import AnyFamily, Lengths, NoiseScale, check_epsilon, longest, mechanism
 
 

@@ -523,15 +523,18 @@ def least_noise(table: pd.DataFrame) -> Table:
             "ε": [f"{epsilon:g}" for epsilon in table["epsilon"]],
             "mechanism": [mechanism_style(name).label for name in table["mechanism"]],
             "scale": [NOT_APPLICABLE if missing(value) else significant(value) for value in table["scale"]],
-            "L1 error": table["expected_error"].map(decimals),
+            "L1 error": [
+                UNDEFINED if missing(error) and not missing(scale) else decimals(error)
+                for error, scale in zip(table["expected_error"], table["scale"], strict=True)
+            ],
             "÷ MQMExact": [significant(value, 3) for value in table["relative_noise"]],
             "÷ lower bound": [significant(value, 3) for value in table["gap"]],
             "actual loss": [significant(value, 3) for value in table["actual_loss"]],
         }
     )
-    longest = " or ".join(f"{length:,}" for length in dict.fromkeys(table["length"].astype(int)))
+    longest = int(table["length"].max())
     note = (
-        f"Laplace scale for a 1-Lipschitz query on segments of up to {longest} records; expected L1 error of the "
+        f"Laplace scale for a 1-Lipschitz query on segments of up to {longest:,} records; expected L1 error of the "
         "relative-frequency histogram. Below the lower bound no Laplace scale is private. Actual loss: of the count of "
         "the states that leak most, at that scale; the scale of Wasserstein is for this count alone. "
         f"{NOT_APPLICABLE}: the mechanism does not apply; {UNDEFINED}: not defined or not computed."
@@ -634,7 +637,7 @@ def comparison(table: pd.DataFrame) -> Table:
         {name.replace("_", " "): [form(value) for value in table[name]] for name, form in formats.items()}
     )
     labels = "; ".join(dict.fromkeys(display["data"]))
-    caption = "Claims and numbers of the paper and the other sources beside ours."
+    caption = "Published claims and numbers beside ours."
     note = f"{UNDEFINED}: there is none."
     return Table("comparison", caption, labels, table, display, note=note)
 

@@ -33,8 +33,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferflow._rounding import divide_up
 from pufferflow.errors import ParameterError
-from pufferflow.influence.search import divide_up
 from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats, MarkovChain
 from pufferflow.transport._kernels import UNREACHED, advance, cumulate, fill_law, flows, raise_shift
 
@@ -73,7 +73,7 @@ class ChainSensitivity:
     pair : tuple of int or None
         Its secrets, two states counted from 0.
     chain : int
-        Index in the family of the chain that decides.
+        Index in the family, from 0, of the chain that decides.
     """
 
     W: int

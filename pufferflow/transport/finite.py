@@ -6,9 +6,9 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from pufferflow._rounding import divide_up
 from pufferflow.divergences import Number, exact, wasserstein_infinity
 from pufferflow.errors import ParameterError
-from pufferflow.influence.search import divide_up
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,11 @@ import copy
 import math
 from fractions import Fraction
 
-import numpy as np
 import pytest
+from enumeration import stationary_law
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from random_chains import chains as random_chains
 
 import pufferflow as pf
 from pufferflow import verify
@@ -19,23 +20,9 @@ EPSILONS = st.sampled_from([0.05, 0.3, 1.0, 2.5, 10.0, 1000.0])
 CONVENTIONS = st.sampled_from(["exact", "published"])
 
 
-@st.composite
-def chains(draw, max_states=4):
-    weights = draw(st.sampled_from([WEIGHTS, POSITIVE]))
-    k = draw(st.integers(1, max_states))
-
-    def distribution():
-        law = np.array(draw(st.lists(weights, min_size=k, max_size=k)))
-        if not law.any():
-            law[draw(st.integers(0, k - 1))] = 1.0
-        return law / law.sum()
-
-    start = draw(st.sampled_from(["any", "stationary", "given"]))
-    matrix = [distribution() for _ in range(k)]
-    try:
-        return pf.MarkovChain(matrix, distribution() if start == "given" else start)
-    except pf.ChainError:  # no unique stationary law
-        return pf.MarkovChain(matrix, "any")
+def chains(max_states=4):
+    """Sparse chains and positive ones."""
+    return random_chains(max_states, WEIGHTS) | random_chains(max_states, POSITIVE, permutations=False)
 
 
 def exact_chains(document):
@@ -44,23 +31,10 @@ def exact_chains(document):
         P = [[Fraction(p) for p in row] for row in entry["transition_matrix"]]
         start = entry["initial_distribution"]
         if start == "stationary":
-            start = stationary(P)
+            start = stationary_law(P)
         elif start != "any":
             start = [Fraction(p) for p in start]
         yield P, start
-
-
-def stationary(P):
-    k = len(P)
-    rows = [[P[y][x] - (x == y) for y in range(k)] + [Fraction(0)] for x in range(k)] + [[Fraction(1)] * (k + 1)]
-    for column in range(k):
-        pivot = next(i for i in range(column, k + 1) if rows[i][column])
-        rows[column], rows[pivot] = rows[pivot], rows[column]
-        rows[column] = [v / rows[column][column] for v in rows[column]]
-        for i in range(k + 1):
-            if i != column and rows[i][column]:
-                rows[i] = [v - rows[i][column] * w for v, w in zip(rows[i], rows[column], strict=True)]
-    return [rows[x][k] for x in range(k)]
 
 
 def enumerated(document, shift=0.0):

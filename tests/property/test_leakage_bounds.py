@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_chains import chains, distributions
 from scipy.optimize import linprog
 
 import pufferflow as pf
@@ -15,28 +16,6 @@ from pufferflow.coupling.sides import CouplingSide, ForgettingSide, costs_of
 
 WEIGHTS = st.sampled_from([0.0, 0.0, 1e-6, 0.01, 0.2, 0.5, 1.0, 1.0, 3.0])
 EPSILONS = st.floats(-3, 1.3).map(lambda power: 10.0**power)
-
-
-@st.composite
-def distributions(draw, k, weights=WEIGHTS):
-    law = np.array(draw(st.lists(weights, min_size=k, max_size=k)))
-    if not law.any():
-        law[draw(st.integers(0, k - 1))] = 1.0
-    return law / law.sum()
-
-
-@st.composite
-def chains(draw, max_states=5):
-    k = draw(st.integers(1, max_states))
-    if draw(st.integers(0, 7)) == 0:
-        matrix = np.eye(k)[draw(st.permutations(range(k)))]
-    else:
-        matrix = np.array([draw(distributions(k)) for _ in range(k)])
-    start = draw(st.sampled_from(["any", "stationary", "given"]))
-    try:
-        return pf.MarkovChain(matrix, draw(distributions(k)) if start == "given" else start)
-    except pf.ChainError:  # no unique stationary law
-        return pf.MarkovChain(matrix, "any")
 
 
 @st.composite
@@ -149,7 +128,7 @@ def test_no_law_of_the_past_tells_more(case, seed):
     assert (bounds <= reached * 1.2 + 1e-3).all() or (matrix < 1e-5).any()
 
 
-@given(chains(), st.sampled_from([1, 2, 3, 10, 100, 1000, 10**6]), EPSILONS)
+@given(chains(5, WEIGHTS), st.sampled_from([1, 2, 3, 10, 100, 1000, 10**6]), EPSILONS)
 @settings(max_examples=60, deadline=None)
 def test_between_the_lower_bound_and_quilts(chain, length, epsilon):
     upper = pf.leakage(chain, length, epsilon).scale
@@ -158,7 +137,7 @@ def test_between_the_lower_bound_and_quilts(chain, length, epsilon):
     assert pf.lower_bound(chain, length, epsilon).scale <= upper
 
 
-@given(chains(4), st.sampled_from([20, 60]), st.sampled_from([0.003, 0.1, 1.0]))
+@given(chains(4, WEIGHTS), st.sampled_from([20, 60]), st.sampled_from([0.003, 0.1, 1.0]))
 @settings(max_examples=25, deadline=None)
 def test_post_fixed_points_bound_the_recursions(chain, length, cost):
     """What serves all nodes alike is no smaller than what is computed node by node."""

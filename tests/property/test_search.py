@@ -4,44 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from random_chains import chains
 
 import pufferflow as pf
 from pufferflow.influence import _reference, search
 
-WEIGHTS = st.sampled_from([0.0, 0.0, 1e-20, 1e-12, 1e-6, 0.01, 0.2, 0.5, 1.0, 1.0, 3.0])
 EPSILONS = st.floats(-6, 3).map(lambda power: 10.0**power)
 CONVENTIONS = st.sampled_from(["exact", "published"])
 
-
-@st.composite
-def matrices(draw, max_states=6, weights=WEIGHTS):
-    k = draw(st.integers(1, max_states))
-    if weights is WEIGHTS and draw(st.integers(0, 5)) == 0:
-        return np.eye(k)[draw(st.permutations(range(k)))]
-    return np.array([draw(distributions(k, weights)) for _ in range(k)])
-
-
-@st.composite
-def distributions(draw, k, weights=WEIGHTS):
-    law = np.array(draw(st.lists(weights, min_size=k, max_size=k)))
-    if not law.any():
-        law[draw(st.integers(0, k - 1))] = 1.0
-    return law / law.sum()
-
-
-@st.composite
-def chains(draw, max_states=6, weights=WEIGHTS):
-    matrix = draw(matrices(max_states, weights))
-    start = draw(st.sampled_from(["any", "stationary", "given"]))
-    if start == "given":
-        start = draw(distributions(len(matrix), weights))
-    try:
-        return pf.MarkovChain(matrix, start)
-    except pf.ChainError:  # no unique stationary law
-        return pf.MarkovChain(matrix, "any")
-
-
-MIXING = chains(3, st.floats(0.05, 1.0))
+MIXING = chains(3, st.floats(0.05, 1.0), permutations=False)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -24,7 +24,7 @@ def sha256(content):
 def zipped(name, content):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)  # the same bytes whenever it is made
+        archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)  # no time of day: always the same bytes
     return buffer.getvalue()
 
 

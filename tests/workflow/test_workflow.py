@@ -37,10 +37,16 @@ def test_complete_run_has_every_output(finished):
     assert (finished.folder / "results/benchmarks/table2.md").is_file()
     verdicts = pd.read_csv(finished.folder / "results/tables/comparison.csv")
     worked = verdicts[verdicts["data"] == "worked example"]
-    differing = worked[worked["verdict"] != "reproduced"]
-    assert len(worked) > 50
-    # where a source is wrong, the claim says why
-    assert differing["claim"].str.contains(" (", regex=False).all()
+    # where the source is wrong, or says "about"; the claim says why
+    doubted = {
+        "Example 7.1 (Noisy Max)",
+        "Ilvento 2020, author's code, truncated addition",
+        "Ilvento 2020, author's library",
+        "Differential privacy basics, weighted majority",
+    }
+    assert set(worked["verdict"]) <= {"reproduced", "differs"}
+    assert set(worked.loc[worked["verdict"] == "differs", "place"]) <= doubted
+    assert worked.loc[worked["verdict"] == "differs", "claim"].str.endswith(")").all()
     other = verdicts[verdicts["data"].str.contains("bundled")]
     assert "reproduced" not in set(other["verdict"])
 
