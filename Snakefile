@@ -19,6 +19,7 @@ include: "workflow/rules/figures.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/least_noise.smk"
 include: "workflow/rules/related.smk"
+include: "workflow/rules/cohort.smk"
 include: "workflow/rules/report.smk"
 
 

@@ -5,22 +5,25 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 
-def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> Path:
-    """Write ``content`` (text as UTF-8) to ``path`` in one step, creating its folder.
+@contextmanager
+def open_atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file to write that takes the place of ``path`` in one step when the block ends, creating its folder.
 
     The bytes go to a temporary file beside the target, which is then renamed; a run that is
-    killed midway leaves the old file or none.
+    killed midway, or an exception in the block, leaves the old file or none.
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    data = content.encode() if isinstance(content, str) else content
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
+            yield stream
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(name, 0o666 & ~umask)
@@ -28,7 +31,13 @@ def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> Path:
     except BaseException:
         os.unlink(name)
         raise
-    return target
+
+
+def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> Path:
+    """Write ``content`` (text as UTF-8) to ``path`` in one step, as :func:`open_atomic` does."""
+    with open_atomic(path) as stream:
+        stream.write(content.encode() if isinstance(content, str) else content)
+    return Path(path)
 
 
 def sha256(content: bytes) -> str:

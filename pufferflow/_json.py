@@ -76,7 +76,7 @@ def only_keys(document: dict[str, Any], allowed: tuple[str, ...], where: str) ->
     """Refuse keys that mean nothing."""
     for key in document:
         if key not in allowed:
-            raise ModelError(f"{where} has the unknown key {key!r}; allowed are {' and '.join(allowed)}")
+            raise ModelError(f"{where} has the unknown key {key!r}; allowed are {', '.join(allowed)}")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

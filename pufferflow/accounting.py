@@ -28,7 +28,7 @@ from pufferflow.errors import ParameterError
 from pufferflow.markov.families import as_family
 from pufferflow.markov.intervals import IntervalFamily
 from pufferflow.mechanisms import find_mechanism
-from pufferflow.mechanisms.base import EPSILON_RANGE, AnyFamily, Lengths, longest
+from pufferflow.mechanisms.base import EPSILON_RANGE, AnyFamily, Lengths, check_scale, longest
 
 PRECISION = 1e-10
 """Relative width to which ε is found; the upper end is returned."""
@@ -80,18 +80,6 @@ def guarantee(
         middle = math.sqrt(low) * math.sqrt(high)
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
-
-
-def check_scale(scale: float) -> float:
-    """Return a Laplace scale as a float, or raise :class:`ParameterError` unless it is a positive number."""
-    try:
-        value = float(scale)
-    except (TypeError, ValueError, OverflowError):
-        raise ParameterError(f"scale is {scale!r}; it must be a positive number") from None
-    smallest, largest = EPSILON_RANGE
-    if not smallest <= value <= largest:
-        raise ParameterError(f"scale is {scale}; it must be a positive number between {smallest} and {largest}")
-    return value
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from pufferflow._files import sha256
-from pufferflow.accounting import Accountant, check_scale
+from pufferflow.accounting import Accountant
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
 from pufferflow.markov import Family, IntervalFamily
 from pufferflow.markov.families import as_family
-from pufferflow.mechanisms.base import AnyFamily, Lengths, check_epsilon, longest
+from pufferflow.mechanisms.base import AnyFamily, Lengths, check_epsilon, check_scale, longest
 from pufferflow.models import model_document, parse_model
 
 APPLICATION_ID = 0x50554646  # "PUFF"

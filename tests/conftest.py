@@ -1,9 +1,11 @@
 """Settings of all tests."""
 
+import io
 import os
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # helper modules that tests in other folders share
@@ -13,3 +15,19 @@ _always = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("ci", derandomize=True, max_examples=60, **_always)
 settings.register_profile("thorough", derandomize=False, max_examples=1000, **_always)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """The command line in this process: arguments and input in; exit code, output and errors out."""
+
+    def run_(*arguments, stdin=None):
+        from pufferflow import cli
+
+        if stdin is not None:
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        code = cli.main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run_

@@ -25,8 +25,8 @@ x and x' are different ones, and single starts are best for either.
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,10 @@ from pufferflow.audit.densities import (
 from pufferflow.audit.queries import CountQuery, HistogramQuery, Query
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.markov.families import ChainFamily, as_family
-from pufferflow.mechanisms.base import AnyFamily, check_epsilon, longest
+from pufferflow.mechanisms.base import AnyFamily, check_epsilon, check_scale, longest
+
+POSITIVE_FLOATS = (sys.float_info.min, sys.float_info.max)
+"""Scales whose loss can be asked for: the search for a scale may pass through very large ones."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,7 @@ def privacy_loss(family: AnyFamily, length: int, scale: float, query: Query) -> 
     """
     chains = finite_family(family).chains
     records = _one_length(length)
-    noise = check_scale(scale)
+    noise = check_scale(scale, POSITIVE_FLOATS)
     check_query(query)
     found = [_loss(index, chains[index], records, noise, query) for index in range(len(chains))]
     worst = max(found, key=lambda one: one.loss)
@@ -338,13 +341,6 @@ def _one_length(length: int) -> int:
     if np.ndim(length) != 0:
         raise ParameterError(f"length is {length!r}; the exact loss is computed for one segment, give an integer")
     return longest(length)
-
-
-def check_scale(scale: float) -> float:
-    """Return the scale as a float, or raise :class:`ParameterError` unless it is positive and finite."""
-    if not isinstance(scale, Real) or not (math.isfinite(scale) and scale > 0):
-        raise ParameterError(f"scale is {scale!r}; it must be a positive number")
-    return float(scale)
 
 
 def check_query(query: Query) -> None:

@@ -21,11 +21,11 @@ import numpy as np
 
 from pufferflow.audit._kernels import convolve, smooth
 from pufferflow.audit.densities import Bools, Ints, roundings
-from pufferflow.audit.loss import check_query, check_scale, finite_family
+from pufferflow.audit.loss import POSITIVE_FLOATS, check_query, finite_family
 from pufferflow.audit.queries import CountQuery, Query
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.markov.chain import Floats, MarkovChain
-from pufferflow.mechanisms.base import AnyFamily, check_epsilon
+from pufferflow.mechanisms.base import AnyFamily, check_epsilon, check_scale
 
 SMALLEST_DENSITY = 1e-280
 """Densities below are not trusted; nothing that is flushed to zero counts against them."""
@@ -87,7 +87,7 @@ def loss_at_any_length(family: AnyFamily, scale: float, query: Query, *, window:
         A chain is reducible.
     """
     chains = finite_family(family).chains
-    noise = check_scale(scale)
+    noise = check_scale(scale, POSITIVE_FLOATS)
     found = [_enclose(chain, noise, query, _check_window(window)) for chain in chains]
     return AnyLengthLoss(query, noise, window, max(f[1] for f in found), max(f[0] for f in found))
 

@@ -7,7 +7,7 @@ import json
 from typing import Any, get_args
 
 from pufferflow.cli._tables import aligned
-from pufferflow.cli.scale import result
+from pufferflow.cli.scale import result, status_text
 from pufferflow.errors import ParameterError
 from pufferflow.influence.tables import Convention
 from pufferflow.mechanisms import MECHANISMS
@@ -71,22 +71,23 @@ def run(arguments: argparse.Namespace) -> None:
         raise ParameterError("--scale is held against a single --epsilon")
     query = HistogramQuery() if arguments.histogram else CountQuery(arguments.count)
     family = read_model(arguments.model)
-    audited: list[tuple[str | None, float | None, float | None]]
+    audited: list[tuple[str | None, float | None, float | None, str, str]]
     if arguments.scale is not None:
         epsilons = [check_epsilon(epsilon) for epsilon in arguments.epsilon or []]
-        audited = [(None, epsilons[0] if epsilons else None, arguments.scale)]
+        audited = [(None, epsilons[0] if epsilons else None, arguments.scale, "ok", "")]
     else:
-        options = {"convention": arguments.convention}
+        options = {"convention": arguments.convention, "states": arguments.count}
         asked = bool(arguments.mechanism)
         found = [
             result(name, family, [arguments.length], epsilon, options, asked)
             for epsilon in arguments.epsilon
             for name in arguments.mechanism or MECHANISMS
         ]
-        audited = [(r.mechanism, r.epsilon, r.scale) for r in found]
+        audited = [(r.mechanism, r.epsilon, r.scale, r.status, r.reason) for r in found]
     rows = []
-    for name, epsilon, scale in audited:
+    for name, epsilon, scale, status, reason in audited:
         row: dict[str, Any] = {"mechanism": name, "guarantee": epsilon, "loss": None, "ratio": None, "scale": scale}
+        row |= {"status": status, "reason": reason}
         if scale is not None:
             loss = privacy_loss(family, arguments.length, scale, query)
             row |= loss.to_dict() | {"ratio": None if epsilon is None else loss.loss / epsilon}
@@ -97,7 +98,7 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"{query}, {arguments.length} records")
         print(
             aligned(
-                [("mechanism", "scale", "guarantee", "actual loss", "ratio", "node", "secrets", "output")]
+                [("mechanism", "scale", "guarantee", "actual loss", "ratio", "node", "secrets", "output", "status")]
                 + [_audit_row(row) for row in rows]
             )
         )
@@ -113,9 +114,10 @@ def _audit_row(row: dict[str, Any]) -> tuple[str, ...]:
         shown("mechanism"),
         shown("scale"),
         shown("guarantee"),
-        shown("loss", ".6f") if row["scale"] is not None else "not applicable",
+        shown("loss", ".6f"),
         shown("ratio", ".4f"),
         shown("node", "d") if row.get("node") is None else f"X{row['node']}",
         "-" if pair is None else f"{pair[0]} against {pair[1]}",
         "-" if output is None else str(tuple(output) if isinstance(output, list) else output),
+        status_text(row["status"], row["reason"]),
     )

@@ -130,10 +130,15 @@ def _table(results: Sequence[NoiseScale]) -> str:
                 "-" if r.node is None else f"X{r.node}",
                 _quilt_nodes(r),
                 "-" if r.influence is None else f"{r.influence:.6g}",
-                f"{r.status}: {r.reason}" if r.reason else r.status,
+                status_text(r.status, r.reason),
             )
         )
     return aligned(rows)
+
+
+def status_text(status: str, reason: str) -> str:
+    """Return what a table says of the status of a result."""
+    return f"{status}: {reason}" if reason else status
 
 
 def _quilt_nodes(result: NoiseScale) -> str:

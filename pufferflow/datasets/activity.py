@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from pathlib import Path
 
+from pufferflow._checks import check_choice
 from pufferflow.datasets.nhanes import SETTINGS, STATES, read_nhanes
 from pufferflow.datasets.sample import Sample, load_sample
 from pufferflow.datasets.sources import bundled_path
@@ -59,8 +60,7 @@ def ingest_activity(
     place of posture its states go by counts a minute: below 100 sedentary, below 760 standing still, below
     2020 standing moving, above active.
     """
-    if source not in ("bundled", "file"):
-        raise ParameterError(f"source {source!r} is none of bundled, file; choose one of them")
+    check_choice(source, ("bundled", "file"), "source")
     if (path is not None) != (source == "file"):
         raise ParameterError(f"source {source!r} with path {path!s}: a path goes with source 'file' and only with it")
     if not isinstance(gap_minutes, Real) or not 0 <= gap_minutes < math.inf:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pufferflow._checks import check_choice
 from pufferflow._files import write_atomic
 from pufferflow.datasets.ampds2 import is_ampds2, parse_ampds2
 from pufferflow.datasets.minute_watts import MinuteWatts
@@ -79,12 +80,10 @@ def ingest_electricity(
     -----
     Sources: Hebrail and Berard, doi 10.24432/C58K54 (UCI #235); Makonin et al., doi 10.7910/DVN/FIE0S4 (AMPds2).
     """
-    if source not in LABELS:
-        raise ParameterError(f"source {source!r} is none of {', '.join(LABELS)}; choose one of them")
+    check_choice(source, LABELS, "source")
     if (path is not None) != (source == "file"):
         raise ParameterError(f"source {source!r} with path {path!s}: a path goes with source 'file' and only with it")
-    if gaps not in LONGEST_GAP:
-        raise ParameterError(f"gaps {gaps!r} is none of {', '.join(LONGEST_GAP)}; choose one of them")
+    check_choice(gaps, LONGEST_GAP, "gaps")
     if not isinstance(bins, Integral) or bins < 2:
         raise ParameterError(f"bins is {bins!r}; choose a whole number of at least 2")
     if not isinstance(bin_watts, Real) or not 0 < bin_watts < math.inf:

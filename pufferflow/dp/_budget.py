@@ -20,7 +20,7 @@ def open_dp() -> Any:
 def positive(name: str, value: float) -> float:
     """Return a positive finite number, or say what is wrong."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < math.inf:
-        raise ParameterError(f"{name} must be a positive finite number; it is {value!r}")
+        raise ParameterError(f"{name} is {value!r}; it must be a positive finite number")
     return float(value)
 
 

@@ -50,7 +50,7 @@ def randomness(insecure_seed: int | None = None) -> Randomness:
     if insecure_seed is None:
         return SystemRandomness()
     if isinstance(insecure_seed, bool) or not isinstance(insecure_seed, int | np.integer) or insecure_seed < 0:
-        raise ParameterError(f"insecure_seed must be an integer, at least 0, or None; it is {insecure_seed!r}")
+        raise ParameterError(f"insecure_seed is {insecure_seed!r}; it must be an integer of at least 0, or None")
     return SeededRandomness(int(insecure_seed))
 
 

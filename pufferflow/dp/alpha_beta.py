@@ -36,6 +36,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from pufferflow._checks import check_choice
 from pufferflow.dp import _sampling
 from pufferflow.dp.domains import Codes, Domain, first_occurrences, in_order
 from pufferflow.errors import DataError, ParameterError
@@ -169,11 +170,11 @@ class AlphaBeta:
             inequality); without it ρ is the root-mean-square error over √n.
         """
         if not 0 < n <= m:
-            raise ParameterError(f"n must be at least 1 and at most m; n is {n}, m is {m}")
+            raise ParameterError(f"n is {n}, m is {m}; n must be at least 1 and at most m")
         error = self.standard_error(n, m)
         if failure is not None:
             if not 0 < failure < 1:
-                raise ParameterError(f"failure must lie strictly between 0 and 1; it is {failure:g}")
+                raise ParameterError(f"failure is {failure:g}; it must lie between 0 and 1, neither of them")
             log = math.log(2 / failure)
             alpha = float(self.alpha)
             error = (log / 3 + math.sqrt(log**2 / 9 + 2 * (error * alpha) ** 2 * log)) / alpha
@@ -198,15 +199,14 @@ def choose_alpha_beta(
         Bounds out of range, or d = γ, which only α = 0 satisfies.
     """
     d, gamma = _bounds(d, gamma)
+    check_choice(conditions, ("exact", "published"), "conditions")
     if d == gamma:
         raise ParameterError(f"d and gamma are both {float(d):g}: nothing may be learned, so alpha is 0; raise gamma")
     if conditions == "exact":
         total = gamma + d - gamma * d
         return AlphaBeta((gamma - d) / total, d * (1 - gamma) / total)
-    if conditions == "published":
-        keep = 1 - d / gamma
-        return AlphaBeta(keep * (1 - _odds_ratio(d, gamma)), keep * _odds_ratio(d, gamma))
-    raise ParameterError(f'conditions must be "exact" or "published"; it is {conditions!r}')
+    keep = 1 - d / gamma
+    return AlphaBeta(keep * (1 - _odds_ratio(d, gamma)), keep * _odds_ratio(d, gamma))
 
 
 @dataclass(frozen=True)
@@ -346,7 +346,7 @@ def _probability(name: str, value: Probability) -> Fraction:
     try:
         exact = Fraction(value) if isinstance(value, Rational) else Fraction(str(value))
     except (ValueError, ZeroDivisionError) as error:
-        raise ParameterError(f"{name} must be a number in [0, 1]; it is {value!r}") from error
+        raise ParameterError(f"{name} is {value!r}; it must be a number in [0, 1]") from error
     if isinstance(value, bool) or not 0 <= exact <= 1:
-        raise ParameterError(f"{name} must be a probability in [0, 1]; it is {value}")
+        raise ParameterError(f"{name} is {value}; it must be a probability in [0, 1]")
     return exact

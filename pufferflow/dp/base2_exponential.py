@@ -44,6 +44,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, Literal
 
+from pufferflow._checks import check_choice
 from pufferflow.dp._cumulative import CumulativeWeights
 from pufferflow.errors import ParameterError
 
@@ -213,8 +214,7 @@ class Base2Exponential:
         self.max_outcomes = _positive_integer("max_outcomes", max_outcomes)
         self.minimum_attempts = _positive_integer("minimum_attempts", minimum_attempts)
         self._whole_sensitivity = _whole_sensitivity(sensitivity)
-        if sampler not in _ATTEMPTS:
-            raise ParameterError(f"sampler is {sampler!r}; choose one of {', '.join(_ATTEMPTS)}")
+        check_choice(sampler, _ATTEMPTS, "sampler")
         self.sampler = sampler
         span = self.utility_max - self.utility_min
         self.precision = eta.y * eta.z * span + self.max_outcomes.bit_length()

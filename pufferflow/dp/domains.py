@@ -38,7 +38,7 @@ class Domain:
         self.columns: dict[str, range | pd.Index[Any]] = {}
         for name, values in columns.items():
             if isinstance(values, str) or not isinstance(values, Iterable):
-                raise ParameterError(f"column {name!r} of the domain must be a sequence of values; it is {values!r}")
+                raise ParameterError(f"column {name!r} of the domain is {values!r}; it must be a sequence of values")
             column = values if isinstance(values, range) else pd.Index(list(values), dtype=object)
             if len(column) == 0:
                 raise ParameterError(f"column {name!r} of the domain has no value; declare those it may take")

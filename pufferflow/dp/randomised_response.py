@@ -44,7 +44,7 @@ class RandomisedResponse:
             raise ParameterError(f"the categories must be texts; got {self.categories}")
         if not 1 / len(self.categories) <= self.truth < 1:
             raise ParameterError(
-                f"truth must be a probability of at least 1/{len(self.categories)} and below 1; it is {self.truth}"
+                f"truth is {self.truth}; it must be a probability of at least 1/{len(self.categories)} and below 1"
             )
 
     @classmethod

@@ -25,6 +25,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pufferflow._checks import check_choice
 from pufferflow.dp import _sampling
 from pufferflow.dp._budget import positive
 from pufferflow.errors import DataError, ParameterError
@@ -171,14 +172,15 @@ def private_rate(epsilon: float, rounds: int, delta: float = 0.0, *, account: Ac
 
 def _count(name: str, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ParameterError(f"{name} must be an integer, at least 1; it is {value!r}")
+        raise ParameterError(f"{name} is {value!r}; it must be an integer of at least 1")
     return int(value)
 
 
 def _check_account(account: str, delta: float) -> None:
-    if account not in ACCOUNTS:
-        raise ParameterError(f"account must be one of {', '.join(ACCOUNTS)}; it is {account!r}")
+    check_choice(account, ACCOUNTS, "account")
     if account == "pure" and delta != 0:
-        raise ParameterError(f"the pure account has delta 0; it is {delta!r}")
+        raise ParameterError(f"delta is {delta!r}; the pure account has delta 0")
     if account != "pure" and not 0 < delta < 1:
-        raise ParameterError(f"delta must lie strictly between 0 and 1 for the {account} account; it is {delta!r}")
+        raise ParameterError(
+            f"delta is {delta!r}; for the {account} account it must lie between 0 and 1, neither of them"
+        )

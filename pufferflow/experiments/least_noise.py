@@ -92,7 +92,8 @@ def least_noise(
 ) -> pd.DataFrame:
     """Scales of all mechanisms beside the lower bound and what they really give away.
 
-    ``expected_error`` is that of the relative-frequency histogram, L1 norm. ``actual_loss`` is that of the count of
+    ``expected_error`` is that of the relative-frequency histogram, L1 norm; none for ``wasserstein``, whose scale is
+    for one count, unless that decides the histogram, as with two states. ``actual_loss`` is that of the count of
     the states ``counted``, those that the lower bound found to leak most, at the mechanism's scale: the exact loss,
     rounded up; computed at the ``epsilons`` of ``exact_loss`` for segments of up to its ``longest`` records. ``gap``
     is scale / lower bound.
@@ -118,7 +119,8 @@ def least_noise(
         for result in found.values():
             row = place | scale_row(result)
             if result.scale is not None:
-                row["expected_error"] = bins * result.scale * 2 / case.observations
+                if result.mechanism != "wasserstein" or bins <= 2:
+                    row["expected_error"] = bins * result.scale * 2 / case.observations
                 row["relative_noise"] = None if paper is None else result.scale / paper
                 row["gap"] = result.scale / least.scale if least.scale > 0 else None
                 if case.length <= exact_loss["longest"] and epsilon in exact_loss["epsilons"]:

@@ -2,7 +2,7 @@
 
 Such a module offers ``measure(settings, seed)``, which returns a tidy table of all that its figure shows and
 a table of the values its source states (as ``experiments.worked_examples`` does); some also
-``measure_times(settings)``. Its figures are in ``reporting.figures_<name>``.
+``measure_times(settings)``. Its figures are in ``reporting.figures.<name>``.
 """
 
 from __future__ import annotations

@@ -84,3 +84,15 @@ def _contradictions(config: Mapping[str, Any]) -> Iterator[str]:
             )
         if dataset["path"] and not Path(dataset["path"]).is_file():
             yield f"datasets.{name}.path is {dataset['path']!r}, which is not a file; give the path of your file"
+    cohort = config["experiments"]["cohort"]
+    simulated, folder = cohort["simulated"], cohort["samples"]
+    if simulated["longest"] < simulated["shortest"]:
+        yield (
+            f"experiments.cohort.simulated.longest is {simulated['longest']}, below shortest, {simulated['shortest']}; "
+            "give an increasing range"
+        )
+    if folder and not any(Path(folder).glob("*.json")):
+        yield (
+            f"experiments.cohort.samples is {folder!r}, which is not a folder with sample files (*.json); give the "
+            "folder of your samples, or null to simulate"
+        )

@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
+from pufferflow._checks import check_choice
 from pufferflow.errors import ModelError, ParameterError
 from pufferflow.hmm.model import (
     Exact,
@@ -219,8 +220,8 @@ def _noisy_max_parts(
     release: Release,
     ties: Ties,
 ) -> _Parts:
-    choice(release, get_args(Release), "release")
-    choice(ties, get_args(Ties), "ties")
+    check_choice(release, get_args(Release), "release")
+    check_choice(ties, get_args(Ties), "ties")
     shapes = {tuple(map(len, law)) for law in priors.values()}
     if not shapes or not all(shapes):
         raise ModelError("noisy max has no priors; give the laws of the counts under each secret")
@@ -323,15 +324,3 @@ def count(value: object, what: str, least: int = 1) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise ParameterError(f"{what} is {value!r}; give an integer of at least {least}")
     return value
-
-
-def choice(value: object, allowed: tuple[str, ...], what: str) -> None:
-    """Refuse a value that is not allowed.
-
-    Raises
-    ------
-    ParameterError
-        It is not.
-    """
-    if value not in allowed:
-        raise ParameterError(f"{what} is {value!r}; choose one of {', '.join(allowed)}")

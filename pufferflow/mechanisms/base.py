@@ -175,22 +175,30 @@ def find_mechanism(name: str) -> Mechanism:
 EPSILON_RANGE = (1e-90, 1e90)
 """Within it no scale overflows, and ε stays below the number that stands for +∞ in the influence tables."""
 
-
 LONGEST = 2**62
 """Longest segment: sums of two positions must fit 64 bits."""
 
 
 def check_epsilon(epsilon: float) -> float:
     """Return ε as a float, or raise :class:`ParameterError` unless it is positive and within ``EPSILON_RANGE``."""
+    return _positive(epsilon, "epsilon", EPSILON_RANGE)
+
+
+def check_scale(scale: float, limits: tuple[float, float] = EPSILON_RANGE) -> float:
+    """Return a Laplace scale as a float; raises as :func:`check_epsilon`, here for what is not within ``limits``."""
+    return _positive(scale, "scale", limits)
+
+
+def _positive(number: float, name: str, limits: tuple[float, float]) -> float:
     try:
-        value = float(epsilon)
+        value = float(number)
     except (TypeError, ValueError, OverflowError):
-        raise ParameterError(f"epsilon is {epsilon!r}; it must be a positive number") from None
+        raise ParameterError(f"{name} is {number!r}; it must be a positive number") from None
     if not value > 0:
-        raise ParameterError(f"epsilon is {epsilon}; it must be a positive number")
-    smallest, largest = EPSILON_RANGE
+        raise ParameterError(f"{name} is {number}; it must be a positive number")
+    smallest, largest = limits
     if not smallest <= value <= largest:
-        raise ParameterError(f"epsilon is {epsilon}; it must lie between {smallest} and {largest}")
+        raise ParameterError(f"{name} is {number}; it must lie between {smallest} and {largest}")
     return value
 
 
@@ -202,7 +210,8 @@ def longest(length: Lengths) -> int:
         raise ParameterError(f"length is {length!r}; it must be an integer or a list of integers") from None
     if lengths.size == 0:
         raise ParameterError("the list of segment lengths is empty; give at least one length")
-    if lengths.ndim > 1 or lengths.dtype.kind not in "iu":
+    huge = lengths.dtype.kind == "O" and all(type(n) is int for n in lengths.flat)  # beyond 64 bits, refused below
+    if lengths.ndim > 1 or not (huge or lengths.dtype.kind in "iu"):
         raise ParameterError(f"length is {length!r}; it must be an integer or a list of integers")
     shortest, records = int(lengths.min()), int(lengths.max())
     if shortest < 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import get_args
 
-from pufferflow.errors import ParameterError
+from pufferflow._checks import check_choice
 from pufferflow.influence.additive import worst_additive
 from pufferflow.markov.chain import UNIT_ROUNDOFF
 from pufferflow.markov.families import GapKind, as_family
@@ -40,8 +40,7 @@ def mqm_approx(family: AnyFamily, length: Lengths, epsilon: float, *, eigengap: 
         A chain is reducible or periodic, or not reversible where that is asked.
     """
     epsilon = check_epsilon(epsilon)
-    if eigengap not in get_args(GapKind):
-        raise ParameterError(f"eigengap {eigengap!r} is unknown; choose from {', '.join(get_args(GapKind))}")
+    check_choice(eigengap, get_args(GapKind), "eigengap")
     records = longest(length)
     theta = as_family(family)
     for chain in theta.chains:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from pufferflow.errors import ParameterError
+from pufferflow._checks import check_choice
 from pufferflow.influence.intervals import worst_of_family
 from pufferflow.influence.search import worst_node
 from pufferflow.influence.tables import Convention, influence_tables
@@ -54,8 +54,7 @@ def mqm_exact(
         ε, a length or the convention is out of range.
     """
     epsilon = check_epsilon(epsilon)
-    if convention not in get_args(Convention):
-        raise ParameterError(f"convention {convention!r} is unknown; choose from {', '.join(get_args(Convention))}")
+    check_choice(convention, get_args(Convention), "convention")
     records = longest(length)
     if isinstance(family, IntervalFamily):
         worst, index = worst_of_family(family, records, epsilon), None

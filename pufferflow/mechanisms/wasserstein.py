@@ -89,9 +89,8 @@ def wasserstein(family: AnyFamily, length: Lengths, epsilon: float, states: Sequ
 def _finite(family: AnyFamily) -> tuple[MarkovChain, ...] | None:
     """Chains of a finite Θ; the chain a class has for the other mechanisms need not have the largest W."""
     known = as_family(family)
-    chains = known.chains  # an interval family has none, and says so
     if isinstance(known, ChainFamily) or (isinstance(known, BinaryInterval) and known.low == known.high):
-        return chains
+        return known.chains
     return None
 
 

@@ -1,5 +1,12 @@
-"""From a table of somebody's records to a private histogram, and what to know before: see the commands.
+"""From a table of somebody's records to a private histogram, and what to know before.
 
-``states`` and ``records`` turn a table into states in time, ``fitting`` those into a public chain, ``release`` into
-a private histogram; ``planning`` says beforehand how large its error will be.
+    fit = pf.fit_records(last_year, states=pf.States(width=200))  # a path, or a Series with a DatetimeIndex
+    print(fit.summary())
+    released = pf.release_histogram(this_year, fit.model, epsilon=1.0, ledger="meter.ledger", output="release")
+    released.to_frame()
+    print(released.statement)
+
+``tables`` reads chunks, ``records`` checks them, ``states`` says what their values mean, ``tally`` counts; ``fitting``
+makes a public chain of one table, ``calibration`` chooses the least noise that is proved, ``noise`` draws it,
+``release`` puts out another table's histogram, and ``planning`` says beforehand how large its error will be.
 """

@@ -226,7 +226,10 @@ def fit_records(
     if space.edges is not None:
         space, participants, transitions = _join_empty(space, participants, transitions)
     if space.count < 2:
-        raise DataError(f"{where}: all values are in one state, so there is nothing to release; choose narrower bins")
+        raise DataError(
+            f"{where}: all values are in one state, so there is nothing to release; choose narrower bins "
+            "or another column"
+        )
     observed = int(sum(p.observations for p in participants))
     first, last = stamp(records, scan.first), stamp(records, scan.last)
     form = RecordFormat(space, step, split_after_seconds, Fitted(first, last, observed))

@@ -16,8 +16,8 @@ import pandas as pd
 
 from pufferflow.accounting import guarantee
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.markov import Family, MarkovChain, as_family
-from pufferflow.mechanisms import find_mechanism
+from pufferflow.markov import Family, IntervalFamily, MarkovChain, as_family
+from pufferflow.mechanisms import find_mechanism, leakage_loss
 from pufferflow.mechanisms.base import check_epsilon, longest
 from pufferflow.models import number_of_states
 from pufferflow.publishing.calibration import OF_ONE_COUNT, UNSOUND, histogram_mechanisms
@@ -228,29 +228,42 @@ def _epsilon(
 ) -> Plan:
     noise = _noise_for(accuracy, records, bins, confidence, kind)
     scale = noise / 2 / (1 + 2.0**-21)  # count_scale of it is at most the noise
-    epsilon = guarantee(theta, length, scale, mechanism=name)
+    epsilon = _leakage(theta, length, scale) if name == "leakage" else None
+    if epsilon is None:
+        epsilon = guarantee(theta, length, scale, mechanism=name)
     if math.isinf(epsilon):
         found = find_mechanism(name)(theta, length, 1.0)
         return Plan(name, None, length, records, f"not applicable: {found.reason or 'no epsilon reaches it'}")
     return Plan(name, epsilon, length, records, note)
 
 
+def _leakage(theta: Family, length: int, scale: float) -> float | None:
+    """What :func:`guarantee` finds by bisection, directly; None where that does not do."""
+    if isinstance(theta, IntervalFamily):
+        return None
+    epsilon = leakage_loss(theta, length, scale) * (1 + 1e-6)
+    found = find_mechanism("leakage")(theta, length, epsilon).scale
+    return epsilon if found is not None and found <= scale else None
+
+
 def _length(
     theta: Family, name: str, note: str, accuracy: float, confidence: float, kind: ErrorKind, bins: int, epsilon: float
 ) -> Plan:
-    def reached(length: int) -> bool:
+    def needed(length: int) -> int:
+        """Records for the noise of segments of that length; it suffices where it is no more than the length."""
         scale = _scale(theta, name, length, epsilon)
-        return error_quantile(scale, bins, length, confidence=confidence, kind=kind) <= accuracy
+        return max(1, math.ceil(error_quantile(scale, bins, 1, confidence=confidence, kind=kind) / accuracy))
 
-    low, high = 0, 1
-    while not reached(high):
-        low, high = high, 2 * high
-        if high > LONGEST:
-            return Plan(name, epsilon, None, None, "no length reaches it")
-    while high - low > max(1, high // 2000):
-        middle = (low + high) // 2
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    unit = 10 ** max(len(str(high)) - 3, 0)
-    length = -(-high // unit) * unit
-    length = length if reached(length) else high
+    # no scale falls when segments grow: what the noise of a longer record needs suffices for a shorter one
+    try:
+        length = needed(LONGEST)
+    except ParameterError:  # noise beyond all counts
+        length = LONGEST + 1
+    if length > LONGEST:
+        return Plan(name, epsilon, None, None, "no length reaches it")
+    while (shorter := needed(length)) < 0.999 * length:
+        length = shorter
+    unit = 10 ** max(len(str(length)) - 3, 0)
+    rounded = -(-length // unit) * unit
+    length = rounded if needed(rounded) <= rounded else length
     return Plan(name, epsilon, length, length, note)

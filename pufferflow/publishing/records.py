@@ -139,8 +139,6 @@ class Records:
             if named is not None:
                 if named not in present:
                     raise DataError(f"{where}: there is no column {named!r} for the {role}{listed}; mend the option")
-                if f"{named}.1" in present:
-                    raise DataError(f"{where}: two columns are called {named!r}; rename one")
                 found[role] = named
                 continue
             free = [name for name in present if name not in found.values()]
@@ -150,6 +148,9 @@ class Records:
             if role == "value" and not guesses:
                 raise DataError(f"{where}: say which column holds the values with --value{listed}")
             found[role] = guesses[0] if guesses else None
+        for named in found.values():
+            if named is not None and (present.count(named) > 1 or f"{named}.1" in present):  # as pandas numbers them
+                raise DataError(f"{where}: two columns are called {named!r}; rename one")
         return found
 
     def __iter__(self) -> Iterator[Chunk]:
@@ -216,10 +217,9 @@ class Records:
 
     def names(self, chunk: Chunk) -> tuple[Integers, list[str]]:
         """Values as categories: codes into the list of different names, −1 where missing; shape (n,)."""
-        codes, distinct = pd.factorize(chunk.value, use_na_sentinel=True)
+        codes, distinct = self._different(chunk.value, chunk.rows)
         texts = [_text(value) for value in distinct]
         missing = np.array([text.lower() in MISSING_TEXTS for text in texts] + [True])
-        codes = codes.astype(np.int64)
         codes[missing[codes]] = -1
         return codes, texts
 
@@ -247,6 +247,15 @@ class Records:
             )
         return encoded
 
+    def _different(self, column: pd.Series[Any], rows: Integers) -> tuple[Integers, Any]:
+        """Codes of the entries into the different ones, −1 where missing."""
+        try:
+            codes, distinct = pd.factorize(column)
+        except TypeError:
+            what = "is a list or an object; give a column of numbers or texts"
+            raise self.fail(int(rows[0]), str(column.name), "", what) from None
+        return codes.astype(np.int64), distinct
+
     # -- the columns of a chunk ----------------------------------------------------------------------
 
     def _without_blank(self, frame: pd.DataFrame, rows: Integers) -> tuple[pd.DataFrame, Integers]:
@@ -266,7 +275,7 @@ class Records:
         if column is None:
             self.people.setdefault("", 0)
         else:
-            codes, distinct = pd.factorize(frame[column])
+            codes, distinct = self._different(frame[column], rows)
             texts = [_text(value) for value in distinct]
             empty = np.array([not text for text in texts] + [True])[codes]
             if empty.any():
@@ -275,7 +284,7 @@ class Records:
         if group is None:
             self.groups += ["all"] * (len(self.people) - len(self.groups))
             return person
-        codes, distinct = pd.factorize(frame[group])
+        codes, distinct = self._different(frame[group], rows)
         texts = [_text(value) for value in distinct] + [""]
         first = pd.Series(codes).groupby(person).first()
         for index in range(len(self.groups), len(self.people)):
@@ -336,7 +345,7 @@ class Records:
         parsed, clocks, bad = _parse_times(column, self.reading.time_format)
         if bad.any():
             at = int(bad.argmax())
-            what = "is neither a time in whole seconds such as 2017-05-14T09:00:00 nor unix seconds; mend it"
+            what = "is neither a time in whole seconds such as 2017-05-14T09:00:00 nor whole unix seconds; mend it"
             if self.reading.time_format is not None:
                 what = f"is not a time in whole seconds written as {self.reading.time_format}; mend either"
             elif isinstance(column.iloc[at], str):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import os
 import zipfile
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 ROWS = 200_000
 """Rows of a chunk."""
+
+BUFFER = 2**18
+"""Bytes of a file read at once."""
 
 Source: TypeAlias = "str | os.PathLike[str] | pd.Series[Any] | pd.DataFrame"
 
@@ -125,7 +129,7 @@ class CsvTable:
         ):
             head = raw.read(6)
             raw.seek(0)
-            counted: Any = _Counted(raw, bar)
+            counted: Any = io.BufferedReader(_Counted(raw, bar), BUFFER)
             if head.startswith(b"PK\x03\x04"):
                 with zipfile.ZipFile(raw) as archive:
                     names = [entry for entry in archive.namelist() if not entry.endswith("/")]
@@ -156,22 +160,20 @@ class CsvTable:
             raise DataError(f"{self.where}: {error.strerror or 'damaged'}; get the file again") from None
 
 
-class _Counted:
+class _Counted(io.RawIOBase):
     """A binary file that moves a bar as it is read."""
 
     def __init__(self, raw: IO[bytes], bar: tqdm[Any]) -> None:
         self.raw, self.bar = raw, bar
 
-    def read(self, size: int = -1) -> bytes:
-        content = self.raw.read(size)
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        content = self.raw.read(len(buffer))
+        buffer[: len(content)] = content
         self.bar.update(len(content))
-        return content
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.raw, name)
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self.raw)
+        return len(content)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from pufferflow.experiments.related import RELATED
 from pufferflow.experiments.tidy import read_table, shown_epsilon
 from pufferflow.reporting import tables
 from pufferflow.reporting.comparison import reported_values
+from pufferflow.reporting.figures import cohort
 from pufferflow.reporting.provenance import reproducible_provenance
 from pufferflow.reporting.report import Section, write_report
 from pufferflow.reporting.style import data_label
@@ -68,7 +69,8 @@ def assemble_report(inputs: Mapping[str, str], settings: Mapping[str, Any], path
         ``comparison``; and of each experiment that was run ``worked``, ``synthetic``, ``limits``,
         ``synthetic_figure``, and ``<dataset>``, ``<dataset>_sample``, ``<dataset>_chains``,
         ``<dataset>_figure``, ``least_noise_<case>``, ``least_noise_<case>_figure``,
-        ``composition_<case>_figure``, ``<related>_claims``, ``<related>_figure``.
+        ``composition_<case>_figure``, ``<related>_claims``, ``<related>_figure``, ``cohort``,
+        ``cohort_figure``.
     settings : mapping
         The configuration of the run.
     path : path
@@ -138,6 +140,12 @@ def _sections(inputs: Mapping[str, str], settings: Mapping[str, Any]) -> Iterato
     for name, title in RELATED.items():
         if f"{name}_figure" in inputs:
             yield from _related(name, title, inputs, experiments[name], published)
+    if "cohort" in inputs:
+        summary = read_table(inputs["cohort"])
+        caption = cohort.CAPTION.format(epsilon=shown_epsilon(summary), participants=summary["participants"].max())
+        label, own = data_label(summary["label"].iloc[0]), experiments["cohort"]
+        yield Section("A cohort", "cohort-figure", "figure", _text(inputs["cohort_figure"]), caption, label, own)
+        yield Section("A cohort: errors", "cohort-table", "table", tables.cohort(summary), settings=own)
     if experiments["timings"]["enabled"]:
         yield Section("Seconds to compute a scale (Table 2)", "times", "note", TIMES)
 

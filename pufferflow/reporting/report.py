@@ -103,7 +103,7 @@ def write_report(
     counts = Counter(comparison.data["verdict"])
     if unknown := set(counts) - set(VERDICTS):
         raise ParameterError(f"verdict {sorted(unknown)[0]!r} is none of {', '.join(VERDICTS)}")
-    everything = [Section("Comparison with the paper", "comparison", "table", comparison), *sections]
+    everything = [Section("Comparison with the sources", "comparison", "table", comparison), *sections]
     repeated = [anchor for anchor, n in Counter(s.anchor for s in everything).items() if n > 1]
     if reserved := [*repeated, *({s.anchor for s in sections} & {"top", "provenance", "settings"})]:
         raise ParameterError(f"anchor {reserved[0]!r} is used twice on the page; give each section its own")

@@ -16,7 +16,7 @@ def summary(results: Path) -> str:
     lines = [
         f"Report:  {results / 'report.html'}",
         f"Tables:  {results / 'tables'}   Figures: {results / 'figures'}",
-        "Comparison with the paper:",
+        "Comparison with the sources:",
         *(f"  {int(counts.get(verdict, 0)):4d}  {verdict}" for verdict in VERDICTS),
     ]
     return "\n".join(lines)

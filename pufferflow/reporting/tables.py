@@ -471,7 +471,14 @@ def stated_values(
         display["published"] = [UNDEFINED if missing(value) else str(value) for value in printed]
         note = f"{UNDEFINED}: the source prints no value."
     data = _with_published(table, published, ["key"]).assign(label="worked example")
-    return Table(name, f"{title}.", "none, worked out from definitions", data, display, note=note)
+    return Table(
+        name,
+        title if title.endswith("?") else f"{title}.",
+        "none, worked out from definitions",
+        data,
+        display,
+        note=note,
+    )
 
 
 def chain_properties(chains: pd.DataFrame) -> Table:
@@ -522,14 +529,49 @@ def least_noise(table: pd.DataFrame) -> Table:
             "actual loss": [significant(value, 3) for value in table["actual_loss"]],
         }
     )
-    longest = ", ".join(f"{length:,}" for length in dict.fromkeys(table["length"].astype(int)))
+    longest = " or ".join(f"{length:,}" for length in dict.fromkeys(table["length"].astype(int)))
     note = (
         f"Laplace scale for a 1-Lipschitz query on segments of up to {longest} records; expected L1 error of the "
         "relative-frequency histogram. Below the lower bound no Laplace scale is private. Actual loss: of the count of "
-        f"the states that leak most, at that scale; {UNDEFINED}: not computed."
+        "the states that leak most, at that scale; the scale of Wasserstein is for this count alone. "
+        f"{NOT_APPLICABLE}: the mechanism does not apply; {UNDEFINED}: not defined or not computed."
     )
     caption = "Noise of each mechanism, the least there could be, and what it gives away."
     return Table("least_noise", caption, data_labels(table), table, display, headers=2, note=note)
+
+
+def cohort(table: pd.DataFrame) -> Table:
+    """How the errors of a cohort's participants are distributed, by ε and mechanism.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Summary of ``experiments.cohort.gather``.
+    """
+    quantiles = {"5 %": "error_q05", "median": "error_q50", "95 %": "error_q95", "largest": "largest_error"}
+    columns = {
+        ("", "ε"): [f"{epsilon:g}" for epsilon in table["epsilon"]],
+        ("", "mechanism"): [mechanism_style(name).label for name in table["mechanism"]],
+        ("participants", "all"): table["participants"].map(count),
+        ("participants", "with a scale"): table["applicable"].map(count),
+        ("expected L1 error", "mean"): table["mean_error"].map(decimals),
+        **{("expected L1 error", shown): table[name].map(decimals) for shown, name in quantiles.items()},
+        ("error of one release each", "mean"): [
+            UNDEFINED if missing(mean) else with_error(mean, error)
+            for mean, error in zip(table["mean_released_error"], table["standard_error"], strict=True)
+        ],
+        ("noise ÷ lower bound", "median"): [significant(value, 3) for value in table["gap_q50"]],
+        ("noise ÷ lower bound", "95 %"): [significant(value, 3) for value in table["gap_q95"]],
+    }
+    display = pd.DataFrame(columns)
+    note = (
+        "Relative-frequency histogram of each participant's own record, with a chain of their own. Quantiles over the "
+        "participants with a scale, rounded up by at most 1.2 %. ± one standard error over participants. "
+        f"{UNDEFINED}: there is none."
+    )
+    return Table(
+        "cohort", "Errors over the participants of a cohort.", data_labels(table), table, display, headers=2, note=note
+    )
 
 
 def engine(table: pd.DataFrame) -> Table:
@@ -592,7 +634,7 @@ def comparison(table: pd.DataFrame) -> Table:
         {name.replace("_", " "): [form(value) for value in table[name]] for name, form in formats.items()}
     )
     labels = "; ".join(dict.fromkeys(display["data"]))
-    caption = "The paper's claims and numbers beside ours."
+    caption = "Claims and numbers of the paper and the other sources beside ours."
     note = f"{UNDEFINED}: there is none."
     return Table("comparison", caption, labels, table, display, note=note)
 

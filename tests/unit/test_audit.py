@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import pufferflow as pf
-from pufferflow import cli
 from pufferflow.experiments.histogram_study import StudySettings, study_growth, study_histograms
 
 THETA_1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])
@@ -150,18 +149,13 @@ def test_smallest_scale_ends_at_the_finest_it_can_prove():
 
 
 @pytest.fixture
-def audit(tmp_path, capsys):
+def audit(tmp_path, run):
     path = tmp_path / "model.json"
     path.write_text(
         json.dumps({"chains": [{"transition_matrix": [[0.9, 0.1], [0.4, 0.6]], "initial_distribution": [1, 0]}]})
     )
 
-    def run(*arguments):
-        code = cli.main(["audit", str(path), *map(str, arguments)])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+    return lambda *arguments: run("audit", path, *arguments)
 
 
 def test_audit_of_a_mechanism(audit):
@@ -185,7 +179,21 @@ def test_audit_of_all_mechanisms_says_which_do_not_apply(audit):
     assert code == 0
     assert set(rows) == set(pf.MECHANISMS)
     assert rows["gk16"]["loss"] is None
+    assert rows["gk16"]["reason"] in audit("--length", 30, "--count", 1, "--epsilon", 1)[1]
     assert rows["entry-dp"]["ratio"] > 1 > rows["mqm-exact"]["ratio"]
+
+
+def test_audit_of_wasserstein_is_of_the_states_counted(tmp_path, run):
+    matrix = [[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.2, 0.2, 0.6]]
+    path = tmp_path / "three.json"
+    path.write_text(json.dumps({"chains": [{"transition_matrix": matrix}]}))
+    arguments = ("--length", 20, "--epsilon", 1, "--mechanism", "wasserstein", "--json")
+    (row,) = json.loads(run("audit", path, "--count", 2, *arguments)[1])
+    assert row["scale"] == pf.wasserstein(pf.MarkovChain(matrix), 20, 1.0, states=[2]).scale
+    assert row["loss"] <= 1
+    (row,) = json.loads(run("audit", path, "--histogram", *arguments)[1])
+    assert row["scale"] is None
+    assert "the query is missing" in row["reason"]
 
 
 def test_audit_of_a_scale(audit):

@@ -87,7 +87,7 @@ def test_for_epsilon_says_when_it_needs_more_bits():
         ((HALF, 0, 5, 0), {}, "max_outcomes is 0"),
         ((HALF, 0, 5, 3), {"sensitivity": 0}, "sensitivity is 0; it must be positive"),
         ((HALF, 0, 5, 3), {"sensitivity": math.nan}, "sensitivity is nan"),
-        ((HALF, 0, 5, 3), {"sampler": "fast"}, "choose one of rejection, bitwise"),
+        ((HALF, 0, 5, 3), {"sampler": "fast"}, "choose from rejection, bitwise"),
         ((HALF, 0, 5, 3), {"minimum_attempts": 0}, "minimum_attempts is 0"),
         ((HALF, 0, 2**31, 3), {}, "narrow the range"),
     ],

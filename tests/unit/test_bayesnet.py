@@ -1,14 +1,13 @@
 """Networks, their files, the mechanism's arguments and the command line."""
 
 import doctest
-import io
 import json
 
 import numpy as np
 import pytest
 
 import pufferflow as pf
-from pufferflow import bayesnet, cli
+from pufferflow import bayesnet
 from pufferflow.bayesnet import elimination, mechanism, network
 from pufferflow.bayesnet.influence import influence_table
 from pufferflow.bayesnet.separation import separation
@@ -259,29 +258,25 @@ def test_a_network_read_back_is_the_same(tmp_path):
 
 
 @pytest.fixture
-def run(capsys, monkeypatch):
-    def run_(document, *arguments):
-        text = document if isinstance(document, str) else json.dumps(document)
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-        code = cli.main(["network", "-", *map(str, arguments)])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
+def network(run):
+    def network_(document, *arguments):
+        return run("network", "-", *arguments, stdin=document if isinstance(document, str) else json.dumps(document))
 
-    return run_
+    return network_
 
 
-def test_command_line(run):
+def test_command_line(network):
     document = bayesnet.network_document(PAIR)
-    code, out, err = run(document, "--epsilon", 6, "--epsilon", 1, "--json")
+    code, out, err = network(document, "--epsilon", 6, "--epsilon", 1, "--json")
     assert (code, err) == (0, "")
     results = json.loads(out)
     assert [r["epsilon"] for r in results] == [6, 1]
     assert results[0] == pf.markov_quilt_mechanism(PAIR, 6).to_dict()
-    code, out, _ = run(document, "--epsilon", 6)
+    code, out, _ = network(document, "--epsilon", 6)
     head, row = out.splitlines()
     assert head.split() == ["epsilon", "scale", "node", "quilt", "nearby", "influence", "network", "optimal"]
     assert row.split()[1:5] == [repr(results[0]["scale"]), "Bob", "{Ann}", "{Bob}"]
-    code, out, _ = run(document, "--epsilon", 6, "--secret", "Ann", "--query", "Ann", "--json")
+    code, out, _ = network(document, "--epsilon", 6, "--secret", "Ann", "--query", "Ann", "--json")
     assert json.loads(out)[0]["node"] == "Ann"
 
 
@@ -313,8 +308,8 @@ def test_command_line(run):
         ),
     ],
 )
-def test_bad_files(run, document, message):
-    code, out, err = run(document, "--epsilon", 1)
+def test_bad_files(network, document, message):
+    code, out, err = network(document, "--epsilon", 1)
     assert (code, out) == (2, "")
     assert err.startswith("pufferflow: error: ")
     assert err.count("\n") == 1

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import pufferflow as pf
-from pufferflow import certificates, cli, verify
+from pufferflow import certificates, verify
 from pufferflow.datasets import ingest_electricity
 from pufferflow.verify import read_certificate
 
@@ -56,16 +56,6 @@ def document():
 def electricity():
     chain, _ = pf.fit_chain(ingest_electricity("bundled").participants[0].transition_counts)
     return chain
-
-
-@pytest.fixture
-def run(capsys):
-    def run_(*arguments):
-        code = cli.main([str(a) for a in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run_
 
 
 def rejected(document, reason):

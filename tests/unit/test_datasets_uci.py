@@ -24,7 +24,7 @@ def sha256(content):
 def zipped(name, content):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(name, content)
+        archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)  # the same bytes whenever it is made
     return buffer.getvalue()
 
 

@@ -1,18 +1,16 @@
 """Hidden Markov models: worked examples, builders, files, the command line, and bad input."""
 
-import io
 import json
 import math
 import subprocess
 import sys
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import pufferflow as pf
-from pufferflow import cli, hmm
+from pufferflow import hmm
 from pufferflow.hmm import checking
 from pufferflow.hmm.model import fraction
 
@@ -165,14 +163,8 @@ def test_too_many_prefixes(monkeypatch):
 
 
 @pytest.fixture
-def run(capsys, monkeypatch):
-    def run_(text, *arguments):
-        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
-        code = cli.main(["check", "-", *map(str, arguments)])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run_
+def check(run):
+    return lambda text, *arguments: run("check", "-", *arguments, stdin=text)
 
 
 def test_numbers_are_read_as_written(tmp_path):
@@ -190,9 +182,9 @@ def test_numpy_arrays_and_floats():
     assert hmm.largest_ratio(chain, 1).ratio == 3
 
 
-def test_noisy_max_as_a_file(run):
+def test_noisy_max_as_a_file(check):
     text = json.dumps(hmm.noisy_max(PRIORS).document())
-    code, out, err = run(text, "--factor", 2)
+    code, out, err = check(text, "--factor", 2)
     assert (code, err) == (0, "")
     assert out.splitlines() == [
         "holds for every length: factor 2",
@@ -201,22 +193,22 @@ def test_noisy_max_as_a_file(run):
         "  probability given C: 911/3000 (0.303667)",
         "  probability given not C: 11/60 (0.183333)",
     ]
-    code, out, _ = run(text, "--factor", "8/5", "--json")
+    code, out, _ = check(text, "--factor", "8/5", "--json")
     found = json.loads(out)
     assert code == 0
     assert found["holds"] is False
     assert found["witness"] == found["largest"]
     assert found["witness"]["ratio"] == "911/550"
-    assert run(text, "--factor", "1.6")[1].startswith("violated: factor 1.6\n")
+    assert check(text, "--factor", "1.6")[1].startswith("violated: factor 1.6\n")
 
 
-def test_free_parameters_on_the_command_line(run):
+def test_free_parameters_on_the_command_line(check):
     text = model(initial_distributions={"a": ["p^2", "1 - p^2"], "b": ["1/2", "1/2"]}, parameters={"p": [0.1, 1]})
-    code, out, _ = run(text, "--factor", "3/2", "--length", 2)
+    code, out, _ = check(text, "--factor", "3/2", "--length", 2)
     assert code == 0
     assert out.splitlines()[:2] == ["violated: factor 3/2", "largest ratio 5 at the prior p = 1"]
-    assert run(text, "--factor", 5, "--length", 2)[1].startswith("holds for every prior of the box: factor 5")
-    found = json.loads(run(text, "--factor", 2, "--length", 2, "--json")[1])
+    assert check(text, "--factor", 5, "--length", 2)[1].startswith("holds for every prior of the box: factor 5")
+    found = json.loads(check(text, "--factor", 2, "--length", 2, "--json")[1])
     assert list(found["violation"]["prior"]) == ["p"]
     assert found["largest"]["exact"] is True
 
@@ -283,8 +275,8 @@ BAD += [(model(initial_distributions=law | LAW, parameters=box, length=1), text)
 
 
 @pytest.mark.parametrize(("text", "message"), BAD)
-def test_bad_models(run, text, message):
-    code, out, err = run(text, "--factor", 2)
+def test_bad_models(check, text, message):
+    code, out, err = check(text, "--factor", 2)
     assert (code, out) == (2, "")
     assert err.startswith("pufferflow: error: ")
     assert err.count("\n") == 1
@@ -292,8 +284,8 @@ def test_bad_models(run, text, message):
 
 
 @pytest.mark.parametrize("factor", ["0", "-1", "x", "nan", "inf", "1/0", ""])
-def test_bad_factors(run, factor):
-    code, _, err = run(model(), f"--factor={factor}", "--length", 1)
+def test_bad_factors(check, factor):
+    code, _, err = check(model(), f"--factor={factor}", "--length", 1)
     assert code == 2
     assert "factor is" in err
 

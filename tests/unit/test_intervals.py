@@ -309,7 +309,7 @@ def test_model_files_give_the_family_back_exactly(tmp_path):
         ({"low": LOW}, "interval has no high; give one row of bounds a state"),
         ({"low": LOW, "high": 1}, "interval: high must be a list of rows, each a list of numbers"),
         ({"low": [["0", 0]], "high": HIGH}, "interval: low must be a list of rows"),
-        ({"low": LOW, "high": HIGH, "start": "any"}, "interval has the unknown key 'start'; allowed are low and high"),
+        ({"low": LOW, "high": HIGH, "start": "any"}, "interval has the unknown key 'start'; allowed are low, high"),
         ({"low": HIGH, "high": HIGH}, "interval: row 1: the lower bounds sum to 1.6, above 1"),
     ],
 )

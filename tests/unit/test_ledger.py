@@ -8,9 +8,7 @@ import pytest
 
 import pufferflow as pf
 from pufferflow.ledger import Ledger
-
-CHAIN = pf.ChainFamily([pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])])
-LENGTH = 50
+from tests.unit.ledger_worker import CHAIN, LENGTH, work
 
 
 def reserve(ledger, epsilon=1.0, **changes):
@@ -134,18 +132,7 @@ def test_a_damaged_page_is_noticed(ledger):
 
 
 FORKSERVER = multiprocessing.get_context("forkserver")
-FORKSERVER.set_forkserver_preload(["pufferflow.ledger", "pufferflow.mechanisms"])
-
-
-def work(path, scale, name, said):
-    """Reserve and record one release, as a process of its own."""
-    try:
-        mine = Ledger(path)
-        terms = {"mechanism": "mqm-exact", "epsilon": 0.1, "scale": scale, "query": name}
-        mine.record(mine.reserve(CHAIN, LENGTH, **terms))
-        said.put((name, "made"))
-    except pf.BudgetError:
-        said.put((name, "refused"))
+FORKSERVER.set_forkserver_preload(["tests.unit.ledger_worker"])
 
 
 def start(ledger, scale, name, said):

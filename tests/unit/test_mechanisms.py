@@ -248,6 +248,8 @@ def test_bad_epsilon(name, epsilon, message):
         ("7", "length is '7'; it must be an integer"),
         ([[1, 2]], r"length is \[\[1, 2\]\]; it must be an integer or a list of integers"),
         ([[1], [2, 3]], r"length is \[\[1\], \[2, 3\]\]; it must be an integer or a list of integers"),
+        (10**20, "a segment length is 100000000000000000000; the largest that can be handled is"),
+        ([True], r"length is \[True\]; it must be an integer or a list of integers"),
         (2**63, f"a segment length is {2**63}; the largest that can be handled is {2**62}"),
     ],
 )
@@ -262,12 +264,12 @@ def test_bad_length(name, length, message):
         (
             lambda: pf.mqm_exact(THETA, 5, 1.0, convention="printed"),
             pf.ParameterError,
-            "convention 'printed' is unknown; choose from exact, published",
+            "convention is 'printed'; choose from exact, published",
         ),
         (
             lambda: pf.mqm_approx(THETA, 5, 1.0, eigengap="large"),
             pf.ParameterError,
-            "eigengap 'large' is unknown; choose from auto, general, reversible",
+            "eigengap is 'large'; choose from auto, general, reversible",
         ),
         (
             lambda: pf.mqm_approx(pf.MarkovChain([[0, 1], [1, 0]]), 5, 1.0),

@@ -298,3 +298,27 @@ def test_pauses_split_only_where_asked():
     frame = pd.DataFrame({"time": times, "value": walk(60)})
     assert counts(fit_records(frame))[2] == (1470,)
     assert counts(fit_records(frame, split_after_seconds=600))[2] == (30, 30)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_bar_follows_the_bytes_of_the_file(write, monkeypatch, packed):
+    seen = []
+
+    class Bar:
+        def __init__(self, total, desc, **_):
+            self.total, self.desc, self.n = total, desc, 0
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            seen.append((self.desc, self.n, self.total))
+
+        def update(self, n):
+            self.n += n
+
+    monkeypatch.setattr("tqdm.tqdm", Bar)
+    content = (HEADER + ROWS).encode()
+    fit_records(write(gzip.compress(content) if packed else content))
+    assert [desc for desc, _, _ in seen if desc] == ["looking", "counting"]
+    assert all(n >= total for desc, n, total in seen if desc)

@@ -57,6 +57,10 @@ def test_quick_overlay_only_overrides_existing_keys():
         ("datasets.electricity.path", "nowhere.csv", ["datasets.electricity.source is bundled"]),
         ("datasets.activity.gap_minutes", -1, ["gap_minutes is -1", "at least 0"]),
         ("seed", None, ["seed is None", "integer"]),
+        ("experiments.cohort.chunks", 0, ["chunks is 0", "at least 1"]),
+        ("experiments.cohort.simulated.persistence", 1, ["persistence is 1;", "less than 1"]),
+        ("experiments.cohort.simulated.longest", 499, ["longest is 499, below shortest, 500"]),
+        ("experiments.cohort.samples", "no/such", ["samples is 'no/such'", "folder", "null to simulate"]),
     ],
 )
 def test_bad_settings_are_named(path, value, words):

@@ -27,8 +27,43 @@ experiments:
     epsilons: [1]
     repetitions: 20
     releases: 3
+  least_noise:
+    epsilons: [1]
+    mechanisms: [mqm-exact, leakage]
+    stay: [[0.9, 0.6]]
+    length: 20
+    exact_loss: { epsilons: [1], longest: 20 }
+    composed_releases: 2
   timings:
     repeats: 1
+  histogram_study:
+    chains: 1
+    length: 4
+    epsilons: [1]
+    growth_lengths: [4]
+  noisy_max:
+    grid: 3
+    queries: 2
+    timed_queries: [1]
+  base2_exponential:
+    attack_draws: 50
+    sampler_draws: 1000
+    loss_outcomes: [2, 4]
+    time_outcomes: [100]
+    time_ranges: [1000]
+    time_repeats: 1
+  alpha_beta:
+    prior_factors: [1, 10]
+    rows_grid: [100]
+    domain_tuples_grid: [1000000]
+    repetitions: 5
+    parameter_sets: 20
+    publications: 5
+  classical:
+    epsilons: [1]
+    people: 50
+    rounds: 100
+    repetitions: 5
 """
 
 UNSTABLE = ("benchmarks", "logs", "provenance.json")

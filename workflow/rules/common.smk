@@ -129,11 +129,27 @@ def report_inputs(_wildcards=None):
         found[f"composition_{case}_figure"] = f"results/figures/composition_{case}.svg"
     for name in RUN_RELATED:
         found[f"{name}_figure"] = f"results/figures/{name}_synthetic.svg"
+    if enabled("cohort"):
+        found["cohort"] = cohort("results/errors/cohort_summary.csv")
+        found["cohort_figure"] = cohort("results/figures/cohort.svg")
     return found
 
 
 TABLE_OF = {"activity": "table1", "electricity": "table3"}
 FIGURE_OF = {"activity": "figure4_lower", "electricity": "histogram"}
+
+
+def cohort(name):
+    """Name of a file, or its stem, with the label of the cohort: simulated, or from a folder of the user."""
+    label = "file" if EXPERIMENTS["cohort"]["samples"] else "synthetic"
+    stem, dot, suffix = name.partition(".")
+    return f"{stem}_{label}{dot}{suffix}"
+
+
+def cohort_samples():
+    """The sample files of the cohort, in the order of its participants."""
+    folder = EXPERIMENTS["cohort"]["samples"]
+    return sorted(str(path) for path in Path(folder).glob("*.json")) if folder else []
 
 
 def final_results(_wildcards=None):
@@ -156,6 +172,8 @@ def final_results(_wildcards=None):
         found += figures(f"composition_{case}")
     for name in RUN_RELATED:
         found += tables(f"{name}_claims") + figures(f"{name}_synthetic")
+    if enabled("cohort"):
+        found += tables(cohort("cohort")) + figures(cohort("cohort"))
     return found
 
 

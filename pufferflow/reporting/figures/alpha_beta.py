@@ -13,8 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from pufferflow.errors import DataError
-from pufferflow.reporting.figures.panels import panels_of, styled
+from pufferflow.reporting.figures.panels import check, panels_of, styled
 from pufferflow.reporting.style import MUTED, SPARE_COLORS
 
 CAPTION = (
@@ -44,8 +43,7 @@ _SHADE = "#e9e9e9"
 @styled
 def figure(curves: pd.DataFrame) -> Figure:
     """Draw the ``curves`` of :func:`pufferflow.experiments.alpha_beta.measure`, one panel a parameter."""
-    if curves.empty:
-        raise DataError("the table to draw has no row; check the settings of the experiment that makes it")
+    check(curves)
     shares = sorted(curves["query_share"].unique(), reverse=True)
     present = [panel for panel in _AXES if panel in set(curves["panel"])]
     drawn, panels = panels_of(len(present), height=2.5, share=True)

@@ -13,8 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from pufferflow.errors import DataError
-from pufferflow.reporting.style import INK, MUTED, TEXT_WIDTH, Dashes, figure_style
+from pufferflow.reporting.figures.panels import check, styled
+from pufferflow.reporting.style import INK, MUTED, TEXT_WIDTH, Dashes
 
 CAPTION = (
     "The exponential mechanism in floating point (naive) and in exact base-2 arithmetic. Top: two attacks; the "
@@ -23,12 +23,6 @@ CAPTION = (
     "the exact mechanism stays in the band. Bottom: both exact samplers against the exact law, and the exact privacy "
     "loss on bad neighbours: 2αη is approached for α = 1 and exceeded for α = ½ with utilities rounded at random, "
     "where 2⌈α⌉η holds."
-)
-TIME_CAPTION = (
-    "Seconds of one release (median) against the number of outcomes n with utilities 0, 1, …, n − 1, and against the "
-    "range of the utilities of 1000 outcomes. Both exact samplers compare the leading words of the cumulative weights "
-    "and form an exact sum only where these do not decide; storing all exact sums gives the same law and ends where "
-    "they outgrow memory. Crosses: the bars to stay under, 10 s being the published time."
 )
 
 BAND = "#dfe3e8"
@@ -46,7 +40,7 @@ LOWEST = -16.0
 """log10 of the smallest probability drawn; 0 is drawn at the left edge, beyond a gap."""
 
 
-@figure_style()
+@styled
 def figure(curves: pd.DataFrame) -> Figure:
     """Attacks, samplers and privacy loss in four panels.
 
@@ -55,7 +49,7 @@ def figure(curves: pd.DataFrame) -> Figure:
     curves : DataFrame
         First table of ``experiments.base2_exponential.measure``.
     """
-    _check(curves)
+    check(curves)
     drawn = Figure(figsize=(TEXT_WIDTH, 4.6), layout="constrained")
     panels = drawn.subplots(2, 2, height_ratios=[1, 1.25])
     _attack(panels[0, 0], curves, [(ZERO, "naive", NAIVE, ""), (ZERO, "base-2", BASE2, "")], float)
@@ -79,16 +73,20 @@ def figure(curves: pd.DataFrame) -> Figure:
     return drawn
 
 
-@figure_style()
+@styled
 def time_figure(times: pd.DataFrame) -> Figure:
-    """Growth of the running time in two panels.
+    """Median seconds of one release: against the number of outcomes n, their utilities 0 … n − 1, and against a range.
+
+    Both exact samplers compare the leading words of the cumulative weights and form an exact sum only where these do
+    not decide; storing all exact sums gives the same law and ends where they outgrow memory. Crosses are bars to stay
+    under.
 
     Parameters
     ----------
     times : DataFrame
         Table of ``experiments.base2_exponential.measure_times``.
     """
-    _check(times)
+    check(times)
     drawn = Figure(figsize=(TEXT_WIDTH, 2.7), layout="constrained")
     panels = drawn.subplots(1, 2, sharey=True)
     for axes, panel, x, label in (
@@ -209,8 +207,3 @@ def _loss(axes: Axes, rows: pd.DataFrame) -> None:
 
 def _hollow(marker: str) -> dict[str, Any]:
     return {"marker": marker, "markerfacecolor": "white", "markeredgewidth": 0.8, "markersize": 3.4}
-
-
-def _check(table: pd.DataFrame) -> None:
-    if table.empty:
-        raise DataError("the table to draw has no row; check the settings of the experiment that makes it")

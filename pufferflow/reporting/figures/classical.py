@@ -9,8 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from pufferflow.errors import DataError
-from pufferflow.reporting.figures.panels import panels_of, styled
+from pufferflow.reporting.figures.panels import check, panels_of, styled
 from pufferflow.reporting.style import MUTED, TEXT_WIDTH
 
 CAPTION = (
@@ -53,8 +52,7 @@ _STEP = 1.11
 @styled
 def figure(curves: pd.DataFrame) -> Figure:
     """Draw the ``curves`` of :func:`pufferflow.experiments.classical.measure`, two panels by two."""
-    if curves.empty:
-        raise DataError("the table to draw has no row; check the settings of the experiment that makes it")
+    check(curves)
     present = [panel for panel in _TITLES if panel in set(curves["panel"])]
     drawn, panels = panels_of(len(present), height=2.35, width=TEXT_WIDTH)
     for axes, panel in zip(panels, present, strict=True):

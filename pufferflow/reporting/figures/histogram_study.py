@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from pufferflow.reporting.figures.panels import check, panels_of, plain_log_ticks, styled
 from pufferflow.reporting.style import MUTED
@@ -20,6 +21,9 @@ KINDS = {
     "cyclic": ("#d55e00", "^"),
     "moving": ("#cc79a7", "D"),
 }
+
+ROUNDING_PERCENT = 1e-6
+"""What is not above it is 0: losses are rounded up."""
 
 
 @styled
@@ -43,6 +47,8 @@ def figure(curves: pd.DataFrame) -> Figure:
     left.set_xticks(range(len(epsilons)), [f"{epsilon:g}" for epsilon in epsilons])
     left.set_xlabel("ε")
     left.set_ylabel("loss beyond the tails (%)")
+    if left.get_ylim()[1] < ROUNDING_PERCENT:
+        left.set_ylim(-0.05, 1)
     left.set_title("random chains")
     left.legend()
     growth = curves[curves["panel"] == "two regimes"].sort_values("length")
@@ -59,6 +65,8 @@ def figure(curves: pd.DataFrame) -> Figure:
     right.set_xscale("log")
     right.set_yscale("log")
     plain_log_ticks(right)
+    right.set_xticks(growth["length"].tolist(), [f"{length:g}" for length in growth["length"]])
+    right.xaxis.set_minor_locator(NullLocator())
     right.set_xlabel("records T")
     right.set_ylabel("loss ÷ loss in the tails")
     right.set_title("two regimes")

@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter
 
 from pufferflow.errors import DataError
-from pufferflow.reporting.style import COLUMN_WIDTH, INK, TEXT_WIDTH, Dashes, figure_style
+from pufferflow.reporting.figures.panels import styled
+from pufferflow.reporting.style import COLUMN_WIDTH, INK, TEXT_WIDTH, Dashes
 
 CAPTION = (
     "Noisy Max, exact results for synthetic priors. Left: law of the released index under both secrets, Example 7.1. "
@@ -30,7 +31,7 @@ METHODS: dict[str, tuple[str, str, str, Dashes]] = {
 }
 
 
-@figure_style()
+@styled
 def figure(curves: pd.DataFrame) -> Figure:
     """Laws, map and neighbours side by side.
 
@@ -52,7 +53,7 @@ def figure(curves: pd.DataFrame) -> Figure:
     return drawing
 
 
-@figure_style()
+@styled
 def time_figure(times: pd.DataFrame) -> Figure:
     """Seconds of each way to decide Example 7.2 against the number of queries.
 
@@ -76,7 +77,8 @@ def time_figure(times: pd.DataFrame) -> Figure:
             rows["queries"], rows["seconds"], color=color, linestyle=dashes, marker=marker, mfc="white", label=label
         )
     axes.set_yscale("log")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlim(0.5, times["queries"].max() + 0.5)
+    axes.set_xticks(sorted(times["queries"].unique()))
     axes.set_xlabel("queries n")
     axes.set_ylabel("seconds to decide")
     axes.set_title("Noisy Max, value released, factor 2")

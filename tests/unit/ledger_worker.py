@@ -1,0 +1,28 @@
+"""What the processes of the ledger's tests do; imported once by their server, so that each of them starts warm."""
+
+import pufferflow as pf
+from pufferflow.ledger import Ledger
+
+CHAIN = pf.ChainFamily([pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])])
+LENGTH = 50
+
+
+def work(path, scale, name, said):
+    """Reserve and record one release."""
+    try:
+        mine = Ledger(path)
+        terms = {"mechanism": "mqm-exact", "epsilon": 0.1, "scale": scale, "query": name}
+        mine.record(mine.reserve(CHAIN, LENGTH, **terms))
+        said.put((name, "made"))
+    except pf.BudgetError:
+        said.put((name, "refused"))
+
+
+def warm_up():
+    """Load the compiled kernels."""
+    accountant = pf.Accountant(CHAIN, LENGTH)
+    accountant.add(20.0)
+    accountant.cost()
+
+
+warm_up()

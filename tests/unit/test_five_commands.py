@@ -1,0 +1,78 @@
+"""The five commands of the README, on fewer minutes: fit the first part, release the second, look, verify."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pufferflow as pf
+from pufferflow import cli
+from pufferflow.datasets import load_sample
+
+WEEKS = 4 * 7 * 1440
+README = (Path(__file__).parents[2] / "README.md").read_text()
+
+
+def commands():
+    (block,) = [block for block in README.split("```") if "pufferflow export" in block]
+    return [line.split() for line in block.removeprefix("sh").strip().splitlines()]
+
+
+def test_the_five_commands(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    said = {}
+    for _, *words in commands():
+        assert cli.main(words + (["--minutes", str(WEEKS)] if words[0] == "export" else [])) == 0
+        captured = capsys.readouterr()
+        assert captured.err == ""
+        said[words[0]] = captured.out
+    first, second = (pd.read_csv(name, parse_dates=["time"]) for name in ("first.csv", "second.csv"))
+    assert len(first) == len(second) == WEEKS // 2
+    assert second["time"].iloc[0] - first["time"].iloc[-1] == pd.Timedelta(minutes=1)
+    assert "time step   60 s" in said["fit"]
+    assert "Guarantee:" in said["release"]
+    assert said["ledger"].startswith(("limit 1, spent ", "verified: "))
+    assert said["verify"].startswith("verified: scale ")
+    release = json.loads((tmp_path / "second.csv.release" / "histogram.json").read_text())
+    model = pf.read_public_model("first.csv.chain.json")
+    sample = load_sample("first.csv.sample.json")
+    assert sample.participants[0].observations == first["watts"].notna().sum()
+    assert sample.states == model.records.states.names
+    watts = second["watts"].dropna().to_numpy()
+    exact = np.bincount(model.records.states.encode_numbers(watts), minlength=len(release["bins"])) / len(watts)
+    released = np.array([row["frequency"] for row in release["bins"]])
+    assert release["records"] == len(watts)
+    worst = pf.error_quantile(release["noise"]["scale"], len(exact), len(watts), confidence=1 - 1e-9, kind="bins")
+    assert np.abs(released - exact).max() <= worst
+    proved = pf.verify_certificate(json.loads((tmp_path / "second.csv.release" / "certificate.json").read_text()))
+    assert 2 * proved.lower <= release["noise"]["scale"]
+
+
+def test_windows_of_the_export(tmp_path, capsys):
+    path = str(tmp_path / "x.csv")
+    assert cli.main(["export", "electricity", path, "--from", "2008-01-01T00:00", "--minutes", "3"]) == 0
+    lines = (tmp_path / "x.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in lines] == ["time", *(f"2008-01-01T00:0{i}" for i in range(3))]
+    for wrong in (["--from", "soon"], ["--minutes", "0"], ["--minutes", "9999999"], ["--from", "2010-01-01"]):
+        assert cli.main(["export", "electricity", path, *wrong]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_help_is_quick_because_nothing_is_loaded():
+    heavy = "import sys; from pufferflow.cli import main; main(['--help']); print([m for m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()[-1]
+    for name in ("numpy", "pandas", "scipy", "numba", "matplotlib", "opendp", "flint"):
+        assert f"'{name}'" not in loaded
+
+
+@pytest.mark.parametrize("command", list(cli.COMMANDS))
+def test_every_command_has_help(command, capsys):
+    assert cli.main([command, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert "Example: " in out
+    assert f"usage: pufferflow {command}" in out
