@@ -15,7 +15,7 @@ import os
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,9 +23,10 @@ from typing import Any, Literal, TypeAlias
 
 from pufferflow._files import sha256
 from pufferflow.accounting import Accountant
-from pufferflow.errors import BudgetError, LedgerError
+from pufferflow.errors import BudgetError, LedgerError, ParameterError
 from pufferflow.markov import Family, IntervalFamily
-from pufferflow.mechanisms.base import check_epsilon, check_scale, longest
+from pufferflow.markov.families import as_family
+from pufferflow.mechanisms.base import AnyFamily, Lengths, check_epsilon, check_scale, longest
 from pufferflow.models import model_document, parse_model
 
 APPLICATION_ID = 0x50554646  # "PUFF"
@@ -134,19 +135,20 @@ class Ledger:
             ``limit`` is not a positive number.
         """
         limit, target = check_epsilon(limit), Path(path)
-        # a whole ledger appears under its name at once, or none: linking fails where a file exists
-        with tempfile.TemporaryDirectory(dir=target.parent if target.parent.is_dir() else None) as folder:
-            new = Path(folder) / "ledger"
-            connection = sqlite3.connect(new, isolation_level=None)
-            connection.executescript(_SCHEMA)
-            _append(connection, "limit", {"epsilon": limit})
-            connection.close()
-            try:
+        try:
+            # a whole ledger appears under its name at once, or none: linking fails where a file exists
+            with tempfile.TemporaryDirectory(dir=target.parent if target.parent.is_dir() else None) as folder:
+                new = Path(folder) / "ledger"
+                with closing(sqlite3.connect(new, isolation_level=None)) as connection:
+                    connection.executescript(_SCHEMA)
+                    _append(connection, "limit", {"epsilon": limit})
                 os.link(new, target)
-            except FileExistsError:
-                raise LedgerError(f"{target} exists already; open it, or give another path") from None
-            except OSError as error:
-                raise LedgerError(f"cannot create the ledger {target}: {error.strerror}") from error
+        except FileExistsError:
+            raise LedgerError(f"{target} exists already; open it, or give another path") from None
+        except OSError as error:
+            raise LedgerError(f"cannot create the ledger {target}: {error.strerror}; give another path") from error
+        except sqlite3.Error as error:
+            raise LedgerError(f"cannot create the ledger {target}: {error}; make room or give another path") from error
         return cls(target)
 
     @contextmanager
@@ -174,7 +176,8 @@ class Ledger:
             try:
                 yield connection
             except BaseException:
-                connection.execute("ROLLBACK")
+                if connection.in_transaction:  # a full disk ends it
+                    connection.execute("ROLLBACK")
                 raise
             connection.execute("COMMIT")
 
@@ -212,8 +215,8 @@ class Ledger:
 
     def reserve(
         self,
-        family: Family,
-        length: int,
+        family: AnyFamily,
+        length: Lengths,
         *,
         mechanism: str,
         epsilon: float,
@@ -227,11 +230,16 @@ class Ledger:
         ------
         BudgetError
             The release would pass the limit; nothing is reserved.
+        ParameterError
+            ε, the scale or a length is out of range, or a word is not a string.
         LedgerError
             The ledger cannot be used.
         """
+        family = as_family(family)
         document = model_document(family)
         digest = sha256(_canonical(document).encode())
+        if not (isinstance(query, str) and isinstance(mechanism, str)):
+            raise ParameterError(f"query is {query!r} and mechanism {mechanism!r}; both are words")
         content: dict[str, Any] = {
             "mechanism": mechanism,
             "epsilon": check_epsilon(epsilon),
@@ -280,15 +288,6 @@ class Ledger:
             problems = [row[0] for row in connection.execute("PRAGMA integrity_check")]
             if problems != ["ok"]:
                 raise LedgerError(f"ledger {self.path} is damaged: {problems[0]}; restore it from a copy")
-            rows = connection.execute("SELECT number, time, kind, content, digest FROM entries ORDER BY number")
-            previous = ""
-            for expected, (number, time, kind, content, digest) in enumerate(rows, 1):
-                if number != expected or digest != _digest(previous, number, time, kind, content):
-                    raise LedgerError(
-                        f"ledger {self.path}, entry {number}: it was changed after it was written, or one before it "
-                        "is missing; restore the ledger from a copy"
-                    )
-                previous = digest
             entries = _entries(connection, self.path)
         known = {e.content["digest"]: e.content["model"] for e in entries if e.kind == "family"}
         for digest, model in known.items():
@@ -330,11 +329,20 @@ def _append(connection: sqlite3.Connection, kind: Kind, content: dict[str, Any])
 
 
 def _entries(connection: sqlite3.Connection, path: Path) -> list[Entry]:
-    rows = connection.execute("SELECT number, time, kind, content FROM entries ORDER BY number")
-    try:
-        return [Entry(number, time, kind, json.loads(content)) for number, time, kind, content in rows]
-    except ValueError as error:
-        raise LedgerError(f"ledger {path} is damaged ({error}); restore it from a copy") from error
+    """All entries, once their chain of digests holds: nothing is accounted for on the ground of an altered ledger."""
+    rows = connection.execute("SELECT number, time, kind, content, digest FROM entries ORDER BY number")
+    entries, previous = [], ""
+    for expected, (number, time, kind, content, digest) in enumerate(rows, 1):
+        if number != expected or digest != _digest(previous, number, time, kind, content):
+            raise LedgerError(
+                f"ledger {path}, entry {number}: it was changed after it was written, or one before it is missing; "
+                "restore the ledger from a copy"
+            )
+        entries.append(Entry(number, time, kind, json.loads(content)))
+        previous = digest
+    if not entries or entries[0].kind != "limit":
+        raise LedgerError(f"ledger {path} is damaged: it does not begin with a limit; restore it from a copy")
+    return entries
 
 
 def _states(family: Family) -> int:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pufferflow.coupling._kernels import set_leakages
-from pufferflow.coupling.sides import largest_log_ratios, reached
+from pufferflow.coupling.sides import largest_log_cross_ratios, largest_log_ratios, reached
 from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats
 
 MOST_DISTANCES = 40
@@ -46,6 +46,10 @@ class Blocks:
         self._length = length
         k = len(rows)
         self._secret: Bools = reached(np.ones(k, dtype=np.bool_), rows) if forget else np.ones(k, dtype=np.bool_)
+        # pairs that are told apart at no distance
+        self._alike = ~(self._secret[:, None] & self._secret[None, :]) | np.eye(k, dtype=np.bool_)
+        if not (forget or error):
+            self._alike |= (rows[:, None, :] == rows[None, :, :]).all(axis=-1)
         self._distances: list[_Distance] = []
         steps, power, support = 0, np.eye(k), np.eye(k, dtype=np.bool_)
         known = {1: (rows, rows > 0)}
@@ -64,13 +68,12 @@ class Blocks:
     def _at(self, m: int, power: Floats, support: Bools, margin: float) -> _Distance:
         values = np.where(support, np.maximum(power, 0.0), 0.0)
         table = values.T if self._forget else values
-        limit = largest_log_ratios(np.ascontiguousarray(table), self._secret)
+        ratios = largest_log_cross_ratios if self._forget else largest_log_ratios
+        limit = ratios(np.ascontiguousarray(table), self._secret)
         unsure: Bools = np.asarray((support & (values < SAFE_MINIMUM)).any(axis=0 if self._forget else 1))
         limit[unsure[:, None] | unsure[None, :]] = np.inf
-        np.fill_diagonal(limit, 0.0)
-        if self._forget:
-            limit = limit + limit.T  # the largest log R
-        return _Distance(m, values, np.where(limit > 0, limit + 2 * margin, 0.0), margin)
+        # rows of powers that look alike still differ by rounding, unless those of P are alike
+        return _Distance(m, values, np.where(self._alike, 0.0, limit + 2 * margin), margin)
 
     def caps(self, cost: float) -> Floats:
         """Bounds of the leakages of all pairs for a mechanism with cost c, shape (k, k)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
@@ -160,7 +161,8 @@ class ChainLeakage:
             else:
                 bound = forget.step(before)
                 if self._chain.start == "any" and stationary is not None and self._spread(i - 1) < math.inf:
-                    away = _away(self._spread(i - 1), self._spread(i), cost + float(before.max()), linear)
+                    farthest = cost + float(before.max()) + kappa  # κ is 0 unless linear
+                    away = _away(self._spread(i - 1), self._spread(i), farthest, linear)
                     bound = np.minimum(bound, stationary.step(before) + away)
                     np.fill_diagonal(bound, 0.0)
             pasts.append(_Past(i, secrets, bound))
@@ -172,7 +174,12 @@ class ChainLeakage:
             if stationary is not None:
                 spread = self._spread(self._early) if self._chain.start == "any" else self._distance()
                 near = self._near_stationary(stationary, spread, pasts[-1].leakages)
-            tail = self._fixed("forget", forget) if near is None else near
+            if near is None:
+                tail = self._fixed("forget", forget)
+            elif linear:  # its allowance for the spread grows with T; each of the two bounds all later nodes
+                tail = np.minimum(near, self._fixed("forget", forget))
+            else:
+                tail = near
         return [
             *pasts,
             _Past(
@@ -291,7 +298,7 @@ def _away(spread: float, following: float, farthest: float, linear: bool) -> flo
     The law of the node before is π times e^r with r of the given spread, that of the node one with the following one;
     so the laws of the node before given x are P*(x, ·) times e^r up to a factor, within the spread in total variation.
     """
-    variation = -math.expm1(-spread)
+    variation = -math.expm1(-spread) * (1 + 4 * UNIT_ROUNDOFF)
     if linear:
         return 2 * variation * farthest * (1 + 4 * UNIT_ROUNDOFF)
     growth = math.expm1(farthest) if farthest < 600 else math.inf
@@ -335,12 +342,15 @@ def largest_cost(
     return below, at_below
 
 
-_kept: OrderedDict[tuple[MarkovChain, int, bool], ChainLeakage] = OrderedDict()
+_kept: OrderedDict[tuple[int, MarkovChain, int, bool], ChainLeakage] = OrderedDict()
 
 
 def chain_leakage(chain: MarkovChain, length: int, *, pairs: bool = True) -> ChainLeakage:
-    """Bounds of ``chain``, shared by all calls on the same object: plans of one ε are where the next one starts."""
-    key = chain, length, pairs
+    """Bounds of ``chain``, shared by all calls on the same object: plans of one ε are where the next one starts.
+
+    They are worked out in place, so every thread has its own.
+    """
+    key = threading.get_ident(), chain, length, pairs
     found = _kept.pop(key, None) or ChainLeakage(chain, length, pairs=pairs)
     while len(_kept) >= _KEPT:
         _kept.popitem(last=False)

@@ -102,8 +102,7 @@ class ForgettingSide:
         self._upper = np.zeros((k, k))
         self._arcs = np.full((k, k, 1), -1, dtype=np.int32)
         self._flows = np.zeros((k, k, 1))
-        largest = largest_log_ratios(self._rows, self._secret)
-        self.limit = largest + largest.T  # the largest log R
+        self.limit = largest_log_cross_ratios(self._rows, self._secret)
 
     def apply(self, costs: Floats, linear: bool = False) -> Floats:
         """As :meth:`Side.apply`, the largest over all laws of the node before."""
@@ -117,12 +116,27 @@ class ForgettingSide:
 
 def largest_log_ratios(rows: Floats, secret: Bools) -> Floats:
     """Max over z of log rows[x, z] / rows[x', z], rounded up; 0 for pairs that are not both secrets."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-        logs = np.log(rows)
-        table = np.array([np.nanmax(row[None, :] - logs, axis=1, initial=0.0) for row in logs])
-    table = np.where(secret[:, None] & secret[None, :], table, 0.0)
+    table = np.where(secret[:, None] & secret[None, :], _largest_logs(rows), 0.0)
     with np.errstate(invalid="ignore"):
         return np.where(table > 0, table * (1 + 8 * UNIT_ROUNDOFF) + 2000 * UNIT_ROUNDOFF, 0.0)
+
+
+def largest_log_cross_ratios(rows: Floats, secret: Bools) -> Floats:
+    """Max over z, z' of log rows[x, z] rows[x', z'] / (rows[x', z] rows[x, z']), rounded up; as above."""
+    table = _largest_logs(rows)
+    with np.errstate(invalid="ignore"):
+        both = table + table.T
+        rounding = 8 * UNIT_ROUNDOFF * (np.abs(table) + np.abs(table.T)) + 4000 * UNIT_ROUNDOFF
+        both = np.where(np.isfinite(both), np.maximum(both, 0.0) + rounding, np.inf)
+    both[~(secret[:, None] & secret[None, :])] = 0.0
+    np.fill_diagonal(both, 0.0)
+    return both
+
+
+def _largest_logs(rows: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        logs = np.log(rows)
+        return np.array([np.nanmax(row[None, :] - logs, axis=1, initial=-np.inf) for row in logs])
 
 
 def reached(states: Bools, matrix: Floats) -> Bools:

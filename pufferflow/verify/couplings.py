@@ -30,6 +30,7 @@ from pufferflow.verify.parsing import (
     check_integer,
     check_list,
     check_object,
+    decimal,
     finite,
     parse_number,
 )
@@ -119,7 +120,7 @@ class _Checks:
                     loss = max(loss, self.cost + ahead.leakages[x][y] + past.leakages[x][y])
                 if min(loss, self.length * self.cost) > epsilon:
                     raise CertificateError(
-                        f"{self.where}, values {x + 1} and {y + 1}: a loss of {float(loss):.17g} is not excluded"
+                        f"{self.where}, values {x + 1} and {y + 1}: a loss of {decimal(loss)} is not excluded"
                     )
 
     def _side(self, side: Side, rows: list[list[arb]], support: Matrix, where: str) -> None:

@@ -1,7 +1,9 @@
 """Leakage calibration: known values, families, bad input, certificates."""
 
+import itertools
 import json
 import math
+import threading
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +11,14 @@ import pytest
 
 import pufferflow as pf
 from pufferflow.coupling.blocks import Blocks
-from pufferflow.coupling.sides import CouplingSide, ForgettingSide, costs_of, post_fixed_point
+from pufferflow.coupling.calibration import ChainLeakage, chain_leakage
+from pufferflow.coupling.sides import (
+    CouplingSide,
+    ForgettingSide,
+    costs_of,
+    largest_log_cross_ratios,
+    post_fixed_point,
+)
 
 EPSILONS = (0.2, 1.0, 5.0)
 TABLE = [  # stationary start, T = 100; scales for the three epsilons
@@ -280,3 +289,82 @@ def test_probabilities_near_the_end_of_floats(start):
     chain = pf.MarkovChain(matrix, start)
     for length in (5, 10**6):
         assert pf.lower_bound(chain, length, 1.0).scale <= pf.leakage(chain, length, 1.0).scale <= length
+
+
+def test_threads_do_not_share_what_is_worked_out_in_place():
+    chain = binary((0.9, 0.6))
+    found = [chain_leakage(chain, 30), chain_leakage(chain, 30)]
+    other = threading.Thread(target=lambda: found.append(chain_leakage(chain, 30)))
+    other.start()
+    other.join()
+    assert found[0] is found[1] is not found[2]
+
+
+def test_rows_of_powers_that_look_alike_are_told_apart_by_rounding():
+    # pairs of bits, one new bit a step: after two steps every row is (¼, ¼, ¼, ¼)
+    matrix = np.array([[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]] * 2)
+    settled = Blocks(matrix, 0.0, 10**6)._distances[-1]
+    assert settled.steps == 2
+    assert ((settled.limit > 0) == (np.abs(matrix[:, None] - matrix).max(axis=-1) > 0)).all()
+    assert settled.limit.max() < 1e-8
+    alike = Blocks(np.array([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25], [0.1, 0.2, 0.7]]), 0.0, 100)
+    assert all(d.limit[0, 1] == 0 < d.limit[0, 2] for d in alike._distances)
+
+
+def test_cross_ratios_are_those_of_fractions():
+    rng = np.random.default_rng(4)
+    for _ in range(40):
+        rows = rng.integers(0, 4, (3, 4)) / 16
+        secret = rows.any(axis=1)
+        found = largest_log_cross_ratios(rows, secret)
+        for x, y in itertools.product(range(3), repeat=2):
+            largest = 1.0
+            for z, other in itertools.product(range(4), repeat=2):
+                above, below = rows[x, z] * rows[y, other], rows[y, z] * rows[x, other]
+                if above > 0:
+                    largest = max(largest, above / below if below > 0 else math.inf)
+            # with no state that can precede both, nothing is known: there is no such pair of values of a node
+            expected = math.log(largest) if secret[x] and secret[y] and x != y else 0.0
+            assert expected <= found[x, y]
+            if (rows[x] * rows[y]).any() or expected in (0.0, math.inf):
+                assert found[x, y] == pytest.approx(expected, abs=1e-11)
+    assert largest_log_cross_ratios(np.array([[0.3, 0.3], [0.1, 0.2]]), np.ones(2, bool))[0, 1] < 0.7
+
+
+def test_blocks_forget_the_start():
+    # whatever the first state is, far apart entries tell nothing of each other, also where states are unlike
+    chain = pf.MarkovChain([[0.8, 0.15, 0.05], [0.7, 0.2, 0.1], [0.75, 0.15, 0.1]], "any")
+    forgetting = Blocks(chain.transition_matrix, 0.0, 10**6, forget=True)
+    assert forgetting._distances[-1].limit.max() < 1e-8
+
+
+def test_the_limit_of_small_costs_allows_for_what_it_neglects():
+    # the past near the stationary law: e^(cW) − 1 exceeds cW, in the part that pays for the distance from it too
+    chain = pf.MarkovChain([[0.7, 0.2, 0.1], [0.3, 0.5, 0.2], [0.2, 0.3, 0.5]], "any")
+    bounds = ChainLeakage(chain, 30)
+    cost, cap = 1e-2, np.full((3, 3), 29.0)
+    infinite = np.where(np.eye(3) > 0, 0.0, np.inf)
+    bounds._forget.apply = lambda costs, linear=False: infinite
+    assert bounds._reversed is not None
+    full = cost * 30
+    kappa = (math.exp(full) - 1 - full) / cost
+    small, exact = (bounds._pasts(c, linear, k, cap * c) for c, linear, k in ((1.0, True, kappa), (cost, False, 0.0)))
+    for one, other in zip(small, exact, strict=True):
+        assert (one.leakages * cost >= other.leakages * (1 - 1e-12)).all()
+
+
+@pytest.mark.parametrize("epsilon", [1e-8, 1e-30])
+def test_tiny_epsilon_and_huge_length_from_any_start(epsilon):
+    scale = pf.leakage(binary((0.9, 0.6), "any"), 2**62, epsilon).scale
+    assert 3.3 < scale * epsilon < 3.4
+
+
+def test_a_loss_beyond_floats_in_a_certificate(document):
+    forged = json.loads(json.dumps(document))
+    for side in forged["couplings"][0].values():
+        side["leakages"] = [
+            ["0" if x == y else "1e900" for y in range(len(row))] for x, row in enumerate(side["leakages"])
+        ]
+    forged["cost"] = "1e900"
+    with pytest.raises(pf.CertificateError, match="is not excluded"):
+        pf.verify_certificate(forged)

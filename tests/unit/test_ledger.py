@@ -187,3 +187,55 @@ def test_nothing_of_the_data_is_in_the_file(ledger):
     assert set(json.loads(text)["releases"][0]) == {
         *("number", "mechanism", "epsilon", "scale", "query", "family", "length", "certificate", "time", "released")
     }
+
+
+def test_an_altered_ledger_pays_for_nothing(ledger):
+    reserve(ledger, 0.5)
+    connection = sqlite3.connect(ledger.path)
+    connection.executescript("DROP TRIGGER never_removed; DELETE FROM entries WHERE kind = 'reserved';")
+    connection.execute("INSERT INTO entries VALUES (3, 'now', 'reserved', '[1]', 'x')")
+    connection.commit()
+    connection.close()
+    for use in (lambda: reserve(ledger, 0.5), lambda: ledger.spent, ledger.to_dict, lambda: ledger.set_limit(9.0)):
+        with pytest.raises(pf.LedgerError, match="changed after it was written"):
+            use()
+
+
+def test_a_ledger_without_entries_is_damaged(ledger):
+    connection = sqlite3.connect(ledger.path)
+    connection.executescript("DROP TRIGGER never_removed; DELETE FROM entries;")
+    connection.close()
+    for use in (lambda: reserve(ledger, 0.5), lambda: ledger.limit, ledger.verify):
+        with pytest.raises(pf.LedgerError, match="does not begin with a limit"):
+            use()
+
+
+def test_no_room_for_a_ledger(tmp_path, monkeypatch):
+    def full(*_):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr("pufferflow.ledger._append", full)
+    with pytest.raises(pf.LedgerError, match="disk is full"):
+        Ledger.create(tmp_path / "x", 1.0)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_disk_that_fills_up_ends_the_transaction(ledger, monkeypatch):
+    def full(connection, *_):
+        connection.execute("ROLLBACK")  # as SQLite itself does
+        raise sqlite3.OperationalError("database or disk is full")
+
+    before = ledger.entries()
+    with monkeypatch.context() as patch:
+        patch.setattr("pufferflow.ledger._append", full)
+        with pytest.raises(pf.LedgerError, match="disk is full"):
+            reserve(ledger, 0.5)
+    assert ledger.entries() == before
+
+
+def test_words_and_single_chains(ledger):
+    with pytest.raises(pf.ParameterError, match="both are words"):
+        reserve(ledger, 0.1, query=object())
+    first = reserve(ledger, 0.1)
+    second = reserve(ledger, 0.1, family=CHAIN.chains[0])
+    assert first.family == second.family
