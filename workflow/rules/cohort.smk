@@ -12,9 +12,9 @@ rule index_cohort:
         cohort("results/cohort/index.csv"),
     log:
         "results/logs/index_cohort.log",
+    localrule: True
     conda:
         "../envs/pufferflow.yaml"
-    localrule: True
     params:
         simulated=EXPERIMENTS["cohort"]["simulated"],
         sources=sources("experiments.cohort"),
