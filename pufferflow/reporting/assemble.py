@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from pufferflow.experiments.related import RELATED
 from pufferflow.experiments.tidy import read_table, shown_epsilon
 from pufferflow.reporting import tables
 from pufferflow.reporting.comparison import reported_values
-from pufferflow.reporting.figures import cohort
+from pufferflow.reporting.figures import cohort, figures_of
 from pufferflow.reporting.provenance import reproducible_provenance
 from pufferflow.reporting.report import Section, write_report
 from pufferflow.reporting.style import data_label
@@ -172,7 +171,7 @@ def _related(
     name: str, title: str, inputs: Mapping[str, str], settings: Mapping[str, Any], published: pd.DataFrame
 ) -> Iterator[Section]:
     anchor = name.replace("_", "-")
-    caption = import_module(f"pufferflow.reporting.figures.{name}").CAPTION
+    caption = figures_of(name).CAPTION
     figure = _text(inputs[f"{name}_figure"])
     yield Section(title, anchor, "figure", figure, caption, data_label("synthetic"), settings)
     claims = tables.stated_values(read_table(inputs[f"{name}_claims"]), published, name=f"{name}_claims", title=title)

@@ -1,23 +1,5 @@
-rule measure_related:
-    output:
-        curves="results/related/{related}_synthetic.csv",
-        claims="results/related/{related}_claims.csv",
-    log:
-        "results/logs/measure_related/{related}.log",
-    conda:
-        "../envs/pufferflow.yaml"
-    params:
-        name="{related}",
-        settings=lambda wildcards: EXPERIMENTS[wildcards.related],
-        seed=config["seed"],
-        sources=lambda wildcards: sources(f"experiments.{wildcards.related}"),
-    script:
-        "../scripts/measure_related.py"
-
-
-rule plot_related:
-    input:
-        "results/related/{related}_synthetic.csv",
+# One job an experiment: each takes about a second, less than starting a second job.
+rule run_related:
     output:
         report(
             figures("{related}_synthetic")[0],
@@ -26,34 +8,29 @@ rule plot_related:
             labels={"figure": "{related}"},
         ),
         figures("{related}_synthetic")[1:],
+        curves="results/related/{related}_synthetic.csv",
+        claims="results/related/{related}_claims.csv",
+        tables=tables("{related}_claims"),
     log:
-        "results/logs/plot_related/{related}.log",
+        "results/logs/run_related/{related}.log",
     conda:
         "../envs/pufferflow.yaml"
     params:
         name="{related}",
-        sources=lambda wildcards: sources(f"reporting.figures.{wildcards.related}"),
+        settings=lambda wildcards: EXPERIMENTS[wildcards.related],
+        seed=config["seed"],
+        sources=lambda wildcards: sources(
+            f"experiments.{wildcards.related}",
+            f"reporting.figures.{wildcards.related}",
+            "reporting.tables",
+            "reporting.comparison",
+        ),
     script:
-        "../scripts/plot_related.py"
+        "../scripts/run_related.py"
 
 
-rule render_related:
-    input:
-        "results/related/{related}_claims.csv",
-    output:
-        tables("{related}_claims"),
-    log:
-        "results/logs/render_related/{related}.log",
-    conda:
-        "../envs/pufferflow.yaml"
-    params:
-        name="{related}",
-        sources=sources("reporting.tables", "reporting.comparison"),
-    script:
-        "../scripts/render_related.py"
-
-
-# Seconds change from run to run, so they stand apart, in results/benchmarks.
+# Seconds change from run to run, so they stand apart, in results/benchmarks. A usual run measures them beside other
+# jobs; `make bench` gives this rule all cores, so that nothing runs beside it.
 rule measure_related_times:
     output:
         table="results/benchmarks/{related}.csv",
@@ -62,7 +39,6 @@ rule measure_related_times:
         "results/logs/measure_related_times/{related}.log",
     conda:
         "../envs/pufferflow.yaml"
-    threads: 256  # capped at --cores: times are measured alone
     params:
         name="{related}",
         settings=lambda wildcards: EXPERIMENTS[wildcards.related],

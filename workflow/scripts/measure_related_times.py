@@ -1,4 +1,3 @@
-from importlib import import_module
 from pathlib import Path
 
 from _job import job
@@ -6,10 +5,10 @@ from _job import job
 with job(snakemake):
     from pufferflow.experiments.related import experiment
     from pufferflow.experiments.tidy import write_table
+    from pufferflow.reporting.figures import figures_of
     from pufferflow.reporting.style import save_figure
 
     p = snakemake.params
     times = experiment(p.name).measure_times(p.settings)
     write_table(times, snakemake.output.table)
-    figures = import_module(f"pufferflow.reporting.figures.{p.name}")
-    save_figure(figures.time_figure(times), Path(snakemake.output.figure[0]).with_suffix(""))
+    save_figure(figures_of(p.name).time_figure(times), Path(snakemake.output.figure[0]).with_suffix(""))
