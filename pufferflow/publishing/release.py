@@ -122,8 +122,7 @@ class PrivateHistogram:
 
     def post_processed(self, how: PostProcessing | None) -> PrivateHistogram:
         """Return the same release with its frequencies clipped to [0, 1] or projected to the simplex."""
-        if how is not None and how not in get_args(PostProcessing):
-            raise ParameterError(f"post-processing {how!r} is unknown; choose clip or simplex")
+        _check_post_processing(how)
         return replace(self, post_processing=how)
 
     def half_width(self, confidence: float = CONFIDENCE) -> float:
@@ -339,8 +338,7 @@ def release_histogram(
     LedgerError
         The ledger cannot be used.
     """
-    if post_processing is not None and post_processing not in get_args(PostProcessing):
-        raise ParameterError(f"post-processing {post_processing!r} is unknown; choose clip or simplex")
+    _check_post_processing(post_processing)
     if output is not None:
         require_new(output)
         if figure:
@@ -573,6 +571,11 @@ def _simulated_counts(
     space = form.states if form is not None else StateSpace.categories([f"state {j + 1}" for j in range(chain.states)])
     counts = np.bincount(simulate_chain(chain, length, rng), minlength=chain.states)
     return _Exact(tuple(counts.tolist()), length, 1, length, 1, space, PublicModel(model.family, form), epsilon)
+
+
+def _check_post_processing(how: PostProcessing | None) -> None:
+    if how is not None and how not in get_args(PostProcessing):
+        raise ParameterError(f"post-processing {how!r} is unknown; choose clip or simplex")
 
 
 def _to_simplex(raw: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pufferflow as pf
-from pufferflow import cli
 from pufferflow.ledger import Ledger
 from pufferflow.models import write_model
 from pufferflow.publishing import release as releasing
@@ -43,16 +42,6 @@ def files(tmp_path):
     DATA.rename_axis("time").rename("value").to_csv(path)
     write_model(tmp_path / "public.json", PUBLIC.family, FORM)
     return path, tmp_path / "public.json"
-
-
-@pytest.fixture
-def run(capsys):
-    def run_(*arguments):
-        code = cli.main([str(a) for a in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run_
 
 
 def text_files(folder):

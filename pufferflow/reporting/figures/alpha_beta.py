@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from pufferflow.reporting.figures.panels import check, panels_of, styled
+from pufferflow.reporting.figures.panels import check, footer, panels_of, styled
 from pufferflow.reporting.style import MUTED, SPARE_COLORS
 
 CAPTION = (
@@ -88,8 +87,7 @@ def figure(curves: pd.DataFrame) -> Figure:
         "publications, bars: ± 1 standard error. Shaded: k ≥ √m γ/(1−γ), the impossibility result with constant c = 1. "
         "Synthetic data."
     )
-    footer = textwrap.fill(note, int(22 * drawn.get_figwidth()))
-    drawn.supxlabel(footer, x=0.01, ha="left", fontsize=6, color=MUTED, linespacing=1.3)
+    footer(drawn, note)
     return drawn
 
 

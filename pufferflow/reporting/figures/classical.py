@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from pufferflow.reporting.figures.panels import check, panels_of, styled
+from pufferflow.reporting.figures.panels import check, footer, panels_of, styled
 from pufferflow.reporting.style import MUTED, TEXT_WIDTH
 
 CAPTION = (
@@ -84,7 +84,7 @@ def figure(curves: pd.DataFrame) -> Figure:
         f"Lines: exact; points with bars: {repetitions} draws, ± 1 standard error. Privacy: filled, as declared; "
         "hollow, noise halved. Synthetic data."
     )
-    drawn.supxlabel(note, x=0.01, ha="left", fontsize=6, color=MUTED)
+    footer(drawn, note)
     return drawn
 
 

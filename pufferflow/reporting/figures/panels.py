@@ -92,5 +92,10 @@ def finish(figure: Figure, handles: list[Any], note: str, table: pd.DataFrame, d
     fits = sum(len(h.get_label()) + 8 for h in handles) < 15 * width
     columns = min(len(handles), 6) if fits else -(-len(handles) // 2)
     figure.legend(handles=handles, loc="outside upper center", ncols=2 if width < TEXT_WIDTH else columns)
-    footer = textwrap.fill(f"{note} {data}.", int(22 * width))
-    figure.supxlabel(footer, x=0.01, ha="left", fontsize=6, color=MUTED, linespacing=1.3)
+    footer(figure, f"{note} {data}.")
+
+
+def footer(figure: Figure, text: str) -> None:
+    """Set ``text`` below the panels, in lines as wide as the figure."""
+    lines = textwrap.fill(text, int(22 * figure.get_figwidth()))
+    figure.supxlabel(lines, x=0.01, ha="left", fontsize=6, color=MUTED, linespacing=1.3)

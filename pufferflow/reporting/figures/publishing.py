@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from pufferflow.reporting.figures.panels import check, handle, points, styled
+from pufferflow.reporting.figures.panels import check, footer, handle, points, styled
 from pufferflow.reporting.style import COLUMN_WIDTH, MUTED, TEXT_WIDTH, in_order, mechanism_style, state_label
 
 BAR = "#0072b2"
@@ -44,15 +42,7 @@ def histogram(table: pd.DataFrame, caption: str) -> Figure:
     axes.set_ylabel("relative frequency")
     if not private:
         axes.set_title("NOT PRIVATE: a simulation for planning")
-    footer = f"Bars: released; lines: 95 % intervals of the exact frequency of each state alone. {caption}."
-    figure.supxlabel(
-        textwrap.fill(footer, int(22 * figure.get_figwidth())),
-        x=0.01,
-        ha="left",
-        fontsize=6,
-        color=MUTED,
-        linespacing=1.3,
-    )
+    footer(figure, f"Bars: released; lines: 95 % intervals of the exact frequency of each state alone. {caption}.")
     return figure
 
 
@@ -94,12 +84,5 @@ def error_against_epsilon(table: pd.DataFrame, wanted: float | None, quantity: s
             entry.set_label(f"{entry.get_label()} (not private here)")
         handles.append(entry)
     figure.legend(handles=handles, loc="outside upper center", ncols=2)
-    figure.supxlabel(
-        textwrap.fill(caption, int(22 * figure.get_figwidth())),
-        x=0.01,
-        ha="left",
-        fontsize=6,
-        color=MUTED,
-        linespacing=1.3,
-    )
+    footer(figure, caption)
     return figure
