@@ -27,6 +27,9 @@ leakage
     [{"value": 1, "other": 2, "flow": [[1, 2, "0.25"], …]}, …]}, "past": {…}}, …]``: for every chain bounds of what two
     values of a node tell through either side, and the flows that prove them (:mod:`pufferflow.verify.couplings`);
     states count from 1. They serve all nodes alike, so the scale can be above that of :func:`pufferflow.leakage`.
+wasserstein
+    ``"weights": [0, 1]``, what a visit to each state adds to the count, ``"lengths": [T, …]`` of all segments, ``"W"``,
+    and ``"slack"``, "0" but for laws that agree up to rounding (:mod:`pufferflow.verify.counts`).
 entry-dp
     ``"nodes"`` as for mqm-exact. Its scale protects independent records only.
 group-dp
@@ -38,11 +41,12 @@ Where these come from does not matter: the scale is the upper end of the verifie
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from decimal import ROUND_CEILING
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from pufferflow.certificates.counts import count_within
 from pufferflow.certificates.couplings import couplings
 from pufferflow.certificates.gk16 import ENDS, local_influence_numbers
 from pufferflow.certificates.quilts import neighbours, quilts_of_chains, quilts_of_intervals
@@ -51,10 +55,10 @@ from pufferflow.influence.tables import Convention
 from pufferflow.markov.chain import Floats, MarkovChain
 from pufferflow.markov.families import BinaryInterval, ChainFamily, Family, as_family
 from pufferflow.markov.intervals import IntervalFamily
-from pufferflow.mechanisms.base import check_epsilon, find_mechanism, longest
+from pufferflow.mechanisms.base import Lengths, check_epsilon, find_mechanism, longest
 from pufferflow.verify import PROOFS, parse
 from pufferflow.verify.balls import PRECISIONS
-from pufferflow.verify.parsing import VERSION, CertificateError, Chain, Intervals, decimal, parse_family
+from pufferflow.verify.parsing import VERSION, BinaryClass, CertificateError, Chain, Intervals, decimal, parse_family
 from pufferflow.verify.proof import Bound, Proof
 
 _WIDTH = Fraction(1, 10**20)
@@ -65,12 +69,13 @@ _Document = dict[str, Any]
 
 def certify(
     family: Family | MarkovChain,
-    length: int,
+    length: Lengths,
     epsilon: float,
     *,
     convention: Convention = "exact",
     mechanism: str = "mqm-exact",
     scale: float | None = None,
+    states: Sequence[int] | None = None,
 ) -> dict[str, Any]:
     """Return a certificate of the scale of a mechanism.
 
@@ -78,8 +83,8 @@ def certify(
     ----------
     family : Family or MarkovChain
         Θ. Every float stands for its shortest decimal (0.1 for ``0.1``), rows are divided by their exact sum.
-    length : int
-        T of the longest segment.
+    length : int or sequence of int
+        Segment lengths; only for wasserstein others than the longest, T, matter.
     epsilon : float
         ε > 0, likewise read as its shortest decimal.
     convention : {"exact", "published"}
@@ -89,6 +94,8 @@ def certify(
     scale : float, optional
         The scale to prove where it may be larger than the smallest one proved, that is of mqm-approx (default:
         computed with default options).
+    states : sequence of int, optional
+        As for :func:`pufferflow.wasserstein`.
 
     Returns
     -------
@@ -103,7 +110,7 @@ def certify(
         family, or no precision suffices to decide (numbers so far apart do not occur in fitted chains).
     """
     theta = family if isinstance(family, IntervalFamily) else as_family(family)
-    epsilon, length = check_epsilon(epsilon), longest(length)
+    epsilon, records = check_epsilon(epsilon), longest(length)
     if mechanism not in PROOFS:
         raise ParameterError(f"no certificate for {mechanism}: only the scales of {', '.join(PROOFS)} have proofs")
     document = {
@@ -112,11 +119,12 @@ def certify(
         "mechanism": mechanism,
         "family": _exact_family(theta),
         "epsilon": repr(epsilon),
-        "length": length,
+        "length": records,
         "scale": "0",
     }
     try:
-        fields, found = _best_proof(document, _FIELDS[mechanism](Question(theta, length, epsilon, convention)))
+        question = Question(theta, length, epsilon, convention, states)
+        fields, found = _best_proof(document, _FIELDS[mechanism](question))
         own = 0.0
         if "proved" in fields:
             fields["proved"] = decimal(found.upper, 25, ROUND_CEILING)
@@ -164,9 +172,15 @@ class Question(NamedTuple):
     """What a certificate is asked for."""
 
     family: Family
-    length: int
+    lengths: Lengths
     epsilon: float
     convention: Convention
+    states: Sequence[int] | None
+
+    @property
+    def length(self) -> int:
+        """T of the longest segment."""
+        return longest(self.lengths)
 
     @property
     def chains(self) -> tuple[Chain, ...]:
@@ -174,11 +188,11 @@ class Question(NamedTuple):
         chains = parse_family(_exact_family(self.family))
         if isinstance(chains, Intervals):
             raise ParameterError("an interval family is not a finite set of chains; use mqm-exact")
-        return chains
+        return (chains.worst,) if isinstance(chains, BinaryClass) else chains
 
 
 def _quilts(question: Question) -> Iterator[_Document]:
-    theta, length, epsilon, convention = question
+    theta, length, epsilon, convention = question.family, question.length, question.epsilon, question.convention
     if isinstance(theta, IntervalFamily):
         yield quilts_of_intervals(theta, length, epsilon, convention)
     else:
@@ -186,8 +200,8 @@ def _quilts(question: Question) -> Iterator[_Document]:
 
 
 def _larger(question: Question) -> Iterator[_Document]:
-    theta, length, epsilon, convention = question
-    yield quilts_of_chains(theta, question.chains, length, epsilon, convention) | {"proved": "0"}
+    for fields in _quilts(question):
+        yield fields | {"proved": "0"}
 
 
 def _neighbours(question: Question) -> Iterator[_Document]:
@@ -206,9 +220,13 @@ def _local_influence(question: Question) -> Iterator[_Document]:
 
 
 def _couplings(question: Question) -> Iterator[_Document]:
-    theta, length, epsilon, _ = question
+    theta = question.family
     assert len(question.chains) == len(theta.chains)
-    yield couplings(theta.chains, length, epsilon)
+    yield couplings(theta.chains, question.length, question.epsilon)
+
+
+def _count(question: Question) -> Iterator[_Document]:
+    yield count_within(question.family, question.lengths, question.epsilon, question.states)
 
 
 _FIELDS: dict[str, Callable[[Question], Iterator[_Document]]] = {
@@ -218,6 +236,7 @@ _FIELDS: dict[str, Callable[[Question], Iterator[_Document]]] = {
     "entry-dp": _neighbours,
     "gk16": _local_influence,
     "leakage": _couplings,
+    "wasserstein": _count,
 }
 """The fields that only a mechanism has, in one or more attempts."""
 

@@ -26,6 +26,13 @@ class Quilt(NamedTuple):
     right: int | None
 
 
+class Count(NamedTuple):
+    """A count: how often segments of these lengths visit a set of states, counted from 0."""
+
+    states: tuple[int, ...]
+    lengths: tuple[int, ...]
+
+
 class LaplaceNoise:
     """Noise from a scale, for the results of all mechanisms."""
 
@@ -74,8 +81,7 @@ class NoiseScale(LaplaceNoise):
         The segment length that decides: the longest (no scale decreases with the length), but for ``wasserstein``.
     scale : float or None
         Laplace scale of a 1-Lipschitz query, in units of the query, never below the exact value; an
-        L-Lipschitz query (L1 norm) gets L · scale on every coordinate. That of ``wasserstein`` is for
-        one query and its functions. None if not applicable.
+        L-Lipschitz query (L1 norm) gets L · scale on every coordinate. None if not applicable.
     status : {"ok", "not applicable"}
     reason : str
         Why it is not applicable; otherwise empty.
@@ -87,6 +93,9 @@ class NoiseScale(LaplaceNoise):
         Max-influence of that quilt, in nats.
     chain : int or None
         Index in the family, from 0, of the chain that decides.
+    count : Count or None
+        The one query, with its functions, that the scale of ``wasserstein`` is for; those of the others are for every
+        query.
     certificate : dict or None
         Proof of the scale as JSON types, where it was asked for (:meth:`certified`).
     """
@@ -101,6 +110,7 @@ class NoiseScale(LaplaceNoise):
     quilt: Quilt | None = None
     influence: float | None = None
     chain: int | None = None
+    count: Count | None = None
     certificate: dict[str, Any] | None = field(default=None, compare=False, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -108,6 +118,7 @@ class NoiseScale(LaplaceNoise):
         fields = asdict(replace(self, certificate=None))
         del fields["certificate"]
         fields["quilt"] = None if self.quilt is None else self.quilt._asdict()
+        fields["count"] = None if self.count is None else {k: list(v) for k, v in self.count._asdict().items()}
         return fields
 
     def certified(self, family: AnyFamily, convention: Convention = "exact") -> NoiseScale:
@@ -130,7 +141,13 @@ class NoiseScale(LaplaceNoise):
         if self.scale is None:
             raise ParameterError(f"no certificate for {self.mechanism}: {self.reason}")
         certificate = certify(
-            family, self.length, self.epsilon, convention=convention, mechanism=self.mechanism, scale=self.scale
+            family,
+            self.length if self.count is None else self.count.lengths,
+            self.epsilon,
+            convention=convention,
+            mechanism=self.mechanism,
+            scale=self.scale,
+            states=None if self.count is None else self.count.states,
         )
         return replace(self, scale=float(certificate["scale"]), certificate=certificate)
 

@@ -9,7 +9,7 @@ import numpy as np
 from pufferflow.errors import ParameterError
 from pufferflow.markov.chain import MarkovChain
 from pufferflow.markov.families import BinaryInterval, ChainFamily, as_family
-from pufferflow.mechanisms.base import AnyFamily, Lengths, NoiseScale, check_epsilon, longest, mechanism
+from pufferflow.mechanisms.base import AnyFamily, Count, Lengths, NoiseScale, check_epsilon, longest, mechanism
 
 MOST_WORK = 1e11
 """Multiplications beyond which the mechanism does not try: some minutes."""
@@ -83,7 +83,15 @@ def wasserstein(family: AnyFamily, length: Lengths, epsilon: float, states: Sequ
             "use mqm-exact"
         )
     found = chain_sensitivity(chains, lengths, weights)
-    return NoiseScale("wasserstein", epsilon, found.length, found.scale(epsilon), node=found.node, chain=found.chain)
+    return NoiseScale(
+        "wasserstein",
+        epsilon,
+        found.length,
+        found.scale(epsilon),
+        node=found.node,
+        chain=found.chain,
+        count=Count(tuple(sorted(set(counted))), tuple(lengths)),
+    )
 
 
 def _finite(family: AnyFamily) -> tuple[MarkovChain, ...] | None:

@@ -14,6 +14,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
 
 from pufferflow.verify.balls import PRECISIONS
+from pufferflow.verify.counts import CountProof
 from pufferflow.verify.couplings import CouplingProof
 from pufferflow.verify.gk16 import LocalInfluenceProof
 from pufferflow.verify.intervals import IntervalQuiltProof
@@ -33,6 +34,7 @@ PROOFS: dict[str, Callable[[Claim], Proof]] = {
     "entry-dp": IndependenceProof,
     "gk16": LocalInfluenceProof,
     "leakage": CouplingProof,
+    "wasserstein": CountProof,
 }
 """The mechanisms whose scales can be proved, and what makes the proof of a parsed claim."""
 

@@ -41,7 +41,16 @@ class Intervals:
     high: list[list[Fraction]]
 
 
-Family: TypeAlias = tuple[Chain, ...] | Intervals
+@dataclass(frozen=True)
+class BinaryClass:
+    """All chains of two states that are kept with probabilities in [low, high], and the one of largest influence."""
+
+    low: Fraction
+    high: Fraction
+    worst: Chain
+
+
+Family: TypeAlias = tuple[Chain, ...] | BinaryClass | Intervals
 
 
 @dataclass(frozen=True)
@@ -136,7 +145,7 @@ def _binary_interval(value: object) -> Family:
         raise CertificateError("binary_interval must hold two numbers with 0 < low <= high < 1")
     # the symmetric chain that dominates the class (proved in BinaryInterval, pufferflow/markov/families.py)
     stay = max(ends, key=lambda end: abs(end - Fraction(1, 2)))
-    return (Chain([[stay, 1 - stay], [1 - stay, stay]], "any"),)
+    return BinaryClass(ends[0], ends[1], Chain([[stay, 1 - stay], [1 - stay, stay]], "any"))
 
 
 def _intervals(value: object) -> Family:
@@ -162,7 +171,7 @@ def _intervals(value: object) -> Family:
 
 
 def finite(claim: Claim) -> tuple[Chain, ...]:
-    """Return the chains of a claim.
+    """Return the chains of a claim, or the one that stands for its class.
 
     Raises
     ------
@@ -173,7 +182,7 @@ def finite(claim: Claim) -> tuple[Chain, ...]:
         raise CertificateError(
             f"{claim.mechanism} has no proof for an interval family; use mqm-exact, or give chains of it"
         )
-    return claim.family
+    return (claim.family.worst,) if isinstance(claim.family, BinaryClass) else claim.family
 
 
 def parse_ranges(value: object, keys: tuple[str, ...], length: int, where: str) -> Iterator[tuple[Nodes, list[Any]]]:

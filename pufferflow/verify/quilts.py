@@ -20,6 +20,7 @@ from pufferflow.verify.parsing import (
     CertificateError,
     Chain,
     Claim,
+    Intervals,
     Nodes,
     check_choice,
     check_integer,
@@ -85,7 +86,7 @@ class NodesProof(Proof):
     def __init__(self, claim: Claim) -> None:
         super().__init__(claim)
         lists = check_list(self.fields["nodes"], "nodes")
-        chains = len(claim.family) if isinstance(claim.family, tuple) else 1
+        chains = 1 if isinstance(claim.family, Intervals) else len(finite(claim))
         if len(lists) != chains:
             raise CertificateError(f"nodes has {len(lists)} lists of ranges for {chains} chains")
         self.nodes = [list(_ranges(entry, claim.length, f"chain {i}")) for i, entry in enumerate(lists, 1)]
@@ -98,7 +99,7 @@ class NodesProof(Proof):
         """Return the enclosure of the largest card / (ε − e)."""
         found = []
         for i, (scores, ranges) in enumerate(zip(self.scores(), self.nodes, strict=True)):
-            chain = i if isinstance(self.claim.family, tuple) else None
+            chain = None if isinstance(self.claim.family, Intervals) else i
             for nodes in ranges:
                 score = scores.score(nodes)
                 if score is None:

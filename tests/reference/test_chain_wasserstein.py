@@ -6,36 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from enumeration import joint_law, stationary_law
+from rational_chains import loss, random_case
 
 import pufferflow as pf
 from pufferflow.transport import chains as transport
 from pufferflow.transport._kernels import flows
 from pufferflow.transport._reference import chain_wasserstein, laws_given_secrets
-
-TINY = (0, 0, Fraction(1, 10**80), Fraction(1, 10**20), Fraction(1, 10**7), Fraction(1, 9), 1, 1, 3)
-
-
-def random_row(rng, k, kind):
-    if kind == "tiny":
-        row = [Fraction(TINY[i]) for i in rng.integers(0, len(TINY), k)]
-    else:  # few values, so that exact ties are frequent
-        row = [Fraction(int(n)) for n in rng.multinomial(4 if kind == "ties" else 97, np.ones(k) / k)]
-    if not any(row):
-        row[rng.integers(k)] = Fraction(1)
-    return [p / sum(row) for p in row]
-
-
-def random_case(rng, states=4):
-    k = int(rng.integers(1, states + 1))
-    kind = ("ties", "general", "tiny")[rng.integers(3)]
-    matrix = [random_row(rng, k, kind) for _ in range(k)]
-    if rng.integers(6) == 0:
-        matrix = [matrix[0]] * k  # independent records
-    start = random_row(rng, k, kind)
-    if rng.integers(3) == 0:
-        start = stationary_law(matrix) or start
-    weights = rng.integers(0, 4, k) if rng.integers(2) else rng.integers(0, 2, k)
-    return matrix, start, int(rng.integers(1, 8)), [int(w) for w in weights]
 
 
 def floats(matrix, start):
@@ -104,20 +80,6 @@ def test_any_start_is_the_supremum_over_starts():
             assert found.lower == found.W
         attained += largest == found.W
     assert attained > 40
-
-
-def loss(first, second, scale):
-    """Largest log-ratio of the densities of two counts plus Laplace noise.
-
-    Between two integers both densities are sums of e^z and e^-z terms, whose ratio is monotone: integers suffice.
-    """
-    top = max(*first, *second)
-    outputs = np.arange(-1, top + 2)
-    densities = [
-        sum(float(p / sum(law.values())) * np.exp(-np.abs(outputs - n) / scale) for n, p in law.items())
-        for law in (first, second)
-    ]
-    return float(np.abs(np.log(densities[0] / densities[1])).max())
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])

@@ -193,6 +193,59 @@ def test_gk16_where_it_is_not_applicable(family, reason):
             pf.gk16(family, length, 1.0).certified(family)
 
 
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
+def test_wasserstein(epsilon):
+    for family in (THETA_1, THETA_2, pf.ChainFamily([THETA_1, THETA_2]), pf.MarkovChain(P1, "any")):
+        result = pf.wasserstein(family, 100, epsilon).certified(family)
+        assert Fraction(result.scale) >= 4 / Fraction(repr(epsilon))
+        assert result.scale == pytest.approx(4 / epsilon, rel=1e-15)
+        found = pf.verify_certificate(json.loads(json.dumps(result.certificate)))
+        assert found.lower == found.upper == 4 / Fraction(repr(epsilon))
+        smaller = result.certificate | {"W": 3, "scale": repr(3 / epsilon)}
+        rejected(smaller, r"chain 1, 100 records, node \d: given states 1 and 2 the laws .* not within W = 3$")
+
+
+def test_wasserstein_of_independent_records():
+    """W = 1, but the distribution functions are equal there: rounding decides, and plans with slack prove it."""
+    for chain in (symmetric(0.5, "any"), pf.MarkovChain([[0.3, 0.7], [0.3, 0.7]]), pf.BinaryInterval(0.5, 0.5)):
+        document = pf.certify(chain, 30, 1.0, mechanism="wasserstein")
+        assert (document["W"], document["slack"]) == (1, "1e-9")
+        assert 1 < pf.verify_certificate(document).upper < 1 + Fraction(2, 10**9)
+    # no room for it: an epsilon of the size of the slack
+    document = pf.certify(symmetric(0.5, "any"), 30, 1e-9, mechanism="wasserstein")
+    assert (document["W"], document["slack"]) == (2, "0")
+
+
+def test_wasserstein_of_all_segments():
+    """The largest W may be that of a short segment: the certificate covers every length."""
+    swap = pf.MarkovChain([[0, 1], [1, 0]], "any")
+    result = pf.wasserstein(swap, [2, 3, 4], 1.0)
+    assert (result.length, result.scale, result.count) == (3, 1.0, ((1,), (2, 3, 4)))
+    document = result.certified(swap).certificate
+    assert (document["lengths"], document["length"], document["W"]) == ([2, 3, 4], 4, 1)
+    rejected(document | {"W": 0, "scale": "0"}, "chain 1, 3 records, node 1")
+    pf.verify_certificate(document | {"W": 0, "scale": "0", "lengths": [2, 4]})
+
+
+def test_wasserstein_of_any_count():
+    chain = pf.MarkovChain([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.3, 0.3, 0.4]], "any")
+    document = pf.certify(chain, 12, 2.0, mechanism="wasserstein", states=[0, 2])
+    assert document["weights"] == [1, 0, 1]
+    pf.verify_certificate(document)
+    rejected(document | {"weights": [1, 0]}, "weights must hold one integer of at least 0 for every state")
+    rejected(document | {"weights": [1, 0, 10**9]}, "multiplications of balls, at most 2e[+]11 are done")
+    with pytest.raises(pf.ParameterError, match=r"^no certificate for wasserstein: the query is missing"):
+        pf.certify(chain, 12, 2.0, mechanism="wasserstein")
+
+
+def test_wasserstein_of_a_class_is_not_that_of_its_worst_chain():
+    document = pf.certify(symmetric(0.7, "any"), 20, 1.0, mechanism="wasserstein")
+    document["family"] = {"binary_interval": ["0.3", "0.7"]}
+    rejected(document, "the largest W over all chains between bounds is not known; give chains")
+    document["family"] = {"binary_interval": ["0.7", "0.7"]}
+    pf.verify_certificate(document)
+
+
 # -- all mechanisms ----------------------------------------------------------------------------------
 
 INTERVALS = pf.IntervalFamily(
@@ -318,6 +371,23 @@ CASES = {
             (("bounds", 0), remove),
             (("bounds", -1), remove),
             (("bounds", 0, 1), lambda steps: 1),
+        ],
+    ),
+    "wasserstein": (
+        THETA_2,
+        [
+            LOWERED,
+            (("W",), lambda reach: reach - 1),
+            (("W",), lambda reach: reach + 1),
+            (("W",), lambda reach: -reach),
+            (("slack",), lambda slack: "0.001"),
+            (("slack",), lambda slack: "1"),
+            (("weights", 1), lambda weight: 2),
+            (("weights", 1), lambda weight: -1),
+            (("weights", 1), remove),
+            (("lengths", 0), remove),
+            (("lengths", 0), lambda length: 50),
+            (CHAIN_ENTRY, times("1.000001")),
         ],
     ),
 }

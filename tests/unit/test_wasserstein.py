@@ -201,6 +201,13 @@ def test_command_line(tmp_path, capsys):
     assert main([*arguments, "--states", "0", "--states", "2"]) == 0
     expected = pf.wasserstein(THREE, 30, 1.0, states=[0, 2])
     assert json.loads(capsys.readouterr().out)[0] == expected.to_dict()
+    assert expected.to_dict()["count"] == {"states": [0, 2], "lengths": [30]}
+    proof = tmp_path / "proof.json"
+    assert main([*arguments, "--states", "0", "--states", "2", "--length", "7", "--certificate", str(proof)]) == 0
+    assert json.loads(proof.read_text())["lengths"] == [7, 30]
+    capsys.readouterr()
+    assert main(["verify", str(proof)]) == 0
+    assert "W/(epsilon - log(1 + slack))" in capsys.readouterr().out
     assert main([*arguments, "--states", "7"]) == 2
     assert "states holds 7; the states are 0 to 2" in capsys.readouterr().err
 

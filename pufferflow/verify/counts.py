@@ -1,0 +1,246 @@
+"""The scale of wasserstein: W / ε for one count, or next to it (Song, Wang, Chaudhuri, SIGMOD 2017; Algorithm 1).
+
+The certificate states what a visit to each state adds to the count N (``weights``), the lengths of the segments, and
+W. It is a proof if for every chain, length, node i and two values s, s' of X_i the law of N given s can be moved into
+the law given s' by at most W:
+
+* with ``slack`` 0, if F_s(n) ≤ F_s'(n + W) for all n. Then the scale W / ε suffices.
+* otherwise, if a plan moves it into (1 + slack) times the law given s'. Then noise of scale σ loses at most
+  W / σ + log(1 + slack). This serves laws that agree but for rounding, where no precision decides the above.
+
+All laws are computed as polynomials in balls, P(N = n, X_i = x) being the coefficients of a product of one polynomial
+for the nodes up to i and one for those after it. With any initial distribution the laws are mixtures over X_1 = u with
+weights r: P(s) F_s(n) = Σ_u r_u F_u(n), and so on, and
+
+* the inequality is Σ_uv r_u r_v c_uv ≥ 0 with c_uv = P_u(s) F'_v(n + W) − P_v(s') F_u(n). It follows from c_uu ≥ 0 and
+  −(c_uv + c_vu)/2 ≤ √(c_uu c_vv / (d_u d_v)), d_u the number of v with c_uv + c_vu negative: the form is at least the
+  sum of (r_u √(c_uu / d_u) − r_v √(c_vv / d_v))² over those pairs.
+* it is enough to have a plan for every two starts: from P_v(s') P_u(·, s) + P_u(s') P_v(·, s) to
+  P_u(s) P_v(·, s') + P_v(s) P_u(·, s').
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate, chain, combinations, combinations_with_replacement, permutations
+from typing import TypeAlias
+
+from flint import arb, arb_poly, fmpz_poly
+
+from pufferflow.verify.balls import ChainBalls, UndecidedError, ball, exact
+from pufferflow.verify.parsing import (
+    BinaryClass,
+    CertificateError,
+    Chain,
+    Claim,
+    Nodes,
+    check_integer,
+    check_list,
+    finite,
+    parse_number,
+)
+from pufferflow.verify.proof import Bound, Proof
+
+MOST_WORK = 2e11
+"""Products of two coefficients beyond which no certificate is checked: some minutes."""
+
+_ACCURATE = 48
+"""Bits from which on balls are not to blame where there is no plan."""
+
+Polynomials: TypeAlias = list[arb_poly]  # one a state
+
+
+class CountProof(Proof):
+    """W, which the laws of the count at every node are within."""
+
+    keys = ("weights", "lengths", "W", "slack")
+    quantity = "W/(epsilon - log(1 + slack))"
+
+    def __init__(self, claim: Claim) -> None:
+        super().__init__(claim)
+        if isinstance(claim.family, BinaryClass) and claim.family.low < claim.family.high:
+            raise CertificateError("the largest W over all chains between bounds is not known; give chains")
+        self.chains = finite(claim)
+        self.weights = [check_integer(w, "weights") for w in check_list(self.fields["weights"], "weights")]
+        if any(len(known.matrix) != len(self.weights) for known in self.chains) or min(self.weights) < 0:
+            raise CertificateError("weights must hold one integer of at least 0 for every state of every chain")
+        self.lengths = [check_integer(n, "lengths") for n in check_list(self.fields["lengths"], "lengths")]
+        if not self.lengths or min(self.lengths) < 1 or max(self.lengths) != claim.length:
+            raise CertificateError(f"lengths must be positive, the largest of them the length {claim.length}")
+        self.reach = check_integer(self.fields["W"], "W")
+        if self.reach < 0:
+            raise CertificateError(f"W is {self.reach}; it must not be negative")
+        self.slack = parse_number(self.fields["slack"], "slack")
+        work = sum(_work(known, n, max(self.weights)) for known in self.chains for n in self.lengths)
+        if work > MOST_WORK:
+            raise CertificateError(
+                f"the laws of the count take {work:.1g} multiplications of balls, at most {MOST_WORK:.0g} are done"
+            )
+
+    def bound(self) -> Bound:
+        """Return the enclosure of W / (ε − log(1 + slack)) if all laws are within W; otherwise nothing is proved."""
+        rest = ball(self.claim.epsilon) - (1 + ball(self.slack)).log()
+        if rest <= 0:
+            raise CertificateError("the slack alone costs epsilon or more")
+        if not rest > 0:
+            raise UndecidedError
+        for i, known in enumerate(self.chains, 1):
+            for length in sorted(set(self.lengths)):
+                for node, laws in laws_at_nodes(known, length, self.weights):
+                    self._check(laws, f"chain {i}, {length} records, node {node}")
+        if self.slack:
+            scale = self.reach / rest
+            lower, upper = exact(scale.lower()), exact(scale.upper())
+        else:
+            lower = upper = self.reach / self.claim.epsilon
+        return Bound(lower, upper, len(self.chains) * len(self.lengths), None, Nodes(1, self.claim.length))
+
+    def _check(self, laws: list[list[Law]], where: str) -> None:
+        """Raise unless the laws given every two states are within W."""
+        within = _plans if self.slack else _dominates
+        secrets = [x for x, starts in enumerate(laws) if any(law.possible for law in starts)]
+        for x, y in permutations(secrets, 2):
+            if not within(laws[x], laws[y], self.reach, self.slack):
+                raise CertificateError(
+                    f"{where}: given states {x + 1} and {y + 1} the laws of the count are not within W = {self.reach}"
+                )
+
+
+def _work(known: Chain, length: int, most: int) -> float:
+    k = len(known.matrix)
+    return (k if known.start == "any" else 1) * k * float(length) * (length * most + 1.0) ** 2
+
+
+@dataclass(frozen=True)
+class Law:
+    """Balls around P(N = n, X_i = x), P(N ≤ n, X_i = x), P(N > n, X_i = x) and P(X_i = x), for one start."""
+
+    masses: list[arb]
+    below: list[arb]
+    above: list[arb]
+    total: arb
+
+    @property
+    def possible(self) -> bool:
+        """Whether the state can be taken at all; otherwise all are exactly 0."""
+        return not self.total.is_zero()
+
+
+def laws_at_nodes(known: Chain, length: int, weights: list[int]) -> Iterator[tuple[int, list[list[Law]]]]:
+    """Yield every node with the laws by state and by start (one, or every state where any start is meant)."""
+    balls = ChainBalls(known)
+    states = range(balls.k)
+    one, zero = arb_poly([1]), arb_poly([])
+    steps = [(x, y, ball(p)) for x, row in enumerate(known.matrix) for y, p in enumerate(row) if p]
+    if balls.start == "any":
+        starts = [[one if x == u else zero for x in states] for u in states]
+    else:
+        starts = [[zero if p is None else arb_poly([p]) for p in balls.law(1)]]
+    forward = [_shifted(polynomials, weights) for polynomials in starts]
+    backward = [[one] * balls.k]
+    for _ in range(length - 1):
+        following, before = _shifted(backward[-1], weights), [zero] * balls.k
+        for x, y, p in steps:
+            before[x] += following[y] * p
+        backward.append(before)
+    width = length * max(weights) + 1
+    for node in range(1, length + 1):
+        ahead = backward.pop()
+        yield node, [[_law(past[x], ahead[x], width) for past in forward] for x in states]
+        for u, past in enumerate(forward):
+            after = [zero] * balls.k
+            for x, y, p in steps:
+                after[y] += past[x] * p
+            forward[u] = _shifted(after, weights)
+
+
+def _shifted(polynomials: Polynomials, weights: list[int]) -> Polynomials:
+    return [polynomial.left_shift(w) for polynomial, w in zip(polynomials, weights, strict=True)]
+
+
+def _law(past: arb_poly, future: arb_poly, width: int) -> Law:
+    """The law with these two factors; places that no path attains are exactly 0."""
+    masses, possible = (past * future).coeffs(), (_support(past) * _support(future)).coeffs()
+    masses = [p if some else arb(0) for p, some in zip(masses, possible, strict=True)]
+    masses += [arb(0)] * (width - len(masses))
+    above = [*list(accumulate(reversed(masses[1:])))[::-1], arb(0)]
+    below = list(accumulate(masses))
+    return Law(masses, below, above, below[-1])
+
+
+def _support(polynomial: arb_poly) -> fmpz_poly:
+    return fmpz_poly([int(not p.is_zero()) for p in polynomial.coeffs()])
+
+
+def _dominates(first: list[Law], second: list[Law], reach: int, _slack: Fraction) -> bool:
+    """Whether F(n) ≤ F'(n + reach) for all n and, by the criterion above, for all mixtures of starts."""
+    starts = range(len(first))
+    entries = [[_differences(first[u], second[v], reach) for v in starts] for u in starts]
+    if not all(_certainly(c >= 0, c < 0) for u in starts for c in entries[u][u]):
+        return False
+    places = range(len(first[0].masses) - reach) if len(first) > 1 else ()  # beyond, F' is 1
+    return all(_copositive([[entries[u][v][n] for v in starts] for u in starts]) for n in places)
+
+
+def _differences(first: Law, second: Law, reach: int) -> list[arb]:
+    """c_uv for all n: P F' − P' F, or P' G − P G' with G = P − F, whichever is known better."""
+    count = max(0, len(first.masses) - reach)
+    p, q = first.total, second.total
+    below = arb_poly(second.below[reach:]) * p - arb_poly(first.below[:count]) * q
+    above = arb_poly(first.above[:count]) * q - arb_poly(second.above[reach:]) * p
+    return [min(below[n], above[n], key=arb.rad) for n in range(count)]
+
+
+def _copositive(entries: list[list[arb]]) -> bool:
+    """Whether the form with these coefficients, c_uu ≥ 0, is non-negative for non-negative arguments."""
+    sums = {(u, v): entries[u][v] + entries[v][u] for u, v in combinations(range(len(entries)), 2)}
+    negative = {pair: size for pair, size in sums.items() if not size >= 0}
+    degrees = Counter(chain.from_iterable(negative))
+    for (u, v), size in negative.items():
+        left, right = size * size * degrees[u] * degrees[v], 4 * entries[u][u] * entries[v][v]
+        if not _certainly(left <= right, left > right):
+            return False
+    return True
+
+
+def _certainly(true: bool, false: bool) -> bool:
+    """Return what is certain."""
+    if not (true or false):
+        raise UndecidedError
+    return true
+
+
+def _plans(first: list[Law], second: list[Law], reach: int, slack: Fraction) -> bool:
+    """Whether plans move the first law by at most ``reach`` into (1 + slack) times the second, for every mixture."""
+    factor = 1 + ball(slack)
+    for u, v in combinations_with_replacement(range(len(first)), 2):
+        masses = _mixed(first[u], first[v], second[v].total, second[u].total)
+        rooms = [room * factor for room in _mixed(second[u], second[v], first[v].total, first[u].total)]
+        if not _movable(masses, rooms, reach):
+            if any(p.rel_accuracy_bits() < _ACCURATE for p in (*masses, *rooms)):
+                raise UndecidedError
+            return False
+    return True
+
+
+def _mixed(first: Law, second: Law, size: arb, other: arb) -> list[arb]:
+    return [p * size + q * other for p, q in zip(first.masses, second.masses, strict=True)]
+
+
+def _movable(masses: list[arb], rooms: list[arb], reach: int) -> bool:
+    """Whether the masses fit, filling the rooms from the left: all reach equally far, so no other plan does better."""
+    rooms = [room.lower() for room in rooms]
+    place = 0
+    for n, mass in enumerate(masses):
+        rest, place = mass.upper(), max(place, n - reach)
+        while rest > 0:
+            if place > min(n + reach, len(rooms) - 1):
+                return False
+            moved = rest.min(rooms[place])
+            rest, rooms[place] = (rest - moved).upper(), (rooms[place] - moved).lower()
+            if rest > 0:
+                place += 1
+    return True
