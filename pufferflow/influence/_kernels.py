@@ -107,6 +107,16 @@ def find_slot(distances: Ints, slots: Ints, distance: int) -> int:
 
 
 @kernel
+def insert_sorted(distances: Ints, slots: Ints, used: int, distance: int, slot: int) -> None:
+    """Insert a distance and its slot into the first ``used`` places of a sorted list that has room."""
+    place = used
+    while place > 0 and distances[place - 1] > distance:
+        distances[place], slots[place] = distances[place - 1], slots[place - 1]
+        place -= 1
+    distances[place], slots[place] = distance, slot
+
+
+@kernel
 def middle_of(low: int, high: int) -> int:
     """Where to cut [low, high]: near the geometric mean if wide, else at the roundest number below high.
 

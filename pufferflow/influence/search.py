@@ -371,10 +371,7 @@ class QuiltSearch:
             rectangles = np.array(pending, dtype=np.int64).reshape(-1, 4)
             lowest = np.zeros(len(rectangles))
             while len(rectangles):
-                for a in set(rectangles[:, 1].tolist()):
-                    self._left_slot(where, a)
-                for b in set(rectangles[:, 3].tolist()):
-                    self.tables.right(b)
+                self._fill_missing(where, set(rectangles[:, 1].tolist()), set(rectangles[:, 3].tolist()))
                 rectangles, lowest = self._search_known(where, rectangles, lowest, best, quilt)
 
         # a first good quilt shows how far the others can reach: a + b − 1 < ε · best
@@ -399,6 +396,17 @@ class QuiltSearch:
             self.worst = found
         self.tables.remember(int(quilt[0]), int(quilt[1]))
         return found
+
+    def _fill_missing(self, where: Range, lefts: set[int], rights: set[int]) -> None:
+        """Compute the tables at these distances."""
+        known = self._left_index(where).slots if self._same_supports() else {}
+        for a in lefts:
+            if a not in known:
+                self._left_slot(where, a)
+        known = self.tables.rights.index(b"").slots
+        for b in rights:
+            if b not in known:
+                self.tables.right(b)
 
     def _search_known(
         self, where: Range, rectangles: Ints, lowest: Floats, best: Floats, quilt: Ints

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow.influence._kernels import max_ratios, round_up
+from pufferflow.influence._kernels import insert_sorted, max_ratios, round_up
 from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats, MarkovChain
 
 Ints = NDArray[np.int64]
@@ -67,10 +67,7 @@ class DistanceIndex:
         if self._used == len(self._slots):
             self._distances = np.concatenate([self._distances, np.zeros_like(self._distances)])
             self._slots = np.concatenate([self._slots, np.zeros_like(self._slots)])
-        place = int(self.arrays()[0].searchsorted(distance))
-        for array, value in ((self._distances, distance), (self._slots, slot)):
-            array[place + 1 : self._used + 1] = array[place : self._used].copy()
-            array[place] = value
+        insert_sorted(self._distances, self._slots, self._used, distance, slot)
         self._used += 1
         self.slots[distance] = slot
 
@@ -82,7 +79,7 @@ class DistanceStack:
     """
 
     def __init__(self, k: int) -> None:
-        self.tables = np.empty((max(8, min(256, _RESERVED_BYTES // (8 * k * k))), k, k))
+        self.tables = np.empty((max(8, min(512, _RESERVED_BYTES // (8 * k * k))), k, k))
         self.tables[0] = 0.0
         self._indices: dict[bytes, DistanceIndex] = {}
         self.used = 1
