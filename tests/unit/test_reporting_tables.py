@@ -10,7 +10,7 @@ import pytest
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.experiments import synthetic
 from pufferflow.reporting import tables
-from pufferflow.reporting.tables import Table
+from pufferflow.reporting.tables import Table, formats, rendering
 
 NAN = float("nan")
 
@@ -83,7 +83,7 @@ def cells(markdown: str) -> list[list[str]]:
     ],
 )
 def test_significant(value: Any, digits: int, expected: str) -> None:
-    assert tables.significant(value, digits) == expected
+    assert formats.significant(value, digits) == expected
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_significant(value: Any, digits: int, expected: str) -> None:
     ],
 )
 def test_errors_have_four_decimals(value: float, expected: str) -> None:
-    assert tables.decimals(value) == expected
+    assert formats.decimals(value) == expected
 
 
 @pytest.mark.parametrize(
@@ -112,11 +112,11 @@ def test_errors_have_four_decimals(value: float, expected: str) -> None:
     ],
 )
 def test_mean_and_standard_error(mean: float, standard_error: float, expected: str) -> None:
-    assert tables.with_error(mean, standard_error) == expected
+    assert formats.with_error(mean, standard_error) == expected
 
 
 def test_shortest_keeps_whole_numbers() -> None:
-    assert [tables.shortest(v) for v in (0.2, 100.0, 13.0219235, 1.5e-7, "12.0")] == [
+    assert [formats.shortest(v) for v in (0.2, 100.0, 13.0219235, 1.5e-7, "12.0")] == [
         "0.2",
         "100",
         "13.0219",
@@ -271,7 +271,7 @@ def test_comparison_uses_display_names_and_words() -> None:
     ],
 )
 def test_latex_is_escaped(text: str, expected: str) -> None:
-    assert tables.escape_latex(text) == expected
+    assert rendering.escape_latex(text) == expected
 
 
 def test_latex_rows_fill_the_columns(errors: pd.DataFrame) -> None:
@@ -289,7 +289,7 @@ def test_latex_rows_fill_the_columns(errors: pd.DataFrame) -> None:
 
 
 def test_long_latex_table_runs_over_pages_and_breaks_long_texts() -> None:
-    rows = tables.PAGE_ROWS + 1
+    rows = rendering.PAGE_ROWS + 1
     worked = pd.DataFrame({"example": "e", "quantity": "q" * 50, "key": "k", "computed": [1.0] * rows})
     tex = tables.render(tables.stated_values(worked))["tex"]
     assert tex.count(r"\begin{longtable}") == tex.count(r"\end{longtable}") == 1
