@@ -9,6 +9,9 @@ from pufferflow.mechanisms.mqm_approx import mqm_approx
 from pufferflow.mechanisms.mqm_exact import mqm_exact
 from pufferflow.mechanisms.wasserstein import wasserstein
 
+for _name in ("leakage", "mqm-exact", "mqm-approx", "wasserstein", "gk16", "group-dp", "entry-dp"):
+    MECHANISMS[_name] = MECHANISMS.pop(_name)  # listed in this order: the least noise first, baselines last
+
 __all__ = [
     "MECHANISMS",
     "Mechanism",

@@ -54,7 +54,8 @@ rule render_least_noise:
 
 rule plot_least_noise:
     input:
-        "results/scales/least_noise_{case}.csv",
+        unpack(fitted_data),
+        table="results/scales/least_noise_{case}.csv",
     output:
         report(
             figures("least_noise_{case}")[0],
@@ -76,7 +77,8 @@ rule plot_least_noise:
 
 rule plot_composition:
     input:
-        "results/scales/composition_{case}.csv",
+        unpack(fitted_data),
+        table="results/scales/composition_{case}.csv",
     output:
         report(
             figures("composition_{case}")[0],
