@@ -1,6 +1,5 @@
 """Networks, their files, the mechanism's arguments and the command line."""
 
-import doctest
 import json
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 
 import pufferflow as pf
 from pufferflow import bayesnet
-from pufferflow.bayesnet import elimination, mechanism, network
+from pufferflow.bayesnet import elimination
 from pufferflow.bayesnet.influence import influence_table
 from pufferflow.bayesnet.separation import separation
 
@@ -24,13 +23,6 @@ def tree(nodes, rng, concentration=3.0):
     tables = (rng.dirichlet(np.full(2, concentration), size=2) for _ in range(1, nodes))
     later = (pf.Variable(f"V{v}", table, [f"V{(v - 1) // 2}"]) for v, table in enumerate(tables, 1))
     return pf.BayesianNetwork([pf.Variable("V0", law), *later])
-
-
-@pytest.mark.parametrize("module", [bayesnet, mechanism, network])
-def test_worked_examples(module):
-    failed, tested = doctest.testmod(module)
-    assert tested >= 2
-    assert failed == 0
 
 
 # -- networks ----------------------------------------------------------------------------------------
