@@ -5,6 +5,7 @@ from random import SystemRandom
 import numpy as np
 import pytest
 from flint import arb, ctx
+from shipped_settings import shipped
 
 import pufferflow as pf
 from pufferflow.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
@@ -13,14 +14,15 @@ from pufferflow.reporting import comparison
 from pufferflow.reporting.figures import base2_exponential as figures
 
 HALF = Eta(1, 1, 1)
-SMALL = {
-    "attack_draws": 20,
-    "sampler_draws": 500,
-    "loss_outcomes": [2, 16],
-    "time_outcomes": [50],
-    "time_ranges": [1000],
-    "time_repeats": 1,
-}
+SMALL = shipped(
+    "base2_exponential",
+    attack_draws=20,
+    sampler_draws=500,
+    loss_outcomes=[2, 16],
+    time_outcomes=[50],
+    time_ranges=[1000],
+    time_repeats=1,
+)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from shipped_settings import shipped
 
 from pufferflow.errors import DataError
 from pufferflow.experiments import alpha_beta, classical
@@ -11,15 +12,15 @@ from pufferflow.reporting.figures import alpha_beta as alpha_beta_figure
 from pufferflow.reporting.figures import classical as classical_figure
 
 SMALL = {
-    alpha_beta: {
-        "prior_factors": [1, 100, 20000],
-        "rows_grid": [100, 1000],
-        "domain_tuples_grid": [10**4, 10**8],
-        "parameter_sets": 100,
-        "publications": 20,
-        "repetitions": 200,
-    },
-    classical: {"epsilons": [0.2, 1, 5], "rounds": 300, "repetitions": 200},
+    alpha_beta: shipped(
+        "alpha_beta",
+        prior_factors=[1, 100, 20000],
+        rows_grid=[100, 1000],
+        domain_tuples_grid=[10**4, 10**8],
+        parameter_sets=100,
+        publications=20,
+    ),
+    classical: shipped("classical", epsilons=[0.2, 1, 5], rounds=300, repetitions=200),
 }
 FIGURES = {alpha_beta: alpha_beta_figure, classical: classical_figure}
 PREFIX = {alpha_beta: "alpha-beta/", classical: "classical/"}
