@@ -24,9 +24,7 @@ def open_atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     try:
         with os.fdopen(handle, "wb") as stream:
             yield stream
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
+        os.chmod(name, usual_mode(0o666))
         os.replace(name, target)
     except BaseException:
         os.unlink(name)
@@ -38,6 +36,13 @@ def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> Path:
     with open_atomic(path) as stream:
         stream.write(content.encode() if isinstance(content, str) else content)
     return Path(path)
+
+
+def usual_mode(widest: int) -> int:
+    """Permissions that the process gives a new file (``widest`` 0o666) or folder (0o777)."""
+    umask = os.umask(0)
+    os.umask(umask)
+    return widest & ~umask
 
 
 def sha256(content: bytes) -> str:

@@ -232,11 +232,6 @@ class Base2Exponential:
         """The privacy parameter ε of one release, 2⌈α⌉η·ln 2, rounded up."""
         return self.eta.loss(2 * self._whole_sensitivity)
 
-    @property
-    def base2_loss(self) -> float:
-        """The same in base 2: 2⌈α⌉η, to the nearest double."""
-        return 2 * self._whole_sensitivity * self.eta.value
-
     def release(self, utilities: Iterable[Number]) -> Release:
         """Draw one outcome; costs ``epsilon``.
 

@@ -5,15 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from pufferflow._rounding import divide_up
 from pufferflow.dp._budget import open_dp, positive
 from pufferflow.errors import DataError
+
+
+@lru_cache(maxsize=8)
+def vector_laplace(scale: float, *, whole: bool) -> Any:
+    """OpenDP's measurement that adds independent Laplace noise to each entry of a list of int or of float."""
+    dp = open_dp()
+    kind = "i64" if whole else "f64"
+    domain = dp.atom_domain(T=kind) if whole else dp.atom_domain(T=kind, nan=False)
+    return dp.m.make_laplace(dp.vector_domain(domain), dp.l1_distance(T=kind), scale=scale)
+
+
+def discrete_laplace(noise: ArrayLike, scale: float) -> NDArray[np.float64]:
+    """Probability (1 − p)/(1 + p)·p^|z| of each whole ``noise`` z, p = exp(−1/scale); shape of ``noise``."""
+    return np.asarray(math.tanh(0.5 / scale) * np.exp(-np.abs(np.asarray(noise, np.float64)) / scale))
 
 
 @dataclass(frozen=True)
@@ -63,15 +78,11 @@ class Laplace:
 
     def measurement(self, *, whole: bool) -> Any:
         """Return OpenDP's measurement; its ``map`` states the privacy loss at an L1 distance."""
-        dp = open_dp()
-        kind = "i64" if whole else "f64"
-        domain = dp.atom_domain(T=kind) if whole else dp.atom_domain(T=kind, nan=False)
-        return dp.m.make_laplace(dp.vector_domain(domain), dp.l1_distance(T=kind), scale=self.scale)
+        return vector_laplace(self.scale, whole=whole)
 
     def probability(self, noise: int) -> float:
         """Probability of this noise on a whole number."""
-        decay = 1 / self.scale
-        return math.tanh(decay / 2) * math.exp(-decay * abs(noise))
+        return float(discrete_laplace(noise, self.scale))
 
     def standard_error(self, *, whole: bool = True) -> float:
         """Root-mean-square noise: of the discrete law, or √2 times the scale."""

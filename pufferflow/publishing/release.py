@@ -34,7 +34,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pufferflow._files import write_atomic
+from pufferflow._files import usual_mode, write_atomic
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.markov import BinaryInterval, Family, IntervalFamily, MarkovChain, as_family, simulate_chain
 from pufferflow.mechanisms.base import check_epsilon
@@ -56,6 +56,7 @@ Model: TypeAlias = "PublicModel | Family | MarkovChain | str | os.PathLike[str]"
 
 CONFIDENCE = 0.95
 FILES = ("histogram.json", "histogram.csv", "statement.txt", "certificate.json")
+"""What a release consists of, beside its figure; there is no certificate where the scale has none."""
 OUTSIDE = (
     "how long the program ran and what memory it took",
     "that a release was refused, and at which line",
@@ -255,20 +256,19 @@ class PrivateHistogram:
         target.parent.mkdir(parents=True, exist_ok=True)
         building = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
         try:
-            contents = {"histogram.json": self.to_json(), "histogram.csv": self.to_csv()}
-            contents["statement.txt"] = self.statement + "\n"
-            if self.calibration.certificate is not None:
-                contents["certificate.json"] = json.dumps(self.calibration.certificate) + "\n"
-            for name, content in contents.items():
-                write_atomic(building / name, content)
+            proof = self.calibration.certificate
+            proof_text = None if proof is None else json.dumps(proof) + "\n"
+            for name, content in zip(
+                FILES, (self.to_json(), self.to_csv(), self.statement + "\n", proof_text), strict=True
+            ):
+                if content is not None:
+                    write_atomic(building / name, content)
             if figure:
                 drawn = self.figure()
                 from pufferflow.reporting.style import save_figure
 
                 save_figure(drawn, building / "histogram")
-            umask = os.umask(0)
-            os.umask(umask)
-            building.chmod(0o777 & ~umask)
+            building.chmod(usual_mode(0o777))
             require_new(target)
             building.rename(target)
         except BaseException:
