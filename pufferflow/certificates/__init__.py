@@ -55,7 +55,8 @@ from pufferflow.influence.tables import Convention
 from pufferflow.markov.chain import Floats, MarkovChain
 from pufferflow.markov.families import BinaryInterval, ChainFamily, Family, as_family
 from pufferflow.markov.intervals import IntervalFamily
-from pufferflow.mechanisms.base import Lengths, check_epsilon, find_mechanism, longest
+from pufferflow.mechanisms import find_mechanism
+from pufferflow.mechanisms.base import Lengths, check_epsilon, longest
 from pufferflow.verify import PROOFS, parse
 from pufferflow.verify.balls import PRECISIONS
 from pufferflow.verify.parsing import VERSION, BinaryClass, CertificateError, Chain, Intervals, decimal, parse_family

@@ -9,7 +9,7 @@ import numpy as np
 from pufferflow.errors import ParameterError
 from pufferflow.markov.chain import MarkovChain
 from pufferflow.markov.families import BinaryInterval, ChainFamily, as_family
-from pufferflow.mechanisms.base import AnyFamily, Count, Lengths, NoiseScale, check_epsilon, longest, mechanism
+from pufferflow.mechanisms.base import AnyFamily, Count, Lengths, NoiseScale, check_epsilon, longest
 
 MOST_WORK = 1e11
 """Multiplications beyond which the mechanism does not try: some minutes."""
@@ -18,7 +18,6 @@ MOST_MEMORY = 2**29
 """Bytes of tables under one tilt beyond which it does not try."""
 
 
-@mechanism("wasserstein")
 def wasserstein(family: AnyFamily, length: Lengths, epsilon: float, states: Sequence[int] | None = None) -> NoiseScale:
     """Scale W/ε of the Wasserstein Mechanism (Algorithm 1) for one query: how often the chain visits ``states``.
 
