@@ -71,7 +71,9 @@ def wasserstein(family: AnyFamily, length: Lengths, epsilon: float, states: Sequ
         )
     k = sizes.pop()
     if states is None and k > 2:
-        return not_applicable(f"the query is missing: say which of the {k} states to count (states, or --count in the shell)")
+        return not_applicable(
+            f"the query is missing: say which of the {k} states to count (states, or --count in the shell)"
+        )
     counted = [k - 1] if states is None else _checked(states, k)
     lengths = sorted({int(n) for n in np.atleast_1d(np.asarray(length))})
     weights = [int(x in counted) for x in range(k)]
