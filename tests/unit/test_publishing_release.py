@@ -92,6 +92,36 @@ def test_the_statement_says_what_to_whom_and_what_not(tmp_path):
     assert "\n" not in said
 
 
+def test_other_steps_of_the_same_records_cannot_be_added_up(tmp_path):
+    """Two chains of two states each, both true, whose outputs together tell more than the sum of their epsilon."""
+    fair = pf.ChainFamily([pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]])])
+    values = pd.DataFrame({"value": np.random.default_rng(1).integers(0, 3, 500)})
+    one, two = (pf.PublicModel(fair, pf.RecordFormat(pf.StateSpace.numeric([edge]))) for edge in (1, 2))
+    book = tmp_path / "ledger"
+    for _ in range(2):
+        pf.release_histogram(values, one, 0.5, ledger=book, limit=9.0)
+    for source, model in ((values, two), (values.assign(other=values["value"]), one)):
+        reading = pf.Reading(value=source.columns[-1])
+        with pytest.raises(pf.LedgerError, match="made other steps of the records"):
+            pf.release_histogram(source, model, 0.5, ledger=book, limit=9.0, reading=reading)
+    assert len(Ledger(book).to_dict()["releases"]) == 2
+
+
+def test_a_given_start_is_that_of_the_first_row(tmp_path):
+    """Of s0 → … → s2 → a or b, known in advance but for one fair coin, the law of the first observed row is another."""
+    chain = pf.MarkovChain([[0, 0.5, 0.5], [0, 0.99, 0.01], [0, 0.01, 0.99]], [1, 0, 0])
+    model = pf.PublicModel(pf.ChainFamily([chain]), pf.RecordFormat(pf.StateSpace.categories(["a", "b", "c"])))
+    assert pf.release_histogram(pd.DataFrame({"value": ["a", "b", None]}), model, 1.0, ledger=None).records == 2
+    with pytest.raises(pf.DataError, match="a given start, that of a participant's first row, but a first value is"):
+        pf.release_histogram(pd.DataFrame({"value": [None, "b", "b"]}), model, 1.0, ledger=None)
+    minutes = pd.Series(["a", "b", "b"], index=pd.to_datetime(["2021-01-01 00:00", "2021-01-01 00:01", "2021-01-02 00:00"]))
+    split = pf.PublicModel(model.family, pf.RecordFormat(model.records.states, 60, split_after_seconds=600))
+    with pytest.raises(pf.DataError, match="but a segment begins after a pause; say"):
+        pf.release_histogram(minutes, split, 1.0, ledger=None)
+    anywhere = pf.PublicModel(pf.ChainFamily([pf.MarkovChain(chain.transition_matrix, "any")]), split.records)
+    assert pf.release_histogram(minutes, anywhere, 1.0, ledger=None).segments == 2
+
+
 def test_the_choice_does_not_depend_on_the_data():
     first, second = (pf.release_histogram(series(seed=s), PUBLIC, 1.0, ledger=None) for s in (2, 3))
     assert (first.mechanism, first.noise_scale) == (second.mechanism, second.noise_scale)
