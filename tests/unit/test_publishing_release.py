@@ -109,7 +109,7 @@ def test_a_refused_first_release_leaves_the_limit_open(files, tmp_path):
     with pytest.raises(pf.BudgetError):
         pf.release_histogram(data, model, 1.0, ledger=book, limit=0.5)
     assert pf.release_histogram(data, model, 1.0, ledger=book, limit=1.5).epsilon == 1.0
-    with pytest.raises(pf.ParameterError, match="has the limit 1.5, not 2"):
+    with pytest.raises(pf.ParameterError, match=r"has the limit 1\.5, not 2"):
         pf.release_histogram(data, model, 0.1, ledger=book, limit=2.0)
 
 
