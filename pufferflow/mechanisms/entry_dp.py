@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pufferflow._rounding import divide_up
-from pufferflow.mechanisms.base import AnyFamily, Lengths, NoiseScale, check_epsilon, longest, mechanism
+from pufferflow.mechanisms.base import AnyFamily, Lengths, NoiseScale, check_epsilon, longest
 
 
-@mechanism("entry-dp")
 def entry_dp(family: AnyFamily, length: Lengths, epsilon: float) -> NoiseScale:
     """Scale 1/ε: hides one record among independent ones.
 

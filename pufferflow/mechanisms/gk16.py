@@ -9,7 +9,7 @@ import numpy as np
 from pufferflow._rounding import divide_up
 from pufferflow.markov.chain import UNIT_ROUNDOFF, Floats, MarkovChain
 from pufferflow.markov.families import as_family
-from pufferflow.mechanisms.base import AnyFamily, Lengths, NoiseScale, check_epsilon, longest, mechanism
+from pufferflow.mechanisms.base import AnyFamily, Lengths, NoiseScale, check_epsilon, longest
 
 SOLVED_NODES = 100_000
 """Longest chain whose linear system is solved; longer ones take the limit for T → ∞, which is larger."""
@@ -27,7 +27,6 @@ class LocalInfluence(NamedTuple):
     last_of_two: float  # of X_1 on X_2 where T = 2
 
 
-@mechanism("gk16")
 def gk16(family: AnyFamily, length: Lengths, epsilon: float) -> NoiseScale:
     """Scale of the mechanism of Ghosh and Kleinberg (2016), rounded up.
 

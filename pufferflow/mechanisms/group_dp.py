@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pufferflow._rounding import divide_up
-from pufferflow.mechanisms.base import AnyFamily, Lengths, NoiseScale, check_epsilon, longest, mechanism
+from pufferflow.mechanisms.base import AnyFamily, Lengths, NoiseScale, check_epsilon, longest
 
 
-@mechanism("group-dp")
 def group_dp(family: AnyFamily, length: Lengths, epsilon: float) -> NoiseScale:
     """Scale M/ε, M the length of the longest independent chain (Song et al., section 5).
 
