@@ -24,11 +24,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from pufferflow.errors import ParameterError
-from pufferflow.markov.families import as_family
+from pufferflow._checks import EPSILON_RANGE, Lengths, check_scale, check_whole, longest
+from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.markov.intervals import IntervalFamily
 from pufferflow.mechanisms import find_mechanism
-from pufferflow.mechanisms.base import EPSILON_RANGE, AnyFamily, Lengths, check_scale, longest
 
 PRECISION = 1e-10
 """Relative width to which ε is found; the upper end is returned."""
@@ -150,11 +149,9 @@ class Accountant:
         Raises
         ------
         ParameterError
-            ``scale`` is not a positive number, or ``releases`` is negative.
+            ``scale`` is not a positive number, or ``releases`` is not an integer of at least 0.
         """
-        if releases < 0:
-            raise ParameterError(f"releases is {releases}; it must be at least 0")
-        self._scales += [check_scale(scale)] * releases
+        self._scales += [check_scale(scale)] * check_whole(releases, "releases", 0)
 
     def cost(self) -> Cost:
         """Return what all releases so far cost together."""

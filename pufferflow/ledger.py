@@ -21,12 +21,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from pufferflow._checks import Lengths, check_epsilon, check_scale, longest
 from pufferflow._files import sha256
 from pufferflow.accounting import Accountant
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
 from pufferflow.markov import Family, IntervalFamily
-from pufferflow.markov.families import as_family
-from pufferflow.mechanisms.base import AnyFamily, Lengths, check_epsilon, check_scale, longest
+from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.models import model_document, parse_model
 
 APPLICATION_ID = 0x50554646  # "PUFF"

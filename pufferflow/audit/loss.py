@@ -25,12 +25,12 @@ x and x' are different ones, and single starts are best for either.
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from pufferflow._checks import POSITIVE_FLOATS, check_epsilon, check_positive, check_scale, longest
 from pufferflow.audit._kernels import mixed_start_gap
 from pufferflow.audit.densities import (
     LARGEST_DECAY,
@@ -42,11 +42,7 @@ from pufferflow.audit.densities import (
 )
 from pufferflow.audit.queries import CountQuery, HistogramQuery, Query
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.markov.families import ChainFamily, as_family
-from pufferflow.mechanisms.base import AnyFamily, check_epsilon, check_scale, longest
-
-POSITIVE_FLOATS = (sys.float_info.min, sys.float_info.max)
-"""Scales whose loss can be asked for: the search for a scale may pass through very large ones."""
+from pufferflow.markov.families import AnyFamily, ChainFamily, as_family
 
 
 @dataclass(frozen=True)
@@ -140,7 +136,7 @@ def privacy_loss(family: AnyFamily, length: int, scale: float, query: Query) -> 
     """
     chains = finite_family(family).chains
     records = _one_length(length)
-    noise = check_scale(scale, POSITIVE_FLOATS)
+    noise = check_scale(scale, POSITIVE_FLOATS)  # the search for a scale may pass through very large ones
     check_query(query)
     found = [_loss(index, chains[index], records, noise, query) for index in range(len(chains))]
     worst = max(found, key=lambda one: one.loss)
@@ -188,8 +184,7 @@ def smallest_scale(
     """
     epsilon = check_epsilon(epsilon)
     check_query(query)
-    if not 1e-12 <= relative <= 1:
-        raise ParameterError(f"relative is {relative}; it must lie between 1e-12 and 1")
+    relative = check_positive(relative, "relative", (1e-12, 1))
     chains = finite_family(family)
     records = _one_length(length)
 

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pufferflow._checks import check_epsilon, check_whole
 from pufferflow.bayesnet.network import BayesianNetwork
 from pufferflow.bayesnet.quilts import Found, QuiltSearch
 from pufferflow.bayesnet.separation import separation
-from pufferflow.errors import NetworkError, ParameterError
-from pufferflow.mechanisms.base import LaplaceNoise, check_epsilon
+from pufferflow.errors import NetworkError
+from pufferflow.mechanisms.base import LaplaceNoise
 
 LIMIT = 5_000
 """Most partial quilts to take up for one node, by default: all of them in any network of 12 variables (below 2^12)."""
@@ -109,8 +110,7 @@ def markov_quilt_mechanism(
     ('Ann', (), 0.5)
     """
     epsilon = check_epsilon(epsilon)
-    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
-        raise ParameterError(f"limit is {limit!r}; it must be a whole number of at least 0")
+    limit = check_whole(limit, "limit", 0)
     family = [networks] if isinstance(networks, BayesianNetwork) else list(networks)
     _require_alike(family)
     protected = _names(secrets, family[0], "secrets")

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pufferflow._checks import check_whole
 from pufferflow.beliefs._kernels import largest_ratio, max_plus
-from pufferflow.errors import ChainError, ParameterError
+from pufferflow.errors import ChainError
 from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats, MarkovChain
 from pufferflow.markov.families import BinaryInterval, ChainFamily, Family, as_family
 
@@ -79,8 +80,7 @@ def close_adversary(theta: Family | MarkovChain, theta_tilde: MarkovChain, lengt
     ParameterError
         ``length`` is not a positive integer.
     """
-    if isinstance(length, bool) or not isinstance(length, int | np.integer) or length < 1:
-        raise ParameterError(f"length is {length!r}; it must be an integer of at least 1")
+    length = check_whole(length, "length")
     family = as_family(theta)
     if not (isinstance(family, ChainFamily) or (isinstance(family, BinaryInterval) and family.low == family.high)):
         raise ChainError("the distance to an adversary is computed for finitely many chains; give chains of the family")
@@ -97,7 +97,7 @@ def close_adversary(theta: Family | MarkovChain, theta_tilde: MarkovChain, lengt
         assumed = chain
         if chain.initial_distribution is None:
             assumed = MarkovChain(chain.transition_matrix, theta_tilde.initial_distribution)
-        distance = _distance(assumed, theta_tilde, int(length))
+        distance = _distance(assumed, theta_tilde, length)
         if assumed is not chain and distance.delta > 0:
             distance = replace(distance, exact=False)
         found.append(replace(distance, chain=index))

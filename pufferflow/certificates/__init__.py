@@ -46,6 +46,7 @@ from decimal import ROUND_CEILING
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from pufferflow._checks import Lengths, check_epsilon, longest
 from pufferflow.certificates.counts import count_within
 from pufferflow.certificates.couplings import couplings
 from pufferflow.certificates.gk16 import ENDS, local_influence_numbers
@@ -55,7 +56,7 @@ from pufferflow.influence.tables import Convention
 from pufferflow.markov.chain import Floats, MarkovChain
 from pufferflow.markov.families import BinaryInterval, ChainFamily, Family, as_family
 from pufferflow.markov.intervals import IntervalFamily
-from pufferflow.mechanisms.base import Lengths, check_epsilon, find_mechanism, longest
+from pufferflow.mechanisms.base import find_mechanism
 from pufferflow.verify import PROOFS, parse
 from pufferflow.verify.balls import PRECISIONS
 from pufferflow.verify.parsing import VERSION, BinaryClass, CertificateError, Chain, Intervals, decimal, parse_family

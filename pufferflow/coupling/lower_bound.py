@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferflow._checks import Lengths, check_epsilon, longest
 from pufferflow.coupling.sides import reached
 from pufferflow.errors import ChainError
 from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats, MarkovChain
-from pufferflow.markov.families import as_family
-from pufferflow.mechanisms.base import AnyFamily, Lengths, check_epsilon, longest
+from pufferflow.markov.families import AnyFamily, as_family
 
 _WINDOW = 20_000
 """Entries on either side of a node that are counted at most."""

@@ -199,7 +199,7 @@ def choose_alpha_beta(
         Bounds out of range, or d = γ, which only α = 0 satisfies.
     """
     d, gamma = _bounds(d, gamma)
-    check_choice(conditions, ("exact", "published"), "conditions")
+    check_choice(conditions, "conditions", ("exact", "published"))
     if d == gamma:
         raise ParameterError(f"d and gamma are both {float(d):g}: nothing may be learned, so alpha is 0; raise gamma")
     if conditions == "exact":

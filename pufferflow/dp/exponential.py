@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pufferflow._checks import check_positive
 from pufferflow._rounding import divide_up
-from pufferflow.dp._budget import open_dp, positive
+from pufferflow.dp._opendp import open_dp
 from pufferflow.errors import DataError
 
 
@@ -30,9 +31,9 @@ class Exponential:
     epsilon: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sensitivity", positive("sensitivity", self.sensitivity))
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
-        positive("2 · sensitivity / epsilon", self.scale)
+        object.__setattr__(self, "sensitivity", check_positive(self.sensitivity, "sensitivity"))
+        object.__setattr__(self, "epsilon", check_positive(self.epsilon, "epsilon"))
+        check_positive(self.scale, "2 · sensitivity / epsilon")
 
     @property
     def scale(self) -> float:

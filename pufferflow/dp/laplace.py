@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pufferflow._checks import check_positive
 from pufferflow._rounding import divide_up
-from pufferflow.dp._budget import open_dp, positive
+from pufferflow.dp._opendp import open_dp
 from pufferflow.errors import DataError
 
 
@@ -33,9 +34,9 @@ class Laplace:
     epsilon: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sensitivity", positive("sensitivity", self.sensitivity))
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
-        positive("sensitivity / epsilon", self.scale)
+        object.__setattr__(self, "sensitivity", check_positive(self.sensitivity, "sensitivity"))
+        object.__setattr__(self, "epsilon", check_positive(self.epsilon, "epsilon"))
+        check_positive(self.scale, "sensitivity / epsilon")
 
     @property
     def scale(self) -> float:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pufferflow.dp._budget import open_dp, positive
+from pufferflow._checks import check_positive
+from pufferflow.dp._opendp import open_dp
 from pufferflow.errors import DataError, ParameterError
 
 
@@ -51,7 +52,7 @@ class RandomisedResponse:
     def for_epsilon(cls, categories: Sequence[str], epsilon: float) -> RandomisedResponse:
         """Most truthful response that is ``epsilon``-DP, rounded to less truth."""
         others = len(categories) - 1
-        truth = 1 / (1 + others * math.exp(-positive("epsilon", epsilon)))
+        truth = 1 / (1 + others * math.exp(-check_positive(epsilon, "epsilon")))
         truth = max(1 / len(categories), math.nextafter(truth, 0)) if others > 0 else truth
         found = cls(tuple(categories), min(truth, math.nextafter(1, 0)))
         while found.epsilon > epsilon and found.truth > 1 / len(categories):

@@ -25,9 +25,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferflow._checks import check_choice
+from pufferflow._checks import check_choice, check_positive, check_whole
 from pufferflow.dp import _sampling
-from pufferflow.dp._budget import positive
 from pufferflow.errors import DataError, ParameterError
 
 Account: TypeAlias = Literal["pure", "published", "zcdp"]
@@ -45,15 +44,15 @@ class WeightedMajority:
     rate: float
 
     def __post_init__(self) -> None:
-        _count("experts", self.experts)
-        object.__setattr__(self, "rate", positive("rate", self.rate))
+        object.__setattr__(self, "experts", check_whole(self.experts, "experts"))
+        object.__setattr__(self, "rate", check_positive(self.rate, "rate"))
 
     @classmethod
     def tuned(cls, experts: int, rounds: int) -> WeightedMajority:
         """Rate √(ln k/T) that minimises η + ln k/(ηT)."""
-        if _count("experts", experts) == 1:
+        if check_whole(experts, "experts") == 1:
             raise ParameterError("experts is 1: there is nothing to learn; give two or more")
-        return cls(experts, math.sqrt(math.log(experts) / _count("rounds", rounds)))
+        return cls(experts, math.sqrt(math.log(experts) / check_whole(rounds, "rounds")))
 
     def probabilities(self, losses_so_far: ArrayLike) -> NDArray[np.float64]:
         """Probability of each expert, given the sums of their losses; shape (..., experts)."""
@@ -105,12 +104,12 @@ class WeightedMajority:
     def regret_bound(self, rounds: int, *, sharper: bool = False) -> float:
         """Bound η + ln k/(ηT) on :meth:`regret`; with ``sharper`` Hoeffding's η/8 in place of η."""
         first = self.rate / 8 if sharper else self.rate
-        return first + math.log(self.experts) / (self.rate * _count("rounds", rounds))
+        return first + math.log(self.experts) / (self.rate * check_whole(rounds, "rounds"))
 
     def epsilon(self, rounds: int, delta: float = 0.0, *, account: Account = "zcdp") -> float:
         """Privacy loss of all choices at this ``delta``, in nats, rounded up; see the module for the accounts."""
         _check_account(account, delta)
-        later = _count("rounds", rounds) - 1
+        later = check_whole(rounds, "rounds") - 1
         if account == "pure":
             return 2 * self.rate * later * _MORE
         log = math.log(1 / delta)
@@ -155,9 +154,9 @@ def private_rate(epsilon: float, rounds: int, delta: float = 0.0, *, account: Ac
     ParameterError
         A parameter out of range, or an ε beyond the reach of the published account.
     """
-    positive("epsilon", epsilon)
+    epsilon = check_positive(epsilon, "epsilon")
     _check_account(account, delta)
-    later = max(_count("rounds", rounds) - 1, 1)
+    later = max(check_whole(rounds, "rounds") - 1, 1)
     if account == "pure":
         return epsilon / (2 * later) / _MORE**2
     log = math.log(1 / delta)
@@ -170,14 +169,8 @@ def private_rate(epsilon: float, rounds: int, delta: float = 0.0, *, account: Ac
     return rate
 
 
-def _count(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ParameterError(f"{name} is {value!r}; it must be an integer of at least 1")
-    return int(value)
-
-
 def _check_account(account: str, delta: float) -> None:
-    check_choice(account, ACCOUNTS, "account")
+    check_choice(account, "account", ACCOUNTS)
     if account == "pure" and delta != 0:
         raise ParameterError(f"delta is {delta!r}; the pure account has delta 0")
     if account != "pure" and not 0 < delta < 1:

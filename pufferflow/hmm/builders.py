@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
-from pufferflow._checks import check_choice
+from pufferflow._checks import check_choice, check_whole
 from pufferflow.errors import ModelError, ParameterError
 from pufferflow.hmm.model import (
     Exact,
@@ -54,7 +54,7 @@ def truncated_geometric(largest: int, ratio: Exact = "1/2") -> Matrix:
     ParameterError
         A number is out of range.
     """
-    m, a = count(largest, "largest value"), _inside(ratio, "ratio of the geometric mechanism")
+    m, a = check_whole(largest, "largest value"), _inside(ratio, "ratio of the geometric mechanism")
     weight = (1 - a) / (1 + a)
     return tuple(
         (a**x / (1 + a), *(weight * a ** abs(x - z) for z in range(1, m)), a ** (m - x) / (1 + a)) for x in range(m + 1)
@@ -71,7 +71,7 @@ def randomised_response(truth: Exact = "3/4", values: int = 2) -> Matrix:
     ParameterError
         ``truth`` is no probability or there are fewer than two values.
     """
-    k = count(values, "number of values", least=2)
+    k = check_whole(values, "number of values", 2)
     p = _exact(truth, "truth")
     if not 0 <= p <= 1:
         raise ParameterError(f"truth is {shown(p)}; give a probability between 0 and 1")
@@ -220,8 +220,8 @@ def _noisy_max_parts(
     release: Release,
     ties: Ties,
 ) -> _Parts:
-    check_choice(release, get_args(Release), "release")
-    check_choice(ties, get_args(Ties), "ties")
+    check_choice(release, "release", get_args(Release))
+    check_choice(ties, "ties", get_args(Ties))
     shapes = {tuple(map(len, law)) for law in priors.values()}
     if not shapes or not all(shapes):
         raise ModelError("noisy max has no priors; give the laws of the counts under each secret")
@@ -311,16 +311,3 @@ def _inside(value: Exact, what: str) -> Fraction:
     if not 0 < number < 1:
         raise ParameterError(f"{what} is {shown(number)}; give a number between 0 and 1, neither of them")
     return number
-
-
-def count(value: object, what: str, least: int = 1) -> int:
-    """Return an integer of at least ``least``.
-
-    Raises
-    ------
-    ParameterError
-        It is not one.
-    """
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ParameterError(f"{what} is {value!r}; give an integer of at least {least}")
-    return value

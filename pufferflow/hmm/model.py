@@ -23,6 +23,7 @@ from itertools import combinations
 from numbers import Rational
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from pufferflow._checks import check_whole
 from pufferflow._json import kind, only_keys, read_json
 from pufferflow.errors import ModelError, ParameterError
 
@@ -163,7 +164,7 @@ class HiddenMarkovModel:
             for name, law in _secrets(initial_distributions).items()
         }
         self.pairs: tuple[tuple[str, str], ...] = _pairs(pairs, self.initial_distributions)
-        self.length = None if length is None else check_length(length)
+        self.length = None if length is None else check_whole(length, "length")
 
     def __repr__(self) -> str:
         return (
@@ -271,19 +272,6 @@ def step(law: Sequence[Fraction], matrix: Matrix) -> Vector:
     return tuple(total)
 
 
-def check_length(length: object) -> int:
-    """Return the length of observation sequences.
-
-    Raises
-    ------
-    ParameterError
-        It is not a positive integer.
-    """
-    if not isinstance(length, int) or isinstance(length, bool) or length < 1:
-        raise ParameterError(f"length is {length!r}; give the number of observations, a positive integer")
-    return length
-
-
 def asked_length(model: Any, length: int | None) -> int:
     """Return ``length``, or that of the model where it is None.
 
@@ -294,7 +282,7 @@ def asked_length(model: Any, length: int | None) -> int:
     """
     if length is None and model.length is None:
         raise ParameterError("no length of observation sequences is given, nor has the model one; give it (--length)")
-    return check_length(model.length if length is None else length)
+    return check_whole(model.length if length is None else length, "length")
 
 
 def stochastic_matrix(rows: object, size: int | None, name: str, of: str) -> Matrix:

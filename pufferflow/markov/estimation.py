@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow.errors import DataError, ParameterError
+from pufferflow._checks import check_positive
+from pufferflow.errors import DataError
 from pufferflow.markov.chain import STATIONARY, MarkovChain
 
 
@@ -40,8 +41,7 @@ def fit_chain(
     DataError
         There is no transition at all, or a state is entered and never left.
     """
-    if not (np.isfinite(smoothing) and smoothing >= 0):
-        raise ParameterError(f"smoothing is {smoothing}; it must be 0 or a positive number")
+    smoothing = check_positive(smoothing, "smoothing", or_zero=True)
     counts = np.asarray(transition_counts, dtype=np.float64)
     states = np.flatnonzero(counts.sum(axis=0) + counts.sum(axis=1))
     if states.size == 0:

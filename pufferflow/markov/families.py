@@ -124,7 +124,10 @@ class BinaryInterval:
         return max(0.0, gap - 4e-16)
 
 
-def as_family(family: Family | MarkovChain) -> Family:
+AnyFamily: TypeAlias = Family | MarkovChain
+
+
+def as_family(family: AnyFamily) -> Family:
     """Wrap a single chain as a family; leave a family as it is.
 
     Raises

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferflow.errors import ChainError, DataError, ParameterError
+from pufferflow._checks import check_confidence
+from pufferflow.errors import ChainError, DataError
 from pufferflow.markov.chain import SUM_TOLERANCE, Floats
 from pufferflow.markov.families import GapKind
 
@@ -163,8 +164,7 @@ def confidence_family(
     DataError
         The counts are not a square matrix of non-negative integers.
     """
-    if not (isinstance(coverage, int | float) and 0 < coverage < 1):
-        raise ParameterError(f"coverage is {coverage!r}; it must lie between 0 and 1, for example 0.95")
+    coverage = check_confidence(coverage, "coverage")
     counts = np.asarray(transition_counts)
     if counts.ndim != 2 or counts.shape[0] != counts.shape[1] or not counts.size:
         raise DataError(f"the transition counts have shape {counts.shape}; give one row and one column a state")

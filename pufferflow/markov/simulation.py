@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferflow._checks import check_whole
 from pufferflow.errors import ParameterError
 from pufferflow.markov.chain import Floats, MarkovChain
 
@@ -17,8 +18,7 @@ def simulate_chain(chain: MarkovChain, length: int, rng: np.random.Generator) ->
     ParameterError
         The length is below 1, or the chain has ``"any"`` initial distribution (no law to draw from).
     """
-    if length < 1:
-        raise ParameterError(f"length is {length}; it must be at least 1")
+    length = check_whole(length, "length")
     start = chain.initial_distribution
     if start is None:
         raise ParameterError('a chain with initial_distribution="any" cannot be simulated; give a distribution')

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pufferflow._checks import Lengths, check_epsilon, longest
 from pufferflow.errors import ParameterError
 from pufferflow.markov.chain import MarkovChain
-from pufferflow.markov.families import BinaryInterval, ChainFamily, as_family
-from pufferflow.mechanisms.base import AnyFamily, Count, Lengths, NoiseScale, check_epsilon, longest, mechanism
+from pufferflow.markov.families import AnyFamily, BinaryInterval, ChainFamily, as_family
+from pufferflow.mechanisms.base import Count, NoiseScale, mechanism
 
 MOST_WORK = 1e11
 """Multiplications beyond which the mechanism does not try: some minutes."""

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferflow._checks import check_confidence, check_epsilon, check_positive, check_whole
 from pufferflow.datasets.sample import Participant, Sample
 from pufferflow.errors import ChainError, DataError, ParameterError
 from pufferflow.markov import STATIONARY, ChainFamily, Family, MarkovChain, confidence_family
-from pufferflow.mechanisms.base import check_epsilon
 from pufferflow.models import PublicModel, write_model
 from pufferflow.publishing.calibration import all_scales
 from pufferflow.publishing.noise import DiscreteLaplace, count_scale
@@ -203,11 +203,14 @@ def fit_records(
         An option is out of range.
     """
     reading, states, epsilon = reading or Reading(), states or States(), check_epsilon(epsilon)
-    for name, number, least in (("step", step_seconds, 1), ("split_after", split_after_seconds, 0)):
-        if number is not None and not (isinstance(number, int) and number >= least):
-            raise ParameterError(f"{name} is {number}; give whole seconds, at least {least}")
-    if smoothing is not None and not 0 <= smoothing < math.inf:
-        raise ParameterError(f"smoothing is {smoothing}; it must be 0 or a positive number")
+    if step_seconds is not None:
+        step_seconds = check_whole(step_seconds, "step_seconds")
+    if split_after_seconds is not None:
+        split_after_seconds = check_whole(split_after_seconds, "split_after_seconds", 0)
+    if smoothing is not None:
+        smoothing = check_positive(smoothing, "smoothing", or_zero=True)
+    if coverage is not None:
+        coverage = check_confidence(coverage, "coverage")
     records = open_records(source, reading)
     scan = _scan(records, states)
     step, step_text = _step(records, scan, step_seconds)

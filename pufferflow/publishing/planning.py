@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 
+from pufferflow._checks import check_choice, check_confidence, check_epsilon, check_positive, check_whole, longest
 from pufferflow.accounting import guarantee
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.markov import Family, IntervalFamily, MarkovChain, as_family
 from pufferflow.mechanisms import find_mechanism, leakage_loss
-from pufferflow.mechanisms.base import check_epsilon, longest
 from pufferflow.models import number_of_states
 from pufferflow.publishing.calibration import OF_ONE_COUNT, UNSOUND, histogram_mechanisms
 from pufferflow.publishing.noise import DiscreteLaplace, count_scale
@@ -29,7 +29,7 @@ KINDS = {
     "bins": "largest error of all bins",
     "total": "summed error of all bins",
 }
-LONGEST = 2**44
+LONGEST_PLANNED = 2**44
 NOT_PRIVATE = "not private for correlated records"
 
 
@@ -121,17 +121,16 @@ def plan_release(
     """
     theta = as_family(family)
     bins = number_of_states(theta)
-    if not (isinstance(accuracy, int | float) and 0 < accuracy < math.inf):
-        raise ParameterError(f"accuracy is {accuracy!r}; it must be a positive number, for example 0.01")
-    check_confidence(confidence, kind)
+    accuracy, confidence = check_positive(accuracy, "accuracy"), check_confidence(confidence)
+    check_choice(kind, "kind", KINDS)
     if length is None and (epsilon is None or records is not None):
         raise ParameterError(
             "give --length (to find epsilon), --epsilon (to find the length), or both (to find records)"
         )
     if length is not None:
-        longest([length])
-        if records is not None and not (isinstance(records, int) and records >= 1):
-            raise ParameterError(f"records is {records!r}; it must be a whole number of at least 1")
+        length = longest([length])
+        if records is not None:
+            records = check_whole(records, "records")
     epsilon = None if epsilon is None else check_epsilon(epsilon)
     found = []
     for name in mechanisms or histogram_mechanisms():
@@ -169,7 +168,8 @@ def error_curves(
     """Error of every mechanism at every ε: columns mechanism, epsilon, error (missing where not applicable)."""
     theta = as_family(family)
     bins = number_of_states(theta)
-    check_confidence(confidence, kind)
+    confidence = check_confidence(confidence)
+    check_choice(kind, "kind", KINDS)
     rows: list[dict[str, Any]] = []
     for name in mechanisms or histogram_mechanisms():
         for epsilon in epsilons:
@@ -186,14 +186,6 @@ def error_curves(
 def grid_around(epsilon: float, points: int = 9) -> list[float]:
     """Values of ε from a tenth to ten times ``epsilon``."""
     return [float(e) for e in epsilon * np.logspace(-1, 1, points)]
-
-
-def check_confidence(confidence: float, kind: str) -> None:
-    """Raise :class:`ParameterError` unless both are possible."""
-    if not (isinstance(confidence, int | float) and 0 < confidence < 1):
-        raise ParameterError(f"confidence is {confidence!r}; it must lie between 0 and 1, for example 0.95")
-    if kind not in get_args(ErrorKind):
-        raise ParameterError(f"error kind {kind!r} is unknown; choose bin, bins or total")
 
 
 def _scale(theta: Family, name: str, length: int, epsilon: float) -> float:
@@ -256,10 +248,10 @@ def _length(
 
     # no scale falls when segments grow: what the noise of a longer record needs suffices for a shorter one
     try:
-        length = needed(LONGEST)
+        length = needed(LONGEST_PLANNED)
     except ParameterError:  # noise beyond all counts
-        length = LONGEST + 1
-    if length > LONGEST:
+        length = LONGEST_PLANNED + 1
+    if length > LONGEST_PLANNED:
         return Plan(name, epsilon, None, None, "no length reaches it")
     while (shorter := needed(length)) < 0.999 * length:
         length = shorter

@@ -34,10 +34,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pufferflow._checks import check_choice, check_epsilon, check_whole
 from pufferflow._files import write_atomic
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.markov import BinaryInterval, Family, IntervalFamily, MarkovChain, as_family, simulate_chain
-from pufferflow.mechanisms.base import check_epsilon
 from pufferflow.models import PublicModel, model_document, number_of_states, read_public_model
 from pufferflow.publishing.calibration import Calibration, calibrate
 from pufferflow.publishing.noise import DiscreteLaplace, add_noise, add_seeded_noise, count_scale
@@ -122,7 +122,8 @@ class PrivateHistogram:
 
     def post_processed(self, how: PostProcessing | None) -> PrivateHistogram:
         """Return the same release with its frequencies clipped to [0, 1] or projected to the simplex."""
-        _check_post_processing(how)
+        if how is not None:
+            check_choice(how, "post_processing", get_args(PostProcessing))
         return replace(self, post_processing=how)
 
     def half_width(self, confidence: float = CONFIDENCE) -> float:
@@ -338,7 +339,8 @@ def release_histogram(
     LedgerError
         The ledger cannot be used.
     """
-    _check_post_processing(post_processing)
+    if post_processing is not None:
+        check_choice(post_processing, "post_processing", get_args(PostProcessing))
     if output is not None:
         require_new(output)
         if figure:
@@ -399,8 +401,9 @@ def simulate_release(
     """
     if (source is None) == (length is None):
         raise ParameterError("give either a table or --length, the number of steps to simulate")
-    if not (isinstance(seed, int) and seed >= 0):
-        raise ParameterError(f"seed is {seed!r}; give a whole number of at least 0")
+    seed = check_whole(seed, "seed", 0)
+    if length is not None:
+        length = check_whole(length, "length")
     rng = np.random.default_rng(seed)
     if source is not None:
         exact = _count(source, model, epsilon, form, reading, chain_from_this_data)
@@ -562,8 +565,6 @@ def _simulated_counts(
 ) -> _Exact:
     if isinstance(model.family, IntervalFamily):
         raise ParameterError("a family of intervals has no chain to simulate; give a table, or a model of one chain")
-    if length < 1:
-        raise ParameterError(f"length is {length}; it must be at least 1")
     chain = model.family.chains[0]
     if chain.start == "any":
         chain = MarkovChain(chain.transition_matrix)
@@ -571,11 +572,6 @@ def _simulated_counts(
     space = form.states if form is not None else StateSpace.categories([f"state {j + 1}" for j in range(chain.states)])
     counts = np.bincount(simulate_chain(chain, length, rng), minlength=chain.states)
     return _Exact(tuple(counts.tolist()), length, 1, length, 1, space, PublicModel(model.family, form), epsilon)
-
-
-def _check_post_processing(how: PostProcessing | None) -> None:
-    if how is not None and how not in get_args(PostProcessing):
-        raise ParameterError(f"post-processing {how!r} is unknown; choose clip or simplex")
 
 
 def _to_simplex(raw: NDArray[np.float64]) -> NDArray[np.float64]:
