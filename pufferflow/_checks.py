@@ -1,21 +1,24 @@
 """Checks of arguments that several modules share; each says in one sentence which value is wrong and what it must be.
 
-All take the value first and then what it is called. They raise :class:`ParameterError`.
+All take the value first and then what it is called. They raise :class:`ParameterError` but where they say otherwise.
 """
 
 from __future__ import annotations
 
 import math
 import operator
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from numbers import Number, Real
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pufferflow.errors import ParameterError
+from pufferflow.errors import DataError, ParameterError
 
 Lengths: TypeAlias = int | Sequence[int]
 
@@ -36,15 +39,49 @@ def check_choice(value: object, name: str, allowed: Iterable[str]) -> None:
         raise ParameterError(f"{name} is {shown(value)}; choose from {', '.join(choices)}")
 
 
-def check_whole(value: Any, name: str, least: int | None = 1) -> int:
-    """Return an integer of at least ``least`` (None: any), Python's or NumPy's; truth values are none."""
+def check_type(value: object, name: str, *kinds: type) -> None:
+    """Refuse what is of none of these classes."""
+    if not isinstance(value, kinds):
+        raise ParameterError(f"{name} is {shown(value)}; give a {' or a '.join(kind.__name__ for kind in kinds)}")
+
+
+def check_list(values: Any, name: str) -> list[Any]:
+    """Return the entries of anything that has some, but for texts."""
+    try:
+        entries = None if isinstance(values, str | bytes) else list(values)
+    except TypeError:
+        entries = None
+    if entries is None:
+        raise ParameterError(f"{name} is {shown(values)}; it must be a list")
+    return entries
+
+
+def check_numbers(values: Any, name: str) -> NDArray[np.float64]:
+    """Return an array of numbers of any shape, or raise :class:`DataError`."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"{name} must be numbers, in rows of equal length if there are several ({error})") from None
+
+
+def check_path(value: Any, name: str) -> Path:
+    """Return what names a file as a path."""
+    if not isinstance(value, str | os.PathLike):
+        raise ParameterError(f"{name} is {shown(value)}; give a path")
+    return Path(value)
+
+
+def check_whole(value: Any, name: str, least: int | None = 1, most: int | None = LONGEST) -> int:
+    """Return an integer from ``least`` to ``most`` (None: no bound), Python's or NumPy's; truth values are none."""
     try:
         whole = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
         whole = None
     if whole is None or (least is not None and whole < least):
-        wanted = "an integer" if least is None else f"an integer of at least {least}"
-        raise ParameterError(f"{name} is {shown(value)}; it must be {wanted}")
+        wanted = "" if least is None else f" of at least {least}"
+        raise ParameterError(f"{name} is {shown(value)}; it must be an integer{wanted}")
+    if most is not None and whole > most:
+        raise ParameterError(f"{name} is {shown(value)}; it must be an integer of at most {most}")
     return whole
 
 
@@ -73,11 +110,11 @@ def check_scale(scale: object, limits: tuple[float, float] = EPSILON_RANGE) -> f
     return check_positive(scale, "scale", limits)
 
 
-def check_confidence(value: object, name: str = "confidence") -> float:
+def check_confidence(value: object, name: str = "confidence", example: float = 0.95) -> float:
     """Return a probability as a float; it must be neither 0 nor 1."""
     number = _number(value)
     if not 0 < number < 1:
-        raise ParameterError(f"{name} is {shown(value)}; it must lie between 0 and 1, for example 0.95")
+        raise ParameterError(f"{name} is {shown(value)}; it must lie between 0 and 1, for example {example}")
     return number
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pufferflow._checks import check_whole
+from pufferflow._checks import check_positive, check_whole
 from pufferflow.beliefs._kernels import largest_ratio, max_plus
 from pufferflow.errors import ChainError
 from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats, MarkovChain
@@ -48,7 +48,7 @@ class CloseAdversary:
 
     def loss(self, epsilon: float) -> float:
         """Privacy loss ε + 2Δ against the adversary of a mechanism that is ε-private for Θ, rounded up."""
-        return math.nextafter(epsilon + 2 * self.delta, math.inf)
+        return math.nextafter(check_positive(epsilon, "epsilon") + 2 * self.delta, math.inf)
 
 
 def close_adversary(theta: Family | MarkovChain, theta_tilde: MarkovChain, length: int) -> CloseAdversary:

@@ -44,9 +44,9 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from decimal import ROUND_CEILING
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
-from pufferflow._checks import Lengths, check_epsilon, longest
+from pufferflow._checks import Lengths, check_choice, check_epsilon, check_scale, longest
 from pufferflow.certificates.counts import count_within
 from pufferflow.certificates.couplings import couplings
 from pufferflow.certificates.gk16 import ENDS, local_influence_numbers
@@ -112,7 +112,10 @@ def certify(
     """
     theta = family if isinstance(family, IntervalFamily) else as_family(family)
     epsilon, records = check_epsilon(epsilon), longest(length)
-    if mechanism not in PROOFS:
+    check_choice(convention, "convention", get_args(Convention))
+    if scale is not None:
+        scale = check_scale(scale)
+    if mechanism not in tuple(PROOFS):
         raise ParameterError(f"no certificate for {mechanism}: only the scales of {', '.join(PROOFS)} have proofs")
     document = {
         "certificate": "pufferflow",

@@ -49,7 +49,7 @@ def randomness(insecure_seed: int | None = None) -> Randomness:
     """Return the system's source, or the seeded twin where a seed is given by name."""
     if insecure_seed is None:
         return SystemRandomness()
-    return SeededRandomness(check_whole(insecure_seed, "insecure_seed", 0))
+    return SeededRandomness(check_whole(insecure_seed, "insecure_seed", 0, None))
 
 
 def words(source: Randomness, count: int) -> NDArray[np.uint64]:

@@ -80,7 +80,7 @@ class Eta:
 
     def __post_init__(self) -> None:
         for name in ("x", "y", "z"):
-            object.__setattr__(self, name, check_whole(getattr(self, name), f"{name} of η"))
+            object.__setattr__(self, name, check_whole(getattr(self, name), f"{name} of η", most=None))
         if self.x >> self.y:
             raise ParameterError(f"η has x = {self.x} and y = {self.y}; x must be smaller than 2^y")
 
@@ -206,8 +206,8 @@ class Base2Exponential:
         if not isinstance(eta, Eta):
             raise ParameterError(f"eta is {eta!r}; give Eta(x, y, z) or Eta.for_epsilon(epsilon)")
         self.eta = eta
-        self.utility_min = check_whole(utility_min, "utility_min", None)
-        self.utility_max = check_whole(utility_max, "utility_max", None)
+        self.utility_min = check_whole(utility_min, "utility_min", None, None)
+        self.utility_max = check_whole(utility_max, "utility_max", None, None)
         if self.utility_min > self.utility_max:
             raise ParameterError(f"utility_min = {utility_min} exceeds utility_max = {utility_max}; exchange them")
         self.max_outcomes = check_whole(max_outcomes, "max_outcomes")
@@ -224,7 +224,11 @@ class Base2Exponential:
             )
         # an enclosed sum of n weights is at most 5·n·(range + 1) units wide, and there are n sums for s to fall into
         self._bits = _SPARE_BITS + 3 + 2 * self.max_outcomes.bit_length() + (span + 1).bit_length()
-        self._random = random.SystemRandom() if unsafe_seed is None else random.Random(unsafe_seed)
+        self._random = (
+            random.SystemRandom()
+            if unsafe_seed is None
+            else random.Random(check_whole(unsafe_seed, "unsafe_seed", None, None))
+        )
 
     @property
     def epsilon(self) -> float:
@@ -468,9 +472,9 @@ def _plain(utilities: Any) -> list[Number]:
 
 def _rational(number: Number, name: str) -> int | Fraction:
     """The number as an exact integer or fraction."""
-    plain = number.item() if hasattr(number, "item") else number
     try:
-        exact = Fraction(plain)
+        plain = number.item() if hasattr(number, "item") else number
+        exact = Fraction("none" if isinstance(plain, bool) else plain)
     except (TypeError, ValueError, OverflowError) as error:
         raise ParameterError(f"{name} is {number!r}; it must be a finite number") from error
     return exact.numerator if exact.denominator == 1 else exact

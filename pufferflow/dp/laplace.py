@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pufferflow._checks import check_positive
+from pufferflow._checks import check_list, check_positive, check_whole
 from pufferflow._rounding import divide_up
 from pufferflow.dp._opendp import open_dp
 from pufferflow.errors import DataError
@@ -53,7 +53,7 @@ class Laplace:
         DataError
             A value that is no finite number, or a mix of whole numbers and floats.
         """
-        values = values.tolist() if isinstance(values, np.ndarray | pd.Series) else list(values)
+        values = values.tolist() if isinstance(values, np.ndarray | pd.Series) else check_list(values, "values")
         whole = all(isinstance(value, int) and not isinstance(value, bool) for value in values)
         if not whole and not all(isinstance(value, float) and math.isfinite(value) for value in values):
             raise DataError("the values to release must be all int or all finite float")
@@ -72,7 +72,7 @@ class Laplace:
     def probability(self, noise: int) -> float:
         """Probability of this noise on a whole number."""
         decay = 1 / self.scale
-        return math.tanh(decay / 2) * math.exp(-decay * abs(noise))
+        return math.tanh(decay / 2) * math.exp(-decay * abs(check_whole(noise, "noise", None)))
 
     def standard_error(self, *, whole: bool = True) -> float:
         """Root-mean-square noise: of the discrete law, or √2 times the scale."""

@@ -25,7 +25,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferflow._checks import check_choice, check_positive, check_whole
+from pufferflow._checks import check_choice, check_confidence, check_numbers, check_positive, check_whole
 from pufferflow.dp import _sampling
 from pufferflow.errors import DataError, ParameterError
 
@@ -56,16 +56,16 @@ class WeightedMajority:
 
     def probabilities(self, losses_so_far: ArrayLike) -> NDArray[np.float64]:
         """Probability of each expert, given the sums of their losses; shape (..., experts)."""
-        sums = np.asarray(losses_so_far, np.float64)
+        sums = self._sums(losses_so_far)
         weights = np.exp(-self.rate * (sums - sums.min(axis=-1, keepdims=True)))
         return np.asarray(weights / weights.sum(axis=-1, keepdims=True), np.float64)
 
     def choose(self, losses_so_far: ArrayLike, *, insecure_seed: int | None = None) -> int:
         """Draw one expert, given the sums of their losses; exact for these floats, see :meth:`play`."""
-        sums = [Fraction(value) for value in np.asarray(losses_so_far, np.float64).tolist()]
-        if len(sums) != self.experts:
-            raise DataError(f"losses_so_far has {len(sums)} entries for {self.experts} experts")
-        return self._draw(sums, _sampling.randomness(insecure_seed))
+        sums = self._sums(losses_so_far)
+        if sums.ndim > 1:
+            raise DataError(f"losses_so_far has shape {sums.shape}; give one sum of losses an expert")
+        return self._draw([Fraction(value) for value in sums.tolist()], _sampling.randomness(insecure_seed))
 
     def play(self, losses: ArrayLike, *, insecure_seed: int | None = None) -> NDArray[np.int64]:
         """Draw an expert a round, before the losses of that round are seen.
@@ -133,8 +133,14 @@ class WeightedMajority:
             if _sampling.bernoulli_exp(source, rate * (sums[expert] - least)):
                 return expert
 
+    def _sums(self, losses_so_far: ArrayLike) -> NDArray[np.float64]:
+        sums = check_numbers(losses_so_far, "losses_so_far")
+        if sums.shape[-1:] != (self.experts,) or not np.isfinite(sums).all():
+            raise DataError(f"losses_so_far must have one finite number for each of the {self.experts} experts")
+        return sums
+
     def _check(self, losses: ArrayLike) -> NDArray[np.float64]:
-        table = np.asarray(losses, np.float64)
+        table = check_numbers(losses, "the losses")
         if table.ndim != 2 or table.shape[1] != self.experts or len(table) == 0:
             raise DataError(f"the losses must have shape (rounds, {self.experts}); they have {table.shape}")
         outside = np.argwhere(~((table >= 0) & (table <= 1)))
@@ -173,7 +179,5 @@ def _check_account(account: str, delta: float) -> None:
     check_choice(account, "account", ACCOUNTS)
     if account == "pure" and delta != 0:
         raise ParameterError(f"delta is {delta!r}; the pure account has delta 0")
-    if account != "pure" and not 0 < delta < 1:
-        raise ParameterError(
-            f"delta is {delta!r}; for the {account} account it must lie between 0 and 1, neither of them"
-        )
+    if account != "pure":
+        check_confidence(delta, "delta", 1e-6)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
-from pufferflow._checks import check_choice, check_whole
+from pufferflow._checks import check_choice, check_list, check_type, check_whole
 from pufferflow.errors import ModelError, ParameterError
 from pufferflow.hmm.model import (
     Exact,
@@ -103,6 +103,7 @@ def mechanism_model(
     ModelError
         As :class:`HiddenMarkovModel`.
     """
+    mechanism = check_list(mechanism, "mechanism")
     if not mechanism:
         raise ModelError("the mechanism has no rows; give one an input")
     unit = _identity(len(mechanism))
@@ -146,6 +147,7 @@ def noisy_max(
     ParameterError
         An option is unknown or there would be more than :data:`MOST_STATES` states.
     """
+    check_type(priors, "priors", Mapping)
     laws = {secret: count_laws(law, f"prior of {secret!r}") for secret, law in priors.items()}
     parts = _noisy_max_parts(laws, mechanism, release, ties)
     return HiddenMarkovModel(
@@ -222,7 +224,11 @@ def _noisy_max_parts(
 ) -> _Parts:
     check_choice(release, "release", get_args(Release))
     check_choice(ties, "ties", get_args(Ties))
-    shapes = {tuple(map(len, law)) for law in priors.values()}
+    check_type(priors, "priors", Mapping)
+    shapes = {
+        tuple(len(check_list(values, "the law of a count")) for values in check_list(law, "a prior"))
+        for law in priors.values()
+    }
     if not shapes or not all(shapes):
         raise ModelError("noisy max has no priors; give the laws of the counts under each secret")
     if len(shapes) > 1 or len(set(next(iter(shapes)))) > 1:
@@ -261,6 +267,7 @@ def count_laws(laws: Sequence[Sequence[Exact]], where: str = "law") -> Matrix:
     ModelError
         There is none, or one is no law.
     """
+    laws = check_list(laws, where)
     if not laws:
         raise ModelError(f"{where} has no counts; give one law a query")
     size = len(distribution(laws[0], None, f"{where}, count 1", " value"))
@@ -277,7 +284,8 @@ def noise(mechanism: Sequence[Sequence[Exact]] | None, inputs: int) -> Matrix:
     """
     if mechanism is None:
         return truncated_geometric(inputs - 1)
-    rows = stochastic_matrix(mechanism, len(mechanism), "mechanism", " released value")
+    given = check_list(mechanism, "mechanism")
+    rows = stochastic_matrix(given, len(given), "mechanism", " released value")
     if len(rows) != inputs:
         raise ModelError(f"the mechanism has {len(rows)} rows for counts 0 … {inputs - 1}; give {inputs}")
     return rows

@@ -23,7 +23,7 @@ from itertools import combinations
 from numbers import Rational
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pufferflow._checks import check_whole
+from pufferflow._checks import check_list, check_type, check_whole
 from pufferflow._json import kind, only_keys, read_json
 from pufferflow.errors import ModelError, ParameterError
 
@@ -172,6 +172,12 @@ class HiddenMarkovModel:
             f"{len(self.initial_distributions)} secrets)"
         )
 
+    def _law(self, secret: str) -> Vector:
+        check_type(secret, "secret", str)
+        if secret not in self.initial_distributions:
+            raise ParameterError(f"{secret!r} is no secret of the model; it has {_listed(self.initial_distributions)}")
+        return self.initial_distributions[secret]
+
     def probability(self, secret: str, sequence: Sequence[str]) -> Fraction:
         """Return P(observations start with ``sequence`` | secret), by the forward recursion.
 
@@ -180,11 +186,9 @@ class HiddenMarkovModel:
         ParameterError
             A name is unknown.
         """
-        if secret not in self.initial_distributions:
-            raise ParameterError(f"{secret!r} is no secret of the model; it has {_listed(self.initial_distributions)}")
-        law = self.initial_distributions[secret]
+        law = self._law(secret)
         probability = Fraction(1)
-        for observation in sequence:
+        for observation in check_list(sequence, "sequence"):
             if observation not in self.observations:
                 raise ParameterError(
                     f"{observation!r} is no observation of the model; it has {_listed(self.observations)}"
@@ -199,8 +203,13 @@ class HiddenMarkovModel:
         """Return the law of the first ``length`` observations, sequences of probability 0 left out.
 
         Cost: the number of sequences, up to m^length, times k².
+
+        Raises
+        ------
+        ParameterError
+            The secret is unknown or the length out of range.
         """
-        prefixes: dict[tuple[str, ...], Vector] = {(): self.initial_distributions[secret]}
+        prefixes: dict[tuple[str, ...], Vector] = {(): self._law(secret)}
         law: dict[tuple[str, ...], Fraction] = {}
         for _ in range(asked_length(self, length)):
             law, following = {}, {}

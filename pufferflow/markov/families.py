@@ -8,6 +8,7 @@ from inspect import getattr_static
 from numbers import Real
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
+from pufferflow._checks import check_list
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.markov.chain import ANY, SAFE_MINIMUM, MarkovChain
 
@@ -42,7 +43,7 @@ class ChainFamily:
     chains: tuple[MarkovChain, ...]
 
     def __init__(self, chains: Sequence[MarkovChain]) -> None:
-        object.__setattr__(self, "chains", tuple(chains))
+        object.__setattr__(self, "chains", tuple(check_list(chains, "chains")))
         if not self.chains:
             raise ChainError("the family holds no chain; give at least one")
         for chain in self.chains:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferflow._checks import check_confidence
+from pufferflow._checks import check_confidence, check_positive, check_type
 from pufferflow.errors import ChainError, DataError
-from pufferflow.markov.chain import SUM_TOLERANCE, Floats
+from pufferflow.markov.chain import SUM_TOLERANCE, Floats, MarkovChain
 from pufferflow.markov.families import GapKind
 
 if TYPE_CHECKING:
     from pufferflow.influence.intervals import IntervalGap
-    from pufferflow.markov.chain import MarkovChain
 
 
 class IntervalFamily:
@@ -63,8 +62,15 @@ class IntervalFamily:
         return len(self.low)
 
     def contains(self, chain: MarkovChain, tolerance: float = SUM_TOLERANCE) -> bool:
-        """Whether the transition matrix of ``chain`` lies between the bounds, up to ``tolerance``."""
-        matrix = chain.transition_matrix
+        """Whether the transition matrix of ``chain`` lies between the bounds, up to ``tolerance``.
+
+        Raises
+        ------
+        ParameterError
+            ``chain`` is none, or ``tolerance`` is negative.
+        """
+        check_type(chain, "chain", MarkovChain)
+        matrix, tolerance = chain.transition_matrix, check_positive(tolerance, "tolerance", or_zero=True)
         return matrix.shape == self.low.shape and bool(
             np.all((self.low - tolerance <= matrix) & (matrix <= self.high + tolerance))
         )
@@ -104,6 +110,11 @@ class IntervalFamily:
             Most chains whose scale is computed.
         rng : numpy.random.Generator, optional
             Draws the restarts; without it the result is always the same.
+
+        Raises
+        ------
+        ParameterError
+            ε, the length or the number of evaluations is out of range.
         """
         from pufferflow.influence.intervals import worst_chain
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pufferflow._checks import Lengths, check_positive
+from pufferflow._checks import Lengths, check_numbers, check_positive, check_type, shown
 from pufferflow.errors import ParameterError
 from pufferflow.influence.tables import Convention
 from pufferflow.markov.chain import Floats
@@ -58,9 +58,12 @@ class LaplaceNoise:
         Raises
         ------
         ParameterError
-            As :meth:`noise_scale`.
+            As :meth:`noise_scale`, or ``rng`` is no generator.
+        DataError
+            ``values`` are not numbers.
         """
-        exact = np.asarray(values, dtype=np.float64)
+        exact = check_numbers(values, "values")
+        check_type(rng, "rng", np.random.Generator)
         return exact + rng.laplace(0.0, self.noise_scale(lipschitz), exact.shape)
 
 
@@ -180,5 +183,5 @@ def find_mechanism(name: str) -> Mechanism:
     """
     try:
         return MECHANISMS[name]
-    except KeyError:
-        raise ParameterError(f"mechanism {name!r} is unknown; choose from {', '.join(MECHANISMS)}") from None
+    except (KeyError, TypeError):
+        raise ParameterError(f"mechanism {shown(name)} is unknown; choose from {', '.join(MECHANISMS)}") from None

@@ -14,14 +14,25 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
-from pufferflow._checks import check_choice, check_confidence, check_epsilon, check_positive, check_whole, longest
+from pufferflow._checks import (
+    EPSILON_RANGE,
+    check_choice,
+    check_confidence,
+    check_epsilon,
+    check_list,
+    check_positive,
+    check_scale,
+    check_whole,
+    longest,
+)
 from pufferflow.accounting import guarantee
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.markov import Family, IntervalFamily, MarkovChain, as_family
 from pufferflow.mechanisms import find_mechanism, leakage_loss
 from pufferflow.models import number_of_states
 from pufferflow.publishing.calibration import OF_ONE_COUNT, UNSOUND, histogram_mechanisms
-from pufferflow.publishing.noise import DiscreteLaplace, count_scale
+from pufferflow.publishing.noise import LARGEST, DiscreteLaplace, count_scale
+from pufferflow.publishing.states import MOST_STATES
 
 ErrorKind: TypeAlias = Literal["bin", "bins", "total"]
 KINDS = {
@@ -71,7 +82,19 @@ def error_quantile(
     confidence : float
     kind : {"bin", "bins", "total"}
         Of one bin, of the worst of all bins, or summed over all bins (L1).
+
+    Raises
+    ------
+    ParameterError
+        An argument is out of range.
     """
+    noise_scale, confidence = check_scale(noise_scale, (EPSILON_RANGE[0], LARGEST)), check_confidence(confidence)
+    bins, records = check_whole(bins, "bins", most=MOST_STATES), check_whole(records, "records")
+    check_choice(kind, "kind", KINDS)
+    return _quantile(noise_scale, bins, records, confidence, kind)
+
+
+def _quantile(noise_scale: float, bins: int, records: int, confidence: float, kind: ErrorKind) -> float:
     law = DiscreteLaplace(noise_scale)
     if kind == "total":
         return law.total_quantile(confidence, bins) / records
@@ -133,10 +156,7 @@ def plan_release(
             records = check_whole(records, "records")
     epsilon = None if epsilon is None else check_epsilon(epsilon)
     found = []
-    for name in mechanisms or histogram_mechanisms():
-        find_mechanism(name)
-        if name == OF_ONE_COUNT:
-            raise ParameterError("wasserstein is for a single count, not for a histogram; name other mechanisms")
+    for name in _named(mechanisms):
         note = NOT_PRIVATE if name == UNSOUND else ""
         try:
             if epsilon is None:
@@ -146,7 +166,7 @@ def plan_release(
                 found.append(_length(theta, name, note, accuracy, confidence, kind, bins, epsilon))
             else:
                 scale = _scale(theta, name, length, epsilon)
-                n = math.ceil(error_quantile(scale, bins, 1, confidence=confidence, kind=kind) / accuracy)
+                n = math.ceil(_quantile(scale, bins, 1, confidence, kind) / accuracy)
                 if records is not None and n > records:
                     note = f"more than the {records} records there are"
                 found.append(Plan(name, epsilon, length, max(n, 1), note))
@@ -165,20 +185,29 @@ def error_curves(
     kind: ErrorKind = "bin",
     mechanisms: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Error of every mechanism at every ε: columns mechanism, epsilon, error (missing where not applicable)."""
+    """Error of every mechanism at every ε: columns mechanism, epsilon, error (missing where not applicable).
+
+    Raises
+    ------
+    ParameterError
+        An argument is out of range, or a mechanism unknown.
+    """
     theta = as_family(family)
     bins = number_of_states(theta)
     confidence = check_confidence(confidence)
     check_choice(kind, "kind", KINDS)
+    length = longest(length)
+    records = length if records is None else check_whole(records, "records")
+    budgets = [check_epsilon(epsilon) for epsilon in check_list(epsilons, "epsilons")]
     rows: list[dict[str, Any]] = []
-    for name in mechanisms or histogram_mechanisms():
-        for epsilon in epsilons:
-            error = math.nan
+    for name in _named(mechanisms):
+        for epsilon in budgets:
             try:
                 scale = _scale(theta, name, length, epsilon)
-                error = error_quantile(scale, bins, records or length, confidence=confidence, kind=kind)
-            except (ChainError, ParameterError):
-                pass  # not applicable there
+            except (ChainError, ParameterError):  # not applicable, or noise beyond all counts
+                error = math.nan
+            else:
+                error = _quantile(scale, bins, records, confidence, kind)
             rows.append({"mechanism": name, "epsilon": epsilon, "error": error})
     return pd.DataFrame(rows)
 
@@ -186,6 +215,17 @@ def error_curves(
 def grid_around(epsilon: float, points: int = 9) -> list[float]:
     """Values of ε from a tenth to ten times ``epsilon``."""
     return [float(e) for e in epsilon * np.logspace(-1, 1, points)]
+
+
+def _named(mechanisms: Sequence[str] | None) -> list[str]:
+    if mechanisms is None:
+        return histogram_mechanisms()
+    names = check_list(mechanisms, "mechanisms")
+    for name in names:
+        find_mechanism(name)
+    if OF_ONE_COUNT in names:
+        raise ParameterError("wasserstein is for a single count, not for a histogram; name other mechanisms")
+    return names
 
 
 def _scale(theta: Family, name: str, length: int, epsilon: float) -> float:
@@ -198,11 +238,11 @@ def _scale(theta: Family, name: str, length: int, epsilon: float) -> float:
 def _noise_for(accuracy: float, records: int, bins: int, confidence: float, kind: ErrorKind) -> float:
     """Largest scale of the noise whose error is at most ``accuracy``, rounded down."""
     low, high = 1e-3, 2.0  # a scale of 0.001 leaves every count as it is
-    while error_quantile(high, bins, records, confidence=confidence, kind=kind) <= accuracy:
+    while _quantile(high, bins, records, confidence, kind) <= accuracy:
         low, high = high, 2 * high
     while high - low > 1e-9 * high:
         middle = (low + high) / 2
-        fits = error_quantile(middle, bins, records, confidence=confidence, kind=kind) <= accuracy
+        fits = _quantile(middle, bins, records, confidence, kind) <= accuracy
         low, high = (middle, high) if fits else (low, middle)
     return low
 
@@ -244,7 +284,7 @@ def _length(
     def needed(length: int) -> int:
         """Records for the noise of segments of that length; it suffices where it is no more than the length."""
         scale = _scale(theta, name, length, epsilon)
-        return max(1, math.ceil(error_quantile(scale, bins, 1, confidence=confidence, kind=kind) / accuracy))
+        return max(1, math.ceil(_quantile(scale, bins, 1, confidence, kind) / accuracy))
 
     # no scale falls when segments grow: what the noise of a longer record needs suffices for a shorter one
     try:

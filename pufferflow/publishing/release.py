@@ -34,10 +34,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pufferflow._checks import check_choice, check_epsilon, check_whole
+from pufferflow._checks import check_choice, check_confidence, check_epsilon, check_path, check_type, check_whole
 from pufferflow._files import write_atomic
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.markov import BinaryInterval, Family, IntervalFamily, MarkovChain, as_family, simulate_chain
+from pufferflow.markov.simulation import MOST_RECORDS
 from pufferflow.models import PublicModel, model_document, number_of_states, read_public_model
 from pufferflow.publishing.calibration import Calibration, calibrate
 from pufferflow.publishing.noise import DiscreteLaplace, add_noise, add_seeded_noise, count_scale
@@ -127,8 +128,14 @@ class PrivateHistogram:
         return replace(self, post_processing=how)
 
     def half_width(self, confidence: float = CONFIDENCE) -> float:
-        """Largest error of one frequency with this probability, exactly from the law of the noise."""
-        return DiscreteLaplace(self.noise_scale).quantile(confidence) / self.records
+        """Largest error of one frequency with this probability, exactly from the law of the noise.
+
+        Raises
+        ------
+        ParameterError
+            ``confidence`` is not between 0 and 1.
+        """
+        return DiscreteLaplace(self.noise_scale).quantile(check_confidence(confidence)) / self.records
 
     def to_frame(self) -> pd.DataFrame:
         """One row a state: noisy count, frequency, and the ends of its 95 % interval."""
@@ -401,9 +408,9 @@ def simulate_release(
     """
     if (source is None) == (length is None):
         raise ParameterError("give either a table or --length, the number of steps to simulate")
-    seed = check_whole(seed, "seed", 0)
+    seed = check_whole(seed, "seed", 0, None)
     if length is not None:
-        length = check_whole(length, "length")
+        length = check_whole(length, "length", most=MOST_RECORDS)
     rng = np.random.default_rng(seed)
     if source is not None:
         exact = _count(source, model, epsilon, form, reading, chain_from_this_data)
@@ -433,7 +440,7 @@ def open_ledger(ledger: Ledger | str | os.PathLike[str], limit: float, given: bo
 
     if isinstance(ledger, Ledger):
         return ledger
-    path = Path(ledger)
+    path = check_path(ledger, "ledger")
     if not path.exists():
         return Ledger.create(path, limit)
     book = Ledger(path)
@@ -446,7 +453,7 @@ def open_ledger(ledger: Ledger | str | os.PathLike[str], limit: float, given: bo
 
 def require_new(folder: str | os.PathLike[str]) -> Path:
     """Return the path, or raise :class:`DataError` if something is there: a release is paid for, so none is lost."""
-    target = Path(folder)
+    target = check_path(folder, "output")
     if target.exists() or target.is_symlink():
         raise DataError(f"{target} exists already; give another --output, for a release is never overwritten")
     return target
@@ -516,8 +523,12 @@ def _count(
     same_data: bool,
 ) -> _Exact:
     epsilon, public = check_epsilon(epsilon), _public_model(model)
-    form = form or public.records
-    if form is None:
+    if reading is not None:
+        check_type(reading, "reading", Reading)
+    form = public.records if form is None else form
+    if form is not None:
+        check_type(form, "form", RecordFormat)
+    else:
         raise ParameterError(
             "the model does not say what its states are; give --states NAMES or --edges, or a chain that fit made"
         )
@@ -568,7 +579,9 @@ def _simulated_counts(
     chain = model.family.chains[0]
     if chain.start == "any":
         chain = MarkovChain(chain.transition_matrix)
-    form = form or model.records
+    form = model.records if form is None else form
+    if form is not None:
+        check_type(form, "form", RecordFormat)
     space = form.states if form is not None else StateSpace.categories([f"state {j + 1}" for j in range(chain.states)])
     counts = np.bincount(simulate_chain(chain, length, rng), minlength=chain.states)
     return _Exact(tuple(counts.tolist()), length, 1, length, 1, space, PublicModel(model.family, form), epsilon)
