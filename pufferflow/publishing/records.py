@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from pufferflow._checks import check_type
 from pufferflow.errors import DataError, ParameterError
-from pufferflow.publishing.states import UNKNOWN, StateSpace
 from pufferflow.publishing.tables import Source, Table, open_table
+from pufferflow.record_format import UNKNOWN, StateSpace
 
 Clock = Literal["offset", "local", "unix"]
 Integers = NDArray[np.int64]

@@ -43,9 +43,9 @@ from pufferflow.models import PublicModel, model_document, number_of_states, rea
 from pufferflow.publishing.calibration import Calibration, calibrate
 from pufferflow.publishing.noise import DiscreteLaplace, add_noise, add_seeded_noise, count_scale
 from pufferflow.publishing.records import Reading, open_records, stamp
-from pufferflow.publishing.states import RecordFormat, StateSpace
 from pufferflow.publishing.tables import Source
 from pufferflow.publishing.tally import Tally
+from pufferflow.record_format import RecordFormat, StateSpace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
