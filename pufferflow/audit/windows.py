@@ -22,11 +22,11 @@ import numpy as np
 from pufferflow._checks import POSITIVE_FLOATS, check_epsilon, check_scale, check_whole
 from pufferflow.audit._kernels import convolve, smooth
 from pufferflow.audit.densities import Bools, Ints, roundings
-from pufferflow.audit.loss import check_query, finite_family
+from pufferflow.audit.loss import check_query
 from pufferflow.audit.queries import CountQuery, Query
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.markov.chain import Floats, MarkovChain
-from pufferflow.markov.families import AnyFamily
+from pufferflow.markov.families import AnyFamily, finite_chains
 
 SMALLEST_DENSITY = 1e-280
 """Densities below are not trusted; nothing that is flushed to zero counts against them."""
@@ -82,12 +82,12 @@ def loss_at_any_length(family: AnyFamily, scale: float, query: Query, *, window:
     Raises
     ------
     ParameterError
-        The family is not a finite one, a start is not stationary, the window is too large, the scale too small for
+        A start is not stationary, the window is too large, the scale too small for
         floats, or the query does not fit.
     ChainError
-        A chain is reducible.
+        The family is not a finite one, or a chain is reducible.
     """
-    chains = finite_family(family).chains
+    chains = finite_chains(family, "the exact loss")
     noise, window = check_scale(scale, POSITIVE_FLOATS), check_whole(window, "window")
     found = [_enclose(chain, noise, query, window) for chain in chains]
     return AnyLengthLoss(query, noise, window, max(f[1] for f in found), max(f[0] for f in found))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pufferflow._checks import check_list, check_type, check_whole
-from pufferflow.errors import NetworkError
+from pufferflow.errors import NetworkError, ParameterError
 from pufferflow.markov.chain import SUM_TOLERANCE, UNIT_ROUNDOFF, Floats, MarkovChain
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class BayesianNetwork:
     # -- validation ------------------------------------------------------------------------------
 
     def _parents_of(self, variable: Variable) -> tuple[int, ...]:
-        parents = tuple(check_list(variable.parents, f"variable {variable.name!r}: parents"))
+        parents = _listed(variable.parents, f"variable {variable.name!r}: parents")
         for parent in parents:
             if not isinstance(parent, str) or parent not in self._index:
                 raise NetworkError(f"variable {variable.name!r} has the unknown parent {parent!r}; add that variable")
@@ -247,7 +247,7 @@ def _shape(variable: Variable) -> tuple[int, ...]:
 def _states(variable: Variable, count: int) -> tuple[str, ...]:
     if variable.states is None:
         return tuple(map(str, range(count)))
-    states = tuple(check_list(variable.states, f"variable {variable.name!r}: states"))
+    states = _listed(variable.states, f"variable {variable.name!r}: states")
     if not all(isinstance(s, str) for s in states):
         raise NetworkError(f"variable {variable.name!r}: states must be a list of names")
     twice = _repeated(states)
@@ -259,6 +259,13 @@ def _states(variable: Variable, count: int) -> tuple[str, ...]:
             "give one probability a state"
         )
     return states
+
+
+def _listed(values: Iterable[Any], what: str) -> tuple[Any, ...]:
+    try:
+        return tuple(check_list(values, what))
+    except ParameterError as error:  # a malformed file, maybe
+        raise NetworkError(str(error)) from None
 
 
 def _repeated(names: Sequence[Any]) -> Any:

@@ -11,7 +11,7 @@ from pufferflow._checks import check_positive, check_whole
 from pufferflow.beliefs._kernels import largest_ratio, max_plus
 from pufferflow.errors import ChainError
 from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats, MarkovChain
-from pufferflow.markov.families import BinaryInterval, ChainFamily, Family, as_family
+from pufferflow.markov.families import Family, finite_chains
 
 MOST_WORK = 10**10
 """T k² up to which the maximum over all paths is computed; beyond, a bound is."""
@@ -81,15 +81,13 @@ def close_adversary(theta: Family | MarkovChain, theta_tilde: MarkovChain, lengt
         ``length`` is not a positive integer.
     """
     length = check_whole(length, "length")
-    family = as_family(theta)
-    if not (isinstance(family, ChainFamily) or (isinstance(family, BinaryInterval) and family.low == family.high)):
-        raise ChainError("the distance to an adversary is computed for finitely many chains; give chains of the family")
+    chains = finite_chains(theta, "the distance to an adversary")
     if not isinstance(theta_tilde, MarkovChain) or theta_tilde.initial_distribution is None:
         raise ChainError(
             "the adversary needs a chain with one initial distribution; give a list of probabilities or stationary"
         )
     found = []
-    for index, chain in enumerate(family.chains):
+    for index, chain in enumerate(chains):
         if chain.states != theta_tilde.states:
             raise ChainError(
                 f"chain {index + 1} has {chain.states} states, the adversary's {theta_tilde.states}; use the same ones"

@@ -156,7 +156,8 @@ class AlphaBeta:
 
     def standard_error(self, count: float, domain_count: int) -> float:
         """Standard error of the estimate for a query that ``count`` tuples of the data, ``domain_count`` of D meet."""
-        count, domain_count = check_positive(count, "count", or_zero=True), check_whole(domain_count, "domain_count", 0)
+        count = check_positive(count, "count", or_zero=True)
+        domain_count = check_whole(domain_count, "domain_count", 0, None)
         if count > domain_count:
             raise ParameterError(f"count is {count:g}, above domain_count, {domain_count}; lower it")
         kept, inserted = float(self.keep * (1 - self.keep)), float(self.beta * (1 - self.beta))
@@ -172,7 +173,7 @@ class AlphaBeta:
             The δ of |Q − Q~| ≤ ρ√n with probability at least 1 − δ, for one query given in advance (Bernstein's
             inequality); without it ρ is the root-mean-square error over √n.
         """
-        n, m = check_whole(n, "n"), check_whole(m, "m")
+        n, m = check_whole(n, "n", most=None), check_whole(m, "m", most=None)
         if n > m:
             raise ParameterError(f"n is {n}, m is {m}; n must be at most m")
         error = self.standard_error(n, m)

@@ -146,3 +146,25 @@ def as_family(family: AnyFamily) -> Family:
             f"family is {family!r}; give a MarkovChain, a ChainFamily, a BinaryInterval or an IntervalFamily"
         )
     return family
+
+
+def finite_chains(family: AnyFamily, who: str) -> tuple[MarkovChain, ...]:
+    """Return the chains of a finite Θ; the chain a class has for some mechanisms stands for it in these alone.
+
+    Parameters
+    ----------
+    family : Family or MarkovChain
+    who : str
+        What needs them, for the message.
+
+    Raises
+    ------
+    ChainError
+        Θ is not finite.
+    ParameterError
+        It is no family.
+    """
+    known = as_family(family)
+    if isinstance(known, ChainFamily) or (isinstance(known, BinaryInterval) and known.low == known.high):
+        return known.chains
+    raise ChainError(f"{who} is computed for finitely many chains, not for all between bounds; give chains of them")
