@@ -221,6 +221,8 @@ def _named(mechanisms: Sequence[str] | None) -> list[str]:
     if mechanisms is None:
         return histogram_mechanisms()
     names = check_list(mechanisms, "mechanisms")
+    if not names:
+        raise ParameterError("mechanisms is empty; name at least one, or leave it out")
     for name in names:
         find_mechanism(name)
     if OF_ONE_COUNT in names:
