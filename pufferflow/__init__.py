@@ -309,6 +309,9 @@ _HOMES = {
 }
 """Where each public name lives: it is imported on first use, so that nothing pays for what it does not use."""
 
+_PACKAGES = ("dp", "hmm")
+"""What has names of its own: ``pufferflow.hmm.check``."""
+
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
@@ -316,8 +319,10 @@ def __getattr__(name: str) -> Any:
     """Import a public name on first use."""
     if name in _HOME_OF:
         return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    if name in _PACKAGES:
+        return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_PACKAGES})

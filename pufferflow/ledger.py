@@ -11,6 +11,7 @@ Nothing of the data is in it, not even a digest of the data file, from which a s
 from __future__ import annotations
 
 import json
+import math
 import os
 import sqlite3
 import tempfile
@@ -19,7 +20,7 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pufferflow._checks import Lengths, check_epsilon, check_path, check_scale, longest
 from pufferflow._files import sha256
@@ -33,6 +34,9 @@ APPLICATION_ID = 0x50554646  # "PUFF"
 VERSION = 1
 PATIENCE_SECONDS = 600.0
 """How long a release waits for others that are being accounted for."""
+
+CLOSE = 1e-4
+"""How far, relatively, a bound computed anew may differ from the ε a scale was calibrated to."""
 
 Kind: TypeAlias = Literal["limit", "family", "reserved", "released"]
 
@@ -72,6 +76,8 @@ class Reservation:
         Longest segment of the data.
     certificate : str or None
         SHA-256 of the certificate of the scale, where there is one.
+    form : str or None
+        SHA-256 of what says how the records become steps of the chain; None where nobody said.
     """
 
     number: int
@@ -82,6 +88,7 @@ class Reservation:
     family: str
     length: int
     certificate: str | None = None
+    form: str | None = None
 
 
 @dataclass(frozen=True)
@@ -92,6 +99,13 @@ class Entry:
     time: str
     kind: Kind
     content: dict[str, Any]
+
+
+class Checked(NamedTuple):
+    """What :meth:`Ledger.verify` found: with a note of it, entries taken out at the end are noticed later."""
+
+    entries: int
+    digest: str
 
 
 class Ledger:
@@ -223,8 +237,20 @@ class Ledger:
         scale: float,
         query: str,
         certificate: Mapping[str, Any] | None = None,
+        form: Mapping[str, Any] | None = None,
     ) -> Reservation:
         """Pay for a release before it is made.
+
+        All reservations must be of the same steps of the same chain; of others the sum would say nothing.
+
+        Parameters
+        ----------
+        family, length, mechanism, epsilon, scale, query
+            As in :class:`Reservation`.
+        certificate : mapping, optional
+            Of the scale.
+        form : mapping, optional
+            How the records become steps: states, time step, pauses, column. Plain JSON types.
 
         Raises
         ------
@@ -248,16 +274,19 @@ class Ledger:
             "family": digest,
             "length": longest(length),
             "certificate": None if certificate is None else sha256(_canonical(certificate).encode()),
+            "form": None if form is None else sha256(_canonical(form).encode()),
         }
         with self._writing() as connection:
             entries = _entries(connection, self.path)
             known = [e.content for e in entries if e.kind == "family"]
-            for other in known:
-                if (states := _states(parse_model(other["model"]))) != _states(family):
-                    raise LedgerError(
-                        f"ledger {self.path} is of data with {states} states, this chain has {_states(family)}; "
-                        "keep to one way of making states, or the releases cannot be added up"
-                    )
+            forms = {e.content["form"] for e in entries if e.kind == "reserved"}
+            states = {_states(parse_model(other["model"])) for other in known}
+            if forms - {content["form"]} or states - {_states(family)}:
+                raise LedgerError(
+                    f"ledger {self.path}: earlier releases made other steps of the records (other states, time step, "
+                    "pauses or column), and with those this one cannot be added up; keep to one way, or publish both "
+                    "from one release"
+                )
             if digest not in {other["digest"] for other in known}:
                 entries.append(_append(connection, "family", {"digest": digest, "model": document}))
             entry = _append(connection, "reserved", content)
@@ -276,8 +305,13 @@ class Ledger:
         with self._writing() as connection:
             _append(connection, "released", {"reservation": reservation.number})
 
-    def verify(self) -> int:
-        """Check the file, the chain of digests, and that what is spent was within the limit; return the entries.
+    def verify(self) -> Checked:
+        """Check the file, the chain of digests, and that what is spent is within the limit.
+
+        Returns
+        -------
+        Checked
+            Number of entries and digest of the last one, which stands for all of them.
 
         Raises
         ------
@@ -289,15 +323,16 @@ class Ledger:
             if problems != ["ok"]:
                 raise LedgerError(f"ledger {self.path} is damaged: {problems[0]}; restore it from a copy")
             entries = _entries(connection, self.path)
+            (digest,) = connection.execute("SELECT digest FROM entries ORDER BY number DESC LIMIT 1").fetchone()
         known = {e.content["digest"]: e.content["model"] for e in entries if e.kind == "family"}
-        for digest, model in known.items():
-            if sha256(_canonical(model).encode()) != digest:
-                raise LedgerError(f"ledger {self.path}: the model of {digest[:12]} is not the one it was reserved for")
+        for name, model in known.items():
+            if sha256(_canonical(model).encode()) != name:
+                raise LedgerError(f"ledger {self.path}: the model of {name[:12]} is not the one it was reserved for")
         if not _within(_limit(entries), entries):
             raise LedgerError(
                 f"ledger {self.path}: ε = {_spent(entries):.6g} is spent, above the limit {_limit(entries):g}"
             )
-        return len(entries)
+        return Checked(len(entries), digest)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole ledger as plain JSON types."""
@@ -367,8 +402,19 @@ def _accounts(entries: list[Entry]) -> Iterator[Accountant]:
 
 
 def _spent(entries: list[Entry]) -> float:
-    return max((account.cost().epsilon for account in _accounts(entries)), default=0.0)
+    cost = max((account.cost().epsilon for account in _accounts(entries)), default=0.0)
+    return min(cost, _proved(entries, cost))
 
 
 def _within(limit: float, entries: list[Entry]) -> bool:
-    return all(account.within(limit) for account in _accounts(entries))
+    if all(account.within(limit) for account in _accounts(entries)):
+        return True
+    return _proved(entries, _spent(entries)) <= limit
+
+
+def _proved(entries: list[Entry], cost: float) -> float:
+    """ε of a single release, which its scale was calibrated to: the bound recomputed may differ in the last digits."""
+    reserved = [e.content for e in entries if e.kind == "reserved"]
+    if len(reserved) == 1 and cost <= reserved[0]["epsilon"] * (1 + CLOSE):
+        return float(reserved[0]["epsilon"])
+    return math.inf

@@ -56,9 +56,8 @@ from pufferflow.influence.tables import Convention
 from pufferflow.markov.chain import Floats, MarkovChain
 from pufferflow.markov.families import BinaryInterval, ChainFamily, Family, as_family
 from pufferflow.markov.intervals import IntervalFamily
-from pufferflow.mechanisms.base import find_mechanism
+from pufferflow.mechanisms import find_mechanism
 from pufferflow.verify import PROOFS, parse
-from pufferflow.verify.balls import PRECISIONS
 from pufferflow.verify.parsing import VERSION, BinaryClass, CertificateError, Chain, Intervals, decimal, parse_family
 from pufferflow.verify.proof import Bound, Proof
 
@@ -166,7 +165,7 @@ def _narrowed(proof: Proof) -> Bound:
         if min(gained, found.upper - found.lower) <= _WIDTH * found.upper:
             return found
         before = found
-    raise ParameterError(f"{PRECISIONS[-1]} bits do not give the scale to 20 digits")
+    raise ParameterError(f"{proof.precisions[-1]} bits do not give the scale to 20 digits")
 
 
 # -- what proves the scale, by mechanism -------------------------------------------------------------

@@ -29,6 +29,11 @@ def add_mechanisms(parser: argparse.ArgumentParser, default: str) -> None:
     )
 
 
+def add_count(parser: argparse.ArgumentParser, purpose: str) -> None:
+    """Declare the states of a count."""
+    parser.add_argument("--count", type=int, action="append", metavar="STATE", help=purpose)
+
+
 def compute_scale(
     name: str, family: Family, lengths: list[int], epsilon: float, options: dict[str, Any], asked: bool
 ) -> NoiseScale:

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from pufferflow._checks import check_epsilon
-from pufferflow.cli._scales import add_mechanisms, compute_scale, status_text
+from pufferflow.cli._scales import add_count, add_mechanisms, compute_scale, status_text
 from pufferflow.cli._tables import aligned
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import MECHANISMS
@@ -34,13 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="guarantee to hold the loss against; repeat for several mechanisms' scales",
     )
     add_mechanisms(parser, "all, without --scale")
-    parser.add_argument(
-        "--count",
-        type=int,
-        action="append",
-        metavar="STATE",
-        help="audit the number of records in this state (states from 0); repeat for a set of states",
-    )
+    add_count(parser, "audit the number of records in this state, from 0; repeat for a set of states")
     parser.add_argument("--histogram", action="store_true", help="audit the histogram of all states")
     parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 
-DESCRIPTION = "Show a budget ledger, change its limit, or check that it was not tampered with."
+DESCRIPTION = (
+    "Show a budget ledger, change its limit, or check that no entry was changed or taken out. An older copy put in its "
+    "place cannot be told from it: keep the number and the digest that verify prints."
+)
 EPILOG = "Example: pufferflow ledger show this_year.csv.ledger"
 
 
@@ -35,16 +38,20 @@ def run(arguments: argparse.Namespace) -> None:
         book.set_limit(arguments.limit)
         print(f"limit of {arguments.file}: {before:g} before, {book.limit:g} now")
     elif arguments.action == "verify":
-        print(f"verified: {book.verify()} entries, none changed or missing; what is spent is within the limit")
+        entries, digest = book.verify()
+        print(
+            f"verified: {entries} entries, none changed or missing before the last, whose digest is {digest}; "
+            "what is spent is within the limit"
+        )
     else:
         shown = book.to_dict()
         if arguments.json:
             print(json.dumps(shown, indent=1, allow_nan=False))
             return
         print(f"limit {shown['limit']:g}, spent {shown['spent']:.6g}, left {shown['left']:.6g}")
-        for entry in shown["releases"]:
+        for number, entry in enumerate(shown["releases"], 1):
             state = "released" if entry["released"] else "reserved, not known to be released (counts as spent)"
             print(
-                f"{entry['number']:>4}  {entry['time']}  epsilon {entry['epsilon']:g}  {entry['mechanism']}  "
+                f"{number:>4}  {entry['time']}  epsilon {entry['epsilon']:g}  {entry['mechanism']}  "
                 f"scale {entry['scale']:.6g}  {entry['query']}  {state}"
             )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import get_args
 
 from pufferflow._files import write_atomic
-from pufferflow.cli._scales import add_mechanisms, compute_scale, status_text
+from pufferflow.cli._scales import add_count, add_mechanisms, compute_scale, status_text
 from pufferflow.cli._tables import aligned
 from pufferflow.errors import ParameterError
 from pufferflow.markov.families import GapKind
@@ -52,12 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="eigengap of mqm-approx; auto uses the larger one for chains in detailed balance (default: auto)",
     )
-    parser.add_argument(
-        "--states",
-        type=int,
-        action="append",
-        metavar="STATE",
-        help="a state whose visits wasserstein counts, from 0; repeat for several (default: of two states 1)",
+    add_count(
+        parser, "what wasserstein counts: records in this state, from 0; repeat for a set (default: of two states 1)"
     )
     parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
     parser.add_argument(
@@ -71,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Print the scales; write the certificate where one is asked for."""
     family = read_model(arguments.model)
-    options = {"convention": arguments.convention, "eigengap": arguments.eigengap, "states": arguments.states}
+    options = {"convention": arguments.convention, "eigengap": arguments.eigengap, "states": arguments.count}
     names = arguments.mechanism or list(MECHANISMS)
     if arguments.certificate is not None:
         names = arguments.mechanism or ["mqm-exact"]

@@ -39,11 +39,18 @@ def run(arguments: argparse.Namespace) -> None:
         raise CertificateError(f"certificate rejected: {error}") from error
     lower, upper = found.decimals()
     if arguments.json:
-        fields = {"verified": True, "scale": found.scale, "lower": lower, "upper": upper, "ranges": found.ranges}
+        fields = {
+            "verified": True,
+            "subject": found.subject,
+            "scale": found.scale,
+            "lower": lower,
+            "upper": upper,
+            "ranges": found.ranges,
+        }
         fields |= {"chain": found.chain, **asdict(found.nodes), "precision": found.precision}
         print(json.dumps(fields, indent=2))
     else:
         print(
-            f"verified: scale {found.scale} >= largest {found.quantity} in [{lower}, {upper}], "
+            f"verified: {found.subject}: scale {found.scale} >= largest {found.quantity} in [{lower}, {upper}], "
             f"ranges of nodes: {found.ranges}"
         )

@@ -1,6 +1,8 @@
 """Mechanisms: from a family of chains to the scale of Laplace noise."""
 
-from pufferflow.mechanisms.base import MECHANISMS, Mechanism, NoiseScale, Quilt, find_mechanism
+from pufferflow._checks import shown
+from pufferflow.errors import ParameterError
+from pufferflow.mechanisms.base import Mechanism, NoiseScale, Quilt
 from pufferflow.mechanisms.entry_dp import entry_dp
 from pufferflow.mechanisms.gk16 import gk16
 from pufferflow.mechanisms.group_dp import group_dp
@@ -9,8 +11,31 @@ from pufferflow.mechanisms.mqm_approx import mqm_approx
 from pufferflow.mechanisms.mqm_exact import mqm_exact
 from pufferflow.mechanisms.wasserstein import wasserstein
 
-for _name in ("leakage", "mqm-exact", "mqm-approx", "wasserstein", "gk16", "group-dp", "entry-dp"):
-    MECHANISMS[_name] = MECHANISMS.pop(_name)  # listed in this order: the least noise first, baselines last
+MECHANISMS: dict[str, Mechanism] = {
+    "leakage": leakage,
+    "mqm-exact": mqm_exact,
+    "mqm-approx": mqm_approx,
+    "wasserstein": wasserstein,
+    "gk16": gk16,
+    "group-dp": group_dp,
+    "entry-dp": entry_dp,
+}
+"""All mechanisms by name, those with the least noise first, baselines last."""
+
+
+def find_mechanism(name: str) -> Mechanism:
+    """Return the mechanism called ``name``.
+
+    Raises
+    ------
+    ParameterError
+        There is none.
+    """
+    try:
+        return MECHANISMS[name]
+    except (KeyError, TypeError):
+        raise ParameterError(f"mechanism {shown(name)} is unknown; choose from {', '.join(MECHANISMS)}") from None
+
 
 __all__ = [
     "MECHANISMS",

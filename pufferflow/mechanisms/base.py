@@ -1,15 +1,15 @@
-"""What every mechanism returns, and the registry of mechanisms."""
+"""What every mechanism takes and returns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pufferflow._checks import Lengths, check_numbers, check_positive, check_type, shown
+from pufferflow._checks import check_numbers, check_positive, check_type
 from pufferflow.errors import ParameterError
 from pufferflow.influence.tables import Convention
 from pufferflow.markov.chain import Floats
@@ -82,7 +82,7 @@ class NoiseScale(LaplaceNoise):
         L-Lipschitz query (L1 norm) gets L · scale on every coordinate. None if not applicable.
     status : {"ok", "not applicable"}
     reason : str
-        Why it is not applicable; otherwise empty.
+        Why it is not applicable, or what else there is to know; otherwise empty.
     node : int or None
         A worst node, 1-based.
     quilt : Quilt or None
@@ -150,38 +150,5 @@ class NoiseScale(LaplaceNoise):
         return replace(self, scale=float(certificate["scale"]), certificate=certificate)
 
 
-class Mechanism(Protocol):
-    """A function from a family, segment lengths and ε to a noise scale."""
-
-    def __call__(self, family: AnyFamily, length: Lengths, epsilon: float, **options: Any) -> NoiseScale:
-        """Return the scale for the longest of the segments ``length``."""
-
-
-MECHANISMS: dict[str, Mechanism] = {}
-"""All mechanisms by name, for example ``MECHANISMS["mqm-exact"]``."""
-
-_Function = TypeVar("_Function", bound=Callable[..., NoiseScale])
-
-
-def mechanism(name: str) -> Callable[[_Function], _Function]:
-    """Register a mechanism under ``name``."""
-
-    def register(function: _Function) -> _Function:
-        MECHANISMS[name] = function
-        return function
-
-    return register
-
-
-def find_mechanism(name: str) -> Mechanism:
-    """Return the mechanism called ``name``.
-
-    Raises
-    ------
-    ParameterError
-        There is none.
-    """
-    try:
-        return MECHANISMS[name]
-    except (KeyError, TypeError):
-        raise ParameterError(f"mechanism {shown(name)} is unknown; choose from {', '.join(MECHANISMS)}") from None
+Mechanism: TypeAlias = Callable[..., NoiseScale]
+"""A function of a family, segment lengths and ε, and options of its own."""

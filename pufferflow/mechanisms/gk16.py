@@ -10,7 +10,7 @@ from pufferflow._checks import Lengths, check_epsilon, longest
 from pufferflow._rounding import divide_up
 from pufferflow.markov.chain import UNIT_ROUNDOFF, Floats, MarkovChain
 from pufferflow.markov.families import AnyFamily, as_family
-from pufferflow.mechanisms.base import NoiseScale, mechanism
+from pufferflow.mechanisms.base import NoiseScale
 
 SOLVED_NODES = 100_000
 """Longest chain whose linear system is solved; longer ones take the limit for T → ∞, which is larger."""
@@ -28,7 +28,6 @@ class LocalInfluence(NamedTuple):
     last_of_two: float  # of X_1 on X_2 where T = 2
 
 
-@mechanism("gk16")
 def gk16(family: AnyFamily, length: Lengths, epsilon: float) -> NoiseScale:
     """Scale of the mechanism of Ghosh and Kleinberg (2016), rounded up.
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pufferflow._checks import Lengths, check_epsilon, longest
 from pufferflow._rounding import divide_up
 from pufferflow.markov.families import AnyFamily
-from pufferflow.mechanisms.base import NoiseScale, mechanism
+from pufferflow.mechanisms.base import NoiseScale
 
 
-@mechanism("group-dp")
 def group_dp(family: AnyFamily, length: Lengths, epsilon: float) -> NoiseScale:
     """Scale M/ε, M the length of the longest independent chain (Song et al., section 5).
 

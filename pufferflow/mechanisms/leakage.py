@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from pufferflow._checks import Lengths, check_epsilon, check_scale, check_whole, longest
 from pufferflow.coupling.calibration import chain_leakage
 from pufferflow.markov.chain import MarkovChain
 from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.markov.intervals import IntervalFamily
-from pufferflow.mechanisms.base import NoiseScale, Quilt, mechanism
+from pufferflow.mechanisms.base import NoiseScale
 from pufferflow.mechanisms.mqm_exact import mqm_exact
 
 MOST_STATES = 64
 """Largest number of states for which couplings of all pairs of values are computed by default."""
 
 
-@mechanism("leakage")
 def leakage(family: AnyFamily, length: Lengths, epsilon: float, *, max_states: int = MOST_STATES) -> NoiseScale:
     """Smallest scale that the bounds of ``docs/leakage.md`` allow, rounded up; never above that of MQMExact.
 
@@ -53,22 +53,14 @@ def leakage(family: AnyFamily, length: Lengths, epsilon: float, *, max_states: i
     records = longest(length)
     max_states = check_whole(max_states, "max_states", 0)
     if isinstance(family, IntervalFamily):
-        quilts = mqm_exact(family, records, epsilon)
-        return _as_leakage(quilts, "the scale of mqm-exact: no other bound is known for interval families")
+        return replace(
+            mqm_exact(family, records, epsilon),
+            mechanism="leakage",
+            reason="the scale of mqm-exact: no other bound is known for interval families",
+        )
     found = [_chain_scale(chain, records, epsilon, max_states) for chain in as_family(family).chains]
     index = max(range(len(found)), key=lambda i: found[i].scale or math.inf)
-    worst = found[index]
-    return NoiseScale(
-        "leakage",
-        epsilon,
-        records,
-        worst.scale,
-        reason=worst.reason,
-        node=worst.node,
-        quilt=worst.quilt,
-        influence=worst.influence,
-        chain=index,
-    )
+    return replace(found[index], mechanism="leakage", chain=index)
 
 
 def leakage_loss(family: AnyFamily, length: Lengths, scale: float, *, max_states: int = MOST_STATES) -> float:
@@ -114,16 +106,3 @@ def _chain_scale(chain: MarkovChain, records: int, epsilon: float, max_states: i
     if found is None or found[0] >= quilts.scale:
         return quilts
     return NoiseScale("leakage", epsilon, records, found[0], node=found[1])
-
-
-def _as_leakage(quilts: NoiseScale, reason: str) -> NoiseScale:
-    return NoiseScale(
-        "leakage",
-        quilts.epsilon,
-        quilts.length,
-        quilts.scale,
-        reason=reason,
-        node=quilts.node,
-        quilt=Quilt(*quilts.quilt) if quilts.quilt else None,
-        influence=quilts.influence,
-    )

@@ -9,10 +9,9 @@ from pufferflow._checks import Lengths, check_choice, check_epsilon, longest
 from pufferflow.influence.additive import worst_additive
 from pufferflow.markov.chain import UNIT_ROUNDOFF
 from pufferflow.markov.families import AnyFamily, GapKind, as_family
-from pufferflow.mechanisms.base import NoiseScale, Quilt, mechanism
+from pufferflow.mechanisms.base import NoiseScale, Quilt
 
 
-@mechanism("mqm-approx")
 def mqm_approx(family: AnyFamily, length: Lengths, epsilon: float, *, eigengap: GapKind = "auto") -> NoiseScale:
     """Scale of MQMApprox (Song et al., Algorithm 4), rounded up.
 

@@ -10,10 +10,9 @@ from pufferflow.influence.search import worst_node
 from pufferflow.influence.tables import Convention, influence_tables
 from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.markov.intervals import IntervalFamily
-from pufferflow.mechanisms.base import NoiseScale, Quilt, mechanism
+from pufferflow.mechanisms.base import NoiseScale, Quilt
 
 
-@mechanism("mqm-exact")
 def mqm_exact(
     family: AnyFamily,
     length: Lengths,

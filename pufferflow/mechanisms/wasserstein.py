@@ -9,7 +9,7 @@ import numpy as np
 from pufferflow._checks import Lengths, check_epsilon, longest
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.markov.families import AnyFamily, finite_chains
-from pufferflow.mechanisms.base import Count, NoiseScale, mechanism
+from pufferflow.mechanisms.base import Count, NoiseScale
 
 MOST_WORK = 1e11
 """Multiplications beyond which the mechanism does not try: some minutes."""
@@ -18,7 +18,6 @@ MOST_MEMORY = 2**29
 """Bytes of tables under one tilt beyond which it does not try."""
 
 
-@mechanism("wasserstein")
 def wasserstein(family: AnyFamily, length: Lengths, epsilon: float, states: Sequence[int] | None = None) -> NoiseScale:
     """Scale W/ε of the Wasserstein Mechanism (Algorithm 1) for one query: how often the chain visits ``states``.
 
@@ -71,7 +70,9 @@ def wasserstein(family: AnyFamily, length: Lengths, epsilon: float, states: Sequ
         )
     k = sizes.pop()
     if states is None and k > 2:
-        return not_applicable(f"the query is missing: say which of the {k} states to count (option states)")
+        return not_applicable(
+            f"the query is missing: say which of the {k} states to count (states, or --count in the shell)"
+        )
     counted = [k - 1] if states is None else _checked(states, k)
     lengths = sorted({int(n) for n in np.atleast_1d(np.asarray(length))})
     weights = [int(x in counted) for x in range(k)]

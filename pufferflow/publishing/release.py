@@ -366,6 +366,7 @@ def release_histogram(
             scale=scale / 2,
             query=f"histogram of {exact.states.count} states over {exact.records} records",
             certificate=calibration.certificate,
+            form=exact.form,
         )
     released = exact.noisy(add_noise, calibration, scale, chain_from_this_data).post_processed(post_processing)
     if output is not None:
@@ -445,6 +446,9 @@ def open_ledger(ledger: Ledger | str | os.PathLike[str], limit: float, given: bo
         return Ledger.create(path, limit)
     book = Ledger(path)
     if given and limit != book.limit:
+        if not book.to_dict()["releases"]:  # made by a release that was refused
+            book.set_limit(limit)
+            return book
         raise ParameterError(
             f"the ledger {path} has the limit {book.limit:g}, not {limit:g}; change it with pufferflow ledger set-limit"
         )
@@ -480,6 +484,8 @@ class _Exact:
     states: StateSpace
     model: PublicModel
     epsilon: float
+    form: dict[str, Any] | None = None
+    """How the records became steps, for the ledger."""
 
     def __repr__(self) -> str:
         return "_Exact(…)"
@@ -558,6 +564,7 @@ def _count(
                 f"{records.table.where}: the chain was fitted to these same records (same times, same number); give "
                 "one from another period or cohort, or say --chain-from-this-data"
             )
+    _check_starts(public.family, tally, records.table.where)
     owners, lengths = tally.segments()
     return _Exact(
         counts=tuple(tally.state_counts.sum(axis=0).tolist()),
@@ -568,7 +575,20 @@ def _count(
         states=form.states,
         model=PublicModel(public.family, form),
         epsilon=epsilon,
+        form=form.to_dict() | {"fitted": None, "columns": records.columns},
     )
+
+
+def _check_starts(family: Family, tally: Tally, where: str) -> None:
+    """Raise unless a given start, which is the law of a participant's first row, is that of every segment."""
+    if isinstance(family, IntervalFamily) or all(chain.start != "given" for chain in family.chains):
+        return
+    why = "a first value is missing" if tally.late else "a segment begins after a pause" if tally.closed else ""
+    if why:
+        raise DataError(
+            f'{where}: the chain has a given start, that of a participant\'s first row, but {why}; say "any" or '
+            '"stationary" for initial_distribution in the model'
+        )
 
 
 def _simulated_counts(

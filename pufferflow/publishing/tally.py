@@ -34,6 +34,9 @@ class Tally:
         self.last_step = np.empty(0, dtype=np.int64)
         self.last_state = np.empty(0, dtype=np.int64)
         self.closed: list[NDArray[np.int64]] = []  # pairs (participant, length)
+        self.met = np.empty(0, dtype=np.bool_)  # participants with a row
+        self.late = False
+        """Whether the first row of some participant has no value, so that a segment begins later."""
         self.rows = 0
         self.first = self.last = 0  # time of the earliest and of the latest record
 
@@ -68,6 +71,9 @@ class Tally:
     def add(self, chunk: Chunk, seen: NDArray[np.bool_], states: Integers, step: int, people: int) -> None:
         """Count the observed records of a chunk."""
         self._grow(people)
+        here, first_rows = np.unique(chunk.person, return_index=True)
+        self.late |= bool((~self.met[here] & ~seen[first_rows]).any())
+        self.met[here] = True
         order = np.argsort(chunk.person[seen], kind="stable")
         if not order.size:
             return
@@ -140,6 +146,7 @@ class Tally:
             extra = np.zeros((more, self.k, self.k), dtype=np.int64)
             self.transition_counts = np.concatenate((self.transition_counts, extra))
             self.state_counts = np.concatenate((self.state_counts, np.zeros((more, self.k), dtype=np.int64)))
+        self.met = np.concatenate((self.met, np.zeros(more, dtype=np.bool_)))
         never = np.full(more, NEVER, dtype=np.int64)
         self.start, self.last_step, self.last_state = (
             np.concatenate((old, never)) for old in (self.start, self.last_step, self.last_state)

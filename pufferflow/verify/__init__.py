@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
 
-from pufferflow.verify.balls import PRECISIONS
 from pufferflow.verify.counts import CountProof
 from pufferflow.verify.couplings import CouplingProof
 from pufferflow.verify.gk16 import LocalInfluenceProof
@@ -48,6 +47,8 @@ class Verification:
 
     Attributes
     ----------
+    subject : str
+        What the scale is for: mechanism, ε, chains, segments, for wasserstein the count.
     scale : str
         As the certificate writes it.
     quantity : str
@@ -64,6 +65,7 @@ class Verification:
         Bits that were needed.
     """
 
+    subject: str
     scale: str
     quantity: str
     lower: Fraction
@@ -111,6 +113,7 @@ def verify_certificate(document: object) -> Verification:
                     f"{found}, is {decimal(found.upper)}; something was changed"
                 )
             return Verification(
+                proof.subject,
                 proof.claim.scale,
                 proof.quantity,
                 found.lower,
@@ -120,7 +123,7 @@ def verify_certificate(document: object) -> Verification:
                 found.nodes,
                 precision,
             )
-    raise CertificateError(f"{PRECISIONS[-1]} bits do not decide whether the scale suffices")
+    raise CertificateError(f"{proof.precisions[-1]} bits do not decide whether the scale suffices")
 
 
 def parse(document: object) -> Proof:

@@ -30,7 +30,7 @@ from typing import TypeAlias
 
 from flint import arb, arb_poly, fmpz_poly
 
-from pufferflow.verify.balls import ChainBalls, UndecidedError, ball, exact
+from pufferflow.verify.balls import PRECISIONS, ChainBalls, UndecidedError, ball, exact
 from pufferflow.verify.parsing import (
     BinaryClass,
     CertificateError,
@@ -39,13 +39,17 @@ from pufferflow.verify.parsing import (
     Nodes,
     check_integer,
     check_list,
+    decimal,
     finite,
     parse_number,
 )
 from pufferflow.verify.proof import Bound, Proof
 
-MOST_WORK = 2e11
+MOST_WORK = 10**11
 """Products of two coefficients beyond which no certificate is checked: some minutes."""
+
+MOST_COEFFICIENTS = 10**7
+"""Coefficients of the polynomials to keep beyond which no certificate is checked: a gigabyte."""
 
 _ACCURATE = 48
 """Bits from which on balls are not to blame where there is no plan."""
@@ -58,6 +62,7 @@ class CountProof(Proof):
 
     keys = ("weights", "lengths", "W", "slack")
     quantity = "W/(epsilon - log(1 + slack))"
+    precisions = PRECISIONS[:3]  # all is known to a relative error: what these leave undecided is equal
 
     def __init__(self, claim: Claim) -> None:
         super().__init__(claim)
@@ -74,11 +79,21 @@ class CountProof(Proof):
         if self.reach < 0:
             raise CertificateError(f"W is {self.reach}; it must not be negative")
         self.slack = parse_number(self.fields["slack"], "slack")
-        work = sum(_work(known, n, max(self.weights)) for known in self.chains for n in self.lengths)
-        if work > MOST_WORK:
-            raise CertificateError(
-                f"the laws of the count take {work:.1g} multiplications of balls, at most {MOST_WORK:.0g} are done"
-            )
+        sizes = [_size(known, n, max(self.weights)) for known in self.chains for n in self.lengths]
+        for size, most, what in (
+            (sum(work for work, _ in sizes), MOST_WORK, "multiplications of balls"),
+            (max(kept for _, kept in sizes), MOST_COEFFICIENTS, "balls at a time"),
+        ):
+            if size > most:
+                raise CertificateError(
+                    f"the laws of the count take {decimal(Fraction(size), 2)} {what}, at most {most:.0e} are done"
+                )
+
+    @property
+    def segments(self) -> str:
+        """For which segments, and for which count."""
+        lengths = ", ".join(map(str, sorted(set(self.lengths))))
+        return f"segments of {lengths} records, the count with weights {', '.join(map(str, self.weights))} alone"
 
     def bound(self) -> Bound:
         """Return the enclosure of W / (ε − log(1 + slack)) if all laws are within W; otherwise nothing is proved."""
@@ -109,9 +124,11 @@ class CountProof(Proof):
                 )
 
 
-def _work(known: Chain, length: int, most: int) -> float:
-    k = len(known.matrix)
-    return (k if known.start == "any" else 1) * k * float(length) * (length * most + 1.0) ** 2
+def _size(known: Chain, length: int, most: int) -> tuple[int, int]:
+    """Products and coefficients that the check takes, roughly; a comparison is worth a thousand products."""
+    k, width = len(known.matrix), length * most + 1
+    laws = k * (k if known.start == "any" else 1)
+    return length * (laws * (width**2 + 10_000) + laws**2 * 1000 * (width + 4)), k * length * (width + 4) // 2
 
 
 @dataclass(frozen=True)

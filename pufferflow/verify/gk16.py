@@ -82,8 +82,8 @@ class LocalInfluenceProof(Proof):
         values = [[ball(value) for value in entry] for entry in self.values]
         least, most = arb("inf"), arb(0)
         for nodes in self.nodes:
-            # all others of the range have the same entries and neighbours as the second one
-            for node in {nodes.first, nodes.first + 1, nodes.last, 2, 3, self.claim.length - 1}:
+            # all others of the range have the same entries, neighbours and columns as the second one or node 4
+            for node in {nodes.first, nodes.first + 1, nodes.last, 2, 3, 4, self.claim.length - 1}:
                 if not nodes.first <= node <= nodes.last:
                     continue
                 before, (s, u, v), after = (

@@ -11,7 +11,7 @@ from typing import ClassVar
 from flint import ctx
 
 from pufferflow.verify.balls import PRECISIONS, UndecidedError
-from pufferflow.verify.parsing import Claim, Nodes, check_object
+from pufferflow.verify.parsing import BinaryClass, Claim, Family, Intervals, Nodes, check_object, decimal
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,24 @@ class Proof(ABC):
     quantity: ClassVar[str] = "card/(epsilon - e)"
     """What the scale must not be below."""
 
+    precisions: ClassVar[tuple[int, ...]] = PRECISIONS
+    """Bits of the balls, tried in turn."""
+
     def __init__(self, claim: Claim) -> None:
         """Parse the fields of this kind of proof; raises CertificateError."""
         self.claim = claim
         self.fields = check_object(claim.rest, self.keys, "the certificate")
+
+    @property
+    def subject(self) -> str:
+        """What the scale is said to be private for."""
+        claim = self.claim
+        return f"{claim.mechanism} at epsilon {decimal(claim.epsilon)} for {_in_words(claim.family)}, {self.segments}"
+
+    @property
+    def segments(self) -> str:
+        """For which segments."""
+        return f"segments of up to {self.claim.length} records"
 
     @property
     def stated(self) -> Fraction:
@@ -66,10 +80,19 @@ class Proof(ABC):
 
     def bounds(self) -> Iterator[tuple[int, Bound]]:
         """Yield what is proved with ever more bits, and those; from the first precision on that suffices."""
-        for precision in PRECISIONS:
+        for precision in self.precisions:
             try:
                 with ctx.workprec(precision):
                     found = self.bound()
             except UndecidedError:
                 continue
             yield precision, found
+
+
+def _in_words(family: Family) -> str:
+    if isinstance(family, Intervals):
+        return f"all chains of {len(family.low)} states between bounds"
+    if isinstance(family, BinaryClass):
+        return f"all binary chains that stay with probability {decimal(family.low)} to {decimal(family.high)}"
+    number = "1 chain" if len(family) == 1 else f"{len(family)} chains"
+    return f"{number} of {len(family[0].matrix)} states"

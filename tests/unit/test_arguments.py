@@ -134,7 +134,7 @@ CALLS = [
     (
         pf.Base2Exponential,
         {"eta": pf.Eta(1, 1), "utility_min": 0, "utility_max": 3, "max_outcomes": 3, "sampler": "bitwise"}
-        | {"sensitivity": "1", "minimum_attempts": 2, "unsafe_seed": 1},
+        | {"sensitivity": "1", "minimum_attempts": 2, "insecure_seed": 1},
     ),
     (pf.Base2Exponential(pf.Eta(1, 1), 0, 3, 3).release, {"utilities": [0, 1]}),
     (pf.Base2Laplace, {"eta": pf.Eta(1, 1), "lower": "0", "upper": "3", "granularity": "1", "sensitivity": "1"}),

@@ -178,6 +178,16 @@ def test_gk16_near_its_limit(length, most):
     pf.verify_certificate(document)
 
 
+def test_gk16_columns_past_the_first_nodes():
+    """One range for all nodes: v > Γᵀu fails from node 4 on alone, whose column has interior entries on both sides."""
+    document = pf.certify(pf.MarkovChain([[0.531, 0.469], [0.591, 0.409]], [1, 0]), 10, 1.0, mechanism="gk16")
+    pf.verify_certificate(document)
+    nodes = [{"first": 1, "last": 10, "row_sum": "1", "weights": ["7.087421", "1"]}]
+    rejected(
+        document | {"nodes": nodes, "scale": "2.339236853216097"}, "node 4: the numbers given prove no norm below 1"
+    )
+
+
 @pytest.mark.parametrize(
     ("family", "reason"),
     [
@@ -233,9 +243,23 @@ def test_wasserstein_of_any_count():
     assert document["weights"] == [1, 0, 1]
     pf.verify_certificate(document)
     rejected(document | {"weights": [1, 0]}, "weights must hold one integer of at least 0 for every state")
-    rejected(document | {"weights": [1, 0, 10**9]}, "multiplications of balls, at most 2e[+]11 are done")
+    for weight in (10**9, 10**400):
+        rejected(document | {"weights": [1, 0, weight]}, "multiplications of balls, at most 1e[+]11 are done")
     with pytest.raises(pf.ParameterError, match=r"^no certificate for wasserstein: the query is missing"):
         pf.certify(chain, 12, 2.0, mechanism="wasserstein")
+
+
+@pytest.mark.parametrize(
+    ("states", "length", "start"), [(1, 10**11, "any"), (1, 10**7, "any"), (40, 10, "any"), (20, 1000, "any")]
+)
+def test_wasserstein_refuses_what_would_take_hours_or_gigabytes(states, length, start):
+    """Small documents all the same."""
+    rows = [[str(Fraction(1, states))] * states] * states
+    chain = {"transition_matrix": rows, "initial_distribution": start}
+    document = {"certificate": "pufferflow", "version": 1, "mechanism": "wasserstein", "family": {"chains": [chain]}}
+    document |= {"epsilon": "1", "length": length, "scale": "0"}
+    document |= {"weights": [0] * states, "lengths": [length], "W": 0, "slack": "0"}
+    rejected(document, "the laws of the count take .* are done")
 
 
 def test_wasserstein_of_a_class_is_not_that_of_its_worst_chain():
@@ -618,7 +642,8 @@ def test_scale_and_verify(files, run, monkeypatch):
     assert "12.934051086186495" in printed
     assert run("verify", out) == (
         0,
-        "verified: scale 12.934051086186495 >= largest card/(epsilon - e) in "
+        "verified: mqm-exact at epsilon 1 for 1 chain of 2 states, segments of up to 100 records: "
+        "scale 12.934051086186495 >= largest card/(epsilon - e) in "
         "[12.93405108618649356261619, 12.93405108618649356261620], ranges of nodes: 5\n",
         "",
     )
@@ -654,7 +679,8 @@ def test_scale_and_verify_every_mechanism(files, run, mechanism, model):
     [result] = json.loads(printed)
     code, printed, _ = run("verify", out)
     assert code == 0
-    assert printed.startswith(f"verified: scale {result['scale']!r} >= largest ")
+    assert printed.startswith(f"verified: {mechanism} at epsilon 1 for ")
+    assert f": scale {result['scale']!r} >= largest " in printed
     code, printed, _ = run("verify", out, "--json")
     fields = json.loads(printed)
     assert float(fields["lower"]) <= float(fields["upper"]) <= result["scale"]

@@ -42,8 +42,21 @@ def test_json_of_all_mechanisms(model, run):
     assert (code, err) == (0, "")
     results = json.loads(out)
     assert [(r["epsilon"], r["mechanism"]) for r in results] == [(e, m) for e in (1, 0.2) for m in pf.MECHANISMS]
-    keys = ["mechanism", "epsilon", "length", "scale", "status", "reason", "node", "quilt", "influence", "chain"]
+    keys = [
+        "mechanism",
+        "epsilon",
+        "length",
+        "scale",
+        "status",
+        "reason",
+        "node",
+        "quilt",
+        "influence",
+        "chain",
+        "count",
+    ]
     assert all(list(r) == keys for r in results)
+    assert [r["mechanism"] for r in results if r["count"]] == ["wasserstein"] * 2
     by_name = {r["mechanism"]: r for r in results if r["epsilon"] == 1}
     exact = by_name["mqm-exact"]
     assert exact["scale"] == pf.mqm_exact(read_model(model), 100, 1.0).scale

@@ -36,7 +36,7 @@ def test_the_five_commands(tmp_path, monkeypatch, capsys):
     assert "time step   60 s" in said["fit"]
     assert "Guarantee:" in said["release"]
     assert said["ledger"].startswith(("limit 1, spent ", "verified: "))
-    assert said["verify"].startswith("verified: scale ")
+    assert said["verify"].startswith("verified: ")
     release = json.loads((tmp_path / "second.csv.release" / "histogram.json").read_text())
     model = pf.read_public_model("first.csv.chain.json")
     sample = load_sample("first.csv.sample.json")

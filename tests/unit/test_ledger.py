@@ -4,6 +4,7 @@ import os
 import sqlite3
 import time
 
+import numpy as np
 import pytest
 
 import pufferflow as pf
@@ -32,7 +33,8 @@ def test_a_reservation_is_spent_before_the_release_is_made(ledger):
     assert [release["released"] for release in shown["releases"]] == [True, False]
     assert second.number == shown["releases"][1]["number"]
     assert ledger.spent == pytest.approx(shown["limit"] - shown["left"])
-    assert ledger.verify() == 5
+    checked = ledger.verify()
+    assert (checked.entries, len(checked.digest)) == (5, 64)
 
 
 def test_the_total_is_that_of_the_accountant(ledger):
@@ -69,8 +71,13 @@ def test_every_family_ever_used_counts_all_releases(ledger):
 
 def test_one_way_of_making_states(ledger):
     reserve(ledger, 0.1)
-    with pytest.raises(pf.LedgerError, match="2 states, this chain has 3"):
-        reserve(ledger, 0.1, family=pf.ChainFamily([pf.MarkovChain([[0.5, 0.25, 0.25]] * 3)]))
+    for other in (
+        {"family": pf.ChainFamily([pf.MarkovChain([[0.5, 0.25, 0.25]] * 3)])},
+        {"form": {"states": {"edges": [2.0]}}},
+    ):
+        with pytest.raises(pf.LedgerError, match="earlier releases made other steps of the records"):
+            reserve(ledger, 0.1, **other)
+    assert len(ledger.to_dict()["releases"]) == 1
 
 
 @pytest.mark.parametrize("content", [b"", b"time,value\n1,2\n", b"SQLite format 3\0" + b"\0" * 5000])
@@ -185,7 +192,19 @@ def test_nothing_of_the_data_is_in_the_file(ledger):
     reserve(ledger, 0.1, certificate={"scale": 1.5})
     text = json.dumps(ledger.to_dict())
     assert set(json.loads(text)["releases"][0]) == {
-        *("number", "mechanism", "epsilon", "scale", "query", "family", "length", "certificate", "time", "released")
+        *(
+            "number",
+            "mechanism",
+            "epsilon",
+            "scale",
+            "query",
+            "family",
+            "length",
+            "certificate",
+            "form",
+            "time",
+            "released",
+        )
     }
 
 
@@ -239,3 +258,31 @@ def test_words_and_single_chains(ledger):
     first = reserve(ledger, 0.1)
     second = reserve(ledger, 0.1, family=CHAIN.chains[0])
     assert first.family == second.family
+
+
+def test_a_release_is_paid_for_by_the_epsilon_it_was_calibrated_to(tmp_path):
+    """The bound of leakage, computed anew for the same chain, may differ in the sixth digit."""
+    rng = np.random.default_rng(0)
+    above = 0
+    for n in range(24):
+        k = int(rng.integers(2, 6))
+        rows = [0.7 * np.eye(k) + 0.3 * rng.dirichlet(np.full(k, 0.5), k) for _ in range(2)]
+        family = pf.ChainFamily([pf.MarkovChain(matrix) for matrix in rows])
+        epsilon = float(rng.choice([0.1, 0.5, 3]))
+        scale = pf.leakage(family, 1000, epsilon).scale
+        ledger = Ledger.create(tmp_path / str(n), epsilon)
+        ledger.reserve(family, 1000, mechanism="leakage", epsilon=epsilon, scale=scale, query="a count")
+        assert ledger.spent <= epsilon
+        ledger.verify()
+        with pytest.raises(pf.BudgetError):
+            ledger.reserve(family, 1000, mechanism="leakage", epsilon=epsilon, scale=scale, query="a count")
+        anew = pf.Accountant(pf.ChainFamily([pf.MarkovChain(matrix) for matrix in rows]), 1000)
+        anew.add(scale)
+        above += anew.cost().epsilon > epsilon
+    assert above
+
+
+def test_a_wrong_epsilon_pays_for_nothing(ledger):
+    """What a scale costs is computed; the word of the caller counts in the last digits only."""
+    with pytest.raises(pf.BudgetError):
+        ledger.reserve(CHAIN, LENGTH, mechanism="mqm-exact", epsilon=0.01, scale=0.5, query="a count")

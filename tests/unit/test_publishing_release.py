@@ -92,6 +92,59 @@ def test_the_statement_says_what_to_whom_and_what_not(tmp_path):
     assert "\n" not in said
 
 
+def test_the_least_certified_noise_is_taken():
+    """Of this chain leakage asks for less than mqm-exact does until it is certified, with any past allowed for."""
+    chain = pf.MarkovChain([[0, 0.5, 0.5], [0, 0.99, 0.01], [0, 0.01, 0.99]], [1, 0, 0])
+    found = calibrate(chain, 2, 1.0)
+    assert (found.chosen.mechanism, found.scale) == ("mqm-exact", 1.0)
+    assert float(pf.certify(chain, 2, 1.0, mechanism="leakage")["scale"]) > 1.5
+    # and a certificate is not given up for the last digits of a fixed point
+    slow = pf.MarkovChain([[0.9938078303898569, 0.006192169610143189], [0.1114926467146376, 0.8885073532853625]])
+    assert calibrate(slow, 5000, 0.5).scale == pytest.approx(pf.leakage(slow, 5000, 0.5).scale, rel=1e-4)
+
+
+def test_a_refused_first_release_leaves_the_limit_open(files, tmp_path):
+    data, model = files
+    book = tmp_path / "ledger"
+    with pytest.raises(pf.BudgetError):
+        pf.release_histogram(data, model, 1.0, ledger=book, limit=0.5)
+    assert pf.release_histogram(data, model, 1.0, ledger=book, limit=1.5).epsilon == 1.0
+    with pytest.raises(pf.ParameterError, match=r"has the limit 1\.5, not 2"):
+        pf.release_histogram(data, model, 0.1, ledger=book, limit=2.0)
+
+
+def test_other_steps_of_the_same_records_cannot_be_added_up(tmp_path):
+    """Two chains of two states each, both true, whose outputs together tell more than the sum of their epsilon."""
+    fair = pf.ChainFamily([pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]])])
+    values = pd.DataFrame({"value": np.random.default_rng(1).integers(0, 3, 500)})
+    one, two = (pf.PublicModel(fair, pf.RecordFormat(pf.StateSpace.numeric([edge]))) for edge in (1, 2))
+    book = tmp_path / "ledger"
+    for _ in range(2):
+        pf.release_histogram(values, one, 0.5, ledger=book, limit=9.0)
+    for source, model in ((values, two), (values.assign(other=values["value"]), one)):
+        reading = pf.Reading(value=source.columns[-1])
+        with pytest.raises(pf.LedgerError, match="made other steps of the records"):
+            pf.release_histogram(source, model, 0.5, ledger=book, limit=9.0, reading=reading)
+    assert len(Ledger(book).to_dict()["releases"]) == 2
+
+
+def test_a_given_start_is_that_of_the_first_row(tmp_path):
+    """Of s0 → … → s2 → a or b, known in advance but for one fair coin, the law of the first observed row is another."""
+    chain = pf.MarkovChain([[0, 0.5, 0.5], [0, 0.99, 0.01], [0, 0.01, 0.99]], [1, 0, 0])
+    model = pf.PublicModel(pf.ChainFamily([chain]), pf.RecordFormat(pf.StateSpace.categories(["a", "b", "c"])))
+    assert pf.release_histogram(pd.DataFrame({"value": ["a", "b", None]}), model, 1.0, ledger=None).records == 2
+    with pytest.raises(pf.DataError, match="a given start, that of a participant's first row, but a first value is"):
+        pf.release_histogram(pd.DataFrame({"value": [None, "b", "b"]}), model, 1.0, ledger=None)
+    minutes = pd.Series(
+        ["a", "b", "b"], index=pd.to_datetime(["2021-01-01 00:00", "2021-01-01 00:01", "2021-01-02 00:00"])
+    )
+    split = pf.PublicModel(model.family, pf.RecordFormat(model.records.states, 60, split_after_seconds=600))
+    with pytest.raises(pf.DataError, match="but a segment begins after a pause; say"):
+        pf.release_histogram(minutes, split, 1.0, ledger=None)
+    anywhere = pf.PublicModel(pf.ChainFamily([pf.MarkovChain(chain.transition_matrix, "any")]), split.records)
+    assert pf.release_histogram(minutes, anywhere, 1.0, ledger=None).segments == 2
+
+
 def test_the_choice_does_not_depend_on_the_data():
     first, second = (pf.release_histogram(series(seed=s), PUBLIC, 1.0, ledger=None) for s in (2, 3))
     assert (first.mechanism, first.noise_scale) == (second.mechanism, second.noise_scale)

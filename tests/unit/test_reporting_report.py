@@ -213,7 +213,7 @@ def probe(folder: Path, page: str, steps: str, *flags: str, width: int = 1400) -
     path.write_text(page.replace("</body>", PROBE % steps + "</body>"), encoding="utf-8")
     command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}"]
     command += [f"--window-size={width},900", "--virtual-time-budget=4000", *flags, "--dump-dom", path.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
     found = re.search("PROBE(.*?)END", done.stdout)
     assert found, done.stderr
     seen: dict[str, Any] = json.loads(found[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))

@@ -150,7 +150,7 @@ def test_states():
     assert pf.wasserstein(THETA_1, 50, 1.0, states=[0]).scale == pf.wasserstein(THETA_1, 50, 1.0).scale
     left_out = pf.wasserstein(THREE, 50, 1.0)
     assert (left_out.scale, left_out.status) == (None, "not applicable")
-    assert "say which of the 3 states to count (option states)" in left_out.reason
+    assert "say which of the 3 states to count (states, or --count" in left_out.reason
     one, rest = (pf.wasserstein(THREE, 50, 1.0, states=s).scale for s in ([2], (0, 1)))
     assert one == rest
     assert pf.wasserstein(THREE, 50, 1.0, states=[0, 1, 2]).scale == 0
@@ -193,17 +193,17 @@ def test_command_line(tmp_path, capsys):
     arguments = ["scale", str(model), "--length", "30", "--epsilon", "1", "--mechanism", "wasserstein", "--json"]
     assert main(arguments) == 0
     assert json.loads(capsys.readouterr().out)[0]["status"] == "not applicable"
-    assert main([*arguments, "--states", "0", "--states", "2"]) == 0
+    assert main([*arguments, "--count", "0", "--count", "2"]) == 0
     expected = pf.wasserstein(THREE, 30, 1.0, states=[0, 2])
     assert json.loads(capsys.readouterr().out)[0] == expected.to_dict()
     assert expected.to_dict()["count"] == {"states": [0, 2], "lengths": [30]}
     proof = tmp_path / "proof.json"
-    assert main([*arguments, "--states", "0", "--states", "2", "--length", "7", "--certificate", str(proof)]) == 0
+    assert main([*arguments, "--count", "0", "--count", "2", "--length", "7", "--certificate", str(proof)]) == 0
     assert json.loads(proof.read_text())["lengths"] == [7, 30]
     capsys.readouterr()
     assert main(["verify", str(proof)]) == 0
     assert "W/(epsilon - log(1 + slack))" in capsys.readouterr().out
-    assert main([*arguments, "--states", "7"]) == 2
+    assert main([*arguments, "--count", "7"]) == 2
     assert "states holds 7; the states are 0 to 2" in capsys.readouterr().err
 
 

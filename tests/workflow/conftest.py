@@ -103,7 +103,7 @@ class Project:
 
     def run(self, *arguments: str, cores: int = 2, fails: bool = False) -> str:
         process = self.start(*arguments, cores=cores)
-        output, _ = process.communicate(timeout=300)
+        output, _ = process.communicate(timeout=900)
         assert (process.returncode != 0) == fails, output[-4000:]
         return output
 

@@ -34,7 +34,7 @@ class Cluster:
         self.folder = folder
 
     def do(self, what: str) -> str:
-        done = subprocess.run([str(CLUSTER), what, self.folder], capture_output=True, text=True, timeout=120)
+        done = subprocess.run([str(CLUSTER), what, self.folder], capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -86,7 +86,7 @@ def test_same_bytes_after_a_crashed_node_and_a_cancelled_job(cluster, project, t
         (victim, *_) = await_true(lambda: set(lost) & set(cluster.running("measure_cohort")), process)
         subprocess.run(["scancel", victim], check=True)
         local.run(*TARGETS)
-        output, _ = process.communicate(timeout=200)
+        output, _ = process.communicate(timeout=900)
     finally:
         process.kill()
     assert process.returncode != 0, "a cancelled job must fail the run"

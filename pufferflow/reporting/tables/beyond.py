@@ -102,6 +102,7 @@ def engine(table: pd.DataFrame) -> Table:
             "floor (ms)": [significant(value, 3) for value in table["floor_milliseconds"]],
             "numpy ÷ engine": [significant(value, 2) for value in table["twin_over_engine"]],
             "engine ÷ floor": [significant(value, 2) for value in table["engine_over_floor"]],
+            "MB": [significant(value, 2) for value in table["megabytes"]],
             "bar": [UNDEFINED if missing(value) else str(value) for value in table["bar"]],
             "met": [met.get(value, UNDEFINED) for value in table["met"]],
         }
