@@ -110,7 +110,7 @@ if TYPE_CHECKING:
         release_histogram,
         simulate_release,
     )
-    from pufferflow.publishing.states import (
+    from pufferflow.record_format import (
         RecordFormat,
         StateSpace,
     )
@@ -293,7 +293,7 @@ _HOMES = {
         "release_histogram",
         "simulate_release",
     ),
-    "publishing.states": (
+    "record_format": (
         "RecordFormat",
         "StateSpace",
     ),

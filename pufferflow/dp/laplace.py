@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from pufferflow._checks import check_list, check_positive, check_whole
 from pufferflow._rounding import divide_up
-from pufferflow.dp._budget import open_dp, positive
+from pufferflow.dp._opendp import open_dp
 from pufferflow.errors import DataError
 
 
@@ -48,9 +49,9 @@ class Laplace:
     epsilon: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sensitivity", positive("sensitivity", self.sensitivity))
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
-        positive("sensitivity / epsilon", self.scale)
+        object.__setattr__(self, "sensitivity", check_positive(self.sensitivity, "sensitivity"))
+        object.__setattr__(self, "epsilon", check_positive(self.epsilon, "epsilon"))
+        check_positive(self.scale, "sensitivity / epsilon")
 
     @property
     def scale(self) -> float:
@@ -67,7 +68,7 @@ class Laplace:
         DataError
             A value that is no finite number, or a mix of whole numbers and floats.
         """
-        values = values.tolist() if isinstance(values, np.ndarray | pd.Series) else list(values)
+        values = values.tolist() if isinstance(values, np.ndarray | pd.Series) else check_list(values, "values")
         whole = all(isinstance(value, int) and not isinstance(value, bool) for value in values)
         if not whole and not all(isinstance(value, float) and math.isfinite(value) for value in values):
             raise DataError("the values to release must be all int or all finite float")
@@ -82,7 +83,7 @@ class Laplace:
 
     def probability(self, noise: int) -> float:
         """Probability of this noise on a whole number."""
-        return float(discrete_laplace(noise, self.scale))
+        return float(discrete_laplace(check_whole(noise, "noise", None), self.scale))
 
     def standard_error(self, *, whole: bool = True) -> float:
         """Root-mean-square noise: of the discrete law, or √2 times the scale."""

@@ -19,9 +19,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pufferflow._checks import check_type
 from pufferflow.errors import DataError, ParameterError
-from pufferflow.publishing.states import UNKNOWN, StateSpace
 from pufferflow.publishing.tables import Source, Table, open_table
+from pufferflow.record_format import UNKNOWN, StateSpace
 
 Clock = Literal["offset", "local", "unix"]
 Integers = NDArray[np.int64]
@@ -74,7 +75,11 @@ class Reading:
     show_values: bool = True
 
     def __post_init__(self) -> None:
+        for name in ("time", "value", "participant", "group", "timezone", "time_format"):
+            if getattr(self, name) is not None:
+                check_type(getattr(self, name), name, str)
         for name in ("separator", "decimal"):
+            check_type(getattr(self, name), name, str)
             if len(getattr(self, name)) != 1 or getattr(self, name) in '\r\n"':
                 raise ParameterError(f"{name} is {getattr(self, name)!r}; it must be one character")
         if self.timezone is not None:

@@ -34,17 +34,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pufferflow._checks import check_choice, check_confidence, check_epsilon, check_path, check_type, check_whole
 from pufferflow._files import usual_mode, write_atomic
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.markov import BinaryInterval, Family, IntervalFamily, MarkovChain, as_family, simulate_chain
-from pufferflow.mechanisms.base import check_epsilon
+from pufferflow.markov.simulation import MOST_RECORDS
 from pufferflow.models import PublicModel, model_document, number_of_states, read_public_model
 from pufferflow.publishing.calibration import Calibration, calibrate
 from pufferflow.publishing.noise import DiscreteLaplace, add_noise, add_seeded_noise, count_scale
 from pufferflow.publishing.records import Reading, open_records, stamp
-from pufferflow.publishing.states import RecordFormat, StateSpace
 from pufferflow.publishing.tables import Source
 from pufferflow.publishing.tally import Tally
+from pufferflow.record_format import RecordFormat, StateSpace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -123,12 +124,19 @@ class PrivateHistogram:
 
     def post_processed(self, how: PostProcessing | None) -> PrivateHistogram:
         """Return the same release with its frequencies clipped to [0, 1] or projected to the simplex."""
-        _check_post_processing(how)
+        if how is not None:
+            check_choice(how, "post_processing", get_args(PostProcessing))
         return replace(self, post_processing=how)
 
     def half_width(self, confidence: float = CONFIDENCE) -> float:
-        """Largest error of one frequency with this probability, exactly from the law of the noise."""
-        return DiscreteLaplace(self.noise_scale).quantile(confidence) / self.records
+        """Largest error of one frequency with this probability, exactly from the law of the noise.
+
+        Raises
+        ------
+        ParameterError
+            ``confidence`` is not between 0 and 1.
+        """
+        return DiscreteLaplace(self.noise_scale).quantile(check_confidence(confidence)) / self.records
 
     def to_frame(self) -> pd.DataFrame:
         """One row a state: noisy count, frequency, and the ends of its 95 % interval."""
@@ -338,7 +346,8 @@ def release_histogram(
     LedgerError
         The ledger cannot be used.
     """
-    _check_post_processing(post_processing)
+    if post_processing is not None:
+        check_choice(post_processing, "post_processing", get_args(PostProcessing))
     if output is not None:
         require_new(output)
         if figure:
@@ -400,8 +409,9 @@ def simulate_release(
     """
     if (source is None) == (length is None):
         raise ParameterError("give either a table or --length, the number of steps to simulate")
-    if not (isinstance(seed, int) and seed >= 0):
-        raise ParameterError(f"seed is {seed!r}; give a whole number of at least 0")
+    seed = check_whole(seed, "seed", 0, None)
+    if length is not None:
+        length = check_whole(length, "length", most=MOST_RECORDS)
     rng = np.random.default_rng(seed)
     if source is not None:
         exact = _count(source, model, epsilon, form, reading, chain_from_this_data)
@@ -431,7 +441,7 @@ def open_ledger(ledger: Ledger | str | os.PathLike[str], limit: float, given: bo
 
     if isinstance(ledger, Ledger):
         return ledger
-    path = Path(ledger)
+    path = check_path(ledger, "ledger")
     if not path.exists():
         return Ledger.create(path, limit)
     book = Ledger(path)
@@ -447,7 +457,7 @@ def open_ledger(ledger: Ledger | str | os.PathLike[str], limit: float, given: bo
 
 def require_new(folder: str | os.PathLike[str]) -> Path:
     """Return the path, or raise :class:`DataError` if something is there: a release is paid for, so none is lost."""
-    target = Path(folder)
+    target = check_path(folder, "output")
     if target.exists() or target.is_symlink():
         raise DataError(f"{target} exists already; give another --output, for a release is never overwritten")
     return target
@@ -519,8 +529,12 @@ def _count(
     same_data: bool,
 ) -> _Exact:
     epsilon, public = check_epsilon(epsilon), _public_model(model)
-    form = form or public.records
-    if form is None:
+    if reading is not None:
+        check_type(reading, "reading", Reading)
+    form = public.records if form is None else form
+    if form is not None:
+        check_type(form, "form", RecordFormat)
+    else:
         raise ParameterError(
             "the model does not say what its states are; give --states NAMES or --edges, or a chain that fit made"
         )
@@ -582,20 +596,15 @@ def _simulated_counts(
 ) -> _Exact:
     if isinstance(model.family, IntervalFamily):
         raise ParameterError("a family of intervals has no chain to simulate; give a table, or a model of one chain")
-    if length < 1:
-        raise ParameterError(f"length is {length}; it must be at least 1")
     chain = model.family.chains[0]
     if chain.start == "any":
         chain = MarkovChain(chain.transition_matrix)
-    form = form or model.records
+    form = model.records if form is None else form
+    if form is not None:
+        check_type(form, "form", RecordFormat)
     space = form.states if form is not None else StateSpace.categories([f"state {j + 1}" for j in range(chain.states)])
     counts = np.bincount(simulate_chain(chain, length, rng), minlength=chain.states)
     return _Exact(tuple(counts.tolist()), length, 1, length, 1, space, PublicModel(model.family, form), epsilon)
-
-
-def _check_post_processing(how: PostProcessing | None) -> None:
-    if how is not None and how not in get_args(PostProcessing):
-        raise ParameterError(f"post-processing {how!r} is unknown; choose clip or simplex")
 
 
 def _to_simplex(raw: NDArray[np.float64]) -> NDArray[np.float64]:

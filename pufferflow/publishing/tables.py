@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import pandas as pd
 
+from pufferflow._checks import check_path
 from pufferflow.errors import DataError
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def open_table(source: Source, *, separator: str = ",") -> Table:
     """
     if isinstance(source, pd.Series | pd.DataFrame):
         return PandasTable(_frame(source))
-    path = Path(source)
+    path = check_path(source, "source")
     try:
         with path.open("rb") as stream:
             head = stream.read(4)

@@ -33,7 +33,7 @@ def measured():
 @pytest.mark.parametrize(
     ("x", "y", "z", "words"),
     [
-        (0, 1, 1, "x of η is 0; it must be at least 1"),
+        (0, 1, 1, "x of η is 0; it must be an integer of at least 1"),
         (1, -2, 1, "y of η is -2"),
         (1, 1, 0, "z of η is 0"),
         (2, 1, 1, "x must be smaller than 2"),

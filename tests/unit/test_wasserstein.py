@@ -175,11 +175,6 @@ def test_not_applicable(family, length, reason):
     assert reason in result.reason
 
 
-def test_interval_families_are_refused_as_elsewhere():
-    with pytest.raises(pf.ChainError, match="needs finitely many chains"):
-        pf.wasserstein(pf.IntervalFamily([[0.2, 0.1], [0.1, 0.2]], [[0.9, 0.8], [0.8, 0.9]]), 10, 1.0)
-
-
 def test_a_class_of_one_chain():
     result = pf.wasserstein(pf.BinaryInterval(0.5, 0.5), 10, 1.0)
     assert result.scale == pytest.approx(1.0)

@@ -19,12 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferflow._checks import check_list, check_numbers, check_type, check_whole
 from pufferflow.errors import ModelError, ParameterError
 
 MISSING, UNKNOWN = -1, -2
 """Codes of a missing value and of one that is no public state."""
 
 MOST_STATES = 2000
+MOST_SECONDS = 2**53 - 1
 OTHER = "other"
 
 
@@ -57,7 +59,7 @@ class StateSpace:
         ParameterError
             An edge is not finite or not larger than the one before.
         """
-        numbers = tuple(float(edge) for edge in edges)
+        numbers = tuple(check_numbers(check_list(edges, "edges"), "edges").tolist())
         if not all(map(math.isfinite, numbers)) or any(b <= a for a, b in pairwise(numbers)):
             raise ParameterError("edges must be finite numbers, each larger than the one before")
         if not 1 <= len(numbers) < MOST_STATES:
@@ -75,7 +77,9 @@ class StateSpace:
         ParameterError
             A name is empty or given twice, or there are none.
         """
-        listed = tuple(names)
+        listed = tuple(check_list(names, "names"))
+        if not all(isinstance(name, str) for name in listed):
+            raise ParameterError("the names of the states must be texts")
         if not listed or len(set(listed)) < len(listed) or not all(listed) or (other and OTHER in listed):
             raise ParameterError("the names of the states must be different and not empty, and there must be some")
         if len(listed) >= MOST_STATES:
@@ -131,12 +135,23 @@ class RecordFormat:
         cautious choice: one longer chain never needs less noise.
     fitted : Fitted or None
         Which data the chain was fitted to.
+
+    Raises
+    ------
+    ParameterError
+        One of them is out of range.
     """
 
     states: StateSpace
     step_seconds: int | None = None
     split_after_seconds: int | None = None
     fitted: Fitted | None = None
+
+    def __post_init__(self) -> None:
+        check_type(self.states, "states", StateSpace)
+        for name, least in (("step_seconds", 1), ("split_after_seconds", 0)):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, check_whole(getattr(self, name), name, least, MOST_SECONDS))
 
     @property
     def longest_gap(self) -> float:
@@ -181,10 +196,6 @@ def parse_records(value: object) -> RecordFormat:
             space = StateSpace.categories(names, other=other)
     except (ParameterError, OverflowError) as error:
         raise ModelError(f"records: {error}") from error
-    for key, least in (("step_seconds", 1), ("split_after_seconds", 0)):
-        number = fields.get(key)
-        if number is not None and not (type(number) is int and least <= number < 2**53):
-            raise ModelError(f"records: {key} must be a whole number of seconds, at least {least}, or null")
     fitted = None
     if fields.get("fitted") is not None:
         entries = _object(fields["fitted"], ("first", "last", "records"), "records: fitted")
@@ -192,7 +203,10 @@ def parse_records(value: object) -> RecordFormat:
         if kinds != [str, str, int]:
             raise ModelError("records: fitted must have first and last (times) and records (a number)")
         fitted = Fitted(entries["first"], entries["last"], entries["records"])
-    return RecordFormat(space, fields.get("step_seconds"), fields.get("split_after_seconds"), fitted)
+    try:
+        return RecordFormat(space, fields.get("step_seconds"), fields.get("split_after_seconds"), fitted)
+    except ParameterError as error:
+        raise ModelError(f"records: {error}") from error
 
 
 def _object(value: object, keys: tuple[str, ...], where: str) -> dict[str, Any]:
