@@ -5,20 +5,27 @@ from __future__ import annotations
 import argparse
 
 from pufferflow.errors import ParameterError
-from pufferflow.publishing.records import Reading
+from pufferflow.publishing.records import GUESSES, Reading
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
     """Declare the options of :class:`Reading`."""
     group = parser.add_argument_group("columns and clock")
+    for role, of, without in (
+        ("time", "times", "without one a row is a step"),
+        ("value", "values", "or the only one left"),
+        ("participant", "participants", "or one for all"),
+        ("group", "groups", "or one for all"),
+    ):
+        known = ", ".join(GUESSES[role])
+        group.add_argument(
+            f"--{role}", metavar="NAME", help=f"column of the {of} (default: the one called {known}; {without})"
+        )
     group.add_argument(
-        "--time", metavar="NAME", help="column of the times (default: by name; without one a row is a step)"
+        "--rows-are-steps",
+        action="store_true",
+        help="every row is the step after the one before, although there are columns that are not used",
     )
-    group.add_argument("--value", metavar="NAME", help="column of the values (default: by name, or the only one left)")
-    group.add_argument(
-        "--participant", metavar="NAME", help="column of the participants (default: by name, or one for all)"
-    )
-    group.add_argument("--group", metavar="NAME", help="column of the groups (default: by name, or one for all)")
     group.add_argument(
         "--timezone", metavar="ZONE", help="zone of times on a local clock, such as Europe/Paris, or UTC"
     )
@@ -31,7 +38,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
 
 def reading(arguments: argparse.Namespace) -> Reading:
     """Return the options of :func:`add_reading`."""
-    names = ("time", "value", "participant", "group", "timezone", "time_format", "separator", "decimal")
+    names = (*GUESSES, "rows_are_steps", "timezone", "time_format", "separator", "decimal")
     return Reading(**{name: getattr(arguments, name) for name in names})
 
 

@@ -116,6 +116,7 @@ class Fit:
         lines = [
             ("records", f"{f['records']:,} of {f['participants']:,} participant(s), {f['first']} to {f['last']}"),
             ("columns", ", ".join(f"{role} {name!r}" for role, name in f["columns"].items() if name is not None)),
+            *([("not used", ", ".join(map(repr, f["unused_columns"])))] if f["unused_columns"] else []),
             ("time step", f["step"]),
             ("missing", f"{f['missing_values']:,} values empty; {f['missing_steps']:,} steps without a record"),
             ("segments", f"{f['segments']:,}, the longest of {f['longest_segment']:,} steps; {f['split']}"),
@@ -249,6 +250,7 @@ def fit_records(
         "first": first,
         "last": last,
         "columns": records.columns,
+        "unused_columns": records.unused,
         "step": step_text,
         "step_seconds": step,
         "missing_values": scan.missing,
@@ -327,7 +329,7 @@ def _range(scan: _Scan, numbers: NDArray[np.float64]) -> None:
 def _step(records: Records, scan: _Scan, asked: int | None) -> tuple[int | None, str]:
     if records.columns["time"] is None:
         if asked is not None:
-            raise ParameterError("step is for records with times; name their column with --time")
+            raise ParameterError("step is for records with times; name their column (time)")
         return None, "no column of times: every row is one step after the row before"
     if asked is not None:
         return asked, f"{asked} s, as asked for"

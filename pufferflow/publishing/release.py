@@ -526,14 +526,15 @@ def _count(
     records = open_records(source, replace(reading or Reading(), show_values=False))
     if form.step_seconds is not None and records.columns["time"] is None:
         raise DataError(
-            f"{records.table.where}: the chain has steps of {form.step_seconds} s; name the times with --time"
+            f"{records.table.where}: the chain has steps of {form.step_seconds} s, so there must be times; name their "
+            "column (time)"
         )
-    if form.step_seconds is None and reading is not None and reading.time is not None:
-        raise ParameterError("the chain was fitted to rows without times; leave --time out, or fit it with times")
+    if form.step_seconds is None and records.reading.time is not None:
+        raise ParameterError("the chain was fitted to rows without times; leave time out, or fit it with times")
     if form.step_seconds is None and records.columns["time"] is not None:
         raise DataError(
             f"{records.table.where}: the chain was fitted to rows without times, but there is a column of times; "
-            "drop that column, or fit the chain with times"
+            "say rows_are_steps if every row is one step, or fit the chain with times"
         )
     tally = Tally(form, transitions=False)
     tally.read(records)

@@ -240,10 +240,25 @@ class PandasTable:
 
 
 def _frame(source: pd.Series[Any] | pd.DataFrame) -> pd.DataFrame:
-    """A frame with its times, if they are the index, as a column."""
-    timed = isinstance(source.index, pd.DatetimeIndex)
+    """A frame with its index as a column, unless it only numbers the rows.
+
+    Raises
+    ------
+    DataError
+        The index is of a kind that is neither times nor one column.
+    """
+    index = source.index
     frame = source.to_frame("value") if isinstance(source, pd.Series) else source.copy(deep=False)
+    if isinstance(frame.columns, pd.MultiIndex):
+        raise DataError("the table has columns of several levels; give it one level of names")
     frame.columns = frame.columns.map(str)
-    if timed and "time" not in frame.columns:
-        frame.insert(0, "time", frame.index)
+    if isinstance(index, pd.DatetimeIndex):
+        if "time" not in frame.columns:
+            frame.insert(0, "time", index)
+    elif isinstance(index, pd.MultiIndex | pd.PeriodIndex | pd.TimedeltaIndex):
+        raise DataError(f"the table has a {type(index).__name__}, which is not read; make columns of it (reset_index)")
+    elif index.name is not None:
+        frame.insert(0, str(index.name), index, allow_duplicates=True)
+    elif not pd.api.types.is_integer_dtype(index.dtype) and len(index):
+        raise DataError("the table has an index that is not read; make a column of it, or drop it (reset_index)")
     return frame

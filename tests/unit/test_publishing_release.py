@@ -101,7 +101,7 @@ def test_other_steps_of_the_same_records_cannot_be_added_up(tmp_path):
     for _ in range(2):
         pf.release_histogram(values, one, 0.5, ledger=book, limit=9.0)
     for source, model in ((values, two), (values.assign(other=values["value"]), one)):
-        reading = pf.Reading(value=source.columns[-1])
+        reading = pf.Reading(value=source.columns[-1], rows_are_steps=True)
         with pytest.raises(pf.LedgerError, match="made other steps of the records"):
             pf.release_histogram(source, model, 0.5, ledger=book, limit=9.0, reading=reading)
     assert len(Ledger(book).to_dict()["releases"]) == 2
@@ -114,7 +114,9 @@ def test_a_given_start_is_that_of_the_first_row(tmp_path):
     assert pf.release_histogram(pd.DataFrame({"value": ["a", "b", None]}), model, 1.0, ledger=None).records == 2
     with pytest.raises(pf.DataError, match="a given start, that of a participant's first row, but a first value is"):
         pf.release_histogram(pd.DataFrame({"value": [None, "b", "b"]}), model, 1.0, ledger=None)
-    minutes = pd.Series(["a", "b", "b"], index=pd.to_datetime(["2021-01-01 00:00", "2021-01-01 00:01", "2021-01-02 00:00"]))
+    minutes = pd.Series(
+        ["a", "b", "b"], index=pd.to_datetime(["2021-01-01 00:00", "2021-01-01 00:01", "2021-01-02 00:00"])
+    )
     split = pf.PublicModel(model.family, pf.RecordFormat(model.records.states, 60, split_after_seconds=600))
     with pytest.raises(pf.DataError, match="but a segment begins after a pause; say"):
         pf.release_histogram(minutes, split, 1.0, ledger=None)
@@ -261,9 +263,9 @@ def test_no_file_holds_an_exact_count(files, run, tmp_path, monkeypatch):
         ("time,value\n2021-06-01T00:00,sit\nCANARY,sit\n", "line 3: the time is neither"),
         ("time,value\n2021-06-01T00:01,sit\n2021-06-01T00:00,CANARY\n", "line 3: the time comes before"),
         ("time,value\n2021-06-01T00:00,sit\n2021-06-01T00:00,CANARY\n", "line 3: the time is that of the row before"),
-        ("CANARY,value\n2021-06-01T00:00,sit\n", "name the times with --time"),
+        ("CANARY,value\n2021-06-01T00:00,sit\n", "name the time and the participant (time, participant)"),
         ("2021-06-01T00:00,CANARY\n2021-06-01T00:01,CANARY\n", "this seems to be data, not a header"),
-        ("time,CANARY,x\n2021-06-01T00:00,sit,1\n", "say which column holds the values"),
+        ("time,CANARY,x\n2021-06-01T00:00,sit,1\n", "not clear which column holds the values; name it"),
         ("time,value\n2021-06-01T00:00,sit\n2021-06-01T00:01,CANARY,CANARY\n", "line 3, saw 3"),
         ("time,value\n2021-06-01T00:00,\n", "no value was recorded"),
         ("time,value\n2021-06-01T00:00,sit\n2021-06-01T00:01:30,CANARY\n", "not a whole number of steps"),
