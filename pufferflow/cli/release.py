@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 
+from pufferflow._files import check_outputs
 from pufferflow.cli._records import add_reading, edges, listed, reading
 from pufferflow.errors import ParameterError, PufferflowError
 from pufferflow.models import read_public_model
-from pufferflow.publishing.release import PrivateHistogram, release_histogram
+from pufferflow.publishing.release import PrivateHistogram, release_histogram, require_new
 from pufferflow.publishing.states import RecordFormat, StateSpace
 
 DESCRIPTION = (
@@ -37,6 +38,8 @@ def run(arguments: argparse.Namespace) -> None:
         raise ParameterError("--no-ledger and a ledger or its --limit contradict each other; give one of them")
     ledger = None if arguments.no_ledger else arguments.ledger or f"{arguments.data}.ledger"
     output = arguments.output or f"{arguments.data}.release"
+    require_new(output)
+    check_outputs([output, ledger], [arguments.data, arguments.chain])
     model = read_public_model(arguments.chain)
     try:
         released = release_histogram(
@@ -100,7 +103,9 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 def add_output(parser: argparse.ArgumentParser, default: str) -> None:
     """Declare where the results go."""
-    parser.add_argument("--output", metavar="FOLDER", help=f"must not exist (default: {default})")
+    parser.add_argument(
+        "--output", metavar="FOLDER", help=f"must not exist, only the folder it is in (default: {default})"
+    )
     parser.add_argument("--no-figure", action="store_true", help="draw no figure")
     parser.add_argument("--json", action="store_true", help="print histogram.json instead of a summary")
 

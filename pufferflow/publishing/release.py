@@ -34,7 +34,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pufferflow._files import write_atomic
+from pufferflow._files import check_folder, write_atomic
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.markov import BinaryInterval, Family, IntervalFamily, MarkovChain, as_family, simulate_chain
 from pufferflow.mechanisms.base import check_epsilon
@@ -247,12 +247,11 @@ class PrivateHistogram:
         Raises
         ------
         DataError
-            Something of that name exists.
+            Something of that name exists, or the folder that it is to be in does not.
         ParameterError
             There is no matplotlib for the figure.
         """
         target = require_new(folder)
-        target.parent.mkdir(parents=True, exist_ok=True)
         building = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
         try:
             contents = {"histogram.json": self.to_json(), "histogram.csv": self.to_csv()}
@@ -443,10 +442,17 @@ def open_ledger(ledger: Ledger | str | os.PathLike[str], limit: float, given: bo
 
 
 def require_new(folder: str | os.PathLike[str]) -> Path:
-    """Return the path, or raise :class:`DataError` if something is there: a release is paid for, so none is lost."""
+    """Return the path of a new folder; a release is paid for, so none is overwritten or lost.
+
+    Raises
+    ------
+    DataError
+        Something of that name exists, or the folder that it is to be in does not.
+    """
     target = Path(folder)
     if target.exists() or target.is_symlink():
-        raise DataError(f"{target} exists already; give another --output, for a release is never overwritten")
+        raise DataError(f"{target} exists already; give another output, for a release is never overwritten")
+    check_folder(target)
     return target
 
 

@@ -63,6 +63,8 @@ def open_table(source: Source, *, separator: str = ",") -> Table:
     if isinstance(source, pd.Series | pd.DataFrame):
         return PandasTable(_frame(source))
     path = Path(source)
+    if str(source) == "-" or (path.exists() and not path.is_file() and not path.is_dir()):
+        raise DataError(f"{source} is no file; save the table to one and give its name, for it is read more than once")
     try:
         with path.open("rb") as stream:
             head = stream.read(4)
