@@ -34,11 +34,12 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--separator", default=",", metavar="CHAR", help="between the fields of a CSV (default: ,)")
     group.add_argument("--decimal", default=".", metavar="CHAR", help="decimal sign of a CSV (default: .)")
+    group.add_argument("--thousands", metavar="CHAR", help="sign between thousands in a CSV (default: none)")
 
 
 def reading(arguments: argparse.Namespace) -> Reading:
     """Return the options of :func:`add_reading`."""
-    names = (*GUESSES, "rows_are_steps", "timezone", "time_format", "separator", "decimal")
+    names = (*GUESSES, "rows_are_steps", "timezone", "time_format", "separator", "decimal", "thousands")
     return Reading(**{name: getattr(arguments, name) for name in names})
 
 

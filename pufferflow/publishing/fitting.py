@@ -19,6 +19,7 @@ from pufferflow.mechanisms.base import check_epsilon
 from pufferflow.models import PublicModel, write_model
 from pufferflow.publishing.calibration import all_scales
 from pufferflow.publishing.noise import DiscreteLaplace, count_scale
+from pufferflow.publishing.numbers import shortest
 from pufferflow.publishing.records import NEVER, Chunk, Reading, Records, open_records, stamp
 from pufferflow.publishing.states import MOST_STATES, Fitted, RecordFormat, StateSpace
 from pufferflow.publishing.tables import Source
@@ -148,7 +149,8 @@ class _Scan:
     last: int = 0
     low: float = math.inf
     high: float = -math.inf
-    not_a_number: DataError | None = None
+    stray: tuple[int, object] | None = None
+    """Row and value of the first that is no number."""
     missing: int = 0
 
     def __post_init__(self) -> None:
@@ -296,20 +298,18 @@ def _scan(records: Records, states: States) -> _Scan:
         scan.first, scan.last = (min(scan.first, low), max(scan.last, high)) if scan.rows else (low, high)
         scan.rows += len(chunk.rows)
         if states.numeric:
-            numbers, _ = records.numbers(chunk)
+            numbers, _ = records.numbers(chunk, finite=True)
             scan.missing += int(np.isnan(numbers).sum())
             _range(scan, numbers)
             continue
         codes, names = records.names(chunk)
         scan.missing += int((codes < 0).sum())
-        if not states.categorical and scan.not_a_number is None:
-            numbers, bad = records.numbers(chunk, strict=False)
+        if not states.categorical:
+            numbers, bad = records.numbers(chunk, strict=False, finite=True)
             _range(scan, numbers)
-            if bad.any():
+            if bad.any() and scan.stray is None:
                 at = int(bad.argmax())
-                scan.not_a_number = records.fail(
-                    int(chunk.rows[at]), "value", chunk.value.iloc[at], "is neither a number nor one of few categories"
-                )
+                scan.stray = int(chunk.rows[at]), chunk.value.iloc[at]
         if len(scan.names) <= max(MOST_STATES, MOST_NAMES):
             seen = np.bincount(codes[codes >= 0], minlength=len(names))
             scan.names.update({name: int(n) for name, n in zip(names, seen, strict=True) if n})
@@ -348,18 +348,30 @@ def _space(records: Records, scan: _Scan, states: States) -> StateSpace:
         return StateSpace.numeric(states.edges)
     if states.names is not None:
         return StateSpace.categories(states.names, other=states.other)
-    few = len(scan.names) <= (MOST_STATES if states.categorical else MOST_NAMES)
-    numbers = not states.categorical and scan.not_a_number is None
-    if states.numeric or (numbers and len(scan.names) > FEW_NUMBERS):
+    names, numbers = scan.names, not states.categorical and scan.stray is None
+    short = {name: shortest(name) for name in names}
+    if None not in short.values():
+        names = Counter[str]()
+        for name, count in scan.names.items():
+            names[short[name] or name] += count
+    few = len(names) <= (MOST_STATES if states.categorical else MOST_NAMES)
+    if states.numeric or (numbers and len(names) > FEW_NUMBERS):
         return StateSpace.numeric(_edges(where, scan, states))
     if states.top is not None:
-        kept = [name for name, _ in sorted(scan.names.items(), key=lambda item: (-item[1], item[0]))[: states.top]]
-        return StateSpace.categories(_sorted(kept), other=states.other or len(scan.names) > states.top)
+        kept = [name for name, _ in sorted(names.items(), key=lambda item: (-item[1], item[0]))[: states.top]]
+        return StateSpace.categories(_sorted(kept), other=states.other or len(names) > states.top)
+    if not states.categorical and scan.stray is not None:
+        row, value = scan.stray
+        if 2 * sum(text is not None for text in short.values()) > len(short):
+            what = "is no number as most others are; mend it, leave it empty if missing, or name the states if they are"
+            raise records.fail(row, "value", value, f"{what} categories (states, top or other)")
+        if not few:
+            raise records.fail(row, "value", value, "is neither a number nor one of few categories")
     if not few:
-        raise scan.not_a_number or DataError(
-            f"{where}: more than {MOST_STATES} different categories; keep the most frequent with --top"
+        raise DataError(
+            f"{where}: more than {MOST_STATES} different categories; keep the most frequent ones only (top)"
         )
-    return StateSpace.categories(_sorted(scan.names), other=states.other)
+    return StateSpace.categories(_sorted(names), other=states.other)
 
 
 def _sorted(names: Any) -> list[str]:

@@ -21,6 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pufferflow.errors import DataError, ParameterError
+from pufferflow.publishing.numbers import shortest
 from pufferflow.publishing.states import UNKNOWN, StateSpace
 from pufferflow.publishing.tables import Source, Table, open_table
 
@@ -70,8 +71,12 @@ class Reading:
         Zone of a local clock, for example "Europe/Paris"; "UTC" for one that never jumps.
     time_format : str or None
         Of :meth:`datetime.strptime`; None is ISO 8601.
-    separator, decimal : str
-        Of a CSV file.
+    separator : str
+        Between the fields of a CSV file.
+    decimal : str
+        Decimal sign of numbers that are written as texts.
+    thousands : str or None
+        Sign between groups of three digits of such numbers.
     show_values : bool
         Whether complaints may show what stands in a row.
     """
@@ -84,6 +89,7 @@ class Reading:
     time_format: str | None = None
     separator: str = ","
     decimal: str = "."
+    thousands: str | None = None
     show_values: bool = True
     rows_are_steps: bool = False
 
@@ -96,9 +102,14 @@ class Reading:
                 )
         if self.rows_are_steps and self.time is not None:
             raise ParameterError("rows_are_steps and time contradict each other; give one of them")
-        for name in ("separator", "decimal"):
-            if len(getattr(self, name)) != 1 or getattr(self, name) in '\r\n"':
-                raise ParameterError(f"{name} is {getattr(self, name)!r}; it must be one character")
+        for name in ("separator", "decimal", "thousands"):
+            sign = getattr(self, name)
+            if sign is not None and (len(sign) != 1 or sign in '\r\n"'):
+                raise ParameterError(f"{name} is {sign!r}; it must be one character")
+            if sign is not None and name != "separator" and (sign.isdigit() or sign in "+-eE"):
+                raise ParameterError(f"{name} is {sign!r}, which is a part of numbers; give another character")
+        if self.thousands == self.decimal:
+            raise ParameterError(f"thousands and decimal are both {self.decimal!r}; give different ones")
         if self.timezone is not None:
             try:
                 ZoneInfo(self.timezone)
@@ -234,8 +245,10 @@ class Records:
         shown = f" {_short(value)!r}" if self.reading.show_values else ""
         return DataError(f"{self.table.where}, {self.table.place(row)}: the {column}{shown} {what}")
 
-    def numbers(self, chunk: Chunk, *, strict: bool = True) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Read values as numbers, NaN where missing, and mark those that are none.
+    def numbers(
+        self, chunk: Chunk, *, strict: bool = True, finite: bool = False
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Read values as numbers, NaN where missing, and mark those that are none; with ``finite`` infinite ones too.
 
         Raises
         ------
@@ -245,14 +258,15 @@ class Records:
         values = chunk.value
         if pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_bool_dtype(values.dtype):
             numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
-            return numbers, np.zeros(len(numbers), dtype=bool)
-        texts = values.astype("str")
-        if self.reading.decimal != ".":
-            texts = texts.str.replace(self.reading.decimal, ".", regex=False)
-        numbers = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-        bad = np.isnan(numbers)
-        if bad.any():
-            bad[bad] = ~_is_missing(values[bad])
+            bad = np.zeros(len(numbers), dtype=bool)
+        else:
+            texts = self._point(values.astype("str"))
+            numbers = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+            bad = np.isnan(numbers)
+            if bad.any():
+                bad[bad] = ~_is_missing(values[bad])
+        if finite:
+            bad |= np.isinf(numbers)
         if strict and bad.any():
             first = int(bad.argmax())
             raise self.fail(
@@ -263,12 +277,25 @@ class Records:
             )
         return numbers, bad
 
+    def _point(self, texts: pd.Series[Any]) -> pd.Series[Any]:
+        """Texts of numbers without a sign between thousands, and with a point as the decimal sign."""
+        if self.reading.thousands is not None:
+            # only between groups of three, so that 1,5 is not taken for fifteen
+            groups = rf"(?<=\d){re.escape(self.reading.thousands)}(?=\d\d\d(?!\d))"
+            texts = texts.str.replace(groups, "", regex=True)
+        if self.reading.decimal != ".":
+            texts = texts.str.replace(self.reading.decimal, ".", regex=False)
+        return texts
+
     def names(self, chunk: Chunk) -> tuple[Integers, list[str]]:
         """Values as categories: codes into the list of different names, −1 where missing; shape (n,)."""
         codes, distinct = self._different(chunk.value, chunk.rows)
         texts = [_text(value) for value in distinct]
         missing = np.array([text.lower() in MISSING_TEXTS for text in texts] + [True])
         codes[missing[codes]] = -1
+        if self.reading.decimal != "." or self.reading.thousands is not None:
+            plain = self._point(pd.Series(texts, dtype="str"))
+            texts = [point if shortest(point) is not None else text for point, text in zip(plain, texts, strict=True)]
         return codes, texts
 
     def encode(self, chunk: Chunk, states: StateSpace) -> Integers:
@@ -290,7 +317,7 @@ class Records:
                 int(chunk.rows[first]),
                 "value",
                 chunk.value.iloc[first],
-                "is none of the public states; refit the chain with --other, so that such values have a state "
+                "is none of the public states; fit the chain with the state other, so that such values have one "
                 "(that one occurs here is revealed by this message)",
             )
         return encoded
@@ -516,11 +543,7 @@ def _has_offset(texts: pd.Series[Any]) -> NDArray[np.bool_]:
 
 
 def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return text.strip().lower() not in MISSING_TEXTS
+    return shortest(text.strip()) is not None
 
 
 def _plain(name: str) -> str:

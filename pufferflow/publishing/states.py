@@ -11,6 +11,7 @@ fitted to::
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferflow.errors import ModelError, ParameterError
+from pufferflow.publishing.numbers import all_shortest, shortest
 
 MISSING, UNKNOWN = -1, -2
 """Codes of a missing value and of one that is no public state."""
@@ -76,6 +78,13 @@ class StateSpace:
             A name is empty or given twice, or there are none.
         """
         listed = tuple(names)
+        for name in listed:
+            if any(unicodedata.category(letter) == "Cc" for letter in name):
+                raise ParameterError(f"the name {name!r} of a state has a control character; mend it")
+        same = all_shortest(listed)
+        if same is not None and len(set(same)) < len(set(listed)):
+            one, other_one = _alike(listed, same)
+            raise ParameterError(f"the states {one!r} and {other_one!r} are the same number; name it once")
         if not listed or len(set(listed)) < len(listed) or not all(listed) or (other and OTHER in listed):
             raise ParameterError("the names of the states must be different and not empty, and there must be some")
         if len(listed) >= MOST_STATES:
@@ -95,10 +104,12 @@ class StateSpace:
         return codes
 
     def encode_names(self, names: Sequence[str]) -> NDArray[np.int64]:
-        """State of each name, shape (n,); :data:`UNKNOWN` where there is none."""
+        """State of each name, shape (n,); :data:`UNKNOWN` where there is none. Numbers are compared as numbers."""
         listed = self.names[:-1] if self.other else self.names
-        index = {name: code for code, name in enumerate(listed)}
         fallback = self.count - 1 if self.other else UNKNOWN
+        if (numbers := all_shortest(listed)) is not None:
+            listed, names = tuple(numbers), [shortest(name) or name for name in names]
+        index = {name: code for code, name in enumerate(listed)}
         return np.array([index.get(name, fallback) for name in names], dtype=np.int64)
 
     def to_dict(self) -> dict[str, Any]:
@@ -193,6 +204,15 @@ def parse_records(value: object) -> RecordFormat:
             raise ModelError("records: fitted must have first and last (times) and records (a number)")
         fitted = Fitted(entries["first"], entries["last"], entries["records"])
     return RecordFormat(space, fields.get("step_seconds"), fields.get("split_after_seconds"), fitted)
+
+
+def _alike(names: Sequence[str], numbers: Sequence[str]) -> tuple[str, str]:
+    """The first two names that are the same number."""
+    first: dict[str, str] = {}
+    for name, number in zip(names, numbers, strict=True):
+        if first.setdefault(number, name) != name:
+            return first[number], name
+    raise AssertionError("no two are the same")
 
 
 def _object(value: object, keys: tuple[str, ...], where: str) -> dict[str, Any]:
