@@ -224,7 +224,7 @@ def fit_records(
     if not transitions.any():
         raise DataError(
             f"{where}: {scan.rows:,} records, but no two that are one step ({step or 1} s) apart, so no transition to "
-            "count; give longer records or another --step"
+            "count; give longer records or another step"
         )
     if space.edges is not None:
         space, participants, transitions = _join_empty(space, participants, transitions)
@@ -393,16 +393,16 @@ def _edges(where: str, scan: _Scan, states: States) -> list[float]:
             raise ParameterError(f"width {width:g} makes {stop - start + 2} bins; choose a larger one")
         edges = [round(j * width, 12) for j in range(start, stop + 1)]
         if not edges:
-            raise DataError(f"{where}: all values lie in one bin of width {width:g}; choose a smaller --width")
+            raise DataError(f"{where}: all values lie in one bin of width {width:g}; choose a smaller width")
         return edges
     bins = states.bins or DEFAULT_BINS
     width = (high - low) / bins
     if not (math.isfinite(width) and width > 0):
-        raise DataError(f"{where}: the values reach from {low:g} to {high:g}, too far for equal bins; give --edges")
+        raise DataError(f"{where}: the values reach from {low:g} to {high:g}, too far for equal bins; give edges")
     digits = 2 - math.floor(math.log10(width))
     edges = [round(low + j * width, digits) for j in range(1, bins)]
     if any(b <= a for a, b in pairwise(edges)):
-        raise DataError(f"{where}: the values differ too little for {bins} bins; give fewer --bins")
+        raise DataError(f"{where}: the values differ too little for {bins} bins; give fewer bins")
     return edges
 
 
@@ -452,12 +452,12 @@ def _chain(where: str, counts: NDArray[np.int64], smoothing: float, start: str) 
     if not totals.all():
         raise DataError(
             f"{where}: state {int(np.flatnonzero(totals == 0)[0]) + 1} is never left, so its row cannot be fitted; "
-            "leave --smoothing out or set it above 0"
+            "leave smoothing out or set it above 0"
         )
     try:
         return MarkovChain(smoothed / totals, start)
     except ChainError as error:
-        raise DataError(f"{where}: {error}; leave --smoothing out or set it above 0") from error
+        raise DataError(f"{where}: {error}; leave smoothing out or set it above 0") from error
 
 
 # -- the summary -----------------------------------------------------------------------------------------
@@ -473,7 +473,7 @@ def _describe(chains: list[MarkovChain], groups: list[str], smoothing: float, co
     ergodic = all(chain.is_aperiodic for chain in chains)
     fitted = "maximum likelihood" if not smoothing else f"counts + {smoothing:g} (maximum likelihood is not ergodic)"
     many = "" if len(chains) == 1 else f"one a group ({', '.join(groups)}), "
-    return f"{many}{fitted}; {'ergodic' if ergodic else 'NOT ERGODIC: set --smoothing 0.5'}"
+    return f"{many}{fitted}; {'ergodic' if ergodic else 'NOT ERGODIC: set smoothing to 0.5'}"
 
 
 def _mixing(chains: list[MarkovChain]) -> str:

@@ -125,9 +125,7 @@ def plan_release(
         raise ParameterError(f"accuracy is {accuracy!r}; it must be a positive number, for example 0.01")
     check_confidence(confidence, kind)
     if length is None and (epsilon is None or records is not None):
-        raise ParameterError(
-            "give --length (to find epsilon), --epsilon (to find the length), or both (to find records)"
-        )
+        raise ParameterError("give a length (to find epsilon), epsilon (to find the length), or both (to find records)")
     if length is not None:
         longest([length])
         if records is not None and not (isinstance(records, int) and records >= 1):

@@ -158,6 +158,8 @@ class Records:
         """
         present = self.table.columns()
         where = f"{self.table.where}, line 1" if self.table.place(0).startswith("line") else self.table.where
+        if not present:
+            raise DataError(f"{where}: there are no columns; give a table with one of values")
         listed = f"; the columns are {', '.join(map(repr, present))}" if self.reading.show_values else ""
         if len(present) == 1 and self.reading.separator not in present[0]:
             for other, said in ((";", "';'"), ("\t", "$'\\t'"), ("|", "'|'")):

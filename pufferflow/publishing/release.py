@@ -40,6 +40,7 @@ from pufferflow.markov import BinaryInterval, Family, IntervalFamily, MarkovChai
 from pufferflow.mechanisms.base import check_epsilon
 from pufferflow.models import PublicModel, model_document, number_of_states, read_public_model
 from pufferflow.publishing.calibration import Calibration, calibrate
+from pufferflow.publishing.fitting import Fit
 from pufferflow.publishing.noise import DiscreteLaplace, add_noise, add_seeded_noise, count_scale
 from pufferflow.publishing.records import Reading, open_records, stamp
 from pufferflow.publishing.states import RecordFormat, StateSpace
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from pufferflow.ledger import Ledger
 
 PostProcessing: TypeAlias = Literal["clip", "simplex"]
-Model: TypeAlias = "PublicModel | Family | MarkovChain | str | os.PathLike[str]"
+Model: TypeAlias = "PublicModel | Fit | Family | MarkovChain | str | os.PathLike[str]"
 
 CONFIDENCE = 0.95
 FILES = ("histogram.json", "histogram.csv", "statement.txt", "certificate.json")
@@ -299,7 +300,7 @@ def release_histogram(
     Parameters
     ----------
     source : path, Series or DataFrame
-    model : PublicModel, Family, MarkovChain or path
+    model : PublicModel, Fit, Family, MarkovChain or path
         Θ, from outside the data.
     epsilon : float
         ε > 0.
@@ -398,7 +399,7 @@ def simulate_release(
         The table is malformed.
     """
     if (source is None) == (length is None):
-        raise ParameterError("give either a table or --length, the number of steps to simulate")
+        raise ParameterError("give either a table or a length, the number of steps to simulate")
     if not (isinstance(seed, int) and seed >= 0):
         raise ParameterError(f"seed is {seed!r}; give a whole number of at least 0")
     rng = np.random.default_rng(seed)
@@ -460,7 +461,7 @@ def require_matplotlib() -> None:
     """Raise :class:`ParameterError` unless figures can be drawn."""
     if find_spec("matplotlib") is None:
         raise ParameterError(
-            "figures need matplotlib, which is not installed; install pufferflow[workflow], or give --no-figure"
+            "figures need matplotlib, which is not installed; install pufferflow[workflow], or ask for no figure"
         )
 
 
@@ -506,8 +507,8 @@ class _Exact:
 
 
 def _public_model(model: Model) -> PublicModel:
-    if isinstance(model, PublicModel):
-        return model
+    if isinstance(model, PublicModel | Fit):
+        return model.model if isinstance(model, Fit) else model
     if isinstance(model, str | os.PathLike):
         return read_public_model(model)
     return PublicModel(as_family(model))
@@ -525,7 +526,8 @@ def _count(
     form = form or public.records
     if form is None:
         raise ParameterError(
-            "the model does not say what its states are; give --states NAMES or --edges, or a chain that fit made"
+            "the model does not say what its states are; give their names or edges (form in Python: states or edges in "
+            "the shell), or a chain that fit made"
         )
     if form.states.count != (k := number_of_states(public.family)):
         raise ParameterError(f"{form.states.count} states are given, the chain has {k}; give one name a state")
@@ -547,12 +549,13 @@ def _count(
     observed = int(tally.state_counts.sum())
     if not observed:
         raise DataError(f"{records.table.where}: no value was recorded, so there is nothing to release")
-    if form.fitted is not None and not same_data:
+    # without times the numbers of the first and the last step say no more than the number of records does
+    if form.fitted is not None and form.step_seconds is not None and not same_data:
         here = (stamp(records, tally.first), stamp(records, tally.last), observed)
         if here == (form.fitted.first, form.fitted.last, form.fitted.records):
             raise DataError(
                 f"{records.table.where}: the chain was fitted to these same records (same times, same number); give "
-                "one from another period or cohort, or say --chain-from-this-data"
+                "one from another period or cohort, or say chain_from_this_data"
             )
     _check_starts(public.family, tally, records.table.where)
     owners, lengths = tally.segments()

@@ -141,6 +141,11 @@ def test_an_index_is_never_dropped_silently(index, message):
             pf.fit_records(table)
 
 
+def test_a_table_without_columns():
+    with pytest.raises(pf.DataError, match="the table: there are no columns"):
+        pf.fit_records(pd.DataFrame())
+
+
 def test_a_named_index_is_a_column():
     frame = meters().set_index("meter")
     assert open_records(frame, Reading()).columns["participant"] == "meter"

@@ -1,9 +1,11 @@
 """Releases: what is written, what is paid, what is refused, and that nothing exact leaves."""
 
+import ast
 import inspect
 import json
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -324,7 +326,7 @@ def test_a_chain_fitted_to_the_same_data_has_to_be_owned_up_to(files, run, tmp_p
     chain = f"{data}.chain.json"
     code, _, err = run("release", data, "--chain", chain, "--epsilon", 1, "--no-figure")
     assert code == 2
-    assert "say --chain-from-this-data" in err
+    assert "say chain_from_this_data" in err
     assert not (tmp_path / "data.csv.ledger").exists()
     own = ("release", data, "--chain", chain, "--epsilon", 1, "--no-figure", "--chain-from-this-data")
     code, out, _ = run(*own)
@@ -334,6 +336,23 @@ def test_a_chain_fitted_to_the_same_data_has_to_be_owned_up_to(files, run, tmp_p
     later = tmp_path / "later.csv"
     series(seed=9, start="2022-06-01").rename_axis("time").rename("value").to_csv(later)
     assert run("release", later, "--chain", chain, "--epsilon", 1, "--no-figure")[0] == 0
+
+
+def test_the_same_number_of_rows_without_times_is_no_evidence(tmp_path):
+    old, new = (pd.Series(np.random.default_rng(seed).integers(0, 2, 300)) for seed in (1, 2))
+    fit = pf.fit_records(old)
+    assert pf.release_histogram(new, fit, 1.0, ledger=None).records == 300  # the fit itself stands for its model
+    timed = old.set_axis(pd.date_range("2020-01-01", periods=300, freq="min"))
+    with pytest.raises(pf.DataError, match="same times, same number"):
+        pf.release_histogram(timed, pf.fit_records(timed), 1.0, ledger=None)
+
+
+def test_messages_of_the_library_name_arguments_not_options():
+    """What Python users read; the options of the shell have the same names."""
+    for path in (Path(pf.__file__).parent / "publishing").glob("*.py"):
+        texts = [node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)]
+        options = [text for text in texts if isinstance(text, str) and re.search(r"(?<![\w-])--[a-z]", text)]
+        assert not options, path
 
 
 def test_interval_families_and_bare_models(tmp_path, run, files):
@@ -415,7 +434,7 @@ def test_a_simulation_is_repeatable_and_says_on_everything_that_it_is_not_privat
     assert (code, json.loads(out)["records"]) == (0, 500)
     assert json.loads(out)["private"] is False
     assert (
-        "give either a table or --length"
+        "give either a table or a length"
         in run("simulate", "--chain", public, "--epsilon", 1, "--seed", 7, "--output", tmp_path / "x")[2]
     )
     assert "unrecognized arguments: --seed" in run("release", data, "--chain", public, "--epsilon", 1, "--seed", 7)[2]
@@ -426,5 +445,5 @@ def test_figures_say_that_matplotlib_is_missing_before_anything_is_spent(files, 
     monkeypatch.setattr(releasing, "find_spec", lambda name: None)
     code, _, err = run("release", data, "--chain", public, "--epsilon", 1)
     assert code == 2
-    assert "give --no-figure" in err
+    assert "or ask for no figure" in err
     assert {p.name for p in tmp_path.iterdir()} == {"data.csv", "public.json"}
