@@ -11,6 +11,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -185,11 +186,15 @@ class ParquetTable:
     where: str
 
     def columns(self) -> list[str]:
-        """Names in its schema."""
+        """Names in its schema, but for an index without a name that only numbers the rows, which pandas wrote."""
         import pyarrow.parquet
 
         with self._reading(), pyarrow.parquet.ParquetFile(self.where) as file:
-            return list(file.schema_arrow.names)
+            return [
+                column.name
+                for column in file.schema_arrow
+                if not (re.fullmatch(r"__index_level_\d+__", column.name) and pyarrow.types.is_integer(column.type))
+            ]
 
     def chunks(self, columns: Sequence[str], work: str) -> Iterator[tuple[int, pd.DataFrame]]:
         """See :class:`Table`."""
@@ -201,7 +206,7 @@ class ParquetTable:
             total = file.metadata.num_rows
             with tqdm(total=total, desc=work, unit=" rows", unit_scale=True, disable=None, leave=False) as bar:
                 for batch in file.iter_batches(batch_size=ROWS, columns=list(columns)):
-                    chunk = batch.to_pandas()
+                    chunk = batch.to_pandas(ignore_metadata=True)  # which would make an index of columns
                     yield row, chunk[list(columns)]
                     row += len(chunk)
                     bar.update(len(chunk))

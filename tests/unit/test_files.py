@@ -88,3 +88,12 @@ def test_no_file_and_standard_input_are_not_in_the_way(folder):
         check_outputs(["m.json"], new=True)
     with pytest.raises(ParameterError, match="twice"):
         check_outputs(["x", folder / "x"])
+
+
+@pytest.mark.parametrize("asked", [["--from", "2030-01-01"], ["--minutes", "99999999"], ["--minutes", "9" * 30]])
+def test_a_window_outside_the_bundled_data_names_what_was_asked_and_what_there_is(folder, capsys, asked):
+    assert cli.main(["export", "electricity", "x.csv", *asked]) == 2
+    said = capsys.readouterr().err
+    assert f"{asked[0].removeprefix('--')}: {asked[1]}" in said
+    assert "reach from 2007-05-01T00:00 to 2009-04-29T23:59 (1051200 minutes); choose a window inside" in said
+    assert not (folder / "x.csv").exists()

@@ -153,3 +153,16 @@ def test_a_named_index_is_a_column():
         pf.fit_records(strange(meters()).set_index("box")[["amount"]], reading=Reading(value="amount"))
     filtered = pd.Series([0, 1] * 3, index=[1, 2, 5, 6, 7, 8])
     assert pf.fit_records(filtered).facts["longest_segment"] == 6
+
+
+def test_what_pandas_makes_of_an_index_in_parquet(tmp_path):
+    path = tmp_path / "x.parquet"
+    frame = pd.DataFrame({"time": pd.date_range("2020", periods=60, freq="min"), "value": [0, 1, 1] * 20})
+    frame.loc[frame.index % 7 != 3, ["value"]].to_parquet(path)  # keeps numbers of rows as __index_level_0__
+    assert pf.fit_records(path).facts["unused_columns"] == []
+    frame.set_index("time").to_parquet(path)
+    assert pf.fit_records(path).facts["step_seconds"] == 60
+    frame.set_index("time").rename_axis(None).to_parquet(path)
+    with pytest.raises(pf.DataError, match="'__index_level_0__' is not used"):
+        pf.fit_records(path)
+    assert pf.fit_records(path, reading=Reading(time="__index_level_0__")).facts["step_seconds"] == 60
