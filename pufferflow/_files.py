@@ -23,6 +23,17 @@ def open_atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     killed midway, or an exception in the block, leaves the old file or none.
     """
     target = Path(path)
+    try:
+        with _beside(target) as stream:
+            yield stream
+    except OSError as error:
+        if error.filename is None or Path(os.fsdecode(error.filename)).name.startswith(f".{target.name}."):
+            raise OSError(error.errno, error.strerror, os.fspath(target)) from error  # not the temporary name
+        raise
+
+
+@contextmanager
+def _beside(target: Path) -> Iterator[BinaryIO]:
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:

@@ -11,6 +11,7 @@ Nothing of the data is in it, not even a digest of the data file, from which a s
 from __future__ import annotations
 
 import json
+import math
 import os
 import sqlite3
 import tempfile
@@ -33,6 +34,9 @@ APPLICATION_ID = 0x50554646  # "PUFF"
 VERSION = 1
 PATIENCE_SECONDS = 600.0
 """How long a release waits for others that are being accounted for."""
+
+CLOSE = 1e-4
+"""How far, relatively, a bound computed anew may differ from the ε a scale was calibrated to."""
 
 Kind: TypeAlias = Literal["limit", "family", "reserved", "released"]
 
@@ -398,8 +402,19 @@ def _accounts(entries: list[Entry]) -> Iterator[Accountant]:
 
 
 def _spent(entries: list[Entry]) -> float:
-    return max((account.cost().epsilon for account in _accounts(entries)), default=0.0)
+    cost = max((account.cost().epsilon for account in _accounts(entries)), default=0.0)
+    return min(cost, _proved(entries, cost))
 
 
 def _within(limit: float, entries: list[Entry]) -> bool:
-    return all(account.within(limit) for account in _accounts(entries))
+    if all(account.within(limit) for account in _accounts(entries)):
+        return True
+    return _proved(entries, _spent(entries)) <= limit
+
+
+def _proved(entries: list[Entry], cost: float) -> float:
+    """ε of a single release, which its scale was calibrated to: the bound recomputed may differ in the last digits."""
+    reserved = [e.content for e in entries if e.kind == "reserved"]
+    if len(reserved) == 1 and cost <= reserved[0]["epsilon"] * (1 + CLOSE):
+        return float(reserved[0]["epsilon"])
+    return math.inf

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -38,12 +39,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code: 0, or 2 for bad input (one line on standard error says what), 130 if interrupted,
+        Exit code: 0, or 2 for bad input (one line on standard error says what), 130 if interrupted or told to end,
         141 if nobody reads the output any more.
     """
+    if argv is None:  # the process is ours: clean up also where a cluster ends it
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     words = sys.argv[1:] if argv is None else list(argv)
     try:
-        arguments = _parser(words).parse_args(words)
+        arguments, unknown = _parser(words).parse_known_args(words)
+        if unknown:
+            raise ParameterError(
+                f"unrecognized arguments: {' '.join(unknown)} (see pufferflow {arguments.command} --help)"
+            )
         arguments.run(arguments)
         sys.stdout.flush()
     except SystemExit:  # argparse, after --help or --version
@@ -55,7 +62,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except (PufferflowError, OSError) as error:
-        print("pufferflow: error:", " ".join(str(error).split()), file=sys.stderr)
+        said = str(error)
+        if isinstance(error, OSError) and error.strerror and error.filename:
+            said = f"{os.fspath(error.filename)}: {error.strerror}"
+        print("pufferflow: error:", " ".join(said.split()), file=sys.stderr)
         return 2
     return 0
 
@@ -83,5 +93,5 @@ def _parser(words: Sequence[str]) -> _Parser:
         module = import_module(f"{__name__}.{name}")
         command = commands.add_parser(name, help=line, description=module.DESCRIPTION, epilog=module.EPILOG)
         module.add_arguments(command)
-        command.set_defaults(run=module.run)
+        command.set_defaults(run=module.run, command=name)
     return parser

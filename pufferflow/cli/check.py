@@ -10,7 +10,7 @@ from typing import Any
 DESCRIPTION = (
     "Decide exactly whether the observations of a hidden Markov model have the same probability under "
     "every two secrets up to the factor e^epsilon, and print the observations that violate it most. A model with "
-    "free parameters is checked for every prior."
+    "free parameters is checked for every prior. The exit code is 0 either way."
 )
 EPILOG = (
     'Example: echo \'{"transition_matrix": [[1, 0], [0, 1]], "observation_matrix": [["3/4", "1/4"], '

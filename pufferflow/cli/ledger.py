@@ -49,9 +49,9 @@ def run(arguments: argparse.Namespace) -> None:
             print(json.dumps(shown, indent=1, allow_nan=False))
             return
         print(f"limit {shown['limit']:g}, spent {shown['spent']:.6g}, left {shown['left']:.6g}")
-        for entry in shown["releases"]:
+        for number, entry in enumerate(shown["releases"], 1):
             state = "released" if entry["released"] else "reserved, not known to be released (counts as spent)"
             print(
-                f"{entry['number']:>4}  {entry['time']}  epsilon {entry['epsilon']:g}  {entry['mechanism']}  "
+                f"{number:>4}  {entry['time']}  epsilon {entry['epsilon']:g}  {entry['mechanism']}  "
                 f"scale {entry['scale']:.6g}  {entry['query']}  {state}"
             )

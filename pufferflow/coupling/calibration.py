@@ -126,10 +126,11 @@ class ChainLeakage:
         return Loss(min(cost + value, self._length * cost) * (1 + 4 * UNIT_ROUNDOFF), node)
 
     def _fixed(self, name: str, side: _View) -> Floats:
-        """Post-fixed point of a side, started from the one found last."""
+        """Post-fixed point of a side, started from the one found last; the first of the past, from that ahead."""
         key = name, side.linear
-        if key in self._starts:
-            start = self._starts[key] * side.cost
+        known = self._starts.get(key, self._starts.get(("ahead", side.linear)))
+        if known is not None:
+            start = known * side.cost
         else:  # distinct distances: plans between equal ones are degenerate, which costs time
             k = self._chain.states
             start = np.random.default_rng(0).random((k, k)) * (side.cost / 2)

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import combinations
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferflow.coupling._kernels import count_products
 from pufferflow.coupling.sides import reached
 from pufferflow.errors import ChainError
 from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats, MarkovChain
 from pufferflow.markov.families import as_family
 from pufferflow.mechanisms.base import AnyFamily, Lengths, check_epsilon, longest
 
+Integers: TypeAlias = NDArray[np.int64]
+
 _WINDOW = 20_000
-"""Entries on either side of a node that are counted at most."""
+"""Entries on either side of a node that are counted at most, unless rounding allows for more."""
 
 _EVERY_NODE = 500
 """Longest chain of which every node is looked at."""
@@ -24,7 +30,9 @@ _EVERY_NODE = 500
 _SETTLED = 1e-10
 _ALL_SUBSETS = 8
 _EARLY_NODES = 48
+_PART = 64
 _ODDS = np.logspace(-10, 10, 81)
+_UNKNOWN = 1e-200
 
 
 @dataclass(frozen=True)
@@ -74,10 +82,24 @@ class _Leak(NamedTuple):
 
 
 class _Counts(NamedTuple):
-    """Queries: column j counts states in ``sets[:, j]``; where ``alternating[j]``, outside it at odd distances."""
+    """Queries: the j-th counts states in ``sets[j]``; where ``alternating[j]``, outside it at odd distances."""
 
     sets: Bools
     alternating: Bools
+
+    def at(self, chosen: Any) -> _Counts:
+        """Some of them."""
+        return _Counts(self.sets[chosen], self.alternating[chosen])
+
+
+class _Table(NamedTuple):
+    """Leaks of queries (rows) at nodes (columns): nats, rounded down; two values; entries counted on either side."""
+
+    values: Floats
+    high: Integers
+    low: Integers
+    nodes: Integers
+    window: Integers
 
 
 def lower_bound(family: AnyFamily, length: Lengths, epsilon: float, *, alternating: bool = True) -> LowerBound:
@@ -120,9 +142,11 @@ class CountLeaks:
     chain : MarkovChain
     length : int
         T.
+    epsilon : float
+        Nats that matter: so many entries are counted that rounding stays far below.
     """
 
-    def __init__(self, chain: MarkovChain, length: int) -> None:
+    def __init__(self, chain: MarkovChain, length: int, epsilon: float) -> None:
         self.names = np.arange(chain.states)
         if chain.start == "stationary":
             self.names = np.flatnonzero(chain.initial_support)
@@ -130,171 +154,141 @@ class CountLeaks:
                 chain = MarkovChain(chain.transition_matrix[np.ix_(self.names, self.names)])
         self.chain, self.length = chain, length
         self.reversal: Floats | None = None
-        self.error = 16.0 * (chain.states + 8) * UNIT_ROUNDOFF  # of the logarithm of a profile, for each step
+        # of a difference of logarithms, for each step: more than twice the k + 6 roundings of a product and its matrix
+        self.error = 4.0 * (chain.states + 8) * UNIT_ROUNDOFF
         if chain.start != "given" and chain.is_irreducible:
-            try:
+            with suppress(ChainError):  # stationary probabilities too small to divide by
                 self.reversal = chain.time_reversal
-                self.error += 4 * chain.stationary_error
-            except ChainError:  # stationary probabilities too small to divide by
-                pass
+        if self.reversal is not None and self.reversal[chain.transition_matrix.T > 0].min() < SAFE_MINIMUM:
+            self.reversal = None
+        self.window = int(max(_WINDOW, 1e-7 * epsilon / self.error))
+        values = np.linalg.eigvals(chain.transition_matrix)
+        periodic = ((np.abs(values) > 1 - 1e-9) & (np.abs(values - 1) > 1e-6)).any()
+        self.shorter = np.arange(2 * min(chain.states, _ALL_SUBSETS) if periodic else 1)
 
-    def leaks(self, counts: _Counts, cost: float) -> list[_Leak]:
+    def leaks(self, counts: _Counts, cost: float) -> Floats:
         """Largest leak of each query among the nodes that matter most."""
-        ahead = self._profiles(self.chain.transition_matrix, counts, cost, self.length - 1)
-        found = [self._first(ahead, counts, cost)]
-        if self.reversal is not None:
-            found.append(self._middle(counts, cost))
-        elif self.chain.start == "given":
-            found.append(self._given(ahead, counts, cost))
-        return [max(leaks, key=lambda leak: leak.value) for leaks in zip(*found, strict=True)]
+        middle = (self.length + 1) // 2
+        nodes = np.unique([1, middle]) if self.reversal is not None else self._early(_EARLY_NODES)
+        parts = [counts.at(slice(j, j + _PART)) for j in range(0, len(counts.sets), _PART)]
+        return np.concatenate([self._at(nodes, part, cost).values.max(axis=1) for part in parts])
+
+    def leak_of(self, one: _Counts) -> Callable[[float], float]:
+        """The leak of one query, of c."""
+        return lambda cost: float(self.leaks(one, cost)[0])
 
     def closer_look(self, sets: Bools, alternating: bool, cost: float) -> _Leak:
         """Largest leak of one query, at more nodes and under more initial distributions."""
-        counts = _Counts(sets[:, None], np.array([alternating]))
-        best = self.leaks(counts, cost)[0]
-        ahead = self._profiles(self.chain.transition_matrix, counts, cost, self.length - 1)
-        if self.reversal is not None and self.length <= _EVERY_NODE:
-            behind = self._profiles(self.reversal, counts, cost, self.length - 1)
-            for node in range(1, self.length + 1):
-                n, m = min(self.length - node, len(ahead) - 1), min(node - 1, len(behind) - 1)
-                leak = self._leak(ahead[n] + behind[m], counts, cost, node, n, m)[0]
-                best = max(best, leak, key=lambda found: found.value)
+        one = _Counts(sets[None, :], np.array([alternating]))
+        nodes = self._early(_EVERY_NODE)
+        if self.reversal is not None and self.length > _EVERY_NODE:
+            nodes = np.array([1, (self.length + 1) // 2])
+        table = self._at(nodes, one, cost)
+        at = int(table.values[0].argmax())
+        pair = int(self.names[table.high[0, at]]), int(self.names[table.low[0, at]])
+        best = _Leak(float(table.values[0, at]), int(table.nodes[at]), pair, int(table.window[0, at]))
         if self.chain.start == "any":
-            leak = self._any(ahead, counts, cost)
-            best = max(best, leak, key=lambda found: found.value)
+            best = max([best, *self._two_states(one, cost)], key=lambda leak: leak.value)
         return best
 
-    def _profiles(self, rows: Floats, counts: _Counts, cost: float, steps: int) -> list[Floats]:
-        """Log E[e^(c · count of the next n entries) | x] up to a constant, shape (k, columns), for n from 0 on.
+    def _early(self, most: int) -> Integers:
+        """Nodes whose law is known, from the first on."""
+        known = self.chain.start == "given" or self.reversal is not None
+        return np.arange(1, (min(self.length, most) if known else 1) + 1)
 
-        It ends early where nothing changes any more: further entries are then left out of the query.
+    def _windows(self, nodes: Integers) -> tuple[Integers, Integers]:
+        """Nodes and how many entries after each are counted; in whole cycles of a periodic chain all would be alike."""
+        nodes, shorter = np.repeat(nodes, len(self.shorter)), np.tile(self.shorter, len(nodes))
+        most = np.where(shorter > 0, _WINDOW, self.window)
+        return nodes, np.maximum(np.minimum(self.length - nodes, most) - shorter, 0)
+
+    def _at(self, nodes: Integers, counts: _Counts, cost: float) -> _Table:
+        nodes, steps = self._windows(nodes)
+        ahead, after = self._profiles(self.chain.transition_matrix, counts, cost, steps)
+        rounding = self.error * (after + 2.0)
+        if self.reversal is not None:
+            behind, before = self._profiles(self.reversal, counts, cost, np.minimum(nodes - 1, self.window))
+            # in products of P*(x, y) = π(y) P(y, x)/π(x) only the first and the last π remain
+            rounding += self.error * before + 4 * self.chain.stationary_error
+        elif self.chain.start == "given":
+            assert self.chain.initial_distribution is not None
+            law = self.chain.initial_distribution[None, :]
+            weighted, plain = (found[:, :, 0] for found in self._laws(law, counts, cost, nodes))
+            behind, before = np.log(weighted) - np.log(plain), np.broadcast_to(nodes - 1, after.shape)
+            rounding += self.error * 2 * before
+        else:
+            behind, before = np.zeros_like(ahead), np.zeros_like(after)
+        values = ahead + behind + cost * counts.sets[:, None, :]
+        unknown = np.isnan(values)
+        largest, least = np.where(unknown, -np.inf, values), np.where(unknown, np.inf, values)
+        rounding += 8 * UNIT_ROUNDOFF * np.where(unknown, 0.0, np.abs(values)).max(axis=2)
+        return _Table(
+            largest.max(axis=2) - least.min(axis=2) - rounding,
+            largest.argmax(axis=2),
+            least.argmin(axis=2),
+            nodes,
+            np.maximum(after, before),
+        )
+
+    def _profiles(self, rows: Floats, counts: _Counts, cost: float, steps: Integers) -> tuple[Floats, Integers]:
+        """Log E[e^(c · count of the next n entries) | x] up to a constant, shape (queries, steps, k), and n.
+
+        n is smaller where nothing changes any more: further entries are then left out of the query.
         """
-        sets, growth, partner = _paired(counts, cost)
-        profile = np.ones(growth.shape)
-        logs = [np.zeros(sets.shape)]
-        for n in range(min(steps, _WINDOW)):
-            following = rows @ (growth * profile[:, partner])
-            following /= following.max(axis=0)
-            if following.min() < SAFE_MINIMUM:
-                break
-            logs.append(np.log(following[:, : sets.shape[1]]))
-            if n % 16 == 15 and np.abs(logs[-1] - logs[-2]).max() < _SETTLED * min(cost, 1.0):
-                break
-            profile = following
-            if sets.shape[1] > 1 and n > 2:
-                logs[-3] = logs[-1]  # a search looks at the last ones only; do not keep them all
-        return logs
+        settled = _SETTLED * min(cost, 1.0)
+        products, counted, _ = _products(rows.T, counts, cost, np.ones((1, len(rows))), steps, settled)
+        return np.log(products[:, :, 0]), counted
 
-    def _leak(
-        self,
-        profile: Floats,
-        counts: _Counts,
-        cost: float,
-        node: int,
-        ahead: int,
-        behind: int,
-        secrets: Bools | None = None,
-    ) -> list[_Leak]:
-        """Leaks of the columns from the sum of their profiles."""
-        values = profile + cost * counts.sets
-        if secrets is not None:
-            values = values[secrets]
-        names = self.names if secrets is None else self.names[secrets]
-        high, low = values.argmax(axis=0), values.argmin(axis=0)
-        columns = np.arange(values.shape[1])
-        error = self.error * (ahead + behind + 2) + 8 * UNIT_ROUNDOFF * float(np.abs(values).max())
-        return [
-            _Leak(float(values[x, j] - values[y, j]) - error, node, (int(names[x]), int(names[y])), max(ahead, behind))
-            for x, y, j in zip(high, low, columns, strict=True)
-        ]
+    def _laws(self, first: Floats, counts: _Counts, cost: float, nodes: Integers) -> tuple[Floats, Floats]:
+        """Of early nodes, from the rows of ``first``: E[e^(c · count before) 1[X = x]] and P(X = x), to factors.
 
-    def _first(self, ahead: list[Floats], counts: _Counts, cost: float) -> list[_Leak]:
-        return self._leak(ahead[-1], counts, cost, 1, len(ahead) - 1, 0, self.chain.initial_support)
+        Shape (queries or 1, nodes, rows, k); NaN where it is 0 or underflow blurs it.
+        """
+        none = _Counts(np.zeros((1, self.chain.states), dtype=np.bool_), np.array([False]))
+        found = []
+        for queries, growth in ((counts, cost), (none, 0.0)):
+            products, _, lost = _products(self.chain.transition_matrix, queries, growth, first, nodes - 1, -1.0)
+            found.append(np.where(products > lost[:, :, None, None] / UNIT_ROUNDOFF, products, np.nan))
+        return found[0], found[1]
 
-    def _middle(self, counts: _Counts, cost: float) -> list[_Leak]:
-        """Of the middle node under the stationary law."""
-        assert self.reversal is not None
-        node = (self.length + 1) // 2
-        ahead = self._profiles(self.chain.transition_matrix, counts, cost, self.length - node)
-        behind = self._profiles(self.reversal, counts, cost, node - 1)
-        return self._leak(ahead[-1] + behind[-1], counts, cost, node, len(ahead) - 1, len(behind) - 1)
-
-    def _given(self, ahead: list[Floats], counts: _Counts, cost: float) -> list[_Leak]:
-        """Of the early nodes under a given initial distribution."""
-        matrix = self.chain.transition_matrix
-        law = self.chain.initial_distribution
-        assert law is not None
-        sets, growth, partner = _paired(counts, cost)
-        weighted = np.repeat(law[:, None], growth.shape[1], axis=1)
-        best: list[_Leak] | None = None
-        every = sets.shape[1] == 1
-        limit = min(self.length, _EVERY_NODE if every else _EARLY_NODES)
-        for node in range(2, limit + 1):
-            weighted = matrix.T @ (growth * weighted[:, partner])
-            weighted /= weighted.max(axis=0)
-            law = law @ matrix
-            # profiles of a search are kept for the last n only
-            n = min(self.length - node, len(ahead) - 1) if every else len(ahead) - 1
-            secrets = law > 0
-            if n > self.length - node or weighted[secrets].min() < SAFE_MINIMUM or law[secrets].min() < SAFE_MINIMUM:
-                continue
-            with np.errstate(divide="ignore", invalid="ignore"):
-                behind = np.log(weighted[:, : sets.shape[1]] / law[:, None])
-            leaks = self._leak(ahead[n] + behind, counts, cost, node, n, 2 * node, secrets)
-            best = (
-                leaks if best is None else [max(p, key=lambda leak: leak.value) for p in zip(best, leaks, strict=True)]
-            )
-        return best or [_Leak(0.0, 1, (0, 0), 0)] * sets.shape[1]
-
-    def _any(self, ahead: list[Floats], counts: _Counts, cost: float) -> _Leak:
-        """Of the early nodes under initial distributions on two states."""
-        matrix, k = self.chain.transition_matrix, self.chain.states
-        _, growth, partner = _paired(counts, cost)
-        weighted = np.stack([np.eye(k)] * growth.shape[1])  # from X_1 (rows) to the node, for each column
-        plain = np.eye(k)
-        best = _Leak(0.0, 1, (0, 0), 0)
-        pairs = [(x, y) for x in range(k) for y in range(x)] if k <= 12 else [(0, y) for y in range(1, k)]
-        for node in range(2, min(self.length, _EARLY_NODES) + 1):
-            weighted = (weighted[partner] * growth.T[:, None, :]) @ matrix
-            weighted /= weighted.max()
-            plain = plain @ matrix
-            n = min(self.length - node, len(ahead) - 1)
-            for x, y in pairs:
-                over = weighted[0, x] + _ODDS[:, None] * weighted[0, y]
-                under = plain[x] + _ODDS[:, None] * plain[y]
-                secrets = under.min(axis=0) > 1e-200
-                if not secrets.any():
-                    continue
-                behind = np.log(over[:, secrets]) - np.log(under[:, secrets])
-                values = behind + ahead[n][secrets, 0] + cost * counts.sets[secrets, 0]
-                spread = values.max(axis=1) - values.min(axis=1)
-                at = int(spread.argmax())
-                value = (
-                    float(spread[at])
-                    - self.error * (n + 2 * node + 2)
-                    - 64 * UNIT_ROUNDOFF * float(np.abs(values).max())
-                )
-                if value > best.value:
-                    names = self.names[secrets]
-                    pair = int(names[values[at].argmax()]), int(names[values[at].argmin()])
-                    best = _Leak(value, node, pair, max(n, node - 1))
-        return best
+    def _two_states(self, one: _Counts, cost: float) -> Iterator[_Leak]:
+        """Of the early nodes under initial distributions on two states, the largest leak for every two."""
+        k = self.chain.states
+        nodes = np.arange(2, min(self.length, _EARLY_NODES) + 1)
+        if not len(nodes):
+            return
+        nodes, steps = self._windows(nodes)
+        ahead, after = self._profiles(self.chain.transition_matrix, one, cost, steps)
+        tilt = np.exp(ahead[0] + cost * one.sets[0])[:, None, :]
+        laws = self._laws(np.eye(k), one, cost, nodes)
+        weighted, plain = (np.where(found[0] > _UNKNOWN, found[0], 0.0) for found in laws)
+        odds = _ODDS[:, None]
+        pairs = list(combinations(range(k), 2)) if k <= 12 else [(0, y) for y in range(1, k)]
+        for x, y in pairs:
+            over, under = (law[:, None, x] + odds * law[:, None, y] for law in (weighted, plain))
+            known = np.minimum(over, under) > _UNKNOWN * (1 + odds)
+            ratios = np.where(known, over / np.where(known, under, 1.0) * tilt, np.nan)
+            largest, least = np.where(known, ratios, 0.0), np.where(known, ratios, np.inf)
+            with np.errstate(divide="ignore"):  # −∞ where nothing is known
+                top, low = np.log(largest.max(axis=2)), np.log(least.min(axis=2))
+            size = 1 + np.maximum(np.abs(top), np.abs(low))
+            rounding = self.error * (after[0] + 2.0 * nodes)[:, None] + 64 * UNIT_ROUNDOFF * size
+            values = top - low - rounding
+            i, j = np.unravel_index(values.argmax(), values.shape)
+            pair = int(self.names[largest[i, j].argmax()]), int(self.names[least[i, j].argmin()])
+            yield _Leak(float(values[i, j]), int(nodes[i]), pair, int(max(after[0, i], nodes[i] - 1)))
 
 
-def _paired(counts: _Counts, cost: float) -> tuple[Bools, Floats, NDArray[np.intp]]:
-    """Growth e^c or 1 at an odd distance for every column, then at an even one where the column alternates.
-
-    Also the column that holds what lies one entry further.
-    """
-    sets, alternating = counts
-    n = sets.shape[1]
-    turned = np.flatnonzero(alternating)
-    odd = sets ^ alternating[None, :]
-    growth = np.exp(cost * np.concatenate([odd, sets[:, turned]], axis=1))
-    partner = np.arange(n + len(turned))
-    partner[turned] = n + np.arange(len(turned))
-    partner[n:] = turned
-    return sets, growth, partner
+def _products(
+    matrix: Floats, counts: _Counts, cost: float, first: Floats, steps: Integers, settled: float
+) -> tuple[Floats, Integers, Floats]:
+    """As the kernel fills them: products, steps taken, what underflow took."""
+    shape = len(counts.sets), len(steps)
+    products, counted, lost = np.empty((*shape, *first.shape)), np.empty(shape, dtype=np.int64), np.empty(shape)
+    # copies: the kernel is compiled for one layout only
+    matrix, first = np.array(matrix, order="C"), np.array(first, order="C")
+    count_products(matrix, *counts, float(cost), first, steps, settled, products, counted, lost)
+    return products, counted, lost
 
 
 def _own_entry(chain: MarkovChain, length: int) -> tuple[int, tuple[int, int]] | None:
@@ -326,84 +320,90 @@ def _candidates(leaks: CountLeaks, both: bool) -> _Counts:
                 first[order[:size]] = True
                 found += [first, ~first]
         found += [np.arange(k) == x for x in range(k)]
-    unique = list({s.tobytes(): s for s in found}.values()) or [np.ones(k, dtype=np.bool_)]
-    sets = np.array(unique).T
+    sets = np.array(list({s.tobytes(): s for s in found}.values()) or [np.ones(k, dtype=np.bool_)])
     if both and k <= _ALL_SUBSETS:
-        return _Counts(np.concatenate([sets, sets], axis=1), np.arange(2 * len(unique)) >= len(unique))
-    return _Counts(sets, np.zeros(len(unique), dtype=np.bool_))
+        return _Counts(np.concatenate([sets, sets]), np.arange(2 * len(sets)) >= len(sets))
+    return _Counts(sets, np.zeros(len(sets), dtype=np.bool_))
 
 
 def _chain_bound(chain: MarkovChain, length: int, epsilon: float, index: int, both: bool) -> LowerBound:
-    leaks = CountLeaks(chain, length)
-    counts = _candidates(leaks, both)
-    cost = epsilon
     own = _own_entry(chain, length)
     if own is None:
         return LowerBound(epsilon, length, 0.0, 1, (0, 0), (), False, 0, index)
     node, pair = own
+    alone = LowerBound(epsilon, length, _below(1 / epsilon), node, pair, pair[:1], False, 0, index)
     if not 1e-8 < epsilon <= 200:
-        return LowerBound(epsilon, length, _below(1 / epsilon), node, pair, pair[:1], False, 0, index)
-    # the best set depends on c, and c on the best set
-    chosen = 0
-    for _ in range(8):
-        found = leaks.leaks(counts, cost)
-        chosen = max(range(len(found)), key=lambda j: found[j].value)
-        following = _needed_cost(leaks, counts, chosen, epsilon, cost)
-        if following >= cost * (1 - 1e-6):
-            break
-        cost = following
-    sets, alternating = counts.sets[:, chosen].copy(), bool(counts.alternating[chosen])
+        return alone
+    leaks = CountLeaks(chain, length, epsilon)
+    one, cost = _best_count(leaks, _candidates(leaks, both), epsilon)
     if leaks.chain.states > _ALL_SUBSETS:
-        sets = _improved(leaks, sets, alternating, cost)
-    cost, leak = _final_cost(leaks, sets, alternating, epsilon, cost)
+        one = _improved(leaks, one, cost)
+    sets, alternating = one.sets[0], bool(one.alternating[0])
+    cost = _least_cost(lambda c: leaks.closer_look(sets, alternating, c).value, epsilon, cost, 1e-10)
+    leak = leaks.closer_look(sets, alternating, cost)
     if not cost < epsilon:
-        return LowerBound(epsilon, length, _below(1 / epsilon), node, pair, pair[:1], False, 0, index)
+        return alone
     states = tuple(int(s) for s in leaks.names[sets])
     return LowerBound(epsilon, length, _below(1 / cost), leak.node, leak.pair, states, alternating, leak.window, index)
 
 
-def _needed_cost(leaks: CountLeaks, counts: _Counts, chosen: int, epsilon: float, cost: float) -> float:
-    """About the c at which one query leaks ε."""
-    one = _Counts(counts.sets[:, [chosen]], counts.alternating[[chosen]])
-    for _ in range(12):
-        value = leaks.leaks(one, cost)[0].value
-        if not value > 0:
-            return cost
-        if abs(value / epsilon - 1) < 1e-4:
-            break
-        cost = min(cost * epsilon / value, epsilon)
-    return cost
+def _best_count(leaks: CountLeaks, counts: _Counts, epsilon: float) -> tuple[_Counts, float]:
+    """The query that needs the least c to leak ε, and about that c: those that leak less at a c need a larger one."""
+    cost = epsilon
+    one = counts.at([0])
+    while len(counts.sets):
+        cost = _least_cost(leaks.leak_of(one), epsilon, cost, 1e-6)
+        values = leaks.leaks(counts, cost)
+        best = int(values.argmax())
+        keep = values > epsilon * (1 + 2e-6)
+        if keep.any():
+            one = counts.at([best])
+            keep[best] = False
+        counts = counts.at(keep)
+    return one, cost
 
 
-def _improved(leaks: CountLeaks, sets: Bools, alternating: bool, cost: float) -> Bools:
+def _improved(leaks: CountLeaks, one: _Counts, cost: float) -> _Counts:
     """Change single states as long as that leaks more."""
     value = -math.inf
+    k = one.sets.shape[1]
     while True:
-        trials = np.repeat(sets[:, None], len(sets) + 1, axis=1)
-        trials[np.arange(len(sets)), np.arange(len(sets))] ^= True
-        found = leaks.leaks(_Counts(trials, np.full(len(sets) + 1, alternating)), cost)
-        best = max(range(len(found)), key=lambda j: found[j].value)
-        if not found[best].value > value * (1 + 1e-6) or best == len(sets):
-            return sets
-        sets, value = trials[:, best].copy(), found[best].value
+        trials = _Counts(one.sets ^ np.eye(k + 1, k, dtype=np.bool_), np.repeat(one.alternating, k + 1))
+        found = leaks.leaks(trials, cost)
+        best = int(found.argmax())
+        if not found[best] > value * (1 + 1e-6) or best == k:
+            return one
+        one, value = trials.at([best]), found[best]
 
 
-def _final_cost(leaks: CountLeaks, sets: Bools, alternating: bool, epsilon: float, cost: float) -> tuple[float, _Leak]:
-    """A c, close to the least one, at which the query is known to leak more than ε; at least c = ε does, nearly."""
-    below, above, at_above = 0.0, epsilon, None
+def _least_cost(leak: Callable[[float], float], epsilon: float, cost: float, tolerance: float) -> float:
+    """A c, close to the least one, at which the leak is more than ε: at most ε, the c of a single entry.
+
+    Secant steps for log leak over log c, between the largest c that leaks too little and the least that leaks enough.
+    """
+    below, above = 0.0, epsilon
+    last: tuple[float, float] | None = None
+    slope = 1.0
     for _ in range(60):
-        leak = leaks.closer_look(sets, alternating, cost)
-        if leak.value > epsilon:
-            above, at_above = cost, leak
+        value = leak(cost)
+        if value > epsilon:
+            above = cost
         else:
             below = cost
-        if above <= below * (1 + 1e-8) or (at_above is not None and at_above.value <= epsilon * (1 + 1e-8)):
+        if above <= below * (1 + tolerance) or epsilon < value <= epsilon * (1 + tolerance):
             break
-        guess = cost * epsilon / leak.value * (1 + 2e-9) if leak.value > 0 else math.inf
+        guess = math.inf
+        if value > 0:
+            x, y = math.log(cost), math.log(value / epsilon)
+            if last is not None and x != last[0]:
+                slope = (y - last[1]) / (x - last[0])
+            slope = slope if 0.05 < slope < 20 else 1.0
+            last = x, y
+            guess = cost * math.exp(max((tolerance / 2 - y) / slope, -700.0)) if y > -700 else math.inf
         if not below < guess < above:
             guess = math.sqrt(below * above) if below > 0 else above / 2
         cost = guess
-    return above, at_above or leak
+    return above
 
 
 def _below(scale: float) -> float:

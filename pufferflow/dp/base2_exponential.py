@@ -169,7 +169,7 @@ class Base2Exponential:
         Attempts made at every release, needed or not; the first success counts. An attempt fails with probability
         below ½, so the number of attempts depends on the weights with probability below 2^−minimum_attempts. The law of
         the output is the same for every value.
-    unsafe_seed : int, optional
+    insecure_seed : int, optional
         Draw from a reproducible generator, for tests and experiments. Not private: whoever knows the seed knows the
         database. By default all randomness comes from the operating system.
 
@@ -187,7 +187,7 @@ class Base2Exponential:
     Examples
     --------
     >>> votes = [31, 50, 12]
-    >>> mechanism = Base2Exponential(Eta.for_epsilon(0.5), -100, 0, max_outcomes=3, unsafe_seed=1)
+    >>> mechanism = Base2Exponential(Eta.for_epsilon(0.5), -100, 0, max_outcomes=3, insecure_seed=1)
     >>> mechanism.release([-n for n in votes]).index
     1
     """
@@ -202,7 +202,7 @@ class Base2Exponential:
         sensitivity: Number = 1,
         sampler: Sampler = "rejection",
         minimum_attempts: int = 1,
-        unsafe_seed: int | None = None,
+        insecure_seed: int | None = None,
     ) -> None:
         if not isinstance(eta, Eta):
             raise ParameterError(f"eta is {eta!r}; give Eta(x, y, z) or Eta.for_epsilon(epsilon)")
@@ -225,7 +225,7 @@ class Base2Exponential:
             )
         # an enclosed sum of n weights is at most 5·n·(range + 1) units wide, and there are n sums for s to fall into
         self._bits = _SPARE_BITS + 3 + 2 * self.max_outcomes.bit_length() + (span + 1).bit_length()
-        self._random = random.SystemRandom() if unsafe_seed is None else random.Random(unsafe_seed)
+        self._random = random.SystemRandom() if insecure_seed is None else random.Random(insecure_seed)
 
     @property
     def epsilon(self) -> float:
@@ -375,7 +375,7 @@ class Base2Laplace:
     sensitivity : number
         Δ of the value. The utility has sensitivity 1: one release is 2η·ln 2 differentially private for any γ and Δ.
     **options
-        ``sampler``, ``minimum_attempts`` and ``unsafe_seed`` of :class:`Base2Exponential`.
+        ``sampler``, ``minimum_attempts`` and ``insecure_seed`` of :class:`Base2Exponential`.
 
     Attributes
     ----------

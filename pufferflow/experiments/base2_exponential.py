@@ -254,7 +254,7 @@ def _sampler_rows(draws: int, seed: int) -> Iterator[dict[str, Any]]:
 
     for sampler in SAMPLERS:
         source = int(named_generator(seed, f"base2/sampler/{sampler}").integers(2**63))
-        laplace = Base2Laplace(Eta(3, 2), -8, 8, 1, sampler=sampler, unsafe_seed=source)
+        laplace = Base2Laplace(Eta(3, 2), -8, 8, 1, sampler=sampler, insecure_seed=source)
         law = laplace.probabilities(2)
         drawn = laplace.mechanism.releases(laplace.utilities(2), draws)
         counts = np.bincount(drawn, minlength=len(law))
@@ -322,12 +322,12 @@ def _claims(rows: Sequence[Mapping[str, Any]], attacks: Sequence[Attack]) -> Ite
         yield Value(example, f"loss at most 2αη, α = {sensitivity:g}", f"base2/loss/{name}", computed)
 
 
-def _mechanism(attack: Attack, unsafe_seed: int | None = None) -> Base2Exponential:
+def _mechanism(attack: Attack, insecure_seed: int | None = None) -> Base2Exponential:
     """The exact mechanism with the attack's privacy parameter (or a little less) and the smallest public range."""
     values = [u for utilities in attack.utilities.values() for u in utilities]
     eta = Eta.for_epsilon(attack.epsilon, y=attack.y)
     low, high = math.floor(min(values)), math.ceil(max(values))
-    return Base2Exponential(eta, low, high, len(attack.utilities[WITH]), unsafe_seed=unsafe_seed)
+    return Base2Exponential(eta, low, high, len(attack.utilities[WITH]), insecure_seed=insecure_seed)
 
 
 def _log(value: Any) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -29,6 +30,8 @@ def check_settings(config: Mapping[str, Any], schema: str | Path) -> None:
     """
     rules = yaml.safe_load(Path(schema).read_text(encoding="utf-8"))
     validator = jsonschema.Draft202012Validator(rules)
+    if where := _not_finite(config):
+        raise ConfigError(f"config: {where} is not a finite number; write one")
     for error in sorted(validator.iter_errors(dict(config)), key=lambda e: [str(p) for p in e.absolute_path]):
         raise ConfigError(f"config: {_sentence(error)}")
     for problem in _contradictions(config):
@@ -40,6 +43,22 @@ def _key(parts: Iterator[Any] | list[Any]) -> str:
     for part in parts:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
     return text or "the top level"
+
+
+def _not_finite(value: Any, place: tuple[Any, ...] = ()) -> str:
+    """Where a number is NaN or infinite, which no limit of the schema excludes; empty where none is."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return _key(list(place))
+    children = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    return next((found for name, child in children if (found := _not_finite(child, (*place, name)))), "")
+
+
+def _is_number(value: object) -> bool:
+    try:
+        float(str(value))
+    except ValueError:
+        return False
+    return isinstance(value, str)
 
 
 def _sentence(error: jsonschema.ValidationError) -> str:
@@ -63,7 +82,8 @@ def _sentence(error: jsonschema.ValidationError) -> str:
         return f"{where} is empty; list at least one value"
     if rule == "type":
         kinds = " or ".join(wanted) if isinstance(wanted, list) else wanted
-        return f"{where} is {value!r}; it must be of type {kinds}"
+        hint = "; YAML reads it as text (write 0.001 or 1.0e-3, not 1e-3)" if _is_number(value) else ""
+        return f"{where} is {value!r}; it must be of type {kinds}{hint}"
     return f"{where}: {error.message}"
 
 

@@ -23,7 +23,7 @@ SCALE_COLUMNS = [
     "lipschitz",
     *RESULT_COLUMNS,
 ]
-ERROR_COLUMNS = [*KEYS, "status", "expected_error", "mean_error", "standard_error", "repetitions"]
+ERROR_COLUMNS = [*KEYS, "length", "status", "expected_error", "mean_error", "standard_error", "repetitions"]
 GRID_POINTS = 3
 """P(0|0) and P(1|1) of the Wasserstein Mechanism's chains: both ends of the class and its middle."""
 LIMIT_COLUMNS = ["dataset", "label", "quantity", "alpha"]
@@ -110,7 +110,7 @@ def errors(scale_table: pd.DataFrame, repetitions: int, seed: int) -> pd.DataFra
             mean, standard_error = mean_and_error(np.abs((exact + unit * noise) - exact))
             rows.append(
                 {
-                    **{name: row[name] for name in [*KEYS, "status"]},
+                    **{name: row[name] for name in [*KEYS, "length", "status"]},
                     "expected_error": unit,
                     "mean_error": mean,
                     "standard_error": standard_error,

@@ -95,15 +95,19 @@ def calibrate(family: AnyFamily, length: int, epsilon: float, mechanism: str | N
     ranked = sorted((s for s in all_scales(theta, length, epsilon) if s.scale is not None), key=lambda s: s.scale or 0)
     from pufferflow.verify import PROOFS
 
+    best: Calibration | None = None
     uncertified = []
     for found in ranked:
         if found.mechanism == UNSOUND:
             continue
+        if best is not None and found.noise_scale(1.0) >= best.scale:  # a certified scale is never the smaller one
+            break
         candidate = _certified(theta, found)
-        if candidate.certificate is not None:
-            return candidate
-        uncertified.append(candidate)
-    return next(candidate for candidate in uncertified if candidate.chosen.mechanism in PROOFS)
+        if candidate.certificate is None:
+            uncertified.append(candidate)
+        elif best is None or candidate.scale < best.scale:
+            best = candidate
+    return best or next(candidate for candidate in uncertified if candidate.chosen.mechanism in PROOFS)
 
 
 def _certified(theta: Family, found: NoiseScale) -> Calibration:

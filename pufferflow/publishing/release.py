@@ -436,6 +436,9 @@ def open_ledger(ledger: Ledger | str | os.PathLike[str], limit: float, given: bo
         return Ledger.create(path, limit)
     book = Ledger(path)
     if given and limit != book.limit:
+        if not book.to_dict()["releases"]:  # made by a release that was refused
+            book.set_limit(limit)
+            return book
         raise ParameterError(
             f"the ledger {path} has the limit {book.limit:g}, not {limit:g}; change it with pufferflow ledger set-limit"
         )

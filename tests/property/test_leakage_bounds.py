@@ -1,5 +1,6 @@
 """The kernels of leakage against plain twins, and laws that its scales obey."""
 
+from decimal import Decimal, localcontext
 from itertools import product
 
 import numpy as np
@@ -10,7 +11,7 @@ from random_chains import chains, distributions
 from scipy.optimize import linprog
 
 import pufferflow as pf
-from pufferflow.coupling._kernels import set_leakages
+from pufferflow.coupling._kernels import ROUNDOFF, count_products, set_leakages
 from pufferflow.coupling.calibration import ChainLeakage
 from pufferflow.coupling.sides import CouplingSide, ForgettingSide, costs_of
 
@@ -99,6 +100,72 @@ def test_sets_equal_their_enumeration(case, growth):
     logs = np.log1p(growth * masses)
     expected = (logs[:, None, :] - logs[None, :, :]).max(axis=2)
     assert out == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def products(matrix, inside, alternating, cost, first, steps, settled=-1.0):
+    """What the kernel fills, for one query and one row."""
+    shape = (1, len(steps))
+    values, counted, lost = np.empty((*shape, 1, len(matrix))), np.empty(shape, dtype=np.int64), np.empty(shape)
+    sets, turned = np.array([inside]), np.array([alternating])
+    count_products(matrix, sets, turned, cost, np.array([first]), np.array(steps), settled, values, counted, lost)
+    return values[0, :, 0], counted[0], lost[0]
+
+
+def plain_product(matrix, inside, alternating, cost, first, steps):
+    """The same by its definition, one step after the other, in decimals of 60 digits."""
+    with localcontext() as context:
+        context.prec, context.Emin = 60, -(10**9)
+        growth, rows = Decimal(cost).exp(), [[Decimal(p) for p in row] for row in matrix]
+        law = [Decimal(p) for p in first]
+        for distance in range(steps, 0, -1):
+            turned = alternating and distance % 2 == 1
+            law = [p * (growth if state != turned else 1) for p, state in zip(law, inside, strict=True)]
+            law = [sum(p * row[x] for p, row in zip(law, rows, strict=True)) for x in range(len(law))]
+        return law
+
+
+@given(chains(4), st.data(), st.booleans(), st.sampled_from([1e-6, 0.1, 2.0, 40.0]))
+@settings(max_examples=40, deadline=None)
+def test_products_equal_their_definition(chain, data, alternating, cost):
+    """Within the rounding and the underflow that the kernel owns up to: all powers, periodic chains, tiny entries."""
+    k = chain.states
+    inside = np.array(data.draw(st.lists(st.booleans(), min_size=k, max_size=k)))
+    steps = data.draw(st.lists(st.integers(0, 70), min_size=1, max_size=3))
+    first = data.draw(distributions(k))
+    matrix = np.array(chain.transition_matrix)
+    found, counted, lost = products(matrix, inside, alternating, cost, first, steps)
+    assert counted.tolist() == steps
+    for n, values, gone in zip(steps, found, lost, strict=True):
+        exact = plain_product(matrix, inside, alternating, cost, first, n)
+        top = int(values.argmax())
+        for x in range(k):
+            wanted = float(exact[x] / exact[top] * Decimal(values[top]))
+            assert abs(values[x] - wanted) <= 2 * n * (k + 6) * ROUNDOFF * wanted + 2 * gone
+    profiles, counted, lost = products(matrix.T.copy(), inside, alternating, cost, np.ones(k), steps, 1e-10)
+    assert (counted <= steps).all()
+    assert (profiles.min(axis=1) > lost / ROUNDOFF).all()
+    for n, values in zip(counted, profiles, strict=True):
+        exact = plain_product(matrix.T, inside, alternating, cost, np.ones(k), int(n))
+        ratios = [float(Decimal(a) / b * exact[0]) for a, b in zip(values, exact, strict=True)]
+        assert max(ratios) <= min(ratios) * (1 + 4 * (n + 1) * (k + 8) * ROUNDOFF)
+
+
+@pytest.mark.parametrize("alternating", [False, True])
+def test_slow_chains_settle(alternating):
+    """Then more steps change nothing."""
+    slow = np.array([[0.999, 0.003], [0.001, 0.997]])
+    (values,), counted, _ = products(slow, [True, False], alternating, 1e-3, np.ones(2), [10**15], 1e-12)
+    assert 10**3 < counted[0] <= 2**15
+    (more,), _, _ = products(slow, [True, False], alternating, 1e-3, np.ones(2), [2 * counted[0]])
+    assert values[0] / values[1] == pytest.approx(more[0] / more[1], rel=1e-12)
+
+
+def test_a_periodic_chain_never_settles():
+    swap = np.array([[0.0, 1.0], [1.0, 0.0]])
+    for steps in (10**3, 10**6 + 1):
+        (values,), counted, _ = products(swap, [True, False], False, 0.5, np.ones(2), [steps], 1e-12)
+        assert counted[0] == steps
+        assert np.log(values[1] / values[0]) == pytest.approx(0.5 * (steps % 2), abs=1e-9)
 
 
 @given(cases(), st.integers(0, 10**6))

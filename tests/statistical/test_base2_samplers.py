@@ -28,7 +28,7 @@ def agree(draws, law):
 @pytest.mark.parametrize("name", UTILITIES)
 @pytest.mark.parametrize("eta", [Eta(1, 1), Eta(7, 3), Eta(5, 3, 2)])
 def test_frequencies_are_the_exact_probabilities(sampler, name, eta):
-    mechanism = Base2Exponential(eta, -2, 9, 8, sampler=sampler, unsafe_seed=11, minimum_attempts=1 + eta.z)
+    mechanism = Base2Exponential(eta, -2, 9, 8, sampler=sampler, insecure_seed=11, minimum_attempts=1 + eta.z)
     draws = mechanism.releases(UTILITIES[name], 10_000)
     assert agree(draws, mechanism.probabilities(UTILITIES[name])) > 1e-3
 
@@ -42,18 +42,18 @@ def test_operating_system_randomness_too(sampler):
 
 @pytest.mark.parametrize("sampler", ["rejection", "bitwise"])
 def test_utilities_are_rounded_anew_at_every_release(sampler):
-    laplace = Base2Laplace(Eta(1, 1), -2, 2, 0.5, sampler=sampler, unsafe_seed=4)
+    laplace = Base2Laplace(Eta(1, 1), -2, 2, 0.5, sampler=sampler, insecure_seed=4)
     utilities = laplace.utilities(0.75)
     draws = laplace.mechanism.releases(utilities, 10_000)
     assert agree(draws, laplace.probabilities(0.75)) > 1e-3
     # negative utilities round up as often as they should: −0.25 goes to 0 with probability 3/4
-    mechanism = Base2Exponential(Eta(1, 4), -1, 0, 3, sampler=sampler, unsafe_seed=4)
+    mechanism = Base2Exponential(Eta(1, 4), -1, 0, 3, sampler=sampler, insecure_seed=4)
     draws = mechanism.releases([-0.25, 0, 0], 10_000)
     assert agree(draws, mechanism.probabilities([-0.25, 0, 0])) > 1e-3
 
 
 def test_the_twin_that_stores_all_sums():
-    mechanism = Base2Exponential(Eta(7, 3), 0, 9, 7, unsafe_seed=2)
+    mechanism = Base2Exponential(Eta(7, 3), 0, 9, 7, insecure_seed=2)
     utilities = [3, 1, 0, 7, 1, 1, 9]
     draws = [stored_release(mechanism, utilities, mechanism._random) for _ in range(5000)]
     assert agree(draws, mechanism.probabilities(utilities)) > 1e-3

@@ -165,7 +165,7 @@ def test_a_seed_repeats_and_nothing_else_does(sampler):
     def run(**options):
         return Base2Exponential(HALF, 0, 5, 64, sampler=sampler, **options).releases([1] * 64, 40)
 
-    assert run(unsafe_seed=1) == run(unsafe_seed=1) != run(unsafe_seed=2)
+    assert run(insecure_seed=1) == run(insecure_seed=1) != run(insecure_seed=2)
     assert run() != run()
     assert isinstance(Base2Exponential(HALF, 0, 5, 64)._random, SystemRandom)
 
@@ -204,15 +204,15 @@ def test_the_minimum_of_attempts_is_always_made(utilities, options):
 
 
 def test_large_outcome_sets_and_ranges():
-    mechanism = Base2Exponential(HALF, 0, 74_999, 75_000, unsafe_seed=5)
+    mechanism = Base2Exponential(HALF, 0, 74_999, 75_000, insecure_seed=5)
     assert mechanism.precision < 75_020
     assert max(mechanism.releases(range(75_000), 50)) < 40
-    wide = Base2Exponential(Eta(51_040, 16), 0, 10**6, 3, sampler="bitwise", unsafe_seed=5)
+    wide = Base2Exponential(Eta(51_040, 16), 0, 10**6, 3, sampler="bitwise", insecure_seed=5)
     assert wide.release([10**6, 0, 999_999]).index == 1
 
 
 def test_laplace_on_a_grid():
-    laplace = Base2Laplace(HALF, -2, 2, 0.5, sensitivity=2, unsafe_seed=1)
+    laplace = Base2Laplace(HALF, -2, 2, 0.5, sensitivity=2, insecure_seed=1)
     assert laplace.outcomes == [Fraction(i, 2) for i in range(-4, 5)]
     assert laplace.epsilon == pytest.approx(2 * math.log(2), rel=1e-15)
     law = laplace.probabilities(1)

@@ -219,12 +219,12 @@ def electricity_errors(factor):
     )
 
 
-@pytest.mark.parametrize(("factor", "numbers"), [(1.0, "same conclusion on other data"), (3.0, "differs")])
+@pytest.mark.parametrize(("factor", "numbers"), [(1.0, comparison.SAME), (3.0, "differs")])
 def test_other_data_never_reads_reproduced(factor, numbers):
     table = comparison.compare(histograms={"electricity": electricity_errors(factor)})
     assert "reproduced" not in set(table["verdict"])
     claims = table[table["kind"] == "claim"]
-    assert set(claims["verdict"]) == {"same conclusion on other data"}
+    assert set(claims["verdict"]) == {comparison.SAME}
     ours = table[(table["kind"] == "number") & table["claim"].str.contains("MQMExact")]
     assert ours["verdict"].item() == numbers
     assert table[table["reported"] == "N/A"]["verdict"].to_list()[-1] == "not applicable"
@@ -245,6 +245,10 @@ def test_synthetic_claims():
     errors = synthetic.errors(scales, 5, 1)
     limits = synthetic.gk16_limits(100)
     assert set(comparison.compare(synthetic=errors, limits=limits)["verdict"]) == {"reproduced"}
+    # under other settings than the paper's nothing is reproduced
+    for other in (errors.assign(epsilon=0.5), errors.assign(length=50), errors.assign(alpha=errors["alpha"] + 0.01)):
+        verdicts = comparison.compare(synthetic=other, limits=limits).set_index("claim")["verdict"]
+        assert set(verdicts.filter(like="MQM")) == {comparison.SAME}
     errors.loc[(errors["mechanism"] == "mqm-exact") & (errors["alpha"] == 0.25), "expected_error"] = 99.0
     verdicts = comparison.compare(synthetic=errors, limits=limits)["verdict"].to_list()
     assert verdicts.count("differs") == 2

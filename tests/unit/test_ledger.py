@@ -4,6 +4,7 @@ import os
 import sqlite3
 import time
 
+import numpy as np
 import pytest
 
 import pufferflow as pf
@@ -257,3 +258,31 @@ def test_words_and_single_chains(ledger):
     first = reserve(ledger, 0.1)
     second = reserve(ledger, 0.1, family=CHAIN.chains[0])
     assert first.family == second.family
+
+
+def test_a_release_is_paid_for_by_the_epsilon_it_was_calibrated_to(tmp_path):
+    """The bound of leakage, computed anew for the same chain, may differ in the sixth digit."""
+    rng = np.random.default_rng(0)
+    above = 0
+    for n in range(24):
+        k = int(rng.integers(2, 6))
+        rows = [0.7 * np.eye(k) + 0.3 * rng.dirichlet(np.full(k, 0.5), k) for _ in range(2)]
+        family = pf.ChainFamily([pf.MarkovChain(matrix) for matrix in rows])
+        epsilon = float(rng.choice([0.1, 0.5, 3]))
+        scale = pf.leakage(family, 1000, epsilon).scale
+        ledger = Ledger.create(tmp_path / str(n), epsilon)
+        ledger.reserve(family, 1000, mechanism="leakage", epsilon=epsilon, scale=scale, query="a count")
+        assert ledger.spent <= epsilon
+        ledger.verify()
+        with pytest.raises(pf.BudgetError):
+            ledger.reserve(family, 1000, mechanism="leakage", epsilon=epsilon, scale=scale, query="a count")
+        anew = pf.Accountant(pf.ChainFamily([pf.MarkovChain(matrix) for matrix in rows]), 1000)
+        anew.add(scale)
+        above += anew.cost().epsilon > epsilon
+    assert above
+
+
+def test_a_wrong_epsilon_pays_for_nothing(ledger):
+    """What a scale costs is computed; the word of the caller counts in the last digits only."""
+    with pytest.raises(pf.BudgetError):
+        ledger.reserve(CHAIN, LENGTH, mechanism="mqm-exact", epsilon=0.01, scale=0.5, query="a count")

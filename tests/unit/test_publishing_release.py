@@ -94,6 +94,27 @@ def test_the_statement_says_what_to_whom_and_what_not(tmp_path):
     assert "\n" not in said
 
 
+def test_the_least_certified_noise_is_taken():
+    """Of this chain leakage asks for less than mqm-exact does until it is certified, with any past allowed for."""
+    chain = pf.MarkovChain([[0, 0.5, 0.5], [0, 0.99, 0.01], [0, 0.01, 0.99]], [1, 0, 0])
+    found = calibrate(chain, 2, 1.0)
+    assert (found.chosen.mechanism, found.scale) == ("mqm-exact", 1.0)
+    assert float(pf.certify(chain, 2, 1.0, mechanism="leakage")["scale"]) > 1.5
+    # and a certificate is not given up for the last digits of a fixed point
+    slow = pf.MarkovChain([[0.9938078303898569, 0.006192169610143189], [0.1114926467146376, 0.8885073532853625]])
+    assert calibrate(slow, 5000, 0.5).scale == pytest.approx(pf.leakage(slow, 5000, 0.5).scale, rel=1e-4)
+
+
+def test_a_refused_first_release_leaves_the_limit_open(files, tmp_path):
+    data, model = files
+    book = tmp_path / "ledger"
+    with pytest.raises(pf.BudgetError):
+        pf.release_histogram(data, model, 1.0, ledger=book, limit=0.5)
+    assert pf.release_histogram(data, model, 1.0, ledger=book, limit=1.5).epsilon == 1.0
+    with pytest.raises(pf.ParameterError, match=r"has the limit 1\.5, not 2"):
+        pf.release_histogram(data, model, 0.1, ledger=book, limit=2.0)
+
+
 def test_other_steps_of_the_same_records_cannot_be_added_up(tmp_path):
     """Two chains of two states each, both true, whose outputs together tell more than the sum of their epsilon."""
     fair = pf.ChainFamily([pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]])])

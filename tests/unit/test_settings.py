@@ -60,6 +60,8 @@ def test_quick_overlay_only_overrides_existing_keys():
         ("experiments.cohort.chunks", 0, ["chunks is 0", "at least 1"]),
         ("experiments.cohort.simulated.persistence", 1, ["persistence is 1;", "less than 1"]),
         ("experiments.cohort.simulated.longest", 499, ["longest is 499, below shortest, 500"]),
+        ("experiments.synthetic.epsilons", [1, float("nan")], ["epsilons[1] is not a finite number"]),
+        ("experiments.synthetic.epsilons", ["1e-3"], ["epsilons[0] is '1e-3'", "YAML reads it as text (write 0.001"]),
         ("experiments.cohort.samples", "no/such", ["samples is 'no/such'", "folder", "null to simulate"]),
     ],
 )
