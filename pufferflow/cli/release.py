@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
+from typing import Any
 
 from pufferflow._files import check_outputs
 from pufferflow.cli._records import add_reading, edges, listed, reading
 from pufferflow.errors import ParameterError, PufferflowError
 from pufferflow.models import read_public_model
-from pufferflow.publishing.release import PrivateHistogram, release_histogram, require_new
+from pufferflow.publishing.release import PrivateHistogram, rehearse_release, release_histogram, require_new
 from pufferflow.publishing.states import RecordFormat, StateSpace
 
 DESCRIPTION = (
@@ -28,6 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--limit", type=float, metavar="EPSILON", help="of a new ledger (default: this release's epsilon)"
     )
     parser.add_argument("--no-ledger", action="store_true", help="keep no account of what is released")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="check all and say what it would do; nothing is written or paid for"
+    )
     add_output(parser, "DATA.release")
     add_reading(parser)
 
@@ -41,20 +46,22 @@ def run(arguments: argparse.Namespace) -> None:
     require_new(output)
     check_outputs([output, ledger], [arguments.data, arguments.chain])
     model = read_public_model(arguments.chain)
+    options: dict[str, Any] = {
+        "ledger": ledger,
+        "limit": arguments.limit,
+        "form": record_format(arguments),
+        "reading": reading(arguments),
+        "mechanism": arguments.mechanism,
+        "chain_from_this_data": arguments.chain_from_this_data,
+        "output": output,
+        "figure": not arguments.no_figure,
+    }
     try:
+        if arguments.dry_run:
+            _show_rehearsal(arguments, rehearse_release(arguments.data, model, arguments.epsilon, **options))
+            return
         released = release_histogram(
-            arguments.data,
-            model,
-            arguments.epsilon,
-            ledger=ledger,
-            limit=arguments.limit,
-            form=record_format(arguments),
-            reading=reading(arguments),
-            mechanism=arguments.mechanism,
-            post_processing=arguments.post_process,
-            chain_from_this_data=arguments.chain_from_this_data,
-            output=output,
-            figure=not arguments.no_figure,
+            arguments.data, model, arguments.epsilon, post_processing=arguments.post_process, **options
         )
     except (PufferflowError, OSError):
         raise
@@ -70,6 +77,23 @@ def run(arguments: argparse.Namespace) -> None:
     show(arguments, released, output)
     if not arguments.json and ledger is not None:
         print(f"accounted for in {ledger}; see pufferflow ledger show {ledger}")
+
+
+def _show_rehearsal(arguments: argparse.Namespace, facts: dict[str, Any]) -> None:
+    if arguments.json:
+        print(json.dumps(facts, indent=1, allow_nan=False))
+        return
+    print(
+        f"records     {facts['records']:,} in {facts['segments']:,} segment(s) of {facts['participants']:,} "
+        f"participant(s), the longest of {facts['longest_segment']:,} steps\n"
+        f"mechanism   {facts['mechanism']}, scale {facts['scale']:.6g}, "
+        f"{'certified' if facts['certified'] else 'without a certificate'}\n"
+        f"noise       scale {facts['noise_scale']:.6g} on each of {facts['states']} counts; 95 % error of a frequency "
+        f"{facts['error_95']:.3g}"
+    )
+    if facts["limit"] is not None:
+        print(f"cost        within the ledger's limit {facts['limit']:g}, of which {facts['left']:.6g} would be left")
+    print("\na dry run: nothing was drawn, written or paid for")
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:

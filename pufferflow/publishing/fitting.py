@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferflow._numbers import shortest
 from pufferflow.datasets.sample import Participant, Sample
 from pufferflow.errors import ChainError, DataError, ParameterError
 from pufferflow.markov import STATIONARY, ChainFamily, Family, MarkovChain, confidence_family
@@ -19,7 +20,6 @@ from pufferflow.mechanisms.base import check_epsilon
 from pufferflow.models import PublicModel, write_model
 from pufferflow.publishing.calibration import all_scales
 from pufferflow.publishing.noise import DiscreteLaplace, count_scale
-from pufferflow.publishing.numbers import shortest
 from pufferflow.publishing.records import NEVER, Chunk, Reading, Records, open_records, stamp
 from pufferflow.publishing.states import MOST_STATES, Fitted, RecordFormat, StateSpace
 from pufferflow.publishing.tables import Source

@@ -20,8 +20,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pufferflow._numbers import shortest
 from pufferflow.errors import DataError, ParameterError
-from pufferflow.publishing.numbers import shortest
 from pufferflow.publishing.states import UNKNOWN, StateSpace
 from pufferflow.publishing.tables import Source, Table, open_table
 

@@ -35,7 +35,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pufferflow._files import check_folder, write_atomic
-from pufferflow.errors import DataError, ParameterError
+from pufferflow.errors import BudgetError, DataError, LedgerError, ParameterError
 from pufferflow.markov import BinaryInterval, Family, IntervalFamily, MarkovChain, as_family, simulate_chain
 from pufferflow.mechanisms.base import check_epsilon
 from pufferflow.models import PublicModel, model_document, number_of_states, read_public_model
@@ -50,7 +50,7 @@ from pufferflow.publishing.tally import Tally
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from pufferflow.ledger import Ledger
+    from pufferflow.ledger import Ledger, Reservation
 
 PostProcessing: TypeAlias = Literal["clip", "simplex"]
 Model: TypeAlias = "PublicModel | Fit | Family | MarkovChain | str | os.PathLike[str]"
@@ -343,28 +343,80 @@ def release_histogram(
         require_new(output)
         if figure:
             require_matplotlib()
-    exact = _count(source, model, epsilon, form, reading, chain_from_this_data)
-    calibration = calibrate(exact.model.family, exact.longest_segment, exact.epsilon, mechanism)
-    scale = count_scale(calibration.scale)
+    exact, calibration, scale = _prepare(source, model, epsilon, form, reading, mechanism, chain_from_this_data)
     book = None if ledger is None else open_ledger(ledger, exact.epsilon if limit is None else limit, limit is not None)
-    reservation = None
-    if book is not None:
-        reservation = book.reserve(
-            exact.model.family,
-            exact.longest_segment,
-            mechanism=calibration.chosen.mechanism,
-            epsilon=exact.epsilon,
-            scale=scale / 2,
-            query=f"histogram of {exact.states.count} states over {exact.records} records",
-            certificate=calibration.certificate,
-            form=exact.form,
-        )
+    reservation = None if book is None else _reserve(book, exact, calibration, scale)
     released = exact.noisy(add_noise, calibration, scale, chain_from_this_data).post_processed(post_processing)
     if output is not None:
         released.save(output, figure=figure)
     if book is not None and reservation is not None:
         book.record(reservation)
     return released
+
+
+def rehearse_release(
+    source: Source,
+    model: Model,
+    epsilon: float,
+    *,
+    ledger: Ledger | str | os.PathLike[str] | None,
+    limit: float | None = None,
+    form: RecordFormat | None = None,
+    reading: Reading | None = None,
+    mechanism: str | None = None,
+    chain_from_this_data: bool = False,
+    output: str | os.PathLike[str] | None = None,
+    figure: bool = True,
+) -> dict[str, Any]:
+    """Check all that :func:`release_histogram` needs and say what it would do; nothing is drawn, written or paid for.
+
+    Parameters
+    ----------
+    source, model, epsilon, ledger, limit, form, reading, mechanism, chain_from_this_data, output, figure
+        As for :func:`release_histogram`, which raises the same errors.
+
+    Returns
+    -------
+    dict
+        Facts that are public beforehand, as plain JSON types: no count of a state is among them. ``limit`` and
+        ``left`` are those of the ledger after the release, None without one.
+    """
+    if output is not None:
+        require_new(output)
+        if figure:
+            require_matplotlib()
+    exact, calibration, scale = _prepare(source, model, epsilon, form, reading, mechanism, chain_from_this_data)
+    facts: dict[str, Any] = {
+        "records": exact.records,
+        "participants": exact.participants,
+        "segments": exact.segments,
+        "longest_segment": exact.longest_segment,
+        "states": exact.states.count,
+        "epsilon": exact.epsilon,
+        "mechanism": calibration.chosen.mechanism,
+        "scale": calibration.scale,
+        "certified": calibration.certificate is not None,
+        "noise_scale": scale,
+        "error_95": DiscreteLaplace(scale).quantile(CONFIDENCE) / exact.records,
+        "limit": None,
+        "left": None,
+    }
+    if ledger is None:
+        return facts
+    path = Path(ledger) if isinstance(ledger, str | os.PathLike) else ledger.path
+    terms = exact.epsilon if limit is None else limit, limit is not None
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "ledger"
+        if path.exists():
+            open_ledger(ledger, *terms)
+            shutil.copyfile(path, copy)
+        book = open_ledger(copy, *terms)
+        try:
+            _reserve(book, exact, calibration, scale)
+        except (BudgetError, LedgerError) as error:
+            error.args = (str(error).replace(str(copy), str(path)), *error.args[1:])
+            raise
+        return facts | {key: book.to_dict()[key] for key in ("limit", "left")}
 
 
 def simulate_release(
@@ -509,6 +561,34 @@ class _Exact:
         )
 
 
+def _prepare(
+    source: Source,
+    model: Model,
+    epsilon: float,
+    form: RecordFormat | None,
+    reading: Reading | None,
+    mechanism: str | None,
+    same_data: bool,
+) -> tuple[_Exact, Calibration, float]:
+    """Exact counts, and the scale of the noise for them."""
+    exact = _count(source, model, epsilon, form, reading, same_data)
+    calibration = calibrate(exact.model.family, exact.longest_segment, exact.epsilon, mechanism)
+    return exact, calibration, count_scale(calibration.scale)
+
+
+def _reserve(book: Ledger, exact: _Exact, calibration: Calibration, scale: float) -> Reservation:
+    return book.reserve(
+        exact.model.family,
+        exact.longest_segment,
+        mechanism=calibration.chosen.mechanism,
+        epsilon=exact.epsilon,
+        scale=scale / 2,
+        query=f"histogram of {exact.states.count} states over {exact.records} records",
+        certificate=calibration.certificate,
+        form=exact.form,
+    )
+
+
 def _public_model(model: Model) -> PublicModel:
     if isinstance(model, PublicModel | Fit):
         return model.model if isinstance(model, Fit) else model
@@ -571,8 +651,14 @@ def _count(
         states=form.states,
         model=PublicModel(public.family, form),
         epsilon=epsilon,
-        form=form.to_dict() | {"fitted": None, "columns": records.columns},
+        form=form.to_dict() | {"fitted": None, "columns": records.columns} | _signs(records.reading),
     )
+
+
+def _signs(reading: Reading) -> dict[str, str]:
+    """Those options of reading, where they are not the default, with which the same rows become other steps."""
+    names = ("timezone", "time_format", "decimal", "thousands")
+    return {name: getattr(reading, name) for name in names if getattr(reading, name) != getattr(Reading, name)}
 
 
 def _check_starts(family: Family, tally: Tally, where: str) -> None:

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferflow._numbers import all_shortest, shortest
 from pufferflow.errors import ModelError, ParameterError
-from pufferflow.publishing.numbers import all_shortest, shortest
 
 MISSING, UNKNOWN = -1, -2
 """Codes of a missing value and of one that is no public state."""

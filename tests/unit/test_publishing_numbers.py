@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pufferflow as pf
-from pufferflow.publishing.numbers import shortest
+from pufferflow._numbers import shortest
 from pufferflow.publishing.records import Reading
 
 RNG = np.random.default_rng(8)
