@@ -6,11 +6,14 @@ import argparse
 
 from pufferflow.errors import ParameterError
 from pufferflow.publishing.records import GUESSES, Reading
+from pufferflow.publishing.states import READING_OPTIONS, RecordFormat
+
+AS_FITTED = "What was given of these when the chain was fitted holds here too, unless it is given again."
 
 
-def add_reading(parser: argparse.ArgumentParser) -> None:
+def add_reading(parser: argparse.ArgumentParser, description: str | None = None) -> None:
     """Declare the options of :class:`Reading`."""
-    group = parser.add_argument_group("columns and clock")
+    group = parser.add_argument_group("columns and clock", description)
     for role, of, without in (
         ("time", "times", "without one a row is a step"),
         ("value", "values", "or the only one left"),
@@ -32,15 +35,16 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--time-format", metavar="FORMAT", help='of times that are not ISO 8601, such as "%%d/%%m/%%Y %%H:%%M"'
     )
-    group.add_argument("--separator", default=",", metavar="CHAR", help="between the fields of a CSV (default: ,)")
-    group.add_argument("--decimal", default=".", metavar="CHAR", help="decimal sign of a CSV (default: .)")
+    group.add_argument("--separator", metavar="CHAR", help="between the fields of a CSV (default: ,)")
+    group.add_argument("--decimal", metavar="CHAR", help="decimal sign of a CSV (default: .)")
     group.add_argument("--thousands", metavar="CHAR", help="sign between thousands in a CSV (default: none)")
 
 
-def reading(arguments: argparse.Namespace) -> Reading:
-    """Return the options of :func:`add_reading`."""
-    names = (*GUESSES, "rows_are_steps", "timezone", "time_format", "separator", "decimal", "thousands")
-    return Reading(**{name: getattr(arguments, name) for name in names})
+def reading(arguments: argparse.Namespace, form: RecordFormat | None = None) -> Reading:
+    """Return the options of :func:`add_reading`; those not given are as the chain's data were read."""
+    options = {name: getattr(arguments, name) for name in READING_OPTIONS}
+    given = {name: value for name, value in options.items() if value not in (None, False)}
+    return Reading(**(({} if form is None else dict(form.reading)) | given))
 
 
 def listed(text: str | None) -> tuple[str, ...] | None:

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from pufferflow._files import check_outputs
-from pufferflow.cli._records import add_reading, edges, listed, reading
+from pufferflow.cli._records import AS_FITTED, add_reading, edges, listed, reading
 from pufferflow.errors import ParameterError, PufferflowError
 from pufferflow.models import read_public_model
 from pufferflow.publishing.release import PrivateHistogram, rehearse_release, release_histogram, require_new
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dry-run", action="store_true", help="check all and say what it would do; nothing is written or paid for"
     )
     add_output(parser, "DATA.release")
-    add_reading(parser)
+    add_reading(parser, AS_FITTED)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -46,11 +46,12 @@ def run(arguments: argparse.Namespace) -> None:
     require_new(output)
     check_outputs([output, ledger], [arguments.data, arguments.chain])
     model = read_public_model(arguments.chain)
+    form = record_format(arguments)
     options: dict[str, Any] = {
         "ledger": ledger,
         "limit": arguments.limit,
-        "form": record_format(arguments),
-        "reading": reading(arguments),
+        "form": form,
+        "reading": reading(arguments, form or model.records),
         "mechanism": arguments.mechanism,
         "chain_from_this_data": arguments.chain_from_this_data,
         "output": output,

@@ -178,7 +178,7 @@ def fit_records(
     source : path, Series or DataFrame
         CSV or Parquet file, or a pandas object (a DatetimeIndex gives the times).
     reading : Reading, optional
-        Columns and clock.
+        Columns and clock; the model keeps what is given here for releases that say nothing of it.
     states : States, optional
         How values become states; by default few different numbers and texts are categories, and other numbers are put
         into 20 bins. Bins without a transition are joined to a neighbour.
@@ -235,7 +235,7 @@ def fit_records(
         )
     observed = int(sum(p.observations for p in participants))
     first, last = stamp(records, scan.first), stamp(records, scan.last)
-    form = RecordFormat(space, step, split_after_seconds, Fitted(first, last, observed))
+    form = RecordFormat(space, step, split_after_seconds, Fitted(first, last, observed), reading.given())
     groups = list(dict.fromkeys(p.group for p in participants))
     by_group = [np.sum([p.transition_counts for p in participants if p.group == g], axis=0) for g in groups]
     chains, smoothed = _chains(where, by_group, smoothing, initial_distribution)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from pufferflow._numbers import shortest
 from pufferflow.errors import DataError, ParameterError
-from pufferflow.publishing.states import UNKNOWN, StateSpace
+from pufferflow.publishing.states import READING_OPTIONS, UNKNOWN, StateSpace
 from pufferflow.publishing.tables import Source, Table, open_table
 
 Clock = Literal["offset", "local", "unix"]
@@ -117,6 +117,11 @@ class Reading:
                 raise ParameterError(
                     f"timezone {self.timezone!r} is unknown; give a name such as Europe/Paris or UTC"
                 ) from None
+
+    def given(self) -> dict[str, str | bool]:
+        """Options of the data that are not the default."""
+        options = {name: getattr(self, name) for name in READING_OPTIONS}
+        return {name: value for name, value in options.items() if value != getattr(Reading, name)}
 
 
 @dataclass(frozen=True)

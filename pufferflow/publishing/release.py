@@ -42,7 +42,7 @@ from pufferflow.models import PublicModel, model_document, number_of_states, rea
 from pufferflow.publishing.calibration import Calibration, calibrate
 from pufferflow.publishing.fitting import Fit
 from pufferflow.publishing.noise import DiscreteLaplace, add_noise, add_seeded_noise, count_scale
-from pufferflow.publishing.records import Reading, open_records, stamp
+from pufferflow.publishing.records import GUESSES, Reading, open_records, stamp
 from pufferflow.publishing.states import RecordFormat, StateSpace
 from pufferflow.publishing.tables import Source
 from pufferflow.publishing.tally import Tally
@@ -312,7 +312,7 @@ def release_histogram(
     form : RecordFormat, optional
         How records become states, where the model does not say.
     reading : Reading, optional
-        Columns and clock.
+        Columns and clock (default: as the data were read that the chain was fitted to).
     mechanism : str, optional
         Default: the least certified noise, which depends on Θ, T and ε alone.
     post_processing : {"clip", "simplex"}, optional
@@ -614,7 +614,8 @@ def _count(
         )
     if form.states.count != (k := number_of_states(public.family)):
         raise ParameterError(f"{form.states.count} states are given, the chain has {k}; give one name a state")
-    records = open_records(source, replace(reading or Reading(), show_values=False))
+    reading = Reading(**form.reading) if reading is None else reading  # type: ignore[arg-type]
+    records = open_records(source, replace(reading, show_values=False))
     if form.step_seconds is not None and records.columns["time"] is None:
         raise DataError(
             f"{records.table.where}: the chain has steps of {form.step_seconds} s, so there must be times; name their "
@@ -651,14 +652,14 @@ def _count(
         states=form.states,
         model=PublicModel(public.family, form),
         epsilon=epsilon,
-        form=form.to_dict() | {"fitted": None, "columns": records.columns} | _signs(records.reading),
+        form=replace(form, fitted=None, reading={}).to_dict() | {"columns": records.columns} | _signs(records.reading),
     )
 
 
-def _signs(reading: Reading) -> dict[str, str]:
+def _signs(reading: Reading) -> dict[str, str | bool]:
     """Those options of reading, where they are not the default, with which the same rows become other steps."""
-    names = ("timezone", "time_format", "decimal", "thousands")
-    return {name: getattr(reading, name) for name in names if getattr(reading, name) != getattr(Reading, name)}
+    same = (*GUESSES, "rows_are_steps", "separator")  # the columns that are read say it, or it does not matter
+    return {name: value for name, value in reading.given().items() if name not in same}
 
 
 def _check_starts(family: Family, tally: Tally, where: str) -> None:

@@ -5,15 +5,16 @@ fitted to::
 
     "records": {"states": {"edges": [200, 400, …]} or {"names": ["walking", …], "other": false},
                 "step_seconds": 60 or null, "split_after_seconds": 600 or null,
-                "fitted": {"first": "2007-05-01T00:00:00", "last": …, "records": 525600} or null}
+                "fitted": {"first": "2007-05-01T00:00:00", "last": …, "records": 525600} or null,
+                "reading": {"time": "tstp", "decimal": ",", …}}
 """
 
 from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -28,6 +29,11 @@ MISSING, UNKNOWN = -1, -2
 
 MOST_STATES = 2000
 OTHER = "other"
+READING_OPTIONS = (
+    *("time", "value", "participant", "group", "rows_are_steps"),
+    *("timezone", "time_format", "separator", "decimal", "thousands"),
+)
+"""Of :class:`pufferflow.publishing.records.Reading`, those that belong to the data."""
 
 
 @dataclass(frozen=True)
@@ -142,12 +148,16 @@ class RecordFormat:
         cautious choice: one longer chain never needs less noise.
     fitted : Fitted or None
         Which data the chain was fitted to.
+    reading : mapping
+        Options of :class:`pufferflow.publishing.records.Reading` with which those data were read, where they were
+        given; a release without options of its own reads with them.
     """
 
     states: StateSpace
     step_seconds: int | None = None
     split_after_seconds: int | None = None
     fitted: Fitted | None = None
+    reading: Mapping[str, str | bool] = field(default_factory=dict, hash=False)
 
     @property
     def longest_gap(self) -> float:
@@ -163,7 +173,7 @@ class RecordFormat:
             "step_seconds": self.step_seconds,
             "split_after_seconds": self.split_after_seconds,
             "fitted": None if self.fitted is None else vars(self.fitted).copy(),
-        }
+        } | ({"reading": dict(self.reading)} if self.reading else {})
 
 
 def parse_records(value: object) -> RecordFormat:
@@ -174,7 +184,7 @@ def parse_records(value: object) -> RecordFormat:
     ModelError
         A key is unknown, missing or of the wrong type.
     """
-    fields = _object(value, ("states", "step_seconds", "split_after_seconds", "fitted"), "records")
+    fields = _object(value, ("states", "step_seconds", "split_after_seconds", "fitted", "reading"), "records")
     states = fields.get("states")
     try:
         if isinstance(states, dict) and "edges" in states:
@@ -203,7 +213,11 @@ def parse_records(value: object) -> RecordFormat:
         if kinds != [str, str, int]:
             raise ModelError("records: fitted must have first and last (times) and records (a number)")
         fitted = Fitted(entries["first"], entries["last"], entries["records"])
-    return RecordFormat(space, fields.get("step_seconds"), fields.get("split_after_seconds"), fitted)
+    reading = _object(fields.get("reading", {}), READING_OPTIONS, "records: reading")
+    for name, value in reading.items():
+        if not isinstance(value, bool if name == "rows_are_steps" else str):
+            raise ModelError(f"records: reading has {value!r} as {name}; it must be as fit wrote it")
+    return RecordFormat(space, fields.get("step_seconds"), fields.get("split_after_seconds"), fitted, reading)
 
 
 def _alike(names: Sequence[str], numbers: Sequence[str]) -> tuple[str, str]:

@@ -1,5 +1,7 @@
 """Which column is what: rows of several participants are never taken for one record."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -166,3 +168,39 @@ def test_what_pandas_makes_of_an_index_in_parquet(tmp_path):
     with pytest.raises(pf.DataError, match="'__index_level_0__' is not used"):
         pf.fit_records(path)
     assert pf.fit_records(path, reading=Reading(time="__index_level_0__")).facts["step_seconds"] == 60
+
+
+def test_a_release_reads_as_the_chain_was_fitted(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options = ["--separator", ";", "--decimal", ",", "--time-format", "%d.%m.%Y %H:%M", "--time", "when"]
+    options += ["--participant", "box", "--value", "amount"]
+    for name, start in (("a.csv", "2020-01-01"), ("b.csv", "2021-01-01")):
+        frame = strange(meters()).assign(other=1, amount=lambda f: f["amount"] + 0.5)
+        frame["when"] = pd.date_range(start, periods=40, freq="30min").repeat(3).strftime("%d.%m.%Y %H:%M")
+        frame.to_csv(name, index=False, sep=";", decimal=",")
+    assert cli.main(["fit", "a.csv", *options]) == 0
+    stored = pf.read_public_model("a.csv.chain.json").records
+    assert stored.states.names == ("0.5", "1.5", "2.5")
+    assert stored.reading == {
+        "time": "when",
+        "participant": "box",
+        "value": "amount",
+        "separator": ";",
+        "decimal": ",",
+        "time_format": "%d.%m.%Y %H:%M",
+    }
+    asked = ["release", "b.csv", "--chain", "a.csv.chain.json", "--epsilon", "1", "--no-figure", "--json"]
+    capsys.readouterr()
+    assert cli.main([*asked, "--dry-run"]) == 0
+    assert json.loads(capsys.readouterr().out)["participants"] == 3
+    assert cli.main([*asked, "--separator", ","]) == 2  # what is given goes first
+    assert cli.main([*asked, "--value", "other"]) == 2
+    capsys.readouterr()
+    assert cli.main(asked) == 0
+    released = json.loads(capsys.readouterr().out)
+    assert released["longest_segment"] == 40
+    assert cli.main(["simulate", *asked[1:], "--seed", "1"]) == 0
+    made = pf.release_histogram("b.csv", "a.csv.chain.json", 1.0, ledger=None)
+    assert made.participants == 3
+    with pytest.raises(pf.DataError):
+        pf.release_histogram("b.csv", "a.csv.chain.json", 1.0, ledger=None, reading=Reading())

@@ -406,6 +406,10 @@ def test_models_with_a_record_format_are_closed(tmp_path):
         {"split_after_seconds": -1},
         {"fitted": {"first": 1}},
         {"colour": "red"},
+        {"reading": {"colour": "red"}},
+        {"reading": {"time": 3}},
+        {"reading": {"rows_are_steps": "yes"}},
+        {"reading": None},
     ):
         path.write_text(json.dumps(document | {"records": document["records"] | change}))
         with pytest.raises(pf.ModelError, match="records"):
