@@ -111,7 +111,7 @@ if TYPE_CHECKING:
         release_histogram,
         simulate_release,
     )
-    from pufferflow.publishing.states import (
+    from pufferflow.record_format import (
         RecordFormat,
         StateSpace,
     )
@@ -296,7 +296,7 @@ _HOMES = {
         "release_histogram",
         "simulate_release",
     ),
-    "publishing.states": (
+    "record_format": (
         "RecordFormat",
         "StateSpace",
     ),

@@ -1,14 +1,156 @@
-"""Checks of arguments that several modules share."""
+"""Checks of arguments that several modules share; each says in one sentence which value is wrong and what it must be.
+
+All take the value first and then what it is called. They raise :class:`ParameterError` but where they say otherwise.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+import operator
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from numbers import Number, Real
+from pathlib import Path
+from typing import Any, TypeAlias
 
-from pufferflow.errors import ParameterError
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferflow.errors import DataError, ParameterError
+
+Lengths: TypeAlias = int | Sequence[int]
+
+EPSILON_RANGE = (1e-90, 1e90)
+"""Within it no scale overflows, and ε stays below the number that stands for +∞ in the influence tables."""
+
+POSITIVE_FLOATS = (sys.float_info.min, sys.float_info.max)
+"""The positive numbers that floats hold to full precision."""
+
+LONGEST = 2**62
+"""Longest segment: sums of two positions must fit 64 bits."""
 
 
-def check_choice(value: object, allowed: Iterable[str], name: str) -> None:
-    """Raise :class:`ParameterError` unless the argument called ``name`` is one of the ``allowed`` texts."""
+def check_choice(value: object, name: str, allowed: Iterable[str]) -> None:
+    """Refuse what is not one of the ``allowed`` texts."""
     choices = tuple(allowed)
-    if value not in choices:
-        raise ParameterError(f"{name} is {value!r}; choose from {', '.join(choices)}")
+    if not (isinstance(value, str) and value in choices):
+        raise ParameterError(f"{name} is {shown(value)}; choose from {', '.join(choices)}")
+
+
+def check_type(value: object, name: str, *kinds: type) -> None:
+    """Refuse what is of none of these classes."""
+    if not isinstance(value, kinds):
+        raise ParameterError(f"{name} is {shown(value)}; give a {' or a '.join(kind.__name__ for kind in kinds)}")
+
+
+def check_list(values: Any, name: str) -> list[Any]:
+    """Return the entries of anything that has some, but for texts."""
+    try:
+        entries = None if isinstance(values, str | bytes) else list(values)
+    except TypeError:
+        entries = None
+    if entries is None:
+        raise ParameterError(f"{name} is {shown(values)}; it must be a list")
+    return entries
+
+
+def check_numbers(values: Any, name: str) -> NDArray[np.float64]:
+    """Return an array of numbers of any shape, or raise :class:`DataError`."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"{name} must be numbers, in rows of equal length if there are several ({error})") from None
+
+
+def check_path(value: Any, name: str) -> Path:
+    """Return what names a file as a path."""
+    if not isinstance(value, str | os.PathLike):
+        raise ParameterError(f"{name} is {shown(value)}; give a path")
+    return Path(value)
+
+
+def check_whole(value: Any, name: str, least: int | None = 1, most: int | None = LONGEST) -> int:
+    """Return an integer from ``least`` to ``most`` (None: no bound), Python's or NumPy's; truth values are none."""
+    try:
+        whole = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        whole = None
+    if whole is None or (least is not None and whole < least):
+        wanted = "" if least is None else f" of at least {least}"
+        raise ParameterError(f"{name} is {shown(value)}; it must be an integer{wanted}")
+    if most is not None and whole > most:
+        raise ParameterError(f"{name} is {shown(value)}; it must be an integer of at most {most}")
+    return whole
+
+
+def check_positive(
+    value: object, name: str, limits: tuple[float, float] = POSITIVE_FLOATS, *, or_zero: bool = False
+) -> float:
+    """Return a positive number within ``limits``, both included, or with ``or_zero`` 0, as a float."""
+    number = _number(value)
+    if or_zero and number == 0:
+        return 0.0
+    if not 0 < number < math.inf:
+        raise ParameterError(f"{name} is {shown(value)}; it must be {'0 or ' * or_zero}a positive number")
+    smallest, largest = limits
+    if not smallest <= number <= largest:
+        raise ParameterError(f"{name} is {shown(value)}; it must lie between {smallest} and {largest}")
+    return number
+
+
+def check_epsilon(epsilon: object) -> float:
+    """Return ε as a float; it must be positive and within ``EPSILON_RANGE``."""
+    return check_positive(epsilon, "epsilon", EPSILON_RANGE)
+
+
+def check_scale(scale: object, limits: tuple[float, float] = EPSILON_RANGE) -> float:
+    """Return a Laplace scale as a float; it must be positive and within ``limits``."""
+    return check_positive(scale, "scale", limits)
+
+
+def check_confidence(value: object, name: str = "confidence", example: float = 0.95) -> float:
+    """Return a probability as a float; it must be neither 0 nor 1."""
+    number = _number(value)
+    if not 0 < number < 1:
+        raise ParameterError(f"{name} is {shown(value)}; it must lie between 0 and 1, for example {example}")
+    return number
+
+
+def longest(length: Lengths) -> int:
+    """Return the longest segment; all lengths must be integers from 1 to ``LONGEST``."""
+    try:
+        lengths = np.atleast_1d(np.asarray(length))
+    except ValueError:  # rows of unequal length
+        raise ParameterError(f"length is {shown(length)}; it must be an integer or a list of integers") from None
+    if lengths.size == 0:
+        raise ParameterError("the list of segment lengths is empty; give at least one length")
+    huge = lengths.dtype.kind == "O" and all(type(n) is int for n in lengths.flat)  # beyond 64 bits, refused below
+    if lengths.ndim > 1 or not (huge or lengths.dtype.kind in "iu"):
+        raise ParameterError(f"length is {shown(length)}; it must be an integer or a list of integers")
+    shortest, records = int(lengths.min()), int(lengths.max())
+    if shortest < 1:
+        raise ParameterError(f"a segment length is {shown(shortest)}; every segment has at least 1 record")
+    if records > LONGEST:
+        raise ParameterError(f"a segment length is {shown(records)}; the largest that can be handled is {LONGEST}")
+    return records
+
+
+def shown(value: object) -> str:
+    """Return how messages write ``value``: on one line, and cut where it is long."""
+    try:
+        text = " ".join((str(value) if isinstance(value, Number) else repr(value)).split())
+    except ValueError:  # an integer of thousands of digits
+        return "an integer of thousands of digits"
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+def _number(value: object) -> float:
+    """The value as a float, infinite if too large for one; not a number (nan) for truth values, texts and the like."""
+    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
+        return math.nan
+    try:
+        return float(value)
+    except (OverflowError, ValueError):
+        return math.inf

@@ -39,9 +39,7 @@ def _beside(target: Path) -> Iterator[BinaryIO]:
     try:
         with os.fdopen(handle, "wb") as stream:
             yield stream
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
+        os.chmod(name, usual_mode(0o666))
         os.replace(name, target)
     except BaseException:
         os.unlink(name)
@@ -106,6 +104,13 @@ def _identity(path: PathLike) -> object:
     except OSError:
         return Path(path).resolve()
     return status.st_dev, status.st_ino
+
+
+def usual_mode(widest: int) -> int:
+    """Permissions that the process gives a new file (``widest`` 0o666) or folder (0o777)."""
+    umask = os.umask(0)
+    os.umask(umask)
+    return widest & ~umask
 
 
 def sha256(content: bytes) -> str:

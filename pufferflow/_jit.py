@@ -2,7 +2,8 @@
 
 Numba keeps compiled code per file, so a change in one file leaves stale code of its callers behind. All
 kernels live in modules named ``_kernels.py``; the cache folder carries a digest of those sources and of
-numba's version.
+numba's version. Numba also has a cache for each folder the sources lie in; here all copies of the same
+sources share one, so that a second checkout compiles nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -42,13 +44,53 @@ def _cache_folder() -> str:
 _CACHE_FOLDER = _cache_folder()
 
 
+class KernelLocator:
+    """Finds machine code by the name of a kernel's module and its text, wherever that lies.
+
+    The interface that numba asks of a cache locator (its setting CACHE_LOCATOR_CLASSES; a numba too old to have it
+    keeps a cache for each folder).
+    """
+
+    def __init__(self, module: str, file: str, line: int) -> None:
+        self._folder = Path(_CACHE_FOLDER) / module
+        self._py_file = file  # numba quotes it in its warnings
+        self._line = line
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], file: str) -> KernelLocator:
+        """Return the locator of a function defined in ``file``."""
+        return cls(function.__module__, file, function.__code__.co_firstlineno)
+
+    def ensure_cache_path(self) -> None:
+        """Make the folder."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def get_cache_path(self) -> str:
+        """Return the folder."""
+        return str(self._folder)
+
+    def get_source_stamp(self) -> bytes:
+        """Return what changes with the source."""
+        return _digest_of(self._py_file)
+
+    def get_disambiguator(self) -> str:
+        """Return what tells functions of one name apart."""
+        return str(self._line)
+
+
+@cache
+def _digest_of(file: str) -> bytes:
+    return hashlib.sha256(Path(file).read_bytes()).digest()
+
+
 def kernel(function: _Function) -> _Function:
     """Compile ``function`` on first use and cache the machine code."""
     settings: Any = numba.config
-    before = settings.CACHE_DIR
-    settings.CACHE_DIR = _CACHE_FOLDER
+    ours = {"CACHE_DIR": _CACHE_FOLDER, "CACHE_LOCATOR_CLASSES": f"{__name__}.{KernelLocator.__name__}"}
+    before = {name: getattr(settings, name, "") for name in ours}
+    vars(settings).update(ours)
     try:
         compiled: Any = numba.njit(cache=True, error_model="numpy", nogil=True)(function)
     finally:
-        settings.CACHE_DIR = before
+        vars(settings).update(before)
     return cast(_Function, compiled)

@@ -6,9 +6,9 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
+from pufferflow._checks import check_path
 from pufferflow.errors import ChainError, ModelError, NetworkError
 
 _Model = TypeVar("_Model")
@@ -36,10 +36,13 @@ def read_json(
     ------
     ModelError
         The file cannot be read, is not JSON or is not what ``parse`` expects.
+    ParameterError
+        ``path`` is no path.
     """
+    file = check_path(path, "path")
     name = "standard input" if path == "-" else str(path)
     try:
-        content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        content = sys.stdin.buffer.read() if path == "-" else file.read_bytes()
     except OSError as error:
         raise ModelError(f"cannot read {name}: {error.strerror}") from error
     try:

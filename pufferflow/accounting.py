@@ -24,11 +24,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from pufferflow.errors import ParameterError
-from pufferflow.markov.families import as_family
+from pufferflow._checks import EPSILON_RANGE, Lengths, check_epsilon, check_scale, check_whole, longest
+from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.markov.intervals import IntervalFamily
 from pufferflow.mechanisms import find_mechanism
-from pufferflow.mechanisms.base import EPSILON_RANGE, AnyFamily, Lengths, check_scale, longest
+
+MOST_RELEASES = 10**6
+"""Releases that can be recorded at once."""
 
 PRECISION = 1e-10
 """Relative width to which ε is found; the upper end is returned."""
@@ -150,11 +152,9 @@ class Accountant:
         Raises
         ------
         ParameterError
-            ``scale`` is not a positive number, or ``releases`` is negative.
+            ``scale`` is not a positive number, or ``releases`` is not an integer from 0 to 10^6.
         """
-        if releases < 0:
-            raise ParameterError(f"releases is {releases}; it must be at least 0")
-        self._scales += [check_scale(scale)] * releases
+        self._scales += [check_scale(scale)] * check_whole(releases, "releases", 0, MOST_RELEASES)
 
     def cost(self) -> Cost:
         """Return what all releases so far cost together."""
@@ -165,7 +165,14 @@ class Accountant:
         return Cost(len(self._scales), self.entrywise, theorem, self._quilts(), self._leakage())
 
     def within(self, limit: float) -> bool:
-        """Say whether all releases so far cost at most ``limit``; the cheaper bound is tried first."""
+        """Say whether all releases so far cost at most ``limit``; the cheaper bound is tried first.
+
+        Raises
+        ------
+        ParameterError
+            ``limit`` is not a positive number.
+        """
+        limit = check_epsilon(limit)
         return not self._scales or self._quilts() <= limit or self._leakage() <= limit
 
     @property

@@ -22,12 +22,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from pufferflow._checks import Lengths, check_epsilon, check_path, check_scale, longest
 from pufferflow._files import sha256
 from pufferflow.accounting import Accountant
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
 from pufferflow.markov import Family, IntervalFamily
-from pufferflow.markov.families import as_family
-from pufferflow.mechanisms.base import AnyFamily, Lengths, check_epsilon, check_scale, longest
+from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.models import model_document, parse_model
 
 APPLICATION_ID = 0x50554646  # "PUFF"
@@ -122,7 +122,7 @@ class Ledger:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = check_path(path, "path")
         try:
             with self.path.open("rb") as stream:
                 head = stream.read(16)
@@ -148,7 +148,7 @@ class Ledger:
         ParameterError
             ``limit`` is not a positive number.
         """
-        limit, target = check_epsilon(limit), Path(path)
+        limit, target = check_epsilon(limit), check_path(path, "path")
         try:
             # a whole ledger appears under its name at once, or none: linking fails where a file exists
             with tempfile.TemporaryDirectory(dir=target.parent if target.parent.is_dir() else None) as folder:

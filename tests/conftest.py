@@ -18,6 +18,14 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 @pytest.fixture
+def only_svg(monkeypatch):
+    """Figures are saved in one format: for what is the same in all three."""
+    from pufferflow.reporting import style
+
+    monkeypatch.setattr(style, "METADATA", {"svg": style.METADATA["svg"]})
+
+
+@pytest.fixture
 def run(capsys, monkeypatch):
     """The command line in this process: arguments and input in; exit code, output and errors out."""
 

@@ -25,12 +25,12 @@ x and x' are different ones, and single starts are best for either.
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from pufferflow._checks import POSITIVE_FLOATS, check_epsilon, check_positive, check_scale, longest
 from pufferflow.audit._kernels import mixed_start_gap
 from pufferflow.audit.densities import (
     LARGEST_DECAY,
@@ -42,11 +42,7 @@ from pufferflow.audit.densities import (
 )
 from pufferflow.audit.queries import CountQuery, HistogramQuery, Query
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.markov.families import ChainFamily, as_family
-from pufferflow.mechanisms.base import AnyFamily, check_epsilon, check_scale, longest
-
-POSITIVE_FLOATS = (sys.float_info.min, sys.float_info.max)
-"""Scales whose loss can be asked for: the search for a scale may pass through very large ones."""
+from pufferflow.markov.families import AnyFamily, ChainFamily, finite_chains
 
 
 @dataclass(frozen=True)
@@ -128,9 +124,9 @@ def privacy_loss(family: AnyFamily, length: int, scale: float, query: Query) -> 
     Raises
     ------
     ParameterError
-        The family is not a finite one, the scale is not positive or out of range, or the query does not fit.
+        The scale is not positive or out of range, or the query does not fit.
     ChainError
-        A probability leaves the range of floats.
+        The family is not a finite one, or a probability leaves the range of floats.
 
     Notes
     -----
@@ -138,9 +134,9 @@ def privacy_loss(family: AnyFamily, length: int, scale: float, query: Query) -> 
     out; a histogram of j bins O(T k (jT^j + T^(2j−2)/(2j−1)!)) and k arrays of (T + 1)^j numbers. With any initial
     distribution both grow by k, and the search over pairs by k²/2.
     """
-    chains = finite_family(family).chains
+    chains = finite_chains(family, "the exact loss")
     records = _one_length(length)
-    noise = check_scale(scale, POSITIVE_FLOATS)
+    noise = check_scale(scale, POSITIVE_FLOATS)  # the search for a scale may pass through very large ones
     check_query(query)
     found = [_loss(index, chains[index], records, noise, query) for index in range(len(chains))]
     worst = max(found, key=lambda one: one.loss)
@@ -188,9 +184,8 @@ def smallest_scale(
     """
     epsilon = check_epsilon(epsilon)
     check_query(query)
-    if not 1e-12 <= relative <= 1:
-        raise ParameterError(f"relative is {relative}; it must lie between 1e-12 and 1")
-    chains = finite_family(family)
+    relative = check_positive(relative, "relative", (1e-12, 1))
+    chains = ChainFamily(finite_chains(family, "the exact loss"))
     records = _one_length(length)
 
     def loss(log_scale: float) -> PrivacyLoss:
@@ -324,17 +319,6 @@ class _Search:
                         for r in range(starts):
                             for s in range(r):
                                 mix(r, s, x, y)
-
-
-def finite_family(family: AnyFamily) -> ChainFamily:
-    """Return the family as finitely many chains, or raise :class:`ParameterError`."""
-    chains = as_family(family)
-    if not isinstance(chains, ChainFamily):
-        raise ParameterError(
-            f"the exact loss is computed for finitely many chains, not for {chains!r}; "
-            "give a MarkovChain or a ChainFamily, for example of chains of this family"
-        )
-    return chains
 
 
 def _one_length(length: int) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import TypeAlias
 
+from pufferflow._checks import check_list
 from pufferflow.errors import ParameterError
 from pufferflow.markov.chain import MarkovChain
 
@@ -66,7 +67,7 @@ class HistogramQuery:
     def __init__(self, bins: Sequence[Iterable[int]] | None = None) -> None:
         object.__setattr__(self, "bins", None)
         if bins is not None:
-            parts = tuple(frozenset(_states(part, f"bin {j}")) for j, part in enumerate(bins, 1))
+            parts = tuple(frozenset(_states(part, f"bin {j}")) for j, part in enumerate(check_list(bins, "bins"), 1))
             object.__setattr__(self, "bins", parts)
             if not parts or not all(parts):
                 raise ParameterError("a histogram needs at least one bin, and every bin at least one state")

@@ -19,13 +19,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pufferflow._checks import POSITIVE_FLOATS, check_epsilon, check_scale, check_whole
 from pufferflow.audit._kernels import convolve, smooth
 from pufferflow.audit.densities import Bools, Ints, roundings
-from pufferflow.audit.loss import POSITIVE_FLOATS, check_query, finite_family
+from pufferflow.audit.loss import check_query
 from pufferflow.audit.queries import CountQuery, Query
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.markov.chain import Floats, MarkovChain
-from pufferflow.mechanisms.base import AnyFamily, check_epsilon, check_scale
+from pufferflow.markov.families import AnyFamily, finite_chains
 
 SMALLEST_DENSITY = 1e-280
 """Densities below are not trusted; nothing that is flushed to zero counts against them."""
@@ -81,14 +82,14 @@ def loss_at_any_length(family: AnyFamily, scale: float, query: Query, *, window:
     Raises
     ------
     ParameterError
-        The family is not a finite one, a start is not stationary, the window is too large, the scale too small for
+        A start is not stationary, the window is too large, the scale too small for
         floats, or the query does not fit.
     ChainError
-        A chain is reducible.
+        The family is not a finite one, or a chain is reducible.
     """
-    chains = finite_family(family).chains
-    noise = check_scale(scale, POSITIVE_FLOATS)
-    found = [_enclose(chain, noise, query, _check_window(window)) for chain in chains]
+    chains = finite_chains(family, "the exact loss")
+    noise, window = check_scale(scale, POSITIVE_FLOATS), check_whole(window, "window")
+    found = [_enclose(chain, noise, query, window) for chain in chains]
     return AnyLengthLoss(query, noise, window, max(f[1] for f in found), max(f[0] for f in found))
 
 
@@ -114,13 +115,13 @@ def scale_for_any_length(family: AnyFamily, epsilon: float, query: Query, *, win
     ChainError
         A chain is reducible.
     """
-    epsilon = check_epsilon(epsilon)
+    epsilon, window = check_epsilon(epsilon), check_whole(window, "window")
 
     def at(log_scale: float) -> AnyLengthLoss:
         return loss_at_any_length(family, math.exp(log_scale), query, window=window)
 
     # an entry changes at most the whole window
-    high = math.log(2 * _check_window(window) / epsilon) + 1.0
+    high = math.log(2 * window / epsilon) + 1.0
     best = at(high)
     while best.loss > epsilon:
         high += 3.0
@@ -253,9 +254,3 @@ def _side(matrix: Floats, strides: Ints, window: int, places: int) -> _Side:
         columns.append(column(laws, np.asarray(reach[:, y], dtype=np.bool_)))
         free.append(False)
     return _Side(columns, free)
-
-
-def _check_window(window: int) -> int:
-    if not isinstance(window, int | np.integer) or isinstance(window, bool) or window < 1:
-        raise ParameterError(f"window is {window!r}; it must be an integer of at least 1")
-    return int(window)

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from pufferflow._checks import check_list, check_type
 from pufferflow.bayesnet.elimination import TooLargeError, joint_law, members
 from pufferflow.bayesnet.network import BayesianNetwork
 from pufferflow.bayesnet.separation import separation
@@ -41,8 +42,9 @@ def max_influence(network: BayesianNetwork, node: str, quilt: Iterable[str]) -> 
     -----
     Song, Wang, Chaudhuri (SIGMOD 2017), Definition 4.1, for Θ = {network}.
     """
+    check_type(network, "network", BayesianNetwork)
     i = network.index(node)
-    inside = {network.index(name) for name in quilt}
+    inside = {network.index(name) for name in check_list(quilt, "quilt")}
     if i in inside:
         raise NetworkError(f"the quilt of {node!r} contains {node!r} itself; leave it out")
     try:

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pufferflow._checks import check_epsilon, check_list, check_whole
 from pufferflow.bayesnet.network import BayesianNetwork
 from pufferflow.bayesnet.quilts import Found, QuiltSearch
 from pufferflow.bayesnet.separation import separation
-from pufferflow.errors import NetworkError, ParameterError
-from pufferflow.mechanisms.base import LaplaceNoise, check_epsilon
+from pufferflow.errors import NetworkError
+from pufferflow.mechanisms.base import LaplaceNoise
 
 LIMIT = 5_000
 """Most partial quilts to take up for one node, by default: all of them in any network of 12 variables (below 2^12)."""
@@ -109,9 +110,8 @@ def markov_quilt_mechanism(
     ('Ann', (), 0.5)
     """
     epsilon = check_epsilon(epsilon)
-    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
-        raise ParameterError(f"limit is {limit!r}; it must be a whole number of at least 0")
-    family = [networks] if isinstance(networks, BayesianNetwork) else list(networks)
+    limit = check_whole(limit, "limit", 0)
+    family = [networks] if isinstance(networks, BayesianNetwork) else check_list(networks, "networks")
     _require_alike(family)
     protected = _names(secrets, family[0], "secrets")
     read = _names(query, family[0], "query")
@@ -156,11 +156,9 @@ def _require_alike(family: Sequence[BayesianNetwork]) -> None:
 def _names(given: Iterable[str] | None, network: BayesianNetwork, what: str) -> list[str]:
     if given is None:
         return list(network.names)
-    if isinstance(given, str):
-        raise NetworkError(f"{what} is the string {given!r}; give a list of variables")
-    names = list(dict.fromkeys(given))
+    names = check_list(given, what)
     for name in names:
         network.index(name)
     if not names:
         raise NetworkError(f"the list of {what} variables is empty; name at least one, or leave it out")
-    return names
+    return list(dict.fromkeys(names))

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pufferflow.errors import NetworkError
+from pufferflow._checks import check_list, check_type, check_whole
+from pufferflow.errors import NetworkError, ParameterError
 from pufferflow.markov.chain import SUM_TOLERANCE, UNIT_ROUNDOFF, Floats, MarkovChain
 
 if TYPE_CHECKING:
@@ -73,10 +74,11 @@ class BayesianNetwork:
     """
 
     def __init__(self, variables: Iterable[Variable]) -> None:
-        given = tuple(variables)
+        given = tuple(check_list(variables, "variables"))
         if not given:
             raise NetworkError("the network has no variables; give at least one")
         for variable in given:
+            check_type(variable, "a variable", Variable)
             if not (isinstance(variable.name, str) and variable.name):
                 raise NetworkError(f"a variable has the name {variable.name!r}; a name is a non-empty string")
         self.names: tuple[str, ...] = tuple(variable.name for variable in given)
@@ -141,9 +143,7 @@ class BayesianNetwork:
     # -- validation ------------------------------------------------------------------------------
 
     def _parents_of(self, variable: Variable) -> tuple[int, ...]:
-        if isinstance(variable.parents, str):
-            raise NetworkError(f"variable {variable.name!r}: parents is the string {variable.parents!r}; give a list")
-        parents = tuple(variable.parents)
+        parents = _listed(variable.parents, f"variable {variable.name!r}: parents")
         for parent in parents:
             if not isinstance(parent, str) or parent not in self._index:
                 raise NetworkError(f"variable {variable.name!r} has the unknown parent {parent!r}; add that variable")
@@ -220,13 +220,14 @@ def chain_network(chain: MarkovChain, length: int) -> BayesianNetwork:
     Raises
     ------
     NetworkError
-        The chain stands for any initial distribution, which is no single network, or T < 1.
+        The chain stands for any initial distribution, which is no single network.
+    ParameterError
+        ``chain`` is no chain, or T no integer of at least 1.
     """
-    law = chain.initial_distribution
+    check_type(chain, "chain", MarkovChain)
+    length, law = check_whole(length, "length"), chain.initial_distribution
     if law is None:
         raise NetworkError('a chain with initial_distribution "any" is no single network; give one distribution')
-    if length < 1:
-        raise NetworkError(f"length is {length}; a chain has at least 1 record")
     later = (Variable(f"X{i}", chain.transition_matrix, parents=[f"X{i - 1}"]) for i in range(2, length + 1))
     return BayesianNetwork([Variable("X1", law), *later])
 
@@ -246,9 +247,9 @@ def _shape(variable: Variable) -> tuple[int, ...]:
 def _states(variable: Variable, count: int) -> tuple[str, ...]:
     if variable.states is None:
         return tuple(map(str, range(count)))
-    if isinstance(variable.states, str) or not all(isinstance(s, str) for s in variable.states):
+    states = _listed(variable.states, f"variable {variable.name!r}: states")
+    if not all(isinstance(s, str) for s in states):
         raise NetworkError(f"variable {variable.name!r}: states must be a list of names")
-    states = tuple(variable.states)
     twice = _repeated(states)
     if twice is not None:
         raise NetworkError(f"variable {variable.name!r} has the state {twice!r} twice; name every state once")
@@ -258,6 +259,13 @@ def _states(variable: Variable, count: int) -> tuple[str, ...]:
             "give one probability a state"
         )
     return states
+
+
+def _listed(values: Iterable[Any], what: str) -> tuple[Any, ...]:
+    try:
+        return tuple(check_list(values, what))
+    except ParameterError as error:  # a malformed file, maybe
+        raise NetworkError(str(error)) from None
 
 
 def _repeated(names: Sequence[Any]) -> Any:

@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import count
 
+from pufferflow._checks import check_type
 from pufferflow._rounding import divide_up
 from pufferflow.bayesnet.elimination import TooLargeError, members
 from pufferflow.bayesnet.influence import influence_table
@@ -68,6 +69,7 @@ def markov_quilts(network: BayesianNetwork, node: str) -> Iterator[MarkovQuilt]:
     NetworkError
         There is no such variable.
     """
+    check_type(network, "network", BayesianNetwork)
     i = network.index(node)
     graph = separation(network)
     everything = (1 << len(network)) - 1

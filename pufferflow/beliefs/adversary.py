@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pufferflow._checks import check_positive, check_whole
 from pufferflow.beliefs._kernels import largest_ratio, max_plus
-from pufferflow.errors import ChainError, ParameterError
+from pufferflow.errors import ChainError
 from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats, MarkovChain
-from pufferflow.markov.families import BinaryInterval, ChainFamily, Family, as_family
+from pufferflow.markov.families import Family, finite_chains
 
 MOST_WORK = 10**10
 """T k² up to which the maximum over all paths is computed; beyond, a bound is."""
@@ -47,7 +48,7 @@ class CloseAdversary:
 
     def loss(self, epsilon: float) -> float:
         """Privacy loss ε + 2Δ against the adversary of a mechanism that is ε-private for Θ, rounded up."""
-        return math.nextafter(epsilon + 2 * self.delta, math.inf)
+        return math.nextafter(check_positive(epsilon, "epsilon") + 2 * self.delta, math.inf)
 
 
 def close_adversary(theta: Family | MarkovChain, theta_tilde: MarkovChain, length: int) -> CloseAdversary:
@@ -79,17 +80,14 @@ def close_adversary(theta: Family | MarkovChain, theta_tilde: MarkovChain, lengt
     ParameterError
         ``length`` is not a positive integer.
     """
-    if isinstance(length, bool) or not isinstance(length, int | np.integer) or length < 1:
-        raise ParameterError(f"length is {length!r}; it must be an integer of at least 1")
-    family = as_family(theta)
-    if not (isinstance(family, ChainFamily) or (isinstance(family, BinaryInterval) and family.low == family.high)):
-        raise ChainError("the distance to an adversary is computed for finitely many chains; give chains of the family")
+    length = check_whole(length, "length")
+    chains = finite_chains(theta, "the distance to an adversary")
     if not isinstance(theta_tilde, MarkovChain) or theta_tilde.initial_distribution is None:
         raise ChainError(
             "the adversary needs a chain with one initial distribution; give a list of probabilities or stationary"
         )
     found = []
-    for index, chain in enumerate(family.chains):
+    for index, chain in enumerate(chains):
         if chain.states != theta_tilde.states:
             raise ChainError(
                 f"chain {index + 1} has {chain.states} states, the adversary's {theta_tilde.states}; use the same ones"
@@ -97,7 +95,7 @@ def close_adversary(theta: Family | MarkovChain, theta_tilde: MarkovChain, lengt
         assumed = chain
         if chain.initial_distribution is None:
             assumed = MarkovChain(chain.transition_matrix, theta_tilde.initial_distribution)
-        distance = _distance(assumed, theta_tilde, int(length))
+        distance = _distance(assumed, theta_tilde, length)
         if assumed is not chain and distance.delta > 0:
             distance = replace(distance, exact=False)
         found.append(replace(distance, chain=index))

@@ -44,8 +44,9 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from decimal import ROUND_CEILING
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
+from pufferflow._checks import Lengths, check_choice, check_epsilon, check_positive, longest
 from pufferflow.certificates.counts import count_within
 from pufferflow.certificates.couplings import couplings
 from pufferflow.certificates.gk16 import ENDS, local_influence_numbers
@@ -56,7 +57,6 @@ from pufferflow.markov.chain import Floats, MarkovChain
 from pufferflow.markov.families import BinaryInterval, ChainFamily, Family, as_family
 from pufferflow.markov.intervals import IntervalFamily
 from pufferflow.mechanisms import find_mechanism
-from pufferflow.mechanisms.base import Lengths, check_epsilon, longest
 from pufferflow.verify import PROOFS, parse
 from pufferflow.verify.parsing import VERSION, BinaryClass, CertificateError, Chain, Intervals, decimal, parse_family
 from pufferflow.verify.proof import Bound, Proof
@@ -111,7 +111,10 @@ def certify(
     """
     theta = family if isinstance(family, IntervalFamily) else as_family(family)
     epsilon, records = check_epsilon(epsilon), longest(length)
-    if mechanism not in PROOFS:
+    check_choice(convention, "convention", get_args(Convention))
+    if scale is not None:
+        scale = check_positive(scale, "scale", or_zero=True)
+    if mechanism not in tuple(PROOFS):
         raise ParameterError(f"no certificate for {mechanism}: only the scales of {', '.join(PROOFS)} have proofs")
     document = {
         "certificate": "pufferflow",

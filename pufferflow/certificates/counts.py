@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pufferflow._checks import Lengths
 from pufferflow.errors import ParameterError
 from pufferflow.markov.families import Family
-from pufferflow.mechanisms.base import Lengths
 from pufferflow.mechanisms.wasserstein import wasserstein
 from pufferflow.transport.chains import TIE, chain_sensitivity
 

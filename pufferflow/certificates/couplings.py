@@ -47,8 +47,8 @@ class FixedPoints:
         self._states = chain.states
         stationary = chain.start == "stationary"
         self._inside = np.flatnonzero(chain.initial_support) if stationary else np.arange(chain.states)
-        if len(self._inside) < chain.states:
-            chain = MarkovChain(chain.transition_matrix[np.ix_(self._inside, self._inside)])
+        if stationary:  # transient states never occur
+            chain = chain.restricted(chain.initial_support)
         matrix = chain.transition_matrix
         self._ahead = CouplingSide(matrix)
         self._past: Side

@@ -6,11 +6,11 @@ import argparse
 import inspect
 from typing import Any, get_args
 
+from pufferflow._checks import longest
 from pufferflow.errors import ChainError
 from pufferflow.influence.tables import Convention
 from pufferflow.markov.families import Family
 from pufferflow.mechanisms import MECHANISMS, NoiseScale, find_mechanism
-from pufferflow.mechanisms.base import longest
 
 
 def add_mechanisms(parser: argparse.ArgumentParser, default: str) -> None:

@@ -6,11 +6,11 @@ import argparse
 import json
 from typing import Any
 
+from pufferflow._checks import check_epsilon
 from pufferflow.cli._scales import add_count, add_mechanisms, compute_scale, status_text
 from pufferflow.cli._tables import aligned
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import MECHANISMS
-from pufferflow.mechanisms.base import check_epsilon
 from pufferflow.models import read_model
 
 DESCRIPTION = (

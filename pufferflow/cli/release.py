@@ -11,7 +11,7 @@ from pufferflow.cli._records import AS_FITTED, add_reading, edges, listed, readi
 from pufferflow.errors import ParameterError, PufferflowError
 from pufferflow.models import read_public_model
 from pufferflow.publishing.release import PrivateHistogram, rehearse_release, release_histogram, require_new
-from pufferflow.publishing.states import RecordFormat, StateSpace
+from pufferflow.record_format import RecordFormat, StateSpace
 
 DESCRIPTION = (
     "Release the histogram of a table with noise that keeps every single step private: numbers, statement, certificate "

@@ -69,9 +69,8 @@ class ChainLeakage:
     """
 
     def __init__(self, chain: MarkovChain, length: int, *, pairs: bool = True) -> None:
-        inside = chain.initial_support
-        if chain.start == "stationary" and not inside.all():  # transient states never occur
-            chain = MarkovChain(chain.transition_matrix[np.ix_(inside, inside)])
+        if chain.start == "stationary":  # transient states never occur
+            chain = chain.restricted(chain.initial_support)
         self._chain, self._length, self._pairs = chain, length, pairs
         matrix = chain.transition_matrix
         self._zeros = np.zeros_like(matrix)

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferflow._checks import Lengths, check_epsilon, longest
 from pufferflow.coupling._kernels import count_products
 from pufferflow.coupling.sides import reached
 from pufferflow.errors import ChainError
 from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats, MarkovChain
-from pufferflow.markov.families import as_family
-from pufferflow.mechanisms.base import AnyFamily, Lengths, check_epsilon, longest
+from pufferflow.markov.families import AnyFamily, as_family
 
 Integers: TypeAlias = NDArray[np.int64]
 

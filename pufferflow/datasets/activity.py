@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from numbers import Integral, Real
 from pathlib import Path
 
-from pufferflow._checks import check_choice
+from pufferflow._checks import check_choice, check_positive, check_whole
 from pufferflow.datasets.nhanes import SETTINGS, STATES, read_nhanes
 from pufferflow.datasets.sample import Sample, load_sample
 from pufferflow.datasets.sources import bundled_path
@@ -60,13 +58,12 @@ def ingest_activity(
     place of posture its states go by counts a minute: below 100 sedentary, below 760 standing still, below
     2020 standing moving, above active.
     """
-    check_choice(source, ("bundled", "file"), "source")
+    check_choice(source, "source", ("bundled", "file"))
     if (path is not None) != (source == "file"):
         raise ParameterError(f"source {source!r} with path {path!s}: a path goes with source 'file' and only with it")
-    if not isinstance(gap_minutes, Real) or not 0 <= gap_minutes < math.inf:
-        raise ParameterError(f"gap_minutes is {gap_minutes!r}; choose a number of minutes >= 0")
-    if step_seconds is not None and (not isinstance(step_seconds, Integral) or step_seconds < 1):
-        raise ParameterError(f"step_seconds is {step_seconds!r}; choose a whole number of at least 1, or None")
+    check_positive(gap_minutes, "gap_minutes", or_zero=True)
+    if step_seconds is not None:
+        step_seconds = check_whole(step_seconds, "step_seconds")
     if states is not None:
         if isinstance(states, str) or not states or len(set(states)) < len(states):
             raise ParameterError(f"states is {states!r}; give a list of different names, or None")

@@ -6,12 +6,11 @@ import lzma
 import math
 import os
 from collections.abc import Sequence
-from numbers import Integral, Real
 from pathlib import Path
 
 import numpy as np
 
-from pufferflow._checks import check_choice
+from pufferflow._checks import check_choice, check_positive, check_whole
 from pufferflow._files import check_outputs, write_atomic
 from pufferflow.datasets.ampds2 import is_ampds2, parse_ampds2
 from pufferflow.datasets.minute_watts import MinuteWatts
@@ -80,16 +79,14 @@ def ingest_electricity(
     -----
     Sources: Hebrail and Berard, doi 10.24432/C58K54 (UCI #235); Makonin et al., doi 10.7910/DVN/FIE0S4 (AMPds2).
     """
-    check_choice(source, LABELS, "source")
+    check_choice(source, "source", LABELS)
     if (path is not None) != (source == "file"):
         raise ParameterError(f"source {source!r} with path {path!s}: a path goes with source 'file' and only with it")
-    check_choice(gaps, LONGEST_GAP, "gaps")
-    if not isinstance(bins, Integral) or bins < 2:
-        raise ParameterError(f"bins is {bins!r}; choose a whole number of at least 2")
-    if not isinstance(bin_watts, Real) or not 0 < bin_watts < math.inf:
-        raise ParameterError(f"bin_watts is {bin_watts!r}; choose a number of watts above 0")
-    if window_minutes is not None and (not isinstance(window_minutes, Integral) or window_minutes < 2):
-        raise ParameterError(f"window_minutes is {window_minutes!r}; choose a whole number of at least 2, or None")
+    check_choice(gaps, "gaps", LONGEST_GAP)
+    bins = check_whole(bins, "bins", 2)
+    check_positive(bin_watts, "bin_watts")
+    if window_minutes is not None:
+        window_minutes = check_whole(window_minutes, "window_minutes", 2)
     try:
         np.datetime64(window_start, "m")
     except ValueError as error:
@@ -124,7 +121,7 @@ def ingest_electricity(
         "household",
         readings.minutes[seen],
         np.minimum(readings.watts[seen] // bin_watts, bins - 1).astype(np.int64),
-        int(bins),
+        bins,
         LONGEST_GAP[gaps],
     )
     if not household.transition_counts.any():

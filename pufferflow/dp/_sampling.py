@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow.errors import ParameterError
+from pufferflow._checks import check_whole
 
 WORD = 64
 
@@ -49,9 +49,7 @@ def randomness(insecure_seed: int | None = None) -> Randomness:
     """Return the system's source, or the seeded twin where a seed is given by name."""
     if insecure_seed is None:
         return SystemRandomness()
-    if isinstance(insecure_seed, bool) or not isinstance(insecure_seed, int | np.integer) or insecure_seed < 0:
-        raise ParameterError(f"insecure_seed is {insecure_seed!r}; it must be an integer of at least 0, or None")
-    return SeededRandomness(int(insecure_seed))
+    return SeededRandomness(check_whole(insecure_seed, "insecure_seed", 0, None))
 
 
 def words(source: Randomness, count: int) -> NDArray[np.uint64]:

@@ -36,7 +36,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pufferflow._checks import check_choice
+from pufferflow._checks import check_choice, check_confidence, check_list, check_positive, check_type, check_whole
 from pufferflow.dp import _sampling
 from pufferflow.dp.domains import Codes, Domain, first_occurrences, in_order
 from pufferflow.errors import DataError, ParameterError
@@ -156,6 +156,10 @@ class AlphaBeta:
 
     def standard_error(self, count: float, domain_count: int) -> float:
         """Standard error of the estimate for a query that ``count`` tuples of the data, ``domain_count`` of D meet."""
+        count = check_positive(count, "count", or_zero=True)
+        domain_count = check_whole(domain_count, "domain_count", 0, None)
+        if count > domain_count:
+            raise ParameterError(f"count is {count:g}, above domain_count, {domain_count}; lower it")
         kept, inserted = float(self.keep * (1 - self.keep)), float(self.beta * (1 - self.beta))
         return math.sqrt(count * kept + (domain_count - count) * inserted) / float(self.alpha)
 
@@ -169,13 +173,12 @@ class AlphaBeta:
             The δ of |Q − Q~| ≤ ρ√n with probability at least 1 − δ, for one query given in advance (Bernstein's
             inequality); without it ρ is the root-mean-square error over √n.
         """
-        if not 0 < n <= m:
-            raise ParameterError(f"n is {n}, m is {m}; n must be at least 1 and at most m")
+        n, m = check_whole(n, "n", most=None), check_whole(m, "m", most=None)
+        if n > m:
+            raise ParameterError(f"n is {n}, m is {m}; n must be at most m")
         error = self.standard_error(n, m)
         if failure is not None:
-            if not 0 < failure < 1:
-                raise ParameterError(f"failure is {failure:g}; it must lie between 0 and 1, neither of them")
-            log = math.log(2 / failure)
+            log = math.log(2 / check_confidence(failure, "failure", 0.05))
             alpha = float(self.alpha)
             error = (log / 3 + math.sqrt(log**2 / 9 + 2 * (error * alpha) ** 2 * log)) / alpha
         return error / math.sqrt(n)
@@ -199,7 +202,7 @@ def choose_alpha_beta(
         Bounds out of range, or d = γ, which only α = 0 satisfies.
     """
     d, gamma = _bounds(d, gamma)
-    check_choice(conditions, ("exact", "published"), "conditions")
+    check_choice(conditions, "conditions", ("exact", "published"))
     if d == gamma:
         raise ParameterError(f"d and gamma are both {float(d):g}: nothing may be learned, so alpha is 0; raise gamma")
     if conditions == "exact":
@@ -286,6 +289,8 @@ def publish(
     ParameterError
         More than ``MOST_INSERTIONS`` insertions to be expected.
     """
+    check_type(domain, "domain", Domain)
+    check_type(parameters, "parameters", AlphaBeta)
     if not isinstance(data, pd.DataFrame):
         data = _table(data, domain)
     codes = domain.encode(data)
@@ -324,7 +329,7 @@ def _insertions(source: _sampling.Randomness, domain: Domain, data: Codes, count
 
 
 def _table(tuples: Collection[tuple[Any, ...]], domain: Domain) -> pd.DataFrame:
-    rows = list(tuples)
+    rows = check_list(tuples, "data")
     for row in rows:
         if not isinstance(row, tuple) or len(row) != len(domain.names):
             raise DataError(f"{row!r} is not a tuple of the {len(domain.names)} columns {domain.names} of the domain")

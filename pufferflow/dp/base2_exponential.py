@@ -44,7 +44,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, Literal
 
-from pufferflow._checks import check_choice
+from pufferflow._checks import check_choice, check_positive, check_whole
 from pufferflow.dp._cumulative import CumulativeWeights
 from pufferflow.errors import ParameterError
 
@@ -80,7 +80,7 @@ class Eta:
 
     def __post_init__(self) -> None:
         for name in ("x", "y", "z"):
-            object.__setattr__(self, name, _positive_integer(f"{name} of η", getattr(self, name)))
+            object.__setattr__(self, name, check_whole(getattr(self, name), f"{name} of η", most=None))
         if self.x >> self.y:
             raise ParameterError(f"η has x = {self.x} and y = {self.y}; x must be smaller than 2^y")
 
@@ -93,12 +93,11 @@ class Eta:
         ParameterError
             ``epsilon`` is not a positive number, or so small that it needs a larger ``y``.
         """
-        if not (isinstance(epsilon, int | float) and 0 < epsilon < math.inf):
-            raise ParameterError(f"epsilon is {epsilon}; it must be a positive number")
-        y = _positive_integer("y of η", y)
+        epsilon = check_positive(epsilon, "epsilon")
+        y = check_whole(y, "y of η")
         whole = _whole_sensitivity(sensitivity)
         # x/2^y ≥ e^(−ε/2α) keeps the loss below ε; round x up
-        x = max(1, _ceiling(lambda arb: (-arb(float(epsilon)) / (2 * whole)).exp() * arb(2) ** y))
+        x = max(1, _ceiling(lambda arb: (-arb(epsilon) / (2 * whole)).exp() * arb(2) ** y))
         if x >> y:
             raise ParameterError(f"epsilon = {epsilon} is too small for y = {y} bits of η; raise y")
         return cls(x, y)
@@ -207,14 +206,14 @@ class Base2Exponential:
         if not isinstance(eta, Eta):
             raise ParameterError(f"eta is {eta!r}; give Eta(x, y, z) or Eta.for_epsilon(epsilon)")
         self.eta = eta
-        self.utility_min = _integer("utility_min", utility_min)
-        self.utility_max = _integer("utility_max", utility_max)
+        self.utility_min = check_whole(utility_min, "utility_min", None, None)
+        self.utility_max = check_whole(utility_max, "utility_max", None, None)
         if self.utility_min > self.utility_max:
             raise ParameterError(f"utility_min = {utility_min} exceeds utility_max = {utility_max}; exchange them")
-        self.max_outcomes = _positive_integer("max_outcomes", max_outcomes)
-        self.minimum_attempts = _positive_integer("minimum_attempts", minimum_attempts)
+        self.max_outcomes = check_whole(max_outcomes, "max_outcomes")
+        self.minimum_attempts = check_whole(minimum_attempts, "minimum_attempts")
         self._whole_sensitivity = _whole_sensitivity(sensitivity)
-        check_choice(sampler, _ATTEMPTS, "sampler")
+        check_choice(sampler, "sampler", _ATTEMPTS)
         self.sampler = sampler
         span = self.utility_max - self.utility_min
         self.precision = eta.y * eta.z * span + self.max_outcomes.bit_length()
@@ -225,17 +224,16 @@ class Base2Exponential:
             )
         # an enclosed sum of n weights is at most 5·n·(range + 1) units wide, and there are n sums for s to fall into
         self._bits = _SPARE_BITS + 3 + 2 * self.max_outcomes.bit_length() + (span + 1).bit_length()
-        self._random = random.SystemRandom() if insecure_seed is None else random.Random(insecure_seed)
+        self._random = (
+            random.SystemRandom()
+            if insecure_seed is None
+            else random.Random(check_whole(insecure_seed, "insecure_seed", None, None))
+        )
 
     @property
     def epsilon(self) -> float:
         """The privacy parameter ε of one release, 2⌈α⌉η·ln 2, rounded up."""
         return self.eta.loss(2 * self._whole_sensitivity)
-
-    @property
-    def base2_loss(self) -> float:
-        """The same in base 2: 2⌈α⌉η, to the nearest double."""
-        return 2 * self._whole_sensitivity * self.eta.value
 
     def release(self, utilities: Iterable[Number]) -> Release:
         """Draw one outcome; costs ``epsilon``.
@@ -263,7 +261,7 @@ class Base2Exponential:
         ParameterError
             As in :meth:`release`, or ``count`` is not a positive integer.
         """
-        count = _positive_integer("count", count)
+        count = check_whole(count, "count")
         exact, _ = self._clamp(utilities)
         if any(type(u) is Fraction for u in exact):  # rounded anew for every release
             return [self._draw(self._cumulative([self._round(u) for u in exact])) for _ in range(count)]
@@ -469,25 +467,12 @@ def _plain(utilities: Any) -> list[Number]:
 
 def _rational(number: Number, name: str) -> int | Fraction:
     """The number as an exact integer or fraction."""
-    plain = number.item() if hasattr(number, "item") else number
     try:
-        exact = Fraction(plain)
+        plain = number.item() if hasattr(number, "item") else number
+        exact = Fraction("none" if isinstance(plain, bool) else plain)
     except (TypeError, ValueError, OverflowError) as error:
         raise ParameterError(f"{name} is {number!r}; it must be a finite number") from error
     return exact.numerator if exact.denominator == 1 else exact
-
-
-def _integer(name: str, number: int) -> int:
-    if isinstance(number, bool) or not hasattr(number, "__index__"):
-        raise ParameterError(f"{name} is {number!r}; it must be an integer")
-    return int(number)
-
-
-def _positive_integer(name: str, number: int) -> int:
-    whole = _integer(name, number)
-    if whole < 1:
-        raise ParameterError(f"{name} is {whole}; it must be at least 1")
-    return whole
 
 
 def _whole_sensitivity(sensitivity: Number) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pufferflow._checks import check_type
 from pufferflow.errors import DataError, ParameterError
 
 Codes = NDArray[np.int64]
@@ -33,6 +34,7 @@ class Domain:
     """
 
     def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        check_type(columns, "columns", Mapping)
         if not columns:
             raise ParameterError("the domain has no column; declare one sequence of values a column")
         self.columns: dict[str, range | pd.Index[Any]] = {}

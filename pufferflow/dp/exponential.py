@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pufferflow._checks import check_numbers, check_positive, check_whole
 from pufferflow._rounding import divide_up
-from pufferflow.dp._budget import open_dp, positive
+from pufferflow.dp._opendp import open_dp
 from pufferflow.errors import DataError
 
 
@@ -30,9 +30,9 @@ class Exponential:
     epsilon: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sensitivity", positive("sensitivity", self.sensitivity))
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
-        positive("2 · sensitivity / epsilon", self.scale)
+        object.__setattr__(self, "sensitivity", check_positive(self.sensitivity, "sensitivity"))
+        object.__setattr__(self, "epsilon", check_positive(self.epsilon, "epsilon"))
+        check_positive(self.scale, "2 · sensitivity / epsilon")
 
     @property
     def scale(self) -> float:
@@ -52,8 +52,10 @@ class Exponential:
         ------
         DataError
             No utility, or one that is not finite.
+        ParameterError
+            ``count`` is not an integer of at least 1.
         """
-        values: Sequence[float] = _utilities(utilities).tolist()
+        values, count = _utilities(utilities).tolist(), check_whole(count, "count")
         dp = open_dp()
         space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.linf_distance(T=float)
         choose = dp.m.make_noisy_max(*space, dp.zero_concentrated_divergence(), scale=self.scale)
@@ -66,7 +68,7 @@ class Exponential:
 
     def shortfall_bound(self, outcomes: int) -> float:
         """Textbook bound (2Δ/ε) ln k on the expected shortfall among k outcomes."""
-        return float(self.scale * np.log(outcomes))
+        return float(self.scale * np.log(check_whole(outcomes, "outcomes")))
 
     def worst_shortfall(self, outcomes: int) -> float:
         """Largest expected shortfall among k outcomes: (2Δ/ε) W((k−1)/e), W Lambert's function.
@@ -76,11 +78,11 @@ class Exponential:
         """
         from scipy.special import lambertw
 
-        return float(self.scale * lambertw((outcomes - 1) / np.e).real)
+        return float(self.scale * lambertw((check_whole(outcomes, "outcomes") - 1) / np.e).real)
 
 
 def _utilities(utilities: ArrayLike) -> NDArray[np.float64]:
-    values = np.asarray(utilities, np.float64)
+    values = check_numbers(utilities, "the utilities")
     if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
         raise DataError("the utilities must be one row of finite numbers, at least one")
     return values

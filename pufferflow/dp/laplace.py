@@ -5,15 +5,31 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from pufferflow._checks import check_list, check_positive, check_whole
 from pufferflow._rounding import divide_up
-from pufferflow.dp._budget import open_dp, positive
+from pufferflow.dp._opendp import open_dp
 from pufferflow.errors import DataError
+
+
+@lru_cache(maxsize=8)
+def vector_laplace(scale: float, *, whole: bool) -> Any:
+    """OpenDP's measurement that adds independent Laplace noise to each entry of a list of int or of float."""
+    dp = open_dp()
+    kind = "i64" if whole else "f64"
+    domain = dp.atom_domain(T=kind) if whole else dp.atom_domain(T=kind, nan=False)
+    return dp.m.make_laplace(dp.vector_domain(domain), dp.l1_distance(T=kind), scale=scale)
+
+
+def discrete_laplace(noise: ArrayLike, scale: float) -> NDArray[np.float64]:
+    """Probability (1 − p)/(1 + p)·p^|z| of each whole ``noise`` z, p = exp(−1/scale); shape of ``noise``."""
+    return np.asarray(math.tanh(0.5 / scale) * np.exp(-np.abs(np.asarray(noise, np.float64)) / scale))
 
 
 @dataclass(frozen=True)
@@ -33,9 +49,9 @@ class Laplace:
     epsilon: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sensitivity", positive("sensitivity", self.sensitivity))
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
-        positive("sensitivity / epsilon", self.scale)
+        object.__setattr__(self, "sensitivity", check_positive(self.sensitivity, "sensitivity"))
+        object.__setattr__(self, "epsilon", check_positive(self.epsilon, "epsilon"))
+        check_positive(self.scale, "sensitivity / epsilon")
 
     @property
     def scale(self) -> float:
@@ -52,7 +68,7 @@ class Laplace:
         DataError
             A value that is no finite number, or a mix of whole numbers and floats.
         """
-        values = values.tolist() if isinstance(values, np.ndarray | pd.Series) else list(values)
+        values = values.tolist() if isinstance(values, np.ndarray | pd.Series) else check_list(values, "values")
         whole = all(isinstance(value, int) and not isinstance(value, bool) for value in values)
         if not whole and not all(isinstance(value, float) and math.isfinite(value) for value in values):
             raise DataError("the values to release must be all int or all finite float")
@@ -63,15 +79,11 @@ class Laplace:
 
     def measurement(self, *, whole: bool) -> Any:
         """Return OpenDP's measurement; its ``map`` states the privacy loss at an L1 distance."""
-        dp = open_dp()
-        kind = "i64" if whole else "f64"
-        domain = dp.atom_domain(T=kind) if whole else dp.atom_domain(T=kind, nan=False)
-        return dp.m.make_laplace(dp.vector_domain(domain), dp.l1_distance(T=kind), scale=self.scale)
+        return vector_laplace(self.scale, whole=whole)
 
     def probability(self, noise: int) -> float:
         """Probability of this noise on a whole number."""
-        decay = 1 / self.scale
-        return math.tanh(decay / 2) * math.exp(-decay * abs(noise))
+        return float(discrete_laplace(check_whole(noise, "noise", None), self.scale))
 
     def standard_error(self, *, whole: bool = True) -> float:
         """Root-mean-square noise: of the discrete law, or √2 times the scale."""

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pufferflow.dp._budget import open_dp, positive
+from pufferflow._checks import check_list, check_positive, check_whole
+from pufferflow.dp._opendp import open_dp
 from pufferflow.errors import DataError, ParameterError
 
 
@@ -37,11 +38,12 @@ class RandomisedResponse:
     truth: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "categories", tuple(self.categories))
-        if len(set(self.categories)) < 2 or len(set(self.categories)) < len(self.categories):
-            raise ParameterError(f"randomised response needs two or more distinct categories; got {self.categories}")
+        object.__setattr__(self, "categories", tuple(check_list(self.categories, "categories")))
         if not all(isinstance(category, str) for category in self.categories):
             raise ParameterError(f"the categories must be texts; got {self.categories}")
+        if len(set(self.categories)) < 2 or len(set(self.categories)) < len(self.categories):
+            raise ParameterError(f"randomised response needs two or more distinct categories; got {self.categories}")
+        check_positive(self.truth, "truth")
         if not 1 / len(self.categories) <= self.truth < 1:
             raise ParameterError(
                 f"truth is {self.truth}; it must be a probability of at least 1/{len(self.categories)} and below 1"
@@ -50,8 +52,9 @@ class RandomisedResponse:
     @classmethod
     def for_epsilon(cls, categories: Sequence[str], epsilon: float) -> RandomisedResponse:
         """Most truthful response that is ``epsilon``-DP, rounded to less truth."""
+        categories = check_list(categories, "categories")
         others = len(categories) - 1
-        truth = 1 / (1 + others * math.exp(-positive("epsilon", epsilon)))
+        truth = 1 / (1 + others * math.exp(-check_positive(epsilon, "epsilon")))
         truth = max(1 / len(categories), math.nextafter(truth, 0)) if others > 0 else truth
         found = cls(tuple(categories), min(truth, math.nextafter(1, 0)))
         while found.epsilon > epsilon and found.truth > 1 / len(categories):
@@ -79,6 +82,7 @@ class RandomisedResponse:
         DataError
             A value that is none of the categories.
         """
+        values = check_list(values, "values")
         self._check(values)
         measurement = self._measurement()
         return [measurement(value) for value in values]
@@ -91,6 +95,7 @@ class RandomisedResponse:
         DataFrame
             ``category``, ``count`` and ``standard_error`` (that of the estimated count taken between 0 and all).
         """
+        answers = check_list(answers, "answers")
         self._check(answers)
         total = len(answers)
         found = pd.Series(answers, dtype=object).value_counts().reindex(self.categories, fill_value=0).to_numpy(float)
@@ -103,6 +108,7 @@ class RandomisedResponse:
 
     def standard_error(self, count: float, total: int) -> float:
         """Standard error of the estimate of a category with ``count`` of ``total`` people."""
+        count, total = check_positive(count, "count", or_zero=True), check_whole(total, "total", 0)
         lie = (1 - self.truth) / (len(self.categories) - 1)
         variance = count * self.truth * (1 - self.truth) + (total - count) * lie * (1 - lie)
         return math.sqrt(variance) / (self.truth - lie)

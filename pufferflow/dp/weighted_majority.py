@@ -25,9 +25,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferflow._checks import check_choice
+from pufferflow._checks import check_choice, check_confidence, check_numbers, check_positive, check_whole
 from pufferflow.dp import _sampling
-from pufferflow.dp._budget import positive
 from pufferflow.errors import DataError, ParameterError
 
 Account: TypeAlias = Literal["pure", "published", "zcdp"]
@@ -45,28 +44,28 @@ class WeightedMajority:
     rate: float
 
     def __post_init__(self) -> None:
-        _count("experts", self.experts)
-        object.__setattr__(self, "rate", positive("rate", self.rate))
+        object.__setattr__(self, "experts", check_whole(self.experts, "experts"))
+        object.__setattr__(self, "rate", check_positive(self.rate, "rate"))
 
     @classmethod
     def tuned(cls, experts: int, rounds: int) -> WeightedMajority:
         """Rate √(ln k/T) that minimises η + ln k/(ηT)."""
-        if _count("experts", experts) == 1:
+        if check_whole(experts, "experts") == 1:
             raise ParameterError("experts is 1: there is nothing to learn; give two or more")
-        return cls(experts, math.sqrt(math.log(experts) / _count("rounds", rounds)))
+        return cls(experts, math.sqrt(math.log(experts) / check_whole(rounds, "rounds")))
 
     def probabilities(self, losses_so_far: ArrayLike) -> NDArray[np.float64]:
         """Probability of each expert, given the sums of their losses; shape (..., experts)."""
-        sums = np.asarray(losses_so_far, np.float64)
+        sums = self._sums(losses_so_far)
         weights = np.exp(-self.rate * (sums - sums.min(axis=-1, keepdims=True)))
         return np.asarray(weights / weights.sum(axis=-1, keepdims=True), np.float64)
 
     def choose(self, losses_so_far: ArrayLike, *, insecure_seed: int | None = None) -> int:
         """Draw one expert, given the sums of their losses; exact for these floats, see :meth:`play`."""
-        sums = [Fraction(value) for value in np.asarray(losses_so_far, np.float64).tolist()]
-        if len(sums) != self.experts:
-            raise DataError(f"losses_so_far has {len(sums)} entries for {self.experts} experts")
-        return self._draw(sums, _sampling.randomness(insecure_seed))
+        sums = self._sums(losses_so_far)
+        if sums.ndim > 1:
+            raise DataError(f"losses_so_far has shape {sums.shape}; give one sum of losses an expert")
+        return self._draw([Fraction(value) for value in sums.tolist()], _sampling.randomness(insecure_seed))
 
     def play(self, losses: ArrayLike, *, insecure_seed: int | None = None) -> NDArray[np.int64]:
         """Draw an expert a round, before the losses of that round are seen.
@@ -105,12 +104,12 @@ class WeightedMajority:
     def regret_bound(self, rounds: int, *, sharper: bool = False) -> float:
         """Bound η + ln k/(ηT) on :meth:`regret`; with ``sharper`` Hoeffding's η/8 in place of η."""
         first = self.rate / 8 if sharper else self.rate
-        return first + math.log(self.experts) / (self.rate * _count("rounds", rounds))
+        return first + math.log(self.experts) / (self.rate * check_whole(rounds, "rounds"))
 
     def epsilon(self, rounds: int, delta: float = 0.0, *, account: Account = "zcdp") -> float:
         """Privacy loss of all choices at this ``delta``, in nats, rounded up; see the module for the accounts."""
         _check_account(account, delta)
-        later = _count("rounds", rounds) - 1
+        later = check_whole(rounds, "rounds") - 1
         if account == "pure":
             return 2 * self.rate * later * _MORE
         log = math.log(1 / delta)
@@ -134,8 +133,14 @@ class WeightedMajority:
             if _sampling.bernoulli_exp(source, rate * (sums[expert] - least)):
                 return expert
 
+    def _sums(self, losses_so_far: ArrayLike) -> NDArray[np.float64]:
+        sums = check_numbers(losses_so_far, "losses_so_far")
+        if sums.shape[-1:] != (self.experts,) or not np.isfinite(sums).all():
+            raise DataError(f"losses_so_far must have one finite number for each of the {self.experts} experts")
+        return sums
+
     def _check(self, losses: ArrayLike) -> NDArray[np.float64]:
-        table = np.asarray(losses, np.float64)
+        table = check_numbers(losses, "the losses")
         if table.ndim != 2 or table.shape[1] != self.experts or len(table) == 0:
             raise DataError(f"the losses must have shape (rounds, {self.experts}); they have {table.shape}")
         outside = np.argwhere(~((table >= 0) & (table <= 1)))
@@ -155,9 +160,9 @@ def private_rate(epsilon: float, rounds: int, delta: float = 0.0, *, account: Ac
     ParameterError
         A parameter out of range, or an ε beyond the reach of the published account.
     """
-    positive("epsilon", epsilon)
+    epsilon = check_positive(epsilon, "epsilon")
     _check_account(account, delta)
-    later = max(_count("rounds", rounds) - 1, 1)
+    later = max(check_whole(rounds, "rounds") - 1, 1)
     if account == "pure":
         return epsilon / (2 * later) / _MORE**2
     log = math.log(1 / delta)
@@ -170,17 +175,9 @@ def private_rate(epsilon: float, rounds: int, delta: float = 0.0, *, account: Ac
     return rate
 
 
-def _count(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ParameterError(f"{name} is {value!r}; it must be an integer of at least 1")
-    return int(value)
-
-
 def _check_account(account: str, delta: float) -> None:
-    check_choice(account, ACCOUNTS, "account")
+    check_choice(account, "account", ACCOUNTS)
     if account == "pure" and delta != 0:
         raise ParameterError(f"delta is {delta!r}; the pure account has delta 0")
-    if account != "pure" and not 0 < delta < 1:
-        raise ParameterError(
-            f"delta is {delta!r}; for the {account} account it must lie between 0 and 1, neither of them"
-        )
+    if account != "pure":
+        check_confidence(delta, "delta", 1e-6)

@@ -35,20 +35,6 @@ CURVE_COLUMNS = [
     "repetitions",
 ]
 
-DEFAULTS: dict[str, Any] = {
-    "gamma": 0.5,
-    "prior_factor": 4,
-    "prior_factors": [1, 3, 10, 30, 100, 300, 1000, 3000, 10000, 30000],
-    "rows": 1000,
-    "rows_grid": [100, 300, 1000, 3000, 10000, 30000, 100000],
-    "domain_tuples": 100000000,
-    "domain_tuples_grid": [10000, 100000, 1000000, 100000000, 10000000000, 1000000000000],
-    "query_shares": [1.0, 0.01],
-    "repetitions": 400,
-    "parameter_sets": 1000,
-    "publications": 100,
-}
-
 
 def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Run the experiment.
@@ -56,8 +42,8 @@ def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.Da
     Parameters
     ----------
     settings : mapping
-        Keys of ``DEFAULTS``, which fill those left out. A query of share c selects c·n tuples of the data and c·m
-        of the domain; d = k n/m, settings where d would reach γ are left out.
+        ``experiments.alpha_beta`` of the configuration. A query of share c selects c·n tuples of the data and c·m of
+        the domain; d = k n/m, settings where d would reach γ are left out.
     seed : int
 
     Returns
@@ -65,8 +51,7 @@ def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.Da
     curves, claims : DataFrame
         Errors over √n, and each claim's computed value.
     """
-    chosen = DEFAULTS | dict(settings)
-    return frame(_curves(chosen, seed), CURVE_COLUMNS), frame((v._asdict() for v in _claims(chosen, seed)), COLUMNS)
+    return frame(_curves(settings, seed), CURVE_COLUMNS), frame((v._asdict() for v in _claims(settings, seed)), COLUMNS)
 
 
 def _curves(settings: Mapping[str, Any], seed: int) -> Iterator[dict[str, Any]]:

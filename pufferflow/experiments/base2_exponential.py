@@ -49,18 +49,6 @@ CURVES = [
 ]
 TIMES = ["panel", "method", "outcomes", "utility_range", "precision_bits", "seconds", "repeats", "bar_seconds"]
 
-DEFAULTS: dict[str, Any] = {
-    "attack_outcomes": 100,
-    "attack_draws": 500,
-    "sampler_draws": 100_000,
-    "loss_outcomes": [2, 4, 8, 16, 32, 64, 128, 256, 512],
-    "loss_eta": 2,
-    "time_outcomes": [100, 300, 1000, 3000, 10_000, 25_000, 75_000],
-    "time_ranges": [1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000],
-    "time_repeats": 3,
-}
-"""Settings of :func:`measure` and :func:`measure_times`; a key left out takes its value from here."""
-
 BAR_SECONDS = {1000: 1.0, 75_000: 10.0}
 """Time one release with utilities 0, 1, …, n − 1 may take, by n; 10 s is the published one."""
 STORED_BITS = 10**8
@@ -188,7 +176,7 @@ def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.Da
     Parameters
     ----------
     settings : mapping
-        Any of the keys of ``DEFAULTS``.
+        ``experiments.base2_exponential`` of the configuration.
     seed : int
         The mechanisms run on seeded generators, switched on by name: same seed, same tables.
 
@@ -197,18 +185,17 @@ def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.Da
     (curves, claims)
         Columns ``CURVES``; and one row a value that the source states too.
     """
-    chosen = DEFAULTS | dict(settings)
     attacks = [
-        zero_rounding(chosen["attack_outcomes"]),
+        zero_rounding(settings["attack_outcomes"]),
         truncated_addition(),
         truncated_addition(watched_first=False),
     ]
     rows: list[dict[str, Any]] = []
     for attack in attacks:
         for mechanism in (NAIVE, BASE2):
-            rows += _attack_rows(attack, mechanism, chosen["attack_draws"], seed)
-    rows += _sampler_rows(chosen["sampler_draws"], seed)
-    rows += _loss_rows(chosen["loss_outcomes"], chosen["loss_eta"])
+            rows += _attack_rows(attack, mechanism, settings["attack_draws"], seed)
+    rows += _sampler_rows(settings["sampler_draws"], seed)
+    rows += _loss_rows(settings["loss_outcomes"], settings["loss_eta"])
     curves = frame(rows, CURVES)
     return curves, frame((value._asdict() for value in _claims(rows, attacks)), COLUMNS)
 
@@ -347,11 +334,10 @@ def measure_times(settings: Mapping[str, Any]) -> pd.DataFrame:
     Besides both samplers: all cumulative sums stored as exact integers, which is what the source describes, as far as
     they fit into ``STORED_BITS``; and the naive floats.
     """
-    chosen = DEFAULTS | dict(settings)
-    jobs: list[tuple[str, list[int]]] = [("outcomes", list(range(n))) for n in chosen["time_outcomes"]]
-    jobs += [("range", [0, *range(span - 998, span + 1)]) for span in chosen["time_ranges"]]
+    jobs: list[tuple[str, list[int]]] = [("outcomes", list(range(n))) for n in settings["time_outcomes"]]
+    jobs += [("range", [0, *range(span - 998, span + 1)]) for span in settings["time_ranges"]]
     return frame(
-        (row for panel, utilities in jobs for row in _time_rows(panel, utilities, chosen["time_repeats"])), TIMES
+        (row for panel, utilities in jobs for row in _time_rows(panel, utilities, settings["time_repeats"])), TIMES
     )
 
 

@@ -36,17 +36,6 @@ CURVE_COLUMNS = [
 """Errors are in people (counting: root mean square; choosing: expected shortfall), in loss a round (learning) or in
 nats (privacy: the exact loss)."""
 
-DEFAULTS: dict[str, Any] = {
-    "epsilons": [0.1, 0.2, 0.5, 1, 2, 5, 10],
-    "people": 1000,
-    "share": 0.3,
-    "outcomes": 10,
-    "rounds": 10000,
-    "experts": 10,
-    "delta": 1e-6,
-    "repetitions": 400,
-}
-
 NOT_PRIVATE = "tuned, not private"
 """Name of weighted majority at the rate that minimises its regret bound."""
 
@@ -57,7 +46,7 @@ def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.Da
     Parameters
     ----------
     settings : mapping
-        Keys of ``DEFAULTS``, which fill those left out.
+        ``experiments.classical`` of the configuration.
     seed : int
 
     Returns
@@ -65,9 +54,8 @@ def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.Da
     curves, claims : DataFrame
         Errors and exact privacy losses against ε, and each claim's computed value.
     """
-    chosen = DEFAULTS | dict(settings)
-    rows = [*_counting(chosen, seed), *_choosing(chosen, seed), *_learning(chosen, seed), *_privacy(chosen)]
-    return frame(rows, CURVE_COLUMNS), frame((value._asdict() for value in _claims(chosen)), COLUMNS)
+    rows = [*_counting(settings, seed), *_choosing(settings, seed), *_learning(settings, seed), *_privacy(settings)]
+    return frame(rows, CURVE_COLUMNS), frame((value._asdict() for value in _claims(settings)), COLUMNS)
 
 
 def _row(panel: str, mechanism: str, epsilon: float, expected: float, **others: float) -> dict[str, Any]:

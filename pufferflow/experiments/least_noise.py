@@ -32,7 +32,7 @@ COLUMNS = [
     "actual_loss",
 ]
 COMPOSITION_COLUMNS = ["dataset", "label", "group", "bound", "epsilon", "length", "scale", "releases", "total_epsilon"]
-BOUNDS = {"theorem_4_4": "Theorem 4.4", "quilts": "quilts", "leakage": "leakage"}
+BOUNDS = ("theorem_4_4", "quilts", "leakage")
 
 
 class Case(NamedTuple):

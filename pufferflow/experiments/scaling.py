@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pufferflow._checks import Lengths
+from pufferflow.markov.families import AnyFamily
 from pufferflow.mechanisms import NoiseScale, find_mechanism
-from pufferflow.mechanisms.base import AnyFamily, Lengths
 
 RESULT_COLUMNS = ["scale", "status", "reason", "node", "quilt_left", "quilt_right", "influence"]
 """What :func:`scale_row` adds to the mechanism, ε and length."""

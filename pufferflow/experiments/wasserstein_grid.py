@@ -16,13 +16,13 @@ from pufferflow.experiments.tidy import frame
 from pufferflow.markov import MarkovChain
 from pufferflow.transport import chain_sensitivity
 
-COLUMNS = ["alpha", "length", "grid_points", "largest_w", "stay_zero", "stay_one", "corner_w"]
+COLUMNS = ["alpha", "length", "largest_w", "corner_w"]
 
 
 def largest_on_grid(alphas: Sequence[float], length: int, points: int) -> pd.DataFrame:
     """Largest W over ``points``² chains with P(0|0), P(1|1) from α to 1 − α and any initial distribution.
 
-    One row an α: the largest W and a chain that has it, and W of the corner P(0|0) = P(1|1) = 1 − α.
+    One row an α: the largest W, and W of the corner P(0|0) = P(1|1) = 1 − α.
     """
     rows = []
     for alpha in alphas:
@@ -32,15 +32,11 @@ def largest_on_grid(alphas: Sequence[float], length: int, points: int) -> pd.Dat
             for p, q in product(stays, stays)
             if p >= q  # exchanging the states changes nothing
         }
-        stay_zero, stay_one = max(found, key=lambda pair: found[pair])
         rows.append(
             {
                 "alpha": alpha,
                 "length": length,
-                "grid_points": points,
-                "largest_w": found[stay_zero, stay_one],
-                "stay_zero": stay_zero,
-                "stay_one": stay_one,
+                "largest_w": max(found.values()),
                 "corner_w": found[stays[-1], stays[-1]],
             }
         )

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
-from pufferflow._checks import check_choice
+from pufferflow._checks import check_choice, check_list, check_type, check_whole
 from pufferflow.errors import ModelError, ParameterError
 from pufferflow.hmm.model import (
     Exact,
@@ -54,7 +54,7 @@ def truncated_geometric(largest: int, ratio: Exact = "1/2") -> Matrix:
     ParameterError
         A number is out of range.
     """
-    m, a = count(largest, "largest value"), _inside(ratio, "ratio of the geometric mechanism")
+    m, a = check_whole(largest, "largest value"), _inside(ratio, "ratio of the geometric mechanism")
     weight = (1 - a) / (1 + a)
     return tuple(
         (a**x / (1 + a), *(weight * a ** abs(x - z) for z in range(1, m)), a ** (m - x) / (1 + a)) for x in range(m + 1)
@@ -71,7 +71,7 @@ def randomised_response(truth: Exact = "3/4", values: int = 2) -> Matrix:
     ParameterError
         ``truth`` is no probability or there are fewer than two values.
     """
-    k = count(values, "number of values", least=2)
+    k = check_whole(values, "number of values", 2)
     p = _exact(truth, "truth")
     if not 0 <= p <= 1:
         raise ParameterError(f"truth is {shown(p)}; give a probability between 0 and 1")
@@ -103,6 +103,7 @@ def mechanism_model(
     ModelError
         As :class:`HiddenMarkovModel`.
     """
+    mechanism = check_list(mechanism, "mechanism")
     if not mechanism:
         raise ModelError("the mechanism has no rows; give one an input")
     unit = _identity(len(mechanism))
@@ -146,6 +147,7 @@ def noisy_max(
     ParameterError
         An option is unknown or there would be more than :data:`MOST_STATES` states.
     """
+    check_type(priors, "priors", Mapping)
     laws = {secret: count_laws(law, f"prior of {secret!r}") for secret, law in priors.items()}
     parts = _noisy_max_parts(laws, mechanism, release, ties)
     return HiddenMarkovModel(
@@ -220,9 +222,13 @@ def _noisy_max_parts(
     release: Release,
     ties: Ties,
 ) -> _Parts:
-    check_choice(release, get_args(Release), "release")
-    check_choice(ties, get_args(Ties), "ties")
-    shapes = {tuple(map(len, law)) for law in priors.values()}
+    check_choice(release, "release", get_args(Release))
+    check_choice(ties, "ties", get_args(Ties))
+    check_type(priors, "priors", Mapping)
+    shapes = {
+        tuple(len(check_list(values, "the law of a count")) for values in check_list(law, "a prior"))
+        for law in priors.values()
+    }
     if not shapes or not all(shapes):
         raise ModelError("noisy max has no priors; give the laws of the counts under each secret")
     if len(shapes) > 1 or len(set(next(iter(shapes)))) > 1:
@@ -261,6 +267,7 @@ def count_laws(laws: Sequence[Sequence[Exact]], where: str = "law") -> Matrix:
     ModelError
         There is none, or one is no law.
     """
+    laws = check_list(laws, where)
     if not laws:
         raise ModelError(f"{where} has no counts; give one law a query")
     size = len(distribution(laws[0], None, f"{where}, count 1", " value"))
@@ -277,7 +284,8 @@ def noise(mechanism: Sequence[Sequence[Exact]] | None, inputs: int) -> Matrix:
     """
     if mechanism is None:
         return truncated_geometric(inputs - 1)
-    rows = stochastic_matrix(mechanism, len(mechanism), "mechanism", " released value")
+    given = check_list(mechanism, "mechanism")
+    rows = stochastic_matrix(given, len(given), "mechanism", " released value")
     if len(rows) != inputs:
         raise ModelError(f"the mechanism has {len(rows)} rows for counts 0 … {inputs - 1}; give {inputs}")
     return rows
@@ -311,16 +319,3 @@ def _inside(value: Exact, what: str) -> Fraction:
     if not 0 < number < 1:
         raise ParameterError(f"{what} is {shown(number)}; give a number between 0 and 1, neither of them")
     return number
-
-
-def count(value: object, what: str, least: int = 1) -> int:
-    """Return an integer of at least ``least``.
-
-    Raises
-    ------
-    ParameterError
-        It is not one.
-    """
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ParameterError(f"{what} is {value!r}; give an integer of at least {least}")
-    return value

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from pufferflow._checks import check_type
 from pufferflow.errors import ParameterError
 from pufferflow.hmm.model import Exact, HiddenMarkovModel, asked_length, exact_text, fraction, shown
 
@@ -131,6 +132,7 @@ def check(model: HiddenMarkovModel, factor: Exact, length: int | None = None) ->
     ParameterError
         Factor or length are out of range, or more than :data:`MOST_PREFIXES` prefixes have to be kept.
     """
+    check_type(model, "model", HiddenMarkovModel)
     limit, steps = check_factor(factor), asked_length(model, length)
     integers = _IntegerModel(model)
     shortest, every_length = steps, True
@@ -170,6 +172,7 @@ def largest_ratio(model: HiddenMarkovModel, length: int | None = None) -> Witnes
     ParameterError
         The length is out of range, or more than :data:`MOST_PREFIXES` prefixes have to be kept.
     """
+    check_type(model, "model", HiddenMarkovModel)
     steps = asked_length(model, length)
     integers = _IntegerModel(model)
     for secret, other in directions(model):

@@ -14,8 +14,8 @@ from itertools import accumulate, combinations_with_replacement
 from math import inf, lcm, prod
 from typing import Literal, TypeAlias, get_args
 
-from pufferflow._checks import check_choice
-from pufferflow.hmm.builders import Ties, count, count_laws, noise
+from pufferflow._checks import check_choice, check_whole
+from pufferflow.hmm.builders import Ties, count_laws, noise
 from pufferflow.hmm.model import Exact, Matrix, Vector, step
 
 Relation: TypeAlias = Literal["one-by-one", "all-by-one", "one-anywhere"]
@@ -57,7 +57,7 @@ def index_law(noisy: Sequence[Sequence[Exact]], ties: Ties = "first") -> Vector:
     ModelError, ParameterError
         A law is impossible or ``ties`` unknown.
     """
-    check_choice(ties, get_args(Ties), "ties")
+    check_choice(ties, "ties", get_args(Ties))
     laws = count_laws(noisy)
     zero = Fraction(0)
     total = [zero] * len(laws)
@@ -130,8 +130,8 @@ def largest_value_ratio(
     ModelError, ParameterError
         A number is out of range, the relation unknown, or the mechanism no matrix for these counts.
     """
-    n, m = count(queries, "number of queries"), count(largest, "largest value")
-    check_choice(relation, get_args(Relation), "relation")
+    n, m = check_whole(queries, "number of queries"), check_whole(largest, "largest value")
+    check_choice(relation, "relation", get_args(Relation))
     rows = noise(mechanism, m + 1)
     denominator = lcm(*(p.denominator for row in rows for p in row))
     levels = [tuple(accumulate(int(p * denominator) for p in row)) for row in rows]

@@ -23,6 +23,7 @@ from itertools import combinations
 from numbers import Rational
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from pufferflow._checks import check_list, check_type, check_whole
 from pufferflow._json import kind, only_keys, read_json
 from pufferflow.errors import ModelError, ParameterError
 
@@ -163,13 +164,19 @@ class HiddenMarkovModel:
             for name, law in _secrets(initial_distributions).items()
         }
         self.pairs: tuple[tuple[str, str], ...] = _pairs(pairs, self.initial_distributions)
-        self.length = None if length is None else check_length(length)
+        self.length = None if length is None else check_whole(length, "length")
 
     def __repr__(self) -> str:
         return (
             f"HiddenMarkovModel({len(self.states)} states, {len(self.observations)} observations, "
             f"{len(self.initial_distributions)} secrets)"
         )
+
+    def _law(self, secret: str) -> Vector:
+        check_type(secret, "secret", str)
+        if secret not in self.initial_distributions:
+            raise ParameterError(f"{secret!r} is no secret of the model; it has {_listed(self.initial_distributions)}")
+        return self.initial_distributions[secret]
 
     def probability(self, secret: str, sequence: Sequence[str]) -> Fraction:
         """Return P(observations start with ``sequence`` | secret), by the forward recursion.
@@ -179,11 +186,9 @@ class HiddenMarkovModel:
         ParameterError
             A name is unknown.
         """
-        if secret not in self.initial_distributions:
-            raise ParameterError(f"{secret!r} is no secret of the model; it has {_listed(self.initial_distributions)}")
-        law = self.initial_distributions[secret]
+        law = self._law(secret)
         probability = Fraction(1)
-        for observation in sequence:
+        for observation in check_list(sequence, "sequence"):
             if observation not in self.observations:
                 raise ParameterError(
                     f"{observation!r} is no observation of the model; it has {_listed(self.observations)}"
@@ -198,8 +203,13 @@ class HiddenMarkovModel:
         """Return the law of the first ``length`` observations, sequences of probability 0 left out.
 
         Cost: the number of sequences, up to m^length, times k².
+
+        Raises
+        ------
+        ParameterError
+            The secret is unknown or the length out of range.
         """
-        prefixes: dict[tuple[str, ...], Vector] = {(): self.initial_distributions[secret]}
+        prefixes: dict[tuple[str, ...], Vector] = {(): self._law(secret)}
         law: dict[tuple[str, ...], Fraction] = {}
         for _ in range(asked_length(self, length)):
             law, following = {}, {}
@@ -271,19 +281,6 @@ def step(law: Sequence[Fraction], matrix: Matrix) -> Vector:
     return tuple(total)
 
 
-def check_length(length: object) -> int:
-    """Return the length of observation sequences.
-
-    Raises
-    ------
-    ParameterError
-        It is not a positive integer.
-    """
-    if not isinstance(length, int) or isinstance(length, bool) or length < 1:
-        raise ParameterError(f"length is {length!r}; give the number of observations, a positive integer")
-    return length
-
-
 def asked_length(model: Any, length: int | None) -> int:
     """Return ``length``, or that of the model where it is None.
 
@@ -294,7 +291,7 @@ def asked_length(model: Any, length: int | None) -> int:
     """
     if length is None and model.length is None:
         raise ParameterError("no length of observation sequences is given, nor has the model one; give a length")
-    return check_length(model.length if length is None else length)
+    return check_whole(model.length if length is None else length, "length")
 
 
 def stochastic_matrix(rows: object, size: int | None, name: str, of: str) -> Matrix:

@@ -18,6 +18,7 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from pufferflow._checks import check_type
 from pufferflow._json import kind
 from pufferflow.errors import ModelError, ParameterError
 from pufferflow.hmm import solver
@@ -386,6 +387,7 @@ def find_prior(
         Factor or length are out of range, there are too many sequences, the solver gave no answer in time, or
         the only priors that satisfy are irrational.
     """
+    check_type(family, "family", PriorFamily)
     limit, steps = check_factor(factor), asked_length(family, length)
     bound = _flint(limit)
     for values in family.corners():
@@ -444,6 +446,7 @@ def sup_ratio(
     ParameterError
         As :func:`find_prior`.
     """
+    check_type(family, "family", PriorFamily)
     steps, gap = asked_length(family, length), check_factor(tolerance)
     for _, _, p, q in family.likelihoods(steps):
         at = family._positive_point(p, zero=q, timeout_seconds=timeout_seconds)

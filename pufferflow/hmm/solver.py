@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from pufferflow._checks import check_positive, check_type
 from pufferflow.errors import ParameterError
 from pufferflow.hmm.checking import Verdict, Witness, check_factor, directions
 from pufferflow.hmm.model import Exact, HiddenMarkovModel, asked_length
@@ -40,6 +41,7 @@ def check_by_solver(
     """
     import z3
 
+    check_type(model, "model", HiddenMarkovModel)
     limit, steps = check_factor(factor), asked_length(model, length)
     k = len(model.states)
     for secret, other in directions(model):
@@ -91,8 +93,7 @@ def satisfied(solver: Any, timeout_seconds: float) -> Any:
     """
     import z3
 
-    if not timeout_seconds > 0:
-        raise ParameterError(f"timeout_seconds is {timeout_seconds!r}; give a positive number")
+    timeout_seconds = check_positive(timeout_seconds, "timeout_seconds")
     solver.set("timeout", min(int(1000 * timeout_seconds) + 1, 2**31))
     answer = solver.check()
     if answer == z3.unknown:

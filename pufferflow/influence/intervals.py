@@ -58,6 +58,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pufferflow._checks import check_epsilon, check_whole, longest
 from pufferflow.influence.additive import best_additive, worst_additive
 from pufferflow.influence.search import Candidate, worst_node
 from pufferflow.influence.tables import influence_tables
@@ -483,6 +484,7 @@ def interval_gap(
     family: IntervalFamily, length: int, epsilon: float, evaluations: int, rng: np.random.Generator | None
 ) -> IntervalGap:
     """As :meth:`IntervalFamily.gap`."""
+    length, epsilon = longest(length), check_epsilon(epsilon)
     chain = worst_chain(family, length, epsilon, evaluations, rng)
     upper = worst_of_family(family, length, epsilon).score
     return IntervalGap(upper, _scale(chain, length, epsilon), chain)
@@ -492,6 +494,7 @@ def worst_chain(
     family: IntervalFamily, length: int, epsilon: float, evaluations: int, rng: np.random.Generator | None
 ) -> MarkovChain:
     """As :meth:`IntervalFamily.worst_chain`."""
+    length, epsilon, evaluations = longest(length), check_epsilon(epsilon), check_whole(evaluations, "evaluations")
     rng = np.random.default_rng(0) if rng is None else rng
     k = family.states
     states = list(range(k))

@@ -100,6 +100,27 @@ class MarkovChain:
         assert self._given is not None
         return self._given > 0
 
+    def restricted(self, states: Bools) -> MarkovChain:
+        """The same chain on a closed set of states, in which it starts; its states are numbered anew.
+
+        Parameters
+        ----------
+        states : bool array, shape (k,)
+
+        Raises
+        ------
+        ChainError
+            The chain may start outside or leave.
+        """
+        if states.all():
+            return self
+        if (self.start != "any" and self.initial_support[~states].any()) or (
+            self.transition_matrix[states][:, ~states].any()
+        ):
+            raise ChainError("a chain can be restricted only to states in which it starts and which it never leaves")
+        start = self.start if self._given is None else self._given[states]
+        return MarkovChain(self.transition_matrix[np.ix_(states, states)], start)
+
     @cached_property
     def _classes(self) -> tuple[int, NDArray[np.int32]]:
         edges = self.transition_matrix > 0

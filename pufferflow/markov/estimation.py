@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow.errors import DataError, ParameterError
+from pufferflow._checks import check_numbers, check_positive
+from pufferflow.errors import DataError
 from pufferflow.markov.chain import STATIONARY, MarkovChain
 
 
@@ -38,11 +39,12 @@ def fit_chain(
     ParameterError
         ``smoothing`` is negative or not finite.
     DataError
-        There is no transition at all, or a state is entered and never left.
+        The counts are no square matrix, there is no transition at all, or a state is entered and never left.
     """
-    if not (np.isfinite(smoothing) and smoothing >= 0):
-        raise ParameterError(f"smoothing is {smoothing}; it must be 0 or a positive number")
-    counts = np.asarray(transition_counts, dtype=np.float64)
+    smoothing = check_positive(smoothing, "smoothing", or_zero=True)
+    counts = check_numbers(transition_counts, "transition_counts")
+    if counts.ndim != 2 or counts.shape[0] != counts.shape[1] or not np.all((counts >= 0) & (counts < np.inf)):
+        raise DataError("the transition counts must be a square matrix of numbers of at least 0; give one row a state")
     states = np.flatnonzero(counts.sum(axis=0) + counts.sum(axis=1))
     if states.size == 0:
         raise DataError("the sample has no transition, so no chain can be fitted; give at least two observations")

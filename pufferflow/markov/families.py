@@ -8,6 +8,7 @@ from inspect import getattr_static
 from numbers import Real
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
+from pufferflow._checks import check_list
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.markov.chain import ANY, SAFE_MINIMUM, MarkovChain
 
@@ -42,7 +43,7 @@ class ChainFamily:
     chains: tuple[MarkovChain, ...]
 
     def __init__(self, chains: Sequence[MarkovChain]) -> None:
-        object.__setattr__(self, "chains", tuple(chains))
+        object.__setattr__(self, "chains", tuple(check_list(chains, "chains")))
         if not self.chains:
             raise ChainError("the family holds no chain; give at least one")
         for chain in self.chains:
@@ -124,7 +125,10 @@ class BinaryInterval:
         return max(0.0, gap - 4e-16)
 
 
-def as_family(family: Family | MarkovChain) -> Family:
+AnyFamily: TypeAlias = Family | MarkovChain
+
+
+def as_family(family: AnyFamily) -> Family:
     """Wrap a single chain as a family; leave a family as it is.
 
     Raises
@@ -142,3 +146,25 @@ def as_family(family: Family | MarkovChain) -> Family:
             f"family is {family!r}; give a MarkovChain, a ChainFamily, a BinaryInterval or an IntervalFamily"
         )
     return family
+
+
+def finite_chains(family: AnyFamily, who: str) -> tuple[MarkovChain, ...]:
+    """Return the chains of a finite Θ; the chain a class has for some mechanisms stands for it in these alone.
+
+    Parameters
+    ----------
+    family : Family or MarkovChain
+    who : str
+        What needs them, for the message.
+
+    Raises
+    ------
+    ChainError
+        Θ is not finite.
+    ParameterError
+        It is no family.
+    """
+    known = as_family(family)
+    if isinstance(known, ChainFamily) or (isinstance(known, BinaryInterval) and known.low == known.high):
+        return known.chains
+    raise ChainError(f"{who} is computed for finitely many chains, not for all between bounds; give chains of them")

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferflow.errors import ChainError, DataError, ParameterError
-from pufferflow.markov.chain import SUM_TOLERANCE, Floats
+from pufferflow._checks import check_confidence, check_positive, check_type
+from pufferflow.errors import ChainError, DataError
+from pufferflow.markov.chain import SUM_TOLERANCE, Floats, MarkovChain
 from pufferflow.markov.families import GapKind
 
 if TYPE_CHECKING:
     from pufferflow.influence.intervals import IntervalGap
-    from pufferflow.markov.chain import MarkovChain
 
 
 class IntervalFamily:
@@ -62,8 +62,15 @@ class IntervalFamily:
         return len(self.low)
 
     def contains(self, chain: MarkovChain, tolerance: float = SUM_TOLERANCE) -> bool:
-        """Whether the transition matrix of ``chain`` lies between the bounds, up to ``tolerance``."""
-        matrix = chain.transition_matrix
+        """Whether the transition matrix of ``chain`` lies between the bounds, up to ``tolerance``.
+
+        Raises
+        ------
+        ParameterError
+            ``chain`` is none, or ``tolerance`` is negative.
+        """
+        check_type(chain, "chain", MarkovChain)
+        matrix, tolerance = chain.transition_matrix, check_positive(tolerance, "tolerance", or_zero=True)
         return matrix.shape == self.low.shape and bool(
             np.all((self.low - tolerance <= matrix) & (matrix <= self.high + tolerance))
         )
@@ -103,6 +110,11 @@ class IntervalFamily:
             Most chains whose scale is computed.
         rng : numpy.random.Generator, optional
             Draws the restarts; without it the result is always the same.
+
+        Raises
+        ------
+        ParameterError
+            ε, the length or the number of evaluations is out of range.
         """
         from pufferflow.influence.intervals import worst_chain
 
@@ -163,8 +175,7 @@ def confidence_family(
     DataError
         The counts are not a square matrix of non-negative integers.
     """
-    if not (isinstance(coverage, int | float) and 0 < coverage < 1):
-        raise ParameterError(f"coverage is {coverage!r}; it must lie between 0 and 1, for example 0.95")
+    coverage = check_confidence(coverage, "coverage")
     counts = np.asarray(transition_counts)
     if counts.ndim != 2 or counts.shape[0] != counts.shape[1] or not counts.size:
         raise DataError(f"the transition counts have shape {counts.shape}; give one row and one column a state")

@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferflow._checks import check_type, check_whole
 from pufferflow.errors import ParameterError
 from pufferflow.markov.chain import Floats, MarkovChain
+
+MOST_RECORDS = 10**9
+"""Records of a path at most: their draws take 8 GB."""
 
 
 def simulate_chain(chain: MarkovChain, length: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -17,8 +21,9 @@ def simulate_chain(chain: MarkovChain, length: int, rng: np.random.Generator) ->
     ParameterError
         The length is below 1, or the chain has ``"any"`` initial distribution (no law to draw from).
     """
-    if length < 1:
-        raise ParameterError(f"length is {length}; it must be at least 1")
+    check_type(chain, "chain", MarkovChain)
+    check_type(rng, "rng", np.random.Generator)
+    length = check_whole(length, "length", most=MOST_RECORDS)
     start = chain.initial_distribution
     if start is None:
         raise ParameterError('a chain with initial_distribution="any" cannot be simulated; give a distribution')

@@ -1,5 +1,6 @@
 """Mechanisms: from a family of chains to the scale of Laplace noise."""
 
+from pufferflow._checks import shown
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms.base import Mechanism, NoiseScale, Quilt
 from pufferflow.mechanisms.entry_dp import entry_dp
@@ -32,8 +33,8 @@ def find_mechanism(name: str) -> Mechanism:
     """
     try:
         return MECHANISMS[name]
-    except KeyError:
-        raise ParameterError(f"mechanism {name!r} is unknown; choose from {', '.join(MECHANISMS)}") from None
+    except (KeyError, TypeError):
+        raise ParameterError(f"mechanism {shown(name)} is unknown; choose from {', '.join(MECHANISMS)}") from None
 
 
 __all__ = [

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pufferflow._checks import check_numbers, check_positive, check_type
 from pufferflow.errors import ParameterError
 from pufferflow.influence.tables import Convention
-from pufferflow.markov.chain import Floats, MarkovChain
-from pufferflow.markov.families import Family
-
-Lengths: TypeAlias = int | Sequence[int]
-AnyFamily: TypeAlias = Family | MarkovChain
+from pufferflow.markov.chain import Floats
+from pufferflow.markov.families import AnyFamily
 
 
 class Quilt(NamedTuple):
@@ -50,9 +47,7 @@ class LaplaceNoise:
         """
         if self.scale is None:
             raise ParameterError(f"{self.mechanism} is not applicable ({self.reason}); choose another mechanism")
-        if not (math.isfinite(lipschitz) and lipschitz > 0):
-            raise ParameterError(f"lipschitz is {lipschitz}; it must be a positive number")
-        return self.scale * lipschitz
+        return self.scale * check_positive(lipschitz, "lipschitz")
 
     def release(self, values: ArrayLike, lipschitz: float, rng: np.random.Generator) -> Floats:
         """Return ``values`` plus independent Laplace noise of scale ``lipschitz * scale``, same shape.
@@ -63,9 +58,12 @@ class LaplaceNoise:
         Raises
         ------
         ParameterError
-            As :meth:`noise_scale`.
+            As :meth:`noise_scale`, or ``rng`` is no generator.
+        DataError
+            ``values`` are not numbers.
         """
-        exact = np.asarray(values, dtype=np.float64)
+        exact = check_numbers(values, "values")
+        check_type(rng, "rng", np.random.Generator)
         return exact + rng.laplace(0.0, self.noise_scale(lipschitz), exact.shape)
 
 
@@ -154,52 +152,3 @@ class NoiseScale(LaplaceNoise):
 
 Mechanism: TypeAlias = Callable[..., NoiseScale]
 """A function of a family, segment lengths and ε, and options of its own."""
-
-
-EPSILON_RANGE = (1e-90, 1e90)
-"""Within it no scale overflows, and ε stays below the number that stands for +∞ in the influence tables."""
-
-LONGEST = 2**62
-"""Longest segment: sums of two positions must fit 64 bits."""
-
-
-def check_epsilon(epsilon: float) -> float:
-    """Return ε as a float, or raise :class:`ParameterError` unless it is positive and within ``EPSILON_RANGE``."""
-    return _positive(epsilon, "epsilon", EPSILON_RANGE)
-
-
-def check_scale(scale: float, limits: tuple[float, float] = EPSILON_RANGE) -> float:
-    """Return a Laplace scale as a float; raises as :func:`check_epsilon`, here for what is not within ``limits``."""
-    return _positive(scale, "scale", limits)
-
-
-def _positive(number: float, name: str, limits: tuple[float, float]) -> float:
-    try:
-        value = float(number)
-    except (TypeError, ValueError, OverflowError):
-        raise ParameterError(f"{name} is {number!r}; it must be a positive number") from None
-    if not value > 0:
-        raise ParameterError(f"{name} is {number}; it must be a positive number")
-    smallest, largest = limits
-    if not smallest <= value <= largest:
-        raise ParameterError(f"{name} is {number}; it must lie between {smallest} and {largest}")
-    return value
-
-
-def longest(length: Lengths) -> int:
-    """Return the longest segment, or raise :class:`ParameterError` unless all are integers of at least 1."""
-    try:
-        lengths = np.atleast_1d(np.asarray(length))
-    except ValueError:  # rows of unequal length
-        raise ParameterError(f"length is {length!r}; it must be an integer or a list of integers") from None
-    if lengths.size == 0:
-        raise ParameterError("the list of segment lengths is empty; give at least one length")
-    huge = lengths.dtype.kind == "O" and all(type(n) is int for n in lengths.flat)  # beyond 64 bits, refused below
-    if lengths.ndim > 1 or not (huge or lengths.dtype.kind in "iu"):
-        raise ParameterError(f"length is {length!r}; it must be an integer or a list of integers")
-    shortest, records = int(lengths.min()), int(lengths.max())
-    if shortest < 1:
-        raise ParameterError(f"a segment length is {shortest}; every segment has at least 1 record")
-    if records > LONGEST:
-        raise ParameterError(f"a segment length is {records}; the largest that can be handled is {LONGEST}")
-    return records

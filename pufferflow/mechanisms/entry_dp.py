@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pufferflow._checks import Lengths, check_epsilon, longest
 from pufferflow._rounding import divide_up
-from pufferflow.mechanisms.base import AnyFamily, Lengths, NoiseScale, check_epsilon, longest
+from pufferflow.markov.families import AnyFamily
+from pufferflow.mechanisms.base import NoiseScale
 
 
 def entry_dp(family: AnyFamily, length: Lengths, epsilon: float) -> NoiseScale:

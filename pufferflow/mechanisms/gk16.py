@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pufferflow._checks import Lengths, check_epsilon, longest
 from pufferflow._rounding import divide_up
 from pufferflow.markov.chain import UNIT_ROUNDOFF, Floats, MarkovChain
-from pufferflow.markov.families import as_family
-from pufferflow.mechanisms.base import AnyFamily, Lengths, NoiseScale, check_epsilon, longest
+from pufferflow.markov.families import AnyFamily, as_family
+from pufferflow.mechanisms.base import NoiseScale
 
 SOLVED_NODES = 100_000
 """Longest chain whose linear system is solved; longer ones take the limit for T → ∞, which is larger."""

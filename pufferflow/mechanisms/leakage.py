@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from pufferflow._checks import Lengths, check_epsilon, check_scale, check_whole, longest
 from pufferflow.coupling.calibration import chain_leakage
-from pufferflow.errors import ParameterError
 from pufferflow.markov.chain import MarkovChain
-from pufferflow.markov.families import as_family
+from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.markov.intervals import IntervalFamily
-from pufferflow.mechanisms.base import AnyFamily, Lengths, NoiseScale, check_epsilon, longest
+from pufferflow.mechanisms.base import NoiseScale
 from pufferflow.mechanisms.mqm_exact import mqm_exact
 
 MOST_STATES = 64
@@ -51,7 +51,7 @@ def leakage(family: AnyFamily, length: Lengths, epsilon: float, *, max_states: i
     """
     epsilon = check_epsilon(epsilon)
     records = longest(length)
-    _check_states(max_states)
+    max_states = check_whole(max_states, "max_states", 0)
     if isinstance(family, IntervalFamily):
         return replace(
             mqm_exact(family, records, epsilon),
@@ -91,9 +91,8 @@ def leakage_loss(family: AnyFamily, length: Lengths, scale: float, *, max_states
         The family is an interval family.
     """
     records = longest(length)
-    _check_states(max_states)
-    if not (isinstance(scale, int | float) and 1e-90 <= scale <= 1e100):
-        raise ParameterError(f"scale is {scale!r}; it must be a number between 1e-90 and 1e100")
+    max_states = check_whole(max_states, "max_states", 0)
+    scale = check_scale(scale, (1e-90, 1e100))
     cost = math.nextafter(1 / scale, math.inf)
     chains = as_family(family).chains
     return max(chain_leakage(c, records, pairs=c.states <= max_states).loss(cost).value for c in chains)
@@ -107,8 +106,3 @@ def _chain_scale(chain: MarkovChain, records: int, epsilon: float, max_states: i
     if found is None or found[0] >= quilts.scale:
         return quilts
     return NoiseScale("leakage", epsilon, records, found[0], node=found[1])
-
-
-def _check_states(max_states: int) -> None:
-    if not (isinstance(max_states, int) and max_states >= 0):
-        raise ParameterError(f"max_states is {max_states!r}; it must be an integer of at least 0")

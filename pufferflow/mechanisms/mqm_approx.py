@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import get_args
 
-from pufferflow._checks import check_choice
+from pufferflow._checks import Lengths, check_choice, check_epsilon, longest
 from pufferflow.influence.additive import worst_additive
 from pufferflow.markov.chain import UNIT_ROUNDOFF
-from pufferflow.markov.families import GapKind, as_family
-from pufferflow.mechanisms.base import AnyFamily, Lengths, NoiseScale, Quilt, check_epsilon, longest
+from pufferflow.markov.families import AnyFamily, GapKind, as_family
+from pufferflow.mechanisms.base import NoiseScale, Quilt
 
 
 def mqm_approx(family: AnyFamily, length: Lengths, epsilon: float, *, eigengap: GapKind = "auto") -> NoiseScale:
@@ -39,7 +39,7 @@ def mqm_approx(family: AnyFamily, length: Lengths, epsilon: float, *, eigengap: 
         A chain is reducible or periodic, or not reversible where that is asked.
     """
     epsilon = check_epsilon(epsilon)
-    check_choice(eigengap, get_args(GapKind), "eigengap")
+    check_choice(eigengap, "eigengap", get_args(GapKind))
     records = longest(length)
     theta = as_family(family)
     for chain in theta.chains:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import get_args
 
-from pufferflow._checks import check_choice
+from pufferflow._checks import Lengths, check_choice, check_epsilon, longest
 from pufferflow.influence.intervals import worst_of_family
 from pufferflow.influence.search import worst_node
 from pufferflow.influence.tables import Convention, influence_tables
-from pufferflow.markov.families import as_family
+from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.markov.intervals import IntervalFamily
-from pufferflow.mechanisms.base import AnyFamily, Lengths, NoiseScale, Quilt, check_epsilon, longest
+from pufferflow.mechanisms.base import NoiseScale, Quilt
 
 
 def mqm_exact(
@@ -53,7 +53,7 @@ def mqm_exact(
         ε, a length or the convention is out of range.
     """
     epsilon = check_epsilon(epsilon)
-    check_choice(convention, get_args(Convention), "convention")
+    check_choice(convention, "convention", get_args(Convention))
     records = longest(length)
     if isinstance(family, IntervalFamily):
         worst, index = worst_of_family(family, records, epsilon), None

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pufferflow.errors import ParameterError
-from pufferflow.markov.chain import MarkovChain
-from pufferflow.markov.families import BinaryInterval, ChainFamily, as_family
-from pufferflow.mechanisms.base import AnyFamily, Count, Lengths, NoiseScale, check_epsilon, longest
+from pufferflow._checks import Lengths, check_epsilon, longest
+from pufferflow.errors import ChainError, ParameterError
+from pufferflow.markov.families import AnyFamily, finite_chains
+from pufferflow.mechanisms.base import Count, NoiseScale
 
 MOST_WORK = 1e11
 """Multiplications beyond which the mechanism does not try: some minutes."""
@@ -42,28 +42,27 @@ def wasserstein(family: AnyFamily, length: Lengths, epsilon: float, states: Sequ
     -------
     NoiseScale
         ``length`` is that of the segment that decides. "not applicable", with the reason, where Θ is not finite (W of
-        a class such as :class:`BinaryInterval` is not known), where there are more than two states and ``states`` is
-        missing, or where the exact laws, which take time of order T³, are out of reach. The scale is 0 where the
-        secrets have no effect on the count, as for a single state.
+        a class such as :class:`BinaryInterval` or :class:`IntervalFamily` is not known), where there are more than two
+        states and ``states`` is missing, or where the exact laws, which take time of order T³, are out of reach. The
+        scale is 0 where the secrets have no effect on the count, as for a single state.
 
     Raises
     ------
     ParameterError
         ε or a length is out of range, or ``states`` is not a set of states of every chain.
-    ChainError
-        The family is an :class:`IntervalFamily`.
     """
     from pufferflow.transport.chains import chain_sensitivity, memory, work  # compiles the kernels
 
     epsilon = check_epsilon(epsilon)
     records = longest(length)
-    chains = _finite(family)
 
     def not_applicable(reason: str) -> NoiseScale:
         return NoiseScale("wasserstein", epsilon, records, None, "not applicable", reason)
 
-    if chains is None:
-        return not_applicable("W is computed for finitely many chains, not for all between bounds; give chains")
+    try:
+        chains = finite_chains(family, "W")
+    except ChainError as error:
+        return not_applicable(str(error))
     sizes = {chain.states for chain in chains}
     if len(sizes) > 1:
         return not_applicable(
@@ -93,15 +92,6 @@ def wasserstein(family: AnyFamily, length: Lengths, epsilon: float, states: Sequ
         chain=found.chain,
         count=Count(tuple(sorted(set(counted))), tuple(lengths)),
     )
-
-
-def _finite(family: AnyFamily) -> tuple[MarkovChain, ...] | None:
-    """Chains of a finite Θ; the chain a class has for the other mechanisms need not have the largest W."""
-    known = as_family(family)
-    chains = known.chains  # an interval family refuses, as for the other mechanisms
-    if isinstance(known, ChainFamily) or (isinstance(known, BinaryInterval) and known.low == known.high):
-        return chains
-    return None
 
 
 def _checked(states: Sequence[int], k: int) -> list[int]:

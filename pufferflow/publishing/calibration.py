@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from pufferflow._checks import check_epsilon, longest
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.markov.families import Family, as_family
+from pufferflow.markov.families import AnyFamily, Family, as_family
 from pufferflow.mechanisms import MECHANISMS, NoiseScale, find_mechanism
-from pufferflow.mechanisms.base import AnyFamily, check_epsilon, longest
 
 UNSOUND = "entry-dp"
 """The baseline that hides nothing in correlated records."""

@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferflow._checks import check_confidence, check_epsilon, check_positive, check_type, check_whole
 from pufferflow._numbers import shortest
 from pufferflow.datasets.sample import Participant, Sample
 from pufferflow.errors import ChainError, DataError, ParameterError
 from pufferflow.markov import STATIONARY, ChainFamily, Family, MarkovChain, confidence_family
-from pufferflow.mechanisms.base import check_epsilon
 from pufferflow.models import PublicModel, write_model
 from pufferflow.publishing.calibration import all_scales
 from pufferflow.publishing.noise import DiscreteLaplace, count_scale
 from pufferflow.publishing.records import NEVER, Chunk, Reading, Records, open_records, stamp
-from pufferflow.publishing.states import MOST_STATES, Fitted, RecordFormat, StateSpace
 from pufferflow.publishing.tables import Source
 from pufferflow.publishing.tally import Tally
+from pufferflow.record_format import MOST_SECONDS, MOST_STATES, Fitted, RecordFormat, StateSpace
 
 DEFAULT_BINS = 20
 FEW_NUMBERS = 12
@@ -67,12 +67,12 @@ class States:
             raise ParameterError(f"{' and '.join(given)} say different things; give one of them")
         if self.numeric and (self.top is not None or self.other):
             raise ParameterError(f"top and other are for categories; leave {given[0]} out, or them")
-        if self.bins is not None and not 2 <= self.bins <= MOST_STATES:
-            raise ParameterError(f"bins is {self.bins}; choose a whole number from 2 to {MOST_STATES}")
-        if self.width is not None and not 0 < self.width < math.inf:
-            raise ParameterError(f"width is {self.width}; choose a number above 0")
-        if self.top is not None and not 1 <= self.top < MOST_STATES:
-            raise ParameterError(f"top is {self.top}; choose a whole number from 1 to {MOST_STATES - 1}")
+        if self.bins is not None:
+            check_whole(self.bins, "bins", 2, MOST_STATES)
+        if self.width is not None:
+            check_positive(self.width, "width")
+        if self.top is not None:
+            check_whole(self.top, "top", 1, MOST_STATES - 1)
         if self.edges is not None:
             StateSpace.numeric(self.edges)
         if self.names is not None:
@@ -206,11 +206,16 @@ def fit_records(
         An option is out of range.
     """
     reading, states, epsilon = reading or Reading(), states or States(), check_epsilon(epsilon)
-    for name, number, least in (("step", step_seconds, 1), ("split_after", split_after_seconds, 0)):
-        if number is not None and not (isinstance(number, int) and number >= least):
-            raise ParameterError(f"{name} is {number}; give whole seconds, at least {least}")
-    if smoothing is not None and not 0 <= smoothing < math.inf:
-        raise ParameterError(f"smoothing is {smoothing}; it must be 0 or a positive number")
+    check_type(reading, "reading", Reading)
+    check_type(states, "states", States)
+    if step_seconds is not None:
+        step_seconds = check_whole(step_seconds, "step_seconds", 1, MOST_SECONDS)
+    if split_after_seconds is not None:
+        split_after_seconds = check_whole(split_after_seconds, "split_after_seconds", 0, MOST_SECONDS)
+    if smoothing is not None:
+        smoothing = check_positive(smoothing, "smoothing", or_zero=True)
+    if coverage is not None:
+        coverage = check_confidence(coverage, "coverage")
     records = open_records(source, reading)
     scan = _scan(records, states)
     step, step_text = _step(records, scan, step_seconds)

@@ -7,14 +7,14 @@ floating-point number that could tell the count behind the noise (Mironov, CCS 2
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferflow.dp.laplace import discrete_laplace, vector_laplace
 from pufferflow.errors import ParameterError
 
 SLACK = Fraction(1, 2**24)
@@ -52,18 +52,8 @@ def add_noise(counts: Sequence[int], scale: float) -> list[int]:
 
     Sums beyond 64 bits are cut to the largest integer, which is post-processing.
     """
-    noisy: list[int] = _measurement(scale)([int(count) for count in counts])
+    noisy: list[int] = vector_laplace(scale, whole=True)([int(count) for count in counts])
     return noisy
-
-
-@lru_cache(maxsize=8)
-def _measurement(scale: float) -> Callable[[list[int]], list[int]]:
-    import opendp.prelude as dp  # takes a second to load
-
-    dp.enable_features("contrib")
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-    made: Callable[[list[int]], list[int]] = dp.m.make_laplace(*space, scale=scale)
-    return made
 
 
 def add_seeded_noise(counts: Sequence[int], scale: float, rng: np.random.Generator) -> list[int]:
@@ -96,7 +86,7 @@ class DiscreteLaplace:
 
     def probability(self, values: NDArray[np.int64]) -> NDArray[np.float64]:
         """P(Z = z) of each value."""
-        return np.asarray(np.tanh(0.5 / self.scale) * np.exp(-np.abs(values) / self.scale))
+        return discrete_laplace(values, self.scale)
 
     def tail(self, h: float) -> float:
         """P(|Z| > h), h ≥ 0."""

@@ -9,19 +9,30 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 
+from pufferflow._checks import (
+    EPSILON_RANGE,
+    check_choice,
+    check_confidence,
+    check_epsilon,
+    check_list,
+    check_positive,
+    check_scale,
+    check_whole,
+    longest,
+)
 from pufferflow.accounting import guarantee
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.markov import Family, IntervalFamily, MarkovChain, as_family
 from pufferflow.mechanisms import find_mechanism, leakage_loss
-from pufferflow.mechanisms.base import check_epsilon, longest
 from pufferflow.models import number_of_states
 from pufferflow.publishing.calibration import OF_ONE_COUNT, UNSOUND, histogram_mechanisms
-from pufferflow.publishing.noise import DiscreteLaplace, count_scale
+from pufferflow.publishing.noise import LARGEST, DiscreteLaplace, count_scale
+from pufferflow.record_format import MOST_STATES
 
 ErrorKind: TypeAlias = Literal["bin", "bins", "total"]
 KINDS = {
@@ -29,7 +40,7 @@ KINDS = {
     "bins": "largest error of all bins",
     "total": "summed error of all bins",
 }
-LONGEST = 2**44
+LONGEST_PLANNED = 2**44
 NOT_PRIVATE = "not private for correlated records"
 
 
@@ -71,7 +82,19 @@ def error_quantile(
     confidence : float
     kind : {"bin", "bins", "total"}
         Of one bin, of the worst of all bins, or summed over all bins (L1).
+
+    Raises
+    ------
+    ParameterError
+        An argument is out of range.
     """
+    noise_scale, confidence = check_scale(noise_scale, (EPSILON_RANGE[0], LARGEST)), check_confidence(confidence)
+    bins, records = check_whole(bins, "bins", most=MOST_STATES), check_whole(records, "records")
+    check_choice(kind, "kind", KINDS)
+    return _quantile(noise_scale, bins, records, confidence, kind)
+
+
+def _quantile(noise_scale: float, bins: int, records: int, confidence: float, kind: ErrorKind) -> float:
     law = DiscreteLaplace(noise_scale)
     if kind == "total":
         return law.total_quantile(confidence, bins) / records
@@ -121,21 +144,17 @@ def plan_release(
     """
     theta = as_family(family)
     bins = number_of_states(theta)
-    if not (isinstance(accuracy, int | float) and 0 < accuracy < math.inf):
-        raise ParameterError(f"accuracy is {accuracy!r}; it must be a positive number, for example 0.01")
-    check_confidence(confidence, kind)
+    accuracy, confidence = check_positive(accuracy, "accuracy"), check_confidence(confidence)
+    check_choice(kind, "kind", KINDS)
     if length is None and (epsilon is None or records is not None):
         raise ParameterError("give a length (to find epsilon), epsilon (to find the length), or both (to find records)")
     if length is not None:
-        longest([length])
-        if records is not None and not (isinstance(records, int) and records >= 1):
-            raise ParameterError(f"records is {records!r}; it must be a whole number of at least 1")
+        length = longest([length])
+        if records is not None:
+            records = check_whole(records, "records")
     epsilon = None if epsilon is None else check_epsilon(epsilon)
     found = []
-    for name in mechanisms or histogram_mechanisms():
-        find_mechanism(name)
-        if name == OF_ONE_COUNT:
-            raise ParameterError("wasserstein is for a single count, not for a histogram; name other mechanisms")
+    for name in _named(mechanisms):
         note = NOT_PRIVATE if name == UNSOUND else ""
         try:
             if epsilon is None:
@@ -145,7 +164,7 @@ def plan_release(
                 found.append(_length(theta, name, note, accuracy, confidence, kind, bins, epsilon))
             else:
                 scale = _scale(theta, name, length, epsilon)
-                n = math.ceil(error_quantile(scale, bins, 1, confidence=confidence, kind=kind) / accuracy)
+                n = math.ceil(_quantile(scale, bins, 1, confidence, kind) / accuracy)
                 if records is not None and n > records:
                     note = f"more than the {records} records there are"
                 found.append(Plan(name, epsilon, length, max(n, 1), note))
@@ -164,19 +183,29 @@ def error_curves(
     kind: ErrorKind = "bin",
     mechanisms: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Error of every mechanism at every ε: columns mechanism, epsilon, error (missing where not applicable)."""
+    """Error of every mechanism at every ε: columns mechanism, epsilon, error (missing where not applicable).
+
+    Raises
+    ------
+    ParameterError
+        An argument is out of range, or a mechanism unknown.
+    """
     theta = as_family(family)
     bins = number_of_states(theta)
-    check_confidence(confidence, kind)
+    confidence = check_confidence(confidence)
+    check_choice(kind, "kind", KINDS)
+    length = longest(length)
+    records = length if records is None else check_whole(records, "records")
+    budgets = [check_epsilon(epsilon) for epsilon in check_list(epsilons, "epsilons")]
     rows: list[dict[str, Any]] = []
-    for name in mechanisms or histogram_mechanisms():
-        for epsilon in epsilons:
-            error = math.nan
+    for name in _named(mechanisms):
+        for epsilon in budgets:
             try:
                 scale = _scale(theta, name, length, epsilon)
-                error = error_quantile(scale, bins, records or length, confidence=confidence, kind=kind)
-            except (ChainError, ParameterError):
-                pass  # not applicable there
+            except (ChainError, ParameterError):  # not applicable, or noise beyond all counts
+                error = math.nan
+            else:
+                error = _quantile(scale, bins, records, confidence, kind)
             rows.append({"mechanism": name, "epsilon": epsilon, "error": error})
     return pd.DataFrame(rows)
 
@@ -186,12 +215,17 @@ def grid_around(epsilon: float, points: int = 9) -> list[float]:
     return [float(e) for e in epsilon * np.logspace(-1, 1, points)]
 
 
-def check_confidence(confidence: float, kind: str) -> None:
-    """Raise :class:`ParameterError` unless both are possible."""
-    if not (isinstance(confidence, int | float) and 0 < confidence < 1):
-        raise ParameterError(f"confidence is {confidence!r}; it must lie between 0 and 1, for example 0.95")
-    if kind not in get_args(ErrorKind):
-        raise ParameterError(f"error kind {kind!r} is unknown; choose bin, bins or total")
+def _named(mechanisms: Sequence[str] | None) -> list[str]:
+    if mechanisms is None:
+        return histogram_mechanisms()
+    names = check_list(mechanisms, "mechanisms")
+    if not names:
+        raise ParameterError("mechanisms is empty; name at least one, or leave it out")
+    for name in names:
+        find_mechanism(name)
+    if OF_ONE_COUNT in names:
+        raise ParameterError("wasserstein is for a single count, not for a histogram; name other mechanisms")
+    return names
 
 
 def _scale(theta: Family, name: str, length: int, epsilon: float) -> float:
@@ -204,11 +238,11 @@ def _scale(theta: Family, name: str, length: int, epsilon: float) -> float:
 def _noise_for(accuracy: float, records: int, bins: int, confidence: float, kind: ErrorKind) -> float:
     """Largest scale of the noise whose error is at most ``accuracy``, rounded down."""
     low, high = 1e-3, 2.0  # a scale of 0.001 leaves every count as it is
-    while error_quantile(high, bins, records, confidence=confidence, kind=kind) <= accuracy:
+    while _quantile(high, bins, records, confidence, kind) <= accuracy:
         low, high = high, 2 * high
     while high - low > 1e-9 * high:
         middle = (low + high) / 2
-        fits = error_quantile(middle, bins, records, confidence=confidence, kind=kind) <= accuracy
+        fits = _quantile(middle, bins, records, confidence, kind) <= accuracy
         low, high = (middle, high) if fits else (low, middle)
     return low
 
@@ -250,14 +284,14 @@ def _length(
     def needed(length: int) -> int:
         """Records for the noise of segments of that length; it suffices where it is no more than the length."""
         scale = _scale(theta, name, length, epsilon)
-        return max(1, math.ceil(error_quantile(scale, bins, 1, confidence=confidence, kind=kind) / accuracy))
+        return max(1, math.ceil(_quantile(scale, bins, 1, confidence, kind) / accuracy))
 
     # no scale falls when segments grow: what the noise of a longer record needs suffices for a shorter one
     try:
-        length = needed(LONGEST)
+        length = needed(LONGEST_PLANNED)
     except ParameterError:  # noise beyond all counts
-        length = LONGEST + 1
-    if length > LONGEST:
+        length = LONGEST_PLANNED + 1
+    if length > LONGEST_PLANNED:
         return Plan(name, epsilon, None, None, "no length reaches it")
     while (shorter := needed(length)) < 0.999 * length:
         length = shorter

@@ -20,10 +20,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pufferflow._checks import check_type
 from pufferflow._numbers import shortest
 from pufferflow.errors import DataError, ParameterError
-from pufferflow.publishing.states import READING_OPTIONS, UNKNOWN, StateSpace
 from pufferflow.publishing.tables import Source, Table, open_table
+from pufferflow.record_format import READING_OPTIONS, UNKNOWN, StateSpace
 
 Clock = Literal["offset", "local", "unix"]
 Integers = NDArray[np.int64]
@@ -94,6 +95,12 @@ class Reading:
     rows_are_steps: bool = False
 
     def __post_init__(self) -> None:
+        for name in (*GUESSES, "timezone", "time_format", "thousands"):
+            if getattr(self, name) is not None:
+                check_type(getattr(self, name), name, str)
+        for name in ("separator", "decimal"):
+            check_type(getattr(self, name), name, str)
+        check_type(self.rows_are_steps, "rows_are_steps", bool)
         roles = [role for role in GUESSES if getattr(self, role) is not None]
         for one, other in combinations(roles, 2):
             if getattr(self, one) == getattr(self, other):

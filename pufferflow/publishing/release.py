@@ -34,18 +34,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pufferflow._files import check_folder, write_atomic
+from pufferflow._checks import check_choice, check_confidence, check_epsilon, check_path, check_type, check_whole
+from pufferflow._files import check_folder, usual_mode, write_atomic
 from pufferflow.errors import BudgetError, DataError, LedgerError, ParameterError
 from pufferflow.markov import BinaryInterval, Family, IntervalFamily, MarkovChain, as_family, simulate_chain
-from pufferflow.mechanisms.base import check_epsilon
+from pufferflow.markov.simulation import MOST_RECORDS
 from pufferflow.models import PublicModel, model_document, number_of_states, read_public_model
 from pufferflow.publishing.calibration import Calibration, calibrate
 from pufferflow.publishing.fitting import Fit
 from pufferflow.publishing.noise import DiscreteLaplace, add_noise, add_seeded_noise, count_scale
 from pufferflow.publishing.records import GUESSES, Reading, open_records, stamp
-from pufferflow.publishing.states import RecordFormat, StateSpace
 from pufferflow.publishing.tables import Source
 from pufferflow.publishing.tally import Tally
+from pufferflow.record_format import RecordFormat, StateSpace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,6 +58,7 @@ Model: TypeAlias = "PublicModel | Fit | Family | MarkovChain | str | os.PathLike
 
 CONFIDENCE = 0.95
 FILES = ("histogram.json", "histogram.csv", "statement.txt", "certificate.json")
+"""What a release consists of, beside its figure; there is no certificate where the scale has none."""
 OUTSIDE = (
     "how long the program ran and what memory it took",
     "that a release was refused, and at which line",
@@ -123,12 +125,19 @@ class PrivateHistogram:
 
     def post_processed(self, how: PostProcessing | None) -> PrivateHistogram:
         """Return the same release with its frequencies clipped to [0, 1] or projected to the simplex."""
-        _check_post_processing(how)
+        if how is not None:
+            check_choice(how, "post_processing", get_args(PostProcessing))
         return replace(self, post_processing=how)
 
     def half_width(self, confidence: float = CONFIDENCE) -> float:
-        """Largest error of one frequency with this probability, exactly from the law of the noise."""
-        return DiscreteLaplace(self.noise_scale).quantile(confidence) / self.records
+        """Largest error of one frequency with this probability, exactly from the law of the noise.
+
+        Raises
+        ------
+        ParameterError
+            ``confidence`` is not between 0 and 1.
+        """
+        return DiscreteLaplace(self.noise_scale).quantile(check_confidence(confidence)) / self.records
 
     def to_frame(self) -> pd.DataFrame:
         """One row a state: noisy count, frequency, and the ends of its 95 % interval."""
@@ -255,20 +264,19 @@ class PrivateHistogram:
         target = require_new(folder)
         building = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
         try:
-            contents = {"histogram.json": self.to_json(), "histogram.csv": self.to_csv()}
-            contents["statement.txt"] = self.statement + "\n"
-            if self.calibration.certificate is not None:
-                contents["certificate.json"] = json.dumps(self.calibration.certificate) + "\n"
-            for name, content in contents.items():
-                write_atomic(building / name, content)
+            proof = self.calibration.certificate
+            proof_text = None if proof is None else json.dumps(proof) + "\n"
+            for name, content in zip(
+                FILES, (self.to_json(), self.to_csv(), self.statement + "\n", proof_text), strict=True
+            ):
+                if content is not None:
+                    write_atomic(building / name, content)
             if figure:
                 drawn = self.figure()
                 from pufferflow.reporting.style import save_figure
 
                 save_figure(drawn, building / "histogram")
-            umask = os.umask(0)
-            os.umask(umask)
-            building.chmod(0o777 & ~umask)
+            building.chmod(usual_mode(0o777))
             require_new(target)
             building.rename(target)
         except BaseException:
@@ -338,7 +346,8 @@ def release_histogram(
     LedgerError
         The ledger cannot be used.
     """
-    _check_post_processing(post_processing)
+    if post_processing is not None:
+        check_choice(post_processing, "post_processing", get_args(PostProcessing))
     if output is not None:
         require_new(output)
         if figure:
@@ -403,7 +412,9 @@ def rehearse_release(
     }
     if ledger is None:
         return facts
-    path = Path(ledger) if isinstance(ledger, str | os.PathLike) else ledger.path
+    from pufferflow.ledger import Ledger
+
+    path = ledger.path if isinstance(ledger, Ledger) else check_path(ledger, "ledger")
     terms = exact.epsilon if limit is None else limit, limit is not None
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "ledger"
@@ -452,8 +463,9 @@ def simulate_release(
     """
     if (source is None) == (length is None):
         raise ParameterError("give either a table or a length, the number of steps to simulate")
-    if not (isinstance(seed, int) and seed >= 0):
-        raise ParameterError(f"seed is {seed!r}; give a whole number of at least 0")
+    seed = check_whole(seed, "seed", 0, None)
+    if length is not None:
+        length = check_whole(length, "length", most=MOST_RECORDS)
     rng = np.random.default_rng(seed)
     if source is not None:
         exact = _count(source, model, epsilon, form, reading, chain_from_this_data)
@@ -483,7 +495,7 @@ def open_ledger(ledger: Ledger | str | os.PathLike[str], limit: float, given: bo
 
     if isinstance(ledger, Ledger):
         return ledger
-    path = Path(ledger)
+    path = check_path(ledger, "ledger")
     if not path.exists():
         return Ledger.create(path, limit)
     book = Ledger(path)
@@ -505,7 +517,7 @@ def require_new(folder: str | os.PathLike[str]) -> Path:
     DataError
         Something of that name exists, or the folder that it is to be in does not.
     """
-    target = Path(folder)
+    target = check_path(folder, "output")
     if target.exists() or target.is_symlink():
         raise DataError(f"{target} exists already; give another output, for a release is never overwritten")
     check_folder(target)
@@ -606,8 +618,12 @@ def _count(
     same_data: bool,
 ) -> _Exact:
     epsilon, public = check_epsilon(epsilon), _public_model(model)
-    form = form or public.records
-    if form is None:
+    if reading is not None:
+        check_type(reading, "reading", Reading)
+    form = public.records if form is None else form
+    if form is not None:
+        check_type(form, "form", RecordFormat)
+    else:
         raise ParameterError(
             "the model does not say what its states are; give their names or edges (form in Python: states or edges in "
             "the shell), or a chain that fit made"
@@ -679,20 +695,15 @@ def _simulated_counts(
 ) -> _Exact:
     if isinstance(model.family, IntervalFamily):
         raise ParameterError("a family of intervals has no chain to simulate; give a table, or a model of one chain")
-    if length < 1:
-        raise ParameterError(f"length is {length}; it must be at least 1")
     chain = model.family.chains[0]
     if chain.start == "any":
         chain = MarkovChain(chain.transition_matrix)
-    form = form or model.records
+    form = model.records if form is None else form
+    if form is not None:
+        check_type(form, "form", RecordFormat)
     space = form.states if form is not None else StateSpace.categories([f"state {j + 1}" for j in range(chain.states)])
     counts = np.bincount(simulate_chain(chain, length, rng), minlength=chain.states)
     return _Exact(tuple(counts.tolist()), length, 1, length, 1, space, PublicModel(model.family, form), epsilon)
-
-
-def _check_post_processing(how: PostProcessing | None) -> None:
-    if how is not None and how not in get_args(PostProcessing):
-        raise ParameterError(f"post-processing {how!r} is unknown; choose clip or simplex")
 
 
 def _to_simplex(raw: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -22,6 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import pandas as pd
 
+from pufferflow._checks import check_path
 from pufferflow.errors import DataError
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def open_table(source: Source, *, separator: str = ",") -> Table:
     """
     if isinstance(source, pd.Series | pd.DataFrame):
         return PandasTable(_frame(source))
-    path = Path(source)
+    path = check_path(source, "source")
     if str(source) == "-" or (path.exists() and not path.is_file() and not path.is_dir()):
         raise DataError(f"{source} is no file; save the table to one and give its name, for it is read more than once")
     try:

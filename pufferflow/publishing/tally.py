@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pufferflow.datasets.sample import Participant
 from pufferflow.errors import DataError
 from pufferflow.publishing.records import NEVER, Chunk, Integers, Records
-from pufferflow.publishing.states import RecordFormat
+from pufferflow.record_format import RecordFormat
 
 MOST_COUNTS = 2**27
 """Transition counts of all participants together at most (1 GB)."""

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from pufferflow.experiments.tidy import frame
+from pufferflow.reporting.style import mechanism_style
 
 REPRODUCED = "reproduced"
 SAME = "same conclusion on other data or settings"
@@ -34,8 +35,6 @@ COLUMNS = ["kind", "claim", "place", "reported", "ours", "standard_error", "diff
 
 OTHER_DATA_FACTOR = 2.0
 """A number on other data supports the paper's when it lies within this factor of it."""
-
-NAMES = {"dp": "DP", "group-dp": "GroupDP", "gk16": "GK16", "mqm-approx": "MQMApprox", "mqm-exact": "MQMExact"}
 
 
 class _Setting(NamedTuple):
@@ -138,7 +137,7 @@ def _synthetic_claims(errors: pd.DataFrame, limits: pd.DataFrame | None) -> Iter
         for mechanism in ("mqm-exact", "mqm-approx"):
             if mechanism in present and len(wide) > 1:
                 curve = wide[mechanism].sort_index(ascending=False).to_list()
-                claim = f"the error of {NAMES[mechanism]} falls as α rises, ε = {epsilon:g}"
+                claim = f"the error of {mechanism_style(mechanism).label} falls as α rises, ε = {epsilon:g}"
                 ours = f"{curve[-1]:.4g} at α = {wide.index.min():g} down to {curve[0]:.4g} at α = {wide.index.max():g}"
                 yield _claim(claim, place, "falls", ours, _increasing(curve), "synthetic", same_setting=own)
     if "gk16" in present and limits is not None and len(limits):
@@ -164,7 +163,7 @@ def _histogram_claims(dataset: str, errors: pd.DataFrame, reported: pd.DataFrame
         printed = [theirs[m] for m in order] if all(m in theirs.index for m in order) else []
         if len(order) > 1:
             yield _claim(
-                f"{' < '.join(NAMES[m] for m in order)}: {group}, {task}, ε = {epsilon:g}",
+                f"{' < '.join(mechanism_style(m).label for m in order)}: {group}, {task}, ε = {epsilon:g}",
                 place,
                 " < ".join(printed) if printed else "same order at other ε",
                 " < ".join(f"{values[m]:.4f}" for m in order),
@@ -180,7 +179,7 @@ def _histogram_claims(dataset: str, errors: pd.DataFrame, reported: pd.DataFrame
         for mechanism, found in errors[errors["status"] == "ok"].groupby("mechanism", sort=False):
             curves = found.sort_values("epsilon", ascending=False).groupby(["group", "task"])["expected_error"]
             holds = all(_increasing(curve.to_list()) for _, curve in curves)
-            name = NAMES.get(str(mechanism), str(mechanism))
+            name = mechanism_style(str(mechanism)).label
             yield _claim(
                 f"the error of {name} falls as ε rises: {dataset}",
                 place,
@@ -225,7 +224,8 @@ def _histogram_numbers(dataset: str, errors: pd.DataFrame, reported: pd.DataFram
         found: Any = keyed.get((theirs.group, theirs.task, theirs.mechanism, str(theirs.epsilon)))
         if found is None:
             continue
-        name = f"L1 error of {NAMES[str(theirs.mechanism)]}: {theirs.group}, {theirs.task}, ε = {theirs.epsilon}"
+        mechanism = mechanism_style(str(theirs.mechanism)).label
+        name = f"L1 error of {mechanism}: {theirs.group}, {theirs.task}, ε = {theirs.epsilon}"
         printed = str(theirs.value)
         if printed == "N/A" or found.status != "ok":
             agree = printed == "N/A" and found.status != "ok"

@@ -33,6 +33,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferflow._checks import check_list, check_type, longest
 from pufferflow._rounding import divide_up
 from pufferflow.errors import ParameterError
 from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats, MarkovChain
@@ -121,12 +122,14 @@ def chain_sensitivity(
     ParameterError
         The weights are not one integer a state, or a length is below 1.
     """
-    family = [chains] if isinstance(chains, MarkovChain) else list(chains)
+    family = [chains] if isinstance(chains, MarkovChain) else check_list(chains, "chains")
+    if not family:
+        raise ParameterError("chains is empty; give at least one chain")
+    longest(lengths)
     segments = sorted({int(n) for n in np.atleast_1d(lengths)})
-    if not family or not segments or segments[0] < 1:
-        raise ParameterError("chain_sensitivity needs at least one chain and segment lengths of at least 1")
     values = np.asarray(weights)
     for chain in family:
+        check_type(chain, "a chain", MarkovChain)
         if values.shape != (chain.states,) or values.dtype.kind not in "iu":
             raise ParameterError(f"weights are {weights!r}; give one integer for each of the {chain.states} states")
     # a constant in each record moves no law

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from pufferflow._checks import check_list, check_type
 from pufferflow._rounding import divide_up
 from pufferflow.divergences import Number, exact, wasserstein_infinity
 from pufferflow.errors import ParameterError
@@ -76,18 +77,19 @@ def wasserstein_sensitivity(
     2.0
     """
     values = _numbers(query, "the query")
-    masks = {name: list(mask) for name, mask in secrets.items()}
+    check_type(secrets, "secrets", Mapping)
+    masks = {name: check_list(mask, f"secret {name!r}") for name, mask in secrets.items()}
     for name, mask in masks.items():
         if len(mask) != len(values):
             raise ParameterError(f"secret {name!r} has {len(mask)} marks, the query {len(values)}; give one an outcome")
-    asked = [tuple(pair) for pair in pairs]
+    asked = [tuple(check_list(pair, "a pair")) for pair in check_list(pairs, "pairs")]
     for pair in asked:
         if len(pair) != 2 or not all(name in masks for name in pair):
             raise ParameterError(f"pair {pair!r} must name two of the secrets {', '.join(map(repr, masks))}")
     places = sorted(set(values))
     rank = {place: index for index, place in enumerate(places)}
     best = WassersteinSensitivity(0.0, None, None)
-    given = [_numbers(law, f"law {index + 1}") for index, law in enumerate(laws)]
+    given = [_numbers(law, f"law {index + 1}") for index, law in enumerate(check_list(laws, "laws"))]
     if not given:
         raise ParameterError("there is no law; give at least one")
     for index, law in enumerate(given):

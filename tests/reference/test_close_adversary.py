@@ -128,7 +128,7 @@ def test_long_chains_grow_linearly_and_are_bounded():
 @pytest.mark.parametrize(
     ("theta", "tilde", "length", "error", "message"),
     [
-        ("interval", [0.5, 0.5], 5, pf.ChainError, "finitely many chains; give chains of the family"),
+        ("interval", [0.5, 0.5], 5, pf.ChainError, "finitely many chains"),
         ([0.5, 0.5], "any", 5, pf.ChainError, "adversary needs a chain with one initial distribution"),
         ([1.0], [0.5, 0.5], 5, pf.ChainError, "chain 1 has 1 states, the adversary's 2"),
         ([0.5, 0.5], [0.5, 0.5], 0, pf.ParameterError, "length is 0; it must be an integer of at least 1"),

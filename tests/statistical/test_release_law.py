@@ -67,9 +67,9 @@ def test_ten_thousand_releases_follow_the_exact_law(monkeypatch):
 
 
 def test_the_whole_release_draws_the_same_noise():
-    """The same from pandas to histogram, some hundred times: the counts are those of the records plus noise."""
+    """The same from pandas to histogram, a hundred times: the counts are those of the records plus noise."""
     records = pd.Series([*"aab"])
-    drawn = [pf.release_histogram(records, MODEL, EPSILON, ledger=None) for _ in range(300)]
+    drawn = [pf.release_histogram(records, MODEL, EPSILON, ledger=None) for _ in range(120)]
     law = DiscreteLaplace(drawn[0].noise_scale)
     noise = np.array([made.counts for made in drawn]) - np.array([2, 1])
     spread = np.abs(noise).mean()

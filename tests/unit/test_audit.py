@@ -100,7 +100,6 @@ def test_long_chains_reach_a_limit():
         ((THETA_1, 10**5, 1.0, pf.HistogramQuery()), "GiB"),
         ((THETA_1, 100, 0.01, pf.HistogramQuery()), "for scales of at least 0.2"),
         ((THETA_1, 10, 1.0, pf.HistogramQuery([[0]])), "state 1 is in no bin"),
-        ((pf.BinaryInterval(0.3, 0.7), 10, 1.0, ONE), "finitely many chains"),
     ],
 )
 def test_bad_input_is_refused(arguments, message):

@@ -1,6 +1,5 @@
 """Networks, their files, the mechanism's arguments and the command line."""
 
-import doctest
 import json
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 
 import pufferflow as pf
 from pufferflow import bayesnet
-from pufferflow.bayesnet import elimination, mechanism, network
+from pufferflow.bayesnet import elimination
 from pufferflow.bayesnet.influence import influence_table
 from pufferflow.bayesnet.separation import separation
 
@@ -24,13 +23,6 @@ def tree(nodes, rng, concentration=3.0):
     tables = (rng.dirichlet(np.full(2, concentration), size=2) for _ in range(1, nodes))
     later = (pf.Variable(f"V{v}", table, [f"V{(v - 1) // 2}"]) for v, table in enumerate(tables, 1))
     return pf.BayesianNetwork([pf.Variable("V0", law), *later])
-
-
-@pytest.mark.parametrize("module", [bayesnet, mechanism, network])
-def test_worked_examples(module):
-    failed, tested = doctest.testmod(module)
-    assert tested >= 2
-    assert failed == 0
 
 
 # -- networks ----------------------------------------------------------------------------------------
@@ -70,7 +62,7 @@ def test_axes_follow_the_order_of_the_parents():
         ([pf.Variable(3, HALF)], "non-empty string"),
         ([BOB], "unknown parent 'Ann'"),
         ([ANN, pf.Variable("B", [COPY, COPY], ["Ann", "Ann"])], "the parent 'Ann' twice"),
-        ([ANN, pf.Variable("B", COPY, "Ann")], "parents is the string 'Ann'"),
+        ([ANN, pf.Variable("B", COPY, "Ann")], "parents is 'Ann'; it must be a list"),
         ([pf.Variable("A", COPY, ["A"])], "the cycle A → A"),
         ([pf.Variable("A", COPY, ["B"]), pf.Variable("B", COPY, ["A"]), ANN], "the cycle"),
         ([pf.Variable("A", COPY)], "shape (2, 2), not (2,), as it has no parents"),
@@ -84,7 +76,7 @@ def test_axes_follow_the_order_of_the_parents():
         ([ANN, pf.Variable("B", [[1, 0], [0.5, 0.4]], ["Ann"])], "'B' given Ann = 1 sum to 0.9"),
         ([pf.Variable("A", HALF, states=["a"])], "has 1 states, but rows of 2"),
         ([pf.Variable("A", HALF, states=["a", "a"])], "the state 'a' twice"),
-        ([pf.Variable("A", HALF, states="ab")], "states must be a list of names"),
+        ([pf.Variable("A", HALF, states="ab")], "states is 'ab'; it must be a list"),
     ],
 )
 def test_what_is_no_network(variables, message):
@@ -100,7 +92,7 @@ def test_a_chain_as_a_network():
     assert (found.tables[0] == chain.stationary_distribution).all()
     with pytest.raises(pf.NetworkError, match="no single network"):
         pf.chain_network(pf.MarkovChain(COPY, "any"), 3)
-    with pytest.raises(pf.NetworkError, match="length is 0"):
+    with pytest.raises(pf.ParameterError, match="length is 0"):
         pf.chain_network(chain, 0)
 
 
@@ -226,7 +218,7 @@ def test_a_variable_outside_the_query_costs_nothing_of_its_own():
         (([PAIR, pf.BayesianNetwork([ANN])], 1), {}, pf.NetworkError, "network 2 differs from network 1"),
         ((PAIR, 1), {"secrets": ["Eve"]}, pf.NetworkError, "no variable 'Eve'"),
         ((PAIR, 1), {"secrets": []}, pf.NetworkError, "secrets variables is empty"),
-        ((PAIR, 1), {"query": "Bob"}, pf.NetworkError, "query is the string"),
+        ((PAIR, 1), {"query": "Bob"}, pf.ParameterError, "query is 'Bob'; it must be a list"),
     ],
 )
 def test_the_mechanism_rejects(arguments, options, error, message):

@@ -111,6 +111,24 @@ def test_stationary_law_against_rational_elimination(number):
         assert abs(Fraction(found) - law) <= law * Fraction(chain.stationary_error)
 
 
+def test_restriction_to_closed_states():
+    matrix = [[0.5, 0.25, 0.25, 0], [0, 0.9, 0.1, 0], [0, 0.4, 0.6, 0], [0, 0, 0, 1]]
+    inside = np.array([False, True, True, False])
+    for start, restricted in (("any", "any"), ([0, 0.3, 0.7, 0], "given")):
+        chain = pf.MarkovChain(matrix, start).restricted(inside)
+        assert chain.transition_matrix.tolist() == THETA_1
+        assert chain.start == restricted
+    assert chain.initial_distribution.tolist() == [0.3, 0.7]
+    transient = pf.MarkovChain([row[:3] for row in matrix[:3]])
+    recurrent = transient.restricted(transient.initial_support)
+    assert recurrent.start == "stationary"
+    assert recurrent.initial_distribution.tolist() == transient.initial_distribution[1:].tolist()
+    assert recurrent.restricted(np.ones(2, dtype=bool)) is recurrent
+    for start, states in (([0.1, 0.3, 0.6, 0], inside), ("any", [True, True, False, True])):
+        with pytest.raises(pf.ChainError, match="in which it starts and which it never leaves"):
+            pf.MarkovChain(matrix, start).restricted(np.array(states))
+
+
 def test_stationary_law_keeps_tiny_probabilities():
     tiny = 2.0**-200
     chain = pf.MarkovChain([[0.5, 0.5, 0], [1, 0, tiny], [1, 0, 0]])

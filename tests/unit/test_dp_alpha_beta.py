@@ -170,7 +170,7 @@ def test_rho():
             "conditions is 'tight'; choose from exact, published",
         ),
         (lambda: HALF.rho(5, 4), "n is 5, m is 4"),
-        (lambda: HALF.rho(5, 40, 1.0), "failure is 1; it must lie"),
+        (lambda: HALF.rho(5, 40, 1.0), "failure is 1.0; it must lie"),
         (lambda: AlphaBeta(1, 0).posterior(0, published=True), "no posterior"),
         (lambda: Domain({}), "no column"),
         (lambda: Domain({"a": []}), "has no value"),

@@ -1,25 +1,26 @@
 import numpy as np
 import pandas as pd
 import pytest
+from shipped_settings import shipped
 
 from pufferflow.errors import DataError
 from pufferflow.experiments import alpha_beta, classical
 from pufferflow.experiments.worked_examples import COLUMNS
-from pufferflow.reporting import style
 from pufferflow.reporting.comparison import compare, reported_values
 from pufferflow.reporting.figures import alpha_beta as alpha_beta_figure
 from pufferflow.reporting.figures import classical as classical_figure
+from pufferflow.reporting.style import save_figure
 
 SMALL = {
-    alpha_beta: {
-        "prior_factors": [1, 100, 20000],
-        "rows_grid": [100, 1000],
-        "domain_tuples_grid": [10**4, 10**8],
-        "parameter_sets": 100,
-        "publications": 20,
-        "repetitions": 200,
-    },
-    classical: {"epsilons": [0.2, 1, 5], "rounds": 300, "repetitions": 200},
+    alpha_beta: shipped(
+        "alpha_beta",
+        prior_factors=[1, 100, 20000],
+        rows_grid=[100, 1000],
+        domain_tuples_grid=[10**4, 10**8],
+        parameter_sets=100,
+        publications=20,
+    ),
+    classical: shipped("classical", epsilons=[0.2, 1, 5], rounds=300, repetitions=200),
 }
 FIGURES = {alpha_beta: alpha_beta_figure, classical: classical_figure}
 PREFIX = {alpha_beta: "alpha-beta/", classical: "classical/"}
@@ -81,17 +82,16 @@ def test_privacy_is_what_is_declared_unless_the_noise_is_halved():
     assert (ratio[halved] > 1.05).all()
 
 
-def test_figures_are_drawn_byte_for_byte(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(style, "METADATA", {"svg": style.METADATA["svg"]})
+def test_figures_are_drawn_byte_for_byte(run, tmp_path, only_svg):
     experiment, curves, _ = run
     module = FIGURES[experiment]
     assert "synthetic data" in module.CAPTION
-    first = style.save_figure(module.figure(curves), tmp_path / "a")
-    second = style.save_figure(module.figure(curves), tmp_path / "b")
-    for one, two in zip(first, second, strict=True):
-        assert one.read_bytes() == two.read_bytes()
-    panels = module.figure(curves).axes
-    assert len(panels) == curves["panel"].nunique()
+    drawn = module.figure(curves)
+    (first,), (second,) = (
+        save_figure(figure, tmp_path / name) for name, figure in (("a", drawn), ("b", module.figure(curves)))
+    )
+    assert first.read_bytes() == second.read_bytes()
+    assert len(drawn.axes) == curves["panel"].nunique()
     some = curves[curves["panel"] == curves["panel"].iloc[0]]
     assert len(module.figure(some).axes) == 1
     with pytest.raises(DataError, match="no row"):

@@ -88,3 +88,27 @@ def test_as_family():
         pf.ParameterError, match="give a MarkovChain, a ChainFamily, a BinaryInterval or an IntervalFamily"
     ):
         as_family([[0.5, 0.5], [0.5, 0.5]])
+
+
+INFINITE = [pf.BinaryInterval(0.3, 0.6), pf.IntervalFamily([[0.2, 0.1], [0.1, 0.2]], [[0.9, 0.8], [0.8, 0.9]])]
+
+
+@pytest.mark.parametrize("family", INFINITE, ids=repr)
+def test_what_needs_finitely_many_chains_says_so(family):
+    message = "is computed for finitely many chains"
+    with pytest.raises(pf.ChainError, match=message):
+        pf.privacy_loss(family, 5, 3.0, pf.CountQuery({1}))
+    with pytest.raises(pf.ChainError, match=message):
+        pf.loss_at_any_length(family, 3.0, pf.CountQuery({1}), window=2)
+    with pytest.raises(pf.ChainError, match=message):
+        pf.close_adversary(family, pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]]), 5)
+    found = pf.wasserstein(family, 5, 1.0)
+    assert (found.status, found.scale) == ("not applicable", None)
+    assert message in found.reason
+
+
+def test_an_interval_of_one_chain_is_finite():
+    family = pf.BinaryInterval(0.5, 0.5)
+    assert pf.privacy_loss(family, 5, 3.0, pf.CountQuery({1})).loss == pytest.approx(1 / 3)
+    assert pf.wasserstein(family, 5, 1.0).scale == pytest.approx(1.0)
+    assert pf.close_adversary(family, pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]]), 5).delta < 1e-12

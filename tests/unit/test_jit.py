@@ -2,6 +2,8 @@
 
 import ast
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numba
@@ -72,10 +74,41 @@ def test_an_unwritable_cache_falls_back_to_a_private_folder(tmp_path, monkeypatc
     assert folder.stat().st_mode & 0o077 == 0 or os.name == "nt"
 
 
-def test_kernel_keeps_the_setting_of_others():
-    before = numba.config.CACHE_DIR
+def test_kernel_keeps_the_settings_of_others():
+    before = numba.config.CACHE_DIR, numba.config.CACHE_LOCATOR_CLASSES
     assert _jit.kernel(lambda x: x + 1)(1) == 2
-    assert before == numba.config.CACHE_DIR
+    assert before == (numba.config.CACHE_DIR, numba.config.CACHE_LOCATOR_CLASSES)
+
+
+KERNELS = """
+from pufferflow._jit import kernel
+
+@kernel
+def twice(x):
+    return 2 * x
+
+print(twice(4), len(twice.stats.cache_hits))
+"""
+
+
+def test_copies_of_a_kernel_share_its_machine_code(tmp_path):
+    """One folder compiles it, the other finds it; a changed text on the same line is another kernel."""
+
+    def run(folder, text):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "_kernels.py").write_text(text)
+        return subprocess.run(
+            [sys.executable, "-c", "import _kernels"],
+            cwd=tmp_path / folder,
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(PACKAGE.parent)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+
+    assert run("one", KERNELS) == ["8", "0"]
+    assert run("other", KERNELS) == ["8", "1"]
+    assert run("other", KERNELS.replace("2 * x", "3 * x")) == ["12", "0"]
 
 
 def test_max_ratios_ignore_events_of_probability_zero():

@@ -227,7 +227,7 @@ ALL = ["entry-dp", "group-dp", "gk16", "mqm-approx", "mqm-exact"]
         (math.nan, "epsilon is nan; it must be a positive number"),
         ("much", "epsilon is 'much'; it must be a positive number"),
         (None, "epsilon is None; it must be a positive number"),
-        (math.inf, "epsilon is inf; it must lie between 1e-90 and 1e\\+90"),
+        (math.inf, "epsilon is inf; it must be a positive number"),
         (1e-100, "epsilon is 1e-100; it must lie between"),
         (10**400, "epsilon is 1000.*; it must be a positive number"),
     ],

@@ -75,7 +75,7 @@ def test_times():
     assert len(drawn.lines) == 3
 
 
-def test_figure(measured, tmp_path):
+def test_figure(measured, tmp_path, only_svg):
     write_table(measured[0], tmp_path / "curves.csv")
     curves = read_table(tmp_path / "curves.csv")
     figure = figures_noisy_max.figure(curves)
@@ -83,7 +83,7 @@ def test_figure(measured, tmp_path):
     assert len(laws.patches) == 6
     assert chart.get_xlabel() == "p1"
     np.testing.assert_allclose(neighbours.lines[0].get_ydata(), [2, 4, 8, 16, 32])
-    assert {path.suffix for path in save_figure(figure, tmp_path / "figure")} == {".svg", ".pdf", ".png"}
+    assert [path.name for path in save_figure(figure, tmp_path / "figure")] == ["figure.svg"]
     with pytest.raises(pf.DataError, match="panel map"):
         figures_noisy_max.figure(curves[curves["panel"] != "map"])
     assert figures_noisy_max.CAPTION.count(". ") <= 4

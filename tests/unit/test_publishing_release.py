@@ -430,7 +430,7 @@ def test_post_processing_is_labelled_and_costs_nothing(tmp_path):
     for made, label in ((clipped, "clipped to [0, 1]"), (projected, "projected to the probability simplex")):
         assert label in made.statement
         assert set(made.to_frame()["post_processing"]) == {made.post_processing}
-    with pytest.raises(pf.ParameterError, match="choose clip or simplex"):
+    with pytest.raises(pf.ParameterError, match="choose from clip, simplex"):
         raw.post_processed("round")
 
 

@@ -135,7 +135,8 @@ def test_missing_rows_are_reported(draw: Callable[..., Figure]) -> None:
         draw(table.iloc[:0], epsilon=1.0)
 
 
-def test_files_are_the_same_on_every_run(tmp_path: Path, limits: pd.DataFrame) -> None:
+def test_files_are_the_same_on_every_run(tmp_path: Path, limits: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(style.RC, "savefig.dpi", 30)
     errors = synthetic_errors([0.2, 1.0], [0.2, 0.35])
     runs = [style.save_figure(figures.synthetic_error(errors, limits), tmp_path / f"run.{i}") for i in (1, 2)]
     assert [path.name for path in runs[0]] == ["run.1.svg", "run.1.pdf", "run.1.png"]
@@ -145,7 +146,7 @@ def test_files_are_the_same_on_every_run(tmp_path: Path, limits: pd.DataFrame) -
         assert not re.search(rb"CreationDate|Creator|Producer|dc:date|Software|20\d\d-\d\d-\d\d", content)
 
 
-def test_user_settings_neither_matter_nor_change(tmp_path: Path) -> None:
+def test_user_settings_neither_matter_nor_change(tmp_path: Path, only_svg: None) -> None:
     table = releases({"dp": 0.1})
     first = style.save_figure(figures.group_histograms(table, epsilon=1.0), tmp_path / "first")[0].read_bytes()
     with mpl.rc_context({"font.size": 20, "svg.fonttype": "none", "axes.grid": False}):

@@ -263,7 +263,8 @@ def test_figures_enlarge_and_return(tmp_path: Path, page: str) -> None:
     document.activeElement.click();
     seen.open = dialog.open; seen.inside = dialog.querySelectorAll("svg").length;
     seen.larger = dialog.querySelector("svg").getBoundingClientRect().width > before;
-    dialog.close(); await tick();
+    const closed = new Promise((done) => dialog.addEventListener("close", done));
+    dialog.close(); await closed;
     seen.back = figure.firstElementChild.tagName;
     seen.focus = document.activeElement.textContent;
     """

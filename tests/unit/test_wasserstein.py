@@ -175,11 +175,6 @@ def test_not_applicable(family, length, reason):
     assert reason in result.reason
 
 
-def test_interval_families_are_refused_as_elsewhere():
-    with pytest.raises(pf.ChainError, match="needs finitely many chains"):
-        pf.wasserstein(pf.IntervalFamily([[0.2, 0.1], [0.1, 0.2]], [[0.9, 0.8], [0.8, 0.9]]), 10, 1.0)
-
-
 def test_a_class_of_one_chain():
     result = pf.wasserstein(pf.BinaryInterval(0.5, 0.5), 10, 1.0)
     assert result.scale == pytest.approx(1.0)
@@ -216,6 +211,5 @@ def test_the_class_of_the_synthetic_experiment():
     """On grids the corner chain has the largest W; of the whole class that is not proved."""
     table = largest_on_grid([0.2, 0.3], 30, 5)
     assert table["largest_w"].tolist() == table["corner_w"].tolist() == [5, 3]
-    assert table["stay_zero"].between(table["alpha"], 1 - table["alpha"]).all()
     corner = pf.MarkovChain([[0.8, 0.2], [0.2, 0.8]], "any")
     assert pf.wasserstein(corner, 30, 0.5).scale == 10

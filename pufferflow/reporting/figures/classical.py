@@ -7,9 +7,8 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from pufferflow.reporting.figures.panels import check, footer, panels_of, styled
+from pufferflow.reporting.figures.panels import check, footer, panels_of, plain_log_ticks, styled
 from pufferflow.reporting.style import MUTED, TEXT_WIDTH
 
 CAPTION = (
@@ -67,12 +66,8 @@ def figure(curves: pd.DataFrame) -> Figure:
         axes.set_ylabel(label)
         axes.set_xscale("log")
         axes.set_yscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if panel in ("learning", "privacy") else (1,)))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        plain_log_ticks(axes.xaxis)
+        plain_log_ticks(axes.yaxis, (1, 2, 5) if panel in ("learning", "privacy") else (1,))
         if panel in _LEAST_SHOWN:
             axes.set_ylim(bottom=_LEAST_SHOWN[panel])
         if panel == "choosing":

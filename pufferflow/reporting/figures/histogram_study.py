@@ -64,7 +64,7 @@ def figure(curves: pd.DataFrame) -> Figure:
     )
     right.set_xscale("log")
     right.set_yscale("log")
-    plain_log_ticks(right)
+    plain_log_ticks(right.yaxis)
     right.set_xticks(growth["length"].tolist(), [f"{length:g}" for length in growth["length"]])
     right.xaxis.set_minor_locator(NullLocator())
     right.set_xlabel("records T")

@@ -6,11 +6,12 @@ Figures are built without pyplot, so no window system and no global state is inv
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
@@ -77,14 +78,14 @@ def handle(name: str, *, line: bool = True, found: bool = True) -> Line2D:
     return Line2D([], [], color=look.color, label=label, **shown)
 
 
-def plain_log_ticks(axes: Axes) -> None:
-    """Label 1, 2 and 5 times the powers of ten in plain decimals."""
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
+def plain_log_ticks(axis: Axis, subs: Sequence[float] = (1, 2, 5)) -> None:
+    """Label ``subs`` times the powers of ten in plain decimals."""
+    axis.set_major_locator(LogLocator(subs=subs))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
-def finish(figure: Figure, handles: list[Any], note: str, table: pd.DataFrame, description: str) -> None:
+def finish(figure: Figure, handles: list[Any], note: str, table: pd.DataFrame, description: str = "") -> None:
     """Add the legend above the panels and the footer that says what the data are."""
     data = data_labels(table)
     data = data[0].upper() + data[1:] + (f": {description}" if description else "")

@@ -42,7 +42,7 @@ LOWEST = -0.2
 
 
 @styled
-def synthetic_error(errors: pd.DataFrame, limits: pd.DataFrame, *, description: str = "") -> Figure:
+def synthetic_error(errors: pd.DataFrame, limits: pd.DataFrame) -> Figure:
     """Figure 4, upper row: L1 error against α, one panel per ε.
 
     Parameters
@@ -51,8 +51,6 @@ def synthetic_error(errors: pd.DataFrame, limits: pd.DataFrame, *, description: 
         Table of ``experiments.synthetic.errors``.
     limits : DataFrame
         Table of ``experiments.synthetic.gk16_limits``; the row of the class is drawn.
-    description : str
-        What the data are, for the footer.
     """
     check(errors)
     epsilons = sorted(errors["epsilon"].unique())
@@ -78,7 +76,7 @@ def synthetic_error(errors: pd.DataFrame, limits: pd.DataFrame, *, description: 
         if marked:
             axes.axvline(limit, color=MUTED, linestyle="--", linewidth=0.8)
         axes.set_yscale("log")
-        plain_log_ticks(axes)
+        plain_log_ticks(axes.yaxis)
         axes.set_title(f"ε = {epsilon:g}")
         axes.set_xlabel("α")
     for axes in panels[:: columns_of(len(panels))]:
@@ -89,7 +87,7 @@ def synthetic_error(errors: pd.DataFrame, limits: pd.DataFrame, *, description: 
         handles.append(Line2D([], [], color=MUTED, linestyle="--", linewidth=0.8, label=label))
     repetitions = errors["repetitions"].max()
     note = f"Lines: expected error. Points: mean of {repetitions} repetitions; bars: ± 1 standard error."
-    finish(figure, handles, note, errors, description)
+    finish(figure, handles, note, errors)
     return figure
 
 

@@ -13,6 +13,7 @@ from pufferflow.reporting.tables.formats import (
     missing,
     significant,
     with_error,
+    yes_no,
 )
 from pufferflow.reporting.tables.table import Table
 
@@ -93,7 +94,6 @@ def engine(table: pd.DataFrame) -> Table:
     table : DataFrame
         Table of ``experiments.engine_benchmark``.
     """
-    met = {True: "yes", False: "no", "True": "yes", "False": "no"}
     display = pd.DataFrame(
         {
             "workload": table["workload"],
@@ -104,7 +104,7 @@ def engine(table: pd.DataFrame) -> Table:
             "engine ÷ floor": [significant(value, 2) for value in table["engine_over_floor"]],
             "MB": [significant(value, 2) for value in table["megabytes"]],
             "bar": [UNDEFINED if missing(value) else str(value) for value in table["bar"]],
-            "met": [met.get(value, UNDEFINED) for value in table["met"]],
+            "met": [yes_no(value) for value in table["met"]],
         }
     )
     caption = "Milliseconds to compute a noise scale (MQMExact unless said otherwise), medians of one run."

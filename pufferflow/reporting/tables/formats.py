@@ -72,6 +72,11 @@ def with_error(mean: Any, standard_error: Any) -> str:
     return f"{mean:.{places}f} ± {standard_error:.{places}f}"
 
 
+def yes_no(value: Any) -> str:
+    """Format a truth value."""
+    return UNDEFINED if missing(value) else "yes" if value else "no"
+
+
 def count(value: Any) -> str:
     """Format a whole number with separators, for example ``"1,051,200"``."""
     return UNDEFINED if missing(value) else f"{int(value):,}"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -19,7 +18,9 @@ from pufferflow.reporting.tables.formats import (
     shortest,
     significant,
     with_error,
+    yes_no,
 )
+from pufferflow.reporting.tables.published import Published, keyed, number, published_values, with_published
 from pufferflow.reporting.tables.table import Table
 
 ROUNDING = 1e-12
@@ -33,10 +34,7 @@ STAND_INS = {
 """The paper's groups, whose place ours take."""
 
 
-Published = Mapping[tuple[Hashable, ...], Any]
-
-
-def table1(errors: pd.DataFrame, reported: pd.DataFrame | None = None, *, epsilon: float | None = None) -> Table:
+def table1(errors: pd.DataFrame, reported: pd.DataFrame | None = None) -> Table:
     """Table 1: L1 error by mechanism, group and task, one block of rows an ε.
 
     Parameters
@@ -45,22 +43,18 @@ def table1(errors: pd.DataFrame, reported: pd.DataFrame | None = None, *, epsilo
         Table of ``experiments.histograms.errors``.
     reported : DataFrame, optional
         The published numbers (reported.csv), to be shown below ours.
-    epsilon : float, optional
-        Show this ε alone.
     """
-    if epsilon is not None:
-        errors = _only(errors, epsilon)
-    published = _published(reported, "Table 1", ["group", "task", "mechanism", "epsilon"])
+    published = published_values(reported, "Table 1", ["group", "task", "mechanism", "epsilon"])
     tasks = [task for task in ("aggregate", "individual") if task in set(errors["task"])]
     columns = {(group_label(group), task): (group, task) for group in dict.fromkeys(errors["group"]) for task in tasks}
     epsilons = list(dict.fromkeys(errors["epsilon"]))
-    found = _keyed(errors, ["group", "task", "mechanism", "epsilon"])
+    found = keyed(errors, ["group", "task", "mechanism", "epsilon"])
     blocks = [
         (f"{e:g}", name, {shown: (*place, name, e) for shown, place in columns.items()})
         for e in epsilons
         for name in in_order(errors["mechanism"])
     ]
-    display, compared = _error_rows(blocks, found, published, ["ε", "mechanism", "value"])
+    display, compared = _error_rows(blocks, found, published)
     if len(epsilons) == 1:
         display = display.drop(columns=[("", "ε")])
     at = f" at ε = {epsilons[0]:g}" if len(epsilons) == 1 else ""
@@ -72,7 +66,7 @@ def table1(errors: pd.DataFrame, reported: pd.DataFrame | None = None, *, epsilo
     stand_ins = [f"{group_label(g)} for {STAND_INS[g]}" for g in dict.fromkeys(errors["group"]) if g in STAND_INS]
     if compared and stand_ins:
         note += f" Our groups stand in for the paper's: {'; '.join(stand_ins)}."
-    data = _with_published(errors, published, ["group", "task", "mechanism", "epsilon"])
+    data = with_published(errors, published, ["group", "task", "mechanism", "epsilon"])
     headers = len(display.columns) - len(columns) - 1
     return Table("table1", caption, data_labels(errors), data, display, headers, note)
 
@@ -89,16 +83,16 @@ def table3(errors: pd.DataFrame, reported: pd.DataFrame | None = None) -> Table:
     """
     if len(errors[["group", "task"]].drop_duplicates()) > 1:
         raise ParameterError("Table 3 is of one histogram, the table of errors has several; select a group and a task")
-    published = _published(reported, "Table 3", ["mechanism", "epsilon"])
+    published = published_values(reported, "Table 3", ["mechanism", "epsilon"])
     columns = {f"ε = {e:g}": e for e in dict.fromkeys(errors["epsilon"])}
-    found = _keyed(errors, ["mechanism", "epsilon"])
+    found = keyed(errors, ["mechanism", "epsilon"])
     blocks = [
         ("", name, {("", shown): (name, e) for shown, e in columns.items()}) for name in in_order(errors["mechanism"])
     ]
-    display, compared = _error_rows(blocks, found, published, ["ε", "mechanism", "value"])
+    display, compared = _error_rows(blocks, found, published)
     display = display.drop(columns=[("", "ε")]).droplevel(0, axis=1)
     caption = f"L1 error of the relative-frequency histogram of {errors['dataset'].iloc[0]}."
-    data = _with_published(errors, published, ["mechanism", "epsilon"])
+    data = with_published(errors, published, ["mechanism", "epsilon"])
     return Table("table3", caption, data_labels(errors), data, display, note=_explain(errors, compared))
 
 
@@ -113,13 +107,13 @@ def table2(timings: pd.DataFrame, reported: pd.DataFrame | None = None) -> Table
         The published numbers (reported.csv).
     """
     keys = ["dataset", "group", "mechanism"]
-    published = _published(reported, "Table 2", keys)
-    data = _with_published(timings, published, keys)
+    published = published_values(reported, "Table 2", keys)
+    data = with_published(timings, published, keys)
     rows = []
     for row in timings.itertuples():
         printed = published.get((row.dataset, row.group, row.mechanism))
         applies = row.status == "ok"
-        theirs = _number(printed)
+        theirs = number(printed)
         ratio = None if theirs is None or not applies else theirs / float(str(row.median_seconds))
         rows.append(
             {
@@ -164,7 +158,7 @@ def stated_values(
     name, title : str
         Name of the table and what it is about.
     """
-    published = _published(reported, "", ["key"])
+    published = published_values(reported, "", ["key"])
     display = pd.DataFrame(
         {
             "example": table["example"],
@@ -177,7 +171,7 @@ def stated_values(
         printed = [published.get((key,)) for key in table["key"]]
         display["published"] = [UNDEFINED if missing(value) else str(value) for value in printed]
         note = f"{UNDEFINED}: the source prints no value."
-    data = _with_published(table, published, ["key"]).assign(label="worked example")
+    data = with_published(table, published, ["key"]).assign(label="worked example")
     return Table(
         name,
         title if title.endswith("?") else f"{title}.",
@@ -196,7 +190,6 @@ def chain_properties(chains: pd.DataFrame) -> Table:
     chains : DataFrame
         Tables of ``experiments.chains.describe_chains``, concatenated.
     """
-    yes_no = {True: "yes", False: "no", "True": "yes", "False": "no"}
     display = pd.DataFrame(
         {
             "data": [f"{d}, {group_label(g)}" for d, g in zip(chains["dataset"], chains["group"], strict=True)],
@@ -256,7 +249,6 @@ def _error_rows(
     blocks: Iterable[tuple[str, str, Mapping[tuple[str, str], tuple[Hashable, ...]]]],
     found: Mapping[tuple[Hashable, ...], Any],
     published: Published,
-    headers: Sequence[str],
 ) -> tuple[pd.DataFrame, bool]:
     """Two or three printed rows for each ε and mechanism: expected, simulated, published.
 
@@ -279,48 +271,11 @@ def _error_rows(
             compared = True
             lines["published"] = {s: UNDEFINED if missing(v) else str(v) for s, v in theirs.items()}
         for kind, cells in lines.items():
-            names = zip(headers, (epsilon, mechanism_style(name).label, kind or "expected"), strict=True)
-            rows.append({("", header): text for header, text in names} | cells)
+            names = {"ε": epsilon, "mechanism": mechanism_style(name).label, "value": kind or "expected"}
+            rows.append({("", header): text for header, text in names.items()} | cells)
     display = pd.DataFrame(rows)
     display.columns = pd.MultiIndex.from_tuples(list(rows[0]))
     return display, compared
-
-
-def _published(reported: pd.DataFrame | None, place: str, keys: list[str]) -> dict[tuple[Hashable, ...], Any]:
-    """Printed values of one table of the paper by their keys; ε as a float."""
-    if reported is None:
-        return {}
-    rows = reported[reported["place"] == place] if place else reported
-    values = rows.assign(epsilon=pd.to_numeric(rows["epsilon"], errors="coerce"))
-    return dict(zip(values[keys].itertuples(index=False, name=None), values["value"], strict=True))
-
-
-def _with_published(table: pd.DataFrame, published: Published, keys: list[str]) -> pd.DataFrame:
-    if not published:
-        return table
-    values = [published.get(key) for key in table[keys].itertuples(index=False, name=None)]
-    return table.assign(published=pd.Series(values, index=table.index, dtype=object))
-
-
-def _keyed(table: pd.DataFrame, keys: list[str]) -> dict[tuple[Hashable, ...], Any]:
-    """Rows by the values of their key columns."""
-    return dict(zip(table[keys].itertuples(index=False, name=None), table.itertuples(), strict=True))
-
-
-def _number(value: Any) -> float | None:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return None
-    return number if math.isfinite(number) else None
-
-
-def _only(errors: pd.DataFrame, epsilon: float) -> pd.DataFrame:
-    rows = errors[errors["epsilon"] == epsilon]
-    if rows.empty:
-        present = ", ".join(f"{e:g}" for e in dict.fromkeys(errors["epsilon"]))
-        raise ParameterError(f"epsilon = {epsilon:g} is not in the table; it has {present}")
-    return rows
 
 
 def _explain(errors: pd.DataFrame, compared: bool) -> str:

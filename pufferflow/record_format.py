@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferflow._checks import check_list, check_numbers, check_type, check_whole
 from pufferflow._numbers import all_shortest, shortest
 from pufferflow.errors import ModelError, ParameterError
 
@@ -28,6 +29,7 @@ MISSING, UNKNOWN = -1, -2
 """Codes of a missing value and of one that is no public state."""
 
 MOST_STATES = 2000
+MOST_SECONDS = 2**53 - 1
 OTHER = "other"
 READING_OPTIONS = (
     *("time", "value", "participant", "group", "rows_are_steps"),
@@ -65,7 +67,7 @@ class StateSpace:
         ParameterError
             An edge is not finite or not larger than the one before.
         """
-        numbers = tuple(float(edge) for edge in edges)
+        numbers = tuple(check_numbers(check_list(edges, "edges"), "edges").tolist())
         if not all(map(math.isfinite, numbers)) or any(b <= a for a, b in pairwise(numbers)):
             raise ParameterError("edges must be finite numbers, each larger than the one before")
         if not 1 <= len(numbers) < MOST_STATES:
@@ -83,7 +85,9 @@ class StateSpace:
         ParameterError
             A name is empty or given twice, or there are none.
         """
-        listed = tuple(names)
+        listed = tuple(check_list(names, "names"))
+        if not all(isinstance(name, str) for name in listed):
+            raise ParameterError("the names of the states must be texts")
         for name in listed:
             if any(unicodedata.category(letter) == "Cc" for letter in name):
                 raise ParameterError(f"the name {name!r} of a state has a control character; mend it")
@@ -151,6 +155,11 @@ class RecordFormat:
     reading : mapping
         Options of :class:`pufferflow.publishing.records.Reading` with which those data were read, where they were
         given; a release without options of its own reads with them.
+
+    Raises
+    ------
+    ParameterError
+        One of them is out of range.
     """
 
     states: StateSpace
@@ -158,6 +167,12 @@ class RecordFormat:
     split_after_seconds: int | None = None
     fitted: Fitted | None = None
     reading: Mapping[str, str | bool] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        check_type(self.states, "states", StateSpace)
+        for name, least in (("step_seconds", 1), ("split_after_seconds", 0)):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, check_whole(getattr(self, name), name, least, MOST_SECONDS))
 
     @property
     def longest_gap(self) -> float:
@@ -202,10 +217,6 @@ def parse_records(value: object) -> RecordFormat:
             space = StateSpace.categories(names, other=other)
     except (ParameterError, OverflowError) as error:
         raise ModelError(f"records: {error}") from error
-    for key, least in (("step_seconds", 1), ("split_after_seconds", 0)):
-        number = fields.get(key)
-        if number is not None and not (type(number) is int and least <= number < 2**53):
-            raise ModelError(f"records: {key} must be a whole number of seconds, at least {least}, or null")
     fitted = None
     if fields.get("fitted") is not None:
         entries = _object(fields["fitted"], ("first", "last", "records"), "records: fitted")
@@ -217,7 +228,10 @@ def parse_records(value: object) -> RecordFormat:
     for name, value in reading.items():
         if not isinstance(value, bool if name == "rows_are_steps" else str):
             raise ModelError(f"records: reading has {value!r} as {name}; it must be as fit wrote it")
-    return RecordFormat(space, fields.get("step_seconds"), fields.get("split_after_seconds"), fitted, reading)
+    try:
+        return RecordFormat(space, fields.get("step_seconds"), fields.get("split_after_seconds"), fitted, reading)
+    except ParameterError as error:
+        raise ModelError(f"records: {error}") from error
 
 
 def _alike(names: Sequence[str], numbers: Sequence[str]) -> tuple[str, str]:

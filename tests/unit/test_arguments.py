@@ -1,0 +1,223 @@
+"""Whatever is given for an argument of a public function: a result, or one sentence."""
+
+import math
+from contextlib import suppress
+from datetime import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pufferflow as pf
+from pufferflow import hmm
+from pufferflow.dp.alpha_beta import AlphaBeta, choose_alpha_beta, publish
+from pufferflow.dp.domains import Domain
+from pufferflow.dp.exponential import Exponential
+from pufferflow.dp.laplace import Laplace
+from pufferflow.dp.randomised_response import RandomisedResponse
+from pufferflow.dp.weighted_majority import WeightedMajority, private_rate
+from pufferflow.markov.simulation import simulate_chain
+from pufferflow.publishing.planning import error_curves
+
+CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+INTERVALS = pf.IntervalFamily([[0.5, 0.2], [0.2, 0.5]], [[0.8, 0.5], [0.5, 0.8]])
+NETWORK = pf.chain_network(CHAIN, 3)
+STATES = pf.StateSpace.categories(["a", "b"])
+PUBLIC = pf.PublicModel(pf.ChainFamily([CHAIN]), pf.RecordFormat(STATES))
+ROWS = pd.Series(["a", "a", "b", "b", "a", "b"] * 4)
+TIMED = ROWS.set_axis(pd.date_range(datetime(2020, 1, 1), periods=24, freq="60s"))
+COUNT = pf.CountQuery({1})
+COINS = [["1/2", "1/2"], ["1/4", "3/4"]]
+MODEL = hmm.mechanism_model(COINS)
+PRIORS = {"ill": COINS, "well": [["1/3", "2/3"]] * 2}
+FAMILY = hmm.noisy_max_family({"ill": [["p", "1 - p"]] * 2, "well": [["1/3", "2/3"]] * 2}, {"p": ("1/4", "1/2")})
+MAJORITY = WeightedMajority(2, 0.5)
+ON_CHAIN = {"family": CHAIN, "length": 10}
+RNG = np.random.default_rng(1)
+
+
+def accountant(scale, releases, limit):
+    account = pf.Accountant(CHAIN, 10)
+    account.add(scale, releases=releases)
+    return account.within(limit)
+
+
+def networked(**fields):
+    return pf.BayesianNetwork([pf.Variable(**fields)])
+
+
+def quilts(network, node):
+    return list(pf.markov_quilts(network, node))
+
+
+def timed(**fields):
+    model = pf.PublicModel(PUBLIC.family, pf.RecordFormat(**fields))
+    return pf.release_histogram(TIMED, model, 1.0, ledger=None, figure=False)
+
+
+CALLS = [
+    *((getattr(pf, name), ON_CHAIN | {"epsilon": 1.0}) for name in ("entry_dp", "group_dp", "gk16", "lower_bound")),
+    (pf.mqm_approx, ON_CHAIN | {"epsilon": 1.0, "eigengap": "auto"}),
+    (pf.mqm_exact, ON_CHAIN | {"epsilon": 1.0, "convention": "exact"}),
+    (pf.leakage, ON_CHAIN | {"epsilon": 1.0, "max_states": 3}),
+    (pf.wasserstein, ON_CHAIN | {"epsilon": 1.0, "states": [1]}),
+    (pf.certify, ON_CHAIN | {"epsilon": 1.0, "convention": "exact", "mechanism": "mqm-exact", "scale": 30.0}),
+    (pf.verify_certificate, {"document": pf.certify(CHAIN, 10, 1.0)}),
+    (pf.leakage_loss, ON_CHAIN | {"scale": 5.0, "max_states": 3}),
+    (pf.guarantee, ON_CHAIN | {"scale": 5.0, "mechanism": "mqm-exact"}),
+    (pf.Accountant, ON_CHAIN),
+    (accountant, {"scale": 5.0, "releases": 2, "limit": 1.0}),
+    (pf.mqm_exact(CHAIN, 10, 1.0).release, {"values": [1.0, 2.0], "lipschitz": 1.0, "rng": RNG}),
+    (pf.MarkovChain, {"transition_matrix": [[0.5, 0.5], [0.2, 0.8]], "initial_distribution": "any"}),
+    (pf.ChainFamily, {"chains": [CHAIN]}),
+    (pf.BinaryInterval, {"low": 0.3, "high": 0.6}),
+    (pf.IntervalFamily, {"low": [[0.5, 0.2], [0.2, 0.5]], "high": [[0.8, 0.5], [0.5, 0.8]]}),
+    (INTERVALS.gap, {"length": 5, "epsilon": 1.0, "evaluations": 3}),
+    (INTERVALS.contains, {"chain": CHAIN, "tolerance": 1e-9}),
+    (pf.confidence_family, {"transition_counts": [[5, 3], [2, 1]], "coverage": 0.9}),
+    (pf.fit_chain, {"transition_counts": [[5, 3], [2, 1]], "smoothing": 0.5, "initial_distribution": "any"}),
+    (simulate_chain, {"chain": CHAIN, "length": 5, "rng": RNG}),
+    (pf.CountQuery, {"states": [1]}),
+    (pf.HistogramQuery, {"bins": [[0], [1]]}),
+    (pf.privacy_loss, ON_CHAIN | {"scale": 5.0, "query": COUNT}),
+    (pf.smallest_scale, ON_CHAIN | {"epsilon": 1.0, "query": COUNT, "relative": 1e-3}),
+    (pf.loss_at_any_length, {"family": CHAIN, "scale": 5.0, "query": COUNT, "window": 4}),
+    (pf.scale_for_any_length, {"family": CHAIN, "epsilon": 1.0, "query": COUNT, "window": 4}),
+    (networked, {"name": "A", "table": [0.5, 0.5], "parents": (), "states": ["a", "b"]}),
+    (pf.BayesianNetwork, {"variables": [pf.Variable("A", [0.5, 0.5])]}),
+    (pf.chain_network, {"chain": CHAIN, "length": 3}),
+    (pf.markov_quilt_mechanism, {"networks": NETWORK, "epsilon": 1.0, "secrets": ["X1"], "query": ["X1"], "limit": 5}),
+    (quilts, {"network": NETWORK, "node": "X1"}),
+    (pf.max_influence, {"network": NETWORK, "node": "X1", "quilt": ["X2"]}),
+    (pf.close_adversary, {"theta": CHAIN, "theta_tilde": CHAIN, "length": 5}),
+    (pf.close_adversary(CHAIN, CHAIN, 5).loss, {"epsilon": 1.0}),
+    (pf.chain_sensitivity, {"chains": CHAIN, "lengths": 5, "weights": [0, 1]}),
+    (
+        pf.wasserstein_sensitivity,
+        {"laws": [[1, 1]], "query": [0, 1], "secrets": {"a": [True, False], "b": [False, True]}, "pairs": [("a", "b")]},
+    ),
+    (pf.error_quantile, {"noise_scale": 3.0, "bins": 3, "records": 10, "confidence": 0.9, "kind": "total"}),
+    (
+        pf.plan_release,
+        ON_CHAIN | {"accuracy": 0.1, "confidence": 0.9, "kind": "bin", "records": 20, "mechanisms": ["mqm-exact"]},
+    ),
+    (pf.plan_release, {"family": CHAIN, "accuracy": 0.1, "epsilon": 1.0, "mechanisms": ["mqm-exact"]}),
+    (error_curves, ON_CHAIN | {"epsilons": [1.0], "records": 50, "confidence": 0.9, "mechanisms": ["mqm-exact"]}),
+    (pf.StateSpace.numeric, {"edges": [1.0, 2.0]}),
+    (pf.StateSpace.categories, {"names": ["a", "b"], "other": True}),
+    (timed, {"states": STATES, "step_seconds": 60, "split_after_seconds": 600}),
+    (pf.Reading, {"time": "t", "value": "v", "timezone": "UTC", "separator": ",", "decimal": ".", "thousands": "'"}),
+    (pf.Reading, {"rows_are_steps": True}),
+    (pf.States, {"bins": 3}),
+    (pf.States, {"width": 3.0}),
+    (pf.States, {"edges": [1.0, 2.0]}),
+    (pf.States, {"names": ["a"], "other": True}),
+    (pf.States, {"top": 3}),
+    (
+        pf.fit_records,
+        {"source": ROWS, "reading": pf.Reading(), "states": pf.States(), "smoothing": 0.5, "coverage": 0.9}
+        | {"initial_distribution": "any", "epsilon": 1.0},
+    ),
+    (pf.fit_records, {"source": TIMED, "step_seconds": 60, "split_after_seconds": 600}),
+    (
+        pf.release_histogram,
+        {"source": ROWS, "model": PUBLIC, "epsilon": 1.0, "ledger": None, "form": PUBLIC.records, "output": None}
+        | {"reading": pf.Reading(), "mechanism": "mqm-exact", "post_processing": "clip"},
+    ),
+    (
+        pf.rehearse_release,
+        {"source": ROWS, "model": PUBLIC, "epsilon": 1.0, "ledger": None, "form": PUBLIC.records, "output": None}
+        | {"reading": pf.Reading(), "mechanism": "mqm-exact"},
+    ),
+    (
+        pf.simulate_release,
+        {"source": None, "model": PUBLIC, "epsilon": 1.0, "seed": 1, "length": 10, "form": PUBLIC.records},
+    ),
+    (pf.simulate_release(None, PUBLIC, 1.0, seed=1, length=20).half_width, {"confidence": 0.9}),
+    (pf.simulate_release(None, PUBLIC, 1.0, seed=1, length=20).post_processed, {"how": "clip"}),
+    (pf.Eta, {"x": 1, "y": 2, "z": 1}),
+    (pf.Eta.for_epsilon, {"epsilon": 1.0, "sensitivity": "1", "y": 16}),
+    (
+        pf.Base2Exponential,
+        {"eta": pf.Eta(1, 1), "utility_min": 0, "utility_max": 3, "max_outcomes": 3, "sampler": "bitwise"}
+        | {"sensitivity": "1", "minimum_attempts": 2, "insecure_seed": 1},
+    ),
+    (pf.Base2Exponential(pf.Eta(1, 1), 0, 3, 3).release, {"utilities": [0, 1]}),
+    (pf.Base2Laplace, {"eta": pf.Eta(1, 1), "lower": "0", "upper": "3", "granularity": "1", "sensitivity": "1"}),
+    (pf.Base2Laplace(pf.Eta(1, 1), 0, 3, 1).release, {"value": "1"}),
+    (Laplace, {"sensitivity": 1.0, "epsilon": 1.0}),
+    (Laplace(1.0, 1.0).release, {"values": [1, 2]}),
+    (Laplace(1.0, 1.0).probability, {"noise": 1}),
+    (Exponential, {"sensitivity": 1.0, "epsilon": 1.0}),
+    (Exponential(1.0, 1.0).release, {"utilities": [1.0, 2.0], "count": 2}),
+    (Exponential(1.0, 1.0).shortfall_bound, {"outcomes": 2}),
+    (Exponential(1.0, 1.0).worst_shortfall, {"outcomes": 2}),
+    (RandomisedResponse, {"categories": ["a", "b"], "truth": 0.75}),
+    (RandomisedResponse.for_epsilon, {"categories": ["a", "b"], "epsilon": 1.0}),
+    (RandomisedResponse(("a", "b"), 0.75).release, {"values": ["a"]}),
+    (RandomisedResponse(("a", "b"), 0.75).estimate, {"answers": ["a"]}),
+    (RandomisedResponse(("a", "b"), 0.75).standard_error, {"count": 1.0, "total": 3}),
+    (WeightedMajority, {"experts": 2, "rate": 0.5}),
+    (WeightedMajority.tuned, {"experts": 2, "rounds": 5}),
+    (MAJORITY.probabilities, {"losses_so_far": [1.0, 2.0]}),
+    (MAJORITY.choose, {"losses_so_far": [1.0, 2.0], "insecure_seed": 1}),
+    (MAJORITY.play, {"losses": [[1.0, 0.0]], "insecure_seed": 1}),
+    (MAJORITY.regret, {"losses": [[1.0, 0.0]]}),
+    (MAJORITY.regret_bound, {"rounds": 3}),
+    (MAJORITY.epsilon, {"rounds": 3, "delta": 1e-6, "account": "zcdp"}),
+    (private_rate, {"epsilon": 1.0, "rounds": 3, "delta": 1e-6, "account": "zcdp"}),
+    (AlphaBeta, {"alpha": "0.5", "beta": "0.2"}),
+    (AlphaBeta("0.5", "0.2").posterior, {"prior": "0.2", "published": True}),
+    (AlphaBeta("0.5", "0.2").check, {"d": "0.2", "gamma": "0.5"}),
+    (AlphaBeta("0.5", "0.2").standard_error, {"count": 1.0, "domain_count": 3}),
+    (AlphaBeta("0.5", "0.2").rho, {"n": 1, "m": 3, "failure": 0.1}),
+    (choose_alpha_beta, {"d": "0.2", "gamma": "0.5", "conditions": "exact"}),
+    (Domain, {"columns": {"a": range(3)}}),
+    (
+        publish,
+        {"data": [(1,)], "domain": Domain({"a": range(3)}), "parameters": AlphaBeta("0.5", "0.2"), "insecure_seed": 1},
+    ),
+    (hmm.truncated_geometric, {"largest": 3, "ratio": "1/2"}),
+    (hmm.randomised_response, {"truth": "3/4", "values": 3}),
+    (
+        hmm.mechanism_model,
+        {"mechanism": COINS, "initial_distributions": {"a": [1, 0], "b": [0, 1]}, "outputs": ["x", "y"]},
+    ),
+    (hmm.noisy_max, {"priors": PRIORS, "mechanism": COINS, "release": "index", "ties": "first"}),
+    (hmm.noisy_max_family, {"priors": PRIORS, "parameters": {"p": (0, 1)}, "mechanism": COINS}),
+    (hmm.index_law, {"noisy": COINS, "ties": "first"}),
+    (hmm.noisy_laws, {"laws": COINS, "mechanism": COINS}),
+    (hmm.value_law, {"noisy": COINS}),
+    (hmm.largest_value_ratio, {"queries": 2, "relation": "one-by-one", "largest": 1, "mechanism": COINS}),
+    (MODEL.probability, {"secret": "0", "sequence": ["0"]}),
+    (MODEL.observation_law, {"secret": "0", "length": 1}),
+    (hmm.check, {"model": MODEL, "factor": "2", "length": 1}),
+    (hmm.largest_ratio, {"model": MODEL, "length": 1}),
+    (hmm.check_by_solver, {"model": MODEL, "factor": "2", "length": 1, "timeout_seconds": 5.0}),
+    (hmm.sup_ratio, {"family": FAMILY, "length": 2, "tolerance": "1/10", "timeout_seconds": 5.0}),
+    (hmm.find_prior, {"family": FAMILY, "factor": "2", "length": 2, "timeout_seconds": 5.0}),
+    (pf.Ledger, {"path": "missing"}),
+    (pf.read_public_model, {"path": "missing"}),
+    (hmm.read_hidden_markov_model, {"path": "missing"}),
+]
+NO_NUMBER = ("3", True, math.nan, [], [1.5], 1j)
+NEVER = {int: (*NO_NUMBER, math.inf, 1.5), float: (*NO_NUMBER, math.inf, -1, 10**400)}
+ANYTHING = (None, "x", "", True, math.nan, math.inf, -1, 0, 1.5, [], [1.5], [None], {}, b"x", 1j, RNG)
+
+
+@pytest.mark.parametrize(("function", "arguments"), CALLS, ids=[f"{f.__qualname__}-{','.join(a)}" for f, a in CALLS])
+def test_one_sentence(function, arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if arguments.get("path") != "missing":
+        function(**arguments)
+    for name, value in arguments.items():
+        if type(value) is int:
+            function(**arguments | {name: np.int64(value)})
+        if type(value) is float:
+            function(**arguments | {name: np.float32(value)})
+        for bad in NEVER.get(type(value), ()):
+            with pytest.raises(pf.PufferflowError):
+                function(**arguments | {name: bad})
+        for odd in ANYTHING:
+            with suppress(pf.PufferflowError):
+                function(**arguments | {name: odd})
