@@ -107,6 +107,7 @@ if TYPE_CHECKING:
     )
     from pufferflow.publishing.release import (
         PrivateHistogram,
+        rehearse_release,
         release_histogram,
         simulate_release,
     )
@@ -193,6 +194,7 @@ __all__ = [
     "plan_release",
     "privacy_loss",
     "read_public_model",
+    "rehearse_release",
     "release_histogram",
     "scale_for_any_length",
     "simulate_release",
@@ -290,6 +292,7 @@ _HOMES = {
     "publishing.records": ("Reading",),
     "publishing.release": (
         "PrivateHistogram",
+        "rehearse_release",
         "release_histogram",
         "simulate_release",
     ),

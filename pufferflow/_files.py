@@ -5,10 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
+
+from pufferflow.errors import DataError, ParameterError
+
+PathLike: TypeAlias = "str | os.PathLike[str]"
 
 
 @contextmanager
@@ -47,6 +51,59 @@ def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> Path:
     with open_atomic(path) as stream:
         stream.write(content.encode() if isinstance(content, str) else content)
     return Path(path)
+
+
+def check_outputs(
+    outputs: Iterable[PathLike | None], inputs: Iterable[PathLike | None] = (), *, new: bool = False
+) -> None:
+    """Raise unless every output can be written without the loss of an input or of another output.
+
+    Parameters
+    ----------
+    outputs, inputs : iterables of path or None
+        None, and ``"-"`` among the inputs, is no file.
+    new : bool
+        Whether an output must not exist.
+
+    Raises
+    ------
+    ParameterError
+        Two of them are the same file.
+    DataError
+        The folder of an output does not exist, the output is a folder itself, or it exists although it must be new.
+    """
+    files = [path for path in inputs if path is not None and path != "-"]
+    if not all(map(os.path.exists, files)):
+        return  # whoever reads them says so, and nothing is written
+    read = set(map(_identity, files))
+    written = set()
+    for path in (Path(path) for path in outputs if path is not None):
+        this = _identity(path)
+        if this in read:
+            raise ParameterError(f"{path} is read and would be overwritten; give the output another name")
+        if this in written:
+            raise ParameterError(f"{path} would be written twice; give each output a name of its own")
+        written.add(this)
+        check_folder(path)
+        if new and (path.exists() or path.is_symlink()):
+            raise DataError(f"{path} exists already; give another name, or remove it first")
+        if path.is_dir():
+            raise DataError(f"{path} is a folder; give the name of a file")
+
+
+def check_folder(path: Path) -> None:
+    """Raise :class:`DataError` unless the folder in which ``path`` is to be written exists."""
+    if not path.parent.is_dir():
+        raise DataError(f"{path} cannot be written, for there is no folder {path.parent}; make it first")
+
+
+def _identity(path: PathLike) -> object:
+    """The same for every name of a file."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return Path(path).resolve()
+    return status.st_dev, status.st_ino
 
 
 def usual_mode(widest: int) -> int:

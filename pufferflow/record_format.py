@@ -5,14 +5,16 @@ fitted to::
 
     "records": {"states": {"edges": [200, 400, …]} or {"names": ["walking", …], "other": false},
                 "step_seconds": 60 or null, "split_after_seconds": 600 or null,
-                "fitted": {"first": "2007-05-01T00:00:00", "last": …, "records": 525600} or null}
+                "fitted": {"first": "2007-05-01T00:00:00", "last": …, "records": 525600} or null,
+                "reading": {"time": "tstp", "decimal": ",", …}}
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -20,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferflow._checks import check_list, check_numbers, check_type, check_whole
+from pufferflow._numbers import all_shortest, shortest
 from pufferflow.errors import ModelError, ParameterError
 
 MISSING, UNKNOWN = -1, -2
@@ -28,6 +31,11 @@ MISSING, UNKNOWN = -1, -2
 MOST_STATES = 2000
 MOST_SECONDS = 2**53 - 1
 OTHER = "other"
+READING_OPTIONS = (
+    *("time", "value", "participant", "group", "rows_are_steps"),
+    *("timezone", "time_format", "separator", "decimal", "thousands"),
+)
+"""Of :class:`pufferflow.publishing.records.Reading`, those that belong to the data."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +88,13 @@ class StateSpace:
         listed = tuple(check_list(names, "names"))
         if not all(isinstance(name, str) for name in listed):
             raise ParameterError("the names of the states must be texts")
+        for name in listed:
+            if any(unicodedata.category(letter) == "Cc" for letter in name):
+                raise ParameterError(f"the name {name!r} of a state has a control character; mend it")
+        same = all_shortest(listed)
+        if same is not None and len(set(same)) < len(set(listed)):
+            one, other_one = _alike(listed, same)
+            raise ParameterError(f"the states {one!r} and {other_one!r} are the same number; name it once")
         if not listed or len(set(listed)) < len(listed) or not all(listed) or (other and OTHER in listed):
             raise ParameterError("the names of the states must be different and not empty, and there must be some")
         if len(listed) >= MOST_STATES:
@@ -99,10 +114,12 @@ class StateSpace:
         return codes
 
     def encode_names(self, names: Sequence[str]) -> NDArray[np.int64]:
-        """State of each name, shape (n,); :data:`UNKNOWN` where there is none."""
+        """State of each name, shape (n,); :data:`UNKNOWN` where there is none. Numbers are compared as numbers."""
         listed = self.names[:-1] if self.other else self.names
-        index = {name: code for code, name in enumerate(listed)}
         fallback = self.count - 1 if self.other else UNKNOWN
+        if (numbers := all_shortest(listed)) is not None:
+            listed, names = tuple(numbers), [shortest(name) or name for name in names]
+        index = {name: code for code, name in enumerate(listed)}
         return np.array([index.get(name, fallback) for name in names], dtype=np.int64)
 
     def to_dict(self) -> dict[str, Any]:
@@ -135,6 +152,9 @@ class RecordFormat:
         cautious choice: one longer chain never needs less noise.
     fitted : Fitted or None
         Which data the chain was fitted to.
+    reading : mapping
+        Options of :class:`pufferflow.publishing.records.Reading` with which those data were read, where they were
+        given; a release without options of its own reads with them.
 
     Raises
     ------
@@ -146,6 +166,7 @@ class RecordFormat:
     step_seconds: int | None = None
     split_after_seconds: int | None = None
     fitted: Fitted | None = None
+    reading: Mapping[str, str | bool] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         check_type(self.states, "states", StateSpace)
@@ -167,7 +188,7 @@ class RecordFormat:
             "step_seconds": self.step_seconds,
             "split_after_seconds": self.split_after_seconds,
             "fitted": None if self.fitted is None else vars(self.fitted).copy(),
-        }
+        } | ({"reading": dict(self.reading)} if self.reading else {})
 
 
 def parse_records(value: object) -> RecordFormat:
@@ -178,7 +199,7 @@ def parse_records(value: object) -> RecordFormat:
     ModelError
         A key is unknown, missing or of the wrong type.
     """
-    fields = _object(value, ("states", "step_seconds", "split_after_seconds", "fitted"), "records")
+    fields = _object(value, ("states", "step_seconds", "split_after_seconds", "fitted", "reading"), "records")
     states = fields.get("states")
     try:
         if isinstance(states, dict) and "edges" in states:
@@ -203,10 +224,23 @@ def parse_records(value: object) -> RecordFormat:
         if kinds != [str, str, int]:
             raise ModelError("records: fitted must have first and last (times) and records (a number)")
         fitted = Fitted(entries["first"], entries["last"], entries["records"])
+    reading = _object(fields.get("reading", {}), READING_OPTIONS, "records: reading")
+    for name, value in reading.items():
+        if not isinstance(value, bool if name == "rows_are_steps" else str):
+            raise ModelError(f"records: reading has {value!r} as {name}; it must be as fit wrote it")
     try:
-        return RecordFormat(space, fields.get("step_seconds"), fields.get("split_after_seconds"), fitted)
+        return RecordFormat(space, fields.get("step_seconds"), fields.get("split_after_seconds"), fitted, reading)
     except ParameterError as error:
         raise ModelError(f"records: {error}") from error
+
+
+def _alike(names: Sequence[str], numbers: Sequence[str]) -> tuple[str, str]:
+    """The first two names that are the same number."""
+    first: dict[str, str] = {}
+    for name, number in zip(names, numbers, strict=True):
+        if first.setdefault(number, name) != name:
+            return first[number], name
+    raise AssertionError("no two are the same")
 
 
 def _object(value: object, keys: tuple[str, ...], where: str) -> dict[str, Any]:

@@ -5,34 +5,46 @@ from __future__ import annotations
 import argparse
 
 from pufferflow.errors import ParameterError
-from pufferflow.publishing.records import Reading
+from pufferflow.publishing.records import GUESSES, Reading
+from pufferflow.record_format import READING_OPTIONS, RecordFormat
+
+AS_FITTED = "What was given of these when the chain was fitted holds here too, unless it is given again."
 
 
-def add_reading(parser: argparse.ArgumentParser) -> None:
+def add_reading(parser: argparse.ArgumentParser, description: str | None = None) -> None:
     """Declare the options of :class:`Reading`."""
-    group = parser.add_argument_group("columns and clock")
+    group = parser.add_argument_group("columns and clock", description)
+    for role, of, without in (
+        ("time", "times", "without one a row is a step"),
+        ("value", "values", "or the only one left"),
+        ("participant", "participants", "or one for all"),
+        ("group", "groups", "or one for all"),
+    ):
+        known = ", ".join(GUESSES[role])
+        group.add_argument(
+            f"--{role}", metavar="NAME", help=f"column of the {of} (default: the one called {known}; {without})"
+        )
     group.add_argument(
-        "--time", metavar="NAME", help="column of the times (default: by name; without one a row is a step)"
+        "--rows-are-steps",
+        action="store_true",
+        help="every row is the step after the one before, although there are columns that are not used",
     )
-    group.add_argument("--value", metavar="NAME", help="column of the values (default: by name, or the only one left)")
-    group.add_argument(
-        "--participant", metavar="NAME", help="column of the participants (default: by name, or one for all)"
-    )
-    group.add_argument("--group", metavar="NAME", help="column of the groups (default: by name, or one for all)")
     group.add_argument(
         "--timezone", metavar="ZONE", help="zone of times on a local clock, such as Europe/Paris, or UTC"
     )
     group.add_argument(
         "--time-format", metavar="FORMAT", help='of times that are not ISO 8601, such as "%%d/%%m/%%Y %%H:%%M"'
     )
-    group.add_argument("--separator", default=",", metavar="CHAR", help="between the fields of a CSV (default: ,)")
-    group.add_argument("--decimal", default=".", metavar="CHAR", help="decimal sign of a CSV (default: .)")
+    group.add_argument("--separator", metavar="CHAR", help="between the fields of a CSV (default: ,)")
+    group.add_argument("--decimal", metavar="CHAR", help="decimal sign of a CSV (default: .)")
+    group.add_argument("--thousands", metavar="CHAR", help="sign between thousands in a CSV (default: none)")
 
 
-def reading(arguments: argparse.Namespace) -> Reading:
-    """Return the options of :func:`add_reading`."""
-    names = ("time", "value", "participant", "group", "timezone", "time_format", "separator", "decimal")
-    return Reading(**{name: getattr(arguments, name) for name in names})
+def reading(arguments: argparse.Namespace, form: RecordFormat | None = None) -> Reading:
+    """Return the options of :func:`add_reading`; those not given are as the chain's data were read."""
+    options = {name: getattr(arguments, name) for name in READING_OPTIONS}
+    given = {name: value for name, value in options.items() if value not in (None, False)}
+    return Reading(**(({} if form is None else dict(form.reading)) | given))
 
 
 def listed(text: str | None) -> tuple[str, ...] | None:

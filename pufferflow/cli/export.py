@@ -14,7 +14,7 @@ EPILOG = "Example: pufferflow export electricity first_year.csv second_year.csv"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("dataset", choices=("electricity",), help="which data")
-    parser.add_argument("files", metavar="FILE.csv", nargs="+", help="to write")
+    parser.add_argument("files", metavar="FILE.csv", nargs="+", help="to write; must not exist, only its folder")
     parser.add_argument("--from", dest="start", metavar="TIME", help="first minute (default: 2007-05-01T00:00)")
     parser.add_argument("--minutes", type=int, metavar="N", help="of all files together (default: to the end)")
 

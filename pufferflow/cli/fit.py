@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
+from pufferflow._files import check_outputs
 from pufferflow.cli._records import add_reading, edges, listed, reading
 from pufferflow.publishing.fitting import States, fit_records
 
@@ -47,13 +48,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--coverage", type=float, metavar="P", help="all chains within confidence intervals, not one chain"
     )
     parser.add_argument("--epsilon", type=float, default=1.0, help="for the summary (default: 1)")
-    parser.add_argument("--sample", metavar="FILE", help="(default: DATA.sample.json)")
-    parser.add_argument("--chain", metavar="FILE", help="(default: DATA.chain.json)")
+    parser.add_argument("--sample", metavar="FILE", help="in a folder that exists (default: DATA.sample.json)")
+    parser.add_argument("--chain", metavar="FILE", help="in a folder that exists (default: DATA.chain.json)")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Fit, write both files, print the summary."""
+    sample = arguments.sample or f"{arguments.data}.sample.json"
+    chain = arguments.chain or f"{arguments.data}.chain.json"
+    check_outputs([sample, chain], [arguments.data])
     states = States(
         bins=arguments.bins,
         width=arguments.width,
@@ -73,8 +77,6 @@ def run(arguments: argparse.Namespace) -> None:
         coverage=arguments.coverage,
         epsilon=arguments.epsilon,
     )
-    sample = arguments.sample or f"{arguments.data}.sample.json"
-    chain = arguments.chain or f"{arguments.data}.chain.json"
     found.sample.save(sample)
     found.save_chain(chain)
     if arguments.json:

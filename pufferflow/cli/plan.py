@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 from dataclasses import asdict
+from pathlib import Path
 
+from pufferflow._files import check_outputs
 from pufferflow.cli._tables import aligned
 from pufferflow.errors import ParameterError
 from pufferflow.models import read_model
@@ -36,7 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epsilon", type=float, help="privacy parameter")
     parser.add_argument("--mechanism", action="append", metavar="NAME", help="repeat for several (default: all)")
     parser.add_argument(
-        "--figure", metavar="STEM", help="draw error against epsilon to STEM.svg, .pdf and .png (needs --length)"
+        "--figure",
+        metavar="STEM",
+        help="draw error against epsilon to STEM.svg, .pdf and .png, in a folder that exists (needs --length)",
     )
     parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
 
@@ -49,6 +53,11 @@ def run(arguments: argparse.Namespace) -> None:
         require_matplotlib()
         if arguments.length is None:
             raise ParameterError("--figure needs --length, for which the errors are drawn")
+        from pufferflow.reporting.style import METADATA, save_figure
+
+        stem = Path(arguments.figure)
+        stem = stem.with_suffix("") if stem.suffix[1:].lower() in METADATA else stem
+        check_outputs([f"{stem}.{suffix}" for suffix in METADATA], [arguments.chain])
     family = read_model(arguments.chain)
     terms = {"confidence": arguments.confidence, "kind": arguments.error, "mechanisms": arguments.mechanism}
     found = plan_release(
@@ -61,7 +70,6 @@ def run(arguments: argparse.Namespace) -> None:
     )
     if arguments.figure is not None:
         from pufferflow.reporting.figures.publishing import error_against_epsilon
-        from pufferflow.reporting.style import save_figure
 
         reached = [plan.epsilon for plan in found if plan.epsilon is not None and plan.mechanism != UNSOUND]
         centre = arguments.epsilon or min(reached, default=1.0)
@@ -72,13 +80,15 @@ def run(arguments: argparse.Namespace) -> None:
             f"up to {arguments.length:,} steps; dotted: the wanted error. Exact quantiles; no data were used."
         )
         drawn = error_against_epsilon(curves, arguments.accuracy, KINDS[arguments.error], caption)
-        save_figure(drawn, arguments.figure)
+        written = save_figure(drawn, stem)
     if arguments.json:
         print(json.dumps([asdict(plan) for plan in found], indent=1, allow_nan=False))
         return
     print(f"{KINDS[arguments.error]} <= {arguments.accuracy:g} with probability {arguments.confidence:g}:")
     rows = [("mechanism", "epsilon", "length", "records", "note"), *map(_row, found)]
     print(aligned(rows))
+    if arguments.figure is not None:
+        print(f"\nwrote {', '.join(map(str, written))}")
 
 
 def _row(plan: Plan) -> tuple[str, ...]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
+from typing import Any
 
-from pufferflow.cli._records import add_reading, edges, listed, reading
+from pufferflow._files import check_outputs
+from pufferflow.cli._records import AS_FITTED, add_reading, edges, listed, reading
 from pufferflow.errors import ParameterError, PufferflowError
 from pufferflow.models import read_public_model
-from pufferflow.publishing.release import PrivateHistogram, release_histogram
+from pufferflow.publishing.release import PrivateHistogram, rehearse_release, release_histogram, require_new
 from pufferflow.record_format import RecordFormat, StateSpace
 
 DESCRIPTION = (
@@ -27,8 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--limit", type=float, metavar="EPSILON", help="of a new ledger (default: this release's epsilon)"
     )
     parser.add_argument("--no-ledger", action="store_true", help="keep no account of what is released")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="check all and say what it would do; nothing is written or paid for"
+    )
     add_output(parser, "DATA.release")
-    add_reading(parser)
+    add_reading(parser, AS_FITTED)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -37,21 +43,26 @@ def run(arguments: argparse.Namespace) -> None:
         raise ParameterError("--no-ledger and a ledger or its --limit contradict each other; give one of them")
     ledger = None if arguments.no_ledger else arguments.ledger or f"{arguments.data}.ledger"
     output = arguments.output or f"{arguments.data}.release"
+    require_new(output)
+    check_outputs([output, ledger], [arguments.data, arguments.chain])
     model = read_public_model(arguments.chain)
+    form = record_format(arguments)
+    options: dict[str, Any] = {
+        "ledger": ledger,
+        "limit": arguments.limit,
+        "form": form,
+        "reading": reading(arguments, form or model.records),
+        "mechanism": arguments.mechanism,
+        "chain_from_this_data": arguments.chain_from_this_data,
+        "output": output,
+        "figure": not arguments.no_figure,
+    }
     try:
+        if arguments.dry_run:
+            _show_rehearsal(arguments, rehearse_release(arguments.data, model, arguments.epsilon, **options))
+            return
         released = release_histogram(
-            arguments.data,
-            model,
-            arguments.epsilon,
-            ledger=ledger,
-            limit=arguments.limit,
-            form=record_format(arguments),
-            reading=reading(arguments),
-            mechanism=arguments.mechanism,
-            post_processing=arguments.post_process,
-            chain_from_this_data=arguments.chain_from_this_data,
-            output=output,
-            figure=not arguments.no_figure,
+            arguments.data, model, arguments.epsilon, post_processing=arguments.post_process, **options
         )
     except (PufferflowError, OSError):
         raise
@@ -67,6 +78,23 @@ def run(arguments: argparse.Namespace) -> None:
     show(arguments, released, output)
     if not arguments.json and ledger is not None:
         print(f"accounted for in {ledger}; see pufferflow ledger show {ledger}")
+
+
+def _show_rehearsal(arguments: argparse.Namespace, facts: dict[str, Any]) -> None:
+    if arguments.json:
+        print(json.dumps(facts, indent=1, allow_nan=False))
+        return
+    print(
+        f"records     {facts['records']:,} in {facts['segments']:,} segment(s) of {facts['participants']:,} "
+        f"participant(s), the longest of {facts['longest_segment']:,} steps\n"
+        f"mechanism   {facts['mechanism']}, scale {facts['scale']:.6g}, "
+        f"{'certified' if facts['certified'] else 'without a certificate'}\n"
+        f"noise       scale {facts['noise_scale']:.6g} on each of {facts['states']} counts; 95 % error of a frequency "
+        f"{facts['error_95']:.3g}"
+    )
+    if facts["limit"] is not None:
+        print(f"cost        within the ledger's limit {facts['limit']:g}, of which {facts['left']:.6g} would be left")
+    print("\na dry run: nothing was drawn, written or paid for")
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -100,7 +128,9 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 def add_output(parser: argparse.ArgumentParser, default: str) -> None:
     """Declare where the results go."""
-    parser.add_argument("--output", metavar="FOLDER", help=f"must not exist (default: {default})")
+    parser.add_argument(
+        "--output", metavar="FOLDER", help=f"must not exist, only the folder it is in (default: {default})"
+    )
     parser.add_argument("--no-figure", action="store_true", help="draw no figure")
     parser.add_argument("--json", action="store_true", help="print histogram.json instead of a summary")
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import get_args
 
-from pufferflow._files import write_atomic
+from pufferflow._files import check_outputs, write_atomic
 from pufferflow.cli._scales import add_count, add_mechanisms, compute_scale, status_text
 from pufferflow.cli._tables import aligned
 from pufferflow.errors import ParameterError
@@ -66,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the scales; write the certificate where one is asked for."""
+    check_outputs([arguments.certificate], [arguments.model])
     family = read_model(arguments.model)
     options = {"convention": arguments.convention, "eigengap": arguments.eigengap, "states": arguments.count}
     names = arguments.mechanism or list(MECHANISMS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from pufferflow.cli._records import add_reading, reading
+from pufferflow.cli._records import AS_FITTED, add_reading, reading
 from pufferflow.cli.release import add_model, add_output, record_format, show
 from pufferflow.models import read_public_model
 from pufferflow.publishing.release import require_matplotlib, require_new, simulate_release
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_model(parser)
     add_output(parser, "DATA.simulation-not-private")
-    add_reading(parser)
+    add_reading(parser, AS_FITTED)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -36,14 +36,15 @@ def run(arguments: argparse.Namespace) -> None:
     require_new(output)
     if not arguments.no_figure:
         require_matplotlib()
+    model, form = read_public_model(arguments.chain), record_format(arguments)
     made = simulate_release(
         arguments.data,
-        read_public_model(arguments.chain),
+        model,
         arguments.epsilon,
         seed=arguments.seed,
         length=arguments.length,
-        form=record_format(arguments),
-        reading=reading(arguments),
+        form=form,
+        reading=reading(arguments, form or model.records),
         mechanism=arguments.mechanism,
         post_processing=arguments.post_process,
         chain_from_this_data=arguments.chain_from_this_data,

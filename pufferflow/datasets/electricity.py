@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from pufferflow._checks import check_choice, check_positive, check_whole
-from pufferflow._files import write_atomic
+from pufferflow._files import check_outputs, write_atomic
 from pufferflow.datasets.ampds2 import is_ampds2, parse_ampds2
 from pufferflow.datasets.minute_watts import MinuteWatts
 from pufferflow.datasets.reduction import reduce_record
@@ -171,20 +171,31 @@ def export_electricity(
     Raises
     ------
     ParameterError
-        ``start`` is no time, or there are fewer minutes than files.
+        ``start`` is no time, the window is not within the data, there are fewer minutes than files, or two files
+        are the same.
     DataError
-        The window is not within the data.
+        A file exists already, or its folder does not.
     """
-    try:
-        np.datetime64(start, "m")
-    except ValueError as error:
-        raise ParameterError(f"the start {start!r} is no ISO time; write it as 2007-05-01T00:00") from error
+    check_outputs(paths, new=True)
     if minutes is not None and minutes < 1:
         raise ParameterError(f"minutes is {minutes}; give a whole number of at least 1")
-    readings = _bundled().window(start, minutes, "UCI #235 (bundled)")
+    readings = _bundled()
+    first, last = readings.minutes[[0, -1]].astype("datetime64[m]")
+    try:
+        begin = first if start is None else np.datetime64(start, "m")
+    except ValueError as error:
+        raise ParameterError(f"the start {start!r} is no ISO time; write it as 2007-05-01T00:00") from error
+    there = int((last - begin).astype(np.int64)) + 1
+    if not first <= begin <= last or (minutes is not None and minutes > there):
+        asked = "" if minutes is None else f", minutes: {minutes}"
+        raise ParameterError(
+            f"the window asked for (from: {start or begin}{asked}) is not within the data, which reach from {first} to "
+            f"{last} ({len(readings.minutes)} minutes); choose a window inside"
+        )
+    readings = readings.window(start, minutes, "UCI #235 (bundled)")
     rows = len(readings.minutes) // len(paths)
     if not rows:
-        raise ParameterError(f"{len(readings.minutes)} minutes do not fill {len(paths)} files; give more --minutes")
+        raise ParameterError(f"{len(readings.minutes)} minutes do not fill {len(paths)} files; give more minutes")
     for i, path in enumerate(paths):
         write_atomic(path, readings.rows(i * rows, (i + 1) * rows).to_table())
     return [rows] * len(paths)

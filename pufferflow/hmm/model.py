@@ -290,7 +290,7 @@ def asked_length(model: Any, length: int | None) -> int:
         Neither is given: how long an observer looks on is part of the question.
     """
     if length is None and model.length is None:
-        raise ParameterError("no length of observation sequences is given, nor has the model one; give it (--length)")
+        raise ParameterError("no length of observation sequences is given, nor has the model one; give a length")
     return check_whole(model.length if length is None else length, "length")
 
 

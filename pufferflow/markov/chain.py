@@ -42,10 +42,12 @@ class MarkovChain:
     ------
     ChainError
         The matrix is not square or empty, an entry is negative, NaN or infinite, a row does not
-        sum to 1, or the initial distribution does not fit.
+        sum to 1, the initial distribution does not fit, or the states are labelled (as pandas does) in another order
+        there or on the columns than on the rows.
     """
 
     def __init__(self, transition_matrix: ArrayLike, initial_distribution: str | ArrayLike = STATIONARY) -> None:
+        _check_labels(transition_matrix, initial_distribution)
         self.transition_matrix: Floats = _distributions(transition_matrix, "transition matrix")
         """P, shape (k, k), read-only."""
         self.start: Literal["stationary", "any", "given"]
@@ -313,6 +315,28 @@ def _eliminate(matrix: NDArray[Any]) -> NDArray[Any]:
     for n in range(1, k):
         law[n] = (law[:n] * work[:n, n]).sum()
     return np.asarray(law / law.sum())
+
+
+def _check_labels(matrix: object, start: object) -> None:
+    """Refuse labelled states in several orders, for only positions are read; plain numbering is no labels."""
+    rows, columns = getattr(matrix, "index", None), getattr(matrix, "columns", None)
+    if rows is None or columns is None:
+        return
+    starts = getattr(start, "index", None)
+    for other, what in ((columns, "its columns"), (starts, "the initial distribution")):
+        if other is None or callable(other):
+            continue
+        first, second = list(rows), list(other)
+        plain = [labels == list(range(len(labels))) for labels in (first, second)]
+        if first != second and (set(first) == set(second) or not any(plain)):
+            raise ChainError(
+                f"the rows of the transition matrix are labelled {_listed(first)} and {what} {_listed(second)}; "
+                "bring both into one order, for labels are not read"
+            )
+
+
+def _listed(labels: list[Any]) -> str:
+    return ", ".join(map(str, labels[:6])) + (", …" if len(labels) > 6 else "")
 
 
 def _distributions(values: ArrayLike, what: str) -> Floats:

@@ -85,10 +85,10 @@ def calibrate(family: AnyFamily, length: int, epsilon: float, mechanism: str | N
     if mechanism is not None:
         if mechanism == UNSOUND:
             raise ParameterError(
-                "entry-dp hides nothing in correlated records; leave --mechanism out for the least noise"
+                "entry-dp hides nothing in correlated records; leave mechanism out for the least noise"
             )
         if mechanism == OF_ONE_COUNT:
-            raise ParameterError("wasserstein is for a single count, not for a histogram; leave --mechanism out")
+            raise ParameterError("wasserstein is for a single count, not for a histogram; leave mechanism out")
         found = find_mechanism(mechanism)(theta, length, epsilon)
         found.noise_scale(1.0)  # raises where it is not applicable
         return _certified(theta, found)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferflow._checks import check_confidence, check_epsilon, check_positive, check_type, check_whole
+from pufferflow._numbers import shortest
 from pufferflow.datasets.sample import Participant, Sample
 from pufferflow.errors import ChainError, DataError, ParameterError
 from pufferflow.markov import STATIONARY, ChainFamily, Family, MarkovChain, confidence_family
@@ -116,6 +117,7 @@ class Fit:
         lines = [
             ("records", f"{f['records']:,} of {f['participants']:,} participant(s), {f['first']} to {f['last']}"),
             ("columns", ", ".join(f"{role} {name!r}" for role, name in f["columns"].items() if name is not None)),
+            *([("not used", ", ".join(map(repr, f["unused_columns"])))] if f["unused_columns"] else []),
             ("time step", f["step"]),
             ("missing", f"{f['missing_values']:,} values empty; {f['missing_steps']:,} steps without a record"),
             ("segments", f"{f['segments']:,}, the longest of {f['longest_segment']:,} steps; {f['split']}"),
@@ -147,7 +149,8 @@ class _Scan:
     last: int = 0
     low: float = math.inf
     high: float = -math.inf
-    not_a_number: DataError | None = None
+    stray: tuple[int, object] | None = None
+    """Row and value of the first that is no number."""
     missing: int = 0
 
     def __post_init__(self) -> None:
@@ -175,7 +178,7 @@ def fit_records(
     source : path, Series or DataFrame
         CSV or Parquet file, or a pandas object (a DatetimeIndex gives the times).
     reading : Reading, optional
-        Columns and clock.
+        Columns and clock; the model keeps what is given here for releases that say nothing of it.
     states : States, optional
         How values become states; by default few different numbers and texts are categories, and other numbers are put
         into 20 bins. Bins without a transition are joined to a neighbour.
@@ -226,7 +229,7 @@ def fit_records(
     if not transitions.any():
         raise DataError(
             f"{where}: {scan.rows:,} records, but no two that are one step ({step or 1} s) apart, so no transition to "
-            "count; give longer records or another --step"
+            "count; give longer records or another step"
         )
     if space.edges is not None:
         space, participants, transitions = _join_empty(space, participants, transitions)
@@ -237,7 +240,7 @@ def fit_records(
         )
     observed = int(sum(p.observations for p in participants))
     first, last = stamp(records, scan.first), stamp(records, scan.last)
-    form = RecordFormat(space, step, split_after_seconds, Fitted(first, last, observed))
+    form = RecordFormat(space, step, split_after_seconds, Fitted(first, last, observed), reading.given())
     groups = list(dict.fromkeys(p.group for p in participants))
     by_group = [np.sum([p.transition_counts for p in participants if p.group == g], axis=0) for g in groups]
     chains, smoothed = _chains(where, by_group, smoothing, initial_distribution)
@@ -254,6 +257,7 @@ def fit_records(
         "first": first,
         "last": last,
         "columns": records.columns,
+        "unused_columns": records.unused,
         "step": step_text,
         "step_seconds": step,
         "missing_values": scan.missing,
@@ -299,20 +303,18 @@ def _scan(records: Records, states: States) -> _Scan:
         scan.first, scan.last = (min(scan.first, low), max(scan.last, high)) if scan.rows else (low, high)
         scan.rows += len(chunk.rows)
         if states.numeric:
-            numbers, _ = records.numbers(chunk)
+            numbers, _ = records.numbers(chunk, finite=True)
             scan.missing += int(np.isnan(numbers).sum())
             _range(scan, numbers)
             continue
         codes, names = records.names(chunk)
         scan.missing += int((codes < 0).sum())
-        if not states.categorical and scan.not_a_number is None:
-            numbers, bad = records.numbers(chunk, strict=False)
+        if not states.categorical:
+            numbers, bad = records.numbers(chunk, strict=False, finite=True)
             _range(scan, numbers)
-            if bad.any():
+            if bad.any() and scan.stray is None:
                 at = int(bad.argmax())
-                scan.not_a_number = records.fail(
-                    int(chunk.rows[at]), "value", chunk.value.iloc[at], "is neither a number nor one of few categories"
-                )
+                scan.stray = int(chunk.rows[at]), chunk.value.iloc[at]
         if len(scan.names) <= max(MOST_STATES, MOST_NAMES):
             seen = np.bincount(codes[codes >= 0], minlength=len(names))
             scan.names.update({name: int(n) for name, n in zip(names, seen, strict=True) if n})
@@ -332,7 +334,7 @@ def _range(scan: _Scan, numbers: NDArray[np.float64]) -> None:
 def _step(records: Records, scan: _Scan, asked: int | None) -> tuple[int | None, str]:
     if records.columns["time"] is None:
         if asked is not None:
-            raise ParameterError("step is for records with times; name their column with --time")
+            raise ParameterError("step is for records with times; name their column (time)")
         return None, "no column of times: every row is one step after the row before"
     if asked is not None:
         return asked, f"{asked} s, as asked for"
@@ -351,18 +353,30 @@ def _space(records: Records, scan: _Scan, states: States) -> StateSpace:
         return StateSpace.numeric(states.edges)
     if states.names is not None:
         return StateSpace.categories(states.names, other=states.other)
-    few = len(scan.names) <= (MOST_STATES if states.categorical else MOST_NAMES)
-    numbers = not states.categorical and scan.not_a_number is None
-    if states.numeric or (numbers and len(scan.names) > FEW_NUMBERS):
+    names, numbers = scan.names, not states.categorical and scan.stray is None
+    short = {name: shortest(name) for name in names}
+    if None not in short.values():
+        names = Counter[str]()
+        for name, count in scan.names.items():
+            names[short[name] or name] += count
+    few = len(names) <= (MOST_STATES if states.categorical else MOST_NAMES)
+    if states.numeric or (numbers and len(names) > FEW_NUMBERS):
         return StateSpace.numeric(_edges(where, scan, states))
     if states.top is not None:
-        kept = [name for name, _ in sorted(scan.names.items(), key=lambda item: (-item[1], item[0]))[: states.top]]
-        return StateSpace.categories(_sorted(kept), other=states.other or len(scan.names) > states.top)
+        kept = [name for name, _ in sorted(names.items(), key=lambda item: (-item[1], item[0]))[: states.top]]
+        return StateSpace.categories(_sorted(kept), other=states.other or len(names) > states.top)
+    if not states.categorical and scan.stray is not None:
+        row, value = scan.stray
+        if 2 * sum(text is not None for text in short.values()) > len(short):
+            what = "is no number as most others are; mend it, leave it empty if missing, or name the states if they are"
+            raise records.fail(row, "value", value, f"{what} categories (states, top or other)")
+        if not few:
+            raise records.fail(row, "value", value, "is neither a number nor one of few categories")
     if not few:
-        raise scan.not_a_number or DataError(
-            f"{where}: more than {MOST_STATES} different categories; keep the most frequent with --top"
+        raise DataError(
+            f"{where}: more than {MOST_STATES} different categories; keep the most frequent ones only (top)"
         )
-    return StateSpace.categories(_sorted(scan.names), other=states.other)
+    return StateSpace.categories(_sorted(names), other=states.other)
 
 
 def _sorted(names: Any) -> list[str]:
@@ -384,16 +398,16 @@ def _edges(where: str, scan: _Scan, states: States) -> list[float]:
             raise ParameterError(f"width {width:g} makes {stop - start + 2} bins; choose a larger one")
         edges = [round(j * width, 12) for j in range(start, stop + 1)]
         if not edges:
-            raise DataError(f"{where}: all values lie in one bin of width {width:g}; choose a smaller --width")
+            raise DataError(f"{where}: all values lie in one bin of width {width:g}; choose a smaller width")
         return edges
     bins = states.bins or DEFAULT_BINS
     width = (high - low) / bins
     if not (math.isfinite(width) and width > 0):
-        raise DataError(f"{where}: the values reach from {low:g} to {high:g}, too far for equal bins; give --edges")
+        raise DataError(f"{where}: the values reach from {low:g} to {high:g}, too far for equal bins; give edges")
     digits = 2 - math.floor(math.log10(width))
     edges = [round(low + j * width, digits) for j in range(1, bins)]
     if any(b <= a for a, b in pairwise(edges)):
-        raise DataError(f"{where}: the values differ too little for {bins} bins; give fewer --bins")
+        raise DataError(f"{where}: the values differ too little for {bins} bins; give fewer bins")
     return edges
 
 
@@ -443,12 +457,12 @@ def _chain(where: str, counts: NDArray[np.int64], smoothing: float, start: str) 
     if not totals.all():
         raise DataError(
             f"{where}: state {int(np.flatnonzero(totals == 0)[0]) + 1} is never left, so its row cannot be fitted; "
-            "leave --smoothing out or set it above 0"
+            "leave smoothing out or set it above 0"
         )
     try:
         return MarkovChain(smoothed / totals, start)
     except ChainError as error:
-        raise DataError(f"{where}: {error}; leave --smoothing out or set it above 0") from error
+        raise DataError(f"{where}: {error}; leave smoothing out or set it above 0") from error
 
 
 # -- the summary -----------------------------------------------------------------------------------------
@@ -464,7 +478,7 @@ def _describe(chains: list[MarkovChain], groups: list[str], smoothing: float, co
     ergodic = all(chain.is_aperiodic for chain in chains)
     fitted = "maximum likelihood" if not smoothing else f"counts + {smoothing:g} (maximum likelihood is not ergodic)"
     many = "" if len(chains) == 1 else f"one a group ({', '.join(groups)}), "
-    return f"{many}{fitted}; {'ergodic' if ergodic else 'NOT ERGODIC: set --smoothing 0.5'}"
+    return f"{many}{fitted}; {'ergodic' if ergodic else 'NOT ERGODIC: set smoothing to 0.5'}"
 
 
 def _mixing(chains: list[MarkovChain]) -> str:

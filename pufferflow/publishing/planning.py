@@ -147,9 +147,7 @@ def plan_release(
     accuracy, confidence = check_positive(accuracy, "accuracy"), check_confidence(confidence)
     check_choice(kind, "kind", KINDS)
     if length is None and (epsilon is None or records is not None):
-        raise ParameterError(
-            "give --length (to find epsilon), --epsilon (to find the length), or both (to find records)"
-        )
+        raise ParameterError("give a length (to find epsilon), epsilon (to find the length), or both (to find records)")
     if length is not None:
         length = longest([length])
         if records is not None:

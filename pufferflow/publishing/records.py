@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import combinations
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
@@ -20,9 +21,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pufferflow._checks import check_type
+from pufferflow._numbers import shortest
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.publishing.tables import Source, Table, open_table
-from pufferflow.record_format import UNKNOWN, StateSpace
+from pufferflow.record_format import READING_OPTIONS, UNKNOWN, StateSpace
 
 Clock = Literal["offset", "local", "unix"]
 Integers = NDArray[np.int64]
@@ -37,11 +39,19 @@ NEVER = np.iinfo(np.int64).min
 HOUR = 3600
 
 GUESSES = {
-    "time": ("time", "timestamp", "datetime", "date_time", "utc", "unix_time", "unix_ts", "date"),
-    "value": ("value", "state", "activity", "category", "watts", "power", "reading", "measurement"),
-    "participant": ("participant", "person", "subject", "patient", "household", "user"),
+    "time": ("time", "timestamp", "datetime", "date_time", "tstp", "ts", "utc", "unix_time", "unix_ts", "date"),
+    "participant": (
+        *("participant", "participant_id", "person", "person_id", "subject", "subject_id", "patient", "patient_id"),
+        *("household", "household_id", "user", "user_id", "customer", "customer_id", "meter", "meter_id", "lclid"),
+    ),
     "group": ("group", "cohort"),
+    "value": (
+        *("value", "state", "activity", "category", "watts", "power", "kw", "load", "demand"),
+        *("usage", "consumption", "energy", "kwh", "wh", "reading", "measurement"),
+    ),
 }
+"""Names by which the column of each role is known, whatever the case and a unit after them ("Power (W)")."""
+
 _OFFSET = r"\d:?\d\d(?::\d\d)?(?:[.,]\d+)? ?(?:[Zz]|[+-]\d\d(?::?\d\d)?)$"
 _DAYLIGHT_MONTHS = (3, 4, 9, 10, 11)
 
@@ -53,13 +63,21 @@ class Reading:
     Attributes
     ----------
     time, value, participant, group : str or None
-        Names of columns; None guesses by name. Without a column of times every row is one step.
+        Names of columns; None guesses by name (:data:`GUESSES`).
+    rows_are_steps : bool
+        Every row is the step after its participant's row before, whatever times and other columns say. Needed only
+        where there are columns that are not used and none of times: rows of several participants taken for one
+        record would get too little noise.
     timezone : str or None
         Zone of a local clock, for example "Europe/Paris"; "UTC" for one that never jumps.
     time_format : str or None
         Of :meth:`datetime.strptime`; None is ISO 8601.
-    separator, decimal : str
-        Of a CSV file.
+    separator : str
+        Between the fields of a CSV file.
+    decimal : str
+        Decimal sign of numbers that are written as texts.
+    thousands : str or None
+        Sign between groups of three digits of such numbers.
     show_values : bool
         Whether complaints may show what stands in a row.
     """
@@ -72,16 +90,33 @@ class Reading:
     time_format: str | None = None
     separator: str = ","
     decimal: str = "."
+    thousands: str | None = None
     show_values: bool = True
+    rows_are_steps: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("time", "value", "participant", "group", "timezone", "time_format"):
+        for name in (*GUESSES, "timezone", "time_format", "thousands"):
             if getattr(self, name) is not None:
                 check_type(getattr(self, name), name, str)
         for name in ("separator", "decimal"):
             check_type(getattr(self, name), name, str)
-            if len(getattr(self, name)) != 1 or getattr(self, name) in '\r\n"':
-                raise ParameterError(f"{name} is {getattr(self, name)!r}; it must be one character")
+        check_type(self.rows_are_steps, "rows_are_steps", bool)
+        roles = [role for role in GUESSES if getattr(self, role) is not None]
+        for one, other in combinations(roles, 2):
+            if getattr(self, one) == getattr(self, other):
+                raise ParameterError(
+                    f"{one} and {other} both name the column {getattr(self, one)!r}; give each a column of its own"
+                )
+        if self.rows_are_steps and self.time is not None:
+            raise ParameterError("rows_are_steps and time contradict each other; give one of them")
+        for name in ("separator", "decimal", "thousands"):
+            sign = getattr(self, name)
+            if sign is not None and (len(sign) != 1 or sign in '\r\n"'):
+                raise ParameterError(f"{name} is {sign!r}; it must be one character")
+            if sign is not None and name != "separator" and (sign.isdigit() or sign in "+-eE"):
+                raise ParameterError(f"{name} is {sign!r}, which is a part of numbers; give another character")
+        if self.thousands == self.decimal:
+            raise ParameterError(f"thousands and decimal are both {self.decimal!r}; give different ones")
         if self.timezone is not None:
             try:
                 ZoneInfo(self.timezone)
@@ -89,6 +124,11 @@ class Reading:
                 raise ParameterError(
                     f"timezone {self.timezone!r} is unknown; give a name such as Europe/Paris or UTC"
                 ) from None
+
+    def given(self) -> dict[str, str | bool]:
+        """Options of the data that are not the default."""
+        options = {name: getattr(self, name) for name in READING_OPTIONS}
+        return {name: value for name, value in options.items() if value != getattr(Reading, name)}
 
 
 @dataclass(frozen=True)
@@ -130,33 +170,52 @@ class Records:
         """
         present = self.table.columns()
         where = f"{self.table.where}, line 1" if self.table.place(0).startswith("line") else self.table.where
+        if not present:
+            raise DataError(f"{where}: there are no columns; give a table with one of values")
         listed = f"; the columns are {', '.join(map(repr, present))}" if self.reading.show_values else ""
         if len(present) == 1 and self.reading.separator not in present[0]:
             for other, said in ((";", "';'"), ("\t", "$'\\t'"), ("|", "'|'")):
                 if other in present[0]:
-                    raise DataError(f"{where}: the fields seem to be separated by {said}; give --separator {said}")
+                    raise DataError(f"{where}: the fields seem to be separated by {said}; give it as separator")
         data = [name for name in present if _is_number(name.split(".")[0]) or _is_time(name)]
         if data and self.reading.value is None:
             raise DataError(f"{where}: this seems to be data, not a header; add a line of names such as time,value")
-        found: dict[str, str | None] = {}
-        for role in ("time", "participant", "group", "value"):
-            named = getattr(self.reading, role)
-            if named is not None:
-                if named not in present:
-                    raise DataError(f"{where}: there is no column {named!r} for the {role}{listed}; mend the option")
-                found[role] = named
-                continue
-            free = [name for name in present if name not in found.values()]
-            guesses = [name for guess in GUESSES[role] for name in free if name.lower() == guess]
-            if role == "value" and not guesses and len(free) == 1:
-                guesses = free
-            if role == "value" and not guesses:
-                raise DataError(f"{where}: say which column holds the values with --value{listed}")
-            found[role] = guesses[0] if guesses else None
+        found: dict[str, str | None] = {role: getattr(self.reading, role) for role in GUESSES}
+        for role, named in found.items():
+            if named is not None and named not in present:
+                raise DataError(f"{where}: there is no column {named!r} for the {role}{listed}; mend the option")
+        for role in found:
+            if found[role] is None and not (role == "time" and self.reading.rows_are_steps):
+                found[role] = self._guess(role, [name for name in present if name not in found.values()], where)
+        free = [name for name in present if name not in found.values()]
+        if found["value"] is None:
+            if len(free) != 1:
+                raise DataError(f"{where}: it is not clear which column holds the values{listed}; name it (value)")
+            found["value"] = free.pop()
+        if free and found["time"] is None and not self.reading.rows_are_steps:
+            missing = ["time"] if found["participant"] is not None else ["time", "participant"]
+            raise DataError(
+                f"{where}: {_columns(free, self.reading.show_values)} not used; name the {' and the '.join(missing)} "
+                f"({', '.join(missing)}), or say rows_are_steps if every row is one step of one chain"
+            )
         for named in found.values():
             if named is not None and (present.count(named) > 1 or f"{named}.1" in present):  # as pandas numbers them
                 raise DataError(f"{where}: two columns are called {named!r}; rename one")
         return found
+
+    @cached_property
+    def unused(self) -> list[str]:
+        """Columns that have no role."""
+        return [name for name in self.table.columns() if name not in self.columns.values()]
+
+    def _guess(self, role: str, free: list[str], where: str) -> str | None:
+        """Column of a role by its name; the role's own name goes first, and others are refused if there are many."""
+        known = [name for name in free if _plain(name) in GUESSES[role]]
+        own = [name for name in known if _plain(name) == role]
+        if len(known) > 1 and len(own) != 1:
+            shown = " and ".join(map(repr, known)) if self.reading.show_values else f"{len(known)} columns"
+            raise DataError(f"{where}: {shown} may each hold the {role}; name the right one ({role})")
+        return next(iter(own or known), None)
 
     def __iter__(self) -> Iterator[Chunk]:
         """Yield the rows with their times, checked."""
@@ -173,6 +232,7 @@ class Records:
         wanted = [name for name in self.columns.values() if name is not None]
         self.people, self.groups, self.clock = {}, [], None
         last = np.empty(0, dtype=np.int64)
+        read = 0
         for start, frame in self.table.chunks(wanted, work):
             rows = np.arange(start, start + len(frame), dtype=np.int64)
             frame, rows = self._without_blank(frame, rows)
@@ -184,15 +244,25 @@ class Records:
             order = np.argsort(person, kind="stable")
             seconds, before = self._times(frame, rows, person, order, last)
             values = frame[self.columns["value"]]
+            read += len(rows)
             yield Chunk(rows, person, seconds, before, values)
+        column = self.columns["participant"] if self.reading.participant is None else None
+        if column is not None and _plain(column) != "participant" and read < 2 * len(self.people):
+            # each participant counts as independent, so a column of something else would take away most of the noise
+            raise DataError(
+                f"{self.table.where}: the column {column!r} was taken for the participants by its name, but has "
+                f"{len(self.people):,} of them in {read:,} rows; name the right one (participant)"
+            )
 
     def fail(self, row: int, column: str, value: object, what: str) -> DataError:
         """Return the error of a row; the value is shown only where that is allowed."""
         shown = f" {_short(value)!r}" if self.reading.show_values else ""
         return DataError(f"{self.table.where}, {self.table.place(row)}: the {column}{shown} {what}")
 
-    def numbers(self, chunk: Chunk, *, strict: bool = True) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Read values as numbers, NaN where missing, and mark those that are none.
+    def numbers(
+        self, chunk: Chunk, *, strict: bool = True, finite: bool = False
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Read values as numbers, NaN where missing, and mark those that are none; with ``finite`` infinite ones too.
 
         Raises
         ------
@@ -202,14 +272,15 @@ class Records:
         values = chunk.value
         if pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_bool_dtype(values.dtype):
             numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
-            return numbers, np.zeros(len(numbers), dtype=bool)
-        texts = values.astype("str")
-        if self.reading.decimal != ".":
-            texts = texts.str.replace(self.reading.decimal, ".", regex=False)
-        numbers = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-        bad = np.isnan(numbers)
-        if bad.any():
-            bad[bad] = ~_is_missing(values[bad])
+            bad = np.zeros(len(numbers), dtype=bool)
+        else:
+            texts = self._point(values.astype("str"))
+            numbers = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+            bad = np.isnan(numbers)
+            if bad.any():
+                bad[bad] = ~_is_missing(values[bad])
+        if finite:
+            bad |= np.isinf(numbers)
         if strict and bad.any():
             first = int(bad.argmax())
             raise self.fail(
@@ -220,12 +291,25 @@ class Records:
             )
         return numbers, bad
 
+    def _point(self, texts: pd.Series[Any]) -> pd.Series[Any]:
+        """Texts of numbers without a sign between thousands, and with a point as the decimal sign."""
+        if self.reading.thousands is not None:
+            # only between groups of three, so that 1,5 is not taken for fifteen
+            groups = rf"(?<=\d){re.escape(self.reading.thousands)}(?=\d\d\d(?!\d))"
+            texts = texts.str.replace(groups, "", regex=True)
+        if self.reading.decimal != ".":
+            texts = texts.str.replace(self.reading.decimal, ".", regex=False)
+        return texts
+
     def names(self, chunk: Chunk) -> tuple[Integers, list[str]]:
         """Values as categories: codes into the list of different names, −1 where missing; shape (n,)."""
         codes, distinct = self._different(chunk.value, chunk.rows)
         texts = [_text(value) for value in distinct]
         missing = np.array([text.lower() in MISSING_TEXTS for text in texts] + [True])
         codes[missing[codes]] = -1
+        if self.reading.decimal != "." or self.reading.thousands is not None:
+            plain = self._point(pd.Series(texts, dtype="str"))
+            texts = [point if shortest(point) is not None else text for point, text in zip(plain, texts, strict=True)]
         return codes, texts
 
     def encode(self, chunk: Chunk, states: StateSpace) -> Integers:
@@ -247,7 +331,7 @@ class Records:
                 int(chunk.rows[first]),
                 "value",
                 chunk.value.iloc[first],
-                "is none of the public states; refit the chain with --other, so that such values have a state "
+                "is none of the public states; fit the chain with the state other, so that such values have one "
                 "(that one occurs here is revealed by this message)",
             )
         return encoded
@@ -335,10 +419,12 @@ class Records:
             what = "comes before the row before it; sort the rows by time"
             if lag == 0:
                 what = "is that of the row before again; remove one of the two"
+            if self.columns["participant"] is None and self.unused:
+                what += ", or name the column that tells participants apart (participant)"
             if self.clock == "local" and self.reading.timezone is None and lag < HOUR and _night(int(seconds[at])):
                 what = (
                     f"{'repeats' if lag == 0 else 'goes back within'} an hour, as a local clock does when daylight "
-                    "saving ends; give its zone with --timezone NAME, or sort the rows and remove repeats"
+                    "saving ends; give its zone (timezone), or sort the rows and remove repeats"
                 )
             assert column is not None
             raise self.fail(int(rows[at]), "time", frame[column].iloc[at], what)
@@ -354,7 +440,7 @@ class Records:
             if self.reading.time_format is not None:
                 what = f"is not a time in whole seconds written as {self.reading.time_format}; mend either"
             elif isinstance(column.iloc[at], str):
-                what += ", or give --time-format"
+                what += ", or give its time_format"
             raise self.fail(int(rows[at]), "time", column.iloc[at], what)
         names: tuple[Clock, ...] = ("offset", "local", "unix")
         if self.clock is None:
@@ -399,7 +485,7 @@ class Records:
         """Return the error of a row that :meth:`spring_jump` marks."""
         return DataError(
             f"{self.table.where}, {self.table.place(row)}: an hour is missing before it, as on a local clock when "
-            "daylight saving begins; give its zone with --timezone NAME, or --timezone UTC if the clock never jumps"
+            "daylight saving begins; give its zone (timezone), or UTC if the clock never jumps"
         )
 
 
@@ -471,11 +557,19 @@ def _has_offset(texts: pd.Series[Any]) -> NDArray[np.bool_]:
 
 
 def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return text.strip().lower() not in MISSING_TEXTS
+    return shortest(text.strip()) is not None
+
+
+def _plain(name: str) -> str:
+    """A column's name without its unit, in small letters."""
+    return re.sub(r"[\s-]+", "_", re.split(r"[(\[/]", name.lower())[0].strip())
+
+
+def _columns(names: list[str], show: bool) -> str:
+    if not show:
+        return "one column is" if len(names) == 1 else f"{len(names)} columns are"
+    shown = ", ".join(map(repr, names[:6])) + (", …" if len(names) > 6 else "")
+    return f"column {shown} is" if len(names) == 1 else f"columns {shown} are"
 
 
 def _is_time(text: str) -> bool:

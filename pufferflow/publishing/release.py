@@ -35,14 +35,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pufferflow._checks import check_choice, check_confidence, check_epsilon, check_path, check_type, check_whole
-from pufferflow._files import usual_mode, write_atomic
-from pufferflow.errors import DataError, ParameterError
+from pufferflow._files import check_folder, usual_mode, write_atomic
+from pufferflow.errors import BudgetError, DataError, LedgerError, ParameterError
 from pufferflow.markov import BinaryInterval, Family, IntervalFamily, MarkovChain, as_family, simulate_chain
 from pufferflow.markov.simulation import MOST_RECORDS
 from pufferflow.models import PublicModel, model_document, number_of_states, read_public_model
 from pufferflow.publishing.calibration import Calibration, calibrate
+from pufferflow.publishing.fitting import Fit
 from pufferflow.publishing.noise import DiscreteLaplace, add_noise, add_seeded_noise, count_scale
-from pufferflow.publishing.records import Reading, open_records, stamp
+from pufferflow.publishing.records import GUESSES, Reading, open_records, stamp
 from pufferflow.publishing.tables import Source
 from pufferflow.publishing.tally import Tally
 from pufferflow.record_format import RecordFormat, StateSpace
@@ -50,10 +51,10 @@ from pufferflow.record_format import RecordFormat, StateSpace
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from pufferflow.ledger import Ledger
+    from pufferflow.ledger import Ledger, Reservation
 
 PostProcessing: TypeAlias = Literal["clip", "simplex"]
-Model: TypeAlias = "PublicModel | Family | MarkovChain | str | os.PathLike[str]"
+Model: TypeAlias = "PublicModel | Fit | Family | MarkovChain | str | os.PathLike[str]"
 
 CONFIDENCE = 0.95
 FILES = ("histogram.json", "histogram.csv", "statement.txt", "certificate.json")
@@ -256,12 +257,11 @@ class PrivateHistogram:
         Raises
         ------
         DataError
-            Something of that name exists.
+            Something of that name exists, or the folder that it is to be in does not.
         ParameterError
             There is no matplotlib for the figure.
         """
         target = require_new(folder)
-        target.parent.mkdir(parents=True, exist_ok=True)
         building = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
         try:
             proof = self.calibration.certificate
@@ -308,7 +308,7 @@ def release_histogram(
     Parameters
     ----------
     source : path, Series or DataFrame
-    model : PublicModel, Family, MarkovChain or path
+    model : PublicModel, Fit, Family, MarkovChain or path
         Θ, from outside the data.
     epsilon : float
         ε > 0.
@@ -320,7 +320,7 @@ def release_histogram(
     form : RecordFormat, optional
         How records become states, where the model does not say.
     reading : Reading, optional
-        Columns and clock.
+        Columns and clock (default: as the data were read that the chain was fitted to).
     mechanism : str, optional
         Default: the least certified noise, which depends on Θ, T and ε alone.
     post_processing : {"clip", "simplex"}, optional
@@ -352,28 +352,82 @@ def release_histogram(
         require_new(output)
         if figure:
             require_matplotlib()
-    exact = _count(source, model, epsilon, form, reading, chain_from_this_data)
-    calibration = calibrate(exact.model.family, exact.longest_segment, exact.epsilon, mechanism)
-    scale = count_scale(calibration.scale)
+    exact, calibration, scale = _prepare(source, model, epsilon, form, reading, mechanism, chain_from_this_data)
     book = None if ledger is None else open_ledger(ledger, exact.epsilon if limit is None else limit, limit is not None)
-    reservation = None
-    if book is not None:
-        reservation = book.reserve(
-            exact.model.family,
-            exact.longest_segment,
-            mechanism=calibration.chosen.mechanism,
-            epsilon=exact.epsilon,
-            scale=scale / 2,
-            query=f"histogram of {exact.states.count} states over {exact.records} records",
-            certificate=calibration.certificate,
-            form=exact.form,
-        )
+    reservation = None if book is None else _reserve(book, exact, calibration, scale)
     released = exact.noisy(add_noise, calibration, scale, chain_from_this_data).post_processed(post_processing)
     if output is not None:
         released.save(output, figure=figure)
     if book is not None and reservation is not None:
         book.record(reservation)
     return released
+
+
+def rehearse_release(
+    source: Source,
+    model: Model,
+    epsilon: float,
+    *,
+    ledger: Ledger | str | os.PathLike[str] | None,
+    limit: float | None = None,
+    form: RecordFormat | None = None,
+    reading: Reading | None = None,
+    mechanism: str | None = None,
+    chain_from_this_data: bool = False,
+    output: str | os.PathLike[str] | None = None,
+    figure: bool = True,
+) -> dict[str, Any]:
+    """Check all that :func:`release_histogram` needs and say what it would do; nothing is drawn, written or paid for.
+
+    Parameters
+    ----------
+    source, model, epsilon, ledger, limit, form, reading, mechanism, chain_from_this_data, output, figure
+        As for :func:`release_histogram`, which raises the same errors.
+
+    Returns
+    -------
+    dict
+        Facts that are public beforehand, as plain JSON types: no count of a state is among them. ``limit`` and
+        ``left`` are those of the ledger after the release, None without one.
+    """
+    if output is not None:
+        require_new(output)
+        if figure:
+            require_matplotlib()
+    exact, calibration, scale = _prepare(source, model, epsilon, form, reading, mechanism, chain_from_this_data)
+    facts: dict[str, Any] = {
+        "records": exact.records,
+        "participants": exact.participants,
+        "segments": exact.segments,
+        "longest_segment": exact.longest_segment,
+        "states": exact.states.count,
+        "epsilon": exact.epsilon,
+        "mechanism": calibration.chosen.mechanism,
+        "scale": calibration.scale,
+        "certified": calibration.certificate is not None,
+        "noise_scale": scale,
+        "error_95": DiscreteLaplace(scale).quantile(CONFIDENCE) / exact.records,
+        "limit": None,
+        "left": None,
+    }
+    if ledger is None:
+        return facts
+    from pufferflow.ledger import Ledger
+
+    path = ledger.path if isinstance(ledger, Ledger) else check_path(ledger, "ledger")
+    terms = exact.epsilon if limit is None else limit, limit is not None
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "ledger"
+        if path.exists():
+            open_ledger(ledger, *terms)
+            shutil.copyfile(path, copy)
+        book = open_ledger(copy, *terms)
+        try:
+            _reserve(book, exact, calibration, scale)
+        except (BudgetError, LedgerError) as error:
+            error.args = (str(error).replace(str(copy), str(path)), *error.args[1:])
+            raise
+        return facts | {key: book.to_dict()[key] for key in ("limit", "left")}
 
 
 def simulate_release(
@@ -408,7 +462,7 @@ def simulate_release(
         The table is malformed.
     """
     if (source is None) == (length is None):
-        raise ParameterError("give either a table or --length, the number of steps to simulate")
+        raise ParameterError("give either a table or a length, the number of steps to simulate")
     seed = check_whole(seed, "seed", 0, None)
     if length is not None:
         length = check_whole(length, "length", most=MOST_RECORDS)
@@ -456,10 +510,17 @@ def open_ledger(ledger: Ledger | str | os.PathLike[str], limit: float, given: bo
 
 
 def require_new(folder: str | os.PathLike[str]) -> Path:
-    """Return the path, or raise :class:`DataError` if something is there: a release is paid for, so none is lost."""
+    """Return the path of a new folder; a release is paid for, so none is overwritten or lost.
+
+    Raises
+    ------
+    DataError
+        Something of that name exists, or the folder that it is to be in does not.
+    """
     target = check_path(folder, "output")
     if target.exists() or target.is_symlink():
-        raise DataError(f"{target} exists already; give another --output, for a release is never overwritten")
+        raise DataError(f"{target} exists already; give another output, for a release is never overwritten")
+    check_folder(target)
     return target
 
 
@@ -467,7 +528,7 @@ def require_matplotlib() -> None:
     """Raise :class:`ParameterError` unless figures can be drawn."""
     if find_spec("matplotlib") is None:
         raise ParameterError(
-            "figures need matplotlib, which is not installed; install pufferflow[workflow], or give --no-figure"
+            "figures need matplotlib, which is not installed; install pufferflow[workflow], or ask for no figure"
         )
 
 
@@ -512,9 +573,37 @@ class _Exact:
         )
 
 
+def _prepare(
+    source: Source,
+    model: Model,
+    epsilon: float,
+    form: RecordFormat | None,
+    reading: Reading | None,
+    mechanism: str | None,
+    same_data: bool,
+) -> tuple[_Exact, Calibration, float]:
+    """Exact counts, and the scale of the noise for them."""
+    exact = _count(source, model, epsilon, form, reading, same_data)
+    calibration = calibrate(exact.model.family, exact.longest_segment, exact.epsilon, mechanism)
+    return exact, calibration, count_scale(calibration.scale)
+
+
+def _reserve(book: Ledger, exact: _Exact, calibration: Calibration, scale: float) -> Reservation:
+    return book.reserve(
+        exact.model.family,
+        exact.longest_segment,
+        mechanism=calibration.chosen.mechanism,
+        epsilon=exact.epsilon,
+        scale=scale / 2,
+        query=f"histogram of {exact.states.count} states over {exact.records} records",
+        certificate=calibration.certificate,
+        form=exact.form,
+    )
+
+
 def _public_model(model: Model) -> PublicModel:
-    if isinstance(model, PublicModel):
-        return model
+    if isinstance(model, PublicModel | Fit):
+        return model.model if isinstance(model, Fit) else model
     if isinstance(model, str | os.PathLike):
         return read_public_model(model)
     return PublicModel(as_family(model))
@@ -536,33 +625,37 @@ def _count(
         check_type(form, "form", RecordFormat)
     else:
         raise ParameterError(
-            "the model does not say what its states are; give --states NAMES or --edges, or a chain that fit made"
+            "the model does not say what its states are; give their names or edges (form in Python: states or edges in "
+            "the shell), or a chain that fit made"
         )
     if form.states.count != (k := number_of_states(public.family)):
         raise ParameterError(f"{form.states.count} states are given, the chain has {k}; give one name a state")
-    records = open_records(source, replace(reading or Reading(), show_values=False))
+    reading = Reading(**form.reading) if reading is None else reading  # type: ignore[arg-type]
+    records = open_records(source, replace(reading, show_values=False))
     if form.step_seconds is not None and records.columns["time"] is None:
         raise DataError(
-            f"{records.table.where}: the chain has steps of {form.step_seconds} s; name the times with --time"
+            f"{records.table.where}: the chain has steps of {form.step_seconds} s, so there must be times; name their "
+            "column (time)"
         )
-    if form.step_seconds is None and reading is not None and reading.time is not None:
-        raise ParameterError("the chain was fitted to rows without times; leave --time out, or fit it with times")
+    if form.step_seconds is None and records.reading.time is not None:
+        raise ParameterError("the chain was fitted to rows without times; leave time out, or fit it with times")
     if form.step_seconds is None and records.columns["time"] is not None:
         raise DataError(
             f"{records.table.where}: the chain was fitted to rows without times, but there is a column of times; "
-            "drop that column, or fit the chain with times"
+            "say rows_are_steps if every row is one step, or fit the chain with times"
         )
     tally = Tally(form, transitions=False)
     tally.read(records)
     observed = int(tally.state_counts.sum())
     if not observed:
         raise DataError(f"{records.table.where}: no value was recorded, so there is nothing to release")
-    if form.fitted is not None and not same_data:
+    # without times the numbers of the first and the last step say no more than the number of records does
+    if form.fitted is not None and form.step_seconds is not None and not same_data:
         here = (stamp(records, tally.first), stamp(records, tally.last), observed)
         if here == (form.fitted.first, form.fitted.last, form.fitted.records):
             raise DataError(
                 f"{records.table.where}: the chain was fitted to these same records (same times, same number); give "
-                "one from another period or cohort, or say --chain-from-this-data"
+                "one from another period or cohort, or say chain_from_this_data"
             )
     _check_starts(public.family, tally, records.table.where)
     owners, lengths = tally.segments()
@@ -575,8 +668,14 @@ def _count(
         states=form.states,
         model=PublicModel(public.family, form),
         epsilon=epsilon,
-        form=form.to_dict() | {"fitted": None, "columns": records.columns},
+        form=replace(form, fitted=None, reading={}).to_dict() | {"columns": records.columns} | _signs(records.reading),
     )
+
+
+def _signs(reading: Reading) -> dict[str, str | bool]:
+    """Those options of reading, where they are not the default, with which the same rows become other steps."""
+    same = (*GUESSES, "rows_are_steps", "separator")  # the columns that are read say it, or it does not matter
+    return {name: value for name, value in reading.given().items() if name not in same}
 
 
 def _check_starts(family: Family, tally: Tally, where: str) -> None:

@@ -11,6 +11,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -64,6 +65,8 @@ def open_table(source: Source, *, separator: str = ",") -> Table:
     if isinstance(source, pd.Series | pd.DataFrame):
         return PandasTable(_frame(source))
     path = check_path(source, "source")
+    if str(source) == "-" or (path.exists() and not path.is_file() and not path.is_dir()):
+        raise DataError(f"{source} is no file; save the table to one and give its name, for it is read more than once")
     try:
         with path.open("rb") as stream:
             head = stream.read(4)
@@ -184,11 +187,15 @@ class ParquetTable:
     where: str
 
     def columns(self) -> list[str]:
-        """Names in its schema."""
+        """Names in its schema, but for an index without a name that only numbers the rows, which pandas wrote."""
         import pyarrow.parquet
 
         with self._reading(), pyarrow.parquet.ParquetFile(self.where) as file:
-            return list(file.schema_arrow.names)
+            return [
+                column.name
+                for column in file.schema_arrow
+                if not (re.fullmatch(r"__index_level_\d+__", column.name) and pyarrow.types.is_integer(column.type))
+            ]
 
     def chunks(self, columns: Sequence[str], work: str) -> Iterator[tuple[int, pd.DataFrame]]:
         """See :class:`Table`."""
@@ -200,7 +207,7 @@ class ParquetTable:
             total = file.metadata.num_rows
             with tqdm(total=total, desc=work, unit=" rows", unit_scale=True, disable=None, leave=False) as bar:
                 for batch in file.iter_batches(batch_size=ROWS, columns=list(columns)):
-                    chunk = batch.to_pandas()
+                    chunk = batch.to_pandas(ignore_metadata=True)  # which would make an index of columns
                     yield row, chunk[list(columns)]
                     row += len(chunk)
                     bar.update(len(chunk))
@@ -241,10 +248,25 @@ class PandasTable:
 
 
 def _frame(source: pd.Series[Any] | pd.DataFrame) -> pd.DataFrame:
-    """A frame with its times, if they are the index, as a column."""
-    timed = isinstance(source.index, pd.DatetimeIndex)
+    """A frame with its index as a column, unless it only numbers the rows.
+
+    Raises
+    ------
+    DataError
+        The index is of a kind that is neither times nor one column.
+    """
+    index = source.index
     frame = source.to_frame("value") if isinstance(source, pd.Series) else source.copy(deep=False)
+    if isinstance(frame.columns, pd.MultiIndex):
+        raise DataError("the table has columns of several levels; give it one level of names")
     frame.columns = frame.columns.map(str)
-    if timed and "time" not in frame.columns:
-        frame.insert(0, "time", frame.index)
+    if isinstance(index, pd.DatetimeIndex):
+        if "time" not in frame.columns:
+            frame.insert(0, "time", index)
+    elif isinstance(index, pd.MultiIndex | pd.PeriodIndex | pd.TimedeltaIndex):
+        raise DataError(f"the table has a {type(index).__name__}, which is not read; make columns of it (reset_index)")
+    elif index.name is not None:
+        frame.insert(0, str(index.name), index, allow_duplicates=True)
+    elif not pd.api.types.is_integer_dtype(index.dtype) and len(index):
+        raise DataError("the table has an index that is not read; make a column of it, or drop it (reset_index)")
     return frame

@@ -56,7 +56,7 @@ class Tally:
                 at = int((wait % step != 0).argmax())
                 raise DataError(
                     f"{records.table.where}, {records.table.place(int(chunk.rows[at]))}: the time is not a whole "
-                    f"number of steps of {step} s after the row before; resample the records, or fit with --step"
+                    f"number of steps of {step} s after the row before; resample the records, or fit with another step"
                 )
             jump = records.spring_jump(chunk.before, chunk.seconds, step)
             if jump.any():

@@ -106,7 +106,8 @@ CALLS = [
     (pf.StateSpace.numeric, {"edges": [1.0, 2.0]}),
     (pf.StateSpace.categories, {"names": ["a", "b"], "other": True}),
     (timed, {"states": STATES, "step_seconds": 60, "split_after_seconds": 600}),
-    (pf.Reading, {"time": "t", "value": "v", "timezone": "UTC", "separator": ",", "decimal": "."}),
+    (pf.Reading, {"time": "t", "value": "v", "timezone": "UTC", "separator": ",", "decimal": ".", "thousands": "'"}),
+    (pf.Reading, {"rows_are_steps": True}),
     (pf.States, {"bins": 3}),
     (pf.States, {"width": 3.0}),
     (pf.States, {"edges": [1.0, 2.0]}),
@@ -122,6 +123,11 @@ CALLS = [
         pf.release_histogram,
         {"source": ROWS, "model": PUBLIC, "epsilon": 1.0, "ledger": None, "form": PUBLIC.records, "output": None}
         | {"reading": pf.Reading(), "mechanism": "mqm-exact", "post_processing": "clip"},
+    ),
+    (
+        pf.rehearse_release,
+        {"source": ROWS, "model": PUBLIC, "epsilon": 1.0, "ledger": None, "form": PUBLIC.records, "output": None}
+        | {"reading": pf.Reading(), "mechanism": "mqm-exact"},
     ),
     (
         pf.simulate_release,

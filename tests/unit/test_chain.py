@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from enumeration import random_matrix, stationary_law
 from hypothesis import given
@@ -229,3 +230,19 @@ def test_eigengap_counts_eigenvalues_with_multiplicity():
     assert product == pytest.approx([0, 1, 1], abs=1e-12)
     assert chain.is_aperiodic
     assert chain.eigengap("general") == 0
+
+
+def test_labelled_states_in_two_orders_are_refused():
+    matrix = [[0.9, 0.1], [0.4, 0.6]]
+    for index, columns in (("ab", "ba"), ("ab", "xy"), ([0, 1], [1, 0])):
+        with pytest.raises(pf.ChainError, match=r"the rows of the transition matrix are labelled .* and its columns"):
+            pf.MarkovChain(pd.DataFrame(matrix, index=list(index), columns=list(columns)))
+    named = pd.DataFrame(matrix, index=[*"ab"], columns=[*"ab"])
+    for frame in (named, pd.DataFrame(matrix), pd.DataFrame(matrix, columns=[*"ab"]), named.reset_index(drop=True)):
+        assert pf.MarkovChain(frame).transition_matrix.tolist() == matrix
+    with pytest.raises(
+        pf.ChainError, match="labelled a, b and the initial distribution b, a; bring both into one order"
+    ):
+        pf.MarkovChain(named, pd.Series({"b": 0.3, "a": 0.7}))
+    assert pf.MarkovChain(named, pd.Series({"a": 0.7, "b": 0.3})).initial_distribution.tolist() == [0.7, 0.3]
+    assert pf.MarkovChain(named, [0.7, 0.3]).initial_distribution.tolist() == [0.7, 0.3]

@@ -99,8 +99,9 @@ def test_curves_fall_and_are_missing_where_a_mechanism_is_not_applicable():
 def test_on_the_command_line(tmp_path, capsys):
     model = write_model(tmp_path / "m.json", CHAIN)
     asked = ["plan", "--chain", str(model), "--accuracy", "0.01", "--confidence", "0.95", "--length", "10000"]
-    assert cli.main([*asked, "--figure", str(tmp_path / "plan")]) == 0
+    assert cli.main([*asked, "--figure", str(tmp_path / "plan.png")]) == 0
     out = capsys.readouterr().out
+    assert out.splitlines()[-1] == "wrote " + ", ".join(f"{tmp_path}/plan.{suffix}" for suffix in ("svg", "pdf", "png"))
     assert out.startswith("error of one bin <= 0.01 with probability 0.95:")
     assert {f"plan.{suffix}" for suffix in ("svg", "pdf", "png")} <= {p.name for p in tmp_path.iterdir()}
     assert cli.main([*asked, "--json", "--mechanism", "mqm-exact"]) == 0

@@ -1,9 +1,11 @@
 """Releases: what is written, what is paid, what is refused, and that nothing exact leaves."""
 
+import ast
 import inspect
 import json
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -122,7 +124,7 @@ def test_other_steps_of_the_same_records_cannot_be_added_up(tmp_path):
     for _ in range(2):
         pf.release_histogram(values, one, 0.5, ledger=book, limit=9.0)
     for source, model in ((values, two), (values.assign(other=values["value"]), one)):
-        reading = pf.Reading(value=source.columns[-1])
+        reading = pf.Reading(value=source.columns[-1], rows_are_steps=True)
         with pytest.raises(pf.LedgerError, match="made other steps of the records"):
             pf.release_histogram(source, model, 0.5, ledger=book, limit=9.0, reading=reading)
     assert len(Ledger(book).to_dict()["releases"]) == 2
@@ -284,9 +286,9 @@ def test_no_file_holds_an_exact_count(files, run, tmp_path, monkeypatch):
         ("time,value\n2021-06-01T00:00,sit\nCANARY,sit\n", "line 3: the time is neither"),
         ("time,value\n2021-06-01T00:01,sit\n2021-06-01T00:00,CANARY\n", "line 3: the time comes before"),
         ("time,value\n2021-06-01T00:00,sit\n2021-06-01T00:00,CANARY\n", "line 3: the time is that of the row before"),
-        ("CANARY,value\n2021-06-01T00:00,sit\n", "name the times with --time"),
+        ("CANARY,value\n2021-06-01T00:00,sit\n", "name the time and the participant (time, participant)"),
         ("2021-06-01T00:00,CANARY\n2021-06-01T00:01,CANARY\n", "this seems to be data, not a header"),
-        ("time,CANARY,x\n2021-06-01T00:00,sit,1\n", "say which column holds the values"),
+        ("time,CANARY,x\n2021-06-01T00:00,sit,1\n", "not clear which column holds the values; name it"),
         ("time,value\n2021-06-01T00:00,sit\n2021-06-01T00:01,CANARY,CANARY\n", "line 3, saw 3"),
         ("time,value\n2021-06-01T00:00,\n", "no value was recorded"),
         ("time,value\n2021-06-01T00:00,sit\n2021-06-01T00:01:30,CANARY\n", "not a whole number of steps"),
@@ -345,7 +347,7 @@ def test_a_chain_fitted_to_the_same_data_has_to_be_owned_up_to(files, run, tmp_p
     chain = f"{data}.chain.json"
     code, _, err = run("release", data, "--chain", chain, "--epsilon", 1, "--no-figure")
     assert code == 2
-    assert "say --chain-from-this-data" in err
+    assert "say chain_from_this_data" in err
     assert not (tmp_path / "data.csv.ledger").exists()
     own = ("release", data, "--chain", chain, "--epsilon", 1, "--no-figure", "--chain-from-this-data")
     code, out, _ = run(*own)
@@ -355,6 +357,23 @@ def test_a_chain_fitted_to_the_same_data_has_to_be_owned_up_to(files, run, tmp_p
     later = tmp_path / "later.csv"
     series(seed=9, start="2022-06-01").rename_axis("time").rename("value").to_csv(later)
     assert run("release", later, "--chain", chain, "--epsilon", 1, "--no-figure")[0] == 0
+
+
+def test_the_same_number_of_rows_without_times_is_no_evidence(tmp_path):
+    old, new = (pd.Series(np.random.default_rng(seed).integers(0, 2, 300)) for seed in (1, 2))
+    fit = pf.fit_records(old)
+    assert pf.release_histogram(new, fit, 1.0, ledger=None).records == 300  # the fit itself stands for its model
+    timed = old.set_axis(pd.date_range("2020-01-01", periods=300, freq="min"))
+    with pytest.raises(pf.DataError, match="same times, same number"):
+        pf.release_histogram(timed, pf.fit_records(timed), 1.0, ledger=None)
+
+
+def test_messages_of_the_library_name_arguments_not_options():
+    """What Python users read; the options of the shell have the same names."""
+    for path in (Path(pf.__file__).parent / "publishing").glob("*.py"):
+        texts = [node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)]
+        options = [text for text in texts if isinstance(text, str) and re.search(r"(?<![\w-])--[a-z]", text)]
+        assert not options, path
 
 
 def test_interval_families_and_bare_models(tmp_path, run, files):
@@ -387,6 +406,10 @@ def test_models_with_a_record_format_are_closed(tmp_path):
         {"split_after_seconds": -1},
         {"fitted": {"first": 1}},
         {"colour": "red"},
+        {"reading": {"colour": "red"}},
+        {"reading": {"time": 3}},
+        {"reading": {"rows_are_steps": "yes"}},
+        {"reading": None},
     ):
         path.write_text(json.dumps(document | {"records": document["records"] | change}))
         with pytest.raises(pf.ModelError, match="records"):
@@ -436,7 +459,7 @@ def test_a_simulation_is_repeatable_and_says_on_everything_that_it_is_not_privat
     assert (code, json.loads(out)["records"]) == (0, 500)
     assert json.loads(out)["private"] is False
     assert (
-        "give either a table or --length"
+        "give either a table or a length"
         in run("simulate", "--chain", public, "--epsilon", 1, "--seed", 7, "--output", tmp_path / "x")[2]
     )
     assert "unrecognized arguments: --seed" in run("release", data, "--chain", public, "--epsilon", 1, "--seed", 7)[2]
@@ -447,5 +470,5 @@ def test_figures_say_that_matplotlib_is_missing_before_anything_is_spent(files, 
     monkeypatch.setattr(releasing, "find_spec", lambda name: None)
     code, _, err = run("release", data, "--chain", public, "--epsilon", 1)
     assert code == 2
-    assert "give --no-figure" in err
+    assert "or ask for no figure" in err
     assert {p.name for p in tmp_path.iterdir()} == {"data.csv", "public.json"}

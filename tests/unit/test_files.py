@@ -1,0 +1,99 @@
+"""No command writes over what it reads, over another output, or into a folder that is not there."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+import pufferflow as pf
+from pufferflow import cli
+from pufferflow._files import check_outputs
+from pufferflow.errors import DataError, ParameterError
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A table, a model, an alias of each kind, and the current folder."""
+    monkeypatch.chdir(tmp_path)
+    values = np.random.default_rng(1).integers(0, 2, 50)
+    (tmp_path / "d.csv").write_text("value\n" + "".join(f"{v}\n" for v in values))
+    model = {"chains": [{"transition_matrix": [[0.6, 0.4], [0.5, 0.5]]}]}
+    (tmp_path / "m.json").write_text(json.dumps(model | {"records": {"states": {"names": ["0", "1"]}}}))
+    (tmp_path / "soft.csv").symlink_to("d.csv")
+    os.link("d.csv", "hard.csv")
+    (tmp_path / "sub").mkdir()
+    os.mkfifo("pipe")
+    (tmp_path / "m.svg").symlink_to("m.json")
+    return tmp_path
+
+
+def content(folder):
+    return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+RELEASE = ["release", "d.csv", "--chain", "m.json", "--epsilon", "1", "--no-figure"]
+SCALE = ["scale", "m.json", "--length", "5", "--epsilon", "1"]
+PLAN = ["plan", "--chain", "m.json", "--accuracy", "0.1", "--length", "10"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["fit", "d.csv", "--sample", "d.csv"], "d.csv is read and would be overwritten"),
+        (["fit", "d.csv", "--chain", "sub/../d.csv"], "d.csv is read and would be overwritten"),
+        (["fit", "d.csv", "--chain", "soft.csv"], "soft.csv is read and would be overwritten"),
+        (["fit", "d.csv", "--chain", "hard.csv"], "hard.csv is read and would be overwritten"),
+        (["fit", "d.csv", "--chain", "x.json", "--sample", "./x.json"], "x.json would be written twice"),
+        (["fit", "d.csv", "--chain", "new/x.json"], "there is no folder new; make it first"),
+        (["fit", "d.csv", "--chain", "sub"], "sub is a folder; give the name of a file"),
+        ([*SCALE, "--certificate", "m.json"], "m.json is read and would be overwritten"),
+        ([*SCALE, "--certificate", "new/x.json"], "there is no folder new"),
+        (["export", "electricity", "d.csv"], "d.csv exists already; give another name"),
+        (["export", "electricity", "a.csv", "a.csv"], "a.csv would be written twice"),
+        (["export", "electricity", "a.csv", "new/b.csv"], "there is no folder new"),
+        ([*PLAN, "--figure", "new/fig"], "there is no folder new"),
+        ([*PLAN, "--figure", "m.pdf"], "m.svg is read and would be overwritten"),
+        ([*RELEASE, "--output", "d.csv"], "d.csv exists already"),
+        ([*RELEASE, "--output", "x", "--ledger", "x"], "x would be written twice"),
+        ([*RELEASE, "--ledger", "d.csv"], "d.csv is read and would be overwritten"),
+        ([*RELEASE, "--output", "new/x"], "there is no folder new"),
+        ([*RELEASE, "--ledger", "new/x"], "there is no folder new"),
+        (["simulate", "d.csv", *RELEASE[2:], "--seed", "1", "--output", "new/x"], "there is no folder new"),
+        (["fit", "new/d.csv"], "new/d.csv: No such file or directory"),
+        (["fit", "-"], "- is no file; save the table to one"),
+        (["fit", "pipe", "--chain", "x", "--sample", "y"], "pipe is no file; save the table to one"),
+    ],
+)
+def test_refused_before_anything_is_written(folder, capsys, words, message):
+    before = content(folder)
+    assert cli.main(words) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert (captured.out, captured.err.count("\n")) == ("", 1)
+    assert content(folder) == before
+
+
+def test_what_is_not_in_the_way_is_written(folder):
+    assert cli.main(["fit", "d.csv"]) == 0
+    assert cli.main(["fit", "d.csv"]) == 0  # the files of a fit may be renewed
+    assert cli.main([*SCALE, "--certificate", "sub/c.json"]) == 0
+    assert pf.verify_certificate(json.loads((folder / "sub" / "c.json").read_text()))
+    assert cli.main([*RELEASE, "--output", "sub/x"]) == 0
+
+
+def test_no_file_and_standard_input_are_not_in_the_way(folder):
+    check_outputs([None, "x"], [None, "-"])
+    with pytest.raises(DataError, match="exists already"):
+        check_outputs(["m.json"], new=True)
+    with pytest.raises(ParameterError, match="twice"):
+        check_outputs(["x", folder / "x"])
+
+
+@pytest.mark.parametrize("asked", [["--from", "2030-01-01"], ["--minutes", "99999999"], ["--minutes", "9" * 30]])
+def test_a_window_outside_the_bundled_data_names_what_was_asked_and_what_there_is(folder, capsys, asked):
+    assert cli.main(["export", "electricity", "x.csv", *asked]) == 2
+    said = capsys.readouterr().err
+    assert f"{asked[0].removeprefix('--')}: {asked[1]}" in said
+    assert "reach from 2007-05-01T00:00 to 2009-04-29T23:59 (1051200 minutes); choose a window inside" in said
+    assert not (folder / "x.csv").exists()
