@@ -97,6 +97,9 @@ if TYPE_CHECKING:
         States,
         fit_records,
     )
+    from pufferflow.publishing.histogram import (
+        PrivateHistogram,
+    )
     from pufferflow.publishing.planning import (
         Plan,
         error_quantile,
@@ -106,7 +109,6 @@ if TYPE_CHECKING:
         Reading,
     )
     from pufferflow.publishing.release import (
-        PrivateHistogram,
         rehearse_release,
         release_histogram,
         simulate_release,
@@ -284,6 +286,7 @@ _HOMES = {
         "States",
         "fit_records",
     ),
+    "publishing.histogram": ("PrivateHistogram",),
     "publishing.planning": (
         "Plan",
         "error_quantile",
@@ -291,7 +294,6 @@ _HOMES = {
     ),
     "publishing.records": ("Reading",),
     "publishing.release": (
-        "PrivateHistogram",
         "rehearse_release",
         "release_histogram",
         "simulate_release",

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Print the plan; draw the figure where one is asked for."""
     if arguments.figure is not None:
-        from pufferflow.publishing.release import require_matplotlib
+        from pufferflow.publishing.histogram import require_matplotlib
 
         require_matplotlib()
         if arguments.length is None:

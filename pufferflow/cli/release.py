@@ -10,7 +10,8 @@ from pufferflow._files import check_outputs
 from pufferflow.cli._records import AS_FITTED, add_reading, edges, listed, reading
 from pufferflow.errors import ParameterError, PufferflowError
 from pufferflow.models import read_public_model
-from pufferflow.publishing.release import PrivateHistogram, rehearse_release, release_histogram, require_new
+from pufferflow.publishing.histogram import PrivateHistogram, require_new
+from pufferflow.publishing.release import rehearse_release, release_histogram
 from pufferflow.record_format import RecordFormat, StateSpace
 
 DESCRIPTION = (

@@ -7,7 +7,8 @@ import argparse
 from pufferflow.cli._records import AS_FITTED, add_reading, reading
 from pufferflow.cli.release import add_model, add_output, record_format, show
 from pufferflow.models import read_public_model
-from pufferflow.publishing.release import require_matplotlib, require_new, simulate_release
+from pufferflow.publishing.histogram import require_matplotlib, require_new
+from pufferflow.publishing.release import simulate_release
 
 DESCRIPTION = (
     "Do what release does with noise from a seed, on a table or on simulated steps of the chain, and without a ledger. "

@@ -16,6 +16,7 @@ from scipy.stats import chisquare, gamma
 import pufferflow as pf
 from pufferflow.markov import simulate_chain
 from pufferflow.publishing import release as releasing
+from pufferflow.publishing.exact import ExactCounts
 from pufferflow.publishing.noise import DiscreteLaplace, add_noise, add_seeded_noise, count_scale
 
 CHAIN = pf.MarkovChain([[0.7, 0.3], [0.4, 0.6]])
@@ -53,7 +54,7 @@ def releases(rng):
     drawn = []
     for _ in range(RELEASES):
         counts = tuple(np.bincount(simulate_chain(CHAIN, LENGTH, rng), minlength=2).tolist())
-        exact = releasing._Exact(counts, LENGTH, 1, LENGTH, 1, MODEL.records.states, MODEL, EPSILON)
+        exact = ExactCounts(counts, LENGTH, 1, LENGTH, 1, MODEL.records.states, MODEL, EPSILON)
         drawn.append(exact.noisy(releasing.add_noise, calibration, scale, False).counts)
     return drawn, scale
 

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 import pufferflow as pf
 from pufferflow.ledger import Ledger
 from pufferflow.models import write_model
+from pufferflow.publishing import histogram
 from pufferflow.publishing import release as releasing
 from pufferflow.publishing.calibration import calibrate
+from pufferflow.publishing.histogram import FILES
 from pufferflow.publishing.noise import DIGITS, count_scale
-from pufferflow.publishing.release import FILES
 
 CHAIN = pf.MarkovChain([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.3, 0.3, 0.4]])
 FORM = pf.RecordFormat(pf.StateSpace.categories(["sit", "stand", "walk"]), 60)
@@ -110,6 +111,8 @@ def test_a_refused_first_release_leaves_the_limit_open(files, tmp_path):
     book = tmp_path / "ledger"
     with pytest.raises(pf.BudgetError):
         pf.release_histogram(data, model, 1.0, ledger=book, limit=0.5)
+    assert pf.rehearse_release(data, model, 1.0, ledger=book, limit=1.5)["limit"] == 1.5
+    assert Ledger(book).limit == 0.5  # a rehearsal writes nothing
     assert pf.release_histogram(data, model, 1.0, ledger=book, limit=1.5).epsilon == 1.0
     with pytest.raises(pf.ParameterError, match=r"has the limit 1\.5, not 2"):
         pf.release_histogram(data, model, 0.1, ledger=book, limit=2.0)
@@ -244,7 +247,7 @@ def test_killed_between_reservation_and_record(files, run, tmp_path, monkeypatch
 
     asked = ("release", data, "--chain", public, "--epsilon", 1, "--no-figure", "--mechanism", "leakage")
     with monkeypatch.context() as patch:
-        patch.setattr(*((releasing, "add_noise") if stage == "draw" else (releasing.Path, "rename")), killed)
+        patch.setattr(*((releasing, "add_noise") if stage == "draw" else (histogram.Path, "rename")), killed)
         assert run(*asked)[0] == 130
     assert not (tmp_path / "data.csv.release").exists()
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
@@ -436,7 +439,7 @@ def test_post_processing_is_labelled_and_costs_nothing(tmp_path):
 
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=8))
 def test_the_projection_is_the_nearest_point(raw):
-    point = releasing._to_simplex(np.array(raw))
+    point = histogram._to_simplex(np.array(raw))
     assert point.min() >= 0
     assert point.sum() == pytest.approx(1)
     # optimality: moving mass from a used state to any other does not come nearer
@@ -467,7 +470,7 @@ def test_a_simulation_is_repeatable_and_says_on_everything_that_it_is_not_privat
 
 def test_figures_say_that_matplotlib_is_missing_before_anything_is_spent(files, run, monkeypatch, tmp_path):
     data, public = files
-    monkeypatch.setattr(releasing, "find_spec", lambda name: None)
+    monkeypatch.setattr(histogram, "find_spec", lambda name: None)
     code, _, err = run("release", data, "--chain", public, "--epsilon", 1)
     assert code == 2
     assert "or ask for no figure" in err

@@ -1,0 +1,187 @@
+"""Exact counts of the records: what nothing but the noise of a release may look at."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pufferflow._checks import check_epsilon, check_type
+from pufferflow.errors import DataError, ParameterError
+from pufferflow.markov import Family, IntervalFamily, MarkovChain, as_family, simulate_chain
+from pufferflow.models import PublicModel, number_of_states, read_public_model
+from pufferflow.publishing.calibration import Calibration
+from pufferflow.publishing.fitting import Fit
+from pufferflow.publishing.histogram import PrivateHistogram
+from pufferflow.publishing.records import GUESSES, Reading, open_records, stamp
+from pufferflow.publishing.tables import Source
+from pufferflow.publishing.tally import Tally
+from pufferflow.record_format import RecordFormat, StateSpace
+
+Model: TypeAlias = "PublicModel | Fit | Family | MarkovChain | str | os.PathLike[str]"
+
+
+@dataclass(frozen=True)
+class ExactCounts:
+    """Counts of the states with what is public about the records; its text shows none of it."""
+
+    counts: tuple[int, ...]
+    records: int
+    segments: int
+    longest_segment: int
+    participants: int
+    states: StateSpace
+    model: PublicModel
+    epsilon: float
+    form: dict[str, Any] | None = None
+    """How the records became steps, for the ledger."""
+
+    def __repr__(self) -> str:
+        return "ExactCounts(…)"
+
+    def noisy(
+        self,
+        draw: Callable[[Sequence[int], float], list[int]],
+        calibration: Calibration,
+        scale: float,
+        chain_from_this_data: bool,
+    ) -> PrivateHistogram:
+        """Return the release with the noise that ``draw`` adds to counts, at this scale."""
+        return PrivateHistogram(
+            states=self.states.names,
+            counts=tuple(draw(self.counts, scale)),
+            records=self.records,
+            segments=self.segments,
+            longest_segment=self.longest_segment,
+            participants=self.participants,
+            epsilon=self.epsilon,
+            calibration=calibration,
+            noise_scale=scale,
+            model=self.model,
+            chain_from_this_data=chain_from_this_data,
+        )
+
+
+def public_model(model: Model) -> PublicModel:
+    """Return Θ and how records become its states, from whatever says so."""
+    if isinstance(model, PublicModel | Fit):
+        return model.model if isinstance(model, Fit) else model
+    if isinstance(model, str | os.PathLike):
+        return read_public_model(model)
+    return PublicModel(as_family(model))
+
+
+def count_records(
+    source: Source,
+    model: Model,
+    epsilon: float,
+    form: RecordFormat | None,
+    reading: Reading | None,
+    same_data: bool,
+) -> ExactCounts:
+    """Count the records of a table.
+
+    Raises
+    ------
+    DataError
+        The table is malformed, or the chain was fitted to it; values are never shown.
+    ParameterError
+        An option is out of range, or the states are not said.
+    """
+    epsilon, public = check_epsilon(epsilon), public_model(model)
+    if reading is not None:
+        check_type(reading, "reading", Reading)
+    form = public.records if form is None else form
+    if form is not None:
+        check_type(form, "form", RecordFormat)
+    else:
+        raise ParameterError(
+            "the model does not say what its states are; give their names or edges (form in Python: states or edges in "
+            "the shell), or a chain that fit made"
+        )
+    if form.states.count != (k := number_of_states(public.family)):
+        raise ParameterError(f"{form.states.count} states are given, the chain has {k}; give one name a state")
+    reading = Reading(**form.reading) if reading is None else reading  # type: ignore[arg-type]
+    records = open_records(source, replace(reading, show_values=False))
+    if form.step_seconds is not None and records.columns["time"] is None:
+        raise DataError(
+            f"{records.table.where}: the chain has steps of {form.step_seconds} s, so there must be times; name their "
+            "column (time)"
+        )
+    if form.step_seconds is None and records.reading.time is not None:
+        raise ParameterError("the chain was fitted to rows without times; leave time out, or fit it with times")
+    if form.step_seconds is None and records.columns["time"] is not None:
+        raise DataError(
+            f"{records.table.where}: the chain was fitted to rows without times, but there is a column of times; "
+            "say rows_are_steps if every row is one step, or fit the chain with times"
+        )
+    tally = Tally(form, transitions=False)
+    tally.read(records)
+    observed = int(tally.state_counts.sum())
+    if not observed:
+        raise DataError(f"{records.table.where}: no value was recorded, so there is nothing to release")
+    # without times the numbers of the first and the last step say no more than the number of records does
+    if form.fitted is not None and form.step_seconds is not None and not same_data:
+        here = (stamp(records, tally.first), stamp(records, tally.last), observed)
+        if here == (form.fitted.first, form.fitted.last, form.fitted.records):
+            raise DataError(
+                f"{records.table.where}: the chain was fitted to these same records (same times, same number); give "
+                "one from another period or cohort, or say chain_from_this_data"
+            )
+    _check_starts(public.family, tally, records.table.where)
+    owners, lengths = tally.segments()
+    return ExactCounts(
+        counts=tuple(tally.state_counts.sum(axis=0).tolist()),
+        records=observed,
+        segments=len(lengths),
+        longest_segment=int(lengths.max()),
+        participants=len(np.unique(owners)),
+        states=form.states,
+        model=PublicModel(public.family, form),
+        epsilon=epsilon,
+        form=replace(form, fitted=None, reading={}).to_dict() | {"columns": records.columns} | _signs(records.reading),
+    )
+
+
+def _signs(reading: Reading) -> dict[str, str | bool]:
+    """Those options of reading, where they are not the default, with which the same rows become other steps."""
+    same = (*GUESSES, "rows_are_steps", "separator")  # the columns that are read say it, or it does not matter
+    return {name: value for name, value in reading.given().items() if name not in same}
+
+
+def _check_starts(family: Family, tally: Tally, where: str) -> None:
+    """Raise unless a given start, which is the law of a participant's first row, is that of every segment."""
+    if isinstance(family, IntervalFamily) or all(chain.start != "given" for chain in family.chains):
+        return
+    why = "a first value is missing" if tally.late else "a segment begins after a pause" if tally.closed else ""
+    if why:
+        raise DataError(
+            f'{where}: the chain has a given start, that of a participant\'s first row, but {why}; say "any" or '
+            '"stationary" for initial_distribution in the model'
+        )
+
+
+def simulated_counts(
+    model: PublicModel, form: RecordFormat | None, epsilon: float, length: int, rng: np.random.Generator
+) -> ExactCounts:
+    """Count the states of a simulated record of ``length`` steps.
+
+    Raises
+    ------
+    ParameterError
+        Θ has no chain to simulate.
+    """
+    if isinstance(model.family, IntervalFamily):
+        raise ParameterError("a family of intervals has no chain to simulate; give a table, or a model of one chain")
+    chain = model.family.chains[0]
+    if chain.start == "any":
+        chain = MarkovChain(chain.transition_matrix)
+    form = model.records if form is None else form
+    if form is not None:
+        check_type(form, "form", RecordFormat)
+    space = form.states if form is not None else StateSpace.categories([f"state {j + 1}" for j in range(chain.states)])
+    counts = np.bincount(simulate_chain(chain, length, rng), minlength=chain.states)
+    return ExactCounts(tuple(counts.tolist()), length, 1, length, 1, space, PublicModel(model.family, form), epsilon)
