@@ -105,7 +105,7 @@ if TYPE_CHECKING:
         error_quantile,
         plan_release,
     )
-    from pufferflow.publishing.records import (
+    from pufferflow.publishing.reading import (
         Reading,
     )
     from pufferflow.publishing.release import (
@@ -292,7 +292,7 @@ _HOMES = {
         "error_quantile",
         "plan_release",
     ),
-    "publishing.records": ("Reading",),
+    "publishing.reading": ("Reading",),
     "publishing.release": (
         "rehearse_release",
         "release_histogram",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from pufferflow.errors import ParameterError
-from pufferflow.publishing.records import GUESSES, Reading
+from pufferflow.publishing.reading import GUESSES, Reading
 from pufferflow.record_format import READING_OPTIONS, RecordFormat
 
 AS_FITTED = "What was given of these when the chain was fitted holds here too, unless it is given again."

@@ -16,7 +16,8 @@ from pufferflow.models import PublicModel, number_of_states, read_public_model
 from pufferflow.publishing.calibration import Calibration
 from pufferflow.publishing.fitting import Fit
 from pufferflow.publishing.histogram import PrivateHistogram
-from pufferflow.publishing.records import GUESSES, Reading, open_records, stamp
+from pufferflow.publishing.reading import GUESSES, Reading
+from pufferflow.publishing.records import open_records, stamp
 from pufferflow.publishing.tables import Source
 from pufferflow.publishing.tally import Tally
 from pufferflow.record_format import RecordFormat, StateSpace

@@ -20,7 +20,8 @@ from pufferflow.markov import STATIONARY, ChainFamily, Family, MarkovChain, conf
 from pufferflow.models import PublicModel, write_model
 from pufferflow.publishing.calibration import all_scales
 from pufferflow.publishing.noise import DiscreteLaplace, count_scale
-from pufferflow.publishing.records import NEVER, Chunk, Reading, Records, open_records, stamp
+from pufferflow.publishing.reading import Reading
+from pufferflow.publishing.records import NEVER, Chunk, Records, open_records, stamp
 from pufferflow.publishing.tables import Source
 from pufferflow.publishing.tally import Tally
 from pufferflow.record_format import MOST_SECONDS, MOST_STATES, Fitted, RecordFormat, StateSpace

@@ -10,125 +10,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import cached_property
-from itertools import combinations
-from typing import Any, Literal
-from zoneinfo import ZoneInfo
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pufferflow._checks import check_type
 from pufferflow._numbers import shortest
-from pufferflow.errors import DataError, ParameterError
+from pufferflow.errors import DataError
+from pufferflow.publishing.reading import GUESSES, Reading
 from pufferflow.publishing.tables import Source, Table, open_table
-from pufferflow.record_format import READING_OPTIONS, UNKNOWN, StateSpace
-
-Clock = Literal["offset", "local", "unix"]
-Integers = NDArray[np.int64]
+from pufferflow.publishing.times import Clock, Integers, is_number, is_time, clocks_change, parse_times
+from pufferflow.record_format import UNKNOWN, StateSpace
 
 MISSING_TEXTS = ("", "na", "n/a", "nan", "null", "none", "?", "-")
 """Texts (in any case) that stand for a value that is missing."""
 
-LATEST = 1e11
-"""Unix seconds of the year 5138: larger numbers are milliseconds by mistake."""
-
 NEVER = np.iinfo(np.int64).min
 HOUR = 3600
-
-GUESSES = {
-    "time": ("time", "timestamp", "datetime", "date_time", "tstp", "ts", "utc", "unix_time", "unix_ts", "date"),
-    "participant": (
-        *("participant", "participant_id", "person", "person_id", "subject", "subject_id", "patient", "patient_id"),
-        *("household", "household_id", "user", "user_id", "customer", "customer_id", "meter", "meter_id", "lclid"),
-    ),
-    "group": ("group", "cohort"),
-    "value": (
-        *("value", "state", "activity", "category", "watts", "power", "kw", "load", "demand"),
-        *("usage", "consumption", "energy", "kwh", "wh", "reading", "measurement"),
-    ),
-}
-"""Names by which the column of each role is known, whatever the case and a unit after them ("Power (W)")."""
-
-_OFFSET = r"\d:?\d\d(?::\d\d)?(?:[.,]\d+)? ?(?:[Zz]|[+-]\d\d(?::?\d\d)?)$"
-_DAYLIGHT_MONTHS = (3, 4, 9, 10, 11)
-
-
-@dataclass(frozen=True)
-class Reading:
-    """Which columns to read, and how.
-
-    Attributes
-    ----------
-    time, value, participant, group : str or None
-        Names of columns; None guesses by name (:data:`GUESSES`).
-    rows_are_steps : bool
-        Every row is the step after its participant's row before, whatever times and other columns say. Needed only
-        where there are columns that are not used and none of times: rows of several participants taken for one
-        record would get too little noise.
-    timezone : str or None
-        Zone of a local clock, for example "Europe/Paris"; "UTC" for one that never jumps.
-    time_format : str or None
-        Of :meth:`datetime.strptime`; None is ISO 8601.
-    separator : str
-        Between the fields of a CSV file.
-    decimal : str
-        Decimal sign of numbers that are written as texts.
-    thousands : str or None
-        Sign between groups of three digits of such numbers.
-    show_values : bool
-        Whether complaints may show what stands in a row.
-    """
-
-    time: str | None = None
-    value: str | None = None
-    participant: str | None = None
-    group: str | None = None
-    timezone: str | None = None
-    time_format: str | None = None
-    separator: str = ","
-    decimal: str = "."
-    thousands: str | None = None
-    show_values: bool = True
-    rows_are_steps: bool = False
-
-    def __post_init__(self) -> None:
-        for name in (*GUESSES, "timezone", "time_format", "thousands"):
-            if getattr(self, name) is not None:
-                check_type(getattr(self, name), name, str)
-        for name in ("separator", "decimal"):
-            check_type(getattr(self, name), name, str)
-        check_type(self.rows_are_steps, "rows_are_steps", bool)
-        roles = [role for role in GUESSES if getattr(self, role) is not None]
-        for one, other in combinations(roles, 2):
-            if getattr(self, one) == getattr(self, other):
-                raise ParameterError(
-                    f"{one} and {other} both name the column {getattr(self, one)!r}; give each a column of its own"
-                )
-        if self.rows_are_steps and self.time is not None:
-            raise ParameterError("rows_are_steps and time contradict each other; give one of them")
-        for name in ("separator", "decimal", "thousands"):
-            sign = getattr(self, name)
-            if sign is not None and (len(sign) != 1 or sign in '\r\n"'):
-                raise ParameterError(f"{name} is {sign!r}; it must be one character")
-            if sign is not None and name != "separator" and (sign.isdigit() or sign in "+-eE"):
-                raise ParameterError(f"{name} is {sign!r}, which is a part of numbers; give another character")
-        if self.thousands == self.decimal:
-            raise ParameterError(f"thousands and decimal are both {self.decimal!r}; give different ones")
-        if self.timezone is not None:
-            try:
-                ZoneInfo(self.timezone)
-            except (ValueError, OSError, KeyError):  # KeyError: there is no such zone
-                raise ParameterError(
-                    f"timezone {self.timezone!r} is unknown; give a name such as Europe/Paris or UTC"
-                ) from None
-
-    def given(self) -> dict[str, str | bool]:
-        """Options of the data that are not the default."""
-        options = {name: getattr(self, name) for name in READING_OPTIONS}
-        return {name: value for name, value in options.items() if value != getattr(Reading, name)}
 
 
 @dataclass(frozen=True)
@@ -177,7 +77,7 @@ class Records:
             for other, said in ((";", "';'"), ("\t", "$'\\t'"), ("|", "'|'")):
                 if other in present[0]:
                     raise DataError(f"{where}: the fields seem to be separated by {said}; give it as separator")
-        data = [name for name in present if _is_number(name.split(".")[0]) or _is_time(name)]
+        data = [name for name in present if is_number(name.split(".")[0]) or is_time(name)]
         if data and self.reading.value is None:
             raise DataError(f"{where}: this seems to be data, not a header; add a line of names such as time,value")
         found: dict[str, str | None] = {role: getattr(self.reading, role) for role in GUESSES}
@@ -421,7 +321,12 @@ class Records:
                 what = "is that of the row before again; remove one of the two"
             if self.columns["participant"] is None and self.unused:
                 what += ", or name the column that tells participants apart (participant)"
-            if self.clock == "local" and self.reading.timezone is None and lag < HOUR and _night(int(seconds[at])):
+            if (
+                self.clock == "local"
+                and self.reading.timezone is None
+                and lag < HOUR
+                and clocks_change(int(seconds[at]))
+            ):
                 what = (
                     f"{'repeats' if lag == 0 else 'goes back within'} an hour, as a local clock does when daylight "
                     "saving ends; give its zone (timezone), or sort the rows and remove repeats"
@@ -433,7 +338,7 @@ class Records:
     def _seconds(
         self, column: pd.Series[Any], rows: Integers, person: Integers, previous: Integers, last: Integers
     ) -> Integers:
-        parsed, clocks, bad = _parse_times(column, self.reading.time_format)
+        parsed, clocks, bad = parse_times(column, self.reading.time_format)
         if bad.any():
             at = int(bad.argmax())
             what = "is neither a time in whole seconds such as 2017-05-14T09:00:00 nor whole unix seconds; mend it"
@@ -478,7 +383,7 @@ class Records:
             return np.zeros(len(seconds), dtype=bool)
         late: NDArray[np.bool_] = (before != NEVER) & (seconds - np.maximum(before, -(2**60)) == HOUR + step)
         for i in np.flatnonzero(late):
-            late[i] = _night(int(seconds[i])) and int(seconds[i]) % HOUR < step
+            late[i] = clocks_change(int(seconds[i])) and int(seconds[i]) % HOUR < step
         return late
 
     def refuse_spring_jump(self, row: int) -> DataError:
@@ -501,65 +406,6 @@ def stamp(records: Records, seconds: int) -> str:
     return str(np.datetime64(seconds, "s")) + ("" if records.clock == "local" and not records.reading.timezone else "Z")
 
 
-def _parse_times(
-    column: pd.Series[Any], time_format: str | None
-) -> tuple[Integers, NDArray[np.int8], NDArray[np.bool_]]:
-    """Seconds since 1970, the clock of each (index into offset, local, unix), and a mark where it cannot be read."""
-    count = len(column)
-    if pd.api.types.is_datetime64_any_dtype(column.dtype):
-        seconds, bad = _whole_seconds(pd.DatetimeIndex(column))
-        return seconds, np.full(count, 0 if isinstance(column.dtype, pd.DatetimeTZDtype) else 1, dtype=np.int8), bad
-    if pd.api.types.is_numeric_dtype(column.dtype):
-        seconds, bad = _unix_seconds(column)
-        return seconds, np.full(count, 2, dtype=np.int8), bad
-    texts = column.astype("str")
-    if time_format is not None:
-        seconds, bad = _calendar(texts, time_format)
-        return seconds, np.full(count, 0 if "%z" in time_format else 1, dtype=np.int8), bad
-    if _is_number(texts.iloc[0]):
-        seconds, bad = _unix_seconds(texts)
-        clocks = np.full(count, 2, dtype=np.int8)
-        if bad.any():  # another clock is another complaint than no time at all
-            seconds[bad], still = _calendar(texts[bad], "ISO8601")
-            clocks[bad] = np.where(still, 2, np.where(_has_offset(texts[bad]), 0, 1))
-            bad[bad] = still
-        return seconds, clocks, bad
-    seconds, bad = _calendar(texts, "ISO8601")
-    clocks = np.where(_has_offset(texts), 0, 1).astype(np.int8)
-    if bad.any():
-        seconds[bad], still = _unix_seconds(texts[bad])
-        clocks[bad] = np.where(still, clocks[bad], 2)
-        bad[bad] = still
-    return seconds, clocks, bad
-
-
-def _calendar(texts: pd.Series[Any], time_format: str) -> tuple[Integers, NDArray[np.bool_]]:
-    try:
-        return _whole_seconds(pd.DatetimeIndex(pd.to_datetime(texts, format=time_format, errors="coerce", utc=True)))
-    except (ValueError, OverflowError):  # the format itself, or a year that no clock has
-        return np.zeros(len(texts), dtype=np.int64), np.ones(len(texts), dtype=bool)
-
-
-def _whole_seconds(times: pd.DatetimeIndex) -> tuple[Integers, NDArray[np.bool_]]:
-    micro = times.as_unit("us").asi8
-    bad = np.asarray(times.isna()) | (micro % 1_000_000 != 0)
-    return np.where(bad, 0, micro // 1_000_000), bad
-
-
-def _unix_seconds(column: pd.Series[Any]) -> tuple[Integers, NDArray[np.bool_]]:
-    numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    bad = ~(np.abs(numbers) < LATEST) | (numbers % 1 != 0)
-    return np.where(bad, 0, numbers).astype(np.int64), bad
-
-
-def _has_offset(texts: pd.Series[Any]) -> NDArray[np.bool_]:
-    return np.array(texts.str.contains(_OFFSET, regex=True), dtype=np.bool_)
-
-
-def _is_number(text: str) -> bool:
-    return shortest(text.strip()) is not None
-
-
 def _plain(name: str) -> str:
     """A column's name without its unit, in small letters."""
     return re.sub(r"[\s-]+", "_", re.split(r"[(\[/]", name.lower())[0].strip())
@@ -570,10 +416,6 @@ def _columns(names: list[str], show: bool) -> str:
         return "one column is" if len(names) == 1 else f"{len(names)} columns are"
     shown = ", ".join(map(repr, names[:6])) + (", …" if len(names) > 6 else "")
     return f"column {shown} is" if len(names) == 1 else f"columns {shown} are"
-
-
-def _is_time(text: str) -> bool:
-    return bool(re.match(r"\d{4}-\d\d-\d\d", text.strip()))
 
 
 def _is_missing(values: pd.Series[Any]) -> NDArray[np.bool_]:
@@ -591,9 +433,3 @@ def _text(value: object) -> str:
 def _short(value: object) -> str:
     text = str(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _night(seconds: int) -> bool:
-    """Whether local clocks may change then: early on a Sunday in spring or autumn."""
-    then = datetime.fromtimestamp(seconds, UTC)
-    return then.weekday() == 6 and then.month in _DAYLIGHT_MONTHS and then.hour <= 4

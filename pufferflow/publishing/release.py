@@ -41,7 +41,7 @@ from pufferflow.publishing.histogram import (
     require_new,
 )
 from pufferflow.publishing.noise import DiscreteLaplace, add_noise, add_seeded_noise, count_scale
-from pufferflow.publishing.records import Reading
+from pufferflow.publishing.reading import Reading
 from pufferflow.publishing.tables import Source
 from pufferflow.record_format import RecordFormat
 

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from pufferflow.datasets.sample import Participant
 from pufferflow.errors import DataError
-from pufferflow.publishing.records import NEVER, Chunk, Integers, Records
+from pufferflow.publishing.records import NEVER, Chunk, Records
+from pufferflow.publishing.times import Integers
 from pufferflow.record_format import RecordFormat
 
 MOST_COUNTS = 2**27

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from pufferflow.datasets.reduction import reduce_record
 from pufferflow.publishing import tables
-from pufferflow.publishing.records import Reading, open_records
+from pufferflow.publishing.reading import Reading
+from pufferflow.publishing.records import open_records
 from pufferflow.publishing.tally import Tally
 from pufferflow.record_format import RecordFormat, StateSpace
 

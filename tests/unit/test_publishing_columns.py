@@ -8,7 +8,8 @@ import pytest
 
 import pufferflow as pf
 from pufferflow import cli
-from pufferflow.publishing.records import GUESSES, Reading, open_records
+from pufferflow.publishing.reading import GUESSES, Reading
+from pufferflow.publishing.records import open_records
 
 RNG = np.random.default_rng(3)
 

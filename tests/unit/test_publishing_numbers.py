@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import pufferflow as pf
 from pufferflow._numbers import shortest
-from pufferflow.publishing.records import Reading
+from pufferflow.publishing.reading import Reading
 
 RNG = np.random.default_rng(8)
 BITS = RNG.integers(0, 2, 60)
