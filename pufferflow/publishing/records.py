@@ -21,7 +21,7 @@ from pufferflow._numbers import shortest
 from pufferflow.errors import DataError
 from pufferflow.publishing.reading import GUESSES, Reading
 from pufferflow.publishing.tables import Source, Table, open_table
-from pufferflow.publishing.times import Clock, Integers, is_number, is_time, clocks_change, parse_times
+from pufferflow.publishing.times import Clock, Integers, clocks_change, is_number, is_time, parse_times
 from pufferflow.record_format import UNKNOWN, StateSpace
 
 MISSING_TEXTS = ("", "na", "n/a", "nan", "null", "none", "?", "-")
