@@ -57,8 +57,10 @@ class KernelLocator:
         self._line = line
 
     @classmethod
-    def from_function(cls, function: Callable[..., Any], file: str) -> KernelLocator:
-        """Return the locator of a function defined in ``file``."""
+    def from_function(cls, function: Callable[..., Any], file: str) -> KernelLocator | None:
+        """Return the locator of a function defined in ``file``; None where that is no file but within an archive."""
+        if not Path(file).is_file():
+            return None
         return cls(function.__module__, file, function.__code__.co_firstlineno)
 
     def ensure_cache_path(self) -> None:
@@ -86,7 +88,8 @@ def _digest_of(file: str) -> bytes:
 def kernel(function: _Function) -> _Function:
     """Compile ``function`` on first use and cache the machine code."""
     settings: Any = numba.config
-    ours = {"CACHE_DIR": _CACHE_FOLDER, "CACHE_LOCATOR_CLASSES": f"{__name__}.{KernelLocator.__name__}"}
+    locators = f"{__name__}.{KernelLocator.__name__}, UserWideCacheLocator, ZipCacheLocator"
+    ours = {"CACHE_DIR": _CACHE_FOLDER, "CACHE_LOCATOR_CLASSES": locators}
     before = {name: getattr(settings, name, "") for name in ours}
     vars(settings).update(ours)
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 from decimal import Decimal
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
@@ -21,9 +20,3 @@ def shortest(text: str) -> str | None:
         return "0"
     number = Decimal((sign, digits[: len(digits) - zeros], exponent + zeros))  # normalize() would round
     return f"{number:f}" if -7 < number.adjusted() < 21 else str(number)
-
-
-def all_shortest(texts: Sequence[str]) -> list[str] | None:
-    """Return the shortest text of each, or None unless all are numbers."""
-    short = [shortest(text) for text in texts]
-    return None if None in short else [text for text in short if text is not None]

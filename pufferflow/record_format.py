@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferflow._checks import check_list, check_numbers, check_type, check_whole
-from pufferflow._numbers import all_shortest, shortest
+from pufferflow._numbers import shortest
 from pufferflow.errors import ModelError, ParameterError
 
 MISSING, UNKNOWN = -1, -2
@@ -91,8 +91,8 @@ class StateSpace:
         for name in listed:
             if any(unicodedata.category(letter) == "Cc" for letter in name):
                 raise ParameterError(f"the name {name!r} of a state has a control character; mend it")
-        same = all_shortest(listed)
-        if same is not None and len(set(same)) < len(set(listed)):
+        same = [shortest(name) or name for name in listed]
+        if len(set(same)) < len(set(listed)):
             one, other_one = _alike(listed, same)
             raise ParameterError(f"the states {one!r} and {other_one!r} are the same number; name it once")
         if not listed or len(set(listed)) < len(listed) or not all(listed) or (other and OTHER in listed):
@@ -117,10 +117,8 @@ class StateSpace:
         """State of each name, shape (n,); :data:`UNKNOWN` where there is none. Numbers are compared as numbers."""
         listed = self.names[:-1] if self.other else self.names
         fallback = self.count - 1 if self.other else UNKNOWN
-        if (numbers := all_shortest(listed)) is not None:
-            listed, names = tuple(numbers), [shortest(name) or name for name in names]
-        index = {name: code for code, name in enumerate(listed)}
-        return np.array([index.get(name, fallback) for name in names], dtype=np.int64)
+        index = {shortest(name) or name: code for code, name in enumerate(listed)}
+        return np.array([index.get(shortest(name) or name, fallback) for name in names], dtype=np.int64)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON types that :func:`parse_records` reads."""

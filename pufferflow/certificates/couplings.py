@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from pufferflow.coupling.calibration import Loss, largest_cost
 from pufferflow.coupling.sides import CouplingSide, ForgettingSide, Side, costs_of, post_fixed_point, reached
+from pufferflow.errors import ParameterError
 from pufferflow.markov.chain import UNIT_ROUNDOFF, Floats, MarkovChain
 
 _CLOSE = 1e-9
@@ -24,6 +25,8 @@ def couplings(chains: tuple[MarkovChain, ...], length: int, epsilon: float) -> d
     ------
     ChainError
         A stationary probability is too small to divide by.
+    ParameterError
+        The search found no cost that can be proved.
     """
     sides = [FixedPoints(chain, length) for chain in chains]
 
@@ -33,9 +36,12 @@ def couplings(chains: tuple[MarkovChain, ...], length: int, epsilon: float) -> d
     target = epsilon * (1 - _CLOSE)
     low = target / length * (1 - _CLOSE)
     cost, _ = largest_cost(loss, target, low, loss(low), target)
-    # post-fixed points depend a little on where they were started from
+    # post-fixed points depend a little on where they were started from: go down until one suffices
+    step = _STEP
     while loss(cost).value > target:
-        cost *= 1 - _STEP
+        cost, step = cost * (1 - step), 2 * step
+        if step > 1:
+            raise ParameterError("no post-fixed point suffices near the cost that the search found")
     return {"cost": repr(cost), "couplings": [side.document(cost) for side in sides]}
 
 

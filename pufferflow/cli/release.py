@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> None:
         "ledger": ledger,
         "limit": arguments.limit,
         "form": form,
-        "reading": reading(arguments, form or model.records),
+        "reading": reading(arguments, model.records),
         "mechanism": arguments.mechanism,
         "chain_from_this_data": arguments.chain_from_this_data,
         "output": output,
@@ -85,6 +85,8 @@ def _show_rehearsal(arguments: argparse.Namespace, facts: dict[str, Any]) -> Non
     if arguments.json:
         print(json.dumps(facts, indent=1, allow_nan=False))
         return
+    columns = ", ".join(f"{role} {name!r}" for role, name in facts["columns"].items() if name is not None)
+    print(f"columns     {columns}; {facts['unused_columns']} not used")
     print(
         f"records     {facts['records']:,} in {facts['segments']:,} segment(s) of {facts['participants']:,} "
         f"participant(s), the longest of {facts['longest_segment']:,} steps\n"

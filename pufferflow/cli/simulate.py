@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
         seed=arguments.seed,
         length=arguments.length,
         form=form,
-        reading=reading(arguments, form or model.records),
+        reading=reading(arguments, model.records),
         mechanism=arguments.mechanism,
         post_processing=arguments.post_process,
         chain_from_this_data=arguments.chain_from_this_data,

@@ -39,6 +39,7 @@ class ExactCounts:
     epsilon: float
     form: dict[str, Any] | None = None
     """How the records became steps, for the ledger."""
+    unused_columns: int = 0
 
     def __repr__(self) -> str:
         return "ExactCounts(…)"
@@ -62,6 +63,7 @@ class ExactCounts:
             calibration=calibration,
             noise_scale=scale,
             model=self.model,
+            unused_columns=self.unused_columns,
             chain_from_this_data=chain_from_this_data,
         )
 
@@ -144,6 +146,7 @@ def count_records(
         model=PublicModel(public.family, form),
         epsilon=epsilon,
         form=replace(form, fitted=None, reading={}).to_dict() | {"columns": records.columns} | _signs(records.reading),
+        unused_columns=len(records.unused),
     )
 
 

@@ -65,6 +65,8 @@ class PrivateHistogram:
     post_processing : {"clip", "simplex"} or None
         What was done to the frequencies after the noise; it costs no privacy.
     chain_from_this_data : bool
+    unused_columns : int
+        Columns of the table that have no role.
     seed : int or None
         Of a simulation.
     """
@@ -82,6 +84,7 @@ class PrivateHistogram:
     private: bool = True
     post_processing: PostProcessing | None = None
     chain_from_this_data: bool = False
+    unused_columns: int = 0
     seed: int | None = None
 
     @property
@@ -167,6 +170,11 @@ class PrivateHistogram:
                 "The chain was fitted to these same data: the guarantee treats the transition matrix and the states as "
                 "public, as the paper does; what they reveal is not counted, and the files of this release show them."
             )
+        if self.unused_columns:
+            sentences.append(
+                f"{self.unused_columns} column(s) of the table were not used: where one of them tells series apart, "
+                "the guarantee holds only if it is named as that of the participants."
+            )
         if self.post_processing is not None:
             how = {"clip": "clipped to [0, 1]", "simplex": "projected to the probability simplex"}[self.post_processing]
             sentences.append(f"Frequencies were {how} afterwards, which costs no privacy.")
@@ -190,6 +198,7 @@ class PrivateHistogram:
             "segments": self.segments,
             "longest_segment": self.longest_segment,
             "post_processing": self.post_processing,
+            "unused_columns": self.unused_columns,
             "chain_from_this_data": self.chain_from_this_data,
             "confidence": CONFIDENCE,
             "bins": [

@@ -14,7 +14,7 @@ GUESSES = {
     "time": ("time", "timestamp", "datetime", "date_time", "tstp", "ts", "utc", "unix_time", "unix_ts", "date"),
     "participant": (
         *("participant", "participant_id", "person", "person_id", "subject", "subject_id", "patient", "patient_id"),
-        *("household", "household_id", "user", "user_id", "customer", "customer_id", "meter", "meter_id", "lclid"),
+        *("household", "household_id", "user", "user_id", "customer", "customer_id", "meter_id", "lclid"),
     ),
     "group": ("group", "cohort"),
     "value": (
@@ -22,7 +22,7 @@ GUESSES = {
         *("usage", "consumption", "energy", "kwh", "wh", "reading", "measurement"),
     ),
 }
-"""Names by which the column of each role is known, whatever the case and a unit after them ("Power (W)")."""
+"""Names by which the column of each role is known, in any case; those of times and values with a unit ("Power (W)")."""
 
 
 @dataclass(frozen=True)

@@ -110,8 +110,9 @@ class Records:
 
     def _guess(self, role: str, free: list[str], where: str) -> str | None:
         """Column of a role by its name; the role's own name goes first, and others are refused if there are many."""
-        known = [name for name in free if _plain(name) in GUESSES[role]]
-        own = [name for name in known if _plain(name) == role]
+        plain = {name: _plain(name, unit=role in ("time", "value")) for name in free}
+        known = [name for name in free if plain[name] in GUESSES[role]]
+        own = [name for name in known if plain[name] == role]
         if len(known) > 1 and len(own) != 1:
             shown = " and ".join(map(repr, known)) if self.reading.show_values else f"{len(known)} columns"
             raise DataError(f"{where}: {shown} may each hold the {role}; name the right one ({role})")
@@ -147,7 +148,7 @@ class Records:
             read += len(rows)
             yield Chunk(rows, person, seconds, before, values)
         column = self.columns["participant"] if self.reading.participant is None else None
-        if column is not None and _plain(column) != "participant" and read < 2 * len(self.people):
+        if column is not None and _plain(column, unit=False) != "participant" and read < 2 * len(self.people):
             # each participant counts as independent, so a column of something else would take away most of the noise
             raise DataError(
                 f"{self.table.where}: the column {column!r} was taken for the participants by its name, but has "
@@ -174,8 +175,7 @@ class Records:
             numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
             bad = np.zeros(len(numbers), dtype=bool)
         else:
-            texts = self._point(values.astype("str"))
-            numbers = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+            numbers = pd.to_numeric(self._point(values), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
             bad = np.isnan(numbers)
             if bad.any():
                 bad[bad] = ~_is_missing(values[bad])
@@ -191,15 +191,20 @@ class Records:
             )
         return numbers, bad
 
-    def _point(self, texts: pd.Series[Any]) -> pd.Series[Any]:
-        """Texts of numbers without a sign between thousands, and with a point as the decimal sign."""
-        if self.reading.thousands is not None:
-            # only between groups of three, so that 1,5 is not taken for fifteen
-            groups = rf"(?<=\d){re.escape(self.reading.thousands)}(?=\d\d\d(?!\d))"
-            texts = texts.str.replace(groups, "", regex=True)
-        if self.reading.decimal != ".":
-            texts = texts.str.replace(self.reading.decimal, ".", regex=False)
-        return texts
+    def _point(self, values: pd.Series[Any]) -> pd.Series[Any]:
+        """Values as texts of numbers with a decimal point; what was a text and is no number as written is empty."""
+        texts = values.astype("str")
+        if self.reading.decimal == "." and self.reading.thousands is None:
+            return texts
+        decimal, thousands = re.escape(self.reading.decimal), re.escape(self.reading.thousands or "")
+        grouped = rf"[1-9]\d{{0,2}}(?:{thousands}\d{{3}})+|" if thousands else ""
+        number = rf"\s*[+-]?(?:(?:{grouped}\d*)(?:{decimal}\d*)?(?:[eE][+-]?\d+)?|inf(?:inity)?)\s*"
+        plain = texts.where(texts.str.fullmatch(number, case=False), "")
+        if thousands:
+            plain = plain.str.replace(thousands, "", regex=True)
+        plain = plain.str.replace(decimal, ".", regex=True)
+        written = values.map(lambda value: isinstance(value, str)).astype("bool")  # numbers of a typed table stay
+        return plain.where(written, texts)
 
     def names(self, chunk: Chunk) -> tuple[Integers, list[str]]:
         """Values as categories: codes into the list of different names, −1 where missing; shape (n,)."""
@@ -207,9 +212,8 @@ class Records:
         texts = [_text(value) for value in distinct]
         missing = np.array([text.lower() in MISSING_TEXTS for text in texts] + [True])
         codes[missing[codes]] = -1
-        if self.reading.decimal != "." or self.reading.thousands is not None:
-            plain = self._point(pd.Series(texts, dtype="str"))
-            texts = [point if shortest(point) is not None else text for point, text in zip(plain, texts, strict=True)]
+        plain = self._point(pd.Series(list(distinct), dtype=object))
+        texts = [point if shortest(point) is not None else text for point, text in zip(plain, texts, strict=True)]
         return codes, texts
 
     def encode(self, chunk: Chunk, states: StateSpace) -> Integers:
@@ -406,9 +410,10 @@ def stamp(records: Records, seconds: int) -> str:
     return str(np.datetime64(seconds, "s")) + ("" if records.clock == "local" and not records.reading.timezone else "Z")
 
 
-def _plain(name: str) -> str:
-    """A column's name without its unit, in small letters."""
-    return re.sub(r"[\s-]+", "_", re.split(r"[(\[/]", name.lower())[0].strip())
+def _plain(name: str, *, unit: bool) -> str:
+    """A column's name in small letters, without its ``unit`` where it may have one: "Meter (kWh)" is no participant."""
+    bare = re.split(r"[(\[/]", name)[0] if unit else name
+    return re.sub(r"[\s-]+", "_", bare.lower().strip())
 
 
 def _columns(names: list[str], show: bool) -> str:

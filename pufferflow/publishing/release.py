@@ -24,12 +24,14 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
 
 from pufferflow._checks import check_choice, check_epsilon, check_path, check_whole
+from pufferflow._files import check_folder
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
+from pufferflow.ledger import Ledger, Reservation
 from pufferflow.markov.simulation import MOST_RECORDS
 from pufferflow.publishing.calibration import Calibration, calibrate
 from pufferflow.publishing.exact import ExactCounts, Model, count_records, public_model, simulated_counts
@@ -44,9 +46,6 @@ from pufferflow.publishing.noise import DiscreteLaplace, add_noise, add_seeded_n
 from pufferflow.publishing.reading import Reading
 from pufferflow.publishing.tables import Source
 from pufferflow.record_format import RecordFormat
-
-if TYPE_CHECKING:
-    from pufferflow.ledger import Ledger, Reservation
 
 
 def release_histogram(
@@ -117,6 +116,8 @@ def release_histogram(
         if figure:
             require_matplotlib()
     exact, calibration, scale = _prepare(source, model, epsilon, form, reading, mechanism, chain_from_this_data)
+    if ledger is not None and not isinstance(ledger, Ledger) and not check_path(ledger, "ledger").exists():
+        _tried(ledger, limit, exact, calibration, scale)  # a refused release leaves no ledger behind
     book = None if ledger is None else open_ledger(ledger, exact.epsilon if limit is None else limit, limit is not None)
     reservation = None if book is None else _reserve(book, exact, calibration, scale)
     released = exact.noisy(add_noise, calibration, scale, chain_from_this_data).post_processed(post_processing)
@@ -151,8 +152,9 @@ def rehearse_release(
     Returns
     -------
     dict
-        Facts that are public beforehand, as plain JSON types: no count of a state is among them. ``limit`` and
-        ``left`` are those of the ledger after the release, None without one.
+        Facts that are public, as for a release, as plain JSON types: no count of a state is among them, as long as
+        the columns have the roles they are given (participants are counted exactly). ``limit`` and ``left`` are those
+        of the ledger after the release, None without one.
     """
     if output is not None:
         require_new(output)
@@ -164,6 +166,8 @@ def rehearse_release(
         "participants": exact.participants,
         "segments": exact.segments,
         "longest_segment": exact.longest_segment,
+        "columns": exact.form["columns"] if exact.form else {},
+        "unused_columns": exact.unused_columns,
         "states": exact.states.count,
         "epsilon": exact.epsilon,
         "mechanism": calibration.chosen.mechanism,
@@ -174,24 +178,9 @@ def rehearse_release(
         "limit": None,
         "left": None,
     }
-    if ledger is None:
-        return facts
-    from pufferflow.ledger import Ledger
-
-    path = ledger.path if isinstance(ledger, Ledger) else check_path(ledger, "ledger")
-    terms = exact.epsilon if limit is None else limit, limit is not None
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "ledger"
-        if path.exists():
-            Ledger(path)
-            shutil.copyfile(path, copy)
-        try:
-            book = open_ledger(copy, *terms)
-            _reserve(book, exact, calibration, scale)
-        except (BudgetError, LedgerError, ParameterError) as error:
-            error.args = (str(error).replace(str(copy), str(path)), *error.args[1:])
-            raise
-        return facts | {key: book.to_dict()[key] for key in ("limit", "left")}
+    if ledger is not None:
+        facts |= _tried(ledger, limit, exact, calibration, scale)
+    return facts
 
 
 def simulate_release(
@@ -255,8 +244,6 @@ def open_ledger(ledger: Ledger | str | os.PathLike[str], limit: float, given: bo
     ParameterError
         It exists and has another limit than the one ``given``.
     """
-    from pufferflow.ledger import Ledger
-
     if isinstance(ledger, Ledger):
         return ledger
     path = check_path(ledger, "ledger")
@@ -264,9 +251,6 @@ def open_ledger(ledger: Ledger | str | os.PathLike[str], limit: float, given: bo
         return Ledger.create(path, limit)
     book = Ledger(path)
     if given and limit != book.limit:
-        if not book.to_dict()["releases"]:  # made by a release that was refused
-            book.set_limit(limit)
-            return book
         raise ParameterError(
             f"the ledger {path} has the limit {book.limit:g}, not {limit:g}; change it with pufferflow ledger set-limit"
         )
@@ -286,6 +270,31 @@ def _prepare(
     exact = count_records(source, model, epsilon, form, reading, same_data)
     calibration = calibrate(exact.model.family, exact.longest_segment, exact.epsilon, mechanism)
     return exact, calibration, count_scale(calibration.scale)
+
+
+def _tried(
+    ledger: Ledger | str | os.PathLike[str],
+    limit: float | None,
+    exact: ExactCounts,
+    calibration: Calibration,
+    scale: float,
+) -> dict[str, Any]:
+    """What the release would leave of the limit, tried on a copy of the ledger; raises what the release would."""
+    path = ledger.path if isinstance(ledger, Ledger) else check_path(ledger, "ledger")
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "ledger"
+        if path.exists():
+            Ledger(path)
+            shutil.copyfile(path, copy)
+        else:
+            check_folder(path)
+        try:
+            book = open_ledger(copy, exact.epsilon if limit is None else limit, limit is not None)
+            _reserve(book, exact, calibration, scale)
+        except (BudgetError, LedgerError, ParameterError) as error:
+            error.args = (str(error).replace(str(copy), str(path)), *error.args[1:])
+            raise
+        return {key: book.to_dict()[key] for key in ("limit", "left")}
 
 
 def _reserve(book: Ledger, exact: ExactCounts, calibration: Calibration, scale: float) -> Reservation:

@@ -125,7 +125,10 @@ def _increasing(values: list[float]) -> bool:
 def _synthetic_claims(errors: pd.DataFrame, limits: pd.DataFrame | None) -> Iterator[Row]:
     place = "Figure 4, upper row"
     present = set(errors["mechanism"])
-    own_chains = bool((errors["length"] == FIGURE_4.length).all() and errors["alpha"].between(*FIGURE_4.alphas).all())
+    alphas = errors["alpha"].astype(float)
+    own_chains = bool((errors["length"] == FIGURE_4.length).all()) and (
+        abs(alphas.min() - FIGURE_4.alphas[0]) < 1e-9 and abs(alphas.max() - FIGURE_4.alphas[1]) < 1e-9
+    )
     for epsilon, at_epsilon in errors.groupby("epsilon", sort=False):
         own = own_chains and epsilon in FIGURE_4.epsilons
         wide = at_epsilon.pivot_table(index="alpha", columns="mechanism", values="expected_error", dropna=False)

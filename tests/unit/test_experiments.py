@@ -246,7 +246,7 @@ def test_synthetic_claims():
     limits = synthetic.gk16_limits(100)
     assert set(comparison.compare(synthetic=errors, limits=limits)["verdict"]) == {"reproduced"}
     # under other settings than the paper's nothing is reproduced
-    for other in (errors.assign(epsilon=0.5), errors.assign(length=50), errors.assign(alpha=errors["alpha"] + 0.01)):
+    for other in (errors.assign(epsilon=0.5), errors.assign(length=50), errors[errors["alpha"] > 0.3]):
         verdicts = comparison.compare(synthetic=other, limits=limits).set_index("claim")["verdict"]
         assert set(verdicts.filter(like="MQM")) == {comparison.SAME}
     errors.loc[(errors["mechanism"] == "mqm-exact") & (errors["alpha"] == 0.25), "expected_error"] = 99.0

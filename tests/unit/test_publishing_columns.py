@@ -20,7 +20,7 @@ def meters(count=3, steps=40):
     return pd.DataFrame(
         {
             "tstp": times.strftime("%Y-%m-%d %H:%M:%S"),
-            "meter": [f"MAC{i}" for i in range(count)] * steps,
+            "meter_id": [f"MAC{i}" for i in range(count)] * steps,
             "usage": RNG.integers(0, 3, count * steps),
         }
     )
@@ -69,15 +69,15 @@ def test_interleaved_rows_of_unknown_names_are_refused(tmp_path, capsys):
 
 
 def test_times_that_repeat_ask_for_the_participants():
-    frame = meters().rename(columns={"meter": "box"})
+    frame = meters().rename(columns={"meter_id": "box"})
     with pytest.raises(pf.DataError, match=r"name the column that tells participants apart \(participant\)"):
         pf.fit_records(frame)
 
 
 def test_a_column_of_readings_is_not_one_of_participants():
-    frame = pd.DataFrame({"meter": np.arange(50) * 1.5, "power": RNG.integers(0, 2, 50)})
+    frame = pd.DataFrame({"meter_id": np.arange(50) * 1.5, "power": RNG.integers(0, 2, 50)})
     frame.insert(0, "time", pd.date_range("2020", periods=50, freq="min"))
-    with pytest.raises(pf.DataError, match="'meter' was taken for the participants by its name, but has 50 of them"):
+    with pytest.raises(pf.DataError, match="'meter_id' was taken for the participants by its name, but has 50 of them"):
         pf.fit_records(frame)
 
 
@@ -150,8 +150,8 @@ def test_a_table_without_columns():
 
 
 def test_a_named_index_is_a_column():
-    frame = meters().set_index("meter")
-    assert open_records(frame, Reading()).columns["participant"] == "meter"
+    frame = meters().set_index("meter_id")
+    assert open_records(frame, Reading()).columns["participant"] == "meter_id"
     with pytest.raises(pf.DataError, match="'box' is not used"):
         pf.fit_records(strange(meters()).set_index("box")[["amount"]], reading=Reading(value="amount"))
     filtered = pd.Series([0, 1] * 3, index=[1, 2, 5, 6, 7, 8])
@@ -205,3 +205,25 @@ def test_a_release_reads_as_the_chain_was_fitted(tmp_path, capsys, monkeypatch):
     assert made.participants == 3
     with pytest.raises(pf.DataError):
         pf.release_histogram("b.csv", "a.csv.chain.json", 1.0, ledger=None, reading=Reading())
+
+
+def test_a_measurement_is_no_participant(tmp_path):
+    """A cumulative counter named after the device would cut the record into short ones, with far less noise."""
+    steps = pd.date_range("2021-01-01", periods=600, freq="min")
+    table = pd.DataFrame({"time": steps, "Power (W)": [1.0, 900.0] * 300, "Meter (kWh)": np.arange(600) // 4})
+    found = open_records(table, Reading())
+    assert (found.columns["participant"], found.columns["value"], found.unused) == (None, "Power (W)", ["Meter (kWh)"])
+    named = open_records(table.rename(columns={"Meter (kWh)": "meter"}), Reading())
+    assert named.columns["participant"] is None
+
+
+def test_what_is_not_used_is_said():
+    chain = pf.MarkovChain([[0.9, 0.1], [0.1, 0.9]])
+    model = pf.PublicModel(pf.ChainFamily([chain]), pf.RecordFormat(pf.StateSpace.numeric([5]), 60))
+    steps = pd.date_range("2021-01-01", periods=8, freq="min")
+    table = pd.DataFrame({"time": steps, "device": list("abababab"), "value": range(8)})
+    facts = pf.rehearse_release(table, model, 1.0, ledger=None)
+    assert (facts["unused_columns"], facts["columns"]["value"], facts["participants"]) == (1, "value", 1)
+    assert "1 column(s) of the table were not used" in pf.release_histogram(table, model, 1.0, ledger=None).statement
+    apart = pf.release_histogram(table, model, 1.0, ledger=None, reading=Reading(participant="device"))
+    assert (apart.participants, apart.unused_columns) == (2, 0)

@@ -137,3 +137,41 @@ def test_signs_that_cannot_be(options, message):
 def test_control_characters_in_names_of_states():
     with pytest.raises(pf.ParameterError, match=r"'a\\x1b\[2J' of a state has a control character"):
         pf.fit_records(pd.DataFrame({"value": ["a\x1b[2J", "b"] * 9}))
+
+
+def numbers_of(values, **signs):
+    from pufferflow.publishing.records import open_records
+
+    records = open_records(pd.DataFrame({"value": values}), Reading(value="value", **signs))
+    [chunk] = records.chunks("reading")
+    return records.numbers(chunk, strict=False)
+
+
+@pytest.mark.parametrize("kind", ["decimal", "float", "object"])
+def test_signs_are_those_of_texts_only(kind):
+    """A chain fitted to a German CSV passes its signs on to typed tables, whose numbers are what they are."""
+    from decimal import Decimal
+
+    plain = [0.125, 0.25, 1.125, 12.5]
+    values = {"decimal": [Decimal(str(v)) for v in plain], "float": plain, "object": pd.Series(plain, dtype=object)}
+    found, bad = numbers_of(values[kind], decimal=",", thousands=".")
+    assert found.tolist() == plain
+    assert not bad.any()
+
+
+def test_malformed_numbers_are_none():
+    texts = ["1,5", "1.500", "12.500,25", "-1.234.567", "1500", ",5", "1e3"]
+    found, bad = numbers_of(texts, decimal=",", thousands=".")
+    assert found.tolist() == [1.5, 1500.0, 12500.25, -1234567.0, 1500.0, 0.5, 1000.0]
+    assert not bad.any()
+    for wrong in ("1.5", "0.500", "1.500.5", "12.500.00", "12345.678", "1.5000"):
+        assert numbers_of(["1", wrong], decimal=",", thousands=".")[1].tolist() == [False, True]
+    assert numbers_of(["1,5", "1.500"], decimal=",")[1].tolist() == [False, True]
+    assert numbers_of(["12345,678", "12,345"], thousands=",")[1].tolist() == [True, False]
+
+
+def test_numbers_among_names_are_numbers():
+    space = pf.StateSpace.categories(["0", "1", "off"], other=True)
+    assert space.encode_names(["0.0", "1.0", "off", "2", "1e0"]).tolist() == [0, 1, 2, 3, 1]
+    with pytest.raises(pf.ParameterError, match=r"'0' and '0\.0' are the same number"):
+        pf.StateSpace.categories(["0", "off", "0.0"])

@@ -106,13 +106,21 @@ def test_the_least_certified_noise_is_taken():
     assert calibrate(slow, 5000, 0.5).scale == pytest.approx(pf.leakage(slow, 5000, 0.5).scale, rel=1e-4)
 
 
-def test_a_refused_first_release_leaves_the_limit_open(files, tmp_path):
+def test_a_refused_first_release_leaves_no_ledger(files, tmp_path):
     data, model = files
     book = tmp_path / "ledger"
-    with pytest.raises(pf.BudgetError):
+    with pytest.raises(pf.BudgetError, match=r"limit of .*/ledger is 0\.5"):
         pf.release_histogram(data, model, 1.0, ledger=book, limit=0.5)
     assert pf.rehearse_release(data, model, 1.0, ledger=book, limit=1.5)["limit"] == 1.5
-    assert Ledger(book).limit == 0.5  # a rehearsal writes nothing
+    assert not book.exists()
+    # a limit that was set stays, though nothing was released
+    kept = Ledger.create(tmp_path / "kept", 0.5)
+    for use in (pf.rehearse_release, pf.release_histogram):
+        with pytest.raises(pf.ParameterError, match=r"kept has the limit 0\.5, not 9"):
+            use(data, model, 0.1, ledger=kept.path, limit=9.0)
+    assert kept.limit == 0.5
+    with pytest.raises(pf.DataError, match="there is no folder"):
+        pf.rehearse_release(data, model, 1.0, ledger=tmp_path / "no" / "ledger")
     assert pf.release_histogram(data, model, 1.0, ledger=book, limit=1.5).epsilon == 1.0
     with pytest.raises(pf.ParameterError, match=r"has the limit 1\.5, not 2"):
         pf.release_histogram(data, model, 0.1, ledger=book, limit=2.0)
