@@ -3,7 +3,11 @@
 A ledger is a SQLite file of entries that are only ever appended, each carrying a digest of itself and the one
 before: a limit, a reservation, or a record that the reserved release was made. A release is reserved first, and
 what is reserved is spent, so a crash at any moment can waste budget but never exceed it. The total is that of
-:class:`pufferflow.Accountant` over all reservations, for each Θ that was ever used, the largest of them.
+:class:`pufferflow.Accountant` over all reservations, for each Θ that was ever used, the largest of them. Releases of
+other steps of the same records (other states, time step or column) are refused, as no such sum is known for them.
+
+Entries changed or taken out in the middle are noticed; a file put back to an earlier state is not, unless its last
+digest was noted elsewhere.
 
 Nothing of the data is in it, not even a digest of the data file, from which a small file could be guessed.
 """
