@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from pufferflow.cli._records import AS_FITTED, add_reading, reading
-from pufferflow.cli.release import add_model, add_output, record_format, show
+from pufferflow.cli._releases import add_model, add_output, record_format, show
 from pufferflow.models import read_public_model
 from pufferflow.publishing.histogram import require_matplotlib, require_new
 from pufferflow.publishing.release import simulate_release

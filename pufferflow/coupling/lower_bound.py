@@ -150,8 +150,7 @@ class CountLeaks:
         self.names = np.arange(chain.states)
         if chain.start == "stationary":
             self.names = np.flatnonzero(chain.initial_support)
-            if len(self.names) < chain.states:
-                chain = MarkovChain(chain.transition_matrix[np.ix_(self.names, self.names)])
+            chain = chain.restricted(chain.initial_support)
         self.chain, self.length = chain, length
         self.reversal: Floats | None = None
         # of a difference of logarithms, for each step: more than twice the k + 6 roundings of a product and its matrix

@@ -1,0 +1,83 @@
+"""What the commands that release histograms, private or simulated, have in common."""
+
+from __future__ import annotations
+
+import argparse
+
+from pufferflow.cli._records import edges, listed
+from pufferflow.errors import ParameterError
+from pufferflow.publishing.histogram import PrivateHistogram
+from pufferflow.record_format import RecordFormat, StateSpace
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """Declare what ``release`` and ``simulate`` know besides the data."""
+    parser.add_argument(
+        "--chain",
+        required=True,
+        metavar="MODEL.json",
+        help="made by fit from other data, or any model file; - reads standard input",
+    )
+    parser.add_argument("--epsilon", type=float, required=True, help="privacy parameter")
+    parser.add_argument("--mechanism", metavar="NAME", help="(default: the least noise that can be certified)")
+    parser.add_argument(
+        "--post-process",
+        choices=("clip", "simplex"),
+        help="clip frequencies to [0, 1], or project them to the simplex; costs nothing",
+    )
+    parser.add_argument(
+        "--chain-from-this-data",
+        action="store_true",
+        help="the chain was fitted to these same data: the guarantee then treats it as public",
+    )
+    form = parser.add_argument_group("states, where the model does not say")
+    form.add_argument("--states", metavar="A,B,...", help="the categories, in the order of the chain")
+    form.add_argument("--edges", metavar="A,B,...", help="edges between numeric bins; both ends are open")
+    form.add_argument("--step", type=int, metavar="SECONDS", help="time step of the chain")
+    form.add_argument(
+        "--split-after", type=int, metavar="SECONDS", help="a longer pause starts a new, independent segment"
+    )
+
+
+def add_output(parser: argparse.ArgumentParser, default: str) -> None:
+    """Declare where the results go."""
+    parser.add_argument(
+        "--output", metavar="FOLDER", help=f"must not exist, only the folder it is in (default: {default})"
+    )
+    parser.add_argument("--no-figure", action="store_true", help="draw no figure")
+    parser.add_argument("--json", action="store_true", help="print histogram.json instead of a summary")
+
+
+def record_format(arguments: argparse.Namespace) -> RecordFormat | None:
+    """Return the states given by hand.
+
+    Raises
+    ------
+    ParameterError
+        Both kinds are given, or a step without states.
+    """
+    names, numbers = listed(arguments.states), edges(arguments.edges)
+    if names is not None and numbers is not None:
+        raise ParameterError("--states and --edges say different things; give one of them")
+    if names is None and numbers is None:
+        if arguments.step is not None or arguments.split_after is not None:
+            raise ParameterError("--step and --split-after go with --states or --edges; a fitted chain knows them")
+        return None
+    for name, number, least in (("step", arguments.step, 1), ("split-after", arguments.split_after, 0)):
+        if number is not None and number < least:
+            raise ParameterError(f"--{name} is {number}; give whole seconds, at least {least}")
+    space = StateSpace.categories(names) if names is not None else StateSpace.numeric(numbers or ())
+    return RecordFormat(space, arguments.step, arguments.split_after)
+
+
+def show(arguments: argparse.Namespace, made: PrivateHistogram, output: str) -> None:
+    """Print the result."""
+    if arguments.json:
+        print(made.to_json(), end="")
+        return
+    table = made.to_frame()[["state", "noisy_count", "frequency", "low_95", "high_95"]]
+    most = 24
+    print(table.head(most).to_string(index=False, float_format=lambda number: f"{number:.5f}"))
+    if len(table) > most:
+        print(f"… and {len(table) - most} more states in {output}/histogram.csv")
+    print(f"\n{made.statement}\n\nwrote {output}/")
