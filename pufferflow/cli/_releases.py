@@ -25,11 +25,6 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         choices=("clip", "simplex"),
         help="clip frequencies to [0, 1], or project them to the simplex; costs nothing",
     )
-    parser.add_argument(
-        "--chain-from-this-data",
-        action="store_true",
-        help="the chain was fitted to these same data: the guarantee then treats it as public",
-    )
     form = parser.add_argument_group("states, where the model does not say")
     form.add_argument("--states", metavar="A,B,...", help="the categories, in the order of the chain")
     form.add_argument("--edges", metavar="A,B,...", help="edges between numeric bins; both ends are open")

@@ -54,7 +54,6 @@ def run(arguments: argparse.Namespace) -> None:
         "form": form,
         "reading": reading(arguments, model.records),
         "mechanism": arguments.mechanism,
-        "chain_from_this_data": arguments.chain_from_this_data,
         "output": output,
         "figure": not arguments.no_figure,
     }

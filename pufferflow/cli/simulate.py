@@ -48,7 +48,6 @@ def run(arguments: argparse.Namespace) -> None:
         reading=reading(arguments, model.records),
         mechanism=arguments.mechanism,
         post_processing=arguments.post_process,
-        chain_from_this_data=arguments.chain_from_this_data,
     )
     made.save(output, figure=not arguments.no_figure)
     show(arguments, made, output)

@@ -49,7 +49,6 @@ class ExactCounts:
         draw: Callable[[Sequence[int], float], list[int]],
         calibration: Calibration,
         scale: float,
-        chain_from_this_data: bool,
     ) -> PrivateHistogram:
         """Return the release with the noise that ``draw`` adds to counts, at this scale."""
         return PrivateHistogram(
@@ -64,7 +63,6 @@ class ExactCounts:
             noise_scale=scale,
             model=self.model,
             unused_columns=self.unused_columns,
-            chain_from_this_data=chain_from_this_data,
         )
 
 
@@ -83,7 +81,6 @@ def count_records(
     epsilon: float,
     form: RecordFormat | None,
     reading: Reading | None,
-    same_data: bool,
 ) -> ExactCounts:
     """Count the records of a table.
 
@@ -127,12 +124,12 @@ def count_records(
     if not observed:
         raise DataError(f"{records.table.where}: no value was recorded, so there is nothing to release")
     # without times the numbers of the first and the last step say no more than the number of records does
-    if form.fitted is not None and form.step_seconds is not None and not same_data:
+    if form.fitted is not None and form.step_seconds is not None:
         here = (stamp(records, tally.first), stamp(records, tally.last), observed)
         if here == (form.fitted.first, form.fitted.last, form.fitted.records):
             raise DataError(
                 f"{records.table.where}: the chain was fitted to these same records (same times, same number); give "
-                "one from another period or cohort, or say chain_from_this_data"
+                "one from another period or cohort"
             )
     _check_starts(public.family, tally, records.table.where)
     owners, lengths = tally.segments()

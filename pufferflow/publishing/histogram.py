@@ -64,7 +64,6 @@ class PrivateHistogram:
         False for a simulation.
     post_processing : {"clip", "simplex"} or None
         What was done to the frequencies after the noise; it costs no privacy.
-    chain_from_this_data : bool
     unused_columns : int
         Columns of the table that have no role.
     seed : int or None
@@ -83,7 +82,6 @@ class PrivateHistogram:
     model: PublicModel
     private: bool = True
     post_processing: PostProcessing | None = None
-    chain_from_this_data: bool = False
     unused_columns: int = 0
     seed: int | None = None
 
@@ -165,11 +163,6 @@ class PrivateHistogram:
                 f"NOT PRIVATE: this is a simulation with seed {self.seed}, from which anybody can repeat the noise; it "
                 "is for planning. Of a release with the same options one could say what follows.",
             )
-        if self.chain_from_this_data:
-            sentences.append(
-                "The chain was fitted to these same data: the guarantee treats the transition matrix and the states as "
-                "public, as the paper does; what they reveal is not counted, and the files of this release show them."
-            )
         if self.unused_columns:
             sentences.append(
                 f"{self.unused_columns} column(s) of the table were not used: where one of them tells series apart, "
@@ -199,7 +192,6 @@ class PrivateHistogram:
             "longest_segment": self.longest_segment,
             "post_processing": self.post_processing,
             "unused_columns": self.unused_columns,
-            "chain_from_this_data": self.chain_from_this_data,
             "confidence": CONFIDENCE,
             "bins": [
                 {key: row[key] for key in ("state", "noisy_count", "frequency", "low_95", "high_95")}
@@ -230,8 +222,6 @@ class PrivateHistogram:
     def _caption(self) -> str:
         said = f"{self.records:,} records, ε = {self.epsilon:g}, {self.mechanism}"
         said += {None: "", "clip": ", clipped to [0, 1]", "simplex": ", projected to the simplex"}[self.post_processing]
-        if self.chain_from_this_data:
-            said += "; the chain was fitted to these same data and is treated as public"
         return said if self.private else f"NOT PRIVATE: a simulation for planning; {said}"
 
     def save(self, folder: str | os.PathLike[str], *, figure: bool = True) -> Path:

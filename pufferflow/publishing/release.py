@@ -59,7 +59,6 @@ def release_histogram(
     reading: Reading | None = None,
     mechanism: str | None = None,
     post_processing: PostProcessing | None = None,
-    chain_from_this_data: bool = False,
     output: str | os.PathLike[str] | None = None,
     figure: bool = True,
 ) -> PrivateHistogram:
@@ -87,8 +86,6 @@ def release_histogram(
     mechanism : str, optional
         Default: the least certified noise, which depends on Θ, T and ε alone.
     post_processing : {"clip", "simplex"}, optional
-    chain_from_this_data : bool
-        Say that the chain was fitted to these same data, which is otherwise refused where it shows.
     output : path, optional
         New folder to write to.
     figure : bool
@@ -115,12 +112,12 @@ def release_histogram(
         require_new(output)
         if figure:
             require_matplotlib()
-    exact, calibration, scale = _prepare(source, model, epsilon, form, reading, mechanism, chain_from_this_data)
+    exact, calibration, scale = _prepare(source, model, epsilon, form, reading, mechanism)
     if ledger is not None and not isinstance(ledger, Ledger) and not check_path(ledger, "ledger").exists():
         _tried(ledger, limit, exact, calibration, scale)  # a refused release leaves no ledger behind
     book = None if ledger is None else open_ledger(ledger, exact.epsilon if limit is None else limit, limit is not None)
     reservation = None if book is None else _reserve(book, exact, calibration, scale)
-    released = exact.noisy(add_noise, calibration, scale, chain_from_this_data).post_processed(post_processing)
+    released = exact.noisy(add_noise, calibration, scale).post_processed(post_processing)
     if output is not None:
         released.save(output, figure=figure)
     if book is not None and reservation is not None:
@@ -138,7 +135,6 @@ def rehearse_release(
     form: RecordFormat | None = None,
     reading: Reading | None = None,
     mechanism: str | None = None,
-    chain_from_this_data: bool = False,
     output: str | os.PathLike[str] | None = None,
     figure: bool = True,
 ) -> dict[str, Any]:
@@ -146,7 +142,7 @@ def rehearse_release(
 
     Parameters
     ----------
-    source, model, epsilon, ledger, limit, form, reading, mechanism, chain_from_this_data, output, figure
+    source, model, epsilon, ledger, limit, form, reading, mechanism, output, figure
         As for :func:`release_histogram`, which raises the same errors.
 
     Returns
@@ -160,7 +156,7 @@ def rehearse_release(
         require_new(output)
         if figure:
             require_matplotlib()
-    exact, calibration, scale = _prepare(source, model, epsilon, form, reading, mechanism, chain_from_this_data)
+    exact, calibration, scale = _prepare(source, model, epsilon, form, reading, mechanism)
     facts: dict[str, Any] = {
         "records": exact.records,
         "participants": exact.participants,
@@ -194,7 +190,6 @@ def simulate_release(
     reading: Reading | None = None,
     mechanism: str | None = None,
     post_processing: PostProcessing | None = None,
-    chain_from_this_data: bool = False,
 ) -> PrivateHistogram:
     """Seeded twin of :func:`release_histogram`, for planning; **not private**, and it says so on everything.
 
@@ -202,7 +197,7 @@ def simulate_release(
     ----------
     source : path, Series, DataFrame or None
         None simulates ``length`` steps of the first chain of the family.
-    model, epsilon, form, reading, mechanism, post_processing, chain_from_this_data
+    model, epsilon, form, reading, mechanism, post_processing
         As for :func:`release_histogram`.
     seed : int
     length : int, optional
@@ -221,7 +216,7 @@ def simulate_release(
         length = check_whole(length, "length", most=MOST_RECORDS)
     rng = np.random.default_rng(seed)
     if source is not None:
-        exact = count_records(source, model, epsilon, form, reading, chain_from_this_data)
+        exact = count_records(source, model, epsilon, form, reading)
     else:
         assert length is not None
         exact = simulated_counts(public_model(model), form, check_epsilon(epsilon), length, rng)
@@ -230,7 +225,7 @@ def simulate_release(
     def draw(counts: Sequence[int], scale: float) -> list[int]:
         return add_seeded_noise(counts, scale, rng)
 
-    made = exact.noisy(draw, calibration, count_scale(calibration.scale), chain_from_this_data)
+    made = exact.noisy(draw, calibration, count_scale(calibration.scale))
     return replace(made, private=False, seed=seed).post_processed(post_processing)
 
 
@@ -264,10 +259,9 @@ def _prepare(
     form: RecordFormat | None,
     reading: Reading | None,
     mechanism: str | None,
-    same_data: bool,
 ) -> tuple[ExactCounts, Calibration, float]:
     """Exact counts, and the scale of the noise for them."""
-    exact = count_records(source, model, epsilon, form, reading, same_data)
+    exact = count_records(source, model, epsilon, form, reading)
     calibration = calibrate(exact.model.family, exact.longest_segment, exact.epsilon, mechanism)
     return exact, calibration, count_scale(calibration.scale)
 

@@ -86,8 +86,7 @@ def test_a_rows_time_is_ignored_where_that_is_said():
     fit = pf.fit_records(frame, reading=Reading(rows_are_steps=True))
     assert fit.facts["unused_columns"] == ["time"]
     assert "not used    'time'" in fit.summary()
-    made = pf.release_histogram(frame, fit.model, 1.0, ledger=None, reading=Reading(rows_are_steps=True), figure=False,
-                                chain_from_this_data=True)  # fmt: skip
+    made = pf.release_histogram(frame, fit.model, 1.0, ledger=None, reading=Reading(rows_are_steps=True))
     assert made.longest_segment == 6
 
 

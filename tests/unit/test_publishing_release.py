@@ -352,19 +352,19 @@ def test_values_outside_the_public_states(tmp_path):
 # -- the chain ----------------------------------------------------------------------------------------------
 
 
-def test_a_chain_fitted_to_the_same_data_has_to_be_owned_up_to(files, run, tmp_path):
+def test_a_chain_fitted_to_the_same_data_is_refused_without_a_way_round(files, run, tmp_path):
     data, _ = files
     assert run("fit", data)[0] == 0
     chain = f"{data}.chain.json"
     code, _, err = run("release", data, "--chain", chain, "--epsilon", 1, "--no-figure")
     assert code == 2
-    assert "say chain_from_this_data" in err
+    assert "fitted to these same records" in err
+    assert "chain_from_this_data" not in err
     assert not (tmp_path / "data.csv.ledger").exists()
-    own = ("release", data, "--chain", chain, "--epsilon", 1, "--no-figure", "--chain-from-this-data")
-    code, out, _ = run(*own)
-    assert code == 0
-    assert "treats the transition matrix and the states as public" in out
-    assert json.loads((tmp_path / "data.csv.release" / "histogram.json").read_text())["chain_from_this_data"]
+    for command in (("release", data), ("simulate", data, "--seed", 1)):
+        refused = run(*command, "--chain", chain, "--epsilon", 1, "--no-figure", "--chain-from-this-data")
+        assert refused[0] == 2
+        assert "unrecognized arguments: --chain-from-this-data" in refused[2]
     later = tmp_path / "later.csv"
     series(seed=9, start="2022-06-01").rename_axis("time").rename("value").to_csv(later)
     assert run("release", later, "--chain", chain, "--epsilon", 1, "--no-figure")[0] == 0
