@@ -4,7 +4,7 @@ A model file may carry it under the key ``records``, so that new data are read e
 fitted to::
 
     "records": {"states": {"edges": [200, 400, …]} or {"names": ["walking", …], "other": false},
-                "step_seconds": 60 or null, "split_after_seconds": 600 or null,
+                "step_seconds": 60 or null, "split_after_seconds": 600 or null, "split_because": "…",
                 "fitted": {"first": "2007-05-01T00:00:00", "last": …, "records": 525600} or null,
                 "reading": {"time": "tstp", "decimal": ",", …}}
 """
@@ -12,9 +12,11 @@ fitted to::
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -31,6 +33,8 @@ MISSING, UNKNOWN = -1, -2
 MOST_STATES = 2000
 MOST_SECONDS = 2**53 - 1
 OTHER = "other"
+_TIME = re.compile(r"-?\d{4,6}-\d\d-\d\dT\d\d:\d\d:\d\dZ?", re.ASCII)
+_STEP = re.compile(r"step \d{1,19}", re.ASCII)
 READING_OPTIONS = (
     *("time", "value", "participant", "group", "rows_are_steps"),
     *("timezone", "time_format", "separator", "decimal", "thousands"),
@@ -91,6 +95,10 @@ class StateSpace:
         for name in listed:
             if any(unicodedata.category(letter) == "Cc" for letter in name):
                 raise ParameterError(f"the name {name!r} of a state has a control character; mend it")
+            if name != name.strip():
+                raise ParameterError(
+                    f"the name {name!r} of a state has a blank at its end, which no value has; mend it"
+                )
         same = [shortest(name) or name for name in listed]
         if len(set(same)) < len(set(listed)):
             one, other_one = _alike(listed, same)
@@ -115,25 +123,61 @@ class StateSpace:
 
     def encode_names(self, names: Sequence[str]) -> NDArray[np.int64]:
         """State of each name, shape (n,); :data:`UNKNOWN` where there is none. Numbers are compared as numbers."""
-        listed = self.names[:-1] if self.other else self.names
         fallback = self.count - 1 if self.other else UNKNOWN
-        index = {shortest(name) or name: code for code, name in enumerate(listed)}
-        return np.array([index.get(shortest(name) or name, fallback) for name in names], dtype=np.int64)
+        return np.array([self._codes.get(shortest(name) or name, fallback) for name in names], dtype=np.int64)
+
+    def declares(self, name: str) -> bool:
+        """Whether a category is one of those that are named, not one of the others."""
+        return self.edges is None and (shortest(name) or name) in self._codes
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The categories that are named."""
+        return self.names[:-1] if self.other else self.names
+
+    @cached_property
+    def _codes(self) -> dict[str, int]:
+        return {shortest(name) or name: code for code, name in enumerate(self.listed)}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON types that :func:`parse_records` reads."""
         if self.edges is not None:
             return {"edges": list(self.edges)}
-        return {"names": list(self.names[:-1] if self.other else self.names), "other": self.other}
+        return {"names": list(self.listed), "other": self.other}
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """Times of the first and the last record a chain was fitted to, and their number; these are public facts."""
+    """Times of the first and the last record a chain was fitted to, and their number; these are public facts.
+
+    Raises
+    ------
+    ParameterError
+        A time is not written as ``fit`` writes it.
+    """
 
     first: str
     last: str
     records: int
+
+    def __post_init__(self) -> None:
+        for name in ("first", "last"):
+            stamp = getattr(self, name)
+            try:
+                if not _STEP.fullmatch(stamp):
+                    _seconds(stamp)
+            except ValueError:
+                raise ParameterError(f"fitted has no time as {name}; it must be as fit wrote it") from None
+
+    @property
+    def period(self) -> tuple[int, int] | None:
+        """First and last time in seconds on their clock; None of records without times."""
+        return None if _STEP.fullmatch(self.first) else (_seconds(self.first), _seconds(self.last))
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the times are those of a local clock."""
+        return not self.first.endswith("Z")
 
 
 @dataclass(frozen=True)
@@ -148,6 +192,9 @@ class RecordFormat:
     split_after_seconds : int or None
         A longer pause starts a new segment, which counts as independent; None never splits, which is the
         cautious choice: one longer chain never needs less noise.
+    split_because : str or None
+        Why what comes after such a pause is independent of what came before it, for the statement of a release: that
+        a pause was long is no reason.
     fitted : Fitted or None
         Which data the chain was fitted to.
     reading : mapping
@@ -165,12 +212,14 @@ class RecordFormat:
     split_after_seconds: int | None = None
     fitted: Fitted | None = None
     reading: Mapping[str, str | bool] = field(default_factory=dict, hash=False)
+    split_because: str | None = None
 
     def __post_init__(self) -> None:
         check_type(self.states, "states", StateSpace)
         for name, least in (("step_seconds", 1), ("split_after_seconds", 0)):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, check_whole(getattr(self, name), name, least, MOST_SECONDS))
+        check_split(self.split_after_seconds, self.split_because)
 
     @property
     def longest_gap(self) -> float:
@@ -186,7 +235,7 @@ class RecordFormat:
             "step_seconds": self.step_seconds,
             "split_after_seconds": self.split_after_seconds,
             "fitted": None if self.fitted is None else vars(self.fitted).copy(),
-        } | ({"reading": dict(self.reading)} if self.reading else {})
+        } | {key: value for key, value in (("split_because", self.split_because), ("reading", self.reading)) if value}
 
 
 def parse_records(value: object) -> RecordFormat:
@@ -197,7 +246,9 @@ def parse_records(value: object) -> RecordFormat:
     ModelError
         A key is unknown, missing or of the wrong type.
     """
-    fields = _object(value, ("states", "step_seconds", "split_after_seconds", "fitted", "reading"), "records")
+    fields = _object(
+        value, ("states", "step_seconds", "split_after_seconds", "split_because", "fitted", "reading"), "records"
+    )
     states = fields.get("states")
     try:
         if isinstance(states, dict) and "edges" in states:
@@ -221,15 +272,47 @@ def parse_records(value: object) -> RecordFormat:
         kinds = [type(entries.get(key)) for key in ("first", "last", "records")]
         if kinds != [str, str, int]:
             raise ModelError("records: fitted must have first and last (times) and records (a number)")
-        fitted = Fitted(entries["first"], entries["last"], entries["records"])
+        try:
+            fitted = Fitted(entries["first"], entries["last"], entries["records"])
+        except ParameterError as error:
+            raise ModelError(f"records: {error}") from error
     reading = _object(fields.get("reading", {}), READING_OPTIONS, "records: reading")
     for name, value in reading.items():
         if not isinstance(value, bool if name == "rows_are_steps" else str):
             raise ModelError(f"records: reading has {value!r} as {name}; it must be as fit wrote it")
     try:
-        return RecordFormat(space, fields.get("step_seconds"), fields.get("split_after_seconds"), fitted, reading)
+        return RecordFormat(
+            space,
+            fields.get("step_seconds"),
+            fields.get("split_after_seconds"),
+            fitted,
+            reading,
+            fields.get("split_because"),
+        )
     except ParameterError as error:
         raise ModelError(f"records: {error}") from error
+
+
+def check_split(after: int | None, because: str | None) -> None:
+    """Raise :class:`ParameterError` unless pauses split a record with a reason, or not at all."""
+    if because is not None:
+        check_type(because, "split_because", str)
+        if after is None:
+            raise ParameterError("split_because is the reason of a split_after_seconds; give both or neither")
+        if not because.strip() or not because.isprintable():
+            raise ParameterError("split_because must be some words on one line")
+    elif after is not None:
+        raise ParameterError(
+            "split_after_seconds makes what comes after a pause independent of what came before; say why it is "
+            "(split_because), or leave it out: that a pause is long is no reason"
+        )
+
+
+def _seconds(stamp: str) -> int:
+    """Seconds since 1970 of a time as ``fit`` writes it; ValueError where it is none."""
+    if not _TIME.fullmatch(stamp):
+        raise ValueError
+    return int(np.datetime64(stamp.removesuffix("Z"), "s").astype(np.int64))
 
 
 def _alike(names: Sequence[str], numbers: Sequence[str]) -> tuple[str, str]:

@@ -40,6 +40,15 @@ def add_reading(parser: argparse.ArgumentParser, description: str | None = None)
     group.add_argument("--thousands", metavar="CHAR", help="sign between thousands in a CSV (default: none)")
 
 
+def add_reason(group: argparse._ArgumentGroup) -> None:
+    """Declare why a pause splits a record."""
+    group.add_argument(
+        "--split-because",
+        metavar="WORDS",
+        help="why what comes after such a pause does not depend on what came before; the statement says it",
+    )
+
+
 def reading(arguments: argparse.Namespace, form: RecordFormat | None = None) -> Reading:
     """Return the options of :func:`add_reading`; those not given are as the chain's data were read."""
     options = {name: getattr(arguments, name) for name in READING_OPTIONS}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Mapping, Sequence
 
-from pufferflow.cli._records import edges, listed
+from pufferflow.cli._records import add_reason, edges, listed
 from pufferflow.errors import ParameterError
 from pufferflow.publishing.histogram import PrivateHistogram
 from pufferflow.record_format import RecordFormat, StateSpace
@@ -25,6 +27,11 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         choices=("clip", "simplex"),
         help="clip frequencies to [0, 1], or project them to the simplex; costs nothing",
     )
+    parser.add_argument(
+        "--fitted-to-others",
+        action="store_true",
+        help="the chain was fitted to records of the same time, but of other participants",
+    )
     form = parser.add_argument_group("states, where the model does not say")
     form.add_argument("--states", metavar="A,B,...", help="the categories, in the order of the chain")
     form.add_argument("--edges", metavar="A,B,...", help="edges between numeric bins; both ends are open")
@@ -32,6 +39,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     form.add_argument(
         "--split-after", type=int, metavar="SECONDS", help="a longer pause starts a new, independent segment"
     )
+    add_reason(form)
 
 
 def add_output(parser: argparse.ArgumentParser, default: str) -> None:
@@ -55,21 +63,37 @@ def record_format(arguments: argparse.Namespace) -> RecordFormat | None:
     if names is not None and numbers is not None:
         raise ParameterError("--states and --edges say different things; give one of them")
     if names is None and numbers is None:
-        if arguments.step is not None or arguments.split_after is not None:
-            raise ParameterError("--step and --split-after go with --states or --edges; a fitted chain knows them")
+        if any(given is not None for given in (arguments.step, arguments.split_after, arguments.split_because)):
+            raise ParameterError(
+                "--step, --split-after and --split-because go with --states or --edges; a fitted chain knows them"
+            )
         return None
     for name, number, least in (("step", arguments.step, 1), ("split-after", arguments.split_after, 0)):
         if number is not None and number < least:
             raise ParameterError(f"--{name} is {number}; give whole seconds, at least {least}")
     space = StateSpace.categories(names) if names is not None else StateSpace.numeric(numbers or ())
-    return RecordFormat(space, arguments.step, arguments.split_after)
+    return RecordFormat(space, arguments.step, arguments.split_after, split_because=arguments.split_because)
+
+
+def show_columns(columns: Mapping[str, str | None], unused: int) -> None:
+    """Print which column played which role."""
+    print(f"columns     {', '.join(f'{role} {name!r}' for role, name in columns.items() if name)}; {unused} not used")
+
+
+def warn(warnings: Sequence[str]) -> None:
+    """Print what weakens the guarantee, beside the results."""
+    for warning in warnings:
+        print(f"pufferflow: warning: {warning}", file=sys.stderr)
 
 
 def show(arguments: argparse.Namespace, made: PrivateHistogram, output: str) -> None:
     """Print the result."""
+    warn(made.warnings)
     if arguments.json:
         print(made.to_json(), end="")
         return
+    if made.columns:
+        show_columns(made.columns, made.unused_columns)
     table = made.to_frame()[["state", "noisy_count", "frequency", "low_95", "high_95"]]
     most = 24
     print(table.head(most).to_string(index=False, float_format=lambda number: f"{number:.5f}"))

@@ -6,7 +6,7 @@ import argparse
 import json
 
 from pufferflow._files import check_outputs
-from pufferflow.cli._records import add_reading, edges, listed, reading
+from pufferflow.cli._records import add_reading, add_reason, edges, listed, reading
 from pufferflow.publishing.fitting import States, fit_records
 
 DESCRIPTION = (
@@ -40,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="a longer pause starts a new segment, taken to be independent (default: never, the cautious choice)",
     )
+    add_reason(chain)
     chain.add_argument(
         "--smoothing", type=float, metavar="X", help="added to every count (default: 0 if that is ergodic, or 0.5)"
     )
@@ -72,6 +73,7 @@ def run(arguments: argparse.Namespace) -> None:
         states=states,
         step_seconds=arguments.step,
         split_after_seconds=arguments.split_after,
+        split_because=arguments.split_because,
         smoothing=arguments.smoothing,
         initial_distribution=arguments.start,
         coverage=arguments.coverage,

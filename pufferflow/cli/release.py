@@ -8,7 +8,7 @@ from typing import Any
 
 from pufferflow._files import check_outputs
 from pufferflow.cli._records import AS_FITTED, add_reading, reading
-from pufferflow.cli._releases import add_model, add_output, record_format, show
+from pufferflow.cli._releases import add_model, add_output, record_format, show, show_columns, warn
 from pufferflow.errors import ParameterError, PufferflowError
 from pufferflow.models import read_public_model
 from pufferflow.publishing.histogram import require_new
@@ -54,6 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
         "form": form,
         "reading": reading(arguments, model.records),
         "mechanism": arguments.mechanism,
+        "fitted_to_others": arguments.fitted_to_others,
         "output": output,
         "figure": not arguments.no_figure,
     }
@@ -81,11 +82,11 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _show_rehearsal(arguments: argparse.Namespace, facts: dict[str, Any]) -> None:
+    warn(facts["warnings"])
     if arguments.json:
         print(json.dumps(facts, indent=1, allow_nan=False))
         return
-    columns = ", ".join(f"{role} {name!r}" for role, name in facts["columns"].items() if name is not None)
-    print(f"columns     {columns}; {facts['unused_columns']} not used")
+    show_columns(facts["columns"], facts["unused_columns"])
     print(
         f"records     {facts['records']:,} in {facts['segments']:,} segment(s) of {facts['participants']:,} "
         f"participant(s), the longest of {facts['longest_segment']:,} steps\n"

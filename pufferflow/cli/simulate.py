@@ -47,6 +47,7 @@ def run(arguments: argparse.Namespace) -> None:
         form=form,
         reading=reading(arguments, model.records),
         mechanism=arguments.mechanism,
+        fitted_to_others=arguments.fitted_to_others,
         post_processing=arguments.post_process,
     )
     made.save(output, figure=not arguments.no_figure)

@@ -13,11 +13,12 @@ from pufferflow._checks import check_epsilon, check_type
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.markov import Family, IntervalFamily, MarkovChain, as_family, simulate_chain
 from pufferflow.models import PublicModel, number_of_states, read_public_model
+from pufferflow.publishing.assumptions import IN_TURN, check_origin, check_pieces, doubts
 from pufferflow.publishing.calibration import Calibration
 from pufferflow.publishing.fitting import Fit
 from pufferflow.publishing.histogram import PrivateHistogram
 from pufferflow.publishing.reading import GUESSES, Reading
-from pufferflow.publishing.records import open_records, stamp
+from pufferflow.publishing.records import open_records
 from pufferflow.publishing.tables import Source
 from pufferflow.publishing.tally import Tally
 from pufferflow.record_format import RecordFormat, StateSpace
@@ -40,6 +41,7 @@ class ExactCounts:
     form: dict[str, Any] | None = None
     """How the records became steps, for the ledger."""
     unused_columns: int = 0
+    warnings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return "ExactCounts(…)"
@@ -63,7 +65,18 @@ class ExactCounts:
             noise_scale=scale,
             model=self.model,
             unused_columns=self.unused_columns,
+            warnings=self.said(calibration),
+            columns=self.columns,
         )
+
+    def said(self, calibration: Calibration) -> tuple[str, ...]:
+        """What to warn of, with this noise."""
+        return *self.warnings, *doubts(self.model.family, self.states.names, self.epsilon, calibration.scale)
+
+    @property
+    def columns(self) -> dict[str, str | None]:
+        """Name of the column of each role; none of simulated records."""
+        return self.form["columns"] if self.form else {}
 
 
 def public_model(model: Model) -> PublicModel:
@@ -81,23 +94,27 @@ def count_records(
     epsilon: float,
     form: RecordFormat | None,
     reading: Reading | None,
+    fitted_to_others: bool = False,
 ) -> ExactCounts:
     """Count the records of a table.
 
     Raises
     ------
     DataError
-        The table is malformed, or the chain was fitted to it; values are never shown.
+        The table is malformed, its step is not the chain's, or the chain was fitted to its time; values are never
+        shown.
     ParameterError
-        An option is out of range, or the states are not said.
+        An option is out of range, or the states are not said, or twice.
     """
     epsilon, public = check_epsilon(epsilon), public_model(model)
     if reading is not None:
         check_type(reading, "reading", Reading)
-    form = public.records if form is None else form
     if form is not None:
         check_type(form, "form", RecordFormat)
-    else:
+        if public.records is not None and _steps(form) != _steps(public.records):
+            raise ParameterError("the model says what its states and steps are; leave form, states, edges and step out")
+    form = public.records or form
+    if form is None:
         raise ParameterError(
             "the model does not say what its states are; give their names or edges (form in Python: states or edges in "
             "the shell), or a chain that fit made"
@@ -123,14 +140,10 @@ def count_records(
     observed = int(tally.state_counts.sum())
     if not observed:
         raise DataError(f"{records.table.where}: no value was recorded, so there is nothing to release")
-    # without times the numbers of the first and the last step say no more than the number of records does
-    if form.fitted is not None and form.step_seconds is not None:
-        here = (stamp(records, tally.first), stamp(records, tally.last), observed)
-        if here == (form.fitted.first, form.fitted.last, form.fitted.records):
-            raise DataError(
-                f"{records.table.where}: the chain was fitted to these same records (same times, same number); give "
-                "one from another period or cohort"
-            )
+    check_pieces(records, form, tally)
+    warnings = check_origin(records, tally, form.fitted, fitted_to_others)
+    if records.columns["time"] is not None and tally.are_in_turn():
+        warnings.append(IN_TURN)
     _check_starts(public.family, tally, records.table.where)
     owners, lengths = tally.segments()
     return ExactCounts(
@@ -142,9 +155,16 @@ def count_records(
         states=form.states,
         model=PublicModel(public.family, form),
         epsilon=epsilon,
-        form=replace(form, fitted=None, reading={}).to_dict() | {"columns": records.columns} | _signs(records.reading),
+        form=_steps(form) | {"columns": records.columns} | _signs(records.reading),
         unused_columns=len(records.unused),
+        warnings=tuple(warnings),
     )
+
+
+def _steps(form: RecordFormat) -> dict[str, Any]:
+    """What of a format says which step of the chain a record is."""
+    plain = ("states", "step_seconds", "split_after_seconds", "fitted")
+    return {key: value for key, value in replace(form, fitted=None).to_dict().items() if key in plain}
 
 
 def _signs(reading: Reading) -> dict[str, str | bool]:

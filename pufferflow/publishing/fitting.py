@@ -21,10 +21,10 @@ from pufferflow.models import PublicModel, write_model
 from pufferflow.publishing.calibration import all_scales
 from pufferflow.publishing.noise import DiscreteLaplace, count_scale
 from pufferflow.publishing.reading import Reading
-from pufferflow.publishing.records import NEVER, Chunk, Records, open_records, stamp
+from pufferflow.publishing.records import NEVER, Chunk, Records, missing_texts, open_records, stamp
 from pufferflow.publishing.tables import Source
 from pufferflow.publishing.tally import Tally
-from pufferflow.record_format import MOST_SECONDS, MOST_STATES, Fitted, RecordFormat, StateSpace
+from pufferflow.record_format import MOST_SECONDS, MOST_STATES, Fitted, RecordFormat, StateSpace, check_split
 
 DEFAULT_BINS = 20
 FEW_NUMBERS = 12
@@ -120,7 +120,7 @@ class Fit:
             ("columns", ", ".join(f"{role} {name!r}" for role, name in f["columns"].items() if name is not None)),
             *([("not used", ", ".join(map(repr, f["unused_columns"])))] if f["unused_columns"] else []),
             ("time step", f["step"]),
-            ("missing", f"{f['missing_values']:,} values empty; {f['missing_steps']:,} steps without a record"),
+            ("missing", f"{f['missing_values']:,} values{_taken(f)}; {f['missing_steps']:,} steps without a record"),
             ("segments", f"{f['segments']:,}, the longest of {f['longest_segment']:,} steps; {f['split']}"),
             ("states", f"{f['states']}: {f['state_names']}"),
             ("transitions", f"{f['transitions']:,}, {f['transition_kinds']:,} different of {f['states'] ** 2:,}"),
@@ -155,6 +155,7 @@ class _Scan:
     missing: int = 0
 
     def __post_init__(self) -> None:
+        self.missing_texts: Counter[str] = Counter()
         self.names: Counter[str] = Counter()
         self.waits: Counter[int] = Counter()
         self.late: list[tuple[int, Chunk]] = []
@@ -167,6 +168,7 @@ def fit_records(
     states: States | None = None,
     step_seconds: int | None = None,
     split_after_seconds: int | None = None,
+    split_because: str | None = None,
     smoothing: float | None = None,
     initial_distribution: str = STATIONARY,
     coverage: float | None = None,
@@ -187,6 +189,8 @@ def fit_records(
         Time step; by default the most common difference of times.
     split_after_seconds : int, optional
         A longer pause starts a new, independent segment; by default none does.
+    split_because : str, optional
+        Why what comes after such a pause is independent of what came before, which a release states.
     smoothing : float, optional
         Added to every transition count; by default 0 where that makes an ergodic chain and ½ elsewhere.
     initial_distribution : {"stationary", "any"}
@@ -213,6 +217,7 @@ def fit_records(
         step_seconds = check_whole(step_seconds, "step_seconds", 1, MOST_SECONDS)
     if split_after_seconds is not None:
         split_after_seconds = check_whole(split_after_seconds, "split_after_seconds", 0, MOST_SECONDS)
+    check_split(split_after_seconds, split_because)
     if smoothing is not None:
         smoothing = check_positive(smoothing, "smoothing", or_zero=True)
     if coverage is not None:
@@ -221,7 +226,7 @@ def fit_records(
     scan = _scan(records, states)
     step, step_text = _step(records, scan, step_seconds)
     space = _space(records, scan, states)
-    form = RecordFormat(space, step, split_after_seconds)
+    form = RecordFormat(space, step, split_after_seconds, split_because=split_because)
     tally = Tally(form, transitions=True)
     tally.read(records)
     participants = tally.participants(records)
@@ -241,7 +246,7 @@ def fit_records(
         )
     observed = int(sum(p.observations for p in participants))
     first, last = stamp(records, scan.first), stamp(records, scan.last)
-    form = RecordFormat(space, step, split_after_seconds, Fitted(first, last, observed), reading.given())
+    form = RecordFormat(space, step, split_after_seconds, Fitted(first, last, observed), reading.given(), split_because)
     groups = list(dict.fromkeys(p.group for p in participants))
     by_group = [np.sum([p.transition_counts for p in participants if p.group == g], axis=0) for g in groups]
     chains, smoothed = _chains(where, by_group, smoothing, initial_distribution)
@@ -262,12 +267,13 @@ def fit_records(
         "step": step_text,
         "step_seconds": step,
         "missing_values": scan.missing,
+        "missing_texts": dict(sorted(scan.missing_texts.items())),
         "missing_steps": sum(sum(p.segment_lengths) for p in participants) - observed,
         "segments": sum(len(p.segment_lengths) for p in participants),
         "longest_segment": longest,
         "split": "pauses do not split them"
         if split_after_seconds is None
-        else f"a pause of more than {split_after_seconds} s starts another, taken to be independent",
+        else f"a pause of more than {split_after_seconds} s starts another, taken to be independent: {split_because}",
         "states": space.count,
         "state_names": _listed(space.names),
         "transitions": int(transitions.sum()),
@@ -291,6 +297,7 @@ def fit_records(
 
 def _scan(records: Records, states: States) -> _Scan:
     scan = _Scan()
+    declared = None if states.names is None else StateSpace.categories(states.names, other=states.other)
     for chunk in records.chunks("looking"):
         known = chunk.before != NEVER
         waits, counts = np.unique(chunk.seconds[known] - chunk.before[known], return_counts=True)
@@ -305,11 +312,11 @@ def _scan(records: Records, states: States) -> _Scan:
         scan.rows += len(chunk.rows)
         if states.numeric:
             numbers, _ = records.numbers(chunk, finite=True)
-            scan.missing += int(np.isnan(numbers).sum())
+            _miss(scan, chunk, np.isnan(numbers))
             _range(scan, numbers)
             continue
-        codes, names = records.names(chunk)
-        scan.missing += int((codes < 0).sum())
+        codes, names = records.names(chunk, declared)
+        _miss(scan, chunk, codes < 0)
         if not states.categorical:
             numbers, bad = records.numbers(chunk, strict=False, finite=True)
             _range(scan, numbers)
@@ -324,6 +331,12 @@ def _scan(records: Records, states: States) -> _Scan:
     if scan.missing == scan.rows:
         raise DataError(f"{records.table.where}: all {scan.rows:,} values are missing; check the column of the values")
     return scan
+
+
+def _miss(scan: _Scan, chunk: Chunk, missing: NDArray[np.bool_]) -> None:
+    scan.missing += int(missing.sum())
+    if len(scan.missing_texts) <= MOST_NAMES:
+        scan.missing_texts.update(missing_texts(chunk.value[missing]))
 
 
 def _range(scan: _Scan, numbers: NDArray[np.float64]) -> None:
@@ -467,6 +480,13 @@ def _chain(where: str, counts: NDArray[np.int64], smoothing: float, start: str) 
 
 
 # -- the summary -----------------------------------------------------------------------------------------
+
+
+def _taken(facts: dict[str, Any]) -> str:
+    texts = [repr(text) for text in facts["missing_texts"]]
+    if not texts:
+        return " empty"
+    return f" ({' and '.join(texts)} were taken for missing: name them as states if they are some)"
 
 
 def _listed(names: tuple[str, ...]) -> str:

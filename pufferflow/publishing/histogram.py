@@ -7,7 +7,7 @@ import math
 import os
 import shutil
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,6 +24,8 @@ from pufferflow.markov import BinaryInterval, Family, IntervalFamily
 from pufferflow.models import PublicModel, model_document
 from pufferflow.publishing.calibration import Calibration
 from pufferflow.publishing.noise import DiscreteLaplace
+from pufferflow.publishing.records import MISSING_TEXTS
+from pufferflow.record_format import RecordFormat
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,6 +68,10 @@ class PrivateHistogram:
         What was done to the frequencies after the noise; it costs no privacy.
     unused_columns : int
         Columns of the table that have no role.
+    warnings : tuple of str
+        What may be right but weakens the guarantee where it is not.
+    columns : dict
+        Name of the column of each role; it is in no file.
     seed : int or None
         Of a simulation.
     """
@@ -83,6 +89,8 @@ class PrivateHistogram:
     private: bool = True
     post_processing: PostProcessing | None = None
     unused_columns: int = 0
+    warnings: tuple[str, ...] = ()
+    columns: dict[str, str | None] = field(default_factory=dict, repr=False)
     seed: int | None = None
 
     @property
@@ -152,6 +160,8 @@ class PrivateHistogram:
             f"Public, and not protected: this set of chains, the states, epsilon, the number of records "
             f"({self.records}), when there is a record, and the lengths of the segments ({self.segments} of "
             f"{self.participants} participant(s)), which are taken to be independent of each other.",
+            *_pauses(form),
+            _records_of_chain(form),
             "Not guaranteed: anything about a participant's whole record, a day or a habit; and to somebody who "
             "believes in a chain outside the set, only epsilon plus twice its distance (Theorem 2.4).",
             "Further releases on the same records add up; the ledger keeps account.",
@@ -168,6 +178,7 @@ class PrivateHistogram:
                 f"{self.unused_columns} column(s) of the table were not used: where one of them tells series apart, "
                 "the guarantee holds only if it is named as that of the participants."
             )
+        sentences += [f"Warning: {warning}." for warning in self.warnings]
         if self.post_processing is not None:
             how = {"clip": "clipped to [0, 1]", "simplex": "projected to the probability simplex"}[self.post_processing]
             sentences.append(f"Frequencies were {how} afterwards, which costs no privacy.")
@@ -192,6 +203,7 @@ class PrivateHistogram:
             "longest_segment": self.longest_segment,
             "post_processing": self.post_processing,
             "unused_columns": self.unused_columns,
+            "warnings": list(self.warnings),
             "confidence": CONFIDENCE,
             "bins": [
                 {key: row[key] for key in ("state", "noisy_count", "frequency", "low_95", "high_95")}
@@ -301,6 +313,27 @@ def _theta(family: Family) -> str:
         if count == 1
         else f"one of the {count} chains of the model, from {kinds}"
     )
+
+
+def _pauses(form: RecordFormat | None) -> list[str]:
+    """Which values count as missing, and what splits a record."""
+    if form is None:
+        return []
+    missing = ", ".join(text for text in MISSING_TEXTS if text and not form.states.declares(text))
+    said = [f"A value that is empty or reads {missing} counts as missing, and when one is missing is public."]
+    if form.split_after_seconds is not None:
+        said.append(
+            f"Of one participant, a pause of more than {form.split_after_seconds} s begins a segment of its own, "
+            f"because, as the publisher says: {form.split_because!r}; the length of a pause is no evidence of that."
+        )
+    return said
+
+
+def _records_of_chain(form: RecordFormat | None) -> str:
+    if form is None or form.fitted is None:
+        return "The model does not say which records the chain comes from."
+    fitted = form.fitted
+    return f"The chain was fitted to {fitted.records} records from {fitted.first} to {fitted.last}."
 
 
 def _exp(epsilon: float) -> str:

@@ -7,7 +7,9 @@ name unless its zone is given: an hour that is there twice or not at all would b
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,7 +27,10 @@ from pufferflow.publishing.times import Clock, Integers, clocks_change, is_numbe
 from pufferflow.record_format import UNKNOWN, StateSpace
 
 MISSING_TEXTS = ("", "na", "n/a", "nan", "null", "none", "?", "-")
-"""Texts (in any case) that stand for a value that is missing."""
+"""Texts (in any case) that stand for a value that is missing, unless they are declared to be a state."""
+
+NULL_TEXTS = ("na", "n/a", "nan", "null", "none", "<na>", "#n/a", "#na", "-nan")
+"""Those (in any case) that pandas reads as nothing by itself, so that a typed table may have lost a state."""
 
 NEVER = np.iinfo(np.int64).min
 HOUR = 3600
@@ -147,13 +152,24 @@ class Records:
             values = frame[self.columns["value"]]
             read += len(rows)
             yield Chunk(rows, person, seconds, before, values)
-        column = self.columns["participant"] if self.reading.participant is None else None
-        if column is not None and _plain(column, unit=False) != "participant" and read < 2 * len(self.people):
-            # each participant counts as independent, so a column of something else would take away most of the noise
+        self._check_participants(read)
+
+    def _check_participants(self, rows: int) -> None:
+        """Raise where a column of something else is read as the participants.
+
+        Each of them counts as independent of the others, so it would take away most of the noise.
+        """
+        column = self.columns["participant"]
+        if column is None or not rows:
+            return
+        named = f"{self.table.where}: the column {column!r} of the participants"
+        if rows < 2 * len(self.people):
             raise DataError(
-                f"{self.table.where}: the column {column!r} was taken for the participants by its name, but has "
-                f"{len(self.people):,} of them in {read:,} rows; name the right one (participant)"
+                f"{named} has {len(self.people):,} participants in {rows:,} rows, and a single record has no chain; "
+                "name the right one (participant), or leave participants with one record out"
             )
+        if all(map(is_time, self.people)):
+            raise DataError(f"{named} holds times, not names; name the right one (participant)")
 
     def fail(self, row: int, column: str, value: object, what: str) -> DataError:
         """Return the error of a row; the value is shown only where that is allowed."""
@@ -206,15 +222,40 @@ class Records:
         written = values.map(lambda value: isinstance(value, str)).astype("bool")  # numbers of a typed table stay
         return plain.where(written, texts)
 
-    def names(self, chunk: Chunk) -> tuple[Integers, list[str]]:
-        """Values as categories: codes into the list of different names, −1 where missing; shape (n,)."""
+    def names(self, chunk: Chunk, states: StateSpace | None = None) -> tuple[Integers, list[str]]:
+        """Values as categories: codes into the list of different names, −1 where missing; shape (n,).
+
+        What ``states`` declares is never missing, however it is written: a state that were left out would be
+        published exactly, by the number of records.
+
+        Raises
+        ------
+        DataError
+            A typed table has nothing where a declared state may have been.
+        """
         codes, distinct = self._different(chunk.value, chunk.rows)
         texts = [_text(value) for value in distinct]
-        missing = np.array([text.lower() in MISSING_TEXTS for text in texts] + [True])
-        codes[missing[codes]] = -1
         plain = self._point(pd.Series(list(distinct), dtype=object))
         texts = [point if shortest(point) is not None else text for point, text in zip(plain, texts, strict=True)]
+        declared = [states is not None and states.declares(text) for text in texts]
+        self._refuse_lost(chunk, codes < 0, states)
+        missing = [text.lower() in MISSING_TEXTS and not known for text, known in zip(texts, declared, strict=True)]
+        codes[np.array([*missing, True])[codes]] = -1
         return codes, texts
+
+    def _refuse_lost(self, chunk: Chunk, nothing: NDArray[np.bool_], states: StateSpace | None) -> None:
+        """Raise where a table that was typed before it came here may have lost a declared state."""
+        if states is None or not nothing.any():
+            return
+        lost = [name for name in states.listed if states.edges is None and name.lower() in NULL_TEXTS]
+        if lost:
+            raise self.fail(
+                int(chunk.rows[nothing.argmax()]),
+                "value",
+                "",
+                f"is missing, but may be the state {lost[0]!r} that was read as missing; read the table with "
+                "keep_default_na=False, or rename the state",
+            )
 
     def encode(self, chunk: Chunk, states: StateSpace) -> Integers:
         """State of every value, −1 where missing; shape (n,).
@@ -226,7 +267,7 @@ class Records:
         """
         if states.edges is not None:
             return states.encode_numbers(self.numbers(chunk)[0])
-        codes, names = self.names(chunk)
+        codes, names = self.names(chunk, states)
         encoded = np.concatenate((states.encode_names(names), [-1]))[codes]
         unknown = encoded == UNKNOWN
         if unknown.any():
@@ -270,7 +311,7 @@ class Records:
         else:
             codes, distinct = self._different(frame[column], rows)
             texts = [_text(value) for value in distinct]
-            empty = np.array([not text for text in texts] + [True])[codes]
+            empty = np.array([text in ("", "nan") for text in texts] + [True])[codes]
             if empty.any():
                 raise self.fail(int(rows[empty.argmax()]), "participant", "", "is missing; fill it in or drop the row")
             person = np.array([self.people.setdefault(text, len(self.people)) for text in texts], dtype=np.int64)[codes]
@@ -423,16 +464,20 @@ def _columns(names: list[str], show: bool) -> str:
     return f"column {shown} is" if len(names) == 1 else f"columns {shown} are"
 
 
+def missing_texts(values: pd.Series[Any]) -> Counter[str]:
+    """How often each text stands for a missing value among ``values``, all of which are missing."""
+    return Counter(text for text in map(_text, values) if text)
+
+
 def _is_missing(values: pd.Series[Any]) -> NDArray[np.bool_]:
     return np.array([_text(value).lower() in MISSING_TEXTS for value in values], dtype=bool)
 
 
 def _text(value: object) -> str:
     """A category or a name as text; a whole number the same from a CSV and from a Parquet file."""
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        value = int(value)
-    text = "" if value is None or value is pd.NA or value is pd.NaT else str(value).strip()
-    return "" if text == "nan" else text
+    if isinstance(value, float | np.floating):
+        value = None if math.isnan(value) else int(value) if float(value).is_integer() else value
+    return "" if value is None or value is pd.NA or value is pd.NaT else str(value).strip()
 
 
 def _short(value: object) -> str:

@@ -59,6 +59,7 @@ def release_histogram(
     reading: Reading | None = None,
     mechanism: str | None = None,
     post_processing: PostProcessing | None = None,
+    fitted_to_others: bool = False,
     output: str | os.PathLike[str] | None = None,
     figure: bool = True,
 ) -> PrivateHistogram:
@@ -86,6 +87,8 @@ def release_histogram(
     mechanism : str, optional
         Default: the least certified noise, which depends on Θ, T and ε alone.
     post_processing : {"clip", "simplex"}, optional
+    fitted_to_others : bool
+        Say that a chain which was fitted to records of the same time was fitted to those of other participants.
     output : path, optional
         New folder to write to.
     figure : bool
@@ -98,7 +101,8 @@ def release_histogram(
     Raises
     ------
     DataError
-        The table is malformed, or the chain was fitted to it; values are never shown.
+        The table is malformed, its step is not the chain's, or the chain was fitted to its time; values are never
+        shown.
     ParameterError
         An option is out of range.
     BudgetError
@@ -112,7 +116,7 @@ def release_histogram(
         require_new(output)
         if figure:
             require_matplotlib()
-    exact, calibration, scale = _prepare(source, model, epsilon, form, reading, mechanism)
+    exact, calibration, scale = _prepare(source, model, epsilon, form, reading, mechanism, fitted_to_others)
     if ledger is not None and not isinstance(ledger, Ledger) and not check_path(ledger, "ledger").exists():
         _tried(ledger, limit, exact, calibration, scale)  # a refused release leaves no ledger behind
     book = None if ledger is None else open_ledger(ledger, exact.epsilon if limit is None else limit, limit is not None)
@@ -135,6 +139,7 @@ def rehearse_release(
     form: RecordFormat | None = None,
     reading: Reading | None = None,
     mechanism: str | None = None,
+    fitted_to_others: bool = False,
     output: str | os.PathLike[str] | None = None,
     figure: bool = True,
 ) -> dict[str, Any]:
@@ -142,7 +147,7 @@ def rehearse_release(
 
     Parameters
     ----------
-    source, model, epsilon, ledger, limit, form, reading, mechanism, output, figure
+    source, model, epsilon, ledger, limit, form, reading, mechanism, fitted_to_others, output, figure
         As for :func:`release_histogram`, which raises the same errors.
 
     Returns
@@ -156,13 +161,13 @@ def rehearse_release(
         require_new(output)
         if figure:
             require_matplotlib()
-    exact, calibration, scale = _prepare(source, model, epsilon, form, reading, mechanism)
+    exact, calibration, scale = _prepare(source, model, epsilon, form, reading, mechanism, fitted_to_others)
     facts: dict[str, Any] = {
         "records": exact.records,
         "participants": exact.participants,
         "segments": exact.segments,
         "longest_segment": exact.longest_segment,
-        "columns": exact.form["columns"] if exact.form else {},
+        "columns": exact.columns,
         "unused_columns": exact.unused_columns,
         "states": exact.states.count,
         "epsilon": exact.epsilon,
@@ -171,6 +176,7 @@ def rehearse_release(
         "certified": calibration.certificate is not None,
         "noise_scale": scale,
         "error_95": DiscreteLaplace(scale).quantile(CONFIDENCE) / exact.records,
+        "warnings": exact.said(calibration),
         "limit": None,
         "left": None,
     }
@@ -190,6 +196,7 @@ def simulate_release(
     reading: Reading | None = None,
     mechanism: str | None = None,
     post_processing: PostProcessing | None = None,
+    fitted_to_others: bool = False,
 ) -> PrivateHistogram:
     """Seeded twin of :func:`release_histogram`, for planning; **not private**, and it says so on everything.
 
@@ -197,7 +204,7 @@ def simulate_release(
     ----------
     source : path, Series, DataFrame or None
         None simulates ``length`` steps of the first chain of the family.
-    model, epsilon, form, reading, mechanism, post_processing
+    model, epsilon, form, reading, mechanism, post_processing, fitted_to_others
         As for :func:`release_histogram`.
     seed : int
     length : int, optional
@@ -216,7 +223,7 @@ def simulate_release(
         length = check_whole(length, "length", most=MOST_RECORDS)
     rng = np.random.default_rng(seed)
     if source is not None:
-        exact = count_records(source, model, epsilon, form, reading)
+        exact = count_records(source, model, epsilon, form, reading, fitted_to_others)
     else:
         assert length is not None
         exact = simulated_counts(public_model(model), form, check_epsilon(epsilon), length, rng)
@@ -259,9 +266,10 @@ def _prepare(
     form: RecordFormat | None,
     reading: Reading | None,
     mechanism: str | None,
+    fitted_to_others: bool,
 ) -> tuple[ExactCounts, Calibration, float]:
     """Exact counts, and the scale of the noise for them."""
-    exact = count_records(source, model, epsilon, form, reading)
+    exact = count_records(source, model, epsilon, form, reading, fitted_to_others)
     calibration = calibrate(exact.model.family, exact.longest_segment, exact.epsilon, mechanism)
     return exact, calibration, count_scale(calibration.scale)
 

@@ -38,6 +38,9 @@ class Tally:
         self.met = np.empty(0, dtype=np.bool_)  # participants with a row
         self.late = False
         """Whether the first row of some participant has no value, so that a segment begins later."""
+        self.first_step = np.empty(0, dtype=np.int64)
+        self.shortest_wait: int | None = None
+        """Steps between the two closest records of a participant; None where each has one."""
         self.rows = 0
         self.first = self.last = 0  # time of the earliest and of the latest record
 
@@ -86,6 +89,10 @@ class Tally:
         before[1:], came_from[1:] = at[:-1], state[:-1]
         before[first], came_from[first] = self.last_step[person[first]], self.last_state[person[first]]
         started = before != NEVER
+        if started.any():
+            wait = int((at[started] - before[started]).min())
+            self.shortest_wait = wait if self.shortest_wait is None else min(self.shortest_wait, wait)
+        self.first_step[person[~started]] = at[~started]
         gap = np.where(started, at - np.where(started, before, 0) - 1, 0)
         cut = started & (gap > self.form.longest_gap)
         fresh = ~started | cut
@@ -114,6 +121,13 @@ class Tally:
         owner, length = np.concatenate([*self.closed, still_open], axis=1)
         order = np.argsort(owner, kind="stable")
         return owner[order], length[order]
+
+    def are_in_turn(self) -> bool:
+        """Whether there are several participants, and no two of them have records at the same time."""
+        seen = self.last_step != NEVER
+        first, last = self.first_step[seen], self.last_step[seen]
+        order = np.argsort(first, kind="stable")
+        return bool(len(first) > 1 and (first[order][1:] > last[order][:-1]).all())
 
     def participants(self, records: Records) -> tuple[Participant, ...]:
         """Return the participants with at least one observation."""
@@ -149,6 +163,6 @@ class Tally:
             self.state_counts = np.concatenate((self.state_counts, np.zeros((more, self.k), dtype=np.int64)))
         self.met = np.concatenate((self.met, np.zeros(more, dtype=np.bool_)))
         never = np.full(more, NEVER, dtype=np.int64)
-        self.start, self.last_step, self.last_state = (
-            np.concatenate((old, never)) for old in (self.start, self.last_step, self.last_state)
+        self.start, self.first_step, self.last_step, self.last_state = (
+            np.concatenate((old, never)) for old in (self.start, self.first_step, self.last_step, self.last_state)
         )

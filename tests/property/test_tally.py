@@ -23,7 +23,7 @@ def interleaved(draw):
     """Rows of several participants: increasing times each, some values missing."""
     people = {}
     for name in NAMES[: draw(st.integers(1, 3))]:
-        waits = draw(st.lists(st.sampled_from([1, 1, 1, 2, 5]), min_size=1, max_size=12))
+        waits = draw(st.lists(st.sampled_from([1, 1, 1, 2, 5]), min_size=2, max_size=12))
         values = [draw(st.sampled_from(["x", "y", "z", ""])) for _ in waits]
         people[name] = list(zip(np.cumsum(waits).tolist(), values, strict=True))
     rows = [(name, *row) for name, of in people.items() for row in of]
@@ -36,7 +36,9 @@ def interleaved(draw):
 @given(interleaved(), st.sampled_from([None, 0, 60, 180]), st.integers(1, 5))
 def test_chunks_make_no_difference(frame, split, rows):
     frame["time"] *= 60
-    form = RecordFormat(StateSpace.categories(["x", "y", "z"]), 60, split)
+    form = RecordFormat(
+        StateSpace.categories(["x", "y", "z"]), 60, split, split_because=None if split is None else "off"
+    )
     expected = {}
     for name, of in frame.groupby("participant", sort=False):
         seen = of[of["value"] != ""]

@@ -105,7 +105,7 @@ CALLS = [
     (error_curves, ON_CHAIN | {"epsilons": [1.0], "records": 50, "confidence": 0.9, "mechanisms": ["mqm-exact"]}),
     (pf.StateSpace.numeric, {"edges": [1.0, 2.0]}),
     (pf.StateSpace.categories, {"names": ["a", "b"], "other": True}),
-    (timed, {"states": STATES, "step_seconds": 60, "split_after_seconds": 600}),
+    (timed, {"states": STATES, "step_seconds": 60, "split_after_seconds": 600, "split_because": "off"}),
     (pf.Reading, {"time": "t", "value": "v", "timezone": "UTC", "separator": ",", "decimal": ".", "thousands": "'"}),
     (pf.Reading, {"rows_are_steps": True}),
     (pf.States, {"bins": 3}),
@@ -118,7 +118,7 @@ CALLS = [
         {"source": ROWS, "reading": pf.Reading(), "states": pf.States(), "smoothing": 0.5, "coverage": 0.9}
         | {"initial_distribution": "any", "epsilon": 1.0},
     ),
-    (pf.fit_records, {"source": TIMED, "step_seconds": 60, "split_after_seconds": 600}),
+    (pf.fit_records, {"source": TIMED, "step_seconds": 60, "split_after_seconds": 600, "split_because": "off"}),
     (
         pf.release_histogram,
         {"source": ROWS, "model": PUBLIC, "epsilon": 1.0, "ledger": None, "form": PUBLIC.records, "output": None}

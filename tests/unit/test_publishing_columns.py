@@ -77,7 +77,7 @@ def test_times_that_repeat_ask_for_the_participants():
 def test_a_column_of_readings_is_not_one_of_participants():
     frame = pd.DataFrame({"meter_id": np.arange(50) * 1.5, "power": RNG.integers(0, 2, 50)})
     frame.insert(0, "time", pd.date_range("2020", periods=50, freq="min"))
-    with pytest.raises(pf.DataError, match="'meter_id' was taken for the participants by its name, but has 50 of them"):
+    with pytest.raises(pf.DataError, match="'meter_id' of the participants has 50 participants in 50 rows"):
         pf.fit_records(frame)
 
 
@@ -224,5 +224,6 @@ def test_what_is_not_used_is_said():
     facts = pf.rehearse_release(table, model, 1.0, ledger=None)
     assert (facts["unused_columns"], facts["columns"]["value"], facts["participants"]) == (1, "value", 1)
     assert "1 column(s) of the table were not used" in pf.release_histogram(table, model, 1.0, ledger=None).statement
-    apart = pf.release_histogram(table, model, 1.0, ledger=None, reading=Reading(participant="device"))
+    both = table.loc[table.index.repeat(2)].assign(device=list("ab" * 8))
+    apart = pf.release_histogram(both, model, 1.0, ledger=None, reading=Reading(participant="device"))
     assert (apart.participants, apart.unused_columns) == (2, 0)

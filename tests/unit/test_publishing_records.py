@@ -301,7 +301,7 @@ def test_pauses_split_only_where_asked():
     times = [*minutes(30), *minutes(30, "2021-03-02T00:00")]
     frame = pd.DataFrame({"time": times, "value": walk(60)})
     assert counts(fit_records(frame))[2] == (1470,)
-    assert counts(fit_records(frame, split_after_seconds=600))[2] == (30, 30)
+    assert counts(fit_records(frame, split_after_seconds=600, split_because="off"))[2] == (30, 30)
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -151,7 +151,9 @@ def test_a_given_start_is_that_of_the_first_row(tmp_path):
     minutes = pd.Series(
         ["a", "b", "b"], index=pd.to_datetime(["2021-01-01 00:00", "2021-01-01 00:01", "2021-01-02 00:00"])
     )
-    split = pf.PublicModel(model.family, pf.RecordFormat(model.records.states, 60, split_after_seconds=600))
+    split = pf.PublicModel(
+        model.family, pf.RecordFormat(model.records.states, 60, split_after_seconds=600, split_because="x")
+    )
     with pytest.raises(pf.DataError, match="but a segment begins after a pause; say"):
         pf.release_histogram(minutes, split, 1.0, ledger=None)
     anywhere = pf.PublicModel(pf.ChainFamily([pf.MarkovChain(chain.transition_matrix, "any")]), split.records)
@@ -358,7 +360,7 @@ def test_a_chain_fitted_to_the_same_data_is_refused_without_a_way_round(files, r
     chain = f"{data}.chain.json"
     code, _, err = run("release", data, "--chain", chain, "--epsilon", 1, "--no-figure")
     assert code == 2
-    assert "fitted to these same records" in err
+    assert "fitted to records of the same time" in err
     assert "chain_from_this_data" not in err
     assert not (tmp_path / "data.csv.ledger").exists()
     for command in (("release", data), ("simulate", data, "--seed", 1)):
@@ -375,7 +377,7 @@ def test_the_same_number_of_rows_without_times_is_no_evidence(tmp_path):
     fit = pf.fit_records(old)
     assert pf.release_histogram(new, fit, 1.0, ledger=None).records == 300  # the fit itself stands for its model
     timed = old.set_axis(pd.date_range("2020-01-01", periods=300, freq="min"))
-    with pytest.raises(pf.DataError, match="same times, same number"):
+    with pytest.raises(pf.DataError, match="fitted to records of the same time"):
         pf.release_histogram(timed, pf.fit_records(timed), 1.0, ledger=None)
 
 

@@ -1,0 +1,133 @@
+"""Two tables that differ in one record look alike in all that a release prints and writes, but for the noisy counts.
+
+And the T that the noise is for is never below the longest run of records that the step of the model connects.
+"""
+
+import contextlib
+import io
+import json
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pufferflow as pf
+from pufferflow import cli
+from pufferflow.models import write_model
+from pufferflow.publishing import release as releasing
+from pufferflow.publishing.records import MISSING_TEXTS
+
+ODD = ("-", "none", "NA", "n/a", "null", "?", "nan", "NaN", "+", "a b", "1", "2.50", "$x$", "=1+1", "other?", "Ä")
+WILD = ("1e300", "-inf", "inf", "0", "3.5", "1e-300", "-7", "12345678901234567890")
+
+
+@st.composite
+def cases(draw):
+    """A table, its twin that differs in one value, and how both are released."""
+    numeric = draw(st.booleans())
+    if numeric:
+        space = pf.StateSpace.numeric(sorted(draw(st.sets(st.integers(-5, 5), min_size=1, max_size=3))))
+        words = [*WILD, *map(str, range(-6, 7))]
+    else:
+        names = draw(st.lists(st.sampled_from(ODD), min_size=2, max_size=4, unique_by=str.lower))
+        space = pf.StateSpace.categories(names, other=draw(st.booleans()))
+        words = names + [text for text in (ODD if space.other else ()) if text.lower() not in MISSING_TEXTS]
+    people = draw(st.integers(1, 3))
+    rows = []
+    for person in range(people):
+        waits = draw(st.lists(st.sampled_from([1, 1, 1, 1, 2, 20]), min_size=1, max_size=12))
+        for step in np.cumsum(waits).tolist():
+            rows.append((f"p{person}", step, draw(st.sampled_from(words)) if draw(st.integers(0, 7)) else ""))
+    if draw(st.booleans()):
+        rows.sort(key=lambda row: (row[1], row[0]))
+    known = [i for i, row in enumerate(rows) if row[2]]
+    twin = list(rows)
+    if known:
+        at = draw(st.sampled_from(known))
+        twin[at] = (*rows[at][:2], draw(st.sampled_from(words)))
+    timed = draw(st.booleans())
+    step = draw(st.sampled_from([60, 60, 60, 30])) if timed else None
+    split = draw(st.sampled_from([None, None, 90, 600])) if timed else None
+    form = pf.RecordFormat(space, step, split, split_because=None if split is None else "the device was off")
+    matrix = np.array(draw(st.lists(st.integers(1, 9), min_size=space.count**2, max_size=space.count**2)), dtype=float)
+    matrix = matrix.reshape(space.count, -1)
+    chain = pf.MarkovChain(matrix / matrix.sum(axis=1, keepdims=True), draw(st.sampled_from(["stationary", "any"])))
+    reading = draw(st.sampled_from([[], [], ["--participant", "who"], ["--participant", "time"]]))
+    if not timed:
+        reading = [*reading, "--rows-are-steps"]
+    return rows, twin, pf.PublicModel(pf.ChainFamily([chain]), form), [*reading, "--value", "reading"]
+
+
+def written(rows, path):
+    table = pd.DataFrame(rows, columns=["who", "time", "reading"])
+    table["time"] = pd.Timestamp("2022-01-01") + pd.to_timedelta(table["time"] * 60, unit="s")
+    table["time"] = table["time"].dt.strftime("%Y-%m-%dT%H:%M:%S")
+    if path.suffix == ".parquet":
+        table.to_parquet(path)
+    else:
+        table.to_csv(path, index=False)
+
+
+def released(rows, suffix, model, words):
+    """Exit code, what was printed, what was written but for times and their digests, and the T of the noise."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        written(rows, Path(f"data{suffix}"))
+        write_model("model.json", model.family, model.records)
+        patch.setattr(releasing, "add_noise", lambda counts, scale: [7] * len(counts))
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = cli.main(
+                ["release", f"data{suffix}", "--chain", "model.json", "--epsilon", "1", "--no-figure", *words]
+            )
+        files = {}
+        for path in sorted(Path().rglob("*")):
+            if path.is_file() and path.name not in (f"data{suffix}", "model.json"):
+                stat = os.stat(path)
+                content = path.read_bytes()
+                if path.suffix == ".ledger":
+                    shown = pf.Ledger(path).to_dict()
+                    content = json.dumps(
+                        shown | {"releases": [r | {"time": ""} for r in shown["releases"]]}, default=str
+                    ).encode()
+                files[str(path)] = (oct(stat.st_mode), len(content), content)
+        histogram = [json.loads(f[2]) for name, f in files.items() if name.endswith("histogram.json")]
+        return code, out.getvalue(), err.getvalue(), files, histogram[0]["longest_segment"] if histogram else None
+
+
+def longest_run(rows, model, words):
+    """Longest run of records of one series in which each follows the one before by the step of the model."""
+    together = {}
+    for who, step, value in rows:
+        together.setdefault(who if "who" in words else "", []).append((step, value))
+    longest = 0
+    for series in together.values():
+        at = [
+            (k if model.records.step_seconds is None else step * 60) for k, (step, value) in enumerate(series) if value
+        ]
+        run = 0
+        for before, here in zip([None, *at], at, strict=False):
+            run = run + 1 if before is not None and here - before == (model.records.step_seconds or 1) else 1
+            longest = max(longest, run)
+    return longest
+
+
+@settings(max_examples=500)
+@given(cases(), st.sampled_from([".csv", ".csv", ".parquet"]))
+def test_one_record_changes_nothing_but_counts(case, suffix):
+    rows, twin, model, words = case
+    one, other = (released(table, suffix, model, words) for table in (rows, twin))
+    assert one == other
+    code, _, err, files, length = one
+    assert code in (0, 2)
+    assert "Traceback" not in err
+    if code == 2:
+        assert not files
+        assert err.count("pufferflow: error:") == 1
+    else:
+        assert length >= max(2, longest_run(rows, model, words))
