@@ -126,9 +126,13 @@ class StateSpace:
         fallback = self.count - 1 if self.other else UNKNOWN
         return np.array([self._codes.get(shortest(name) or name, fallback) for name in names], dtype=np.int64)
 
-    def declares(self, name: str) -> bool:
-        """Whether a category is one of those that are named, not one of the others."""
-        return self.edges is None and (shortest(name) or name) in self._codes
+    def claims(self, text: str) -> bool:
+        """Whether a category is named so, in any case: then no text like it is taken for a missing value."""
+        return text.lower() in self._claimed
+
+    @cached_property
+    def _claimed(self) -> frozenset[str]:
+        return frozenset() if self.edges is not None else frozenset(name.lower() for name in self.listed)
 
     @property
     def listed(self) -> tuple[str, ...]:

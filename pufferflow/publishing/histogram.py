@@ -319,7 +319,7 @@ def _pauses(form: RecordFormat | None) -> list[str]:
     """Which values count as missing, and what splits a record."""
     if form is None:
         return []
-    missing = ", ".join(text for text in MISSING_TEXTS if text and not form.states.declares(text))
+    missing = ", ".join(text for text in MISSING_TEXTS if text and not form.states.claims(text))
     said = [f"A value that is empty or reads {missing} counts as missing, and when one is missing is public."]
     if form.split_after_seconds is not None:
         said.append(

@@ -237,9 +237,9 @@ class Records:
         texts = [_text(value) for value in distinct]
         plain = self._point(pd.Series(list(distinct), dtype=object))
         texts = [point if shortest(point) is not None else text for point, text in zip(plain, texts, strict=True)]
-        declared = [states is not None and states.declares(text) for text in texts]
+        claimed = [states is not None and states.claims(text) for text in texts]
         self._refuse_lost(chunk, codes < 0, states)
-        missing = [text.lower() in MISSING_TEXTS and not known for text, known in zip(texts, declared, strict=True)]
+        missing = [text.lower() in MISSING_TEXTS and not known for text, known in zip(texts, claimed, strict=True)]
         codes[np.array([*missing, True])[codes]] = -1
         return codes, texts
 

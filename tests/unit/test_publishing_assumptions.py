@@ -63,6 +63,14 @@ def test_the_sign_of_the_issue(tmp_path, run):
     assert counts[0] == counts[1] == {"records": 3000, "longest_segment": 3000, "segments": 1}
 
 
+def test_a_declared_state_in_another_case_is_not_missing_either():
+    table = minutes(["NA", "b", "na", "b"])
+    with pytest.raises(pf.DataError, match="is none of the public states"):
+        pf.release_histogram(table, binary(("NA", "b")), 1.0, ledger=None)
+    other = pf.PublicModel(pf.ChainFamily([SLOW]), pf.RecordFormat(pf.StateSpace.categories(["NA"], other=True), 60))
+    assert pf.release_histogram(table, other, 1.0, ledger=None).records == 4
+
+
 def test_undeclared_missing_texts_stay_missing_and_are_said():
     table = minutes(["a", "b", "-", "a", "na", "b", "", "a"])
     assert pf.release_histogram(table, binary(), 1.0, ledger=None).records == 5
