@@ -23,9 +23,11 @@ include: "workflow/rules/cohort.smk"
 include: "workflow/rules/report.smk"
 
 
+depend_on_sources(workflow.rules)
+
+
 rule all:
     default_target: True
     input:
-        "results/report.html",
+        every_file(),
         "results/provenance.json",
-        measured_times(),

@@ -2,13 +2,10 @@
 
 Such a module offers ``measure(settings, seed)``, which returns a tidy table of all that its figure shows and
 a table of the values its source states (as ``experiments.worked_examples`` does); some also
-``measure_times(settings)``. Its figures are in ``reporting.figures.<name>``.
+``measure_times(settings)``. ``experiments.by_name`` returns it; its figures are in ``reporting.figures.<name>``.
 """
 
 from __future__ import annotations
-
-from importlib import import_module
-from typing import Any
 
 RELATED = {
     "histogram_study": "Are noisy histograms worst in their tails?",
@@ -21,8 +18,3 @@ RELATED = {
 
 TIMED = ("noisy_max", "base2_exponential")
 """Those that measure times too."""
-
-
-def experiment(name: str) -> Any:
-    """Return the module of a related experiment."""
-    return import_module(f"pufferflow.experiments.{name}")

@@ -13,7 +13,8 @@ from pufferflow.experiments.related import RELATED
 from pufferflow.experiments.tidy import read_table, shown_epsilon
 from pufferflow.reporting import tables
 from pufferflow.reporting.comparison import reported_values
-from pufferflow.reporting.figures import cohort, figures_of
+from pufferflow.reporting.figures import cohort
+from pufferflow.reporting.figures.by_name import figures_of
 from pufferflow.reporting.provenance import reproducible_provenance
 from pufferflow.reporting.report import Section, write_report
 from pufferflow.reporting.style import data_label

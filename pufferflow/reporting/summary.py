@@ -6,13 +6,16 @@ import sys
 from pathlib import Path
 
 from pufferflow.errors import PufferflowError
+from pufferflow.experiments.checksums import check
 from pufferflow.experiments.tidy import read_table
 from pufferflow.reporting.comparison import VERDICTS
 
 
 def summary(results: Path) -> str:
     """Return the closing lines of a run whose outputs are in ``results``."""
-    counts = read_table(results / "tables" / "comparison.csv")["verdict"].value_counts()
+    comparison = results / "tables" / "comparison.csv"
+    check([comparison], results)
+    counts = read_table(comparison)["verdict"].value_counts()
     lines = [
         f"Report:  {results / 'report.html'}",
         f"Tables:  {results / 'tables'}   Figures: {results / 'figures'}",

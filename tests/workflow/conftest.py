@@ -69,6 +69,12 @@ experiments:
 UNSTABLE = ("benchmarks", "logs", "provenance.json")
 
 
+def is_stable(path: Path) -> bool:
+    """Whether a result, or its checksum, must not change from run to run."""
+    first, *inside = path.parts
+    return (inside[0].removesuffix(".sha256") if first == "checksums" else first) not in UNSTABLE
+
+
 class Project:
     """A copy of the project in a folder of its own."""
 
@@ -120,7 +126,7 @@ class Project:
         return {
             path.relative_to(top).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(top.rglob("*"))
-            if path.is_file() and path.relative_to(top).parts[0] not in UNSTABLE and not path.name.startswith(".")
+            if path.is_file() and is_stable(path.relative_to(top)) and not path.name.startswith(".")
         }
 
     def edit(self, path: str, old: str, new: str) -> None:

@@ -17,7 +17,6 @@ rule index_cohort:
         "../envs/pufferflow.yaml"
     params:
         simulated=EXPERIMENTS["cohort"]["simulated"],
-        sources=sources("experiments.cohort"),
     script:
         "../scripts/index_cohort.py"
 
@@ -38,7 +37,6 @@ rule measure_cohort:
         fit=config["chains"],
         options=config["mechanisms"],
         seed=config["seed"],
-        sources=sources("experiments.cohort"),
     script:
         "../scripts/measure_cohort.py"
 
@@ -56,8 +54,6 @@ rule gather_cohort:
         "../envs/pufferflow.yaml"
     resources:
         mem_mb=1000,
-    params:
-        sources=sources("experiments.cohort"),
     script:
         "../scripts/gather_cohort.py"
 
@@ -77,8 +73,6 @@ rule plot_cohort:
     localrule: True
     conda:
         "../envs/pufferflow.yaml"
-    params:
-        sources=sources("reporting.figures.cohort"),
     script:
         "../scripts/plot_cohort.py"
 
@@ -93,7 +87,5 @@ rule render_cohort:
     localrule: True
     conda:
         "../envs/pufferflow.yaml"
-    params:
-        sources=sources("reporting.tables"),
     script:
         "../scripts/render_cohort.py"

@@ -4,9 +4,10 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from pufferflow.errors import ConfigError
+from pufferflow.experiments.checksums import missing_files
 from pufferflow.experiments.related import RELATED, TIMED as TIMED_RELATED
 from pufferflow.experiments.settings import check_settings
-from pufferflow.reporting.provenance import source_digest
+from pufferflow._sources import source_digest
 
 try:
     check_settings(
@@ -44,6 +45,11 @@ TIMED = [
 RUN_RELATED = [name for name in RELATED if enabled(name)]
 CASES = ["synthetic", *map(labelled, REAL)] if enabled("least_noise") else []
 COMPOSED = [case for case in CASES if not case.startswith("electricity")]
+for name in map(labelled, REAL):
+    if gone := missing_files(Path("results/chains", name)):
+        raise WorkflowError(
+            f"{gone[0]} is missing; delete results/chains/{name} as a whole and run snakemake again"
+        )
 FIGURE_FORMATS = ["svg", "pdf", "png"]
 TABLE_FORMATS = ["csv", "md", "tex"]
 
@@ -78,10 +84,12 @@ def fitted_data(wildcards):
     }
 
 
-def sources(*modules):
-    """Digest of the files of the package that a job depends on, so that an edit runs it again."""
-    shared = Path(workflow.basedir) / "workflow/scripts/_job.py"
-    return source_digest(*(f"pufferflow.{name}" for name in modules), also=[shared])
+def depend_on_sources(rules):
+    """Give each rule a digest of all that its script runs, so that an edit of the package runs it again."""
+    scripts = Path(workflow.basedir) / "workflow/scripts"
+    for each in rules:
+        if each.script:
+            each.set_params(sources=source_digest(scripts / Path(each.script).name))
 
 
 def tables(stem):
@@ -135,7 +143,6 @@ def report_inputs(_wildcards=None):
     return found
 
 
-TABLE_OF = {"activity": "table1", "electricity": "table3"}
 FIGURE_OF = {"activity": "figure4_lower", "electricity": "histogram"}
 
 
@@ -154,37 +161,59 @@ def cohort_samples():
 
 def final_results(_wildcards=None):
     """Rendered tables and figures that belong to a complete run."""
-    found = tables("comparison")
+    folders = ("results/tables/", "results/figures/")
+    return [path for path in every_file() if path.startswith(folders)]
+
+
+def every_file(_wildcards=None):
+    """All files of a complete run, intermediate ones too: Snakemake makes a deleted one again only if asked for it."""
+    real = list(map(labelled, REAL))
+    found = made("compare_results") + made("write_report")
     if enabled("worked_examples"):
-        found += tables("worked_examples")
+        found += made("compute_worked_examples") + made("render_worked_examples")
     if enabled("synthetic"):
-        found += figures("figure4_upper_synthetic")
+        drawn = ["synthetic"]
+        found += made("compute_synthetic_scales")
         if EXPERIMENTS["synthetic"]["extension"]:
-            found += figures("figure4_upper_synthetic_extended")
+            drawn.append("synthetic_extended")
+            found += made("compute_extended_synthetic_scales")
+        for rule in ("measure_synthetic_errors", "plot_synthetic_errors"):
+            found += made(rule, synthetic=drawn)
+    for rule in OF_REAL:
+        found += made(rule, real=real)
     for name in REAL:
-        found += tables(f"{TABLE_OF[name]}_{labelled(name)}") + tables(
-            f"chains_{labelled(name)}"
-        )
-        found += figures(f"{FIGURE_OF[name]}_{labelled(name)}")
-    for case in CASES:
-        found += tables(f"least_noise_{case}") + figures(f"least_noise_{case}")
-    for case in COMPOSED:
-        found += figures(f"composition_{case}")
-    for name in RUN_RELATED:
-        found += tables(f"{name}_claims") + figures(f"{name}_synthetic")
+        for rule in OF_DATASET[name]:
+            found += made(rule, real=labelled(name))
+    for rule in ("compute_least_noise", "render_least_noise", "plot_least_noise"):
+        found += made(rule, case=CASES)
+    for rule in ("compute_composition", "plot_composition"):
+        found += made(rule, case=COMPOSED)
+    found += made("run_related", related=RUN_RELATED)
+    if enabled("timings"):
+        timed = [name for name in TIMED_RELATED if enabled(name)]
+        found += made("measure_related_times", related=timed)
+        found += made("measure_timings") + made("render_table2")
     if enabled("cohort"):
-        found += tables(cohort("cohort")) + figures(cohort("cohort"))
+        found += gather.cohort(made("measure_cohort"))
+        for rule in ("index_cohort", "gather_cohort", "render_cohort", "plot_cohort"):
+            found += made(rule)
     return found
 
 
-def measured_times():
-    """Table 2 and other seconds, beside the results that must not change from run to run."""
-    if not enabled("timings"):
-        return []
-    found = [f"results/benchmarks/table2.{suffix}" for suffix in TABLE_FORMATS]
-    for name in TIMED_RELATED:
-        if enabled(name):
-            found += [
-                f"results/benchmarks/{name}.{suffix}" for suffix in FIGURE_FORMATS
-            ]
-    return found
+OF_REAL = (
+    "ingest_sample",
+    "fit_chains",
+    "compute_histogram_scales",
+    "measure_histogram_errors",
+    "render_chains",
+)
+OF_DATASET = {
+    "activity": ("render_table1", "plot_group_histograms"),
+    "electricity": ("render_table3", "plot_power_histogram"),
+}
+
+
+def made(rule, **wildcards):
+    """All outputs of a rule, for each of the given values of its wildcards."""
+    outputs = map(str, getattr(rules, rule).output)
+    return expand(list(outputs), **wildcards) if wildcards else list(outputs)

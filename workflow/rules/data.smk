@@ -11,7 +11,6 @@ rule ingest_sample:
     params:
         dataset=dataset_of,
         settings=ingestion_of,
-        sources=sources("experiments.samples"),
     script:
         "../scripts/ingest_sample.py"
 
@@ -28,6 +27,5 @@ rule fit_chains:
         "../envs/pufferflow.yaml"
     params:
         settings=config["chains"],
-        sources=sources("experiments.chains"),
     script:
         "../scripts/fit_chains.py"

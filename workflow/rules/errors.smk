@@ -10,7 +10,6 @@ rule measure_synthetic_errors:
     params:
         repetitions=EXPERIMENTS["synthetic"]["repetitions"],
         seed=config["seed"],
-        sources=sources("experiments.synthetic"),
     script:
         "../scripts/measure_synthetic_errors.py"
 
@@ -30,6 +29,5 @@ rule measure_histogram_errors:
         repetitions=lambda wildcards: settings_of(wildcards)["repetitions"],
         releases=lambda wildcards: settings_of(wildcards)["releases"],
         seed=config["seed"],
-        sources=sources("experiments.histograms"),
     script:
         "../scripts/measure_histogram_errors.py"

@@ -13,8 +13,6 @@ rule plot_synthetic_errors:
         "results/logs/plot_synthetic_errors/{synthetic}.log",
     conda:
         "../envs/pufferflow.yaml"
-    params:
-        sources=sources("reporting.figures.paper"),
     script:
         "../scripts/plot_synthetic_errors.py"
 
@@ -34,8 +32,6 @@ rule plot_group_histograms:
         "results/logs/plot_group_histograms/{real}.log",
     conda:
         "../envs/pufferflow.yaml"
-    params:
-        sources=sources("reporting.figures.paper"),
     script:
         "../scripts/plot_group_histograms.py"
 
@@ -55,7 +51,5 @@ rule plot_power_histogram:
         "results/logs/plot_power_histogram/{real}.log",
     conda:
         "../envs/pufferflow.yaml"
-    params:
-        sources=sources("reporting.figures.paper"),
     script:
         "../scripts/plot_power_histogram.py"

@@ -10,7 +10,6 @@ rule compute_least_noise:
     params:
         settings=EXPERIMENTS["least_noise"],
         options=config["mechanisms"],
-        sources=sources("experiments.least_noise", "experiments.chains"),
     script:
         "../scripts/compute_least_noise.py"
 
@@ -26,7 +25,6 @@ rule compute_composition:
         "../envs/pufferflow.yaml"
     params:
         settings=EXPERIMENTS["least_noise"],
-        sources=sources("experiments.least_noise", "experiments.chains"),
     script:
         "../scripts/compute_composition.py"
 
@@ -46,8 +44,6 @@ rule render_least_noise:
         "results/logs/render_least_noise/{case}.log",
     conda:
         "../envs/pufferflow.yaml"
-    params:
-        sources=sources("reporting.tables"),
     script:
         "../scripts/render_least_noise.py"
 
@@ -70,7 +66,6 @@ rule plot_least_noise:
         "../envs/pufferflow.yaml"
     params:
         name="relative_noise",
-        sources=sources("reporting.figures.least_noise"),
     script:
         "../scripts/plot_least_noise.py"
 
@@ -93,6 +88,5 @@ rule plot_composition:
         "../envs/pufferflow.yaml"
     params:
         name="composition",
-        sources=sources("reporting.figures.least_noise"),
     script:
         "../scripts/plot_least_noise.py"

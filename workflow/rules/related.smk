@@ -19,12 +19,6 @@ rule run_related:
         name="{related}",
         settings=lambda wildcards: EXPERIMENTS[wildcards.related],
         seed=config["seed"],
-        sources=lambda wildcards: sources(
-            f"experiments.{wildcards.related}",
-            f"reporting.figures.{wildcards.related}",
-            "reporting.tables",
-            "reporting.comparison",
-        ),
     script:
         "../scripts/run_related.py"
 
@@ -42,9 +36,5 @@ rule measure_related_times:
     params:
         name="{related}",
         settings=lambda wildcards: EXPERIMENTS[wildcards.related],
-        sources=lambda wildcards: sources(
-            f"experiments.{wildcards.related}",
-            f"reporting.figures.{wildcards.related}",
-        ),
     script:
         "../scripts/measure_related_times.py"

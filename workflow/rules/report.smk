@@ -9,11 +9,6 @@ rule write_report:
         "../envs/pufferflow.yaml"
     params:
         settings=config,
-        sources=sources(
-            "reporting.assemble",
-            "reporting.provenance",
-            *(f"reporting.figures.{name}" for name in RUN_RELATED),
-        ),
     script:
         "../scripts/write_report.py"
 
@@ -30,6 +25,5 @@ rule record_provenance:
         "../envs/pufferflow.yaml"
     params:
         settings=config,
-        sources=sources("reporting.provenance"),
     script:
         "../scripts/record_provenance.py"

@@ -5,8 +5,6 @@ rule compute_worked_examples:
         "results/logs/compute_worked_examples.log",
     conda:
         "../envs/pufferflow.yaml"
-    params:
-        sources=sources("experiments.worked_examples"),
     script:
         "../scripts/compute_worked_examples.py"
 
@@ -25,7 +23,6 @@ rule compute_synthetic_scales:
         length=EXPERIMENTS["synthetic"]["length"],
         mechanisms=EXPERIMENTS["synthetic"]["mechanisms"],
         options=config["mechanisms"],
-        sources=sources("experiments.synthetic"),
     script:
         "../scripts/compute_synthetic_scales.py"
 
@@ -42,7 +39,6 @@ rule compute_extended_synthetic_scales:
     params:
         mechanisms=EXPERIMENTS["synthetic"]["extension"],
         options=config["mechanisms"],
-        sources=sources("experiments.synthetic"),
     script:
         "../scripts/compute_extended_synthetic_scales.py"
 
@@ -61,7 +57,6 @@ rule compute_histogram_scales:
         epsilons=lambda wildcards: settings_of(wildcards)["epsilons"],
         mechanisms=lambda wildcards: settings_of(wildcards)["mechanisms"],
         options=config["mechanisms"],
-        sources=sources("experiments.histograms", "experiments.chains"),
     script:
         "../scripts/compute_histogram_scales.py"
 
@@ -81,7 +76,6 @@ rule measure_timings:
         settings=EXPERIMENTS["timings"],
         length=EXPERIMENTS["synthetic"]["length"],
         options=config["mechanisms"],
-        sources=sources("experiments.timings", "experiments.chains"),
     script:
         "../scripts/measure_timings.py"
 
@@ -95,7 +89,5 @@ rule measure_engine:
     conda:
         "../envs/pufferflow.yaml"
     threads: 256
-    params:
-        sources=sources("experiments.engine_benchmark", "reporting.tables"),
     script:
         "../scripts/measure_engine.py"

@@ -7,8 +7,6 @@ rule render_worked_examples:
         "results/logs/render_worked_examples.log",
     conda:
         "../envs/pufferflow.yaml"
-    params:
-        sources=sources("reporting.tables", "reporting.comparison"),
     script:
         "../scripts/render_worked_examples.py"
 
@@ -22,8 +20,6 @@ rule render_chains:
         "results/logs/render_chains/{real}.log",
     conda:
         "../envs/pufferflow.yaml"
-    params:
-        sources=sources("reporting.tables"),
     script:
         "../scripts/render_chains.py"
 
@@ -42,8 +38,6 @@ rule render_table1:
         "results/logs/render_table1/{real}.log",
     conda:
         "../envs/pufferflow.yaml"
-    params:
-        sources=sources("reporting.tables", "reporting.comparison"),
     script:
         "../scripts/render_table1.py"
 
@@ -57,8 +51,6 @@ rule render_table2:
         "results/logs/render_table2.log",
     conda:
         "../envs/pufferflow.yaml"
-    params:
-        sources=sources("reporting.tables", "reporting.comparison"),
     script:
         "../scripts/render_table2.py"
 
@@ -77,8 +69,6 @@ rule render_table3:
         "results/logs/render_table3/{real}.log",
     conda:
         "../envs/pufferflow.yaml"
-    params:
-        sources=sources("reporting.tables", "reporting.comparison"),
     script:
         "../scripts/render_table3.py"
 
@@ -97,7 +87,5 @@ rule compare_results:
         "results/logs/compare_results.log",
     conda:
         "../envs/pufferflow.yaml"
-    params:
-        sources=sources("reporting.tables", "reporting.comparison"),
     script:
         "../scripts/compare_results.py"

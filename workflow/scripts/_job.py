@@ -1,4 +1,4 @@
-"""What all scripts share: one thread a library, and bad input as one sentence instead of a traceback."""
+"""What all scripts share: one thread a library, checked inputs, and bad input as one sentence instead of a traceback."""
 
 import os
 import sys
@@ -10,16 +10,23 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the package of t
 
 
 @contextmanager
-def job(snakemake):
-    """Run a script's body; import numpy and the package inside it."""
+def job(snakemake, *, users_input=False):
+    """Run a script's body; import numpy and the package inside it.
+
+    Inputs are checked to be as another job made them, but for ``users_input``: files that the user gives.
+    """
     os.environ["NUMBA_NUM_THREADS"] = str(snakemake.threads)
     # more threads would sum in another order, and `--cores 2` give other last digits than `--cores 1`
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
     from pufferflow.errors import PufferflowError
+    from pufferflow.experiments.checksums import check, forget, record
 
     began = time.perf_counter()
     try:
+        forget(snakemake.output)
+        check([] if users_input else snakemake.input)
         yield
+        record(snakemake.output)
     except PufferflowError as error:
         message, code = f"pufferflow: error: {error}", 2
         print(message, file=sys.stderr)

@@ -1,6 +1,6 @@
 from _job import job
 
-with job(snakemake):
+with job(snakemake, users_input=True):
     from pufferflow.experiments.samples import describe_sample, ingest
     from pufferflow.experiments.tidy import write_table
 

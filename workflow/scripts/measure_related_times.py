@@ -3,9 +3,9 @@ from pathlib import Path
 from _job import job
 
 with job(snakemake):
-    from pufferflow.experiments.related import experiment
+    from pufferflow.experiments.by_name import experiment
     from pufferflow.experiments.tidy import write_table
-    from pufferflow.reporting.figures import figures_of
+    from pufferflow.reporting.figures.by_name import figures_of
     from pufferflow.reporting.style import save_figure
 
     p = snakemake.params

@@ -3,10 +3,11 @@ from pathlib import Path
 from _job import job
 
 with job(snakemake):
-    from pufferflow.experiments.related import RELATED, experiment
+    from pufferflow.experiments.by_name import experiment
+    from pufferflow.experiments.related import RELATED
     from pufferflow.experiments.tidy import read_table, write_table
     from pufferflow.reporting.comparison import reported_values
-    from pufferflow.reporting.figures import figures_of
+    from pufferflow.reporting.figures.by_name import figures_of
     from pufferflow.reporting.style import save_figure
     from pufferflow.reporting.tables import save_table, stated_values
 

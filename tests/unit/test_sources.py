@@ -1,0 +1,228 @@
+"""The files behind a script, against two plain computations: what its bytecode imports, and what is loaded when it starts."""
+
+import ast
+import dis
+import json
+import subprocess
+import sys
+from itertools import accumulate
+from pathlib import Path
+from types import CodeType
+
+import pytest
+
+from pufferflow import _sources
+from pufferflow._sources import source_digest, source_files
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = sorted((ROOT / "workflow/scripts").glob("[!_]*.py"))
+NAMES = [script.stem for script in SCRIPTS]
+
+
+def module_name(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): str(path) for path in sorted((ROOT / "pufferflow").rglob("*.py"))}
+
+
+def forget_files():
+    for function in (_sources._sha256, _sources._uses, _sources._module, _sources._data_beside):
+        function.cache_clear()
+
+
+@pytest.fixture
+def script(tmp_path):
+    """A script and a stand-in for the package: a imports b and, through a package, c; d stands alone."""
+    root = tmp_path / "pufferflow"
+    for folder in ("workflow", "pufferflow/part/bundled", "pufferflow/pages"):
+        (tmp_path / folder).mkdir(parents=True)
+    for path, text in {
+        "__init__.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from pufferflow import d\n",
+        "part/__init__.py": "",
+        "a.py": "import numpy\nfrom pufferflow.b import x\ndef f():\n    from pufferflow.part import c, missing\n",
+        "b.py": "x = 1\n",
+        "part/c.py": "y = open('bundled')\n",
+        "part/bundled/data.csv": "1\n",
+        "part/other.csv": "1\n",
+        "pages/unused.html": "1\n",
+        "d.py": "z = 3\n",
+        "../workflow/_job.py": "import sys\n",
+        "../workflow/other.py": "from pufferflow import d\n",
+        "../workflow/run.py": "from _job import job\nwith job():\n    try:\n        import pufferflow.a\n    finally:\n        pass\n",
+    }.items():
+        (root / path).write_text(text)
+    yield tmp_path / "workflow/run.py"
+    forget_files()
+
+
+def test_files_behind_a_script(script):
+    folder = script.parents[1]
+    names = {Path(path).relative_to(folder).as_posix() for path in source_files(script, folder / "pufferflow")}
+    package = {"__init__.py", "a.py", "b.py", "part/__init__.py", "part/c.py", "part/bundled/data.csv"}
+    assert names == {"workflow/run.py", "workflow/_job.py", *(f"pufferflow/{name}" for name in package)}
+
+
+def test_digest_changes_with_what_is_used_and_with_nothing_else(script):
+    package = script.parents[1] / "pufferflow"
+    before = source_digest(script, package)
+    used = source_files(script, package)
+    for path in sorted(script.parents[1].rglob("*.*")):
+        if path.is_file():
+            path.write_bytes(path.read_bytes() + b"# edited\n")
+            forget_files()
+            after = source_digest(script, package)
+            assert (after != before) == (str(path) in used), path
+            before = after
+
+
+def test_digest_is_the_same_wherever_the_project_lies(script, tmp_path):
+    before = source_digest(script, tmp_path / "pufferflow")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for folder in ("workflow", "pufferflow"):
+        (tmp_path / folder).rename(elsewhere / folder)
+    forget_files()
+    assert source_digest(elsewhere / "workflow/run.py", elsewhere / "pufferflow") == before
+
+
+# --- the package itself ---------------------------------------------------------------------------
+
+
+def imported_by_bytecode(path):
+    """Full names that a file's bytecode imports; the compiler drops what never runs."""
+    text = Path(path).read_text(encoding="utf-8").replace("if TYPE_CHECKING:", "if False:")
+    pending, found, last = [compile(text, path, "exec")], set(), ""
+    while pending:
+        code = pending.pop()
+        pending += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+        for step in dis.get_instructions(code):
+            if step.opname == "IMPORT_NAME":
+                last = step.argval
+                found.add(last)
+            elif step.opname == "IMPORT_FROM":
+                found.add(f"{last}.{step.argval}")
+    return found
+
+
+@pytest.fixture(scope="module")
+def edges():
+    """For each module, the modules that run when it is imported."""
+    files = {**MODULES, **{script.stem: str(script) for script in SCRIPTS}}
+    return {
+        name: {
+            prefix
+            for found in imported_by_bytecode(path)
+            for prefix in accumulate(found.split("."), "{}.{}".format)
+            if prefix in MODULES
+        }
+        for name, path in files.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def reached(edges):
+    """For each script, the modules that it reaches."""
+    found = {}
+    for script in NAMES:
+        seen, pending = set(), [script]
+        while pending:
+            name = pending.pop()
+            if name not in seen:
+                seen.add(name)
+                pending += edges[name]
+        found[script] = seen - {script}
+    return found
+
+
+def files_of(script):
+    return {path for path in source_files(ROOT / "workflow/scripts" / f"{script}.py") if path.endswith(".py")}
+
+
+@pytest.mark.parametrize("script", NAMES)
+def test_a_script_reaches_what_its_bytecode_imports(script, reached):
+    expected = {MODULES[name] for name in reached[script]}
+    own = {str(ROOT / f"workflow/scripts/{name}.py") for name in (script, "_job")}
+    # what `_job` itself imports is shared by all
+    shared = {MODULES[name] for name in ("pufferflow", "pufferflow.errors", "pufferflow._files")}
+    shared |= {MODULES[f"pufferflow.experiments{name}"] for name in ("", ".checksums")}
+    assert files_of(script) == expected | own | shared
+
+
+LOAD = """
+import ast, json, os, sys
+import matplotlib.pyplot, numba, numpy, pandas, scipy.stats, tabulate, tqdm, jinja2
+sys.path[:0] = [sys.argv[1], sys.argv[1] + "/workflow/scripts"]
+for script in sys.argv[2:]:
+    if os.fork():
+        os.wait()
+        continue
+    tree = ast.parse(open(script).read())
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            exec(compile(ast.Module([node], []), script, "exec"))
+    loaded = [m.__file__ for n, m in list(sys.modules.items()) if n.split(".")[0] in ("pufferflow", "_job")]
+    print(json.dumps([script, loaded]), flush=True)
+    os._exit(0)
+"""
+
+
+def test_a_script_reaches_all_that_is_loaded_when_it_starts():
+    done = subprocess.run(
+        [sys.executable, "-c", LOAD, str(ROOT), *map(str, SCRIPTS)], capture_output=True, text=True, check=True
+    )
+    loaded = {Path(script).stem: set(files) for script, files in map(json.loads, done.stdout.splitlines())}
+    assert sorted(loaded) == NAMES
+    for script, files in loaded.items():
+        assert files
+        assert files <= files_of(script), script
+
+
+def test_nothing_a_script_reaches_is_imported_by_a_name_made_at_run_time(reached):
+    """Nor through the front door, ``pf.name``, which imports on first use."""
+    front_door = MODULES["pufferflow"]
+    for path in {str(s) for s in SCRIPTS} | {MODULES[n] for found in reached.values() for n in found} - {front_door}:
+        tree = ast.parse(Path(path).read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name | ast.Attribute):
+                name = node.id if isinstance(node, ast.Name) else node.attr
+                assert name not in ("import_module", "__import__"), path
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "pufferflow":
+                assert node.attr.startswith("__"), path
+            if isinstance(node, ast.Import):
+                assert all(alias.name != "pufferflow" or not alias.asname for alias in node.names), path
+            if isinstance(node, ast.ImportFrom):
+                assert node.level == 0, path
+                if node.module == "pufferflow":
+                    assert all(f"pufferflow.{alias.name}" in MODULES for alias in node.names), path
+
+
+def test_every_data_file_is_read_by_some_script():
+    data = {
+        str(path)
+        for path in (ROOT / "pufferflow").rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyc", ".typed")
+    }
+    assert data
+    assert data <= {path for script in SCRIPTS for path in source_files(script)}
+
+
+def test_templates_and_published_numbers_concern_only_who_reads_them():
+    def readers(name):
+        return {script.stem for script in SCRIPTS if str(ROOT / "pufferflow/reporting" / name) in source_files(script)}
+
+    assert readers("report.html.j2") == {"write_report"}
+    assert "write_report" in readers("reported.csv")
+    assert not {"plot_cohort", "ingest_sample"} & readers("reported.csv")
+
+
+def test_titles_of_studies_concern_the_scripts_that_print_them():
+    related = MODULES["pufferflow.experiments.related"]
+    assert {script for script in NAMES if related in files_of(script)} == {"run_related", "write_report"}
+
+
+def test_scales_depend_on_mechanisms_and_figures_do_not():
+    scales = {Path(path).name for path in files_of("compute_histogram_scales")}
+    assert {"mqm_exact.py", "_kernels.py", "tables.py", "search.py"} <= scales
+    assert "mqm_exact.py" not in {Path(path).name for path in files_of("plot_synthetic_errors")}
