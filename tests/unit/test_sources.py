@@ -1,4 +1,4 @@
-"""The files behind a script, against two plain computations: what its bytecode imports, and what is loaded when it starts."""
+"""The files behind a script, against what its bytecode imports and what is loaded when it starts."""
 
 import ast
 import dis
@@ -50,7 +50,7 @@ def script(tmp_path):
         "d.py": "z = 3\n",
         "../workflow/_job.py": "import sys\n",
         "../workflow/other.py": "from pufferflow import d\n",
-        "../workflow/run.py": "from _job import job\nwith job():\n    try:\n        import pufferflow.a\n    finally:\n        pass\n",
+        "../workflow/run.py": "from _job import job\nwith job():\n    if job:\n        import pufferflow.a\n",
     }.items():
         (root / path).write_text(text)
     yield tmp_path / "workflow/run.py"

@@ -113,12 +113,19 @@ class Project:
         assert (process.returncode != 0) == fails, output[-4000:]
         return output
 
+    def reasons(self, *arguments: str) -> dict[str, list[str]]:
+        """What a run would say now of each rule that it would execute: inputs, outputs, reasons, a line each."""
+        found: dict[str, list[str]] = {}
+        for line in self.run("--dry-run", "--quiet", "progress", *arguments).splitlines():
+            if line.split()[:1] in (["rule"], ["localrule"]):
+                lines = found.setdefault(line.split()[1].rstrip(":"), [])
+            elif line.startswith("    ") and found:
+                lines.append(line.strip())
+        return found
+
     def planned(self) -> set[str]:
         """Rules that a run would execute now."""
-        output = self.run("--dry-run", "--quiet", "progress")
-        return {
-            line.split()[1].rstrip(":") for line in output.splitlines() if line.split()[:1] in (["rule"], ["localrule"])
-        }
+        return set(self.reasons())
 
     def results(self) -> dict[str, str]:
         """SHA-256 of every result that must not change from run to run."""

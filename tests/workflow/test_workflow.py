@@ -7,6 +7,8 @@ import time
 import pandas as pd
 import pytest
 
+from pufferflow._sources import source_files
+
 # one worker: the tests share one finished run, and each run uses both cores
 pytestmark = pytest.mark.xdist_group("workflow")
 
@@ -66,6 +68,72 @@ def test_second_run_has_nothing_to_do(finished):
     assert "Nothing to be done" in finished.run("--dry-run")
 
 
+def test_a_run_asks_for_every_file_that_it_makes(finished):
+    """Snakemake makes a deleted file again only where the last rule asks for it."""
+    lines = finished.reasons("--forceall")["all"]
+    asked = next(line for line in lines if line.startswith("input: ")).removeprefix("input: ").split(", ")
+    top = finished.folder / "results/checksums"
+    made = {f"results/{path.relative_to(top)}".removesuffix(".sha256") for path in top.rglob("*.sha256")}
+    assert made == set(asked)
+    files = {f"results/{path}" for path in finished.results() if not path.startswith("checksums/")}
+    assert files - made == {path for path in files if path.startswith("results/chains/") and path.endswith(".json")}
+
+
+def test_deleted_intermediates_are_made_again(copy, finished):
+    for path in (
+        "errors/synthetic.csv",
+        "samples/activity_bundled.csv",
+        "chains/electricity_bundled.csv",
+        "scales/synthetic_gk16_limits.csv",
+        "scales/composition_synthetic.csv",
+        "related/classical_claims.csv",
+    ):
+        (copy.folder / "results" / path).unlink()
+    assert {
+        "measure_synthetic_errors",
+        "ingest_sample",
+        "fit_chains",
+        "compute_synthetic_scales",
+        "compute_composition",
+        "run_related",
+    } <= copy.planned()
+    copy.run()
+    assert copy.results() == finished.results()
+    for path in (copy.folder / "results/chains/activity_bundled").glob("men*.json"):
+        path.unlink()
+    output = copy.run("--dry-run", fails=True)
+    assert "men_18_54.json is missing; delete results/chains/activity_bundled as a whole and run snakemake" in output
+    assert "Traceback" not in output
+
+
+def test_damaged_intermediates_are_refused_until_deleted(copy, finished):
+    results = copy.folder / "results"
+    half, edited = results / "errors/synthetic.csv", results / "samples/electricity_bundled.json"
+    lines = half.read_text(encoding="utf-8").splitlines(keepends=True)
+    half.write_text("".join(lines[: len(lines) // 2 + 1]), encoding="utf-8")
+    text = edited.read_text(encoding="utf-8")
+    edited.write_text(text.replace('"segment_lengths":[', '"segment_lengths":[7,', 1), encoding="utf-8")
+    output = copy.run("--keep-going", fails=True)
+    rows = len(lines) - 1
+    assert (
+        f"pufferflow: error: results/errors/synthetic.csv is not as the run made it ({rows // 2} rows, not {rows}); "
+        "delete it and run snakemake again"
+    ) in output
+    assert "pufferflow: error: results/samples/electricity_bundled.json is not as the run made it" in output
+    assert "Traceback" not in output
+    for path in (half, edited):
+        path.unlink()
+    copy.run()
+    assert copy.results() == finished.results()
+
+
+def test_a_damaged_figure_does_not_get_into_the_report(copy):
+    figure = copy.folder / "results/figures/histogram_electricity_bundled.svg"
+    figure.write_bytes(figure.read_bytes()[:1000])
+    output = copy.run(fails=True)
+    assert "histogram_electricity_bundled.svg is not as the run made it" in output
+
+
 def test_killed_run_goes_on_to_the_same_bytes_on_one_core(finished, project):
     for files in (1, 15, 40):  # killed while it makes what comes after so many
         process = project.start("--quiet", "all", cores=1)
@@ -120,6 +188,29 @@ def test_edited_source_reruns_what_depends_on_it(copy, source, reruns, stays):
     planned = copy.planned()
     assert reruns <= planned
     assert not stays & planned
+
+
+@pytest.mark.parametrize(
+    ("source", "old", "new"),
+    [
+        ("experiments/related.py", "Classical differential privacy", "Differential privacy"),
+        ("mechanisms/gk16.py", "import numpy as np", "import numpy as np  # edited"),
+        ("reporting/report.js", '"use strict";', '"use strict"; //'),
+        ("dp/alpha_beta.py", "import annotations", "import annotations  # edited"),
+    ],
+)
+def test_edited_source_reruns_exactly_the_rules_whose_scripts_reach_it(copy, source, old, new):
+    rules = {}
+    for file in (copy.folder / "workflow/rules").glob("*.smk"):
+        for block in re.split(r"^rule ", file.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+            rules[block.partition(":")[0]] = re.search(r"scripts/\w+\.py", block)[0]
+    package, script_of = copy.folder / "pufferflow", {name: copy.folder / "workflow" / rules[name] for name in rules}
+    logs = {path.stem for path in (copy.folder / "results/logs").iterdir()}
+    reach = {name for name in logs if str(package / source) in source_files(script_of[name], package)}
+    assert reach
+    copy.edit(f"pufferflow/{source}", old, new)
+    changed = {name for name, lines in copy.reasons().items() if "Params have changed" in "".join(lines)}
+    assert changed == reach
 
 
 @pytest.mark.parametrize(
