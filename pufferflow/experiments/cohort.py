@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from pufferflow._files import open_atomic
+from pufferflow._files import open_atomic, sha256
 from pufferflow.coupling import lower_bound
 from pufferflow.datasets.sample import Participant, Sample, load_sample
 from pufferflow.errors import ChainError, DataError
@@ -30,7 +30,7 @@ from pufferflow.experiments.scaling import RESULT_COLUMNS, compute_scale, scale_
 from pufferflow.experiments.tidy import frame, write_table
 from pufferflow.markov import MarkovChain, fit_chain
 
-INDEX_COLUMNS = ["sample", "dataset", "label", "bins", "participants"]
+INDEX_COLUMNS = ["sample", "dataset", "label", "bins", "participants", "sha256"]
 KEYS = ["dataset", "label", "mechanism", "epsilon"]
 COLUMNS = [
     "dataset",
@@ -110,7 +110,7 @@ def index_cohort(samples: Sequence[str | Path], simulated: Mapping[str, Any], pa
     """
     if not samples:
         write_rows(
-            [["", "synthetic", "synthetic", simulated["states"], simulated["participants"]]], INDEX_COLUMNS, path
+            [["", "synthetic", "synthetic", simulated["states"], simulated["participants"], ""]], INDEX_COLUMNS, path
         )
         return
 
@@ -125,9 +125,13 @@ def index_cohort(samples: Sequence[str | Path], simulated: Mapping[str, Any], pa
                         f"sample {file} has {what} {getattr(sample, what)!r}, but {samples[0]} has "
                         f"{getattr(first, what)!r}; a cohort is of one data set, so give each its own folder"
                     )
-            yield [str(file), sample.dataset, sample.label, len(sample.states), len(sample.participants)]
+            yield [str(file), sample.dataset, sample.label, len(sample.states), len(sample.participants), _digest(file)]
 
     write_rows(rows(), INDEX_COLUMNS, path)
+
+
+def _digest(sample: str | Path) -> str:
+    return sha256(Path(sample).read_bytes())
 
 
 def chunk_range(participants: int, chunk: int, chunks: int) -> tuple[int, int]:
@@ -151,6 +155,11 @@ def members(
     fit : mapping
         ``smoothing`` and ``initial_distribution`` of fitted chains.
     seed : int
+
+    Raises
+    ------
+    DataError
+        The index is not one, or a sample has changed since it was written.
     """
     total = sum(int(row["participants"]) for row in read_rows(index, INDEX_COLUMNS))
     first, last = chunk_range(total, chunk, chunks)
@@ -160,6 +169,8 @@ def members(
         inside = range(max(first - before, 0), min(last - before, count))
         if inside and row["sample"]:
             sample = load_sample(row["sample"])
+            if _digest(row["sample"]) != row["sha256"]:
+                raise DataError(f"sample {row['sample']} has changed since {index} was made; run snakemake again")
             for participant in islice(sample.participants, inside.start, inside.stop):
                 yield sample_member(participant, len(sample.states), fit)
         elif inside:

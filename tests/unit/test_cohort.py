@@ -292,3 +292,16 @@ def test_table_and_figure(tmp_path):
     assert json.dumps([text.get_text() for text in drawn.legends[0].get_texts()])
     with pytest.raises(pf.DataError):
         figure(pd.DataFrame(columns=cohort.DISTRIBUTION_COLUMNS))
+
+
+def test_a_sample_that_changed_after_the_index_is_refused(tmp_path):
+    sample(["a", "b"]).save(tmp_path / "s.json")
+    index = tmp_path / "index.csv"
+    cohort.index_cohort([tmp_path / "s.json"], SIMULATED, index)
+    before = index.read_bytes()
+    sample(["a", "b"], seed=1).save(tmp_path / "s.json")
+    with pytest.raises(pf.DataError, match=r"s\.json has changed since .*index\.csv was made; run snakemake again"):
+        list(cohort.members(index, 1, 1, SIMULATED, FIT, 3))
+    cohort.index_cohort([tmp_path / "s.json"], SIMULATED, index)
+    # so Snakemake measures again, even where a run ended after the index
+    assert index.read_bytes() != before
