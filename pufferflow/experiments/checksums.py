@@ -54,13 +54,18 @@ def check(paths: Iterable[str | Path], results: Path = RESULTS) -> None:
 
 
 def missing_files(folder: Path, results: Path = RESULTS) -> list[str]:
-    """Files that a folder had when it was made and has no more; of a folder deleted as a whole, none."""
+    """Files that a finished folder had when it was made and has no more; Snakemake itself looks at the folder only.
+
+    One that is deleted as a whole, or just being made, lacks Snakemake's mark of a finished one and misses none.
+    """
+    if not (folder / ".snakemake_timestamp").exists():
+        return []
     try:
         recorded = _place(folder, results).read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return []
-    names = (line.partition("  ")[2] for line in recorded.splitlines())
-    return [name for name in names if folder.is_dir() and not (results.parent / name).is_file()]
+    names = filter(None, (line.partition("  ")[2] for line in recorded.splitlines()))
+    return [name for name in names if not (results.parent / name).is_file()]
 
 
 def _place(path: Path, results: Path) -> Path:
