@@ -165,7 +165,7 @@ def final_results(_wildcards=None):
     return [path for path in every_file() if path.startswith(folders)]
 
 
-def every_file(_wildcards=None):
+def every_file():
     """All files of a complete run, intermediate ones too: Snakemake makes a deleted one again only if asked for it."""
     real = list(map(labelled, REAL))
     found = made("compare_results") + made("write_report")
@@ -177,17 +177,17 @@ def every_file(_wildcards=None):
         if EXPERIMENTS["synthetic"]["extension"]:
             drawn.append("synthetic_extended")
             found += made("compute_extended_synthetic_scales")
-        for rule in ("measure_synthetic_errors", "plot_synthetic_errors"):
-            found += made(rule, synthetic=drawn)
-    for rule in OF_REAL:
-        found += made(rule, real=real)
+        for step in ("measure_synthetic_errors", "plot_synthetic_errors"):
+            found += made(step, synthetic=drawn)
+    for step in OF_REAL:
+        found += made(step, real=real)
     for name in REAL:
-        for rule in OF_DATASET[name]:
-            found += made(rule, real=labelled(name))
-    for rule in ("compute_least_noise", "render_least_noise", "plot_least_noise"):
-        found += made(rule, case=CASES)
-    for rule in ("compute_composition", "plot_composition"):
-        found += made(rule, case=COMPOSED)
+        for step in OF_DATASET[name]:
+            found += made(step, real=labelled(name))
+    for step in ("compute_least_noise", "render_least_noise", "plot_least_noise"):
+        found += made(step, case=CASES)
+    for step in ("compute_composition", "plot_composition"):
+        found += made(step, case=COMPOSED)
     found += made("run_related", related=RUN_RELATED)
     if enabled("timings"):
         timed = [name for name in TIMED_RELATED if enabled(name)]
@@ -195,8 +195,8 @@ def every_file(_wildcards=None):
         found += made("measure_timings") + made("render_table2")
     if enabled("cohort"):
         found += gather.cohort(made("measure_cohort"))
-        for rule in ("index_cohort", "gather_cohort", "render_cohort", "plot_cohort"):
-            found += made(rule)
+        for step in ("index_cohort", "gather_cohort", "render_cohort", "plot_cohort"):
+            found += made(step)
     return found
 
 
@@ -213,7 +213,7 @@ OF_DATASET = {
 }
 
 
-def made(rule, **wildcards):
+def made(step, **wildcards):
     """All outputs of a rule, for each of the given values of its wildcards."""
-    outputs = map(str, getattr(rules, rule).output)
+    outputs = map(str, getattr(rules, step).output)
     return expand(list(outputs), **wildcards) if wildcards else list(outputs)
