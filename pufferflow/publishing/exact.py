@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pufferflow._checks import check_epsilon, check_type
+from pufferflow._ledger_entries import Extent
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.markov import Family, IntervalFamily, MarkovChain, as_family, simulate_chain
 from pufferflow.models import PublicModel, number_of_states, read_public_model
@@ -17,7 +18,7 @@ from pufferflow.publishing.calibration import Calibration
 from pufferflow.publishing.fitting import Fit
 from pufferflow.publishing.histogram import PrivateHistogram
 from pufferflow.publishing.reading import GUESSES, Reading
-from pufferflow.publishing.records import open_records, stamp
+from pufferflow.publishing.records import Records, open_records, stamp
 from pufferflow.publishing.tables import Source
 from pufferflow.publishing.tally import Tally
 from pufferflow.record_format import RecordFormat, StateSpace
@@ -40,6 +41,8 @@ class ExactCounts:
     form: dict[str, Any] | None = None
     """How the records became steps, for the ledger."""
     unused_columns: int = 0
+    extent: Extent | None = None
+    """Which records, as far as that is public."""
 
     def __repr__(self) -> str:
         return "ExactCounts(…)"
@@ -144,7 +147,13 @@ def count_records(
         epsilon=epsilon,
         form=replace(form, fitted=None, reading={}).to_dict() | {"columns": records.columns} | _signs(records.reading),
         unused_columns=len(records.unused),
+        extent=_extent(records, tally, observed, form.step_seconds is not None),
     )
+
+
+def _extent(records: Records, tally: Tally, observed: int, timed: bool) -> Extent:
+    """Without times the number of the last step would say no more than that of the records."""
+    return Extent(observed, *((stamp(records, at) for at in (tally.first, tally.last)) if timed else ()))
 
 
 def _signs(reading: Reading) -> dict[str, str | bool]:

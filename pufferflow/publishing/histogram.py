@@ -22,6 +22,7 @@ from pufferflow._files import check_folder, usual_mode, write_atomic
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.markov import BinaryInterval, Family, IntervalFamily
 from pufferflow.models import PublicModel, model_document
+from pufferflow.publishing.account import Account
 from pufferflow.publishing.calibration import Calibration
 from pufferflow.publishing.noise import DiscreteLaplace
 
@@ -37,7 +38,7 @@ OUTSIDE = (
     "how long the program ran and what memory it took",
     "that a release was refused, and at which line",
     "the file itself, its name, its size and other copies of the data",
-    "what else is published about the same records and is not in the ledger",
+    "what else is published about the same records and is not added up with this release",
 )
 """What no noise covers."""
 
@@ -68,6 +69,8 @@ class PrivateHistogram:
         Columns of the table that have no role.
     seed : int or None
         Of a simulation.
+    account : Account or None
+        Where the cost is kept; None of a simulation.
     """
 
     states: tuple[str, ...]
@@ -84,6 +87,7 @@ class PrivateHistogram:
     post_processing: PostProcessing | None = None
     unused_columns: int = 0
     seed: int | None = None
+    account: Account | None = None
 
     @property
     def mechanism(self) -> str:
@@ -154,7 +158,7 @@ class PrivateHistogram:
             f"{self.participants} participant(s)), which are taken to be independent of each other.",
             "Not guaranteed: anything about a participant's whole record, a day or a habit; and to somebody who "
             "believes in a chain outside the set, only epsilon plus twice its distance (Theorem 2.4).",
-            "Further releases on the same records add up; the ledger keeps account.",
+            "Releases of the same records add up." if self.account is None else self.account.statement,
             f"Outside any such guarantee: {'; '.join(OUTSIDE)}.",
         ]
         if not self.private:
