@@ -25,6 +25,11 @@ def binary(names=("a", "b"), step=60, **options):
     )
 
 
+def doubts(released):
+    """What is warned of beside that no account is kept."""
+    return [warning for warning in released.warnings if not warning.startswith("no account is kept")]
+
+
 # -- states that look like a missing value --------------------------------------------------------------------
 
 
@@ -182,7 +187,7 @@ def test_days_are_no_participants():
     apart = pf.release_histogram(
         table.iloc[1:], binary(step=120), 1.0, ledger=None, reading=pf.Reading(participant="half")
     )
-    assert apart.warnings == ()
+    assert doubts(apart) == []
 
 
 def test_one_record_alone_is_refused():
@@ -238,7 +243,7 @@ def test_a_chain_fitted_to_the_same_time_is_refused(dressed):
 def test_a_chain_of_another_time_is_not():
     later = walk(500, "2021-07-01")
     released = pf.release_histogram(later, pf.fit_records(FIRST), 1.0, ledger=None)
-    assert released.warnings == ()
+    assert doubts(released) == []
     assert "fitted to 2000 records from 2021-06-01T00:00:00 to 2021-06-02T09:19:00" in released.statement
     by_hand = pf.release_histogram(later, binary(), 1.0, ledger=None)
     assert "does not say which records the chain comes from" in by_hand.statement
@@ -294,8 +299,8 @@ def test_a_model_without_sense_is_named(chain, names, epsilon, said):
 
 
 def test_a_model_with_sense_is_not():
-    assert warned(SLOW, ["a", "b"]).warnings == ()
-    assert warned(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], "any"), ["a", "b"], 9.9).warnings == ()
+    assert doubts(warned(SLOW, ["a", "b"])) == []
+    assert doubts(warned(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], "any"), ["a", "b"], 9.9)) == []
 
 
 def test_warnings_on_the_terminal(tmp_path, run):
