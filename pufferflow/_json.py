@@ -52,7 +52,7 @@ def read_json(
     if not text.strip():
         raise ModelError(f"{name} is empty; it must hold {must_hold}")
     try:
-        return parse(json.loads(text, parse_float=number, parse_constant=_no_constant, object_pairs_hook=_unique))
+        return parse(parse_json(text, number))
     except json.JSONDecodeError as error:
         raise ModelError(f"{name} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
     except RecursionError as error:
@@ -61,6 +61,11 @@ def read_json(
         raise ModelError(f"{name}: {error}") from error
     except ValueError as error:  # an integer too long for Python to convert
         raise ModelError(f"{name} holds a number that cannot be read ({error})") from error
+
+
+def parse_json(text: str, number: Callable[[str], object] | None = None) -> Any:
+    """Return the document of a text; NaN, infinities and keys given twice are refused (:class:`ModelError`)."""
+    return json.loads(text, parse_float=number, parse_constant=_no_constant, object_pairs_hook=_unique)
 
 
 def kind(value: object) -> str:

@@ -185,11 +185,15 @@ class Accountant:
         """Scale of the one release that all so far amount to, rounded down."""
         return math.nextafter(1 / self.entrywise, 0.0)
 
+    def _bounded(self) -> bool:
+        """Whether the releases amount to one of a scale that can be computed with."""
+        return self._together() >= EPSILON_RANGE[0]
+
     def _quilts(self) -> float:
-        return guarantee(self.family, self.length, self._together())
+        return guarantee(self.family, self.length, self._together()) if self._bounded() else math.inf
 
     def _leakage(self) -> float:
-        if isinstance(self.family, IntervalFamily):
+        if isinstance(self.family, IntervalFamily) or not self._bounded():
             return math.inf  # no such bound is known
         from pufferflow.mechanisms.leakage import leakage_loss
 

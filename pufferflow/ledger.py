@@ -6,45 +6,71 @@ what is reserved is spent, so a crash at any moment can waste budget but never e
 :class:`pufferflow.Accountant` over all reservations, for each Θ that was ever used, the largest of them. Releases of
 other steps of the same records (other states, time step or column) are refused, as no such sum is known for them.
 
-Entries changed or taken out in the middle are noticed; a file put back to an earlier state is not, unless its last
-digest was noted elsewhere.
+An entry that was changed or taken out in the middle no longer fits the digests after it. That shows damage and
+carelessness, not intent: the digests have no key, so whoever rewrites entries can compute them anew, and a file put
+back to an earlier state fits too. Only a digest that was noted elsewhere tells: :meth:`Ledger.verify` looks for it.
 
-Nothing of the data is in it, not even a digest of the data file, from which a small file could be guessed.
+Of the data it holds what a release says in public: the number of records and the times of the first and the last.
+Nothing else, not even a digest of the data file, from which a small file could be guessed.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import sqlite3
-import tempfile
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
-from pufferflow._checks import Lengths, check_epsilon, check_path, check_scale, longest
-from pufferflow._files import sha256
+from pufferflow._checks import Lengths, check_epsilon, check_path, check_scale, check_type, longest
+from pufferflow._files import check_folder, workplace
+from pufferflow._ledger_entries import (
+    MEND,
+    Entry,
+    Extent,
+    append_entry,
+    check_extent,
+    check_word,
+    digest_of,
+    parse_entries,
+    states_of,
+)
 from pufferflow.accounting import Accountant
-from pufferflow.errors import BudgetError, LedgerError, ParameterError
-from pufferflow.markov import Family, IntervalFamily
+from pufferflow.errors import BudgetError, DataError, LedgerError, ParameterError
 from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.models import model_document, parse_model
 
 APPLICATION_ID = 0x50554646  # "PUFF"
-VERSION = 1
+VERSION = 2
+"""Since version 2 a reservation may say which records it is of; ledgers of version 1 are read too."""
+
 PATIENCE_SECONDS = 600.0
 """How long a release waits for others that are being accounted for."""
+
+MOST_BYTES = 2**28
+"""Size of a ledger: some 300,000 releases."""
+
+PAGE_BYTES = 2**12
+"""SQLite's unit of allocation."""
+
+MOST_ENTRY_BYTES = 2**24
+"""Size of an entry: a chain of some 900 states."""
 
 CLOSE = 1e-4
 """How far, relatively, a bound computed anew may differ from the ε a scale was calibrated to."""
 
-Kind: TypeAlias = Literal["limit", "family", "reserved", "released"]
+UNNOTICED = (
+    "a ledger knows the releases that were reserved in it and no others: it does not notice releases of a copy of the "
+    "data, of the same data in another format or under another name, nor those in another ledger, and not that an "
+    "older copy of the ledger was put in its place"
+)
+"""What no ledger can notice."""
 
 _SCHEMA = f"""
+PRAGMA page_size = {PAGE_BYTES};
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {VERSION};
 CREATE TABLE entries (
@@ -82,6 +108,8 @@ class Reservation:
         SHA-256 of the certificate of the scale, where there is one.
     form : str or None
         SHA-256 of what says how the records become steps of the chain; None where nobody said.
+    extent : Extent or None
+        Which records; None where nobody said.
     """
 
     number: int
@@ -93,16 +121,7 @@ class Reservation:
     length: int
     certificate: str | None = None
     form: str | None = None
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A line of the ledger."""
-
-    number: int
-    time: str
-    kind: Kind
-    content: dict[str, Any]
+    extent: Extent | None = None
 
 
 class Checked(NamedTuple):
@@ -128,18 +147,23 @@ class Ledger:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = check_path(path, "path")
         try:
+            status = os.stat(self.path)
+            if not stat.S_ISREG(status.st_mode):
+                raise LedgerError(f"{self.path} is no file; give the path of a ledger")
             with self.path.open("rb") as stream:
                 head = stream.read(16)
         except OSError as error:
             raise LedgerError(f"ledger {self.path}: {error.strerror}; create one with a limit first") from error
         if head != b"SQLite format 3\0":
             raise LedgerError(f"{self.path} is not a ledger of this program; it is left as it is, give another path")
+        if status.st_size > MOST_BYTES:
+            raise LedgerError(f"{self.path} has {status.st_size} bytes; a ledger has at most {MOST_BYTES}")
         with self._connection() as connection:
             if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
                 raise LedgerError(f"{self.path} is the database of another program; it is left as it is")
             version = connection.execute("PRAGMA user_version").fetchone()[0]
-            if version != VERSION:
-                raise LedgerError(f"ledger {self.path} has version {version}, this program reads version {VERSION}")
+            if not 1 <= version <= VERSION:
+                raise LedgerError(f"ledger {self.path} has version {version}, this program reads up to {VERSION}")
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], limit: float) -> Ledger:
@@ -154,13 +178,15 @@ class Ledger:
         """
         limit, target = check_epsilon(limit), check_path(path, "path")
         try:
+            check_folder(target)
             # a whole ledger appears under its name at once, or none: linking fails where a file exists
-            with tempfile.TemporaryDirectory(dir=target.parent if target.parent.is_dir() else None) as folder:
-                new = Path(folder) / "ledger"
-                with closing(sqlite3.connect(new, isolation_level=None)) as connection:
+            with workplace(target.parent) as folder:
+                with closing(sqlite3.connect(folder / "ledger", isolation_level=None)) as connection:
                     connection.executescript(_SCHEMA)
-                    _append(connection, "limit", {"epsilon": limit})
-                os.link(new, target)
+                    append_entry(connection, "limit", {"epsilon": limit})
+                os.link(folder / "ledger", target)
+        except DataError as error:
+            raise LedgerError(f"cannot create the ledger: {error}") from None
         except FileExistsError:
             raise LedgerError(f"{target} exists already; open it, or give another path") from None
         except OSError as error:
@@ -170,28 +196,31 @@ class Ledger:
         return cls(target)
 
     @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
+    def _connection(self, then: str = f"it cannot be read; if it is damaged, {MEND}") -> Iterator[sqlite3.Connection]:
+        """Connect; where the database fails, the error says what is true ``then``."""
         connection = None
         try:
             connection = sqlite3.connect(
                 f"{self.path.absolute().as_uri()}?mode=rw", uri=True, timeout=PATIENCE_SECONDS, isolation_level=None
             )
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_ENTRY_BYTES)
             connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA trusted_schema = OFF")
             yield connection
-        except sqlite3.Error as error:
-            raise LedgerError(
-                f"ledger {self.path} cannot be used ({error}); restore it from a copy, nothing was written"
-            ) from error
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where SQLite's own message quotes the file
+            raise LedgerError(f"ledger {self.path}: {error}; {then}") from error
         finally:
             if connection is not None:
                 connection.close()
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def _writing(self, then: str) -> Iterator[sqlite3.Connection]:
         """Hold the ledger alone; what the block appends is kept only if it ends well."""
-        with self._connection() as connection:
+        with self._connection(then) as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
+                connection.execute(f"PRAGMA user_version = {VERSION}")
+                connection.execute(f"PRAGMA max_page_count = {MOST_BYTES // PAGE_BYTES}")
                 yield connection
             except BaseException:
                 if connection.in_transaction:  # a full disk ends it
@@ -199,10 +228,27 @@ class Ledger:
                 raise
             connection.execute("COMMIT")
 
+    def _read(self, connection: sqlite3.Connection) -> tuple[list[Entry], list[str]]:
+        """All entries and their digests, checked: nothing is accounted for on the ground of an altered ledger."""
+        try:
+            if not _own(connection) <= _OWN:
+                raise LedgerError(f"its tables are not those that this program makes; {MEND}")
+            return parse_entries(
+                connection.execute("SELECT number, time, kind, content, digest FROM entries ORDER BY number")
+            )
+        except LedgerError as error:
+            raise LedgerError(f"ledger {self.path}, {error}") from None
+
+    def copy_to(self, path: str | os.PathLike[str]) -> Ledger:
+        """Copy the ledger as it is between two releases, to try something on."""
+        with self._connection() as connection, closing(sqlite3.connect(path)) as copy:
+            connection.backup(copy)
+        return Ledger(path)
+
     def entries(self) -> list[Entry]:
         """Return all entries, oldest first."""
         with self._connection() as connection:
-            return _entries(connection, self.path)
+            return self._read(connection)[0]
 
     @property
     def limit(self) -> float:
@@ -225,11 +271,11 @@ class Ledger:
             It lies below what is spent.
         """
         limit = check_epsilon(limit)
-        with self._writing() as connection:
-            spent = _spent(_entries(connection, self.path))
+        with self._writing("whether the limit was changed, pufferflow ledger show says") as connection:
+            spent = _spent(self._read(connection)[0])
             if limit < spent:
                 raise LedgerError(f"the limit {limit:g} lies below ε = {spent:.6g}, which is spent; set at least that")
-            _append(connection, "limit", {"epsilon": limit})
+            append_entry(connection, "limit", {"epsilon": limit})
 
     def reserve(
         self,
@@ -242,6 +288,7 @@ class Ledger:
         query: str,
         certificate: Mapping[str, Any] | None = None,
         form: Mapping[str, Any] | None = None,
+        extent: Extent | None = None,
     ) -> Reservation:
         """Pay for a release before it is made.
 
@@ -255,6 +302,8 @@ class Ledger:
             Of the scale.
         form : mapping, optional
             How the records become steps: states, time step, pauses, column. Plain JSON types.
+        extent : Extent, optional
+            Which records, as far as that is public.
 
         Raises
         ------
@@ -267,33 +316,34 @@ class Ledger:
         """
         family = as_family(family)
         document = model_document(family)
-        digest = sha256(_canonical(document).encode())
+        digest = digest_of(document)
         if not (isinstance(query, str) and isinstance(mechanism, str)):
             raise ParameterError(f"query is {query!r} and mechanism {mechanism!r}; both are words")
         content: dict[str, Any] = {
-            "mechanism": mechanism,
+            "mechanism": check_word(mechanism, "mechanism"),
             "epsilon": check_epsilon(epsilon),
             "scale": check_scale(scale),
-            "query": query,
+            "query": check_word(query, "query"),
             "family": digest,
             "length": longest(length),
-            "certificate": None if certificate is None else sha256(_canonical(certificate).encode()),
-            "form": None if form is None else sha256(_canonical(form).encode()),
+            "certificate": None if certificate is None else digest_of(certificate),
+            "form": None if form is None else digest_of(form),
+            "extent": None if extent is None else asdict(check_extent(extent)),
         }
-        with self._writing() as connection:
-            entries = _entries(connection, self.path)
+        with self._writing("no release is made; whether it counts as spent, pufferflow ledger show says") as connection:
+            entries, _ = self._read(connection)
             known = [e.content for e in entries if e.kind == "family"]
             forms = {e.content["form"] for e in entries if e.kind == "reserved"}
-            states = {_states(parse_model(other["model"])) for other in known}
-            if forms - {content["form"]} or states - {_states(family)}:
+            states = {states_of(parse_model(other["model"])) for other in known}
+            if forms - {content["form"]} or states - {states_of(family)}:
                 raise LedgerError(
                     f"ledger {self.path}: earlier releases made other steps of the records (other states, time step, "
                     "pauses or column), and with those this one cannot be added up; keep to one way, or publish both "
                     "from one release"
                 )
             if digest not in {other["digest"] for other in known}:
-                entries.append(_append(connection, "family", {"digest": digest, "model": document}))
-            entry = _append(connection, "reserved", content)
+                entries.append(append_entry(connection, "family", {"digest": digest, "model": document}))
+            entry = append_entry(connection, "reserved", content)
             limit = _limit(entries)
             if not _within(limit, [*entries, entry]):
                 left = max(0.0, limit - _spent(entries))
@@ -302,15 +352,39 @@ class Ledger:
                     f"the limit of {self.path} is {limit:g} and {left:.6g} is left: ask for less or raise the limit",
                     left,
                 )
-        return Reservation(entry.number, **content)
+        return _reservation(entry)
 
     def record(self, reservation: Reservation) -> None:
-        """Note that a reserved release was made."""
-        with self._writing() as connection:
-            _append(connection, "released", {"reservation": reservation.number})
+        """Note that a reserved release was made.
 
-    def verify(self) -> Checked:
+        Raises
+        ------
+        LedgerError
+            The note could not be written, or the reservation is not in this ledger. It is paid for all the same.
+        """
+        check_type(reservation, "reservation", Reservation)
+        then = (
+            "the release is made and counts as spent, only the note that it was made is missing: nothing has to be "
+            "mended, and an older copy must not be put in the ledger's place"
+        )
+        with self._writing(then) as connection:
+            reserved = "SELECT 1 FROM entries WHERE number = ? AND kind = 'reserved'"
+            if connection.execute(reserved, (reservation.number,)).fetchone() is None:
+                raise LedgerError(
+                    f"ledger {self.path}: entry {reservation.number} is no reservation; record it where it was reserved"
+                )
+            append_entry(connection, "released", {"reservation": reservation.number})
+
+    def verify(self, noted: str | None = None) -> Checked:
         """Check the file, the chain of digests, and that what is spent is within the limit.
+
+        This notices damage. Entries that were rewritten with new digests, or taken off the end, it notices only by a
+        digest ``noted`` before.
+
+        Parameters
+        ----------
+        noted : str, optional
+            Digest that an earlier check returned: everything up to its entry must still be as it was.
 
         Returns
         -------
@@ -325,67 +399,65 @@ class Ledger:
         with self._connection() as connection:
             problems = [row[0] for row in connection.execute("PRAGMA integrity_check")]
             if problems != ["ok"]:
-                raise LedgerError(f"ledger {self.path} is damaged: {problems[0]}; restore it from a copy")
-            entries = _entries(connection, self.path)
-            (digest,) = connection.execute("SELECT digest FROM entries ORDER BY number DESC LIMIT 1").fetchone()
-        known = {e.content["digest"]: e.content["model"] for e in entries if e.kind == "family"}
-        for name, model in known.items():
-            if sha256(_canonical(model).encode()) != name:
-                raise LedgerError(f"ledger {self.path}: the model of {name[:12]} is not the one it was reserved for")
+                raise LedgerError(f"ledger {self.path} is damaged: {problems[0]}; {MEND}")
+            entries, digests = self._read(connection)
+        if noted is not None and noted not in digests:
+            raise LedgerError(
+                f"ledger {self.path}: no entry has the digest that was noted; entries were rewritten, or an older copy "
+                "was put in its place"
+            )
         if not _within(_limit(entries), entries):
             raise LedgerError(
                 f"ledger {self.path}: ε = {_spent(entries):.6g} is spent, above the limit {_limit(entries):g}"
             )
-        return Checked(len(entries), digest)
+        return Checked(len(entries), digests[-1])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the whole ledger as plain JSON types."""
+        """Return the whole ledger as plain JSON types.
+
+        Raises
+        ------
+        LedgerError
+            It cannot be read, or what its releases cost has no finite bound.
+        """
         entries = self.entries()
         limit, spent = _limit(entries), _spent(entries)
+        if math.isinf(spent):
+            raise LedgerError(f"ledger {self.path}: no finite ε bounds what its releases cost together; {MEND}")
         made = {e.content["reservation"] for e in entries if e.kind == "released"}
+        reserved = [_reservation(e) for e in entries if e.kind == "reserved"]
+        times = {e.number: e.time for e in entries}
         releases = [
-            asdict(Reservation(e.number, **e.content)) | {"time": e.time, "released": e.number in made}
-            for e in entries
-            if e.kind == "reserved"
+            asdict(r) | {"time": times[r.number], "released": r.number in made, "overlaps": _overlapping(r, reserved)}
+            for r in reserved
         ]
         return {"limit": limit, "spent": spent, "left": max(0.0, limit - spent), "releases": releases}
 
 
-def _canonical(document: Mapping[str, Any]) -> str:
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+def _own(connection: sqlite3.Connection) -> set[tuple[str, str]]:
+    """Tables, views and triggers of a database: a foreign one could run on for ever, or change what is written."""
+    return set(connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
 
 
-def _digest(previous: str, number: int, time: str, kind: str, content: str) -> str:
-    return sha256(_canonical({"after": previous, "entry": [number, time, kind, content]}).encode())
+def _made_here() -> set[tuple[str, str]]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(_SCHEMA)
+        return _own(connection)
 
 
-def _append(connection: sqlite3.Connection, kind: Kind, content: dict[str, Any]) -> Entry:
-    last = connection.execute("SELECT number, digest FROM entries ORDER BY number DESC LIMIT 1").fetchone() or (0, "")
-    number, time, text = last[0] + 1, datetime.now(UTC).isoformat(timespec="seconds"), _canonical(content)
-    row = (number, time, kind, text, _digest(last[1], number, time, kind, text))
-    connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", row)
-    return Entry(number, time, kind, content)
+_OWN = _made_here()
 
 
-def _entries(connection: sqlite3.Connection, path: Path) -> list[Entry]:
-    """All entries, once their chain of digests holds: nothing is accounted for on the ground of an altered ledger."""
-    rows = connection.execute("SELECT number, time, kind, content, digest FROM entries ORDER BY number")
-    entries, previous = [], ""
-    for expected, (number, time, kind, content, digest) in enumerate(rows, 1):
-        if number != expected or digest != _digest(previous, number, time, kind, content):
-            raise LedgerError(
-                f"ledger {path}, entry {number}: it was changed after it was written, or one before it is missing; "
-                "restore the ledger from a copy"
-            )
-        entries.append(Entry(number, time, kind, json.loads(content)))
-        previous = digest
-    if not entries or entries[0].kind != "limit":
-        raise LedgerError(f"ledger {path} is damaged: it does not begin with a limit; restore it from a copy")
-    return entries
+def _reservation(entry: Entry) -> Reservation:
+    extent = entry.content.get("extent")
+    return Reservation(entry.number, **entry.content | {"extent": None if extent is None else Extent(**extent)})
 
 
-def _states(family: Family) -> int:
-    return family.states if isinstance(family, IntervalFamily) else family.chains[0].states
+def _overlapping(this: Reservation, reserved: list[Reservation]) -> list[int]:
+    """Earlier releases of records of the same time."""
+    if (extent := this.extent) is None:
+        return []
+    return [r.number for r in reserved if r.number < this.number and r.extent is not None and extent.overlaps(r.extent)]
 
 
 def _limit(entries: list[Entry]) -> float:

@@ -202,8 +202,10 @@ def test_nothing_of_the_data_is_in_the_file(ledger):
             "length",
             "certificate",
             "form",
+            "extent",
             "time",
             "released",
+            "overlaps",
         )
     }
 
@@ -233,7 +235,7 @@ def test_no_room_for_a_ledger(tmp_path, monkeypatch):
     def full(*_):
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr("pufferflow.ledger._append", full)
+    monkeypatch.setattr("pufferflow.ledger.append_entry", full)
     with pytest.raises(pf.LedgerError, match="disk is full"):
         Ledger.create(tmp_path / "x", 1.0)
     assert os.listdir(tmp_path) == []
@@ -246,7 +248,7 @@ def test_a_disk_that_fills_up_ends_the_transaction(ledger, monkeypatch):
 
     before = ledger.entries()
     with monkeypatch.context() as patch:
-        patch.setattr("pufferflow.ledger._append", full)
+        patch.setattr("pufferflow.ledger.append_entry", full)
         with pytest.raises(pf.LedgerError, match="disk is full"):
             reserve(ledger, 0.5)
     assert ledger.entries() == before
