@@ -250,6 +250,10 @@ class Ledger:
         with self._connection() as connection:
             return self._read(connection)[0]
 
+    def reservations(self) -> list[Reservation]:
+        """Return all releases that are paid for, oldest first."""
+        return [_reservation(entry) for entry in self.entries() if entry.kind == "reserved"]
+
     @property
     def limit(self) -> float:
         """ε that all releases together may cost."""

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+from typing import Any
+
+from pufferflow.ledger import UNNOTICED, Ledger
 
 DESCRIPTION = (
-    "Show a budget ledger, change its limit, or check that no entry was changed or taken out. An older copy put in its "
-    "place cannot be told from it: keep the number and the digest that verify prints."
+    "Show a budget ledger, change its limit, or check that its entries fit together. What it cannot know: "
+    f"{UNNOTICED}. The digests have no key: whoever rewrites entries can make them anew. Note the digest that verify "
+    "prints, away from the ledger, and give it to the next verify as --noted."
 )
 EPILOG = "Example: pufferflow ledger show this_year.csv.ledger"
 
@@ -24,34 +28,56 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         command.add_argument("file", metavar="LEDGER", help="made by pufferflow release, beside the data")
         if action == "set-limit":
             command.add_argument("limit", metavar="EPSILON", type=float, help="that all releases together may cost")
+        if action == "verify":
+            command.add_argument("--noted", metavar="DIGEST", help="that an earlier verify printed")
         if action == "show":
             command.add_argument("--json", action="store_true", help="print a JSON object")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Show, change or check the ledger."""
-    from pufferflow.ledger import Ledger  # loads the mechanisms
-
     book = Ledger(arguments.file)
     if arguments.action == "set-limit":
         before = book.limit
         book.set_limit(arguments.limit)
         print(f"limit of {arguments.file}: {before:g} before, {book.limit:g} now")
     elif arguments.action == "verify":
-        entries, digest = book.verify()
-        print(
-            f"verified: {entries} entries, none changed or missing before the last, whose digest is {digest}; "
-            "what is spent is within the limit"
-        )
+        _verify(book, arguments.noted)
     else:
-        shown = book.to_dict()
-        if arguments.json:
-            print(json.dumps(shown, indent=1, allow_nan=False))
-            return
-        print(f"limit {shown['limit']:g}, spent {shown['spent']:.6g}, left {shown['left']:.6g}")
-        for number, entry in enumerate(shown["releases"], 1):
-            state = "released" if entry["released"] else "reserved, not known to be released (counts as spent)"
-            print(
-                f"{number:>4}  {entry['time']}  epsilon {entry['epsilon']:g}  {entry['mechanism']}  "
-                f"scale {entry['scale']:.6g}  {entry['query']}  {state}"
-            )
+        _show(book.to_dict(), arguments.json)
+
+
+def _verify(book: Ledger, noted: str | None) -> None:
+    entries, digest = book.verify(noted)
+    since = (
+        "whether entries were rewritten together with their digests, or taken off the end, only a digest noted before "
+        "can tell (--noted)"
+        if noted is None
+        else "everything up to the digest that was noted is as it was then"
+    )
+    print(
+        f"verified: the numbers and digests of {entries} entries fit together and what is spent is within the limit; "
+        f"{since}\ndigest of the last entry, to be noted elsewhere: {digest}"
+    )
+
+
+def _show(shown: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(shown, indent=1, allow_nan=False))
+        return
+    print(f"limit {shown['limit']:g}, spent {shown['spent']:.6g}, left {shown['left']:.6g}")
+    places = {entry["number"]: place for place, entry in enumerate(shown["releases"], 1)}
+    for entry in shown["releases"]:
+        state = "released" if entry["released"] else "reserved, not known to be released (counts as spent)"
+        print(
+            f"{places[entry['number']]:>4}  {entry['time']}  epsilon {entry['epsilon']:g}  {entry['mechanism']}  "
+            f"scale {entry['scale']:.6g}  {entry['query']}{_extent(entry['extent'])}  {state}"
+        )
+        if entry["overlaps"]:
+            print(f"      of the same time as {', '.join(str(places[number]) for number in entry['overlaps'])}")
+
+
+def _extent(extent: dict[str, Any] | None) -> str:
+    if extent is None:
+        return ""
+    return f"  n {extent['records']}" + (f" from {extent['first']} to {extent['last']}" if extent["first"] else "")

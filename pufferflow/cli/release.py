@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from typing import Any
 
 from pufferflow._files import check_outputs
 from pufferflow.cli._records import AS_FITTED, add_reading, reading
 from pufferflow.cli._releases import add_model, add_output, record_format, show, show_columns, warn
 from pufferflow.errors import ParameterError, PufferflowError
+from pufferflow.ledger import UNNOTICED
 from pufferflow.models import read_public_model
+from pufferflow.publishing.account import usual_ledger
 from pufferflow.publishing.histogram import require_new
 from pufferflow.publishing.release import rehearse_release, release_histogram
 
@@ -26,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("data", metavar="DATA", help="CSV (also packed) or Parquet file with a header")
     add_model(parser)
-    parser.add_argument("--ledger", metavar="FILE", help="(default: DATA.ledger)")
+    parser.add_argument("--ledger", metavar="FILE", help="(default: DATA.ledger, and no other where that exists)")
     parser.add_argument(
         "--limit", type=float, metavar="EPSILON", help="of a new ledger (default: this release's epsilon)"
     )
@@ -42,7 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Release, write the folder, say what was done."""
     if arguments.no_ledger and (arguments.ledger is not None or arguments.limit is not None):
         raise ParameterError("--no-ledger and a ledger or its --limit contradict each other; give one of them")
-    ledger = None if arguments.no_ledger else arguments.ledger or f"{arguments.data}.ledger"
+    ledger = None if arguments.no_ledger else arguments.ledger or usual_ledger(arguments.data)
     output = arguments.output or f"{arguments.data}.release"
     require_new(output)
     check_outputs([output, ledger], [arguments.data, arguments.chain])
@@ -58,6 +61,7 @@ def run(arguments: argparse.Namespace) -> None:
         "output": output,
         "figure": not arguments.no_figure,
     }
+    new = ledger is not None and not os.path.lexists(ledger)
     try:
         if arguments.dry_run:
             _show_rehearsal(arguments, rehearse_release(arguments.data, model, arguments.epsilon, **options))
@@ -78,7 +82,8 @@ def run(arguments: argparse.Namespace) -> None:
         ) from None
     show(arguments, released, output)
     if not arguments.json and ledger is not None:
-        print(f"accounted for in {ledger}; see pufferflow ledger show {ledger}")
+        made = f" (new: {UNNOTICED})" * new
+        print(f"accounted for in {ledger}{made}; see pufferflow ledger show {ledger}")
 
 
 def _show_rehearsal(arguments: argparse.Namespace, facts: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pufferflow._checks import check_epsilon, check_type
+from pufferflow._ledger_entries import Extent
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.markov import Family, IntervalFamily, MarkovChain, as_family, simulate_chain
 from pufferflow.models import PublicModel, number_of_states, read_public_model
@@ -18,7 +19,7 @@ from pufferflow.publishing.calibration import Calibration
 from pufferflow.publishing.fitting import Fit
 from pufferflow.publishing.histogram import PrivateHistogram
 from pufferflow.publishing.reading import GUESSES, Reading
-from pufferflow.publishing.records import open_records
+from pufferflow.publishing.records import Records, open_records, stamp
 from pufferflow.publishing.tables import Source
 from pufferflow.publishing.tally import Tally
 from pufferflow.record_format import RecordFormat, StateSpace
@@ -42,6 +43,8 @@ class ExactCounts:
     """How the records became steps, for the ledger."""
     unused_columns: int = 0
     warnings: tuple[str, ...] = ()
+    extent: Extent | None = None
+    """Which records, as far as that is public."""
 
     def __repr__(self) -> str:
         return "ExactCounts(…)"
@@ -158,6 +161,7 @@ def count_records(
         form=_steps(form) | {"columns": records.columns} | _signs(records.reading),
         unused_columns=len(records.unused),
         warnings=tuple(warnings),
+        extent=_extent(records, tally, observed, form.step_seconds is not None),
     )
 
 
@@ -165,6 +169,11 @@ def _steps(form: RecordFormat) -> dict[str, Any]:
     """What of a format says which step of the chain a record is."""
     plain = ("states", "step_seconds", "split_after_seconds", "fitted")
     return {key: value for key, value in replace(form, fitted=None).to_dict().items() if key in plain}
+
+
+def _extent(records: Records, tally: Tally, observed: int, timed: bool) -> Extent:
+    """Without times the number of the last step would say no more than that of the records."""
+    return Extent(observed, *((stamp(records, at) for at in (tally.first, tally.last)) if timed else ()))
 
 
 def _signs(reading: Reading) -> dict[str, str | bool]:

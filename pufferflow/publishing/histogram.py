@@ -22,6 +22,7 @@ from pufferflow._files import check_folder, usual_mode, write_atomic
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.markov import BinaryInterval, Family, IntervalFamily
 from pufferflow.models import PublicModel, model_document
+from pufferflow.publishing.account import Account
 from pufferflow.publishing.calibration import Calibration
 from pufferflow.publishing.noise import DiscreteLaplace
 from pufferflow.publishing.records import MISSING_TEXTS
@@ -39,7 +40,7 @@ OUTSIDE = (
     "how long the program ran and what memory it took",
     "that a release was refused, and at which line",
     "the file itself, its name, its size and other copies of the data",
-    "what else is published about the same records and is not in the ledger",
+    "what else is published about the same records and is not added up with this release",
 )
 """What no noise covers."""
 
@@ -74,6 +75,8 @@ class PrivateHistogram:
         Name of the column of each role; it is in no file.
     seed : int or None
         Of a simulation.
+    account : Account or None
+        Where the cost is kept; None of a simulation.
     """
 
     states: tuple[str, ...]
@@ -92,6 +95,7 @@ class PrivateHistogram:
     warnings: tuple[str, ...] = ()
     columns: dict[str, str | None] = field(default_factory=dict, repr=False)
     seed: int | None = None
+    account: Account | None = None
 
     @property
     def mechanism(self) -> str:
@@ -164,7 +168,7 @@ class PrivateHistogram:
             _records_of_chain(form),
             "Not guaranteed: anything about a participant's whole record, a day or a habit; and to somebody who "
             "believes in a chain outside the set, only epsilon plus twice its distance (Theorem 2.4).",
-            "Further releases on the same records add up; the ledger keeps account.",
+            "Releases of the same records add up." if self.account is None else self.account.statement,
             f"Outside any such guarantee: {'; '.join(OUTSIDE)}.",
         ]
         if not self.private:

@@ -19,7 +19,6 @@ Relative frequencies are the noisy counts over n, which is public: post-processi
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,10 +28,11 @@ from typing import Any, get_args
 import numpy as np
 
 from pufferflow._checks import check_choice, check_epsilon, check_path, check_whole
-from pufferflow._files import check_folder
+from pufferflow._files import check_folder, workplace
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
 from pufferflow.ledger import Ledger, Reservation
 from pufferflow.markov.simulation import MOST_RECORDS
+from pufferflow.publishing.account import account_of
 from pufferflow.publishing.calibration import Calibration, calibrate
 from pufferflow.publishing.exact import ExactCounts, Model, count_records, public_model, simulated_counts
 from pufferflow.publishing.histogram import (
@@ -117,15 +117,21 @@ def release_histogram(
         if figure:
             require_matplotlib()
     exact, calibration, scale = _prepare(source, model, epsilon, form, reading, mechanism, fitted_to_others)
-    if ledger is not None and not isinstance(ledger, Ledger) and not check_path(ledger, "ledger").exists():
+    account = account_of(source, ledger, exact.extent)
+    if ledger is not None and not isinstance(ledger, Ledger) and not os.path.lexists(ledger):
         _tried(ledger, limit, exact, calibration, scale)  # a refused release leaves no ledger behind
     book = None if ledger is None else open_ledger(ledger, exact.epsilon if limit is None else limit, limit is not None)
     reservation = None if book is None else _reserve(book, exact, calibration, scale)
     released = exact.noisy(add_noise, calibration, scale).post_processed(post_processing)
+    released = replace(released, account=account, warnings=(*released.warnings, *account.warnings))
     if output is not None:
         released.save(output, figure=figure)
-    if book is not None and reservation is not None:
+    if book is None or reservation is None:
+        return released
+    try:
         book.record(reservation)
+    except LedgerError as error:  # what is paid for is not lost for want of a note
+        return replace(released, warnings=(*released.warnings, str(error)))
     return released
 
 
@@ -176,7 +182,7 @@ def rehearse_release(
         "certified": calibration.certificate is not None,
         "noise_scale": scale,
         "error_95": DiscreteLaplace(scale).quantile(CONFIDENCE) / exact.records,
-        "warnings": exact.said(calibration),
+        "warnings": (*exact.said(calibration), *account_of(source, ledger, exact.extent).warnings),
         "limit": None,
         "left": None,
     }
@@ -249,9 +255,13 @@ def open_ledger(ledger: Ledger | str | os.PathLike[str], limit: float, given: bo
     if isinstance(ledger, Ledger):
         return ledger
     path = check_path(ledger, "ledger")
-    if not path.exists():
-        return Ledger.create(path, limit)
-    book = Ledger(path)
+    if not os.path.lexists(path):
+        try:
+            return Ledger.create(path, limit)
+        except LedgerError:
+            if not path.exists():
+                raise
+    book = Ledger(path)  # made by another process meanwhile, or long before
     if given and limit != book.limit:
         raise ParameterError(
             f"the ledger {path} has the limit {book.limit:g}, not {limit:g}; change it with pufferflow ledger set-limit"
@@ -283,11 +293,10 @@ def _tried(
 ) -> dict[str, Any]:
     """What the release would leave of the limit, tried on a copy of the ledger; raises what the release would."""
     path = ledger.path if isinstance(ledger, Ledger) else check_path(ledger, "ledger")
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "ledger"
-        if path.exists():
-            Ledger(path)
-            shutil.copyfile(path, copy)
+    with workplace(Path(tempfile.gettempdir())) as folder:
+        copy = folder / "ledger"
+        if os.path.lexists(path):
+            Ledger(path).copy_to(copy)
         else:
             check_folder(path)
         try:
@@ -309,4 +318,5 @@ def _reserve(book: Ledger, exact: ExactCounts, calibration: Calibration, scale: 
         query=f"histogram of {exact.states.count} states over {exact.records} records",
         certificate=calibration.certificate,
         form=exact.form,
+        extent=exact.extent,
     )

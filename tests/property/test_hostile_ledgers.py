@@ -9,6 +9,7 @@ import json
 import random
 import shutil
 import sqlite3
+from contextlib import suppress
 
 import pytest
 
@@ -155,24 +156,21 @@ def said_by_the_rows(path):
     )
 
 
-def used(path, capsys):
-    """Everything that reads a ledger; each says one sentence or does its work. True if it can be used."""
-    codes = []
-    for words in (["show"], ["show", "--json"], ["verify"], ["set-limit", "1e80"]):
-        codes.append(cli.main(["ledger", words[0], str(path), *words[1:]]))
+def use(path, rng, capsys):
+    """One of the things that read a ledger: it says one sentence or does its work."""
+    words = rng.choice((["show"], ["show", "--json"], ["verify"], ["set-limit", "1e80"], None))
+    if words is not None:
+        code = cli.main(["ledger", words[0], str(path), *words[1:]])
         captured = capsys.readouterr()
-        assert (codes[-1], captured.err.count("\n")) in ((0, 0), (2, 1))
+        assert (code, captured.err.count("\n")) in ((0, 0), (2, 1))
         assert "\x1b" not in captured.out + captured.err
-    try:
+        return
+    with suppress(pf.LedgerError, pf.BudgetError):
         book = pf.Ledger(path)
-        reservation = book.reserve(CHAINS[0], 3, mechanism="x", epsilon=1.0, scale=1e6, query="x")
-        book.record(reservation)
-    except (pf.LedgerError, pf.BudgetError):
-        pass
-    return codes[0] == 0
+        book.record(book.reserve(CHAINS[0], 3, mechanism="x", epsilon=1.0, scale=1e6, query="x"))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(15))
 @pytest.mark.parametrize("mutate", [mutate_content, mutate_rows])
 def test_crafted_rows_are_refused_or_cost_what_they_say(whole, tmp_path, capsys, seed, mutate):
     rng = random.Random(f"{mutate.__name__} {seed}")
@@ -192,7 +190,7 @@ def test_crafted_rows_are_refused_or_cost_what_they_say(whole, tmp_path, capsys,
         if spent is not None:
             usable += 1
             assert spent >= said_by_the_rows(path) * (1 - 1e-9)
-        used(path, capsys)
+        use(path, rng, capsys)
     assert usable < 25
 
 
@@ -201,7 +199,7 @@ def test_changed_bytes_are_refused_or_change_nothing(whole, tmp_path, capsys, se
     rng = random.Random(f"bytes {seed}")
     original = whole.path.read_bytes()
     spent, limit = whole.spent, whole.limit
-    for turn in range(40):
+    for turn in range(30):
         content = bytearray(original)
         for _ in range(rng.choice((1, 1, 3, 30))):
             at = rng.randrange(120) if rng.random() < 0.3 else rng.randrange(len(content))
@@ -215,4 +213,4 @@ def test_changed_bytes_are_refused_or_change_nothing(whole, tmp_path, capsys, se
             assert (book.spent, book.limit) == (spent, limit)
         except pf.LedgerError:
             pass
-        used(path, capsys)
+        use(path, rng, capsys)

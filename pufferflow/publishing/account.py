@@ -1,0 +1,109 @@
+"""Where the cost of a release is kept: which ledger the data have, and what it will not notice."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from pufferflow._checks import check_path
+from pufferflow._ledger_entries import Extent
+from pufferflow.errors import LedgerError
+from pufferflow.ledger import UNNOTICED, Ledger
+from pufferflow.publishing.tables import Source
+
+MOST_NEIGHBOURS = 100
+"""Ledgers beside the data that are looked into."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """Where the cost of a release is kept.
+
+    Attributes
+    ----------
+    ledger : str or None
+        Name of the file, without its folder; None where no account is kept.
+    warnings : tuple of str
+        What may be wrong with it, without a full stop.
+    """
+
+    ledger: str | None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def statement(self) -> str:
+        """Who adds this release to others."""
+        kept = "" if self.ledger is None else f"; this one is entered in the ledger {self.ledger}, but {UNNOTICED}"
+        return f"Releases of the same records add up{kept}."
+
+
+def usual_ledger(data: str | os.PathLike[str]) -> Path:
+    """Return the path of the ledger beside a data file, the same for every link to it."""
+    return Path(f"{os.path.realpath(data) if os.path.islink(data) else os.fspath(data)}.ledger")
+
+
+def account_of(source: Source, ledger: Ledger | str | os.PathLike[str] | None, extent: Extent | None = None) -> Account:
+    """Return the account of a release that is going to be entered in ``ledger``, which need not exist yet.
+
+    Raises
+    ------
+    LedgerError
+        The data have another ledger: what is entered in two is never added up.
+    """
+    path = ledger.path if isinstance(ledger, Ledger) else None if ledger is None else check_path(ledger, "ledger")
+    file = Path(source) if isinstance(source, str | os.PathLike) else None
+    theirs = [] if file is None else [p for p in _ledgers(file) if os.path.lexists(p)]
+    if path is None:
+        although = f", although the data have the ledger {theirs[0].name}" if theirs else ""
+        return Account(None, (f"no account is kept of this release{although}: whoever makes another has to add them",))
+    if theirs and not any(_same(path, other) for other in theirs):
+        raise LedgerError(
+            f"{file} has the ledger {theirs[0]}, and releases in two ledgers are never added up; use that one, or say "
+            "that no account is kept (--no-ledger, in Python ledger=None)"
+        )
+    return Account(path.name, tuple(_warnings(path, file, extent)))
+
+
+def _ledgers(file: Path) -> tuple[Path, ...]:
+    """Where the ledger of a file may be: beside it, or beside the link by which it is named."""
+    return usual_ledger(file), Path(f"{file}.ledger")
+
+
+def _same(path: Path, other: Path) -> bool:
+    try:
+        return os.path.samefile(path, other)
+    except OSError:
+        return False
+
+
+def _warnings(ledger: Path, file: Path | None, extent: Extent | None) -> Iterator[str]:
+    if file is None:
+        return
+    if (names := os.stat(file).st_nlink) > 1:
+        yield (
+            f"the file of the data has {names} names (hard links), and the ledger stands beside one of them: a release "
+            "under another name does not find it"
+        )
+    for other in _neighbours(usual_ledger(file).parent, ledger):
+        if extent is not None and any(extent == known for known in _extents(other)):
+            yield (
+                f"the ledger {other.name}, beside the data, is of as many records of the same period: if they are the "
+                "same ones, what is entered in the two ledgers has to be added"
+            )
+
+
+def _neighbours(folder: Path, ledger: Path) -> list[Path]:
+    """The first other ledgers in a folder, by their names."""
+    found = sorted(folder.glob("*.ledger"))
+    return list(islice((path for path in found if not _same(path, ledger)), MOST_NEIGHBOURS))
+
+
+def _extents(ledger: Path) -> list[Extent]:
+    """Which records a ledger is of; none where it cannot be read, which is not for this release to say."""
+    try:
+        return [r.extent for r in Ledger(ledger).reservations() if r.extent is not None]
+    except LedgerError:
+        return []
