@@ -62,7 +62,7 @@ def account_of(source: Source, ledger: Ledger | str | os.PathLike[str] | None, e
     if theirs and not any(_same(path, other) for other in theirs):
         raise LedgerError(
             f"{file} has the ledger {theirs[0]}, and releases in two ledgers are never added up; use that one, or say "
-            "that no account is kept (--no-ledger, in Python ledger=None)"
+            "that no account is kept (ledger None; no-ledger in the shell)"
         )
     return Account(path.name, tuple(_warnings(path, file, extent)))
 

@@ -1,4 +1,4 @@
-"""Which ledger a release is entered in, under whatever name the data come, and whether all that is said of it is true."""
+"""Which ledger a release is entered in, under whatever name the data come, and whether what is said of it is true."""
 
 import hashlib
 import json
@@ -106,9 +106,8 @@ def test_the_statement_names_the_ledger_and_what_it_cannot_notice(tmp_path, rele
     for ledger in (path, str(path), pf.Ledger.create(tmp_path / "own", 9.0)):
         said = pf.release_histogram(DATA, MODEL, 0.5, ledger=ledger, limit=9.0).statement
         name = "own" if isinstance(ledger, Ledger) else "my.ledger"
-        assert (
-            f"Releases of the same records add up; this one is entered in the ledger {name}, but {UNNOTICED}." in said
-        )
+        kept = f"this one is entered in the ledger {name}, but {UNNOTICED}"
+        assert f"Releases of the same records add up; {kept}." in said
         assert str(tmp_path) not in said
     assert "no account is kept" in pf.release_histogram(DATA, MODEL, 0.5, ledger=None).statement
     simulated = pf.simulate_release(DATA, MODEL, 0.5, seed=1)
@@ -145,13 +144,7 @@ def test_the_ledger_shows_which_records(release, capsys):
     assert shown.count("n 300 from 2021-06-02T00:00:00") == 1
     assert shown.count("of the same time as 1\n") == 1
     assert shown.count("of the same time") == 1
-    book = (
-        Ledger(
-            "rows",
-        )
-        if os.path.exists("rows")
-        else Ledger.create("rows", 9.0)
-    )
+    book = Ledger.create("rows", 9.0)
     rows = pf.PublicModel(MODEL.family, pf.RecordFormat(MODEL.records.states))
     pf.release_histogram(DATA.reset_index(drop=True), rows, 0.5, ledger=book)
     (only,) = book.reservations()
@@ -300,10 +293,9 @@ def test_a_ledger_of_version_1_is_read_and_carried_on(tmp_path):
 
 
 def test_a_foreign_view_or_trigger_is_refused(tmp_path):
-    endless = (
-        "CREATE VIEW entries AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS number, \
-'' AS time, '' AS kind, '' AS content, '' AS digest FROM n"
-    )
+    numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+    columns = "i AS number, '' AS time, '' AS kind, '' AS content, '' AS digest"
+    endless = f"CREATE VIEW entries AS {numbers} SELECT {columns} FROM n"
     for i, statement in enumerate((f"DROP TABLE entries; {endless}", "CREATE TABLE more (x)")):
         book = Ledger.create(tmp_path / str(i), 9.0)
         connection = sqlite3.connect(book.path)
