@@ -27,7 +27,7 @@ class Account:
     ledger : str or None
         Name of the file, without its folder; None where no account is kept.
     warnings : tuple of str
-        What may be wrong with it.
+        What may be wrong with it, without a full stop.
     """
 
     ledger: str | None
@@ -35,7 +35,7 @@ class Account:
 
     @property
     def statement(self) -> str:
-        """What a reader of the release may rely on."""
+        """Who adds this release to others."""
         kept = "" if self.ledger is None else f"; this one is entered in the ledger {self.ledger}, but {UNNOTICED}"
         return f"Releases of the same records add up{kept}."
 

@@ -14,7 +14,6 @@ from pufferflow._ledger_entries import Extent
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.markov import Family, IntervalFamily, MarkovChain, as_family, simulate_chain
 from pufferflow.models import PublicModel, number_of_states, read_public_model
-from pufferflow.publishing.account import Account
 from pufferflow.publishing.assumptions import IN_TURN, check_origin, check_pieces, doubts
 from pufferflow.publishing.calibration import Calibration
 from pufferflow.publishing.fitting import Fit
@@ -55,7 +54,6 @@ class ExactCounts:
         draw: Callable[[Sequence[int], float], list[int]],
         calibration: Calibration,
         scale: float,
-        account: Account | None = None,
     ) -> PrivateHistogram:
         """Return the release with the noise that ``draw`` adds to counts, at this scale."""
         return PrivateHistogram(
@@ -70,8 +68,7 @@ class ExactCounts:
             noise_scale=scale,
             model=self.model,
             unused_columns=self.unused_columns,
-            warnings=(*self.said(calibration), *(account.warnings if account else ())),
-            account=account,
+            warnings=self.said(calibration),
             columns=self.columns,
         )
 

@@ -122,7 +122,8 @@ def release_histogram(
         _tried(ledger, limit, exact, calibration, scale)  # a refused release leaves no ledger behind
     book = None if ledger is None else open_ledger(ledger, exact.epsilon if limit is None else limit, limit is not None)
     reservation = None if book is None else _reserve(book, exact, calibration, scale)
-    released = exact.noisy(add_noise, calibration, scale, account).post_processed(post_processing)
+    released = exact.noisy(add_noise, calibration, scale).post_processed(post_processing)
+    released = replace(released, account=account, warnings=(*released.warnings, *account.warnings))
     if output is not None:
         released.save(output, figure=figure)
     if book is None or reservation is None:
@@ -130,7 +131,7 @@ def release_histogram(
     try:
         book.record(reservation)
     except LedgerError as error:  # what is paid for is not lost for want of a note
-        released = replace(released, warnings=(*released.warnings, str(error)))
+        return replace(released, warnings=(*released.warnings, str(error)))
     return released
 
 

@@ -88,7 +88,7 @@ def test_the_statement_says_what_to_whom_and_what_not(tmp_path):
         "Not guaranteed: anything about a participant's whole record",
         "how long the program ran",
         "that a release was refused, and at which line",
-        "no account is kept of this release: whoever makes another has to add them.",
+        "Warning: no account is kept of this release: whoever makes another has to add them.",
     ):
         assert part in said
     assert "fitted to these same data" not in said
