@@ -57,7 +57,7 @@ def releases(rng):
     for _ in range(RELEASES):
         counts = tuple(np.bincount(simulate_chain(CHAIN, LENGTH, rng), minlength=2).tolist())
         exact = ExactCounts(counts, LENGTH, 1, LENGTH, 1, MODEL.records.states, MODEL, EPSILON)
-        drawn.append(exact.noisy(releasing.add_noise, calibration, scale, False).counts)
+        drawn.append(exact.noisy(releasing.add_noise, calibration, scale).counts)
     return drawn, scale
 
 
