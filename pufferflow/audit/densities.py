@@ -119,16 +119,16 @@ class CountDensities:
     def error(self) -> float:
         """Bound on the error of every log density.
 
-        A pass makes at most 2k + 8 roundings a record (weights, products, sum, the decay outside), the rows of P
-        and the masses another k + 8; the convolution 2T; e^(−c) is used at most T times with c + 3 roundings each,
-        by either factor; a logarithm of size at most cT + log(T + 1) has 4 relative ones.
+        Either pass makes at most 2k + 8 roundings a record (weights, products, sum), the rows of P and the masses
+        another k + 8; the convolution 2T; e^(−c), of relative error (c + 2)u, is used at most T times with 3
+        roundings each; a logarithm of size at most cT + log(T + 1) has 4 relative ones.
         """
         k, length, c = self.chain.states, self.length, self.decay
         return roundings(self.chain, length * (5 * k + 40 + 8 * (c + 3)) + 4 * math.log(length + 1) + 64)
 
     def __iter__(self) -> Iterator[NodeDensities]:
         k, length = self.chain.states, self.length
-        matrix, outside = self.chain.transition_matrix, math.exp(-self.decay)
+        matrix = self.chain.transition_matrix
         # the future of every record is kept at the ends of segments only, and made again within them
         stride = max(1, math.isqrt(length))
         kept: dict[int, tuple[Floats, Ints]] = {}
@@ -136,7 +136,7 @@ class CountDensities:
         for node in range(length, 0, -1):
             if node % stride == 0 or node == length:
                 kept[node] = future
-            future = _prepend(matrix, self.counted, outside, future)
+            future = _prepend(matrix, self.counted, future)
         marginals = _Marginals(self.chain)
         starts = len(marginals.masses)
         past = [(np.full((k, 1), 0.5), np.ones((k, 1), dtype=np.int64)) for _ in range(starts)]
@@ -144,12 +144,12 @@ class CountDensities:
         for node in range(1, length + 1):
             if node > 1:
                 backwards = marginals.step()
-                past = [_prepend(backwards[r], self.counted, 0.0, past[r]) for r in range(starts)]
+                past = [_prepend(backwards[r], self.counted, past[r]) for r in range(starts)]
             if node not in futures:
                 last = min(length, -(-node // stride) * stride)
                 futures = {last: kept.pop(last)}
                 for n in range(last, node, -1):
-                    futures[n - 1] = _prepend(matrix, self.counted, outside, futures[n])
+                    futures[n - 1] = _prepend(matrix, self.counted, futures[n])
             m_future, e_future = futures.pop(node)
             values = np.zeros((starts, k, length + 1))
             for r, x in np.argwhere(marginals.possible).tolist():
@@ -160,11 +160,11 @@ class CountDensities:
             yield NodeDensities(node, values, marginals.possible, marginals.masses)
 
 
-def _prepend(weights: Floats, counted: Ints, decay: float, values: tuple[Floats, Ints]) -> tuple[Floats, Ints]:
+def _prepend(weights: Floats, counted: Ints, values: tuple[Floats, Ints]) -> tuple[Floats, Ints]:
     m_in, e_in = values
     shape = (len(m_in), m_in.shape[1] + 1)
     m_out, e_out = np.empty(shape), np.empty(shape, dtype=np.int64)
-    prepend_node(weights, counted, decay, m_in, e_in, m_out, e_out)
+    prepend_node(weights, counted, m_in, e_in, m_out, e_out)
     return m_out, e_out
 
 

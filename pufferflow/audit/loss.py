@@ -12,6 +12,9 @@ corners are the tails w_l → ±∞.
 probability b²/b'² and Lap(b') else: their characteristic functions satisfy
 1/(1 + b'²t²) = [b²/b'² + (1 − b²/b'²)/(1 + b'²t²)] / (1 + b²t²). So more noise is post-processing of less.
 
+*No record tells more than all.* Changing all T records changes no density by more than the factor e^(T/b), b the scale
+of a 1-Lipschitz query: a loss above T/b is rounding.
+
 *Any initial law.* Let q be the law of X_1, a_z = P(X_i = x | X_1 = z), d_z the same for x', and u_z, v_z these times
 the densities at w. The ratio is (u·q)(d·q)/((a·q)(v·q)); divide each of the four vectors by its product with q. At a
 maximum the derivatives on the support of q vanish: u + d = a + v there. Suppose the support has three or more
@@ -31,7 +34,8 @@ from typing import Any
 import numpy as np
 
 from pufferflow._checks import POSITIVE_FLOATS, check_epsilon, check_positive, check_scale, longest
-from pufferflow.audit._kernels import mixed_start_gap
+from pufferflow._rounding import divide_up
+from pufferflow.audit._kernels import LARGEST_GAP, mixed_start_gap
 from pufferflow.audit.densities import (
     LARGEST_DECAY,
     LARGEST_EXPONENT,
@@ -160,8 +164,9 @@ def smallest_scale(
     """Smallest Laplace scale whose exact loss is at most ε, for this query and length only.
 
     Found by root search: the loss falls as the scale grows (see the module). The scale returned has a proved loss of
-    at most ε, and exceeds the smallest one by no more than about ``relative``; it is never below the
-    smallest scale :func:`privacy_loss` can handle.
+    at most ε, so it is never below the smallest one. It exceeds that by no more than about ``relative`` and what the
+    bound on rounding adds to the loss, some 1e-13 of T: for an ε near that it is T/ε, which is enough for any query. It
+    is never below the smallest scale :func:`privacy_loss` can handle.
 
     Parameters
     ----------
@@ -187,44 +192,50 @@ def smallest_scale(
     relative = check_positive(relative, "relative", (1e-12, 1))
     chains = ChainFamily(finite_chains(family, "the exact loss"))
     records = _one_length(length)
+    finest = _finest_scale(chains, records, query)
+    enough = max(divide_up(records, epsilon), finest)
+    if any(chain.start == "any" for chain in chains.chains):  # where densities from two starts surely can be mixed
+        enough = max(enough, records / LARGEST_GAP)
 
     def loss(log_scale: float) -> PrivacyLoss:
-        return privacy_loss(chains, records, math.exp(log_scale), query)
+        return privacy_loss(chains, records, min(math.exp(log_scale), enough), query)
+
+    def excess(log_scale: float) -> float:
+        return math.log(max(loss(log_scale).loss, 1e-300) / epsilon)
+
+    high, step = math.log(enough) + 1e-15 * (1 + abs(math.log(enough))), 1.5  # its exponential is cut to ``enough``
+    best = loss(high)
+    while True:
+        low = max(math.log(finest) + 1e-9, high - step)
+        if low >= high or step < relative:
+            return best
+        try:
+            found = loss(low)
+        except ChainError:  # beyond floats, as a larger scale was not
+            step /= 2
+            continue
+        if found.loss > epsilon:
+            break
+        high, best = low, found
 
     from scipy.optimize import brentq  # loads slowly
 
-    # T/ε is enough for any query: no density changes by more than a factor e^(T/scale)
-    high = math.log(records / epsilon) + 1e-9
-    if isinstance(query, CountQuery):
-        finest = -math.log(LARGEST_DECAY)
-    else:
-        bins = max(len(query.bins) if query.bins else c.states for c in chains.chains)
-        finest = math.log(records * bins / (query.lipschitz * LARGEST_EXPONENT))
-    finest += 1e-9
-    if high <= finest:
-        return loss(finest)
-    values: dict[float, PrivacyLoss] = {}
-
-    def excess(log_scale: float) -> float:
-        values[log_scale] = loss(log_scale)
-        return math.log(max(values[log_scale].loss, 1e-300) / epsilon)
-
-    low = high
-    while True:
-        low = max(finest, low - 1.5)
-        if excess(low) > 0:
-            break
-        if low == finest:
-            return values[low]
-        high = low
-    root = float(brentq(excess, low, high, xtol=relative / 4, rtol=1e-15))
-    step = relative / 4
-    while True:
+    root, step = float(brentq(excess, low, high, xtol=relative / 4, rtol=1e-15)), relative / 4
+    while root + step < high:
         root += step
         here = loss(root)
         if here.loss <= epsilon:
             return here
         step *= 2
+    return best
+
+
+def _finest_scale(family: ChainFamily, length: int, query: Query) -> float:
+    """Smallest scale at which the densities of ``query`` stay within the range of floats."""
+    if isinstance(query, CountQuery):
+        return 1 / LARGEST_DECAY * (1 + 1e-9)
+    bins = max(len(query.bins) if query.bins else chain.states for chain in family.chains)
+    return length * bins / (query.lipschitz * LARGEST_EXPONENT) * (1 + 1e-9)
 
 
 def _loss(index: int, chain: Any, length: int, scale: float, query: Query) -> PrivacyLoss:
@@ -246,7 +257,7 @@ def _loss(index: int, chain: Any, length: int, scale: float, query: Query) -> Pr
         query,
         length,
         scale,
-        search.bound + error,
+        min(search.bound + error, divide_up(length, scale)),
         max(0.0, search.attained - error),
         tails.attained,
         search.node,

@@ -2,11 +2,13 @@
 
 import json
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import pufferflow as pf
+from pufferflow._rounding import divide_up
 from pufferflow.experiments.histogram_study import StudySettings, study_growth, study_histograms
 
 THETA_1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])
@@ -142,6 +144,33 @@ def test_smallest_scale_ends_at_the_finest_it_can_prove():
         found = pf.smallest_scale(THETA_1, 3, 1000.0, query)
         assert found.loss <= 1000
         assert found == pf.privacy_loss(THETA_1, 3, found.scale, query)
+
+
+@pytest.mark.parametrize("chain", [pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), THETA_1])
+@pytest.mark.parametrize("epsilon", [1e-90, 1e-14, 1e-5])
+def test_smallest_scale_where_every_record_counts(chain, epsilon):
+    """T/ε is the answer, or within rounding of it: SciPy's bracket had no change of sign."""
+    for length in (1, 2):
+        found = pf.smallest_scale(chain, length, epsilon, pf.CountQuery([0]))
+        assert found.loss <= epsilon
+        assert found.scale <= divide_up(length, epsilon)
+    alone = pf.smallest_scale(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), 1, epsilon, ONE)
+    assert Fraction(alone.scale) * Fraction(epsilon) >= 1  # the one record loses 1/scale
+
+
+@pytest.mark.parametrize("query", [ONE, pf.HistogramQuery()])
+@pytest.mark.parametrize("epsilon", [100.0, 1e90])
+def test_smallest_scale_from_any_start_stops_where_floats_do(query, epsilon):
+    anywhere = pf.MarkovChain(THETA_1.transition_matrix, "any")
+    found = pf.smallest_scale(anywhere, 7, epsilon, query, relative=1e-3)
+    assert found.loss <= epsilon
+    assert found.scale <= 7 / 150 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("query", [ONE, pf.HistogramQuery()])
+def test_a_scale_for_every_length_ends_at_the_finest_it_can_prove(query):
+    found = pf.scale_for_any_length(pf.MarkovChain(THETA_1.transition_matrix), 1e90, query, window=4)
+    assert found.loss <= 8 * 150
 
 
 # -- the command -------------------------------------------------------------------------------------
