@@ -28,6 +28,7 @@ x and x' are different ones, and single starts are best for either.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,10 +40,13 @@ from pufferflow.audit._kernels import LARGEST_GAP, mixed_start_gap
 from pufferflow.audit.densities import (
     LARGEST_DECAY,
     LARGEST_EXPONENT,
+    LARGEST_WORK,
     CountDensities,
     HistogramDensities,
     Ints,
     NodeDensities,
+    check_size,
+    work,
 )
 from pufferflow.audit.queries import CountQuery, HistogramQuery, Query
 from pufferflow.errors import ChainError, ParameterError
@@ -128,20 +132,21 @@ def privacy_loss(family: AnyFamily, length: int, scale: float, query: Query) -> 
     Raises
     ------
     ParameterError
-        The scale is not positive or out of range, or the query does not fit.
+        The scale is not positive or out of range, the query does not fit, or the work is beyond ``LARGEST_WORK``.
     ChainError
         The family is not a finite one, or a probability leaves the range of floats.
 
     Notes
     -----
-    A count takes at most O(T³k + T²k²) steps for T records and k states, less the more records a likely count leaves
-    out; a histogram of j bins O(T k (jT^j + T^(2j−2)/(2j−1)!)) and k arrays of (T + 1)^j numbers. With any initial
-    distribution both grow by k, and the search over pairs by k²/2.
+    A count takes at most O(T³k + T²k²) steps for T records and k states, far less where most counts are unlikely (on a
+    terminal a progress bar says how long); a histogram of j bins O(T k (jT^j + T^(2j−2)/(2j−1)!)) and k arrays of
+    (T + 1)^j numbers. With any initial distribution both grow by k, and the search over pairs by k²/2.
     """
     chains = finite_chains(family, "the exact loss")
     records = _one_length(length)
     noise = check_scale(scale, POSITIVE_FLOATS)  # the search for a scale may pass through very large ones
     check_query(query)
+    check_work(family, records, query)
     found = [_loss(index, chains[index], records, noise, query) for index in range(len(chains))]
     worst = max(found, key=lambda one: one.loss)
     return PrivacyLoss(
@@ -247,7 +252,7 @@ def _loss(index: int, chain: Any, length: int, scale: float, query: Query) -> Pr
     # both densities of a ratio, and the difference of their logarithms
     error = 2 * densities.error * (1 + 1e-9)
     search, tails = _Search(error), _Search(error)
-    for here in densities:
+    for here in _watched(densities, length):
         # the tails first: an output inside is named only where it is worse by more than rounding
         tails.scan(here, densities.tails)
         search.scan(here, densities.tails)
@@ -265,6 +270,13 @@ def _loss(index: int, chain: Any, length: int, scale: float, query: Query) -> Pr
         None if search.place is None else densities.output(search.place),
         index,
     )
+
+
+def _watched(densities: Iterable[NodeDensities], length: int) -> Iterable[NodeDensities]:
+    """The same with a progress bar, on a terminal only and once they take a while."""
+    from tqdm import tqdm
+
+    return tqdm(densities, desc="exact loss", total=length, unit="record", disable=None, leave=False, delay=1)
 
 
 class _Search:
@@ -336,6 +348,20 @@ def _one_length(length: int) -> int:
     if np.ndim(length) != 0:
         raise ParameterError(f"length is {length!r}; the exact loss is computed for one segment, give an integer")
     return longest(length)
+
+
+def check_work(family: AnyFamily, length: int, query: Query) -> None:
+    """Raise :class:`ParameterError` if one loss of ``query`` takes longer than is tried."""
+    records, total = _one_length(length), 0.0
+    check_query(query)
+    for chain in finite_chains(family, "the exact loss"):
+        check_size(chain, records, query)
+        total += work(chain, records, query)
+    if total > LARGEST_WORK:
+        raise ParameterError(
+            f"the exact loss of a {query} and {records} records takes about {total:.2g} multiplications, above "
+            f"{LARGEST_WORK:.0g}; use a shorter length, fewer states or bins, or a given initial distribution for any"
+        )
 
 
 def check_query(query: Query) -> None:

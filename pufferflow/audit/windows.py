@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 
@@ -172,11 +173,11 @@ def _enclose(chain: MarkovChain, scale: float, query: Query, window: int) -> tup
     reversal = chain.time_reversal  # needs an irreducible chain
     k, size = chain.states, 2 * window
     bins, strides = _strides(chain, query, window)
-    work = float(k * (k + window) ** 2) * float(size) ** bins * bins
+    work = k * (k + window) ** 2 * size**bins * bins
     if work > LARGEST_WORK:
         raise ParameterError(
-            f"a window of {window} needs {work:.2g} numbers for {bins} bins and {k} states, above {LARGEST_WORK:.0g}; "
-            "use a smaller window or fewer bins"
+            f"a window of {window} needs {Decimal(work):.2g} numbers for {bins} bins and {k} states, above "
+            f"{LARGEST_WORK:.0g}; use a smaller window or fewer bins"
         )
     decay = 1.0 / (query.lipschitz * scale)
     least = _least_scale(query, window, bins)
