@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Iterable
 from fractions import Fraction
 
 
+def total(numbers: Iterable[float]) -> float:
+    """Sum of numbers of at least 0, rounded once; infinite beyond the range of floats."""
+    try:
+        return math.fsum(numbers)
+    except OverflowError:
+        return math.inf
+
+
 def float_up(number: Fraction) -> float:
-    """Smallest float that is no smaller than ``number``."""
-    nearest = float(number)
+    """Smallest float that is no smaller than ``number``; infinite where there is none."""
+    try:
+        nearest = float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -sys.float_info.max
     return nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf)
 
 

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pufferflow._checks import POSITIVE_FLOATS, check_numbers
 from pufferflow._rounding import float_up
 from pufferflow.errors import ParameterError
 
@@ -27,12 +28,25 @@ def max_divergence(p: ArrayLike, q: ArrayLike) -> float:
     Returns
     -------
     float
-        Infinite where p puts mass outside the support of q.
+        Infinite where p puts mass outside the support of q; rounded to nearest.
+
+    Raises
+    ------
+    DataError
+        They are not numbers.
+    ParameterError
+        Their shapes differ, or p has no mass or either a number that is no probability.
     """
-    first, second = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    first, second = check_numbers(p, "p"), check_numbers(q, "q")
+    if first.shape != second.shape:
+        raise ParameterError(f"p has shape {first.shape} and q {second.shape}; give two laws on the same points")
+    if not all(np.isfinite(law).all() and (law >= 0).all() for law in (first, second)) or not first.any():
+        raise ParameterError("p and q must be finite numbers of at least 0, those of p not all 0")
     inside = first > 0
-    with np.errstate(divide="ignore"):
-        return float(np.log(first[inside] / second[inside]).max())
+    with np.errstate(divide="ignore", over="ignore", under="ignore"):
+        ratios = first[inside] / second[inside]
+        held = (ratios >= POSITIVE_FLOATS[0]) & (ratios < np.inf)  # of the others, the logarithms hold more digits
+        return float(np.where(held, np.log(ratios), np.log(first[inside]) - np.log(second[inside])).max())
 
 
 def exact(value: Number) -> Fraction:

@@ -1,6 +1,6 @@
 """The loss that noise really has, from the exact law of the data."""
 
-from pufferflow.audit.loss import PrivacyLoss, privacy_loss, smallest_scale
+from pufferflow.audit.loss import PrivacyLoss, check_work, privacy_loss, smallest_scale
 from pufferflow.audit.queries import CountQuery, HistogramQuery, Query
 from pufferflow.audit.windows import AnyLengthLoss, loss_at_any_length, scale_for_any_length
 
@@ -10,6 +10,7 @@ __all__ = [
     "HistogramQuery",
     "PrivacyLoss",
     "Query",
+    "check_work",
     "loss_at_any_length",
     "privacy_loss",
     "scale_for_any_length",

@@ -19,6 +19,7 @@ Ints = NDArray[np.int64]
 LOG_2 = math.log(2.0)
 NEGLIGIBLE_BITS = 90
 FARTHEST_FACTOR = 300.0
+LARGEST_GAP = 150.0
 
 
 @kernel
@@ -28,14 +29,8 @@ def shifted(m: float, e: int) -> float:
 
 
 @kernel
-def prepend_node(
-    weights: Floats, counted: Ints, decay: float, m_in: Floats, e_in: Ints, m_out: Floats, e_out: Ints
-) -> None:
-    """Fill out(x, j) = Σ_y weights(x, y) in(y, j − counted(y)), shapes (k, n + 1) and (k, n).
-
-    ``decay`` times the nearest entry stands for what lies outside: 0 for the law of a count, e^(−c) for
-    d ↦ E e^(−c|d − count|).
-    """
+def prepend_node(weights: Floats, counted: Ints, m_in: Floats, e_in: Ints, m_out: Floats, e_out: Ints) -> None:
+    """Fill out(x, j) = Σ_y weights(x, y) in(y, j − counted(y)), shapes (k, n + 1) and (k, n): laws of a count."""
     k, n = m_in.shape
     terms = np.zeros(k)
     powers = np.zeros(k, dtype=np.int64)
@@ -44,14 +39,11 @@ def prepend_node(
             largest = -(2**62)
             for y in range(k):
                 terms[y] = 0.0
-                if weights[x, y] > 0:
-                    d = j - counted[y]
-                    near = min(max(d, 0), n - 1)
-                    value, power = math.frexp(weights[x, y] * m_in[y, near])
-                    if d != near:
-                        value *= decay
+                d = j - counted[y]
+                if weights[x, y] > 0 and 0 <= d < n:
+                    value, power = math.frexp(weights[x, y] * m_in[y, d])
                     if value > 0:
-                        terms[y], powers[y] = value, e_in[y, near] + power
+                        terms[y], powers[y] = value, e_in[y, d] + power
                         largest = max(largest, powers[y])
             total = 0.0
             for y in range(k):
@@ -63,80 +55,124 @@ def prepend_node(
 
 
 @kernel
+def _blocks(m: Floats, e: Ints, slope: float, least: float, block: int, values: Floats, tops: Ints) -> None:
+    """Fill ``values`` with the entries of a law that count, over 2^top of their block of entries.
+
+    An entry n with law(n) ≤ 2^(−least) law(n') 2^(−slope |n − n'|) for some n' does not: it becomes 0. The top of a
+    block without any that counts is −2^62. ``slope`` times ``block`` is so small that the others stay floats.
+    """
+    n = len(m)
+    reach = np.empty(n)
+    for i in range(n):
+        reach[i] = math.log2(m[i]) + e[i] if m[i] > 0 else -np.inf
+        values[i] = reach[i]
+    for i in range(1, n):
+        reach[i] = max(reach[i], reach[i - 1] - slope)
+    for i in range(n - 2, -1, -1):
+        reach[i] = max(reach[i], reach[i + 1] - slope)
+    tops[:] = -(2**62)
+    for i in range(n):
+        if m[i] > 0 and values[i] >= reach[i] - least:
+            tops[i // block] = max(tops[i // block], e[i])
+    for i in range(n):
+        counts = m[i] > 0 and values[i] >= reach[i] - least
+        values[i] = shifted(m[i], e[i] - tops[i // block]) if counts else 0.0
+
+
+@kernel
+def _add(value: float, power: int, w: int, m: Floats, e: Ints) -> None:
+    """Add value · 2^power to entry w of the numbers (m, e); mantissas may grow above 1."""
+    mantissa, more = math.frexp(value)
+    power += more
+    if m[w] == 0 or power > e[w]:
+        m[w] = shifted(m[w], e[w] - power) if m[w] > 0 else 0.0
+        e[w] = power
+    m[w] += shifted(mantissa, power - e[w])
+
+
+@kernel
+def _law_of_sum(
+    m_past: Floats, e_past: Ints, m_future: Floats, e_future: Ints, own: int, c: float, m: Floats, e: Ints
+) -> None:
+    """Fill (m, e) with the law of past + own + future, but for what is negligible once it is smoothed.
+
+    An entry n of either law for which law(n) ≤ 2^(−90) / T · law(n') e^(−c|n − n'|) for some n' adds less than
+    2^(−90) / T times what n' adds to the density, whatever the output: it is left out. The others are added in blocks
+    so short that no number within a pair of blocks leaves the range of floats.
+    """
+    a, b, slope = len(m_past), len(m_future), c / LOG_2
+    least = NEGLIGIBLE_BITS + math.log2(len(m))
+    block = min(512, max(1, int(FARTHEST_FACTOR / 2 / c)))
+    past, future = np.empty(a), np.empty(b)
+    tops, tops_future = np.empty(a // block + 1, dtype=np.int64), np.empty(b // block + 1, dtype=np.int64)
+    _blocks(m_past, e_past, slope, least, block, past, tops)
+    _blocks(m_future, e_future, slope, least, block, future, tops_future)
+    m[:], e[:] = 0.0, 0
+    law, window, part = np.empty(block + 3), np.zeros(block + 6), np.empty(2 * block + 6)
+    for n0 in range(0, a, block):
+        if tops[n0 // block] == -(2**62):
+            continue
+        count = min(block, a - n0)
+        law[:count], law[count:] = past[n0 : n0 + count], 0.0
+        for j0 in range(0, b, block):
+            if tops_future[j0 // block] == -(2**62):
+                continue
+            width = min(block, b - j0)
+            window[3 : 3 + width] = future[j0 : j0 + width]
+            window[3 + width :] = 0.0
+            part[:] = 0.0
+            for n in range(0, count, 4):  # four entries at a time: fewer passes over the sums
+                sums = part[n : n + width + 3]
+                p0, p1, p2, p3 = law[n], law[n + 1], law[n + 2], law[n + 3]
+                if p0 + p1 + p2 + p3 > 0:
+                    for j in range(width + 3):
+                        sums[j] += (p0 * window[j + 3] + p1 * window[j + 2]) + (p2 * window[j + 1] + p3 * window[j])
+            power = tops[n0 // block] + tops_future[j0 // block]
+            for j in range(count + width - 1):
+                if part[j] > 0:
+                    _add(part[j], power, own + n0 + j0 + j, m, e)
+
+
+@kernel
+def _carried(value: float, base: int, m: float, e: int) -> tuple[float, int]:
+    """Return value · 2^base + m · 2^e, the value kept from 2^(−332) to about 2^300; 0 stays 0."""
+    if m > 0:
+        if value == 0 or e > base + 300:
+            value, base = shifted(value, base - e) if value > 0 else 0.0, e
+        value += shifted(m, e - base)
+    if 0 < value < 1e-100:
+        value, power = math.frexp(value)
+        base += power
+    return value, base
+
+
+@kernel
 def log_densities(
     m_past: Floats, e_past: Ints, m_future: Floats, e_future: Ints, own: int, c: float, out: Floats
 ) -> None:
-    """Fill out[w] = log Σ_n past(n) future(w − own − n), w = 0, …, T.
-
-    ``past`` is a law, ``future(d)`` = E e^(−c|d − count|), which changes by at most e^c a step and decays by exactly
-    that beyond its ends. An entry n for which past(n) ≤ 2^(−90) / T · past(n') e^(−c|n − n'|) for some n' adds less
-    than 2^(−90) / T times what n' adds, whatever w: it is left out. The others are added in blocks of n and w so
-    short that no number within a block leaves the range of floats.
-    """
-    a, b, size = len(m_past), len(m_future), len(out)
-    slope = c / LOG_2
-    level = np.empty(a)
-    for n in range(a):
-        level[n] = math.log2(m_past[n]) + e_past[n] if m_past[n] > 0 else -np.inf
-    reach = level.copy()
-    for n in range(1, a):
-        reach[n] = max(reach[n], reach[n - 1] - slope)
-    for n in range(a - 2, -1, -1):
-        reach[n] = max(reach[n], reach[n + 1] - slope)
-    least = NEGLIGIBLE_BITS + math.log2(size)
-    # d from −a to T, with what lies outside [0, b)
-    m_all, e_all = np.empty(a + size), np.empty(a + size, dtype=np.int64)
+    """Fill out[w] = log E e^(−c|w − past − own − future|), w = 0, …, T, from the laws of past and future."""
+    size = len(out)
+    m, e = np.empty(size), np.empty(size, dtype=np.int64)
+    _law_of_sum(m_past, e_past, m_future, e_future, own, c, m, e)
     decay = math.exp(-c)
-    m_all[a : a + b], e_all[a : a + b] = m_future, e_future
-    for d in range(a - 1, -1, -1):
-        mantissa, power = math.frexp(m_all[d + 1] * decay)
-        m_all[d], e_all[d] = mantissa, e_all[d + 1] + power
-    for d in range(a + b, a + size):
-        mantissa, power = math.frexp(m_all[d - 1] * decay)
-        m_all[d], e_all[d] = mantissa, e_all[d - 1] + power
-
-    block = min(512, max(1, int(FARTHEST_FACTOR / 2 / c)))
-    law, sums, values = np.empty(block), np.empty(size), np.empty(2 * block)
-    scales = np.full(size // block + 1, -(2**62))
-    sums[:] = 0.0
-    part = np.empty(block)
-    for n0 in range(0, a, block):
-        n1 = min(n0 + block, a)
-        top = -(2**62)
-        for n in range(n0, n1):
-            if level[n] >= reach[n] - least:
-                top = max(top, e_past[n])
-        if top == -(2**62):
-            continue
-        for n in range(n0, n1):
-            law[n - n0] = shifted(m_past[n], e_past[n] - top) if level[n] >= reach[n] - least else 0.0
-        for w0 in range(0, size, block):
-            w1 = min(w0 + block, size)
-            width = w1 - w0
-            first = w0 - own - (n1 - 1) + a  # place in m_all of the smallest d of this pair of blocks
-            count = width + n1 - n0 - 1
-            high = e_all[first]
-            for j in range(1, count):
-                high = max(high, e_all[first + j])
-            for j in range(count):
-                values[j] = shifted(m_all[first + j], e_all[first + j] - high)
-            part[:width] = 0.0
-            for n in range(n0, n1):
-                weight = law[n - n0]
-                if weight > 0:
-                    window = values[n1 - 1 - n : n1 - 1 - n + width]
-                    for w in range(width):
-                        part[w] += weight * window[w]
-            here = w0 // block
-            power = top + high
-            if power > scales[here]:
-                for w in range(w0, w1):
-                    sums[w] = shifted(sums[w], max(scales[here] - power, -2000))
-                scales[here] = power
-            for w in range(width):
-                sums[w0 + w] += shifted(part[w], power - scales[here])
-    for w in range(size):
-        out[w] = math.log(sums[w]) + scales[w // block] * LOG_2
+    below, base_below = np.empty(size), np.empty(size, dtype=np.int64)
+    value, base = 0.0, 0
+    for w in range(size):  # what lies at w or below
+        value, base = _carried(value * decay, base, m[w], e[w])
+        below[w], base_below[w] = value, base
+    value, base = 0.0, 0
+    for w in range(size - 1, -1, -1):  # and above
+        if below[w] > 0 and value > 0:
+            high = max(base, base_below[w])
+            total = shifted(below[w], base_below[w] - high) + shifted(value, base - high)
+        elif value > 0:
+            total, high = value, base
+        else:
+            total, high = below[w], base_below[w]
+        mantissa, power = math.frexp(total)
+        out[w] = math.log(mantissa) + (power + high) * LOG_2
+        value, base = _carried(value, base, m[w], e[w])
+        value *= decay
 
 
 @kernel
@@ -196,7 +232,8 @@ def mixed_start_gap(
     ``first`` and ``second`` are the log densities given x from either start, ``…_other`` those given x'. With t the
     odds of the second start given x, the ratio is e^(first − first_other) (1 + Gt)(1 + κt) / ((1 + t)(1 + κHt)). The
     bound holds for all t by the sign of a quadratic; the attained value is that of its stationary point.
-    ``place[0]`` is where it is attained, if it rose. False where the numbers would leave the range of floats.
+    ``place[0]`` is where it is attained, if it rose. False where the numbers would leave the range of floats: where
+    the densities from the two starts are too far apart.
     """
     root = math.exp(log_kappa / 2)
     slack = 1e-13
@@ -207,7 +244,7 @@ def mixed_start_gap(
             continue
         base = first[w] - first_other[w]
         a, b = second[w] - first[w], second_other[w] - first_other[w]
-        if abs(log_kappa) > 300 or abs(a) > 150 or abs(b) > 150:
+        if abs(log_kappa) > 300 or abs(a) > LARGEST_GAP or abs(b) > LARGEST_GAP:
             return False
         best = max(base, second[w] - second_other[w])
         if best > found[0]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import NamedTuple
 
 import numpy as np
@@ -26,13 +27,57 @@ LARGEST_DECAY = 150.0
 """Smallest scale of a count is one over this."""
 
 LONGEST_COUNT = 20_000
-"""Records of a count: the steps grow like their cube, and this many take a quarter of an hour or more."""
+"""Records of a count: the steps grow like their cube."""
 
 LARGEST_EXPONENT = 500.0
 """Largest T · bins / (2 · scale) of a histogram: its densities stay above e^(−500)."""
 
 LARGEST_MEMORY = 2**31
 """Bytes for the densities of a histogram."""
+
+
+LARGEST_WORK = 3e12
+"""Multiplications for one loss beyond which it is not tried: half an hour or more where no count is unlikely."""
+
+
+def check_size(chain: MarkovChain, length: int, query: CountQuery | HistogramQuery) -> None:
+    """Raise :class:`ParameterError` where the query does not fit the chain, or its laws neither time nor memory."""
+    if isinstance(query, CountQuery):
+        query.check(chain)
+        if length > LONGEST_COUNT:
+            raise ParameterError(
+                f"length is {length}; the exact loss of a count is computed for up to {LONGEST_COUNT} records, "
+                "loss_at_any_length bounds it for every length"
+            )
+        return
+    bins = max(query.bin_of_states(chain)) + 1
+    starts = chain.states if chain.start == "any" else 1
+    memory = 8 * (starts * chain.states + 2) * (length + 1) ** bins
+    if memory > LARGEST_MEMORY:
+        raise ParameterError(
+            f"a histogram of {bins} bins and {length} records has (T + 1)^{bins} outputs, "
+            f"{Decimal(memory) / 2**30:.3g} GiB of densities; use a shorter length or fewer bins "
+            "(HistogramQuery(bins=…))"
+        )
+
+
+def work(chain: MarkovChain, length: int, query: CountQuery | HistogramQuery) -> float:
+    """Estimate the multiplications of one loss, other steps counted as so many; rather too many than too few.
+
+    The laws of past and future, their convolution and its smoothing for every record, start and state, then the
+    search over pairs of states, with any start also over pairs of starts.
+    """
+    k, n = chain.states, float(length)
+    starts = k if chain.start == "any" else 1
+    if isinstance(query, CountQuery):
+        outputs, places, passes, convolution = n + 1, n / 2, 25, n**3 / 6
+    else:
+        free = max(query.bin_of_states(chain))
+        outputs, places, passes = (n + 1) ** (free + 1), (n + 1) ** free, 2
+        convolution = n ** (2 * free + 1) / math.factorial(2 * free + 1)
+    laws = passes * (1 + starts) * k**2 * places * n
+    pairs = k**2 * (100 * outputs + 50_000) * n * (starts**2 if starts > 1 else 0.1) / 2
+    return laws + starts * k * (convolution + 150 * outputs * n) + pairs
 
 
 class NodeDensities(NamedTuple):
@@ -90,22 +135,16 @@ class CountDensities:
     Raises
     ------
     ParameterError
-        The scale is below 1/150, the length above 20,000, or the chain lacks a state counted.
+        The scale is below 1/150.
     ChainError
         A probability leaves the range of floats.
     """
 
     def __init__(self, chain: MarkovChain, length: int, scale: float, query: CountQuery) -> None:
-        query.check(chain)
         self.decay = 1.0 / scale
         if self.decay > LARGEST_DECAY:
             raise ParameterError(
                 f"scale is {scale}; the exact loss of a count is computed for scales of at least 1/{LARGEST_DECAY:g}"
-            )
-        if length > LONGEST_COUNT:
-            raise ParameterError(
-                f"length is {length}; the exact loss of a count is computed for up to {LONGEST_COUNT} records, "
-                "loss_at_any_length bounds it for every length"
             )
         self.chain, self.length = chain, length
         self.counted: Ints = np.array([int(x in query.states) for x in range(chain.states)])
@@ -119,16 +158,16 @@ class CountDensities:
     def error(self) -> float:
         """Bound on the error of every log density.
 
-        A pass makes at most 2k + 8 roundings a record (weights, products, sum, the decay outside), the rows of P
-        and the masses another k + 8; the convolution 2T; e^(−c) is used at most T times with c + 3 roundings each,
-        by either factor; a logarithm of size at most cT + log(T + 1) has 4 relative ones.
+        Either pass makes at most 2k + 8 roundings a record (weights, products, sum), the rows of P and the masses
+        another k + 8; the convolution 2T; e^(−c), of relative error (c + 2)u, is used at most T times with 3
+        roundings each; a logarithm of size at most cT + log(T + 1) has 4 relative ones.
         """
         k, length, c = self.chain.states, self.length, self.decay
         return roundings(self.chain, length * (5 * k + 40 + 8 * (c + 3)) + 4 * math.log(length + 1) + 64)
 
     def __iter__(self) -> Iterator[NodeDensities]:
         k, length = self.chain.states, self.length
-        matrix, outside = self.chain.transition_matrix, math.exp(-self.decay)
+        matrix = self.chain.transition_matrix
         # the future of every record is kept at the ends of segments only, and made again within them
         stride = max(1, math.isqrt(length))
         kept: dict[int, tuple[Floats, Ints]] = {}
@@ -136,7 +175,7 @@ class CountDensities:
         for node in range(length, 0, -1):
             if node % stride == 0 or node == length:
                 kept[node] = future
-            future = _prepend(matrix, self.counted, outside, future)
+            future = _prepend(matrix, self.counted, future)
         marginals = _Marginals(self.chain)
         starts = len(marginals.masses)
         past = [(np.full((k, 1), 0.5), np.ones((k, 1), dtype=np.int64)) for _ in range(starts)]
@@ -144,12 +183,12 @@ class CountDensities:
         for node in range(1, length + 1):
             if node > 1:
                 backwards = marginals.step()
-                past = [_prepend(backwards[r], self.counted, 0.0, past[r]) for r in range(starts)]
+                past = [_prepend(backwards[r], self.counted, past[r]) for r in range(starts)]
             if node not in futures:
                 last = min(length, -(-node // stride) * stride)
                 futures = {last: kept.pop(last)}
                 for n in range(last, node, -1):
-                    futures[n - 1] = _prepend(matrix, self.counted, outside, futures[n])
+                    futures[n - 1] = _prepend(matrix, self.counted, futures[n])
             m_future, e_future = futures.pop(node)
             values = np.zeros((starts, k, length + 1))
             for r, x in np.argwhere(marginals.possible).tolist():
@@ -160,11 +199,11 @@ class CountDensities:
             yield NodeDensities(node, values, marginals.possible, marginals.masses)
 
 
-def _prepend(weights: Floats, counted: Ints, decay: float, values: tuple[Floats, Ints]) -> tuple[Floats, Ints]:
+def _prepend(weights: Floats, counted: Ints, values: tuple[Floats, Ints]) -> tuple[Floats, Ints]:
     m_in, e_in = values
     shape = (len(m_in), m_in.shape[1] + 1)
     m_out, e_out = np.empty(shape), np.empty(shape, dtype=np.int64)
-    prepend_node(weights, counted, decay, m_in, e_in, m_out, e_out)
+    prepend_node(weights, counted, m_in, e_in, m_out, e_out)
     return m_out, e_out
 
 
@@ -177,8 +216,7 @@ class HistogramDensities:
     Raises
     ------
     ParameterError
-        The length or the number of bins is too large for memory, the scale too small for floats, or the bins do not
-        fit the chain.
+        The scale is too small for floats.
     ChainError
         A probability leaves the range of floats.
     """
@@ -187,13 +225,6 @@ class HistogramDensities:
         bins = query.bin_of_states(chain)
         self.chain, self.length, self.bins = chain, length, max(bins) + 1
         self.decay = 1.0 / (query.lipschitz * scale)
-        starts = chain.states if chain.start == "any" else 1
-        memory = 8 * (starts * chain.states + 2) * (length + 1) ** self.bins
-        if memory > LARGEST_MEMORY:
-            raise ParameterError(
-                f"a histogram of {self.bins} bins and {length} records has (T + 1)^{self.bins} outputs, "
-                f"{memory / 2**30:.3g} GiB of densities; use a shorter length or fewer bins (HistogramQuery(bins=…))"
-            )
         if self.decay * length * self.bins > LARGEST_EXPONENT:
             raise ParameterError(
                 f"scale is {scale}; the exact loss of a histogram of {self.bins} bins and {length} records is computed "

@@ -12,6 +12,9 @@ corners are the tails w_l → ±∞.
 probability b²/b'² and Lap(b') else: their characteristic functions satisfy
 1/(1 + b'²t²) = [b²/b'² + (1 − b²/b'²)/(1 + b'²t²)] / (1 + b²t²). So more noise is post-processing of less.
 
+*No record tells more than all.* Changing all T records changes no density by more than the factor e^(T/b), b the scale
+of a 1-Lipschitz query: a loss above T/b is rounding.
+
 *Any initial law.* Let q be the law of X_1, a_z = P(X_i = x | X_1 = z), d_z the same for x', and u_z, v_z these times
 the densities at w. The ratio is (u·q)(d·q)/((a·q)(v·q)); divide each of the four vectors by its product with q. At a
 maximum the derivatives on the support of q vanish: u + d = a + v there. Suppose the support has three or more
@@ -25,20 +28,25 @@ x and x' are different ones, and single starts are best for either.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pufferflow._checks import POSITIVE_FLOATS, check_epsilon, check_positive, check_scale, longest
-from pufferflow.audit._kernels import mixed_start_gap
+from pufferflow._rounding import divide_up
+from pufferflow.audit._kernels import LARGEST_GAP, mixed_start_gap
 from pufferflow.audit.densities import (
     LARGEST_DECAY,
     LARGEST_EXPONENT,
+    LARGEST_WORK,
     CountDensities,
     HistogramDensities,
     Ints,
     NodeDensities,
+    check_size,
+    work,
 )
 from pufferflow.audit.queries import CountQuery, HistogramQuery, Query
 from pufferflow.errors import ChainError, ParameterError
@@ -124,20 +132,21 @@ def privacy_loss(family: AnyFamily, length: int, scale: float, query: Query) -> 
     Raises
     ------
     ParameterError
-        The scale is not positive or out of range, or the query does not fit.
+        The scale is not positive or out of range, the query does not fit, or the work is beyond ``LARGEST_WORK``.
     ChainError
         The family is not a finite one, or a probability leaves the range of floats.
 
     Notes
     -----
-    A count takes at most O(T³k + T²k²) steps for T records and k states, less the more records a likely count leaves
-    out; a histogram of j bins O(T k (jT^j + T^(2j−2)/(2j−1)!)) and k arrays of (T + 1)^j numbers. With any initial
-    distribution both grow by k, and the search over pairs by k²/2.
+    A count takes at most O(T³k + T²k²) steps for T records and k states, far less where most counts are unlikely (on a
+    terminal a progress bar says how long); a histogram of j bins O(T k (jT^j + T^(2j−2)/(2j−1)!)) and k arrays of
+    (T + 1)^j numbers. With any initial distribution both grow by k, and the search over pairs by k²/2.
     """
     chains = finite_chains(family, "the exact loss")
     records = _one_length(length)
     noise = check_scale(scale, POSITIVE_FLOATS)  # the search for a scale may pass through very large ones
     check_query(query)
+    check_work(family, records, query)
     found = [_loss(index, chains[index], records, noise, query) for index in range(len(chains))]
     worst = max(found, key=lambda one: one.loss)
     return PrivacyLoss(
@@ -160,8 +169,9 @@ def smallest_scale(
     """Smallest Laplace scale whose exact loss is at most ε, for this query and length only.
 
     Found by root search: the loss falls as the scale grows (see the module). The scale returned has a proved loss of
-    at most ε, and exceeds the smallest one by no more than about ``relative``; it is never below the
-    smallest scale :func:`privacy_loss` can handle.
+    at most ε, so it is never below the smallest one. It exceeds that by no more than about ``relative`` and what the
+    bound on rounding adds to the loss, some 1e-13 of T: for an ε near that it is T/ε, which is enough for any query. It
+    is never below the smallest scale :func:`privacy_loss` can handle.
 
     Parameters
     ----------
@@ -187,44 +197,50 @@ def smallest_scale(
     relative = check_positive(relative, "relative", (1e-12, 1))
     chains = ChainFamily(finite_chains(family, "the exact loss"))
     records = _one_length(length)
+    finest = _finest_scale(chains, records, query)
+    enough = max(divide_up(records, epsilon), finest)
+    if any(chain.start == "any" for chain in chains.chains):  # where densities from two starts surely can be mixed
+        enough = max(enough, records / LARGEST_GAP)
 
     def loss(log_scale: float) -> PrivacyLoss:
-        return privacy_loss(chains, records, math.exp(log_scale), query)
+        return privacy_loss(chains, records, min(math.exp(log_scale), enough), query)
+
+    def excess(log_scale: float) -> float:
+        return math.log(max(loss(log_scale).loss, 1e-300) / epsilon)
+
+    high, step = math.log(enough) + 1e-15 * (1 + abs(math.log(enough))), 1.5  # its exponential is cut to ``enough``
+    best = loss(high)
+    while True:
+        low = max(math.log(finest) + 1e-9, high - step)
+        if low >= high or step < relative:
+            return best
+        try:
+            found = loss(low)
+        except ChainError:  # beyond floats, as a larger scale was not
+            step /= 2
+            continue
+        if found.loss > epsilon:
+            break
+        high, best = low, found
 
     from scipy.optimize import brentq  # loads slowly
 
-    # T/ε is enough for any query: no density changes by more than a factor e^(T/scale)
-    high = math.log(records / epsilon) + 1e-9
-    if isinstance(query, CountQuery):
-        finest = -math.log(LARGEST_DECAY)
-    else:
-        bins = max(len(query.bins) if query.bins else c.states for c in chains.chains)
-        finest = math.log(records * bins / (query.lipschitz * LARGEST_EXPONENT))
-    finest += 1e-9
-    if high <= finest:
-        return loss(finest)
-    values: dict[float, PrivacyLoss] = {}
-
-    def excess(log_scale: float) -> float:
-        values[log_scale] = loss(log_scale)
-        return math.log(max(values[log_scale].loss, 1e-300) / epsilon)
-
-    low = high
-    while True:
-        low = max(finest, low - 1.5)
-        if excess(low) > 0:
-            break
-        if low == finest:
-            return values[low]
-        high = low
-    root = float(brentq(excess, low, high, xtol=relative / 4, rtol=1e-15))
-    step = relative / 4
-    while True:
+    root, step = float(brentq(excess, low, high, xtol=relative / 4, rtol=1e-15)), relative / 4
+    while root + step < high:
         root += step
         here = loss(root)
         if here.loss <= epsilon:
             return here
         step *= 2
+    return best
+
+
+def _finest_scale(family: ChainFamily, length: int, query: Query) -> float:
+    """Smallest scale at which the densities of ``query`` stay within the range of floats."""
+    if isinstance(query, CountQuery):
+        return 1 / LARGEST_DECAY * (1 + 1e-9)
+    bins = max(len(query.bins) if query.bins else chain.states for chain in family.chains)
+    return length * bins / (query.lipschitz * LARGEST_EXPONENT) * (1 + 1e-9)
 
 
 def _loss(index: int, chain: Any, length: int, scale: float, query: Query) -> PrivacyLoss:
@@ -236,7 +252,7 @@ def _loss(index: int, chain: Any, length: int, scale: float, query: Query) -> Pr
     # both densities of a ratio, and the difference of their logarithms
     error = 2 * densities.error * (1 + 1e-9)
     search, tails = _Search(error), _Search(error)
-    for here in densities:
+    for here in _watched(densities, length):
         # the tails first: an output inside is named only where it is worse by more than rounding
         tails.scan(here, densities.tails)
         search.scan(here, densities.tails)
@@ -246,7 +262,7 @@ def _loss(index: int, chain: Any, length: int, scale: float, query: Query) -> Pr
         query,
         length,
         scale,
-        search.bound + error,
+        min(search.bound + error, divide_up(length, scale)),
         max(0.0, search.attained - error),
         tails.attained,
         search.node,
@@ -254,6 +270,13 @@ def _loss(index: int, chain: Any, length: int, scale: float, query: Query) -> Pr
         None if search.place is None else densities.output(search.place),
         index,
     )
+
+
+def _watched(densities: Iterable[NodeDensities], length: int) -> Iterable[NodeDensities]:
+    """The same with a progress bar, on a terminal only and once they take a while."""
+    from tqdm import tqdm
+
+    return tqdm(densities, desc="exact loss", total=length, unit="record", disable=None, leave=False, delay=1)
 
 
 class _Search:
@@ -325,6 +348,20 @@ def _one_length(length: int) -> int:
     if np.ndim(length) != 0:
         raise ParameterError(f"length is {length!r}; the exact loss is computed for one segment, give an integer")
     return longest(length)
+
+
+def check_work(family: AnyFamily, length: int, query: Query) -> None:
+    """Raise :class:`ParameterError` if one loss of ``query`` takes longer than is tried."""
+    records, total = _one_length(length), 0.0
+    check_query(query)
+    for chain in finite_chains(family, "the exact loss"):
+        check_size(chain, records, query)
+        total += work(chain, records, query)
+    if total > LARGEST_WORK:
+        raise ParameterError(
+            f"the exact loss of a {query} and {records} records takes about {total:.2g} multiplications, above "
+            f"{LARGEST_WORK:.0g}; use a shorter length, fewer states or bins, or a given initial distribution for any"
+        )
 
 
 def check_query(query: Query) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 
@@ -116,12 +117,15 @@ def scale_for_any_length(family: AnyFamily, epsilon: float, query: Query, *, win
         A chain is reducible.
     """
     epsilon, window = check_epsilon(epsilon), check_whole(window, "window")
+    check_query(query)
+    bins = max(_strides(chain, query, window)[0] for chain in finite_chains(family, "the exact loss"))
+    finest = math.log(_least_scale(query, window, bins)) + 1e-9
 
     def at(log_scale: float) -> AnyLengthLoss:
         return loss_at_any_length(family, math.exp(log_scale), query, window=window)
 
     # an entry changes at most the whole window
-    high = math.log(2 * window / epsilon) + 1.0
+    high = max(math.log(2 * window / epsilon) + 1.0, finest)
     best = at(high)
     while best.loss > epsilon:
         high += 3.0
@@ -168,25 +172,17 @@ def _enclose(chain: MarkovChain, scale: float, query: Query, window: int) -> tup
         raise ParameterError("a loss at any length is bounded for chains with stationary start; leave the start out")
     reversal = chain.time_reversal  # needs an irreducible chain
     k, size = chain.states, 2 * window
-    if isinstance(query, CountQuery):
-        query.check(chain)
-        bins, strides = 1, np.array([int(x in query.states) for x in range(k)])
-    else:
-        of_states = query.bin_of_states(chain)
-        bins = max(of_states) + 1
-        strides = np.array([size**j for j in of_states])
-    work = float(k * (k + window) ** 2) * float(size) ** bins * bins
+    bins, strides = _strides(chain, query, window)
+    work = k * (k + window) ** 2 * size**bins * bins
     if work > LARGEST_WORK:
         raise ParameterError(
-            f"a window of {window} needs {work:.2g} numbers for {bins} bins and {k} states, above {LARGEST_WORK:.0g}; "
-            "use a smaller window or fewer bins"
+            f"a window of {window} needs {Decimal(work):.2g} numbers for {bins} bins and {k} states, above "
+            f"{LARGEST_WORK:.0g}; use a smaller window or fewer bins"
         )
     decay = 1.0 / (query.lipschitz * scale)
-    if decay * size * bins > 600:
-        raise ParameterError(
-            f"scale is {scale}; with a window of {window} it must be at least "
-            f"{size * bins / (600 * query.lipschitz):.3g}"
-        )
+    least = _least_scale(query, window, bins)
+    if scale < least:
+        raise ParameterError(f"scale is {scale}; with a window of {window} it must be at least {least:.3g}")
     outside = math.exp(-decay)
     left = _side(reversal, strides, window, size**bins)
     right = _side(chain.transition_matrix, strides, window, size**bins)
@@ -220,6 +216,20 @@ def _enclose(chain: MarkovChain, scale: float, query: Query, window: int) -> tup
     if k == 1:
         return 0.0, 0.0
     return max(0.0, lower - error), upper + error
+
+
+def _strides(chain: MarkovChain, query: Query, window: int) -> tuple[int, Ints]:
+    """Number of bins, and how far a record in each state moves the flat place of the counts."""
+    if isinstance(query, CountQuery):
+        query.check(chain)
+        return 1, np.array([int(x in query.states) for x in range(chain.states)])
+    of_states = query.bin_of_states(chain)
+    return max(of_states) + 1, np.array([(2 * window) ** j for j in of_states])
+
+
+def _least_scale(query: Query, window: int, bins: int) -> float:
+    """Smallest scale whose densities stay above e^(−600)."""
+    return 2 * window * bins / (600 * query.lipschitz)
 
 
 def _side(matrix: Floats, strides: Ints, window: int, places: int) -> _Side:

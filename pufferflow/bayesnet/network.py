@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pufferflow._checks import check_list, check_type, check_whole
+from pufferflow._rounding import total
 from pufferflow.errors import NetworkError, ParameterError
 from pufferflow.markov.chain import SUM_TOLERANCE, UNIT_ROUNDOFF, Floats, MarkovChain
 
@@ -185,16 +185,16 @@ class BayesianNetwork:
                 "probabilities must lie between 0 and 1"
             )
         for at in np.ndindex(table.shape[:-1]):
-            total = math.fsum(table[at])
-            if not abs(total - 1) <= SUM_TOLERANCE:
+            mass = total(table[at])
+            if not abs(mass - 1) <= SUM_TOLERANCE:
                 given = f" given {self._given(i, at)}" if at else ""
                 raise NetworkError(
-                    f"the probabilities of {variable.name!r}{given} sum to {total:.12g}, not to 1; "
+                    f"the probabilities of {variable.name!r}{given} sum to {mass:.12g}, not to 1; "
                     "divide them by their sum or mend an entry"
                 )
             # what one division leaves of rounding stays, so that a network read back is the same network
-            if abs(total - 1) > 4 * UNIT_ROUNDOFF:
-                table[at] /= total
+            if abs(mass - 1) > 4 * UNIT_ROUNDOFF:
+                table[at] /= mass
         table.flags.writeable = False
         return table
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pufferflow._checks import check_epsilon
 from pufferflow.cli._scales import add_count, add_mechanisms, compute_scale, status_text
 from pufferflow.cli._tables import aligned
-from pufferflow.errors import ParameterError
+from pufferflow.errors import ChainError, ParameterError
+from pufferflow.markov.families import Family
 from pufferflow.mechanisms import MECHANISMS
 from pufferflow.models import read_model
+
+if TYPE_CHECKING:
+    from pufferflow.audit import Query
 
 DESCRIPTION = (
     "Print the privacy loss that Laplace noise really has on a count or a histogram, from the exact "
@@ -41,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the losses beside the guarantees."""
-    from pufferflow.audit import CountQuery, HistogramQuery, privacy_loss
+    from pufferflow.audit import CountQuery, HistogramQuery, check_work
 
     if (arguments.count is None) == (not arguments.histogram):
         raise ParameterError("give either --count STATE or --histogram")
@@ -53,27 +57,9 @@ def run(arguments: argparse.Namespace) -> None:
         raise ParameterError("--scale is held against a single --epsilon")
     query = HistogramQuery() if arguments.histogram else CountQuery(arguments.count)
     family = read_model(arguments.model)
-    audited: list[tuple[str | None, float | None, float | None, str, str]]
-    if arguments.scale is not None:
-        epsilons = [check_epsilon(epsilon) for epsilon in arguments.epsilon or []]
-        audited = [(None, epsilons[0] if epsilons else None, arguments.scale, "ok", "")]
-    else:
-        options = {"convention": arguments.convention, "states": arguments.count}
-        asked = bool(arguments.mechanism)
-        found = [
-            compute_scale(name, family, [arguments.length], epsilon, options, asked)
-            for epsilon in arguments.epsilon
-            for name in arguments.mechanism or MECHANISMS
-        ]
-        audited = [(r.mechanism, r.epsilon, r.scale, r.status, r.reason) for r in found]
-    rows = []
-    for name, epsilon, scale, status, reason in audited:
-        row: dict[str, Any] = {"mechanism": name, "guarantee": epsilon, "loss": None, "ratio": None, "scale": scale}
-        row |= {"status": status, "reason": reason}
-        if scale is not None:
-            loss = privacy_loss(family, arguments.length, scale, query)
-            row |= loss.to_dict() | {"ratio": None if epsilon is None else loss.loss / epsilon}
-        rows.append(row)
+    check_work(family, arguments.length, query)
+    by_name = arguments.scale is not None or bool(arguments.mechanism)
+    rows = [row | _audited(row, family, arguments.length, query, by_name) for row in _scales(arguments, family)]
     if arguments.json:
         print(json.dumps(rows, indent=2, allow_nan=False))
     else:
@@ -84,6 +70,46 @@ def run(arguments: argparse.Namespace) -> None:
                 + [_audit_row(row) for row in rows]
             )
         )
+
+
+def _scales(arguments: argparse.Namespace, family: Family) -> list[dict[str, Any]]:
+    """The scales to audit, a row each."""
+    if arguments.scale is not None:
+        epsilons = [check_epsilon(epsilon) for epsilon in arguments.epsilon or []]
+        return [_row(None, epsilons[0] if epsilons else None, arguments.scale)]
+    options = {"convention": arguments.convention, "states": arguments.count}
+    found = [
+        compute_scale(name, family, [arguments.length], epsilon, options, bool(arguments.mechanism))
+        for epsilon in arguments.epsilon
+        for name in arguments.mechanism or MECHANISMS
+    ]
+    return [_row(one.mechanism, one.epsilon, one.scale, one.status, one.reason) for one in found]
+
+
+def _row(
+    mechanism: str | None, guarantee: float | None, scale: float | None, status: str = "ok", reason: str = ""
+) -> dict[str, Any]:
+    """A row without its loss."""
+    row = {"mechanism": mechanism, "guarantee": guarantee, "loss": None, "ratio": None, "scale": scale}
+    return row | {"status": status, "reason": reason}
+
+
+def _audited(row: dict[str, Any], family: Family, length: int, query: Query, by_name: bool) -> dict[str, Any]:
+    """What the audit adds to a row; a scale that cannot be audited costs its row only, unless asked for by name."""
+    from pufferflow.audit import privacy_loss
+
+    scale, guarantee = row["scale"], row["guarantee"]
+    if scale is None:
+        return {}
+    if scale == 0 and row["mechanism"] is not None:  # where W = 0, not a scale that a user gave
+        return {"loss": 0.0, "lower": 0.0, "ratio": 0.0, "reason": "the query tells nothing of any secret, so no noise"}
+    try:
+        found = privacy_loss(family, length, scale, query)
+    except (ChainError, ParameterError) as error:
+        if by_name:
+            raise
+        return {"status": "not audited", "reason": str(error)}
+    return found.to_dict() | {"ratio": None if guarantee is None else found.loss / guarantee}
 
 
 def _audit_row(row: dict[str, Any]) -> tuple[str, ...]:

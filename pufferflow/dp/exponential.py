@@ -42,7 +42,8 @@ class Exponential:
     def probabilities(self, utilities: ArrayLike) -> NDArray[np.float64]:
         """Probability of each outcome."""
         values = _utilities(utilities)
-        weights = np.exp((values - values.max()) / self.scale)
+        with np.errstate(over="ignore"):  # far below the largest one
+            weights = np.exp((values / 2 - values.max() / 2) / (self.scale / 2))  # differences of halves are floats
         return np.asarray(weights / weights.sum(), np.float64)
 
     def release(self, utilities: ArrayLike, count: int = 1) -> list[int]:
@@ -64,7 +65,7 @@ class Exponential:
     def expected_shortfall(self, utilities: ArrayLike) -> float:
         """Expected distance from the largest utility; at most :meth:`worst_shortfall`."""
         values = _utilities(utilities)
-        return float(self.probabilities(values) @ (values.max() - values))
+        return 2 * float(self.probabilities(values) @ (values.max() / 2 - values / 2))
 
     def shortfall_bound(self, outcomes: int) -> float:
         """Textbook bound (2Δ/ε) ln k on the expected shortfall among k outcomes."""

@@ -305,7 +305,7 @@ class QuiltSearch:
         h at a later node is an average of h at ``node``, by the time reversal, so its range only shrinks.
         """
         law, chain = self._law(node), self.chain
-        if not law.min() >= SAFE_MINIMUM:
+        if not min(law.min(), chain.stationary_distribution.min()) >= SAFE_MINIMUM:
             return INFINITE
         density = law / chain.stationary_distribution
         return math.log(density.max() / density.min()) + 2 * (self._law_error(node) + chain.stationary_error)

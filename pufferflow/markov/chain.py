@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from decimal import Context, localcontext
 from functools import cached_property
 from typing import Any, Literal
@@ -10,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pufferflow._rounding import total
 from pufferflow.errors import ChainError
 
 Floats = NDArray[np.float64]
@@ -354,12 +354,12 @@ def _distributions(values: ArrayLike, what: str) -> Floats:
         where = f"row {i + 1}, column {j + 1}" if rows else f"entry {j + 1}"
         raise ChainError(f"the {what} has {matrix[i, j]} in {where}; probabilities must lie between 0 and 1")
     for i, row in enumerate(matrix):
-        total = math.fsum(row)
-        if not abs(total - 1) <= SUM_TOLERANCE:
+        mass = total(row)
+        if not abs(mass - 1) <= SUM_TOLERANCE:
             where = f"row {i + 1} of the {what}" if rows else f"the {what}"
-            raise ChainError(f"{where} sums to {total:.12g}, not to 1; divide it by its sum or mend the entry")
+            raise ChainError(f"{where} sums to {mass:.12g}, not to 1; divide it by its sum or mend the entry")
         # what one division leaves of rounding stays, so that a chain read back is the same chain
-        if abs(total - 1) > 4 * UNIT_ROUNDOFF:
-            row /= total
+        if abs(mass - 1) > 4 * UNIT_ROUNDOFF:
+            row /= mass
     matrix.flags.writeable = False
     return matrix

@@ -45,11 +45,17 @@ def fit_chain(
     counts = check_numbers(transition_counts, "transition_counts")
     if counts.ndim != 2 or counts.shape[0] != counts.shape[1] or not np.all((counts >= 0) & (counts < np.inf)):
         raise DataError("the transition counts must be a square matrix of numbers of at least 0; give one row a state")
-    states = np.flatnonzero(counts.sum(axis=0) + counts.sum(axis=1))
+    states = np.flatnonzero(counts.any(axis=0) | counts.any(axis=1))
     if states.size == 0:
         raise DataError("the sample has no transition, so no chain can be fitted; give at least two observations")
     counts = counts[np.ix_(states, states)] + smoothing
-    totals = counts.sum(axis=1)
+    with np.errstate(over="ignore"):
+        totals = counts.sum(axis=1)
+    for row in np.flatnonzero(np.isinf(totals)):
+        raise DataError(
+            f"the counts and the smoothing of the transitions from state {states[row] + 1} have a sum beyond the range of "
+            "floats; give counts of records, and a smaller smoothing"
+        )
     stuck = np.flatnonzero(totals == 0)
     if stuck.size:
         raise DataError(

@@ -7,7 +7,7 @@ floating-point number that could tell the count behind the noise (Mironov, CCS 2
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -67,6 +67,21 @@ def add_seeded_noise(counts: Sequence[int], scale: float, rng: np.random.Generat
     return [int(count) + int(z) for count, z in zip(counts, noise, strict=True)]
 
 
+def smallest(suffices: Callable[[int], bool], low: int, step: int = 1) -> int:
+    """Smallest integer from ``low`` on that suffices, as all larger ones do; tried first in steps that double."""
+    if suffices(low):
+        return low
+    while not suffices(low + step):
+        low, step = low + step, 2 * step
+    while step > 1:
+        half = step // 2
+        if suffices(low + half):
+            step = half
+        else:
+            low, step = low + half, step - half
+    return low + 1
+
+
 @dataclass(frozen=True)
 class DiscreteLaplace:
     """The law of the noise on one count, and of its sums.
@@ -96,10 +111,7 @@ class DiscreteLaplace:
         """Smallest h with P(|Z_j| ≤ h for all of ``bins`` counts) ≥ confidence."""
         excess = -math.expm1(math.log(confidence) / bins)  # 1 − confidence^(1/bins)
         guess = math.ceil(-self.scale * math.log(excess * (1 + self.p) / 2)) - 1
-        h = max(guess - 1, 0)
-        while self.tail(h) > excess:
-            h += 1
-        return h
+        return smallest(lambda h: self.tail(h) <= excess, max(guess - 1, 0))
 
     def total_tail(self, h: float, bins: int) -> float:
         """P(Σ_j |Z_j| > h) of ``bins`` counts.
@@ -109,7 +121,7 @@ class DiscreteLaplace:
         """
         from scipy.stats import binom, nbinom
 
-        t = math.floor(h)
+        t = float(math.floor(h))  # sums of many large counts are beyond 64 bits
         several = np.arange(1, bins + 1)
         chance = binom.pmf(several, bins, 2 * self.p / (1 + self.p))
         beyond = np.where(several > t, 1.0, nbinom.sf(t - several, several, -math.expm1(-1 / self.scale)))
@@ -117,10 +129,4 @@ class DiscreteLaplace:
 
     def total_quantile(self, confidence: float, bins: int) -> int:
         """Smallest h with P(Σ_j |Z_j| ≤ h) ≥ confidence."""
-        low, high = -1, max(1, math.ceil(self.scale * bins))
-        while self.total_tail(high, bins) > 1 - confidence:
-            high *= 2
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.total_tail(middle, bins) <= 1 - confidence else (middle, high)
-        return high
+        return smallest(lambda h: self.total_tail(h, bins) <= 1 - confidence, 0, math.ceil(self.scale * bins))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -16,6 +17,7 @@ import pandas as pd
 
 from pufferflow._checks import (
     EPSILON_RANGE,
+    LONGEST,
     check_choice,
     check_confidence,
     check_epsilon,
@@ -163,11 +165,13 @@ def plan_release(
             elif length is None:
                 found.append(_length(theta, name, note, accuracy, confidence, kind, bins, epsilon))
             else:
-                scale = _scale(theta, name, length, epsilon)
-                n = math.ceil(_quantile(scale, bins, 1, confidence, kind) / accuracy)
+                n = _needed(_scale(theta, name, length, epsilon), bins, accuracy, confidence, kind)
+                if n > LONGEST:
+                    found.append(Plan(name, epsilon, length, None, "no number of records reaches it"))
+                    continue
                 if records is not None and n > records:
                     note = f"more than the {records} records there are"
-                found.append(Plan(name, epsilon, length, max(n, 1), note))
+                found.append(Plan(name, epsilon, length, n, note))
         except (ChainError, ParameterError) as error:
             found.append(Plan(name, epsilon, length, records, f"not applicable: {error}"))
     return found
@@ -235,10 +239,17 @@ def _scale(theta: Family, name: str, length: int, epsilon: float) -> float:
     return count_scale(found.scale)
 
 
+def _needed(noise_scale: float, bins: int, accuracy: float, confidence: float, kind: ErrorKind) -> int:
+    """Records whose relative frequencies have an error of at most ``accuracy``."""
+    return max(1, math.ceil(Fraction(_quantile(noise_scale, bins, 1, confidence, kind)) / Fraction(accuracy)))
+
+
 def _noise_for(accuracy: float, records: int, bins: int, confidence: float, kind: ErrorKind) -> float:
-    """Largest scale of the noise whose error is at most ``accuracy``, rounded down."""
+    """Largest scale of the noise whose error is at most ``accuracy``, rounded down; at most what can be drawn."""
     low, high = 1e-3, 2.0  # a scale of 0.001 leaves every count as it is
     while _quantile(high, bins, records, confidence, kind) <= accuracy:
+        if high >= LARGEST:
+            return LARGEST
         low, high = high, 2 * high
     while high - low > 1e-9 * high:
         middle = (low + high) / 2
@@ -283,8 +294,7 @@ def _length(
 ) -> Plan:
     def needed(length: int) -> int:
         """Records for the noise of segments of that length; it suffices where it is no more than the length."""
-        scale = _scale(theta, name, length, epsilon)
-        return max(1, math.ceil(_quantile(scale, bins, 1, confidence, kind) / accuracy))
+        return _needed(_scale(theta, name, length, epsilon), bins, accuracy, confidence, kind)
 
     # no scale falls when segments grow: what the noise of a longer record needs suffices for a shorter one
     try:

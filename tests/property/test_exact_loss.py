@@ -10,6 +10,7 @@ from enumeration import random_chain, random_matrix
 from exact_loss import conditional_densities, largest_ratios, log_fraction, mixtures
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_chains import chains
 
 import pufferflow as pf
 
@@ -50,7 +51,8 @@ def test_loss_encloses_enumeration(seed):
     densities = conditional_densities(chain.matrix, law, length, bins, coordinates, ratio)
     (largest, *_), (corner, *_) = largest_ratios(densities, length)
     exact = log_fraction(largest)
-    assert found.lower - 1e-15 <= exact <= found.loss + 1e-15
+    rounding = 1e-15 * (1 + exact)  # of the scale, which stands for the fraction, and of the logarithm
+    assert found.lower - rounding <= exact <= found.loss + rounding
     assert found.loss - found.lower <= 1e-9 * (1 + exact)
     assert found.tail == pytest.approx(log_fraction(corner), rel=1e-9, abs=1e-9)
     if found.node is None:
@@ -123,6 +125,26 @@ def test_more_noise_loses_no_more(seed):
     length = int(rng.integers(1, 12))
     losses = [pf.privacy_loss(chain, length, float(scale), query) for scale in np.geomspace(0.2, 100, 12)]
     assert all(b.lower <= a.loss for a, b in pairwise(losses))
+
+
+@given(chains(4), st.integers(1, 8), st.floats(-90, 90), st.booleans())
+@settings(max_examples=60)
+def test_smallest_scale_of_any_epsilon_is_proved(chain, length, exponent, counts):
+    """Tiny and huge ε, every start, single records: a proved loss, or the one reason why there is none."""
+    epsilon = 10.0 ** (exponent if exponent < -3 else exponent % 6 - 3)
+    query = pf.CountQuery([chain.states - 1]) if counts else pf.HistogramQuery()
+    try:
+        found = pf.smallest_scale(chain, length, epsilon, query, relative=1e-4)
+    except pf.ChainError as error:
+        if "range of floats" in str(error):
+            return
+        raise
+    assert found.lower <= found.loss <= epsilon
+    assert found == pf.privacy_loss(chain, length, found.scale, query)
+    floor = length * chain.states / 150
+    assert found.scale <= max(length / epsilon, floor) * (1 + 1e-12)
+    if epsilon > 1e-8 * length and found.scale > floor:
+        assert pf.privacy_loss(chain, length, found.scale / 1.01, query).loss > epsilon
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -12,16 +12,10 @@ from enumeration import joint_law
 
 
 def log_fraction(value):
-    """Logarithm of a positive fraction of any size."""
-
-    def log(n):
-        shift = max(0, n.bit_length() - 200)
-        return math.log(n >> shift) + shift * math.log(2)
-
-    near = value.numerator / value.denominator if 0.5 < value < 2 else 0.0
-    if near:
-        return math.log1p(float(value - 1))
-    return log(value.numerator) - log(value.denominator)
+    """Logarithm of a positive fraction of any size, to a few roundings."""
+    power = value.numerator.bit_length() - value.denominator.bit_length()
+    near = value / Fraction(2) ** power  # in (1/2, 2)
+    return power * math.log(2) + math.log1p(float(near - 1))
 
 
 def conditional_densities(matrix, law, length, bins, coordinates, ratio):

@@ -2,11 +2,13 @@
 
 import json
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import pufferflow as pf
+from pufferflow._rounding import divide_up
 from pufferflow.experiments.histogram_study import StudySettings, study_growth, study_histograms
 
 THETA_1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])
@@ -144,6 +146,33 @@ def test_smallest_scale_ends_at_the_finest_it_can_prove():
         assert found == pf.privacy_loss(THETA_1, 3, found.scale, query)
 
 
+@pytest.mark.parametrize("chain", [pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), THETA_1])
+@pytest.mark.parametrize("epsilon", [1e-90, 1e-14, 1e-5])
+def test_smallest_scale_where_every_record_counts(chain, epsilon):
+    """T/ε is the answer, or within rounding of it: SciPy's bracket had no change of sign."""
+    for length in (1, 2):
+        found = pf.smallest_scale(chain, length, epsilon, pf.CountQuery([0]))
+        assert found.loss <= epsilon
+        assert found.scale <= divide_up(length, epsilon)
+    alone = pf.smallest_scale(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), 1, epsilon, ONE)
+    assert Fraction(alone.scale) * Fraction(epsilon) >= 1  # the one record loses 1/scale
+
+
+@pytest.mark.parametrize("query", [ONE, pf.HistogramQuery()])
+@pytest.mark.parametrize("epsilon", [100.0, 1e90])
+def test_smallest_scale_from_any_start_stops_where_floats_do(query, epsilon):
+    anywhere = pf.MarkovChain(THETA_1.transition_matrix, "any")
+    found = pf.smallest_scale(anywhere, 7, epsilon, query, relative=1e-3)
+    assert found.loss <= epsilon
+    assert found.scale <= 7 / 150 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("query", [ONE, pf.HistogramQuery()])
+def test_a_scale_for_every_length_ends_at_the_finest_it_can_prove(query):
+    found = pf.scale_for_any_length(pf.MarkovChain(THETA_1.transition_matrix), 1e90, query, window=4)
+    assert found.loss <= 8 * 150
+
+
 # -- the command -------------------------------------------------------------------------------------
 
 
@@ -222,6 +251,86 @@ def test_audit_refuses_bad_input(audit, arguments, message):
     code, out, err = audit("--length", 10, *arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert message in err
+
+
+def test_a_scale_of_zero_is_a_fact_and_the_other_rows_go_on(audit):
+    """A count of all states is the same for every secret."""
+    asked = ("--length", 20, "--count", 0, "--count", 1, "--epsilon", 1)
+    code, out, err = audit(*asked, "--json")
+    assert (code, err) == (0, "")
+    rows = {row["mechanism"]: row for row in json.loads(out)}
+    nothing = rows.pop("wasserstein")
+    assert (nothing["scale"], nothing["loss"], nothing["ratio"], nothing["status"]) == (0, 0, 0, "ok")
+    assert "tells nothing" in nothing["reason"]
+    assert all(row["loss"] < 1e-9 for row in rows.values() if row["scale"] is not None)
+    assert "tells nothing" in audit(*asked)[1]
+    (row,) = json.loads(audit(*asked, "--mechanism", "wasserstein", "--json")[1])
+    assert row == nothing
+
+
+def test_a_scale_too_small_to_audit_costs_its_row_only(audit):
+    asked = ("--length", 5, "--count", 1, "--epsilon", 200, "--json")
+    code, out, err = audit(*asked)
+    assert (code, err) == (0, "")
+    rows = {row["mechanism"]: row for row in json.loads(out)}
+    assert (rows["entry-dp"]["loss"], rows["entry-dp"]["status"]) == (None, "not audited")
+    assert "at least 1/150" in rows["entry-dp"]["reason"]
+    assert rows["group-dp"]["loss"] > 0
+    code, out, err = audit(*asked, "--mechanism", "entry-dp")  # asked for by name
+    assert (code, out) == (2, "")
+    assert "at least 1/150" in err
+
+
+# -- work ------------------------------------------------------------------------------------------------
+
+
+MANY = pf.MarkovChain(np.full((200, 200), 1 / 200), "any")
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: pf.privacy_loss(MANY, 17_520, 1.0, ONE),
+        lambda: pf.smallest_scale(MANY, 17_520, 1.0, ONE),
+        lambda: pf.privacy_loss(MANY, 10**4, 1.0, pf.HistogramQuery()),
+        lambda: pf.smallest_scale(MANY, 2**62, 1.0, pf.HistogramQuery()),
+        lambda: pf.privacy_loss(
+            pf.MarkovChain(MANY.transition_matrix), 7000, 1.0, pf.HistogramQuery([[0], range(1, 200)])
+        ),
+        lambda: pf.loss_at_any_length(pf.MarkovChain(MANY.transition_matrix), 1.0, pf.HistogramQuery(), window=1000),
+        lambda: pf.scale_for_any_length(pf.MarkovChain(np.eye(2)[::-1]), 1.0, pf.HistogramQuery(), window=2**62),
+    ],
+)
+def test_work_is_known_before_it_starts(ask):
+    """Once hours without a word, or a size that no float holds."""
+    with pytest.raises(pf.ParameterError, match="multiplications|GiB|numbers"):
+        ask()
+
+
+def test_audit_refuses_before_it_computes_a_scale(tmp_path, run, monkeypatch):
+    path = tmp_path / "many.json"
+    path.write_text(json.dumps({"chains": [{"transition_matrix": MANY.transition_matrix.tolist()}]}))
+    monkeypatch.setattr("pufferflow.cli.audit.compute_scale", lambda *_: pytest.fail("the scale was computed"))
+    code, out, err = run("audit", path, "--length", 17_520, "--count", 1, "--epsilon", 1)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "multiplications, above 3e+12; use a shorter length" in err
+
+
+def test_a_long_audit_shows_how_far_it_is(monkeypatch):
+    import tqdm
+
+    seen = []
+
+    class Bar(tqdm.tqdm):
+        def __init__(self, *args, **kwargs):
+            seen.append(kwargs)
+            super().__init__(*args, **kwargs)
+
+    monkeypatch.setattr("tqdm.tqdm", Bar)
+    pf.privacy_loss(THETA_1, 12, 1.0, ONE)
+    (options,) = seen
+    assert options["total"] == 12
+    assert options["disable"] is None  # shown on a terminal only
 
 
 # -- the study ---------------------------------------------------------------------------------------

@@ -246,3 +246,37 @@ def test_labelled_states_in_two_orders_are_refused():
         pf.MarkovChain(named, pd.Series({"b": 0.3, "a": 0.7}))
     assert pf.MarkovChain(named, pd.Series({"a": 0.7, "b": 0.3})).initial_distribution.tolist() == [0.7, 0.3]
     assert pf.MarkovChain(named, [0.7, 0.3]).initial_distribution.tolist() == [0.7, 0.3]
+
+
+HUGE = [[1e308, 1e308], [0.5, 0.5]]
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: pf.MarkovChain(HUGE, "any"), pf.ChainError),
+        (lambda: pf.MarkovChain(np.eye(2), HUGE[0]), pf.ChainError),
+        (lambda: pf.BayesianNetwork([pf.Variable("Ann", HUGE[0])]), pf.NetworkError),
+        (
+            lambda: pf.BayesianNetwork([pf.Variable("Ann", [0.5, 0.5]), pf.Variable("Bob", HUGE, ["Ann"])]),
+            pf.NetworkError,
+        ),
+        (lambda: pf.fit_chain(np.array(HUGE)), pf.DataError),
+        (lambda: pf.fit_chain(np.eye(2), smoothing=1e308), pf.DataError),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_sums_beyond_floats_are_refused_in_one_sentence(make, error):
+    with pytest.raises(error, match="sum"):
+        make()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("up", [1e-105, 1e-110, 1e-150, 5e-324])
+def test_stationary_probabilities_below_floats_raise_no_warning(up):
+    """A ladder whose upper steps have stationary probabilities that are subnormal or 0."""
+    matrix = [[1 - up, up, 0, 0], [0.5, 0.5 - up, up, 0], [0, 0.5, 0.5 - up, up], [0, 0, 0.5, 0.5]]
+    for start in ([0, 0, 0, 1], [0.25] * 4, "any", "stationary"):
+        chain = pf.MarkovChain(matrix, start)
+        upper = pf.mqm_exact(chain, 9, 1.0).scale
+        assert 1 <= pf.leakage(chain, 9, 1.0).scale <= upper <= 9

@@ -277,3 +277,16 @@ def test_families_are_read_back(tmp_path):
     assert parse_model(model_document(family)).chains[1].transition_matrix.tolist() == [[0, 1], [1, 0]]
     (tmp_path / "bom.json").write_bytes(b"\xef\xbb\xbf" + json.dumps({"chains": [THETA_1]}).encode())
     assert len(read_model(tmp_path / "bom.json").chains) == 1
+
+
+@pytest.mark.parametrize("command", ["scale", "network"])
+def test_tables_whose_sums_are_beyond_floats_are_refused(tmp_path, run, command):
+    """The sum that is to be 1 is infinite: once a traceback."""
+    path, huge = tmp_path / "huge.json", [[1e308, 1e308], [0, 1]]
+    chains = {"chains": [{"transition_matrix": huge, "initial_distribution": "any"}]}
+    network = {"variables": [{"name": "Ann", "table": huge[0]}]}
+    path.write_text(json.dumps(chains if command == "scale" else network))
+    asked = ("--length", 5) if command == "scale" else ()
+    code, out, err = run(command, path, *asked, "--epsilon", 1)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "inf, not to 1" in err

@@ -312,3 +312,11 @@ def test_bad_input_gets_one_sentence(call, message):
         call()
     assert "\n" not in str(caught.value)
     assert isinstance(caught.value, ParameterError | DataError)
+
+
+@pytest.mark.filterwarnings("error")
+def test_utilities_as_far_apart_as_floats_go():
+    chosen = Exponential(1.0, 1.0)
+    assert chosen.probabilities([1e308, -1e308, 1e308]).tolist() == [0.5, 0, 0.5]
+    assert chosen.expected_shortfall([1e308, -1e308]) == 0
+    assert Exponential(8e307, 1.0).probabilities([8e307, -8e307])[0] == pytest.approx(1 / (1 + math.exp(-1)))

@@ -1,6 +1,7 @@
 """Planning: the errors are those of releases, and what is planned suffices and is not more than needed."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import pufferflow as pf
 from pufferflow import cli
 from pufferflow.models import write_model
-from pufferflow.publishing.noise import add_seeded_noise, count_scale
+from pufferflow.publishing.noise import DiscreteLaplace, add_seeded_noise, count_scale
 from pufferflow.publishing.planning import error_curves, grid_around
 
 CHAIN = pf.MarkovChain([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.3, 0.3, 0.4]])
@@ -109,3 +110,33 @@ def test_on_the_command_line(tmp_path, capsys):
     assert plan["epsilon"] == pf.plan_release(CHAIN, 0.01, length=10000, mechanisms=["mqm-exact"])[0].epsilon
     assert cli.main(["plan", "--chain", str(model), "--accuracy", "0.01"]) == 2
     assert cli.main(["plan", "--chain", str(model), "--accuracy", "0.01", "--epsilon", "1", "--figure", "x"]) == 2
+
+
+EXTREMES = [
+    *({"accuracy": accuracy, "length": 100} for accuracy in (1e-300, 1e91, 1e300)),
+    *({"accuracy": 0.01, "length": length, "confidence": 1e-91} for length in (100, 2**62)),
+    *({"accuracy": 0.01, "length": 100, "records": 2**62, "confidence": c} for c in (5e-324, 1 - 2**-53)),
+    *({"accuracy": accuracy, "epsilon": 1.0} for accuracy in (1e-300, 1e91)),
+    *({"accuracy": 1e-300, "epsilon": epsilon, "length": 100} for epsilon in (1e-6, 1e90)),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("options", EXTREMES)
+@pytest.mark.filterwarnings("error")
+def test_every_plan_is_made_or_says_why_not(options, kind):
+    """Whatever finite numbers are asked for: once an ε sought among scales that double without end."""
+    for plan in pf.plan_release(CHAIN, kind=kind, mechanisms=["mqm-approx", "group-dp", "leakage"], **options):
+        asked = "epsilon" if "epsilon" not in options else "records"
+        assert getattr(plan, asked) is not None or "no " in plan.reason or "not applicable" in plan.reason
+
+
+@pytest.mark.parametrize("scale", [3.5, 2.0**60])
+def test_quantiles_of_the_largest_noise_are_the_smallest_that_suffice(scale):
+    law = DiscreteLaplace(scale)
+    for confidence in (1e-91, 0.5, 1 - 2**-53):
+        excess = -math.expm1(math.log(confidence))
+        h = law.quantile(confidence)
+        assert law.tail(h) <= excess
+        assert h == 0 or law.tail(h * (1 - 1e-9) - 1) > excess * (1 - 1e-12)
+        assert law.total_quantile(confidence, 3) >= h

@@ -8,7 +8,7 @@ import pytest
 
 import pufferflow as pf
 from pufferflow.cli import main
-from pufferflow.divergences import wasserstein_infinity
+from pufferflow.divergences import max_divergence, wasserstein_infinity
 from pufferflow.experiments.wasserstein_grid import largest_on_grid
 from pufferflow.mechanisms import wasserstein as module_or_function
 
@@ -213,3 +213,20 @@ def test_the_class_of_the_synthetic_experiment():
     assert table["largest_w"].tolist() == table["corner_w"].tolist() == [5, 3]
     corner = pf.MarkovChain([[0.8, 0.2], [0.2, 0.8]], "any")
     assert pf.wasserstein(corner, 30, 0.5).scale == 10
+
+
+def test_distances_beyond_floats_are_infinite_not_errors():
+    assert wasserstein_infinity([-1e308, 1e308], [1, 0], [0, 1]) == math.inf
+    assert wasserstein_infinity([0, 10**400], [1, 0], [0, 1]) == math.inf
+
+
+@pytest.mark.filterwarnings("error")
+def test_max_divergence_of_any_laws():
+    assert max_divergence([0.5, 0.5], [0.25, 0.75]) == math.log(2)
+    assert max_divergence([0.5, 0.5], [0, 1]) == math.inf
+    assert max_divergence([1e300, 1], [1e-300, 1]) == pytest.approx(600 * math.log(10))
+    for p, q, error in (([0.5, 0.5], [1.0], "shape"), ([0, 0], [0, 1], "not all 0"), ([math.nan, 1], [1, 0], "finite")):
+        with pytest.raises(pf.ParameterError, match=error):
+            max_divergence(p, q)
+    with pytest.raises(pf.DataError):
+        max_divergence(["a"], [1])
