@@ -124,7 +124,7 @@ def middle_of(low: int, high: int) -> int:
     """
     if high >= 4 * low:
         power = 1
-        while power * power < low * high:
+        while float(power) * power < float(low) * high:  # of integers the products leave their range
             power *= 2
         if low <= power < high:
             return power

@@ -65,7 +65,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Range:
-    """Nodes first..last with a common bound on the first term of eq. 5; most often a single node.
+    """Nodes of first..last with a common bound on the first term of eq. 5; most often a single node.
 
     Attributes
     ----------
@@ -74,6 +74,8 @@ class Range:
         First term with and without a left quilt node.
     reach : int
         Largest distance a of a left quilt node.
+    settled : bool
+        Whether, up to there, the left quilt nodes of all nodes take the same states as that of the first.
     """
 
     first: int
@@ -81,6 +83,7 @@ class Range:
     law: Floats
     mask: Floats
     reach: int
+    settled: bool = True
 
 
 def worst_node(tables: InfluenceTables, length: int, epsilon: float) -> Candidate:
@@ -153,6 +156,7 @@ class QuiltSearch:
         self._seen = {self._supports[0].tobytes(): 0}
         self._cycle: tuple[int, int] | None = None  # first node of the periodic part, its period
         self._laws: tuple[int, Floats] | None = None  # a node and its law, for a given start
+        self._anchors = [1]  # left quilt nodes of the best quilts found
 
     # -- which states a node can take ------------------------------------------------------------
 
@@ -247,30 +251,44 @@ class QuiltSearch:
     def _search_nodes(self, last: int) -> None:
         """Solve those nodes of 1..last that no quilt known so far bounds by the worst score, worst first."""
         assert self.worst is not None
-        pending = [(-math.inf, 1, last)]
+        settled, period = self.settled()
+        stride = self._stride(min(settled, last), period)
+        starts = range(settled, min(settled + stride - 1, last) + 1)
+        pending = [(-math.inf, node, last - (last - node) % stride, stride) for node in starts]
+        if settled > 1:
+            pending.append((-math.inf, 1, min(settled - 1, last), 1))
         solved = 0
         while pending and -pending[0][0] > self.worst.score:
-            _, low, high = heappop(pending)
-            bound = self.bound(low, high)
+            _, low, high, stride = heappop(pending)
+            where = self.single(low) if low == high else self.several(low, high, stride)
+            bound = self.bound(where)
+            if bound > self.worst.score and low < high and solved < LEAF_LIMIT:
+                bound = min(bound, self._best(where).score)
             if bound <= self.worst.score:
                 continue
             if pending and bound < -pending[0][0]:
-                heappush(pending, (-bound, low, high))
+                heappush(pending, (-bound, low, high, stride))
             elif low == high or solved >= LEAF_LIMIT:
                 solved += 1
-                self.solve(self.single(low) if low == high else self.several(low, high))
+                self.solve(where)
             else:
-                middle = (low + high) // 2
-                heappush(pending, (-bound, low, middle))
-                heappush(pending, (-bound, middle + 1, high))
+                solved += 1
+                middle = low + (high - low) // stride // 2 * stride
+                heappush(pending, (-bound, low, middle, stride))
+                heappush(pending, (-bound, middle + stride, high, stride))
 
-    def bound(self, first: int, last: int) -> float:
-        """Upper bound of the best scores of nodes first..last, from quilts found so far."""
-        where = self.single(first) if first == last else self.several(first, last)
-        return min((option.score for option in self.options(where)), default=math.inf)
+    def bound(self, where: Range) -> float:
+        """Upper bound of the best scores of the nodes of a range, from quilts found so far."""
+        assert self.worst is not None
+        least = math.inf
+        for option in self.options(where):
+            least = min(least, option)
+            if least <= self.worst.score:
+                break
+        return least
 
-    def options(self, where: Range) -> Iterator[Candidate]:
-        """Quilts found so far, and their sides alone, that fit all nodes of a range, with their scores there."""
+    def options(self, where: Range) -> Iterator[float]:
+        """Scores, at the worst node of a range, of quilts found so far, and their sides alone, that fit all nodes."""
         fitting = set()
         for a, b in self.tables.quilts:
             a_fits, b_fits = 0 < a <= where.reach, 0 < b <= self.length - where.last
@@ -278,7 +296,16 @@ class QuiltSearch:
         for a, b in sorted(fitting - {(0, 0)}):
             e = self.influence(where, a, b)
             card = quilt_card(self.length, where.first if not b else where.last, a or None, b or None)
-            yield Candidate(where.first, a or None, b or None, e, score(card, e, self.epsilon))
+            yield score(card, e, self.epsilon)
+        if self.chain.start == "given":
+            first = self.single(where.first)
+            for anchor in self._anchors:
+                if anchor < where.first:
+                    e = self.influence(first, where.first - anchor, 0)
+                    yield score(self.length - anchor, e, self.epsilon)
+                    for b in {b for _, b in fitting if b}:
+                        card = where.last - anchor + b - 1
+                        yield score(card, e + self.influence(first, 0, b), self.epsilon)
 
     # -- first term ------------------------------------------------------------------------------
 
@@ -291,13 +318,50 @@ class QuiltSearch:
             lambda: self.tables.law_given(chain.stationary_distribution, states, chain.stationary_error),
         )
 
-    def several(self, first: int, last: int) -> Range:
-        """Nodes first..last with a first term that bounds theirs."""
+    def several(self, first: int, last: int, stride: int) -> Range:
+        """Every ``stride``-th of the nodes first..last with a first term that bounds theirs."""
         everything = self.tables.everything
         law = self.tables.law_any(first - 1, everything)
-        if self.chain.start == "given" and self.chain.is_irreducible:
+        if self.chain.start == "any":
+            return Range(first, last, law, self.tables.law_mask(everything), first - 1, settled=False)
+        if self.chain.is_irreducible:
             law = np.minimum(law, self._stationary_law() + self._unevenness(first))
-        return Range(first, last, law, self.tables.law_mask(everything), first - 1)
+        settled, period = self.settled()
+        if first < settled or stride % period:
+            return Range(first, last, law, self.tables.law_mask(everything), first - 1, settled=False)
+        ends = np.maximum(self.single(first).law, self.single(last).law)
+        law = np.minimum(law, ends + self._drift(first, (last - first) // stride // 2, stride))
+        mask = self.tables.law_mask(self.support(first))
+        return Range(first, last, law, mask, first - settled)
+
+    def _drift(self, node: int, steps: int, stride: int) -> float:
+        """Bound of log(h(x') / h(x)), h = m_j / m_i, for all i from ``node`` on and j = i + n · stride, n ≤ ``steps``.
+
+        h at i + 1 is an average of h at i, so its range only shrinks with i. A number n of strides is a sum of powers
+        of two, and so is the bound.
+        """
+        law, inside = self._law(node), self.support(node)
+        total, reach = 0.0, stride
+        with np.errstate(under="ignore"):
+            while reach <= steps * stride:
+                later = law @ self.tables.power(reach).values
+                if not min(law[inside].min(), later[inside].min()) >= SAFE_MINIMUM:
+                    return INFINITE
+                density = later[inside] / law[inside]
+                total += math.log(density.max() / density.min()) + 4 * self._law_error(node + reach)
+                reach *= 2
+        return total
+
+    def _stride(self, node: int, period: int) -> int:
+        """The multiple of the period after which the law of a node has moved least, by the step."""
+        if self.chain.start != "given":
+            return 1
+        best, least = period, math.inf
+        for stride in range(period, period * 2 * self.chain.states + 1, period):
+            drift = self._drift(node, 1, stride) / stride
+            if drift < least / 2:
+                best, least = stride, drift
+        return best
 
     def _unevenness(self, node: int) -> float:
         """Bound of log(h(x') / h(x)), h = m_i / π, for every node i from ``node`` on.
@@ -358,7 +422,14 @@ class QuiltSearch:
         return self.solve(self.single(node))
 
     def solve(self, where: Range) -> Candidate:
-        """Return the best quilt of a range of nodes; keep it in ``worst`` if it is worse than that.
+        """Return the best quilt of a range of nodes; keep it in ``worst`` if it is worse than that."""
+        found = self._best(where)
+        if self.worst is None or found.score > self.worst.score:
+            self.worst = found
+        return found
+
+    def _best(self, where: Range) -> Candidate:
+        """Return the best quilt of a range of nodes.
 
         The search stops early once the score is no larger than the worst one known, which is all that
         matters then: the score is an upper bound.
@@ -392,9 +463,10 @@ class QuiltSearch:
         search(sides + ([(1, a, 1, b)] if a and b else []))
 
         found = Candidate(where.first, int(quilt[0]) or None, int(quilt[1]) or None, float(best[1]), float(best[0]))
-        if self.worst is None or found.score > self.worst.score:
-            self.worst = found
         self.tables.remember(int(quilt[0]), int(quilt[1]))
+        if found.left is not None and where.first == where.last:
+            anchor = where.first - found.left
+            self._anchors = [anchor, *(known for known in self._anchors if known != anchor)][:3]
         return found
 
     def _fill_missing(self, where: Range, lefts: set[int], rights: set[int]) -> None:
@@ -438,7 +510,7 @@ class QuiltSearch:
 
     def _left_states(self, where: Range, a: int) -> Bools:
         """States z that the backward term at distance ``a`` looks at."""
-        if where.first < where.last:
+        if not where.settled:
             return self.tables.everything
         return self.tables.left_states(self.support(where.first - a))
 
@@ -447,7 +519,7 @@ class QuiltSearch:
 
     def _left_index(self, where: Range) -> DistanceIndex:
         lefts = self.tables.lefts
-        if where.first < where.last or self._same_supports():
+        if not where.settled or self._same_supports():
             return lefts.index(self._left_states(where, 0).tobytes())
         return lefts.index_by(lambda a: self._left_states(where, a).tobytes(), where.reach)
 
