@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import chain
 
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from pufferflow._rounding import divide_up
 from pufferflow.influence._kernels import max_influence, search_quilts
+from pufferflow.influence.laws import GivenLaws
 from pufferflow.influence.tables import INFINITE, DistanceIndex, InfluenceTables
 from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats
 
@@ -84,6 +85,10 @@ class Range:
     mask: Floats
     reach: int
     settled: bool = True
+
+    def at(self, node: int) -> Range:
+        """One of the nodes, with what bounds all."""
+        return replace(self, first=node, last=node, reach=self.reach + node - self.first)
 
 
 def worst_node(tables: InfluenceTables, length: int, epsilon: float) -> Candidate:
@@ -155,7 +160,7 @@ class QuiltSearch:
         self._supports = [tables.canonical(self.chain.initial_support)]
         self._seen = {self._supports[0].tobytes(): 0}
         self._cycle: tuple[int, int] | None = None  # first node of the periodic part, its period
-        self._laws: tuple[int, Floats] | None = None  # a node and its law, for a given start
+        self.laws = GivenLaws(tables)  # of a given start
         self._anchors = [1]  # left quilt nodes of the best quilts found
 
     # -- which states a node can take ------------------------------------------------------------
@@ -251,31 +256,39 @@ class QuiltSearch:
     def _search_nodes(self, last: int) -> None:
         """Solve those nodes of 1..last that no quilt known so far bounds by the worst score, worst first."""
         assert self.worst is not None
-        settled, period = self.settled()
-        stride = self._stride(min(settled, last), period)
-        starts = range(settled, min(settled + stride - 1, last) + 1)
-        pending = [(-math.inf, node, last - (last - node) % stride, stride) for node in starts]
-        if settled > 1:
-            pending.append((-math.inf, 1, min(settled - 1, last), 1))
+        pending = [(-math.inf, *progression) for progression in self._progressions(last)]
         solved = 0
         while pending and -pending[0][0] > self.worst.score:
             _, low, high, stride = heappop(pending)
-            where = self.single(low) if low == high else self.several(low, high, stride)
+            where, alike = self.several(low, high, stride)
             bound = self.bound(where)
-            if bound > self.worst.score and low < high and solved < LEAF_LIMIT:
-                bound = min(bound, self._best(where).score)
             if bound <= self.worst.score:
                 continue
             if pending and bound < -pending[0][0]:
                 heappush(pending, (-bound, low, high, stride))
-            elif low == high or solved >= LEAF_LIMIT:
-                solved += 1
-                self.solve(where)
-            else:
-                solved += 1
-                middle = low + (high - low) // stride // 2 * stride
-                heappush(pending, (-bound, low, middle, stride))
-                heappush(pending, (-bound, middle + stride, high, stride))
+                continue
+            solved += 1
+            found = self._best(where)
+            if found.score > self.worst.score and alike and low < high:
+                found = worst_alike(high, lambda node: self._best(where.at(node)), low, stride)
+                alike = low - self.settled()[0] >= self.epsilon * found.score  # else others quilts might do
+            if low == high or alike or solved > LEAF_LIMIT:
+                self._keep(found)
+            elif found.score > self.worst.score:
+                # at a power of two strides, which is what bounds of ranges are made for
+                cut = low + (stride << ((high - low) // stride).bit_length() - 1)
+                bound = min(bound, found.score)
+                heappush(pending, (-bound, low, cut - stride, stride))
+                heappush(pending, (-bound, cut, high, stride))
+
+    def _progressions(self, last: int) -> Iterator[tuple[int, int, int]]:
+        """Nodes 1..last as first and last nodes and strides of progressions, settled nodes apart."""
+        settled, period = self.settled()
+        if settled > 1:
+            yield 1, min(settled - 1, last), 1
+        stride = self._stride(settled, period) if self.chain.start == "given" else 1
+        for node in range(settled, min(settled + stride - 1, last) + 1):
+            yield node, last - (last - node) % stride, stride
 
     def bound(self, where: Range) -> float:
         """Upper bound of the best scores of the nodes of a range, from quilts found so far."""
@@ -318,61 +331,39 @@ class QuiltSearch:
             lambda: self.tables.law_given(chain.stationary_distribution, states, chain.stationary_error),
         )
 
-    def several(self, first: int, last: int, stride: int) -> Range:
-        """Every ``stride``-th of the nodes first..last with a first term that bounds theirs."""
+    def several(self, first: int, last: int, stride: int) -> tuple[Range, bool]:
+        """Every ``stride``-th of the nodes first..last with a first term that bounds theirs.
+
+        And whether it is as good as that of each, up to rounding.
+        """
+        if first == last:
+            return self.single(first), True
         everything = self.tables.everything
         law = self.tables.law_any(first - 1, everything)
         if self.chain.start == "any":
-            return Range(first, last, law, self.tables.law_mask(everything), first - 1, settled=False)
+            return Range(first, last, law, self.tables.law_mask(everything), first - 1, settled=False), False
+        excess = math.inf
         if self.chain.is_irreducible:
-            law = np.minimum(law, self._stationary_law() + self._unevenness(first))
+            uneven = self.laws.unevenness(first)
+            law, excess = np.minimum(law, self._stationary_law() + uneven), 2 * uneven
         settled, period = self.settled()
         if first < settled or stride % period:
-            return Range(first, last, law, self.tables.law_mask(everything), first - 1, settled=False)
-        ends = np.maximum(self.single(first).law, self.single(last).law)
-        law = np.minimum(law, ends + self._drift(first, (last - first) // stride // 2, stride))
-        mask = self.tables.law_mask(self.support(first))
-        return Range(first, last, law, mask, first - settled)
-
-    def _drift(self, node: int, steps: int, stride: int) -> float:
-        """Bound of log(h(x') / h(x)), h = m_j / m_i, for all i from ``node`` on and j = i + n · stride, n ≤ ``steps``.
-
-        h at i + 1 is an average of h at i, so its range only shrinks with i. A number n of strides is a sum of powers
-        of two, and so is the bound.
-        """
-        law, inside = self._law(node), self.support(node)
-        total, reach = 0.0, stride
-        with np.errstate(under="ignore"):
-            while reach <= steps * stride:
-                later = law @ self.tables.power(reach).values
-                if not min(law[inside].min(), later[inside].min()) >= SAFE_MINIMUM:
-                    return INFINITE
-                density = later[inside] / law[inside]
-                total += math.log(density.max() / density.min()) + 4 * self._law_error(node + reach)
-                reach *= 2
-        return total
+            return Range(first, last, law, self.tables.law_mask(everything), first - 1, settled=False), False
+        support = self.support(first)
+        chord = self.laws.chord(first, ((last - first) // stride).bit_length(), stride, support)
+        law, excess = np.minimum(law, chord.table), min(excess, chord.excess)
+        alike = excess <= CONVERGED + 8 * self.laws.error(last)
+        return Range(first, last, law, self.tables.law_mask(support), first - settled), alike
 
     def _stride(self, node: int, period: int) -> int:
-        """The multiple of the period after which the law of a node has moved least, by the step."""
-        if self.chain.start != "given":
-            return 1
+        """The multiple of the period by which laws move least, for its length."""
+        settled, inside = node + 8 * period * self.chain.states, self.support(node)
         best, least = period, math.inf
         for stride in range(period, period * 2 * self.chain.states + 1, period):
-            drift = self._drift(node, 1, stride) / stride
-            if drift < least / 2:
-                best, least = stride, drift
+            bend = self.laws.chord(settled, 1, stride, inside).excess / stride
+            if bend < least / 4:
+                best, least = stride, bend
         return best
-
-    def _unevenness(self, node: int) -> float:
-        """Bound of log(h(x') / h(x)), h = m_i / π, for every node i from ``node`` on.
-
-        h at a later node is an average of h at ``node``, by the time reversal, so its range only shrinks.
-        """
-        law, chain = self._law(node), self.chain
-        if not law.min() >= SAFE_MINIMUM:
-            return INFINITE
-        density = law / chain.stationary_distribution
-        return math.log(density.max() / density.min()) + 2 * (self._law_error(node) + chain.stationary_error)
 
     def single(self, node: int) -> Range:
         """One node with its own first term."""
@@ -382,29 +373,8 @@ class QuiltSearch:
         elif self.chain.start == "any":
             law = self.tables.law_any(node - 1, support)
         else:
-            law = self.tables.law(("node", node), lambda: self._law_of_node(node, support))
+            law = self.laws.table(node, support)
         return Range(node, node, law, self.tables.law_mask(support), node - 1)
-
-    def _law_of_node(self, node: int, support: Bools) -> Floats:
-        return self.tables.law_given(self._law(node), support, self._law_error(node))
-
-    def _law(self, node: int) -> Floats:
-        """Law of X_node for a given start."""
-        start = self.chain.initial_distribution
-        assert start is not None
-        with np.errstate(under="ignore"):
-            if self._laws is not None and 0 <= node - self._laws[0] <= self.chain.states:
-                at, law = self._laws
-                for _ in range(node - at):
-                    law = law @ self.chain.transition_matrix
-            else:
-                law = start @ self.tables.power(node - 1).values
-        self._laws = (node, law)
-        return law
-
-    def _law_error(self, node: int) -> float:
-        """Bound on the relative error of each entry of :meth:`_law`, with a margin for a few roundings."""
-        return node * self.tables.step_error / 2 + 4 * UNIT_ROUNDOFF
 
     # -- quilts ----------------------------------------------------------------------------------
 
@@ -424,9 +394,12 @@ class QuiltSearch:
     def solve(self, where: Range) -> Candidate:
         """Return the best quilt of a range of nodes; keep it in ``worst`` if it is worse than that."""
         found = self._best(where)
+        self._keep(found)
+        return found
+
+    def _keep(self, found: Candidate) -> None:
         if self.worst is None or found.score > self.worst.score:
             self.worst = found
-        return found
 
     def _best(self, where: Range) -> Candidate:
         """Return the best quilt of a range of nodes.
