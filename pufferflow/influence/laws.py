@@ -1,9 +1,9 @@
 """Laws m_i of the nodes of a chain with a given start, and bounds that hold for many nodes at once.
 
 *Averages.* With reversed steps R(x, y) = m_i(y) P(y, x) / m_{i+1}(x), rows of which are distributions, and any
-v_i = c_0 m_i + c_1 m_{i+s} + c_2 m_{i+2s} + … with fixed coefficients, v_{i+1}/m_{i+1} = R (v_i/m_i): an average of what
-it was, if the nodes i, i + s, … can take the same states. So the largest of |v_i/m_i| never rises with i, nor does the
-range of v_i/m_i. The same holds for m_i/π.
+v_i = c_0 m_i + c_1 m_{i+s} + c_2 m_{i+2s} + … with fixed coefficients, v_{i+1}/m_{i+1} = R (v_i/m_i): an average of
+what it was, if the nodes i, i + s, … can take the same states. So the largest of |v_i/m_i| never rises with i, nor does
+the range of v_i/m_i. The same holds for m_i/π, with the reversed steps P*.
 
 *Chords.* At the nodes i = f + n·s, 0 ≤ n < 2^p, let l be the straight line from m_f to m_{f + 2^p s}. Refining it at
 the midpoints, p times, leads to m itself; the refinement with steps of t = 2^q s, q < p, moves it by half a second

@@ -30,12 +30,17 @@ from pufferflow._rounding import divide_up
 from pufferflow.influence._kernels import max_influence, search_quilts
 from pufferflow.influence.laws import GivenLaws
 from pufferflow.influence.tables import INFINITE, DistanceIndex, InfluenceTables
-from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats
+from pufferflow.markov.chain import UNIT_ROUNDOFF, Bools, Floats
 
 Ints = NDArray[np.int64]
 
 CONVERGED = 1e-12
 """How far the first term may still be from its limit (in nats) when nodes count as alike."""
+
+KERNEL_WORK = 10**8
+"""Entries of tables that a kernel looks at before it returns to Python, where signals arrive: tenths of a second."""
+
+_ROOM = 256  # free places below which the list of rectangles is made longer
 
 LEAF_LIMIT = 50_000
 """Most single nodes examined one by one; beyond it ranges of nodes share an upper bound."""
@@ -86,9 +91,9 @@ class Range:
     reach: int
     settled: bool = True
 
-    def at(self, node: int) -> Range:
-        """One of the nodes, with what bounds all."""
-        return replace(self, first=node, last=node, reach=self.reach + node - self.first)
+    def solver(self, solve: Callable[[Range], Candidate]) -> Callable[[int], Candidate]:
+        """``solve`` for one of the nodes, with the first term that bounds all."""
+        return lambda node: solve(replace(self, first=node, last=node, reach=self.reach + node - self.first))
 
 
 def worst_node(tables: InfluenceTables, length: int, epsilon: float) -> Candidate:
@@ -270,8 +275,9 @@ class QuiltSearch:
             solved += 1
             found = self._best(where)
             if found.score > self.worst.score and alike and low < high:
-                found = worst_alike(high, lambda node: self._best(where.at(node)), low, stride)
-                alike = low - self.settled()[0] >= self.epsilon * found.score  # else others quilts might do
+                found = worst_alike(high, where.solver(self._best), low, stride)
+                # else a quilt that reaches back before the supports settled might do better
+                alike = low - self.settled()[0] >= self.epsilon * found.score
             if low == high or alike or solved > LEAF_LIMIT:
                 self._keep(found)
             elif found.score > self.worst.score:
@@ -460,26 +466,34 @@ class QuiltSearch:
         tables = self.tables
         left_distances, left_slots = self._left_index(where).arrays()
         right_distances, right_slots = tables.rights.index(b"").arrays()
-        return search_quilts(
-            rectangles,
-            lowest,
-            self.length,
-            where.first,
-            where.last,
-            self.epsilon,
-            self.worst.score if self.worst is not None else 0.0,
-            where.law,
-            where.mask,
-            tables.lefts.tables,
-            left_distances,
-            left_slots,
-            tables.rights.tables,
-            right_distances,
-            right_slots,
-            tables.deciding,
-            best,
-            quilt,
-        )
+        floor = self.worst.score if self.worst is not None else 0.0
+        counts = np.array([len(rectangles), 0])
+        while counts[0] and best[0] > floor:
+            rectangles, lowest = _with_room(rectangles, lowest, *counts.tolist())
+            search_quilts(
+                rectangles,
+                lowest,
+                counts,
+                KERNEL_WORK,
+                self.length,
+                where.first,
+                where.last,
+                self.epsilon,
+                floor,
+                where.law,
+                where.mask,
+                tables.lefts.tables,
+                left_distances,
+                left_slots,
+                tables.rights.tables,
+                right_distances,
+                right_slots,
+                tables.deciding,
+                best,
+                quilt,
+            )
+        missing = slice(len(rectangles) - counts[1], None)
+        return rectangles[missing][::-1].copy(), lowest[missing][::-1].copy()
 
     def _left_states(self, where: Range, a: int) -> Bools:
         """States z that the backward term at distance ``a`` looks at."""
@@ -499,6 +513,19 @@ class QuiltSearch:
     def _same_supports(self) -> bool:
         """Whether the backward term looks at the same states wherever the left quilt node is."""
         return self.tables.convention == "published" or self.chain.start == "stationary" or self.settled() == (1, 1)
+
+
+def _with_room(rectangles: Ints, lowest: Floats, top: int, missing: int) -> tuple[Ints, Floats]:
+    """The same stack at the front and list at the end, with places free between them."""
+    if len(rectangles) - top - missing >= _ROOM:
+        return rectangles, lowest
+    end = len(rectangles) - missing
+    size = 2 * len(rectangles) + 2 * _ROOM
+    wider, bounds = np.empty((size, 4), dtype=np.int64), np.empty(size)
+    for old, new in ((rectangles, wider), (lowest, bounds)):
+        new[:top] = old[:top]
+        new[size - missing :] = old[end:]
+    return wider, bounds
 
 
 def _growing(limit: int, start: int, factor: int) -> Iterator[int]:
