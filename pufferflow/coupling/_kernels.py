@@ -311,8 +311,10 @@ def couple(
     arcs: Any,
     flows: Any,
     plain: Any,
+    start: int,
+    stop: int,
 ) -> None:
-    """Solve all pairs of rows.
+    """Solve the pairs of rows x, y with x · k + y from ``start`` to ``stop``; only their places are filled.
 
     Parameters
     ----------
@@ -344,63 +346,63 @@ def couple(
     p = np.empty(k)
     q = np.empty(k)
     local = np.empty((k, k))
-    arcs[:] = -1
-    for x in range(k):
-        for y in range(k):
-            values[x, y] = 0.0
-            upper[x, y] = 0.0
-            if x == y or not (secret[x] and secret[y]):
-                continue
-            n = 0
-            same = True
-            for v in range(k):
-                if support[x, v] or support[y, v]:
-                    nodes[n] = v
-                    p[n] = rows[x, v]
-                    q[n] = rows[y, v]
-                    same = same and p[n] == q[n]
-                    n += 1
-            if same:
-                continue
-            cost = w
-            if n < k:
-                for i in range(n):
-                    for j in range(n):
-                        local[i, j] = w[nodes[i], nodes[j]]
-                cost = local
-            tree = trees[x, y]
-            root = -1
-            if tree[0] != -2:
-                for v in range(n):
-                    if tree[v] < 0:
-                        root = v
-                        parent[v] = -1
-                    else:
-                        parent[v] = tree[v] // 2
-                        up[v] = tree[v] % 2 == 1
-            root, value = _solve(p, q, cost, n, linear, root, parent, up, work, order)
-            values[x, y] = value
-            heavy = 0
+    for pair in range(start, stop):
+        x, y = pair // k, pair % k
+        arcs[x, y] = -1
+        values[x, y] = 0.0
+        upper[x, y] = 0.0
+        if x == y or not (secret[x] and secret[y]):
+            continue
+        n = 0
+        same = True
+        for v in range(k):
+            if support[x, v] or support[y, v]:
+                nodes[n] = v
+                p[n] = rows[x, v]
+                q[n] = rows[y, v]
+                same = same and p[n] == q[n]
+                n += 1
+        if same:
+            continue
+        cost = w
+        if n < k:
+            for i in range(n):
+                for j in range(n):
+                    local[i, j] = w[nodes[i], nodes[j]]
+            cost = local
+        tree = trees[x, y]
+        root = -1
+        if tree[0] != -2:
             for v in range(n):
-                if work[1, v] > work[1, heavy]:
-                    heavy = v
-            for v in range(n):
-                tree[v] = -1 if v == root else 2 * parent[v] + (1 if up[v] else 0)
-                if v != root and work[3, v] > 0:
-                    tail, head = (v, parent[v]) if up[v] else (parent[v], v)
-                    arcs[x, y, v] = nodes[tail] * k + nodes[head]
-                    flows[x, y, v] = work[3, v]
-                    if plain.size:
-                        plain[x, y, v] = (
-                            work[3, v] * p[heavy] / work[1, heavy] * math.exp(work[0, heavy] - work[0, tail])
-                        )
-            upper[x, y] = _proved(p, q, cost, n, linear, root, parent, up, work, value)
-            if upper[x, y] < value:
-                upper[x, y] = value
+                if tree[v] < 0:
+                    root = v
+                    parent[v] = -1
+                else:
+                    parent[v] = tree[v] // 2
+                    up[v] = tree[v] % 2 == 1
+        root, value = _solve(p, q, cost, n, linear, root, parent, up, work, order)
+        values[x, y] = value
+        heavy = 0
+        for v in range(n):
+            if work[1, v] > work[1, heavy]:
+                heavy = v
+        for v in range(n):
+            tree[v] = -1 if v == root else 2 * parent[v] + (1 if up[v] else 0)
+            if v != root and work[3, v] > 0:
+                tail, head = (v, parent[v]) if up[v] else (parent[v], v)
+                arcs[x, y, v] = nodes[tail] * k + nodes[head]
+                flows[x, y, v] = work[3, v]
+                if plain.size:
+                    plain[x, y, v] = work[3, v] * p[heavy] / work[1, heavy] * math.exp(work[0, heavy] - work[0, tail])
+        upper[x, y] = _proved(p, q, cost, n, linear, root, parent, up, work, value)
+        if upper[x, y] < value:
+            upper[x, y] = value
 
 
 @kernel
-def forget(rows: Any, w: Any, secret: Any, linear: bool, upper: Any, arcs: Any, flows: Any) -> None:
+def forget(
+    rows: Any, w: Any, secret: Any, linear: bool, upper: Any, arcs: Any, flows: Any, start: int, stop: int
+) -> None:
     """Bound of all pairs of values of a node, seen from the node before it, whose law is not known.
 
     ``rows[x, y]`` is P(y, x). For each pair the largest 2 log((1 + √(RH)) / (√R + √H)) over ordered pairs of states
@@ -408,67 +410,69 @@ def forget(rows: Any, w: Any, secret: Any, linear: bool, upper: Any, arcs: Any, 
     ``linear``. Fills bounds, and for each pair the arc that binds with its derivative.
     """
     k = len(rows)
-    arcs[:] = -1
     root = np.empty(k)  # √(P(y, x) / P(y, x'))
-    for x in range(k):
-        for z in range(k):
-            upper[x, z] = 0.0
-            if x == z or not (secret[x] and secret[z]):
+    for pair in range(start, stop):
+        x, z = pair // k, pair % k
+        arcs[x, z] = -1
+        upper[x, z] = 0.0
+        if x == z or not (secret[x] and secret[z]):
+            continue
+        for y in range(k):
+            p, q = rows[x, y], rows[z, y]
+            root[y] = math.sqrt(p) / math.sqrt(q) if q > 0 else (np.inf if p > 0 else -1.0)
+        best, arc, slope = 0.0, -1, 0.0
+        for y in range(k):
+            if root[y] <= 0:
                 continue
-            for y in range(k):
-                p, q = rows[x, y], rows[z, y]
-                root[y] = math.sqrt(p) / math.sqrt(q) if q > 0 else (np.inf if p > 0 else -1.0)
-            best, arc, slope = 0.0, -1, 0.0
-            for y in range(k):
-                if root[y] <= 0:
+            for other in range(k):
+                if other == y or root[other] < 0 or not root[other] < root[y]:
                     continue
-                for other in range(k):
-                    if other == y or root[other] < 0 or not root[other] < root[y]:
-                        continue
-                    cost = w[y, other]
-                    a = root[y] / root[other] if root[other] > 0 and root[y] < np.inf else np.inf
-                    if a == np.inf or linear or cost > 1400:
-                        share = 1.0 if a == np.inf or cost > 1400 else (a - 1) / (a + 1)
-                        value = cost * share
-                        if cost > 1400 and a < np.inf:
-                            value = min(cost, 2 * math.log(a))
-                    else:
-                        b = math.exp(cost / 2)
-                        value = 2 * math.log1p((a - 1) * math.expm1(cost / 2) / (a + b))
-                        share = a * b / (1 + a * b) - b / (a + b)
-                    if value > best:
-                        best, arc, slope = value, y * k + other, share
-            upper[x, z] = best * (1 + 64 * ROUNDOFF)
-            if arc >= 0:
-                arcs[x, z, 0] = arc
-                flows[x, z, 0] = slope
+                cost = w[y, other]
+                a = root[y] / root[other] if root[other] > 0 and root[y] < np.inf else np.inf
+                if a == np.inf or linear or cost > 1400:
+                    share = 1.0 if a == np.inf or cost > 1400 else (a - 1) / (a + 1)
+                    value = cost * share
+                    if cost > 1400 and a < np.inf:
+                        value = min(cost, 2 * math.log(a))
+                else:
+                    b = math.exp(cost / 2)
+                    value = 2 * math.log1p((a - 1) * math.expm1(cost / 2) / (a + b))
+                    share = a * b / (1 + a * b) - b / (a + b)
+                if value > best:
+                    best, arc, slope = value, y * k + other, share
+        upper[x, z] = best * (1 + 64 * ROUNDOFF)
+        if arc >= 0:
+            arcs[x, z, 0] = arc
+            flows[x, z, 0] = slope
 
 
 @kernel
-def set_leakages(rows: Any, secret: Any, growth: float, out: Any) -> None:
+def set_leakages(rows: Any, secret: Any, growth: float, out: Any, start: int, stop: int) -> None:
     """Fill ``out[x, x']`` with the largest log (1 + growth · P(x, S)) / (1 + growth · P(x', S)) over sets S of states.
+
+    For the pairs x · k + x' from ``start`` to ``stop``.
 
     Dinkelbach's iteration: the best set at value v holds the states with P(x, y) > v P(x', y); v rises to the maximum.
     """
     k = len(rows)
-    for x in range(k):
-        for y in range(k):
-            out[x, y] = 0.0
-            if x == y or not (secret[x] and secret[y]):
-                continue
-            excess = 0.0  # v − 1
-            for _ in range(2 * k + 4):
-                more, mass = 0.0, 0.0
-                for z in range(k):
-                    difference = rows[x, z] - rows[y, z]
-                    if difference > excess * rows[y, z]:
-                        more += difference
-                        mass += rows[y, z]
-                found = growth * more / (1 + growth * mass)
-                if not found > excess * (1 + 4 * ROUNDOFF):
-                    break
-                excess = found
-            out[x, y] = math.log1p(excess)
+    for pair in range(start, stop):
+        x, y = pair // k, pair % k
+        out[x, y] = 0.0
+        if x == y or not (secret[x] and secret[y]):
+            continue
+        excess = 0.0  # v − 1
+        for _ in range(2 * k + 4):
+            more, mass = 0.0, 0.0
+            for z in range(k):
+                difference = rows[x, z] - rows[y, z]
+                if difference > excess * rows[y, z]:
+                    more += difference
+                    mass += rows[y, z]
+            found = growth * more / (1 + growth * mass)
+            if not found > excess * (1 + 4 * ROUNDOFF):
+                break
+            excess = found
+        out[x, y] = math.log1p(excess)
 
 
 @kernel

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pufferflow.coupling._kernels import set_leakages
-from pufferflow.coupling.sides import largest_log_cross_ratios, largest_log_ratios, reached
+from pufferflow.coupling.sides import largest_log_cross_ratios, largest_log_ratios, portions, reached
 from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats
 
 MOST_DISTANCES = 40
@@ -117,7 +117,9 @@ class Blocks:
                 through = 2 * np.log1p((half - 1) * math.expm1(alpha / 2) / (half + math.exp(alpha / 2)))
             out = np.where(d.limit >= 600, alpha, through * (1 + 16 * UNIT_ROUNDOFF))
         else:
-            set_leakages(d.rows, self._secret, math.expm1(alpha), out)
+            k = len(out)
+            for pairs in portions(k, 4 * k):
+                set_leakages(d.rows, self._secret, math.expm1(alpha), out, *pairs)
             out = np.where(d.limit > 0, np.minimum(out * (1 + 1e-13) + 2 * d.margin, alpha), 0.0)
         return np.asarray(np.minimum(out, d.limit) + (d.steps - 1) * cost)
 

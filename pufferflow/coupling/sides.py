@@ -5,6 +5,7 @@ The proofs are in ``docs/leakage.md``; (c) and the numbers of its statements are
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +20,7 @@ SLACK = 1e-6
 _SWEEPS = 40
 _NONE = np.zeros((0, 0, 0))
 _DENSE = 16
+_PORTION = 10**7
 
 
 class Side(Protocol):
@@ -74,7 +76,9 @@ class CouplingSide:
 
     def _couple(self, costs: Floats, linear: bool, plain: Floats) -> None:
         solved = self._values, self._upper, self._arcs, self._flows, plain
-        couple(self._rows, self._support, costs, self._secret, self._trees, linear, *solved)
+        k = len(costs)
+        for pairs in portions(k, k**3):
+            couple(self._rows, self._support, costs, self._secret, self._trees, linear, *solved, *pairs)
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
         """As :meth:`Side.derivative`."""
@@ -106,12 +110,21 @@ class ForgettingSide:
 
     def apply(self, costs: Floats, linear: bool = False) -> Floats:
         """As :meth:`Side.apply`, the largest over all laws of the node before."""
-        forget(self._rows, costs, self._secret, linear, self._upper, self._arcs, self._flows)
+        k = len(costs)
+        for pairs in portions(k, k**2):
+            forget(self._rows, costs, self._secret, linear, self._upper, self._arcs, self._flows, *pairs)
         return self._upper * (1 + 8 * UNIT_ROUNDOFF)
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
         """As :meth:`Side.derivative`."""
         return _entries(self._arcs, self._flows)
+
+
+def portions(k: int, work: int) -> Iterator[tuple[int, int]]:
+    """Cut the k² pairs of states, of so much ``work`` each, so that kernels return before a signal has waited long."""
+    size = max(1, _PORTION // work)
+    for start in range(0, k * k, size):
+        yield start, min(start + size, k * k)
 
 
 def largest_log_ratios(rows: Floats, secret: Bools) -> Floats:

@@ -124,7 +124,7 @@ def middle_of(low: int, high: int) -> int:
     """
     if high >= 4 * low:
         power = 1
-        while power * power < low * high:
+        while float(power) * power < float(low) * high:  # of integers the products leave their range
             power *= 2
         if low <= power < high:
             return power
@@ -137,9 +137,19 @@ def middle_of(low: int, high: int) -> int:
 
 
 @kernel
+def put(rectangles: Ints, lowest: Floats, place: int, a1: int, a2: int, b1: int, b2: int, least: float) -> None:
+    """Write a rectangle with its lower bound."""
+    rectangles[place, 0], rectangles[place, 1] = a1, a2
+    rectangles[place, 2], rectangles[place, 3] = b1, b2
+    lowest[place] = least
+
+
+@kernel
 def search_quilts(
-    pending: Ints,
+    rectangles: Ints,
     lowest: Floats,
+    counts: Ints,
+    work: int,
     length: int,
     first: int,
     last: int,
@@ -156,15 +166,23 @@ def search_quilts(
     pairs: Ints,
     best: Floats,
     quilt: Ints,
-) -> tuple[Ints, Floats]:
-    """Branch and bound over rectangles of quilts, as far as the tables at hand allow.
+) -> None:
+    """Branch and bound over rectangles of quilts, as far as the tables at hand, the room and ``work`` allow.
+
+    It returns nothing: Python code runs where arrays are returned, and an exception from a signal would be lost there.
 
     Parameters
     ----------
-    pending : int array, shape (n, 4)
-        Rectangles a1..a2 × b1..b2; 0, 0 stands for no quilt node on that side.
+    rectangles : int array, shape (n, 4)
+        Rectangles a1..a2 × b1..b2; 0, 0 stands for no quilt node on that side. Those to be searched come first, as a
+        stack; those whose far corner needs a table that is missing are put at the end, the last one first. Updated in
+        place.
     lowest : float array, shape (n,)
-        Lower bounds of the max-influence in each, from the rectangle it was cut from.
+        Lower bounds of the max-influence in each, from the rectangle it was cut from. Updated in place.
+    counts : int array, shape (2,)
+        How many rectangles are to be searched and how many need a table. Updated in place.
+    work : int
+        About how many entries of tables to look at before returning, so that signals arrive.
     length, first, last : int
         T and the range of nodes; cards are the largest over the range (Lemma 4.6).
     epsilon, floor : float
@@ -179,20 +197,15 @@ def search_quilts(
         from below, which discards most rectangles. Updated in place.
     best, quilt : arrays, shapes (2,) and (2,)
         Smallest score so far with its influence, and its quilt. Updated in place.
-
-    Returns
-    -------
-    pending, lowest : arrays, shapes (n, 4) and (n,)
-        Rectangles whose far corner needs a table that is missing.
     """
-    stack = [(0, 0, 0, 0, 0.0) for _ in range(0)]
-    deferred = [(0, 0, 0, 0, 0.0) for _ in range(0)]
-    for r in range(len(pending)):
-        stack.append((int(pending[r, 0]), int(pending[r, 1]), int(pending[r, 2]), int(pending[r, 3]), float(lowest[r])))
     found = np.zeros(2, dtype=np.int64)
     slack = 1.0 + 2.0**-51
-    while len(stack) > 0 and best[0] > floor:
-        a1, a2, b1, b2, least = stack.pop()
+    top, missing = int(counts[0]), int(counts[1])
+    while top > 0 and top + missing + 3 <= len(rectangles) and work > 0 and best[0] > floor:
+        top -= 1
+        work -= len(pairs)
+        a1, a2, b1, b2 = rectangles[top]
+        least = lowest[top]
         if b2 == 0:
             near, far = length - first + a1, length - first + a2
         elif a2 == 0:
@@ -204,7 +217,8 @@ def search_quilts(
         i = find_slot(left_distances, left_slots, a2)
         j = find_slot(right_distances, right_slots, b2)
         if i < 0 or j < 0:
-            deferred.append((a1, a2, b1, b2, least))
+            missing += 1
+            put(rectangles, lowest, len(rectangles) - missing, a1, a2, b1, b2, least)
             continue
         term = law if a2 > 0 else mask
         left, right = lefts[i], rights[j]
@@ -216,6 +230,7 @@ def search_quilts(
             continue
         if far / (epsilon - influence) * slack < best[0]:
             influence = max_influence(term, left, right, found)
+            work -= law.size
             if influence < epsilon:
                 score = far / (epsilon - influence) * slack
                 if score < best[0]:
@@ -239,15 +254,16 @@ def search_quilts(
             continue
         am = middle_of(a1, a2) if a1 < a2 else a2
         bm = middle_of(b1, b2) if b1 < b2 else b2
-        # the last one pushed, nearest, is looked at first: good quilts are found early
+        # the last one, nearest, is looked at first: good quilts are found early
         if am < a2 and bm < b2:
-            stack.append((am + 1, a2, bm + 1, b2, influence))
+            put(rectangles, lowest, top, am + 1, a2, bm + 1, b2, influence)
+            top += 1
         if am < a2:
-            stack.append((am + 1, a2, b1, bm, influence))
+            put(rectangles, lowest, top, am + 1, a2, b1, bm, influence)
+            top += 1
         if bm < b2:
-            stack.append((a1, am, bm + 1, b2, influence))
-        stack.append((a1, am, b1, bm, influence))
-    missing, influences = np.empty((len(deferred), 4), dtype=np.int64), np.empty(len(deferred))
-    for r in range(len(deferred)):
-        missing[r, 0], missing[r, 1], missing[r, 2], missing[r, 3], influences[r] = deferred[r]
-    return missing, influences
+            put(rectangles, lowest, top, a1, am, bm + 1, b2, influence)
+            top += 1
+        put(rectangles, lowest, top, a1, am, b1, bm, influence)
+        top += 1
+    counts[0], counts[1] = top, missing

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import chain
 
@@ -28,13 +28,19 @@ from numpy.typing import NDArray
 
 from pufferflow._rounding import divide_up
 from pufferflow.influence._kernels import max_influence, search_quilts
+from pufferflow.influence.laws import GivenLaws
 from pufferflow.influence.tables import INFINITE, DistanceIndex, InfluenceTables
-from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats
+from pufferflow.markov.chain import UNIT_ROUNDOFF, Bools, Floats
 
 Ints = NDArray[np.int64]
 
 CONVERGED = 1e-12
 """How far the first term may still be from its limit (in nats) when nodes count as alike."""
+
+KERNEL_WORK = 10**8
+"""Entries of tables that a kernel looks at before it returns to Python, where signals arrive: tenths of a second."""
+
+_ROOM = 256  # free places below which the list of rectangles is made longer
 
 LEAF_LIMIT = 50_000
 """Most single nodes examined one by one; beyond it ranges of nodes share an upper bound."""
@@ -65,7 +71,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Range:
-    """Nodes first..last with a common bound on the first term of eq. 5; most often a single node.
+    """Nodes of first..last with a common bound on the first term of eq. 5; most often a single node.
 
     Attributes
     ----------
@@ -74,6 +80,8 @@ class Range:
         First term with and without a left quilt node.
     reach : int
         Largest distance a of a left quilt node.
+    settled : bool
+        Whether, up to there, the left quilt nodes of all nodes take the same states as that of the first.
     """
 
     first: int
@@ -81,6 +89,11 @@ class Range:
     law: Floats
     mask: Floats
     reach: int
+    settled: bool = True
+
+    def solver(self, solve: Callable[[Range], Candidate]) -> Callable[[int], Candidate]:
+        """``solve`` for one of the nodes, with the first term that bounds all."""
+        return lambda node: solve(replace(self, first=node, last=node, reach=self.reach + node - self.first))
 
 
 def worst_node(tables: InfluenceTables, length: int, epsilon: float) -> Candidate:
@@ -152,7 +165,8 @@ class QuiltSearch:
         self._supports = [tables.canonical(self.chain.initial_support)]
         self._seen = {self._supports[0].tobytes(): 0}
         self._cycle: tuple[int, int] | None = None  # first node of the periodic part, its period
-        self._laws: tuple[int, Floats] | None = None  # a node and its law, for a given start
+        self.laws = GivenLaws(tables)  # of a given start
+        self._anchors = [1]  # left quilt nodes of the best quilts found
 
     # -- which states a node can take ------------------------------------------------------------
 
@@ -247,30 +261,53 @@ class QuiltSearch:
     def _search_nodes(self, last: int) -> None:
         """Solve those nodes of 1..last that no quilt known so far bounds by the worst score, worst first."""
         assert self.worst is not None
-        pending = [(-math.inf, 1, last)]
+        pending = [(-math.inf, *progression) for progression in self._progressions(last)]
         solved = 0
         while pending and -pending[0][0] > self.worst.score:
-            _, low, high = heappop(pending)
-            bound = self.bound(low, high)
+            _, low, high, stride = heappop(pending)
+            where, alike = self.several(low, high, stride)
+            bound = self.bound(where)
             if bound <= self.worst.score:
                 continue
             if pending and bound < -pending[0][0]:
-                heappush(pending, (-bound, low, high))
-            elif low == high or solved >= LEAF_LIMIT:
-                solved += 1
-                self.solve(self.single(low) if low == high else self.several(low, high))
-            else:
-                middle = (low + high) // 2
-                heappush(pending, (-bound, low, middle))
-                heappush(pending, (-bound, middle + 1, high))
+                heappush(pending, (-bound, low, high, stride))
+                continue
+            solved += 1
+            found = self._best(where)
+            if found.score > self.worst.score and alike and low < high:
+                found = worst_alike(high, where.solver(self._best), low, stride)
+                # else a quilt that reaches back before the supports settled might do better
+                alike = low - self.settled()[0] >= self.epsilon * found.score
+            if low == high or alike or solved > LEAF_LIMIT:
+                self._keep(found)
+            elif found.score > self.worst.score:
+                # at a power of two strides, which is what bounds of ranges are made for
+                cut = low + (stride << ((high - low) // stride).bit_length() - 1)
+                bound = min(bound, found.score)
+                heappush(pending, (-bound, low, cut - stride, stride))
+                heappush(pending, (-bound, cut, high, stride))
 
-    def bound(self, first: int, last: int) -> float:
-        """Upper bound of the best scores of nodes first..last, from quilts found so far."""
-        where = self.single(first) if first == last else self.several(first, last)
-        return min((option.score for option in self.options(where)), default=math.inf)
+    def _progressions(self, last: int) -> Iterator[tuple[int, int, int]]:
+        """Nodes 1..last as first and last nodes and strides of progressions, settled nodes apart."""
+        settled, period = self.settled()
+        if settled > 1:
+            yield 1, min(settled - 1, last), 1
+        stride = self._stride(settled, period) if self.chain.start == "given" else 1
+        for node in range(settled, min(settled + stride - 1, last) + 1):
+            yield node, last - (last - node) % stride, stride
 
-    def options(self, where: Range) -> Iterator[Candidate]:
-        """Quilts found so far, and their sides alone, that fit all nodes of a range, with their scores there."""
+    def bound(self, where: Range) -> float:
+        """Upper bound of the best scores of the nodes of a range, from quilts found so far."""
+        assert self.worst is not None
+        least = math.inf
+        for option in self.options(where):
+            least = min(least, option)
+            if least <= self.worst.score:
+                break
+        return least
+
+    def options(self, where: Range) -> Iterator[float]:
+        """Scores, at the worst node of a range, of quilts found so far, and their sides alone, that fit all nodes."""
         fitting = set()
         for a, b in self.tables.quilts:
             a_fits, b_fits = 0 < a <= where.reach, 0 < b <= self.length - where.last
@@ -278,7 +315,16 @@ class QuiltSearch:
         for a, b in sorted(fitting - {(0, 0)}):
             e = self.influence(where, a, b)
             card = quilt_card(self.length, where.first if not b else where.last, a or None, b or None)
-            yield Candidate(where.first, a or None, b or None, e, score(card, e, self.epsilon))
+            yield score(card, e, self.epsilon)
+        if self.chain.start == "given":
+            first = self.single(where.first)
+            for anchor in self._anchors:
+                if anchor < where.first:
+                    e = self.influence(first, where.first - anchor, 0)
+                    yield score(self.length - anchor, e, self.epsilon)
+                    for b in {b for _, b in fitting if b}:
+                        card = where.last - anchor + b - 1
+                        yield score(card, e + self.influence(first, 0, b), self.epsilon)
 
     # -- first term ------------------------------------------------------------------------------
 
@@ -291,24 +337,39 @@ class QuiltSearch:
             lambda: self.tables.law_given(chain.stationary_distribution, states, chain.stationary_error),
         )
 
-    def several(self, first: int, last: int) -> Range:
-        """Nodes first..last with a first term that bounds theirs."""
+    def several(self, first: int, last: int, stride: int) -> tuple[Range, bool]:
+        """Every ``stride``-th of the nodes first..last with a first term that bounds theirs.
+
+        And whether it is as good as that of each, up to rounding.
+        """
+        if first == last:
+            return self.single(first), True
         everything = self.tables.everything
         law = self.tables.law_any(first - 1, everything)
-        if self.chain.start == "given" and self.chain.is_irreducible:
-            law = np.minimum(law, self._stationary_law() + self._unevenness(first))
-        return Range(first, last, law, self.tables.law_mask(everything), first - 1)
+        if self.chain.start == "any":
+            return Range(first, last, law, self.tables.law_mask(everything), first - 1, settled=False), False
+        excess = math.inf
+        if self.chain.is_irreducible:
+            uneven = self.laws.unevenness(first)
+            law, excess = np.minimum(law, self._stationary_law() + uneven), 2 * uneven
+        settled, period = self.settled()
+        if first < settled or stride % period:
+            return Range(first, last, law, self.tables.law_mask(everything), first - 1, settled=False), False
+        support = self.support(first)
+        chord = self.laws.chord(first, ((last - first) // stride).bit_length(), stride, support)
+        law, excess = np.minimum(law, chord.table), min(excess, chord.excess)
+        alike = excess <= CONVERGED + 8 * self.laws.error(last)
+        return Range(first, last, law, self.tables.law_mask(support), first - settled), alike
 
-    def _unevenness(self, node: int) -> float:
-        """Bound of log(h(x') / h(x)), h = m_i / π, for every node i from ``node`` on.
-
-        h at a later node is an average of h at ``node``, by the time reversal, so its range only shrinks.
-        """
-        law, chain = self._law(node), self.chain
-        if not min(law.min(), chain.stationary_distribution.min()) >= SAFE_MINIMUM:
-            return INFINITE
-        density = law / chain.stationary_distribution
-        return math.log(density.max() / density.min()) + 2 * (self._law_error(node) + chain.stationary_error)
+    def _stride(self, node: int, period: int) -> int:
+        """The multiple of the period by which laws move least, for its length."""
+        settled, inside = node + 8 * period * self.chain.states, self.support(node)
+        best, least = period, math.inf
+        for stride in range(period, period * 2 * self.chain.states + 1, period):
+            bend = self.laws.chord(settled, 1, stride, inside).excess / stride
+            if bend < least / 4:
+                best, least = stride, bend
+        return best
 
     def single(self, node: int) -> Range:
         """One node with its own first term."""
@@ -318,29 +379,8 @@ class QuiltSearch:
         elif self.chain.start == "any":
             law = self.tables.law_any(node - 1, support)
         else:
-            law = self.tables.law(("node", node), lambda: self._law_of_node(node, support))
+            law = self.laws.table(node, support)
         return Range(node, node, law, self.tables.law_mask(support), node - 1)
-
-    def _law_of_node(self, node: int, support: Bools) -> Floats:
-        return self.tables.law_given(self._law(node), support, self._law_error(node))
-
-    def _law(self, node: int) -> Floats:
-        """Law of X_node for a given start."""
-        start = self.chain.initial_distribution
-        assert start is not None
-        with np.errstate(under="ignore"):
-            if self._laws is not None and 0 <= node - self._laws[0] <= self.chain.states:
-                at, law = self._laws
-                for _ in range(node - at):
-                    law = law @ self.chain.transition_matrix
-            else:
-                law = start @ self.tables.power(node - 1).values
-        self._laws = (node, law)
-        return law
-
-    def _law_error(self, node: int) -> float:
-        """Bound on the relative error of each entry of :meth:`_law`, with a margin for a few roundings."""
-        return node * self.tables.step_error / 2 + 4 * UNIT_ROUNDOFF
 
     # -- quilts ----------------------------------------------------------------------------------
 
@@ -358,7 +398,17 @@ class QuiltSearch:
         return self.solve(self.single(node))
 
     def solve(self, where: Range) -> Candidate:
-        """Return the best quilt of a range of nodes; keep it in ``worst`` if it is worse than that.
+        """Return the best quilt of a range of nodes; keep it in ``worst`` if it is worse than that."""
+        found = self._best(where)
+        self._keep(found)
+        return found
+
+    def _keep(self, found: Candidate) -> None:
+        if self.worst is None or found.score > self.worst.score:
+            self.worst = found
+
+    def _best(self, where: Range) -> Candidate:
+        """Return the best quilt of a range of nodes.
 
         The search stops early once the score is no larger than the worst one known, which is all that
         matters then: the score is an upper bound.
@@ -392,9 +442,10 @@ class QuiltSearch:
         search(sides + ([(1, a, 1, b)] if a and b else []))
 
         found = Candidate(where.first, int(quilt[0]) or None, int(quilt[1]) or None, float(best[1]), float(best[0]))
-        if self.worst is None or found.score > self.worst.score:
-            self.worst = found
         self.tables.remember(int(quilt[0]), int(quilt[1]))
+        if found.left is not None and where.first == where.last:
+            anchor = where.first - found.left
+            self._anchors = [anchor, *(known for known in self._anchors if known != anchor)][:3]
         return found
 
     def _fill_missing(self, where: Range, lefts: set[int], rights: set[int]) -> None:
@@ -415,30 +466,38 @@ class QuiltSearch:
         tables = self.tables
         left_distances, left_slots = self._left_index(where).arrays()
         right_distances, right_slots = tables.rights.index(b"").arrays()
-        return search_quilts(
-            rectangles,
-            lowest,
-            self.length,
-            where.first,
-            where.last,
-            self.epsilon,
-            self.worst.score if self.worst is not None else 0.0,
-            where.law,
-            where.mask,
-            tables.lefts.tables,
-            left_distances,
-            left_slots,
-            tables.rights.tables,
-            right_distances,
-            right_slots,
-            tables.deciding,
-            best,
-            quilt,
-        )
+        floor = self.worst.score if self.worst is not None else 0.0
+        counts = np.array([len(rectangles), 0])
+        while counts[0] and best[0] > floor:
+            rectangles, lowest = _with_room(rectangles, lowest, *counts.tolist())
+            search_quilts(
+                rectangles,
+                lowest,
+                counts,
+                KERNEL_WORK,
+                self.length,
+                where.first,
+                where.last,
+                self.epsilon,
+                floor,
+                where.law,
+                where.mask,
+                tables.lefts.tables,
+                left_distances,
+                left_slots,
+                tables.rights.tables,
+                right_distances,
+                right_slots,
+                tables.deciding,
+                best,
+                quilt,
+            )
+        missing = slice(len(rectangles) - counts[1], None)
+        return rectangles[missing][::-1].copy(), lowest[missing][::-1].copy()
 
     def _left_states(self, where: Range, a: int) -> Bools:
         """States z that the backward term at distance ``a`` looks at."""
-        if where.first < where.last:
+        if not where.settled:
             return self.tables.everything
         return self.tables.left_states(self.support(where.first - a))
 
@@ -447,13 +506,26 @@ class QuiltSearch:
 
     def _left_index(self, where: Range) -> DistanceIndex:
         lefts = self.tables.lefts
-        if where.first < where.last or self._same_supports():
+        if not where.settled or self._same_supports():
             return lefts.index(self._left_states(where, 0).tobytes())
         return lefts.index_by(lambda a: self._left_states(where, a).tobytes(), where.reach)
 
     def _same_supports(self) -> bool:
         """Whether the backward term looks at the same states wherever the left quilt node is."""
         return self.tables.convention == "published" or self.chain.start == "stationary" or self.settled() == (1, 1)
+
+
+def _with_room(rectangles: Ints, lowest: Floats, top: int, missing: int) -> tuple[Ints, Floats]:
+    """The same stack at the front and list at the end, with places free between them."""
+    if len(rectangles) - top - missing >= _ROOM:
+        return rectangles, lowest
+    end = len(rectangles) - missing
+    size = 2 * len(rectangles) + 2 * _ROOM
+    wider, bounds = np.empty((size, 4), dtype=np.int64), np.empty(size)
+    for old, new in ((rectangles, wider), (lowest, bounds)):
+        new[:top] = old[:top]
+        new[size - missing :] = old[end:]
+    return wider, bounds
 
 
 def _growing(limit: int, start: int, factor: int) -> Iterator[int]:

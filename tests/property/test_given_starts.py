@@ -1,0 +1,144 @@
+"""Bounds for many nodes of a given start at once, against the same node by node."""
+
+import math
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_chains import distributions
+
+import pufferflow as pf
+from pufferflow.influence import _kernels, search
+from pufferflow.influence.search import QuiltSearch
+from pufferflow.influence.tables import influence_tables
+
+WEIGHTS = st.sampled_from([0.0, 0.0, 1e-12, 1e-3, 0.2, 1.0, 3.0])
+EPSILONS = st.sampled_from([1e-9, 1e-4, 0.05, 0.3, 1.0, 2.5, 10.0, 1e90])
+CONVENTIONS = st.sampled_from(["exact", "published"])
+
+
+@st.composite
+def starts(draw):
+    """Chains from given starts: any, hardly moving, mostly round a cycle, or two cycles of different length."""
+    k = draw(st.integers(1, 6))
+    rows = np.array([draw(distributions(k, WEIGHTS)) for _ in range(k)])
+    pace = draw(st.sampled_from([1.0, 0.3, 0.01, 1e-4, 0.0]))
+    cut = draw(st.integers(1, k))
+    rounds = np.eye(k)[[*np.roll(range(cut), -1), *np.roll(range(cut, k), -1)]]
+    still = draw(st.sampled_from([np.eye(k), rounds]))
+    return pf.MarkovChain((1 - pace) * still + pace * rows, draw(distributions(k, WEIGHTS)))
+
+
+def node_by_node(chain, length, epsilon, convention="exact"):
+    tables = influence_tables(chain, convention)
+    return max(QuiltSearch(tables, length, epsilon).best_quilt(node).score for node in range(1, length + 1))
+
+
+def assert_equal(scale, epsilon, plain, slack=1e-11):
+    """Rounding of influences acts as a change of ε does."""
+    slack += 1e-12 * epsilon
+    assert plain(epsilon + slack) * (1 - 1e-12) <= scale <= plain(epsilon - slack) * (1 + 1e-12)
+
+
+@given(starts(), st.integers(1, 70), EPSILONS, CONVENTIONS)
+@settings(max_examples=60, deadline=None)
+def test_search_equals_the_search_node_by_node(chain, length, epsilon, convention):
+    scale = pf.mqm_exact(chain, length, epsilon, convention=convention).scale
+    assert_equal(scale, epsilon, lambda e: node_by_node(chain, length, e, convention))
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
+@pytest.mark.parametrize("move", [0.03, 0.97])
+@pytest.mark.parametrize("start", [[1, 0, 0], [0.5, 0.5, 0], [0.2, 0.3, 0.5]])
+def test_slow_cycles_equal_the_search_node_by_node(start, move, epsilon):
+    cycle = (1 - move) * np.eye(3) + move * np.roll(np.eye(3), 1, 1)
+    chain = pf.MarkovChain(cycle, start)
+    assert_equal(pf.mqm_exact(chain, 400, epsilon).scale, epsilon, lambda e: node_by_node(chain, 400, e))
+
+
+@given(starts(), st.integers(1, 60), st.integers(0, 6), st.integers(1, 3))
+@settings(max_examples=80, deadline=None)
+def test_chords_bound_the_laws_of_all_nodes_in_range(chain, node, levels, steps):
+    tables = influence_tables(chain, "exact")
+    quilts = QuiltSearch(tables, 10**6, 1.0)
+    settled, period = quilts.settled()
+    first, stride = settled + node, period * steps
+    support = quilts.support(first)
+    found = quilts.laws.chord(first, levels, stride, support)
+    inside = np.ix_(support, support)
+    law = chain.initial_distribution.copy()
+    for i in range(1, first + (stride << levels)):
+        if i >= first and (i - first) % stride == 0:
+            logs = np.log(law[support])
+            exact, bound = logs[None, :] - logs[:, None], found.table[inside]
+            assert (exact <= bound + 1e-12).all()
+            assert (bound <= exact + found.excess + 1e-9).all()
+        law = law @ chain.transition_matrix
+
+
+def test_chords_are_close():
+    """Far closer than the ends are to each other, also where the chain mostly moves."""
+    for move in (1e-4, 1 - 1e-4):
+        cycle = (1 - move) * np.eye(3) + move * np.roll(np.eye(3), 1, 1)
+        laws = QuiltSearch(influence_tables(pf.MarkovChain(cycle, [1, 0, 0]), "exact"), 10**4, 1.0).laws
+        everything = np.ones(3, dtype=bool)
+        stride = 1 if move < 0.5 else 3
+        ends = [laws.table(node, everything) for node in (3000, 3000 + stride * 512)]
+        bound = laws.chord(3000, 9, stride, everything).table
+        assert (bound - np.maximum(*ends)).max() < 0.05 * np.abs(ends[0] - ends[1]).max()
+
+
+@pytest.mark.parametrize("work", [1, 50, 1000])
+def test_kernels_that_return_early_find_the_same(work, monkeypatch):
+    matrix = [[0.9, 0.1, 0], [0.2, 0.7, 0.1], [0.3, 0, 0.7]]
+    for epsilon in (0.1, 1.0):
+        found = [pf.mqm_exact(pf.MarkovChain(matrix, [1, 0, 0]), 300, epsilon)]
+        with monkeypatch.context() as patch:
+            patch.setattr(search, "KERNEL_WORK", work)
+            patch.setattr(search, "_ROOM", 4)
+            found.append(pf.mqm_exact(pf.MarkovChain(matrix, [1, 0, 0]), 300, epsilon))
+        assert found[0].scale == found[1].scale
+
+
+@given(st.integers(1, 2**62 - 1), st.integers(1, 2**62))
+def test_every_interval_is_cut(low, width):
+    high = min(low + width, 2**62)
+    middle = _kernels.middle_of(low, high)
+    assert low <= middle < high
+    if high >= 4 * low:
+        assert middle & (middle - 1) == 0
+        assert middle / 2 <= math.sqrt(low) * math.sqrt(high) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 1e90])
+def test_the_longest_chain_whose_start_alone_tells_nothing(epsilon):
+    """Only the first node is a quilt, at any distance: products of distances would leave 64 bits."""
+    chain = pf.MarkovChain([[0, 0.5, 0.5], [0, 1, 0], [0, 0, 1]], [1, 0, 0])
+    assert pf.mqm_exact(chain, 2**62, epsilon).scale == pytest.approx(2**62 / epsilon)
+
+
+ENDLESS = """
+import pufferflow as pf
+slow = [[1 - 1e-7, 1e-7], [3e-7, 1 - 3e-7]]
+pf.mqm_exact(pf.MarkovChain([[0.9, 0.1], [0.3, 0.7]]), 100, 1.0)
+try:
+    print("begun", flush=True)
+    pf.mqm_exact(pf.MarkovChain(slow), 2**62, 1.0)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_an_interrupt_arrives_in_a_long_search():
+    child = subprocess.Popen([sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "begun\n"
+    with pytest.raises(subprocess.TimeoutExpired):
+        child.wait(3)  # it is in the search by now
+    child.send_signal(signal.SIGINT)
+    printed, _ = child.communicate(timeout=120)
+    assert printed == "interrupted\n"
+    assert child.returncode == 0
