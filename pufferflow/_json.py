@@ -52,7 +52,10 @@ def read_json(
     if not text.strip():
         raise ModelError(f"{name} is empty; it must hold {must_hold}")
     try:
-        return parse(json.loads(text, parse_float=number, parse_constant=_no_constant, object_pairs_hook=_unique))
+        document = json.loads(text, parse_float=number, parse_constant=_no_constant, object_pairs_hook=_unique)
+        if "\\ud" in text.lower() and _has_surrogate(document):
+            raise ModelError("a text has half of a character (a lone surrogate such as \\ud800); write whole ones")
+        return parse(document)
     except json.JSONDecodeError as error:
         raise ModelError(f"{name} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
     except RecursionError as error:
@@ -89,6 +92,15 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key in keys if keys.count(key) > 1)
         raise ModelError(f"the key {twice!r} is given twice in one object")
     return document
+
+
+def _has_surrogate(value: object) -> bool:
+    """Whether a text of a document cannot be written as UTF-8."""
+    if isinstance(value, dict):
+        return any(map(_has_surrogate, (*value, *value.values())))
+    if isinstance(value, list):
+        return any(map(_has_surrogate, value))
+    return isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 def _no_constant(name: str) -> float:
