@@ -58,8 +58,10 @@ class ParquetTable:
         from tqdm import tqdm
 
         row = 0
-        with self._open(columns) as file:
+        with self._open() as file:
             self._check(file, columns)
+            texts = [name for name in columns if _is_text(file.schema_arrow.field(name).type)]
+        with self._open(texts) as file:  # a text that is stored once stays so, however many rows have it
             total = file.metadata.num_rows
             with tqdm(total=total, desc=work, unit=" rows", unit_scale=True, disable=None, leave=False) as bar:
                 for batch in file.iter_batches(batch_size=ROWS, columns=list(columns)):
@@ -73,8 +75,8 @@ class ParquetTable:
         return f"row {row + 1}"
 
     @contextmanager
-    def _open(self, columns: Sequence[str] = ()) -> Iterator[ParquetFile]:
-        """Open the file with its texts left packed; whatever a reader raises becomes one sentence."""
+    def _open(self, packed: Sequence[str] = ()) -> Iterator[ParquetFile]:
+        """Open the file, to read these texts packed; whatever a reader raises becomes one sentence."""
         import pyarrow.parquet
 
         try:
@@ -85,7 +87,7 @@ class ParquetTable:
                 )
             with pyarrow.parquet.ParquetFile(
                 self.where,
-                read_dictionary=list(columns),
+                read_dictionary=list(packed),
                 buffer_size=BUFFER,
                 thrift_container_size_limit=MOST_LISTED,
             ) as file:
@@ -148,26 +150,30 @@ def _is_plain(kind: DataType) -> bool:
 
     if types.is_dictionary(kind):
         return _is_plain(kind.value_type)
-    allowed = (
-        *(types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null),
-        *(types.is_string, types.is_large_string, types.is_string_view, types.is_temporal),
-    )
-    return any(holds(kind) for holds in allowed)
+    numbers = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+    return _is_text(kind) or any(holds(kind) for holds in (*numbers, types.is_temporal))
+
+
+def _is_text(kind: DataType) -> bool:
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        return _is_text(kind.value_type)
+    return any(holds(kind) for holds in (types.is_string, types.is_large_string, types.is_string_view))
 
 
 def _type_name(field: Field[Any]) -> str:
     """The type of a column, short also where it is nested."""
-    kind = field.type.value_type if hasattr(field.type, "indices") else field.type
-    return str(kind).split("<", maxsplit=1)[0].split("[", maxsplit=1)[0]
+    return str(field.type).split("<", maxsplit=1)[0].split("[", maxsplit=1)[0]
 
 
 def _longest(column: Array[Any]) -> int:
     """Bytes of the longest text that a column may hold."""
-    from pyarrow import DictionaryArray, compute, types
+    from pyarrow import DictionaryArray, compute
 
-    texts = column.dictionary if isinstance(column, DictionaryArray) else column
-    if not (types.is_string(texts.type) or types.is_large_string(texts.type)):
+    if not _is_text(column.type):
         return 0
+    texts = column.dictionary if isinstance(column, DictionaryArray) else column
     return int(compute.max(compute.binary_length(texts)).as_py() or 0)
 
 
