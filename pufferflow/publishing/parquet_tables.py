@@ -173,7 +173,7 @@ def _longest(column: Array[Any]) -> int:
 
     if not _is_text(column.type):
         return 0
-    texts = column.dictionary if isinstance(column, DictionaryArray) else column
+    texts: Any = column.dictionary if isinstance(column, DictionaryArray) else column
     return int(compute.max(compute.binary_length(texts)).as_py() or 0)
 
 

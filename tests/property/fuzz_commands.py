@@ -108,7 +108,7 @@ def sound_files(folder: Path) -> None:
     pq.write_table(pa.table({"time": [60 * i for i in range(90)], "value": range(90)}), folder / "numbers.parquet")
     two, three = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0]), pf.MarkovChain([[0.8, 0.1, 0.1]] * 3)
     sticky = pf.MarkovChain([[0.75, 0.25], [0.25, 0.75]])
-    form = pf.RecordFormat(pf.StateSpace.categories(["sit", "walk"]), 60, 600)
+    form = pf.RecordFormat(pf.StateSpace.categories(["sit", "walk"]), 60)
     write_model(folder / "model.json", sticky, form)
     write_model(folder / "plain.json", two)
     write_model(folder / "three.json", three)
@@ -362,10 +362,11 @@ READING = [
     *((f"--{name}", "text", 0.04) for name in ("timezone", "time-format", "separator", "decimal", "thousands")),
     ("--rows-are-steps", "", 0.1),
 ]
+SPLIT = [("--split-after", "whole", 0.1), ("--split-because", "text", 0.1)]
 RELEASE = [
     *(("--chain", "model", 0.98), ("--epsilon", "epsilon", 0.98), ("--mechanism", "mechanism", 0.2)),
     *(("--post-process", "post", 0.1), ("--states", "states", 0.15), ("--edges", "edges", 0.1)),
-    *(("--step", "whole", 0.1), ("--split-after", "whole", 0.1), ("--output", "output", 0.5)),
+    *(("--step", "whole", 0.1), *SPLIT, ("--output", "output", 0.5)),
     *(("--no-figure", "", 0.8), ("--json", "", 0.3)),
 ]
 SCALES = [
@@ -376,7 +377,7 @@ OPTIONS = {
     "fit": [
         *(("", "data", 0.98), ("--bins", "whole", 0.1), ("--width", "real", 0.1), ("--edges", "edges", 0.1)),
         *(("--states", "states", 0.1), ("--top", "whole", 0.1), ("--other", "", 0.1), ("--step", "whole", 0.1)),
-        *(("--split-after", "whole", 0.1), ("--smoothing", "real", 0.1), ("--start", "start", 0.1)),
+        *(*SPLIT, ("--smoothing", "real", 0.1), ("--start", "start", 0.1)),
         *(("--coverage", "real", 0.1), ("--epsilon", "epsilon", 0.1), ("--sample", "output", 0.2)),
         *(("--chain", "output", 0.2), ("--json", "", 0.3), *READING),
     ],
