@@ -4,6 +4,8 @@ import bz2
 import gzip
 import io
 import lzma
+import subprocess
+import sys
 import zipfile
 
 import numpy as np
@@ -253,7 +255,15 @@ def test_texts_packed_without_bound_are_read_in_parts(parquet, monkeypatch):
     assert np.concatenate([part["value"] for part in parts]).tolist() == VALUES
 
 
-# -- models ----------------------------------------------------------------------------------------------
+# -- names and models ------------------------------------------------------------------------------------
+
+
+def test_a_file_whose_name_is_no_text(tmp_path):
+    words = [sys.executable, "-m", "pufferflow.cli", "export", "electricity", b"part\xff.csv", "--minutes", "3"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout == b"wrote part\\udcff.csv: 3 minutes\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["part\udcff.csv"]
 
 
 def test_states_of_a_simulation_fit_the_chain(tmp_path):
@@ -268,8 +278,8 @@ def test_states_of_a_simulation_fit_the_chain(tmp_path):
     [(r"\ud800", False), (r"\udfff x", False), (r"\ud83d\ude00", True), (r"\\ud800", True), (r"\\\ud800", False)],
 )
 def test_half_characters_in_a_model(file, text, whole):
-    fitted = f'{{"first": "{text}", "last": "x", "records": 1}}'
-    records = f'{{"states": {{"names": ["a", "b"]}}, "step_seconds": 60, "fitted": {fitted}}}'
+    reading = f'{{"value": "{text}"}}'
+    records = f'{{"states": {{"names": ["a", "b"]}}, "step_seconds": 60, "reading": {reading}}}'
     path = file(f'{{"chains": [{{"transition_matrix": [[0.5, 0.5], [0.5, 0.5]]}}], "records": {records}}}'.encode())
     if whole:
         assert pf.read_public_model(path).records is not None
