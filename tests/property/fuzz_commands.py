@@ -441,7 +441,8 @@ def run_forked(words: list[str], folder: Path, out: Path, scratch: Path, sink: s
             _prepare(folder, out, scratch, sink)
             sys.argv = ["pufferflow", *words]
             code = cli.main()
-            sys.stdout.flush()
+            if code == 0:
+                sys.stdout.flush()
         except BaseException:
             traceback.print_exc(file=sys.__stderr__)
             os.write(2, traceback.format_exc().encode(errors="replace"))
