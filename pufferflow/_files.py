@@ -139,6 +139,8 @@ def check_outputs(
             raise DataError(f"{path} exists already; give another name, or remove it first")
         if path.is_dir():
             raise DataError(f"{path} is a folder; give the name of a file")
+        if path.exists() and not path.is_file():  # a device would be replaced, not written to
+            raise DataError(f"{path} is a device or a pipe and would be replaced; give the name of a file")
 
 
 def check_folder(path: Path) -> None:

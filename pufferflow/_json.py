@@ -64,8 +64,17 @@ def read_json(
 
 
 def parse_json(text: str, number: Callable[[str], object] | None = None) -> Any:
-    """Return the document of a text; NaN, infinities and keys given twice are refused (:class:`ModelError`)."""
-    return json.loads(text, parse_float=number, parse_constant=_no_constant, object_pairs_hook=_unique)
+    """Return the document of a text; refuses NaN, infinities, keys given twice and half characters.
+
+    Raises
+    ------
+    ModelError
+        One of them is there.
+    """
+    document = json.loads(text, parse_float=number, parse_constant=_no_constant, object_pairs_hook=_unique)
+    if "\\ud" in text.lower() and _has_surrogate(document):
+        raise ModelError("a text has half of a character (a lone surrogate such as \\ud800); write whole ones")
+    return document
 
 
 def kind(value: object) -> str:
@@ -94,6 +103,15 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key in keys if keys.count(key) > 1)
         raise ModelError(f"the key {twice!r} is given twice in one object")
     return document
+
+
+def _has_surrogate(value: object) -> bool:
+    """Whether a text of a document cannot be written as UTF-8."""
+    if isinstance(value, dict):
+        return any(map(_has_surrogate, (*value, *value.values())))
+    if isinstance(value, list):
+        return any(map(_has_surrogate, value))
+    return isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 def _no_constant(name: str) -> float:

@@ -7,6 +7,7 @@ a row of :data:`COMMANDS` makes it known.
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import signal
 import sys
@@ -44,6 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if argv is None:  # the process is ours: clean up also where a cluster ends it
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # names of files need not be text
     words = sys.argv[1:] if argv is None else list(argv)
     try:
         arguments, unknown = _parser(words).parse_known_args(words)

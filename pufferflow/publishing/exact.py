@@ -122,8 +122,7 @@ def count_records(
             "the model does not say what its states are; give their names or edges (form in Python: states or edges in "
             "the shell), or a chain that fit made"
         )
-    if form.states.count != (k := number_of_states(public.family)):
-        raise ParameterError(f"{form.states.count} states are given, the chain has {k}; give one name a state")
+    _check_states(form, public.family)
     reading = Reading(**form.reading) if reading is None else reading  # type: ignore[arg-type]
     records = open_records(source, replace(reading, show_values=False))
     if form.step_seconds is not None and records.columns["time"] is None:
@@ -176,6 +175,11 @@ def _extent(records: Records, tally: Tally, observed: int, timed: bool) -> Exten
     return Extent(observed, *((stamp(records, at) for at in (tally.first, tally.last)) if timed else ()))
 
 
+def _check_states(form: RecordFormat, family: Family) -> None:
+    if form.states.count != (k := number_of_states(family)):
+        raise ParameterError(f"{form.states.count} states are given, the chain has {k}; give one name a state")
+
+
 def _signs(reading: Reading) -> dict[str, str | bool]:
     """Those options of reading, where they are not the default, with which the same rows become other steps."""
     same = (*GUESSES, "rows_are_steps", "separator")  # the columns that are read say it, or it does not matter
@@ -212,6 +216,7 @@ def simulated_counts(
     form = model.records if form is None else form
     if form is not None:
         check_type(form, "form", RecordFormat)
+        _check_states(form, model.family)
     space = form.states if form is not None else StateSpace.categories([f"state {j + 1}" for j in range(chain.states)])
     counts = np.bincount(simulate_chain(chain, length, rng), minlength=chain.states)
     return ExactCounts(tuple(counts.tolist()), length, 1, length, 1, space, PublicModel(model.family, form), epsilon)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from pufferflow._numbers import shortest
 from pufferflow.errors import DataError
+from pufferflow.publishing.blocks import ROWS
 from pufferflow.publishing.reading import GUESSES, Reading
 from pufferflow.publishing.tables import Source, Table, open_table
 from pufferflow.publishing.times import Clock, Integers, clocks_change, is_number, is_time, parse_times
@@ -140,9 +141,13 @@ class Records:
         last = np.empty(0, dtype=np.int64)
         read = 0
         for start, frame in self.table.chunks(wanted, work):
-            rows = np.arange(start, start + len(frame), dtype=np.int64)
+            size = len(frame)
+            rows = np.arange(start, start + size, dtype=np.int64)
             frame, rows = self._without_blank(frame, rows)
             if not rows.size:
+                if size == ROWS:
+                    where = f"{self.table.where}, {self.table.place(start)}"
+                    raise DataError(f"{where}: {ROWS:,} empty lines from there on; take them out of the table")
                 continue
             person = self._people(frame, rows)
             if len(self.people) > last.size:

@@ -6,33 +6,18 @@ file and the line; what stands there is shown only where the caller allows it.
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import io
-import lzma
 import os
-import re
-import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import pandas as pd
 
 from pufferflow._checks import check_path
 from pufferflow.errors import DataError
-
-if TYPE_CHECKING:
-    from tqdm import tqdm
-
-ROWS = 200_000
-"""Rows of a chunk."""
-
-BUFFER = 2**18
-"""Bytes of a file read at once."""
+from pufferflow.publishing.blocks import ROWS
+from pufferflow.publishing.parquet_tables import ParquetTable
+from pufferflow.publishing.text_tables import CsvTable
 
 Source: TypeAlias = "str | os.PathLike[str] | pd.Series[Any] | pd.DataFrame"
 
@@ -77,153 +62,6 @@ def open_table(source: Source, *, separator: str = ",") -> Table:
     if head == b"PAR1":
         return ParquetTable(str(path))
     return CsvTable(str(path), separator)
-
-
-@dataclass(frozen=True)
-class CsvTable:
-    """A text table with a header line; all fields are text."""
-
-    where: str
-    separator: str
-
-    def columns(self) -> list[str]:
-        """Names in the first line."""
-        with self._reading(), self._text("") as stream:
-            head = pd.read_csv(stream, sep=self.separator, nrows=0, encoding="utf-8-sig")
-        return [str(name).strip() for name in head.columns]
-
-    def chunks(self, columns: Sequence[str], work: str) -> Iterator[tuple[int, pd.DataFrame]]:
-        """See :class:`Table`."""
-        row = 0
-        with (
-            self._reading(),
-            self._text(work) as stream,
-            pd.read_csv(
-                stream,
-                sep=self.separator,
-                dtype="str",
-                na_filter=False,
-                skip_blank_lines=False,
-                encoding="utf-8-sig",
-                chunksize=ROWS,
-                engine="c",
-            ) as parts,
-        ):
-            for part in parts:
-                if not isinstance(part.index, pd.RangeIndex):  # pandas takes surplus fields for row labels
-                    raise DataError(f"{self.where}, line 2: more fields than the header has; mend either")
-                part.columns = part.columns.str.strip()
-                yield row, part[list(columns)].reset_index(drop=True)
-                row += len(part)
-
-    def place(self, row: int) -> str:
-        """See :class:`Table`."""
-        return f"line {row + 2}"
-
-    @contextmanager
-    def _text(self, work: str) -> Iterator[IO[bytes]]:
-        """The unpacked bytes; a bar follows the packed ones."""
-        from tqdm import tqdm
-
-        size = Path(self.where).stat().st_size
-        hidden = None if work else True  # None: where nobody watches
-        with (
-            Path(self.where).open("rb") as raw,
-            tqdm(total=size, desc=work, unit="B", unit_scale=True, disable=hidden, leave=False) as bar,
-        ):
-            head = raw.read(6)
-            raw.seek(0)
-            counted: Any = io.BufferedReader(_Counted(raw, bar), BUFFER)
-            if head.startswith(b"PK\x03\x04"):
-                with zipfile.ZipFile(raw) as archive:
-                    names = [entry for entry in archive.namelist() if not entry.endswith("/")]
-                    if len(names) != 1:
-                        raise DataError(f"{self.where}: a zip of {len(names)} files; unpack it and give the right one")
-                    yield archive.open(names[0])
-                return
-            opened: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open, b"BZh": bz2.open}
-            yield next((unpack(counted) for magic, unpack in opened.items() if head.startswith(magic)), counted)
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """Turn whatever a reader raises into one sentence without any of the content."""
-        try:
-            yield
-        except UnicodeDecodeError as error:
-            raise DataError(f"{self.where}: not UTF-8 text ({error.reason}); save it as UTF-8") from None
-        except pd.errors.EmptyDataError:
-            raise DataError(f"{self.where}: the file is empty; check that its download or export finished") from None
-        except (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile) as error:
-            raise DataError(f"{self.where}: truncated or corrupt archive ({error}); get the file again") from None
-        except (ValueError, OverflowError, RuntimeError) as error:
-            if isinstance(error, DataError):
-                raise
-            text = str(error).removeprefix("Error tokenizing data. C error: ").strip()
-            raise DataError(f"{self.where}: {text}; mend that line") from None
-        except OSError as error:
-            raise DataError(f"{self.where}: {error.strerror or 'damaged'}; get the file again") from None
-
-
-class _Counted(io.RawIOBase):
-    """A binary file that moves a bar as it is read."""
-
-    def __init__(self, raw: IO[bytes], bar: tqdm[Any]) -> None:
-        self.raw, self.bar = raw, bar
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        content = self.raw.read(len(buffer))
-        buffer[: len(content)] = content
-        self.bar.update(len(content))
-        return len(content)
-
-
-@dataclass(frozen=True)
-class ParquetTable:
-    """A Parquet file; columns keep their types."""
-
-    where: str
-
-    def columns(self) -> list[str]:
-        """Names in its schema, but for an index without a name that only numbers the rows, which pandas wrote."""
-        import pyarrow.parquet
-
-        with self._reading(), pyarrow.parquet.ParquetFile(self.where) as file:
-            return [
-                column.name
-                for column in file.schema_arrow
-                if not (re.fullmatch(r"__index_level_\d+__", column.name) and pyarrow.types.is_integer(column.type))
-            ]
-
-    def chunks(self, columns: Sequence[str], work: str) -> Iterator[tuple[int, pd.DataFrame]]:
-        """See :class:`Table`."""
-        import pyarrow.parquet
-        from tqdm import tqdm
-
-        row = 0
-        with self._reading(), pyarrow.parquet.ParquetFile(self.where) as file:
-            total = file.metadata.num_rows
-            with tqdm(total=total, desc=work, unit=" rows", unit_scale=True, disable=None, leave=False) as bar:
-                for batch in file.iter_batches(batch_size=ROWS, columns=list(columns)):
-                    chunk = batch.to_pandas(ignore_metadata=True)  # which would make an index of columns
-                    yield row, chunk[list(columns)]
-                    row += len(chunk)
-                    bar.update(len(chunk))
-
-    def place(self, row: int) -> str:
-        """See :class:`Table`."""
-        return f"row {row + 1}"
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        from pyarrow import ArrowException
-
-        try:
-            yield
-        except (ArrowException, OSError) as error:
-            raise DataError(f"{self.where}: a damaged Parquet file ({type(error).__name__}); write it again") from None
 
 
 @dataclass(frozen=True)

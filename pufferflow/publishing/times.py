@@ -18,6 +18,11 @@ Integers = NDArray[np.int64]
 LATEST = 1e11
 """Unix seconds of the year 5138: larger numbers are milliseconds by mistake."""
 
+CALENDAR = (-62_135_596_800, 253_402_300_799)
+"""Unix seconds of the years 1 to 9999, in which calendars can be read; :mod:`datetime` has no others."""
+
+_A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
 _OFFSET = r"\d:?\d\d(?::\d\d)?(?:[.,]\d+)? ?(?:[Zz]|[+-]\d\d(?::?\d\d)?)$"
 _DAYLIGHT_MONTHS = (3, 4, 9, 10, 11)
 
@@ -62,15 +67,18 @@ def _calendar(texts: pd.Series[Any], time_format: str) -> tuple[Integers, NDArra
 
 
 def _whole_seconds(times: pd.DatetimeIndex) -> tuple[Integers, NDArray[np.bool_]]:
-    micro = times.as_unit("us").asi8
-    bad = np.asarray(times.isna()) | (micro % 1_000_000 != 0)
-    return np.where(bad, 0, micro // 1_000_000), bad
+    ticks, second = times.asi8, _A_SECOND[times.unit]
+    seconds = ticks // second
+    bad = np.asarray(times.isna()) | (ticks % second != 0) | (seconds < CALENDAR[0]) | (seconds > CALENDAR[1])
+    return np.where(bad, 0, seconds), bad
 
 
 def _unix_seconds(column: pd.Series[Any]) -> tuple[Integers, NDArray[np.bool_]]:
     numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    bad = ~(np.abs(numbers) < LATEST) | (numbers % 1 != 0)
-    return np.where(bad, 0, numbers).astype(np.int64), bad
+    bad = ~((numbers >= CALENDAR[0]) & (numbers < LATEST))
+    seconds = np.where(bad, 0, numbers)
+    bad |= seconds % 1 != 0
+    return np.where(bad, 0, seconds).astype(np.int64), bad
 
 
 def _has_offset(texts: pd.Series[Any]) -> NDArray[np.bool_]:
