@@ -11,6 +11,7 @@ from random_chains import chains, distributions
 from scipy.optimize import linprog
 
 import pufferflow as pf
+from pufferflow.coupling import sides
 from pufferflow.coupling._kernels import ROUNDOFF, count_products, set_leakages
 from pufferflow.coupling.calibration import ChainLeakage
 from pufferflow.coupling.sides import CouplingSide, ForgettingSide, costs_of, portions
@@ -101,6 +102,14 @@ def test_sets_equal_their_enumeration(case, growth):
     logs = np.log1p(growth * masses)
     expected = (logs[:, None, :] - logs[None, :, :]).max(axis=2)
     assert out == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("start", ["any", [1, 0, 0]])
+def test_pairs_solved_in_portions_are_the_same(start, monkeypatch):
+    matrix = [[0.9, 0.1, 0], [0.2, 0.7, 0.1], [0.3, 0, 0.7]]
+    whole = ChainLeakage(pf.MarkovChain(matrix, start), 50).loss(0.2)
+    monkeypatch.setattr(sides, "_PORTION", 60)  # two pairs at a time, or six
+    assert ChainLeakage(pf.MarkovChain(matrix, start), 50).loss(0.2) == whole
 
 
 def products(matrix, inside, alternating, cost, first, steps, settled=-1.0):
