@@ -53,8 +53,8 @@ def fit_chain(
         totals = counts.sum(axis=1)
     for row in np.flatnonzero(np.isinf(totals)):
         raise DataError(
-            f"the counts and the smoothing of the transitions from state {states[row] + 1} have a sum beyond the range of "
-            "floats; give counts of records, and a smaller smoothing"
+            f"the counts and the smoothing of the transitions from state {states[row] + 1} have a sum beyond the range "
+            "of floats; give counts of records, and a smaller smoothing"
         )
     stuck = np.flatnonzero(totals == 0)
     if stuck.size:

@@ -303,7 +303,7 @@ MANY = pf.MarkovChain(np.full((200, 200), 1 / 200), "any")
 )
 def test_work_is_known_before_it_starts(ask):
     """Once hours without a word, or a size that no float holds."""
-    with pytest.raises(pf.ParameterError, match="multiplications|GiB|numbers"):
+    with pytest.raises(pf.ParameterError, match=r"multiplications|GiB|numbers"):
         ask()
 
 
