@@ -242,7 +242,8 @@ class ChainLeakage:
                 possible = (states[None, :] & (self._chain.transition_matrix.T > 0))[secrets]
                 if rows[secrets][possible].min() >= SAFE_MINIMUM:
                     rows[secrets] /= rows[secrets].sum(axis=1, keepdims=True)
-                    side = CouplingSide(rows, 2 * node * (self._chain.states + 3) * UNIT_ROUNDOFF, secrets)
+                    start = 2 * self._chain.stationary_error if self._chain.start == "stationary" else 0.0
+                    side = CouplingSide(rows, start + 2 * node * (self._chain.states + 3) * UNIT_ROUNDOFF, secrets)
             self._conditionals[node] = side
         return self._conditionals[node]
 

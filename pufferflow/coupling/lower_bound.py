@@ -51,12 +51,13 @@ class LowerBound:
     pair : tuple of int
         The two values, as indices of states, that can be told apart. Where no entry has two values ``scale`` is 0.
     states : tuple of int
-        S: the query is the number of entries with a state in S, within ``window`` entries of the node.
+        S: the query is the number of entries with a state in S, from ``before`` entries before the node to ``after``
+        entries after it.
     alternating : bool
         Whether S is replaced by its complement at odd distances from the node; the query still changes by at most 1
         with one entry.
-    window : int
-        How far from the node entries are counted.
+    before, after : int
+        How many entries on either side of the node are counted.
     chain : int
         Index in the family, from 0, of the chain that decides.
     """
@@ -68,8 +69,14 @@ class LowerBound:
     pair: tuple[int, int]
     states: tuple[int, ...]
     alternating: bool
-    window: int
+    before: int
+    after: int
     chain: int
+
+    @property
+    def window(self) -> int:
+        """How far from the node entries are counted at most."""
+        return max(self.before, self.after)
 
 
 class _Leak(NamedTuple):
@@ -78,7 +85,8 @@ class _Leak(NamedTuple):
     value: float
     node: int
     pair: tuple[int, int]
-    window: int
+    before: int
+    after: int
 
 
 class _Counts(NamedTuple):
@@ -99,7 +107,8 @@ class _Table(NamedTuple):
     high: Integers
     low: Integers
     nodes: Integers
-    window: Integers
+    before: Integers
+    after: Integers
 
 
 def lower_bound(family: AnyFamily, length: Lengths, epsilon: float, *, alternating: bool = True) -> LowerBound:
@@ -185,7 +194,8 @@ class CountLeaks:
         table = self._at(nodes, one, cost)
         at = int(table.values[0].argmax())
         pair = int(self.names[table.high[0, at]]), int(self.names[table.low[0, at]])
-        best = _Leak(float(table.values[0, at]), int(table.nodes[at]), pair, int(table.window[0, at]))
+        sides = int(table.before[0, at]), int(table.after[0, at])
+        best = _Leak(float(table.values[0, at]), int(table.nodes[at]), pair, *sides)
         if self.chain.start == "any":
             best = max([best, *self._two_states(one, cost)], key=lambda leak: leak.value)
         return best
@@ -226,7 +236,8 @@ class CountLeaks:
             largest.argmax(axis=2),
             least.argmin(axis=2),
             nodes,
-            np.maximum(after, before),
+            before,
+            after,
         )
 
     def _profiles(self, rows: Floats, counts: _Counts, cost: float, steps: Integers) -> tuple[Floats, Integers]:
@@ -275,7 +286,7 @@ class CountLeaks:
             values = top - low - rounding
             i, j = np.unravel_index(values.argmax(), values.shape)
             pair = int(self.names[largest[i, j].argmax()]), int(self.names[least[i, j].argmin()])
-            yield _Leak(float(values[i, j]), int(nodes[i]), pair, int(max(after[0, i], nodes[i] - 1)))
+            yield _Leak(float(values[i, j]), int(nodes[i]), pair, int(nodes[i] - 1), int(after[0, i]))
 
 
 def _products(
@@ -328,9 +339,9 @@ def _candidates(leaks: CountLeaks, both: bool) -> _Counts:
 def _chain_bound(chain: MarkovChain, length: int, epsilon: float, index: int, both: bool) -> LowerBound:
     own = _own_entry(chain, length)
     if own is None:
-        return LowerBound(epsilon, length, 0.0, 1, (0, 0), (), False, 0, index)
+        return LowerBound(epsilon, length, 0.0, 1, (0, 0), (), False, 0, 0, index)
     node, pair = own
-    alone = LowerBound(epsilon, length, _below(1 / epsilon), node, pair, pair[:1], False, 0, index)
+    alone = LowerBound(epsilon, length, _below(1 / epsilon), node, pair, pair[:1], False, 0, 0, index)
     if not 1e-8 < epsilon <= 200:
         return alone
     leaks = CountLeaks(chain, length, epsilon)
@@ -343,7 +354,8 @@ def _chain_bound(chain: MarkovChain, length: int, epsilon: float, index: int, bo
     if not cost < epsilon:
         return alone
     states = tuple(int(s) for s in leaks.names[sets])
-    return LowerBound(epsilon, length, _below(1 / cost), leak.node, leak.pair, states, alternating, leak.window, index)
+    query = states, alternating, leak.before, leak.after
+    return LowerBound(epsilon, length, _below(1 / cost), leak.node, leak.pair, *query, index)
 
 
 def _best_count(leaks: CountLeaks, counts: _Counts, epsilon: float) -> tuple[_Counts, float]:

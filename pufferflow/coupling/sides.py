@@ -63,6 +63,8 @@ class CouplingSide:
         self._support = self._rows > 0
         self._secret = np.ones(k, dtype=np.bool_) if secret is None else secret
         self._margin = 4.1 * error + 4 * UNIT_ROUNDOFF
+        differ = (self._rows[:, None, :] != self._rows[None, :, :]).any(axis=-1) | (error > 0)  # equal after rounding?
+        self._apart: Bools = differ & self._secret[:, None] & self._secret[None, :] & ~np.eye(k, dtype=np.bool_)
         self.limit = largest_log_ratios(rows, self._secret) + self._margin
         differences = rows[:, None, :] - rows[None, :, :]
         self.distances: Floats = np.maximum(differences, 0.0).sum(axis=-1) + self._margin
@@ -72,7 +74,7 @@ class CouplingSide:
         """As :meth:`Side.apply`."""
         self._couple(costs, linear, _NONE)
         added = self._margin * (float(costs.max()) if linear else 1.0)
-        return np.where(self._upper > 0, self._upper + added, 0.0)
+        return np.where(self._apart, self._upper + added, 0.0)
 
     def _couple(self, costs: Floats, linear: bool, plain: Floats) -> None:
         solved = self._values, self._upper, self._arcs, self._flows, plain

@@ -1,10 +1,13 @@
 """The kernels of leakage against plain twins, and laws that its scales obey."""
 
 from decimal import Decimal, localcontext
+from fractions import Fraction
 from itertools import product
 
+import flint
 import numpy as np
 import pytest
+from enumeration import stationary_law
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_chains import chains, distributions
@@ -237,5 +240,83 @@ def test_against_the_exact_law_of_counts(seed, start, epsilon):
     for state in range(k):
         assert pf.privacy_loss(chain, 12, upper, pf.CountQuery([state])).lower <= epsilon
     found = pf.lower_bound(chain, 12, epsilon, alternating=False)
-    if found.window >= 11:
+    if (found.before, found.after) == (found.node - 1, 12 - found.node):
         assert pf.privacy_loss(chain, 12, found.scale * (1 - 1e-6), pf.CountQuery(found.states)).loss > epsilon
+
+
+SIXTEENTHS = [0, 0, 1, 2, 5, 8, 11, 14, 15, 16]
+
+
+def rational_row(rng, k):
+    """A law whose entries are floats exactly."""
+    row = np.diff(np.sort(np.concatenate([[0, 16], rng.choice(SIXTEENTHS, k - 1)])))
+    return [Fraction(int(p), 16) for p in row]
+
+
+def stated_leak(matrix, law, found):
+    """What the query that a lower bound states leaks just below its scale, in ball arithmetic of 300 bits."""
+    cost = 1 / (flint.arb(found.scale) * (1 - flint.arb(2) ** -30))
+
+    def weight(node, x):
+        distance = abs(node - found.node)
+        within = -found.before <= node - found.node <= found.after
+        inside = (x in found.states) != (found.alternating and distance % 2 == 1)
+        return (cost * (within and inside)).exp()
+
+    def law_of(tilted, end):
+        """E[e^(count) 1[X_node = x]] over the entries up to ``end``, for each x at the node."""
+        k = len(matrix)
+        steps = [[flint.arb(p.numerator) / p.denominator for p in row] for row in matrix]
+        states = [flint.arb(p.numerator) / p.denominator for p in law]
+        paths = None  # from the node on, one row a value of the node
+        for node in range(1, end + 1):
+            if node > 1:
+                states = [sum(states[x] * steps[x][y] for x in range(k)) for y in range(k)]
+                if paths is not None:
+                    paths = [[sum(row[x] * steps[x][y] for x in range(k)) for y in range(k)] for row in paths]
+            if tilted:
+                states = [states[y] * weight(node, y) for y in range(k)]
+                if paths is not None:
+                    paths = [[row[y] * weight(node, y) for y in range(k)] for row in paths]
+            if node == found.node:
+                paths = [[states[y] * (x == y) for y in range(k)] for x in range(k)]
+        return [sum(row) for row in paths]
+
+    end = min(found.length, found.node + found.after)
+    tilted, plain = law_of(True, end), law_of(False, end)
+    x, y = found.pair
+    return (tilted[x] / plain[x] / (tilted[y] / plain[y])).log()
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_the_query_that_a_lower_bound_states_leaks_epsilon(seed):
+    """Slow and periodic chains too, whose windows are not symmetric."""
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 4))
+    matrix = [rational_row(rng, k) for _ in range(k)]
+    if rng.random() < 0.4:  # a cycle
+        matrix = [[Fraction(int(y == (x + 1) % k)) for y in range(k)] for x in range(k)]
+    law = (stationary_law(matrix) if rng.random() < 0.5 else None) or rational_row(rng, k)
+    stationary = law == stationary_law(matrix)
+    chain = pf.MarkovChain(
+        [[float(p) for p in row] for row in matrix], "stationary" if stationary else [float(p) for p in law]
+    )
+    length, epsilon = int(rng.integers(1, 80)), float(np.exp(rng.uniform(-2, 1.5)))
+    found = pf.lower_bound(chain, length, epsilon)
+    assert found.before < found.node
+    assert found.node + found.after <= length
+    if found.scale:
+        with flint.ctx.workprec(300):
+            assert stated_leak(matrix, law, found) > epsilon
+
+
+def test_rows_that_are_equal_after_rounding_only_keep_their_margin():
+    """Laws known to a relative error may differ where their floats do not; exact ones may not."""
+    law, error, costs = np.array([0.25, 0.75]), 1e-9, np.array([[0.0, 2.0], [2.0, 0.0]])
+    perturbed = np.array([law, law * [1 + error, 1]])
+    perturbed /= perturbed.sum(axis=1, keepdims=True)
+    truth = CouplingSide(perturbed).apply(costs)
+    assert truth.max() > 0
+    assert (CouplingSide(np.array([law, law]), error).apply(costs) >= truth).all()
+    assert (CouplingSide(np.array([law, law])).apply(costs) == 0).all()
