@@ -240,7 +240,7 @@ class Case:
         make = self.random.choice((*ODD, *[self._bomb] * 3))
         try:
             make(path)
-        except PermissionError:  # devices are for root
+        except OSError:  # devices are for root, and names of sockets are short
             path.mkdir()
         return name
 
@@ -577,13 +577,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=1e6, help="stop then, with what was found (default: never)")
     parser.add_argument("--keep", metavar="FOLDER", help="copy the folders of failing cases here")
     arguments = parser.parse_args()
     failed = 0
     with tempfile.TemporaryDirectory() as home:
         fuzzer = Fuzzer(Path(home))
         fuzzer.warm()
+        end = time.monotonic() + arguments.minutes * 60
         for number in range(arguments.runs):
+            if time.monotonic() > end:
+                break
             seed = arguments.seed * 10**6 + number
             found = fuzzer.run(seed)
             if found:
@@ -596,7 +600,8 @@ def main() -> int:
                     shutil.copytree(
                         Path(home) / "case", Path(arguments.keep) / str(seed), symlinks=True, ignore=_special
                     )
-    print(f"{arguments.runs} runs, {failed} failed; slowest {fuzzer.slowest:.1f} s, largest {fuzzer.largest} MB")
+    runs = sum(fuzzer.codes.values())
+    print(f"{runs} runs, {failed} failed; slowest {fuzzer.slowest:.1f} s, largest {fuzzer.largest} MB")
     print(dict(sorted(fuzzer.codes.items())))
     return int(failed > 0)
 
