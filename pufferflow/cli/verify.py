@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from dataclasses import asdict
-from pathlib import Path
+
+from pufferflow._files import read_bounded
+from pufferflow.errors import DataError
 
 DESCRIPTION = (
     "Check with interval arithmetic that the scale of a certificate suffices for every node, and "
@@ -29,12 +30,10 @@ def run(arguments: argparse.Namespace) -> None:
     """Print what the certificate proves."""
     from pufferflow.verify import CertificateError, read_certificate, verify_certificate
 
-    path = arguments.certificate
     try:
-        text = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-        found = verify_certificate(read_certificate(text))
-    except OSError as error:
-        raise CertificateError(f"cannot read {path}: {error.strerror}") from error
+        found = verify_certificate(read_certificate(read_bounded(arguments.certificate)))
+    except DataError as error:
+        raise CertificateError(str(error)) from error
     except CertificateError as error:
         raise CertificateError(f"certificate rejected: {error}") from error
     lower, upper = found.decimals()
