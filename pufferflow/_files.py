@@ -1,4 +1,4 @@
-"""Writing files so that a reader sees the old content or the new one, never a part; reading small ones within bounds."""
+"""Writing files so that a reader sees the old content or the new one, never a part; reading within bounds."""
 
 from __future__ import annotations
 

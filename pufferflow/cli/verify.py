@@ -6,6 +6,7 @@ import argparse
 import json
 from dataclasses import asdict
 
+from pufferflow._checks import check_positive
 from pufferflow._files import read_bounded
 from pufferflow.errors import DataError
 
@@ -23,15 +24,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "certificate", metavar="CERTIFICATE.json", help="written by scale --certificate; - reads standard input"
     )
+    parser.add_argument(
+        "--most-work",
+        type=float,
+        metavar="N",
+        help="operations that the check may take; a certificate that takes more is refused before it starts "
+        "(default: 4e7, about half a minute)",
+    )
     parser.add_argument("--json", action="store_true", help="print a JSON object instead of a line")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Print what the certificate proves."""
-    from pufferflow.verify import CertificateError, read_certificate, verify_certificate
+    from pufferflow.verify import MOST_WORK, CertificateError, read_certificate, verify_certificate
 
+    given = arguments.most_work
+    most_work = MOST_WORK if given is None else int(check_positive(given, "--most-work"))
     try:
-        found = verify_certificate(read_certificate(read_bounded(arguments.certificate)))
+        found = verify_certificate(read_certificate(read_bounded(arguments.certificate)), most_work=most_work)
     except DataError as error:
         raise CertificateError(str(error)) from error
     except CertificateError as error:
