@@ -75,8 +75,8 @@ class CouplingProof(Proof):
         operations = kept = 0
         for chain, sides in zip(self.chains, self.sides, strict=True):
             k = len(chain.matrix)
-            operations += 6 * k**3 + 20 * k**2 + 3 * sum(len(flow) for side in sides for flow in side.flows.values())
-            operations += 0 if chain.start == "stationary" else k**4 * (2 + chain.bits // 500)
+            operations += 36 * k**3 + 20 * k**2 + 6 * sum(len(flow) for side in sides for flow in side.flows.values())
+            operations += 0 if chain.start == "stationary" else k**4 * (3 + chain.bits // 1000)
             kept = max(kept, 4 * k**2)
         return Work(operations, 0, kept)
 
@@ -197,6 +197,8 @@ class _Checks:
                 if x == z or side.leakages[x][z] >= cap:
                     continue
                 most = ball(side.leakages[x][z] / 2).exp()
+                ratios = [ball(row[x] / row[z]).sqrt() if row[x] and row[z] else arb(0) for row in self.matrix]
+                inverses = [1 / ratio if ratio > 0 else ratio for ratio in ratios]
                 for y in range(self.balls.k):
                     for other in range(self.balls.k):
                         above = matrix[y][x] * matrix[other][z]
@@ -204,7 +206,7 @@ class _Checks:
                         if above <= below:  # R ≤ 1: the same two states the other way round tell more
                             continue
                         h = roots[y][other]
-                        root = ball(Fraction(above, below)).sqrt() if below else None
+                        root = ratios[y] * inverses[other] if below else None  # √R
                         over, under = (h, arb(1)) if root is None else (1 + root * h, root + h)
                         if over <= most * under:
                             continue
