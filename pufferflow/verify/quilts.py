@@ -261,9 +261,11 @@ def _quilt_work(chain: Chain, ranges: list[NodeRange]) -> Work:
     tables = len(right) + len(left) + len(rows)
     powers = {*right, *rows, *(a for a, _ in left)}
     bits = max((n.bit_length() for n in powers), default=0)
-    products = cube * (bits + sum(n.bit_count() for n in powers)) + square * 63 * single
+    multiplied = bits + sum(n.bit_count() for n in powers)  # matrices
+    products = cube * multiplied + square * 63 * single
     operations = 4 * square + (cube if chain.start == "stationary" else 0) + 2 * cube * tables
-    operations += (4 * len(ranges) + single) * square + followed * k // 4 + 10 * len(ranges)
+    operations += multiplied * (6 + square // 4) + 90 * single
+    operations += (4 * len(ranges) + single + 4 * tables) * (square + 4) + followed * k // 4 + 10 * len(ranges)
     return Work(operations, products, 3 * square * (tables + bits + 1))
 
 
