@@ -269,7 +269,7 @@ def numerators(row: Sequence[Fraction], where: str) -> tuple[list[int], int]:
         common = lcm(common, denominator)
         if common.bit_length() > MOST_BITS:
             raise CertificateError(
-                f"{where}: the common denominator of its numbers has over {MOST_BITS} bits; write them with fewer digits"
+                f"{where}: the common denominator of its numbers has over {MOST_BITS} bits; give fewer digits"
             )
     return [p.numerator * (common // p.denominator) for p in row], common
 

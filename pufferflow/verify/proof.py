@@ -146,7 +146,6 @@ class Proof(ABC):
                 continue
             yield precision, found
 
-
     def _afford(self, size: int, most: int, unit: str, precision: int) -> None:
         hint = "; allow more (most_work)" if unit == "operations" else ""
         if size > most:
