@@ -63,7 +63,7 @@ def truncated_geometric(largest: int, ratio: Exact = "1/2") -> Matrix:
     m, a = check_whole(largest, "largest value"), _inside(ratio, "ratio of the geometric mechanism")
     if (bits := m**3 * a.denominator.bit_length()) > MOST_BITS:
         raise ParameterError(
-            f"the geometric mechanism up to {shown(m)} holds about {float(bits):.1e} bits, above "
+            f"the geometric mechanism up to {m} holds about {float(bits):.1e} bits, above "
             f"{MOST_BITS:.0e}; give a smaller largest value, or a ratio of fewer digits"
         )
     weight = (1 - a) / (1 + a)

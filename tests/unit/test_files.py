@@ -205,7 +205,7 @@ def refused(words, name, run, reason):
         ("pipe", "cannot read pipe: it is a pipe that nobody writes to"),
         ("socket", "cannot read socket: it is a socket, not a file"),
         ("sub", "cannot read sub: Is a directory"),
-        ("loop", "cannot read loop: Too many levels of symbolic links"),
+        ("round", "cannot read round: Too many levels of symbolic links"),
         ("huge.json", "cannot read huge.json: it is larger than 33,554,432 bytes, the most that is read"),
     ],
 )
@@ -214,8 +214,8 @@ def test_what_is_no_file_or_too_large_is_refused(folder, run, monkeypatch, words
     if name == "socket":
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(name)
-    elif name == "loop":
-        os.symlink("loop", "loop")
+    elif name == "round":
+        os.symlink("round", "round")
     elif name == "huge.json":
         with open(name, "wb") as stream:
             stream.truncate(10**13)  # takes no room on the disk
