@@ -1,11 +1,14 @@
-"""Writing files so that a reader sees the old content or the new one, never a part."""
+"""Writing files so that a reader sees the old content or the new one, never a part; reading within bounds."""
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
 import os
+import select
 import shutil
+import stat
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +21,20 @@ PathLike: TypeAlias = "str | os.PathLike[str]"
 
 WORKPLACE = ".pufferflow-"
 """How the names of folders begin that hold what is not finished; all other names are the user's."""
+
+MOST_BYTES = 2**25
+"""Size of a JSON file at most: a chain of a thousand states takes two thirds of it."""
+
+WAIT = 1.0
+"""Seconds for which a pipe is given the chance to find a writer."""
+
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
 
 
 @contextmanager
@@ -101,6 +118,66 @@ def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> Path:
     with open_atomic(path) as stream:
         stream.write(content.encode() if isinstance(content, str) else content)
     return Path(path)
+
+
+def kind_of_file(path: PathLike) -> str | None:
+    """Return what ``path`` is if it is no ordinary file, in words; the file is not opened, so this cannot wait.
+
+    Raises
+    ------
+    OSError
+        There is no such file.
+    """
+    mode = os.stat(path).st_mode
+    return next((kind for holds, kind in _KINDS if holds(mode)), None)
+
+
+def read_bounded(path: PathLike, most: int = MOST_BYTES) -> bytes:
+    """Return the content of an ordinary file, of a pipe that somebody writes to, or for ``"-"`` of standard input.
+
+    Raises
+    ------
+    DataError
+        It cannot be read, is anything else, or holds more than ``most`` bytes, of which no more are read.
+    """
+    name = "standard input" if path == "-" else os.fspath(path)
+    try:
+        content = sys.stdin.buffer.read(most + 1) if path == "-" else _content(path, most + 1)
+    except (OSError, ValueError) as error:  # a path with a null character is a ValueError
+        raise DataError(f"cannot read {name}: {getattr(error, 'strerror', None) or error}") from error
+    if len(content) > most:
+        raise DataError(f"cannot read {name}: it is larger than {most:,} bytes, the most that is read")
+    return content
+
+
+def _content(path: PathLike, most: int) -> bytes:
+    kind = kind_of_file(path)
+    if kind in ("a device", "a socket"):
+        raise OSError(f"it is {kind}, not a file")
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as stream:
+        head = _first_byte(stream.fileno()) if kind == "a pipe" else b""
+        os.set_blocking(stream.fileno(), True)
+        return head + stream.read(most - len(head))
+
+
+def _first_byte(pipe: int) -> bytes:
+    """Wait until a pipe has a writer; returns what had to be read of it to know."""
+    if _readable(pipe):
+        return b""
+    try:
+        head = os.read(pipe, 1)
+    except BlockingIOError:  # there is a writer that has not written yet
+        return b""
+    if not head:
+        raise OSError("it is a pipe that nobody writes to")
+    return head
+
+
+def _readable(pipe: int) -> bool:
+    """Whether there is something to read or a writer has come and gone, within ``WAIT`` seconds."""
+    waiting = select.poll()
+    waiting.register(pipe, select.POLLIN)
+    return bool(waiting.poll(WAIT * 1000))
 
 
 def check_outputs(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from pufferflow._checks import check_path
-from pufferflow.errors import ChainError, ModelError, NetworkError
+from pufferflow._files import read_bounded
+from pufferflow.errors import ChainError, DataError, ModelError, NetworkError
 
 _Model = TypeVar("_Model")
 
@@ -39,12 +39,12 @@ def read_json(
     ParameterError
         ``path`` is no path.
     """
-    file = check_path(path, "path")
+    check_path(path, "path")
     name = "standard input" if path == "-" else str(path)
     try:
-        content = sys.stdin.buffer.read() if path == "-" else file.read_bytes()
-    except OSError as error:
-        raise ModelError(f"cannot read {name}: {error.strerror}") from error
+        content = read_bounded(path)
+    except DataError as error:
+        raise ModelError(str(error)) from error
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,8 +103,12 @@ def _elimination_order(network: BayesianNetwork, inside: Sequence[int], kept: Se
     costs = {v: cost(v) for v in set(inside).difference(kept)}
     largest = sum(weights[v] for v in kept)
     order = []
+    queue = [(costs[v], v) for v in costs]
+    heapify(queue)
     while costs:
-        v = min(costs, key=lambda v: (costs[v], v))
+        known, v = heappop(queue)
+        if costs.get(v) != known:  # it has another cost by now, or is gone
+            continue
         largest = max(largest, costs.pop(v))
         order.append(v)
         rest = neighbours.pop(v) & ~(1 << v)
@@ -112,6 +117,7 @@ def _elimination_order(network: BayesianNetwork, inside: Sequence[int], kept: Se
         for u in members(rest):
             if u in costs:
                 costs[u] = cost(u)
+                heappush(queue, (costs[u], u))
     if largest > math.log2(MOST_CELLS):
         raise TooLargeError
     return order
@@ -119,15 +125,21 @@ def _elimination_order(network: BayesianNetwork, inside: Sequence[int], kept: Se
 
 def _eliminate(factors: list[_Factor], order: Sequence[int], kept: Sequence[int], add: np.ufunc) -> _Factor:
     """Product of all factors, summed over the variables in ``order``; axes as ``kept``."""
-    for v in order:
-        touched = [f for f in factors if v in f.scope]
-        factors = [f for f in factors if v not in f.scope]
+    left = dict(enumerate(factors))
+    places: dict[int, list[int]] = {}  # of the factors that a variable is in, also of those that are gone
+    for place, factor in left.items():
+        for u in factor.scope:
+            places.setdefault(u, []).append(place)
+    for place, v in enumerate(order, len(factors)):
+        touched = [left.pop(i) for i in places.pop(v) if i in left]
         product = _product(touched, sorted({u for f in touched for u in f.scope}))
         axis = product.scope.index(v)
         scope = product.scope[:axis] + product.scope[axis + 1 :]
         additions = product.values.shape[axis] - 1
-        factors.append(_Factor(scope, add.reduce(product.values, axis=axis), product.roundings + additions))
-    return _product(factors, kept)
+        left[place] = _Factor(scope, add.reduce(product.values, axis=axis), product.roundings + additions)
+        for u in scope:
+            places[u].append(place)
+    return _product(list(left.values()), kept)
 
 
 def _product(factors: Sequence[_Factor], scope: Sequence[int]) -> _Factor:

@@ -16,6 +16,12 @@ from pufferflow.mechanisms.base import LaplaceNoise
 LIMIT = 5_000
 """Most partial quilts to take up for one node, by default: all of them in any network of 12 variables (below 2^12)."""
 
+MOST_STEPS = 10**7
+"""Steps along edges that the default limit leaves to the search for all nodes, however many."""
+
+MOST_WORK = 1_500_000
+"""Variables to sum out in the joint laws of all pairs beyond which none are begun: about half a minute."""
+
 
 @dataclass(frozen=True)
 class NetworkScale(LaplaceNoise):
@@ -65,7 +71,7 @@ def markov_quilt_mechanism(
     *,
     secrets: Iterable[str] | None = None,
     query: Iterable[str] | None = None,
-    limit: int = LIMIT,
+    limit: int | None = None,
 ) -> NetworkScale:
     """Scale of the Markov Quilt Mechanism (Song et al., Algorithm 2), rounded up.
 
@@ -84,9 +90,10 @@ def markov_quilt_mechanism(
     query : iterable of str, optional
         Variables that the query reads (default: all). card(X_N) counts only these: given X_R and X_Q the others
         cannot change the answer. So variables nobody observes, such as common causes, may be part of a network.
-    limit : int
+    limit : int, optional
         Most partial quilts to take up for one node before the search settles for the best quilt found so far
-        and its neighbours; see :mod:`pufferflow.bayesnet.quilts`.
+        and its neighbours; see :mod:`pufferflow.bayesnet.quilts`. By default 5,000, or in large networks what
+        :data:`MOST_STEPS` leaves to each node; where that is too few the scale is larger, never too small.
 
     Returns
     -------
@@ -98,7 +105,7 @@ def markov_quilt_mechanism(
     ParameterError
         ε or the limit is out of range.
     NetworkError
-        There is no network, they differ in their variables or states, or a name is unknown.
+        There is no network, they differ in their variables or states, a name is unknown, or they are too large.
 
     Examples
     --------
@@ -110,25 +117,50 @@ def markov_quilt_mechanism(
     ('Ann', (), 0.5)
     """
     epsilon = check_epsilon(epsilon)
-    limit = check_whole(limit, "limit", 0)
+    if limit is not None:
+        limit = check_whole(limit, "limit", 0)
     family = [networks] if isinstance(networks, BayesianNetwork) else check_list(networks, "networks")
     _require_alike(family)
     protected = _names(secrets, family[0], "secrets")
     read = _names(query, family[0], "query")
-    worst: tuple[int, Found] | None = None
-    for index, network in enumerate(family):
-        counted = sum(1 << network.index(name) for name in read)
-        for node in _central_first(network, [network.index(name) for name in protected]):
-            enough = -1.0 if worst is None else worst[1].score
-            found = QuiltSearch(network, node, epsilon, counted, limit).run(enough)
-            if found.score > enough:
-                worst = index, found
-    assert worst is not None
-    index, found = worst
+    work = len(protected) * sum(mask.bit_count() for network in family for mask in network.ancestors)
+    if work > MOST_WORK:
+        raise NetworkError(
+            f"the influences in {len(family)} networks of {len(family[0])} variables take about {work:.1e} sums, "
+            f"at most {MOST_WORK:.1e} are done; protect fewer variables (secrets), or give smaller networks"
+        )
+    if limit is None:
+        limit = min(LIMIT, MOST_STEPS // (len(protected) * sum(map(_steps, family))))
+    index, found = _worst(family, protected, read, epsilon, limit)
     quilt = found.named(family[index])
     return NetworkScale(
         epsilon, found.score, quilt.node, quilt.quilt, quilt.nearby, found.influence, index, found.optimal
     )
+
+
+def _steps(network: BayesianNetwork) -> int:
+    """Variables and edges: what one separation takes."""
+    return len(network) + sum(map(len, network.parents))
+
+
+def _worst(
+    family: Sequence[BayesianNetwork], protected: Sequence[str], read: Sequence[str], epsilon: float, limit: int
+) -> tuple[int, Found]:
+    """The quilt of a worst node, with the network it is in; a bar on a terminal counts the nodes."""
+    from tqdm import tqdm
+
+    worst: tuple[int, Found] | None = None
+    with tqdm(total=len(family) * len(protected), desc="quilts", unit=" nodes", disable=None, leave=False) as bar:
+        for index, network in enumerate(family):
+            counted = sum(1 << network.index(name) for name in read)
+            for node in _central_first(network, [network.index(name) for name in protected]):
+                enough = -1.0 if worst is None else worst[1].score
+                found = QuiltSearch(network, node, epsilon, counted, limit).run(enough)
+                if found.score > enough:
+                    worst = index, found
+                bar.update()
+    assert worst is not None
+    return worst
 
 
 def _central_first(network: BayesianNetwork, nodes: list[int]) -> list[int]:

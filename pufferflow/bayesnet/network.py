@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
+MOST_VARIABLES = 1_000
+"""Variables of a network at most: their separations are looked at in pairs."""
+
+
 @dataclass(frozen=True, eq=False)
 class Variable:
     """One variable with its law given its parents; checked when it joins a network.
@@ -60,7 +64,8 @@ class BayesianNetwork:
     Raises
     ------
     NetworkError
-        A name is used twice, a parent is unknown or repeated, the graph has a cycle, a table has the wrong
+        There are more than ``MOST_VARIABLES`` variables,
+        a name is used twice, a parent is unknown or repeated, the graph has a cycle, a table has the wrong
         shape, an entry that is no probability or a row that does not sum to 1.
 
     Examples
@@ -77,6 +82,8 @@ class BayesianNetwork:
         given = tuple(check_list(variables, "variables"))
         if not given:
             raise NetworkError("the network has no variables; give at least one")
+        if len(given) > MOST_VARIABLES:
+            raise NetworkError(f"the network has {len(given)} variables; at most {MOST_VARIABLES} can be handled")
         for variable in given:
             check_type(variable, "a variable", Variable)
             if not (isinstance(variable.name, str) and variable.name):
@@ -215,17 +222,17 @@ def chain_network(chain: MarkovChain, length: int) -> BayesianNetwork:
     chain : MarkovChain
         With a given or a stationary initial distribution.
     length : int
-        T ≥ 1.
+        T ≥ 1, at most :data:`MOST_VARIABLES`.
 
     Raises
     ------
     NetworkError
         The chain stands for any initial distribution, which is no single network.
     ParameterError
-        ``chain`` is no chain, or T no integer of at least 1.
+        ``chain`` is no chain, or T no such integer.
     """
     check_type(chain, "chain", MarkovChain)
-    length, law = check_whole(length, "length"), chain.initial_distribution
+    length, law = check_whole(length, "length", most=MOST_VARIABLES), chain.initial_distribution
     if law is None:
         raise NetworkError('a chain with initial_distribution "any" is no single network; give one distribution')
     later = (Variable(f"X{i}", chain.transition_matrix, parents=[f"X{i - 1}"]) for i in range(2, length + 1))

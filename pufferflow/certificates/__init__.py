@@ -59,10 +59,12 @@ from pufferflow.markov.intervals import IntervalFamily
 from pufferflow.mechanisms import find_mechanism
 from pufferflow.verify import PROOFS, parse
 from pufferflow.verify.parsing import VERSION, BinaryClass, CertificateError, Chain, Intervals, decimal, parse_family
-from pufferflow.verify.proof import Bound, Proof
+from pufferflow.verify.proof import MOST_WORK, Bound, Proof
 
 _WIDTH = Fraction(1, 10**20)
 _FAIR_WIDTH = Fraction(1, 10**15)
+_MOST_WORK = 10 * MOST_WORK
+"""What the check of a certificate to be made may take: minutes, where whoever checks it must ask for them."""
 
 _Document = dict[str, Any]
 
@@ -160,7 +162,7 @@ def _best_proof(document: _Document, attempts: Iterator[_Document]) -> tuple[_Do
 def _narrowed(proof: Proof) -> Bound:
     """What is proved, to 20 digits."""
     before: Bound | None = None
-    for _, found in proof.bounds():
+    for _, found in proof.bounds(_MOST_WORK):
         gained = found.upper - found.lower if before is None else before.upper - found.upper
         if min(gained, found.upper - found.lower) <= _WIDTH * found.upper:
             return found

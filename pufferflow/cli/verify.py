@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from dataclasses import asdict
-from pathlib import Path
+
+from pufferflow._checks import check_positive
+from pufferflow._files import read_bounded
+from pufferflow.errors import DataError
 
 DESCRIPTION = (
     "Check with interval arithmetic that the scale of a certificate suffices for every node, and "
@@ -22,19 +24,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "certificate", metavar="CERTIFICATE.json", help="written by scale --certificate; - reads standard input"
     )
+    parser.add_argument(
+        "--most-work",
+        type=float,
+        metavar="N",
+        help="operations that the check may take; a certificate that takes more is refused before it starts "
+        "(default: 4e7, about half a minute)",
+    )
     parser.add_argument("--json", action="store_true", help="print a JSON object instead of a line")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Print what the certificate proves."""
-    from pufferflow.verify import CertificateError, read_certificate, verify_certificate
+    from pufferflow.verify import MOST_WORK, CertificateError, read_certificate, verify_certificate
 
-    path = arguments.certificate
+    given = arguments.most_work
+    most_work = MOST_WORK if given is None else int(check_positive(given, "--most-work"))
     try:
-        text = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-        found = verify_certificate(read_certificate(text))
-    except OSError as error:
-        raise CertificateError(f"cannot read {path}: {error.strerror}") from error
+        found = verify_certificate(read_certificate(read_bounded(arguments.certificate)), most_work=most_work)
+    except DataError as error:
+        raise CertificateError(str(error)) from error
     except CertificateError as error:
         raise CertificateError(f"certificate rejected: {error}") from error
     lower, upper = found.decimals()

@@ -49,7 +49,7 @@ class Blocks:
         # pairs that are told apart at no distance
         self._alike = ~(self._secret[:, None] & self._secret[None, :]) | np.eye(k, dtype=np.bool_)
         if not (forget or error):
-            self._alike |= (rows[:, None, :] == rows[None, :, :]).all(axis=-1)
+            self._alike |= np.array([(rows == row).all(axis=-1) for row in rows])
         self._distances: list[_Distance] = []
         steps, power, support = 0, np.eye(k), np.eye(k, dtype=np.bool_)
         known = {1: (rows, rows > 0)}

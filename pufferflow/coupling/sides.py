@@ -6,6 +6,7 @@ The proofs are in ``docs/leakage.md``; (c) and the numbers of its statements are
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -54,11 +55,8 @@ class CouplingSide:
 
     def __init__(self, rows: Floats, error: float = 0.0, secret: Bools | None = None) -> None:
         k = len(rows)
-        self._trees = np.full((k, k, k), -2, dtype=np.int16)
         self._values = np.zeros((k, k))
         self._upper = np.zeros((k, k))
-        self._arcs = np.full((k, k, k), -1, dtype=np.int32)
-        self._flows = np.zeros((k, k, k))
         self._rows = np.ascontiguousarray(rows)
         self._support = self._rows > 0
         self._secret = np.ones(k, dtype=np.bool_) if secret is None else secret
@@ -66,9 +64,23 @@ class CouplingSide:
         differ = (self._rows[:, None, :] != self._rows[None, :, :]).any(axis=-1) | (error > 0)  # equal after rounding?
         self._apart: Bools = differ & self._secret[:, None] & self._secret[None, :] & ~np.eye(k, dtype=np.bool_)
         self.limit = largest_log_ratios(rows, self._secret) + self._margin
-        differences = rows[:, None, :] - rows[None, :, :]
-        self.distances: Floats = np.maximum(differences, 0.0).sum(axis=-1) + self._margin
+        self.distances: Floats = (
+            np.array([np.maximum(row - self._rows, 0.0).sum(axis=-1) for row in self._rows]) + self._margin
+        )
         """Total variation distances of the rows, rounded up."""
+
+    @cached_property
+    def _trees(self) -> NDArray[np.int16]:
+        """Those that the plans found last grew on; these tables of k³ entries are made where plans are."""
+        return np.full((len(self._rows),) * 3, -2, dtype=np.int16)
+
+    @cached_property
+    def _arcs(self) -> NDArray[np.int32]:
+        return np.full((len(self._rows),) * 3, -1, dtype=np.int32)
+
+    @cached_property
+    def _flows(self) -> Floats:
+        return np.zeros((len(self._rows),) * 3)
 
     def apply(self, costs: Floats, linear: bool = False) -> Floats:
         """As :meth:`Side.apply`."""

@@ -32,7 +32,13 @@ Ties: TypeAlias = Literal["first", "last", "uniform"]
 SILENT = "⊥"
 """The observation of a state that shows nothing."""
 
-MOST_STATES = 20_000
+MOST_VALUES = 2_000
+"""Values of randomised response at most."""
+
+MOST_BITS = 2 * 10**9
+"""Bits of the numbers of a geometric mechanism at most."""
+
+MOST_STATES = 2_000
 """States of a Noisy Max model at most."""
 
 
@@ -55,6 +61,11 @@ def truncated_geometric(largest: int, ratio: Exact = "1/2") -> Matrix:
         A number is out of range.
     """
     m, a = check_whole(largest, "largest value"), _inside(ratio, "ratio of the geometric mechanism")
+    if (bits := m**3 * a.denominator.bit_length()) > MOST_BITS:
+        raise ParameterError(
+            f"the geometric mechanism up to {m} holds about {float(bits):.1e} bits, above "
+            f"{MOST_BITS:.0e}; give a smaller largest value, or a ratio of fewer digits"
+        )
     weight = (1 - a) / (1 + a)
     return tuple(
         (a**x / (1 + a), *(weight * a ** abs(x - z) for z in range(1, m)), a ** (m - x) / (1 + a)) for x in range(m + 1)
@@ -71,7 +82,7 @@ def randomised_response(truth: Exact = "3/4", values: int = 2) -> Matrix:
     ParameterError
         ``truth`` is no probability or there are fewer than two values.
     """
-    k = check_whole(values, "number of values", 2)
+    k = check_whole(values, "number of values", 2, MOST_VALUES)
     p = _exact(truth, "truth")
     if not 0 <= p <= 1:
         raise ParameterError(f"truth is {shown(p)}; give a probability between 0 and 1")
@@ -300,7 +311,8 @@ def _product(laws: Iterable[Vector]) -> Vector:
 
 
 def _identity(size: int) -> Matrix:
-    return tuple(tuple(Fraction(i == j) for j in range(size)) for i in range(size))
+    zero, one = Fraction(0), Fraction(1)
+    return tuple(tuple(one if i == j else zero for j in range(size)) for i in range(size))
 
 
 def _label(what: str, values: Iterable[int]) -> str:

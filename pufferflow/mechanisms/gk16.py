@@ -86,28 +86,28 @@ def local_influence(chain: MarkovChain) -> LocalInfluence:
     # every value below is a sum of at most three logarithms of sums of k products
     error = 8 * (chain.states + 4 - 2 * float(logs.min())) * UNIT_ROUNDOFF + 2 * chain.stationary_error
 
-    def entry(values: Floats) -> float:
-        """Half the largest difference over the last axis."""
-        return (float(np.max(values.max(axis=-1) - values.min(axis=-1))) + error) / 2
+    def entry(values: Floats, others: Floats) -> float:
+        """Half the largest difference within a row of ``values`` less one of ``others``: k² numbers at a time."""
+        spreads = (np.ptp(values - other, axis=-1).max() for other in others)
+        return (float(max(spreads)) + error) / 2
 
-    # over u: log P(u, x) − log P²(u, w), for every (x, w); over w: log P(x, w) − log P²(u, w), for every (u, x)
-    over_u = logs.T[:, None, :] - two.T[None, :, :]
-    over_w = logs[None, :, :] - two[:, None, :]
     reachable = chain.initial_support
+    nothing = np.zeros((1, 1))
     if chain.initial_distribution is None:
         # any start: sup over q of the ratio of mixtures is attained at single states x, y
-        first = entry(logs[:, None, :] - logs[None, :, :])
+        first = entry(logs, logs)
     else:
         second_law = np.log(chain.initial_distribution @ chain.transition_matrix)
-        first = entry(logs[reachable] - second_law)
+        first = entry(logs[reachable], second_law[None])
+    # left, over u: log P(u, x) − log P²(u, w), for every x and w; right, over w: log P(x, w) − log P²(u, w)
     return LocalInfluence(
-        interior_left=entry(over_u),
-        interior_right=entry(over_w),
-        second_left=entry(over_u[:, :, reachable]),
-        second_right=entry(over_w[reachable]),
+        interior_left=entry(logs.T, two.T),
+        interior_right=entry(logs, two),
+        second_left=entry(logs[reachable].T, two[reachable].T),
+        second_right=entry(logs, two[reachable]),
         first=first,
-        last=entry(logs.T),
-        last_of_two=entry(logs[reachable].T),
+        last=entry(logs.T, nothing),
+        last_of_two=entry(logs[reachable].T, nothing),
     )
 
 

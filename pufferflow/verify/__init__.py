@@ -18,7 +18,7 @@ from pufferflow.verify.couplings import CouplingProof
 from pufferflow.verify.gk16 import LocalInfluenceProof
 from pufferflow.verify.intervals import IntervalQuiltProof
 from pufferflow.verify.parsing import CertificateError, Claim, Intervals, Nodes, decimal, parse_claim, read_certificate
-from pufferflow.verify.proof import Proof
+from pufferflow.verify.proof import MOST_WORK, Proof
 from pufferflow.verify.quilts import IndependenceProof, LargerScaleProof, QuiltProof, WholeChainProof
 
 
@@ -80,13 +80,16 @@ class Verification:
         return decimal(self.lower, digits, ROUND_FLOOR), decimal(self.upper, digits, ROUND_CEILING)
 
 
-def verify_certificate(document: object) -> Verification:
+def verify_certificate(document: object, *, most_work: int = MOST_WORK) -> Verification:
     """Check a certificate, given as parsed JSON.
 
     Parameters
     ----------
     document : object
         What :func:`pufferflow.certificates.certify` returns.
+    most_work : int
+        Operations on numbers of 128 bits that the check may take; more are estimated, and refused, before it starts.
+        The default takes about half a minute.
 
     Returns
     -------
@@ -96,11 +99,12 @@ def verify_certificate(document: object) -> Verification:
     Raises
     ------
     CertificateError
-        It is malformed, its scale is too small for some node, or its scale is not the one it proves.
+        It is malformed, its scale is too small for some node, its scale is not the one it proves, or the check takes
+        more than ``most_work``.
     """
     proof = parse(document)
     scale, stated = Fraction(proof.claim.scale), proof.stated
-    for precision, found in proof.bounds():
+    for precision, found in proof.bounds(most_work):
         if scale < found.lower:
             raise CertificateError(
                 f"{found}: {proof.quantity} is at least {decimal(found.lower)}, "
@@ -138,4 +142,4 @@ def parse(document: object) -> Proof:
     return PROOFS[claim.mechanism](claim)
 
 
-__all__ = ["CertificateError", "Verification", "read_certificate", "verify_certificate"]
+__all__ = ["MOST_WORK", "CertificateError", "Verification", "read_certificate", "verify_certificate"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
 
 from flint import arb, arb_mat, fmpq
@@ -28,27 +29,93 @@ class UndecidedError(Exception):
     """The balls are too wide at the present precision."""
 
 
+class Supports:
+    """The states that the nodes of a chain can take, as exact sets."""
+
+    def __init__(self, chain: Chain) -> None:
+        self.k = len(chain.matrix)
+        self.start = chain.start
+        self._powers = [[sum(1 << y for y, p in enumerate(row) if p) for row in chain.matrix]]  # of P^(2^j), by rows
+        if self.start == "stationary":
+            self.states = self._closed_class()
+        elif self.start == "any":
+            self.states = (1 << self.k) - 1
+        else:
+            self.states = sum(1 << x for x, p in enumerate(self.start) if p)
+
+    def reached(self, states: int, n: int) -> int:
+        """States that can be reached from ``states`` in exactly n steps."""
+        for j in range(n.bit_length()):
+            if j == len(self._powers):
+                steps = self._powers[-1]
+                self._powers.append([_union(steps, reached) for reached in steps])
+            if n >> j & 1:
+                states = _union(self._powers[j], states)
+        return states
+
+    def between(self, first: int, last: int) -> list[int]:
+        """All sets of states that some X_i, first ≤ i ≤ last, takes with positive probability."""
+        if self.start == "stationary":
+            return [self.states]
+        known, repeats = self._orbit
+        if repeats is None:
+            return self._followed(self.reached(self.states, first - 1), first, last)
+        period = len(known) - repeats
+        begin = first - 1 if first <= len(known) else repeats + (first - 1 - repeats) % period
+        found = known[begin : begin + last - first + 1]
+        if len(found) < last - first + 1:  # round the cycle
+            found += known[repeats : min(begin, repeats + last - first + 1 - len(found))]
+        return found
+
+    def settling(self) -> int:
+        """How many sets of states a range of nodes may have, at most."""
+        return 1 if self.start == "stationary" else len(self._orbit[0])
+
+    @cached_property
+    def _orbit(self) -> tuple[list[int], int | None]:
+        """The sets of node 1, 2, … up to the first that repeats one, and which; None where too many come before."""
+        places: dict[int, int] = {}
+        states = self.states
+        while states not in places and len(places) <= _MOST_SUPPORTS:
+            places[states] = len(places)
+            states = _union(self._powers[0], states)
+        return list(places), places.get(states)
+
+    def _followed(self, states: int, first: int, last: int) -> list[int]:
+        found = {states: None}
+        for _ in range(first, last):
+            states = _union(self._powers[0], states)
+            if states in found:  # from here on they repeat
+                break
+            found[states] = None
+            if len(found) > _MOST_SUPPORTS:
+                raise CertificateError(f"the states that nodes {first} to {last} can take do not settle")
+        return list(found)
+
+    def _closed_class(self) -> int:
+        """States of the only closed class."""
+        within = [steps | 1 << x for x, steps in enumerate(self._powers[0])]
+        while (farther := [_union(within, reached) for reached in within]) != within:
+            within = farther
+        closed = {r for x, r in enumerate(within) if all(within[y] >> x & 1 for y in members(r))}
+        if len(closed) > 1:
+            raise CertificateError(f"the stationary distribution is not unique ({len(closed)} closed classes)")
+        return closed.pop()
+
+
 class ChainBalls:
     """Powers of P, laws of the nodes and the states they can take, at the precision at which it is made."""
 
     def __init__(self, chain: Chain) -> None:
         self.k = len(chain.matrix)
         self.start = chain.start
-        self._squares = [
-            (
-                arb_mat([[ball(p) for p in row] for row in chain.matrix]),
-                [sum(1 << y for y, p in enumerate(row) if p) for row in chain.matrix],
-            )
-        ]
+        self.supports = Supports(chain)
+        self._squares = [arb_mat([[ball(p) for p in row] for row in chain.matrix])]
         self._kept: dict[tuple[Any, ...], Any] = {}
         self._law: Vector = []
         if self.start == "stationary":
-            self._states = self._closed_class()
             self._law = self._stationary()
-        elif self.start == "any":
-            self._states = (1 << self.k) - 1
-        else:
-            self._states = sum(1 << x for x, p in enumerate(self.start) if p)
+        elif self.start != "any":
             self._law = [ball(p) if isinstance(p, Fraction) and p else None for p in self.start]
 
     def keep(self, key: tuple[Any, ...], make: Callable[[], _T]) -> _T:
@@ -63,9 +130,9 @@ class ChainBalls:
 
         def make() -> list[Vector]:
             power = arb_mat([[int(x == y) for y in range(self.k)] for x in range(self.k)])
-            for matrix, _ in self._binary(n):
+            for matrix in self._binary(n):
                 power = power * matrix
-            return [positive(row, self._reach(1 << x, n)) for x, row in enumerate(power.tolist())]
+            return [positive(row, self.supports.reached(1 << x, n)) for x, row in enumerate(power.tolist())]
 
         return self.keep(("power", n), make)
 
@@ -74,55 +141,22 @@ class ChainBalls:
         if self.start == "stationary":
             return self._law
         row = arb_mat([[arb(0) if p is None else p for p in self._law]])
-        for matrix, _ in self._binary(node - 1):
+        for matrix in self._binary(node - 1):
             row = row * matrix
-        return positive(row.tolist()[0], self._reach(self._states, node - 1))
+        return positive(row.tolist()[0], self.supports.reached(self.supports.states, node - 1))
 
-    def supports(self, first: int, last: int) -> list[int]:
-        """All sets of states that some X_i, first ≤ i ≤ last, takes with positive probability."""
-        if self.start == "stationary":
-            return [self._states]
-        found = [self._reach(self._states, first - 1)]
-        for _ in range(first, last):
-            following = _union(self._squares[0][1], found[-1])
-            if following in found:  # from here on they repeat
-                break
-            found.append(following)
-            if len(found) > _MOST_SUPPORTS:
-                raise CertificateError(f"the states that nodes {first} to {last} can take do not settle")
-        return found
-
-    def _binary(self, n: int) -> Iterator[tuple[arb_mat, list[int]]]:
-        """The powers P^(2^j) whose product is P^n, with the states each row reaches."""
+    def _binary(self, n: int) -> Iterator[arb_mat]:
+        """The powers P^(2^j) whose product is P^n."""
         for j in range(n.bit_length()):
             if j == len(self._squares):
-                matrix, steps = self._squares[-1]
-                self._squares.append((matrix * matrix, [_union(steps, reached) for reached in steps]))
+                self._squares.append(self._squares[-1] * self._squares[-1])
             if n >> j & 1:
                 yield self._squares[j]
 
-    def _reach(self, states: int, n: int) -> int:
-        """States that can be reached from ``states`` in exactly n steps."""
-        for _, steps in self._binary(n):
-            states = _union(steps, states)
-        return states
-
-    def _closed_class(self) -> int:
-        """States of the only closed class."""
-        steps = self._squares[0][1]
-        reached = [1 << x for x in range(self.k)]
-        for x in range(self.k):
-            while (more := reached[x] | _union(steps, reached[x])) != reached[x]:
-                reached[x] = more
-        closed = {r for x, r in enumerate(reached) if all(reached[y] >> x & 1 for y in members(r))}
-        if len(closed) > 1:
-            raise CertificateError(f"the stationary distribution is not unique ({len(closed)} closed classes)")
-        return closed.pop()
-
     def _stationary(self) -> Vector:
         """Stationary law up to a factor, by elimination after Grassmann, Taksar and Heyman (no subtraction)."""
-        inside = list(members(self._states))
-        matrix = self._squares[0][0]
+        inside = list(members(self.supports.states))
+        matrix = self._squares[0]
         work = [[matrix[x, y] for y in inside] for x in inside]
         for n in range(len(inside) - 1, 0, -1):
             leave = sum(work[n][:n], arb(0))
@@ -138,7 +172,7 @@ class ChainBalls:
         law = [arb(0)] * self.k
         for x, weight in zip(inside, weights, strict=True):
             law[x] = weight
-        return positive(law, self._states)
+        return positive(law, self.supports.states)
 
 
 def ball(number: Fraction) -> arb:

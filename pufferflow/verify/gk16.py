@@ -29,7 +29,7 @@ from pufferflow.verify.parsing import (
     parse_number,
     parse_ranges,
 )
-from pufferflow.verify.proof import Bound, Proof
+from pufferflow.verify.proof import Bound, Proof, Work
 
 Row: TypeAlias = tuple[arb, arb]  # influence of the node to the left, of the one to the right
 
@@ -75,6 +75,12 @@ class LocalInfluenceProof(Proof):
             self.nodes.append(nodes)
             self.values.append(values)
 
+    def work(self) -> Work:
+        """Estimate k³ ratios a kind of node and chain, and the inequalities of every range."""
+        sizes = [len(chain.matrix) for chain in self.chains]
+        operations = sum(18 * k**3 + 10 * k**2 for k in sizes) + 150 * len(self.nodes)
+        return Work(operations, 0, 5 * max(sizes) ** 3 + 10 * len(self.nodes))
+
     def bound(self) -> Bound:
         """Return the enclosure of 2 max_i Σ_j Φ_ij / ε."""
         gamma = LocalInfluence(self.chains, self.claim.length)
@@ -112,8 +118,7 @@ def _rows(chain: Chain, length: int) -> list[Row]:
     balls = ChainBalls(chain)
     one, two = _numbers(balls.power(1)), _numbers(balls.power(2))
     states = range(balls.k)
-    [support] = balls.supports(1, 1)
-    start = list(members(support))
+    start = list(members(balls.supports.states))
     # the middle one of three nodes has the law P(u, x) P(x, w) / P²(u, w)
     over_u = [[one[u][x] / two[u][w] for u in states] for x in states for w in states]
     over_w = {u: [[one[x][w] / two[u][w] for w in states] for x in states] for u in states}

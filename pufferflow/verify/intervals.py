@@ -22,6 +22,7 @@ from flint import arb, arb_mat
 
 from pufferflow.verify.balls import ball
 from pufferflow.verify.parsing import CertificateError, Claim, Intervals, check_integer, check_list
+from pufferflow.verify.proof import Work
 from pufferflow.verify.quilts import NodeRange, QuiltProof, Scores
 
 MOST_SETS = 10
@@ -71,6 +72,12 @@ class IntervalQuiltProof(QuiltProof):
                 raise CertificateError(f"bounds: nothing is listed at distance {n - m} or less, before [{n}, {m}]")
             self.listed.append((n, m))
 
+    def work(self) -> Work:
+        """Estimate the bounds, and the scores of all ranges."""
+        assert isinstance(self.claim.family, Intervals)
+        bounds = _bounds_work(self.claim.family, self.listed)
+        return bounds._replace(operations=bounds.operations + 10 * len(self.nodes[0]))
+
     def scores(self) -> list[Scores]:
         """Scores for the whole family."""
         assert isinstance(self.claim.family, Intervals)
@@ -78,6 +85,25 @@ class IntervalQuiltProof(QuiltProof):
         for n, m in self.listed:
             scores.add(n, m)
         return [scores]
+
+
+def _bounds_work(family: Intervals, listed: list[tuple[int, int]]) -> Work:
+    """What the bounds of φ and ψ at the listed distances take."""
+    k = len(family.low)
+    sets = 2**k - 2 if 2 <= k <= MOST_SETS else k
+    hops: set[int] = set()
+    asked = {m for _, m in listed if m}
+    while asked:  # bounds after m steps take those after the halves of m
+        hops |= asked
+        asked = {half for m in asked if m > 1 for half in (m // 2, m - m // 2)} - hops
+    direct = [n for n, m in listed if not m]
+    followed = max([n for n in (*direct, *hops) if n <= LONGEST_DIRECT], default=0)
+    steps = k * (6 + k // 8)  # one column a step farther back, from below and from above
+    operations = max(direct, default=0) * k * steps + (min(STEPWISE, max(hops, default=0)) + len(hops)) * sets * steps
+    operations += followed * (2 * k**3 + k * followed) + 6 * k**3 * (len(direct) + len(hops))
+    operations += len(hops) * 4 * sets * k**2 + sum(m > 0 for _, m in listed) * 4 * sets * k
+    operations += k * k * (20 + family.bits // 30)
+    return Work(operations, followed * k**3, 3 * followed * k**2 + (STEPWISE + len(hops)) * 3 * sets * k)
 
 
 class IntervalScores(Scores):

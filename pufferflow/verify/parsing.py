@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context
 from fractions import Fraction
+from math import lcm
 from typing import Any, TypeAlias
 
 from pufferflow.errors import PufferflowError
@@ -17,6 +18,9 @@ VERSION = 1
 
 LONGEST = 2**62
 """Longest segment."""
+
+MOST_BITS = 8_000
+"""Bits of the common denominator of a row: 2,400 digits, above those of any one number."""
 
 _NUMBER = re.compile(r"[0-9]{1,1200}(\.[0-9]{1,1200})?([eE][+-]?[0-9]{1,3})?|[0-9]{1,1200}/[0-9]{1,1200}")
 
@@ -32,6 +36,11 @@ class Chain:
     matrix: list[list[Fraction]]
     start: str | list[Fraction]
 
+    @property
+    def bits(self) -> int:
+        """Bits of the longest number of the matrix."""
+        return _bits(*self.matrix)
+
 
 @dataclass(frozen=True)
 class Intervals:
@@ -39,6 +48,11 @@ class Intervals:
 
     low: list[list[Fraction]]
     high: list[list[Fraction]]
+
+    @property
+    def bits(self) -> int:
+        """Bits of the longest number."""
+        return _bits(*self.low, *self.high)
 
 
 @dataclass(frozen=True)
@@ -74,6 +88,10 @@ class Nodes:
 
     def __str__(self) -> str:
         return f"nodes {self.first} to {self.last}"
+
+
+def _bits(*rows: list[Fraction]) -> int:
+    return max(p.denominator.bit_length() for row in rows for p in row)
 
 
 def read_certificate(text: str | bytes) -> object:
@@ -160,10 +178,12 @@ def _intervals(value: object) -> Family:
     for i, (below, above) in enumerate(zip(low, high, strict=True), 1):
         if any(p > q for p, q in zip(below, above, strict=True)):
             raise CertificateError(f"row {i} has a lower bound above the upper one")
-        if not sum(below) <= 1 <= sum(above):
+        numbers, one = numerators([*below, *above], f"row {i}")
+        least, most = sum(numbers[:states]), sum(numbers[states:])
+        if not least <= one <= most:
             raise CertificateError(f"row {i}: no distribution lies between its bounds")
-        for z, (p, q) in enumerate(zip(below, above, strict=True)):
-            if sum(below) - p + q > 1 or sum(above) - q + p < 1:
+        for z, (p, q) in enumerate(zip(numbers[:states], numbers[states:], strict=True)):
+            if least - p + q > one or most - q + p < one:
                 raise CertificateError(
                     f"row {i}: no distribution between the bounds attains those of entry {z + 1}; a bound was changed"
                 )
@@ -220,7 +240,8 @@ def _chain(value: object, where: str) -> Chain:
 
 def _distribution(value: object, states: int, where: str) -> list[Fraction]:
     law = _numbers(value, states, where)
-    if (total := sum(law, Fraction())) != 1:
+    numbers, one = numerators(law, where)
+    if (total := Fraction(sum(numbers), one)) != 1:
         raise CertificateError(
             f"{where} does not sum to 1 exactly but to 1 {'+' if total > 1 else '-'} "
             f"{decimal(abs(total - 1), 3)}; an entry was changed"
@@ -233,6 +254,24 @@ def _numbers(value: object, states: int, where: str) -> list[Fraction]:
     if len(row) != states:
         raise CertificateError(f"{where} has {len(row)} entries for {states} states")
     return row
+
+
+def numerators(row: Sequence[Fraction], where: str) -> tuple[list[int], int]:
+    """Return the numbers of a row as integers over a common denominator, with that.
+
+    Raises
+    ------
+    CertificateError
+        It is too large.
+    """
+    common = 1
+    for denominator in {p.denominator for p in row}:
+        common = lcm(common, denominator)
+        if common.bit_length() > MOST_BITS:
+            raise CertificateError(
+                f"{where}: the common denominator of its numbers has over {MOST_BITS} bits; give fewer digits"
+            )
+    return [p.numerator * (common // p.denominator) for p in row], common
 
 
 # -- fields ------------------------------------------------------------------------------------------

@@ -6,12 +6,55 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from math import isqrt
+from typing import ClassVar, NamedTuple
 
 from flint import ctx
 
 from pufferflow.verify.balls import PRECISIONS, UndecidedError
-from pufferflow.verify.parsing import BinaryClass, Claim, Family, Intervals, Nodes, check_object, decimal
+from pufferflow.verify.parsing import (
+    BinaryClass,
+    CertificateError,
+    Claim,
+    Family,
+    Intervals,
+    Nodes,
+    check_object,
+    decimal,
+)
+
+MOST_WORK = 4 * 10**7
+"""Operations beyond which no certificate is checked unless more are allowed: about half a minute."""
+
+MOST_KEPT = 5 * 10**8
+"""Bytes of balls beyond which no certificate is checked."""
+
+
+class Work(NamedTuple):
+    """What a check takes, about, but not less than half of it.
+
+    Attributes
+    ----------
+    operations : int
+        On one or two balls each.
+    products : int
+        Of the entries of matrices or polynomials, which cost a tenth of an operation.
+    kept : int
+        Balls kept at a time.
+    """
+
+    operations: int
+    products: int = 0
+    kept: int = 0
+
+    def at(self, precision: int) -> int:
+        """Everything in operations on balls of 128 bits."""
+        words = precision // 128
+        return self.operations * (1 + words // 4) + self.products * words * isqrt(words) // 10
+
+    def memory(self, precision: int) -> int:
+        """Bytes of the balls that are kept."""
+        return self.kept * (100 + precision // 4)
 
 
 @dataclass(frozen=True)
@@ -67,6 +110,10 @@ class Proof(ABC):
         return Fraction(self.claim.scale)
 
     @abstractmethod
+    def work(self) -> Work:
+        """Estimate what :meth:`bound` takes, without a ball."""
+
+    @abstractmethod
     def bound(self) -> Bound:
         """Return what is proved, in balls of the present precision.
 
@@ -78,15 +125,34 @@ class Proof(ABC):
             More bits are needed.
         """
 
-    def bounds(self) -> Iterator[tuple[int, Bound]]:
-        """Yield what is proved with ever more bits, and those; from the first precision on that suffices."""
+    def bounds(self, most_work: int = MOST_WORK) -> Iterator[tuple[int, Bound]]:
+        """Yield what is proved with ever more bits, and those; from the first precision on that suffices.
+
+        Raises
+        ------
+        CertificateError
+            Before they start: the precisions up to the next one take more than ``most_work`` operations, or the next
+            one more memory than :data:`MOST_KEPT`.
+        """
+        work, spent = self.work(), 0
         for precision in self.precisions:
+            spent += work.at(precision)
+            self._afford(spent, most_work, "operations", precision)
+            self._afford(work.memory(precision), MOST_KEPT, "bytes", precision)
             try:
                 with ctx.workprec(precision):
                     found = self.bound()
             except UndecidedError:
                 continue
             yield precision, found
+
+    def _afford(self, size: int, most: int, unit: str, precision: int) -> None:
+        hint = "; allow more (most_work)" if unit == "operations" else ""
+        if size > most:
+            raise CertificateError(
+                f"{self.subject[:200]}: to check it with {precision} bits takes about {decimal(Fraction(size), 2)} "
+                f"{unit}, at most {decimal(Fraction(most), 2)} are allowed{hint}"
+            )
 
 
 def _in_words(family: Family) -> str:

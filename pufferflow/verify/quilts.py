@@ -15,7 +15,7 @@ from typing import ClassVar, TypeAlias
 
 from flint import arb
 
-from pufferflow.verify.balls import ChainBalls, UndecidedError, Vector, ball, exact, members
+from pufferflow.verify.balls import ChainBalls, Supports, UndecidedError, Vector, ball, exact, members
 from pufferflow.verify.parsing import (
     CertificateError,
     Chain,
@@ -29,7 +29,7 @@ from pufferflow.verify.parsing import (
     parse_number,
     parse_ranges,
 )
-from pufferflow.verify.proof import Bound, Proof, place
+from pufferflow.verify.proof import Bound, Proof, Work, place
 
 Table: TypeAlias = list[list[arb | None]]  # over pairs of states; None: infinite
 
@@ -95,6 +95,10 @@ class NodesProof(Proof):
     def scores(self) -> list[Scores]:
         """Scores for every chain, in balls of the present precision."""
 
+    def work(self) -> Work:
+        """Estimate the scores of all ranges: ten operations each, what one class of proofs adds apart."""
+        return Work(10 * sum(map(len, self.nodes)))
+
     def bound(self) -> Bound:
         """Return the enclosure of the largest card / (ε − e)."""
         found = []
@@ -117,6 +121,11 @@ class QuiltProof(NodesProof):
     def __init__(self, claim: Claim) -> None:
         super().__init__(claim)
         self.convention = check_choice(self.fields["convention"], ("exact", "published"), "convention")
+
+    def work(self) -> Work:
+        """Estimate the tables of ratios, k³ operations each, and the scores."""
+        sizes = [_quilt_work(known, nodes) for known, nodes in zip(finite(self.claim), self.nodes, strict=True)]
+        return Work(*map(sum, zip(*sizes, strict=True)))
 
     def scores(self) -> list[Scores]:
         """Scores of the quilts of every chain."""
@@ -142,10 +151,12 @@ class IndependenceProof(NodesProof):
         """Scores without influence, if all rows by which a node can be left are equal, exactly."""
         length = self.claim.length
         for i, chain in enumerate(finite(self.claim), 1):
-            for support in ChainBalls(chain).supports(1, length - 1) if length > 1 else ():
+            alike: dict[tuple[Fraction, ...], int] = {}
+            same = [alike.setdefault(tuple(row), x) for x, row in enumerate(chain.matrix)]
+            for support in Supports(chain).between(1, length - 1) if length > 1 else ():
                 first, *others = members(support)
                 for x in others:
-                    if chain.matrix[x] != chain.matrix[first]:
+                    if same[x] != same[first]:
                         raise CertificateError(
                             f"chain {i}: its records are correlated (rows {first + 1} and {x + 1} differ), and of "
                             f"correlated ones 1/epsilon hides none; use mqm-exact"
@@ -155,6 +166,10 @@ class IndependenceProof(NodesProof):
 
 class WholeChainProof(Proof):
     """T / ε: the trivial quilt, for any chain and every node."""
+
+    def work(self) -> Work:
+        """Nothing to speak of."""
+        return Work(1)
 
     def bound(self) -> Bound:
         """Return T / ε."""
@@ -186,11 +201,14 @@ class QuiltScores(Scores):
         if nodes.right is not None:
             b = nodes.right
             tables.append(chain.keep(("right", b), lambda: _largest_ratios(chain.power(b))))
-        supports = chain.supports(nodes.first, nodes.last) if tables else []
+        supports = chain.supports.between(nodes.first, nodes.last) if tables else []
         largest = arb(1)
         for x in range(chain.k):
-            for y in range(chain.k):
-                if x != y and any(s >> x & s >> y & 1 for s in supports):  # both are secrets of one node
+            others = 0  # secrets of a node of which x is one
+            for support in supports:
+                others |= support if support >> x & 1 else 0
+            for y in members(others):
+                if x != y:
                     value = arb(1)
                     for table in tables:
                         entry = table[x][y]
@@ -211,14 +229,44 @@ class QuiltScores(Scores):
     def _left_term(self, nodes: NodeRange, a: int) -> Table:
         """Max over z of P^a(z, x) / P^a(z, x'), z all states or (exact) those X_{i-a} can take."""
         chain = self._balls
-        sources = (1 << chain.k) - 1
-        if not self._published:
-            sources = 0
-            for support in chain.supports(nodes.first - a, nodes.last - a):
-                sources |= support
+        sources = (1 << chain.k) - 1 if self._published else _sources(chain.supports, nodes, a)
         return chain.keep(
             ("left", a, sources), lambda: _largest_ratios(_transposed([chain.power(a)[z] for z in members(sources)]))
         )
+
+
+def _sources(supports: Supports, nodes: NodeRange, a: int) -> int:
+    """States that the left quilt node can take."""
+    sources = 0
+    for support in supports.between(nodes.first - a, nodes.last - a):
+        sources |= support
+    return sources
+
+
+def _quilt_work(chain: Chain, ranges: list[NodeRange]) -> Work:
+    """What the scores of the quilts of one chain take."""
+    k, supports = len(chain.matrix), Supports(chain)
+    square, cube = k * k, k**3
+    right = {nodes.right for nodes in ranges if nodes.right is not None}
+    left: set[tuple[int, int]] = set()
+    rows, single, followed = set(), 0, 0
+    for nodes in ranges:
+        followed += min(supports.settling(), nodes.last - nodes.first + 1)
+        if nodes.left is not None:
+            left.add((nodes.left, _sources(supports, nodes, nodes.left)))
+            if chain.start == "any" or (chain.start != "stationary" and nodes.first < nodes.last):
+                rows.add(nodes.first - 1)
+            else:
+                single += 1
+    tables = len(right) + len(left) + len(rows)
+    powers = {*right, *rows, *(a for a, _ in left)}
+    bits = max((n.bit_length() for n in powers), default=0)
+    multiplied = bits + sum(n.bit_count() for n in powers)  # matrices
+    products = cube * multiplied + square * 63 * single
+    operations = 4 * square + (cube if chain.start == "stationary" else 0) + 2 * cube * tables
+    operations += multiplied * (6 + square // 4) + 90 * single
+    operations += (4 * len(ranges) + single + 4 * tables) * (square + 4) + followed * k // 4 + 10 * len(ranges)
+    return Work(operations, products, 3 * square * (tables + bits + 1))
 
 
 def _ranges(value: object, length: int, where: str) -> Iterator[NodeRange]:

@@ -7,8 +7,9 @@ import pytest
 
 import pufferflow as pf
 from pufferflow import bayesnet
-from pufferflow.bayesnet import elimination
+from pufferflow.bayesnet import elimination, mechanism
 from pufferflow.bayesnet.influence import influence_table
+from pufferflow.bayesnet.quilts import QuiltSearch
 from pufferflow.bayesnet.separation import separation
 
 HALF = [0.5, 0.5]
@@ -97,6 +98,35 @@ def test_a_chain_as_a_network():
 
 
 # -- influence and quilts ----------------------------------------------------------------------------
+
+
+def test_networks_that_would_take_hours_are_refused_before_the_work(monkeypatch):
+    chain = pf.MarkovChain(COPY, [0.5, 0.5])
+    for length in (1001, 10**18):
+        with pytest.raises(pf.ParameterError, match=f"length is {length}; it must be an integer of at most 1000"):
+            pf.chain_network(chain, length)
+    monkeypatch.setattr(mechanism, "_worst", None)  # would be called to start
+    with pytest.raises(pf.NetworkError, match=r"networks of 1000 variables take about 5.0e[+]08 sums, at most"):
+        pf.markov_quilt_mechanism(pf.chain_network(chain, 1000), 1.0)
+    many = [pf.Variable(f"X{i}", [0.5, 0.5]) for i in range(1001)]
+    with pytest.raises(pf.NetworkError, match="the network has 1001 variables; at most 1000 can be handled"):
+        pf.BayesianNetwork(many)
+
+
+def test_the_default_limit_leaves_every_node_of_a_large_network_its_share(monkeypatch):
+    network_, taken = tree(12, np.random.default_rng(5)), []
+
+    class Search(QuiltSearch):
+        def __init__(self, *arguments):
+            taken.append(arguments[-1])
+            super().__init__(*arguments)
+
+    monkeypatch.setattr(mechanism, "QuiltSearch", Search)
+    whole = pf.markov_quilt_mechanism(network_, 1.0)
+    assert set(taken) == {mechanism.LIMIT}
+    monkeypatch.setattr(mechanism, "MOST_STEPS", 0)
+    assert pf.markov_quilt_mechanism(network_, 1.0).scale >= whole.scale
+    assert taken[-1] == 0
 
 
 def test_influence_of_a_pair():

@@ -3,13 +3,16 @@
 import json
 import multiprocessing
 import os
+import socket
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import pufferflow as pf
-from pufferflow import cli
+from pufferflow import _files, cli
 from pufferflow._files import check_outputs, open_atomic, workplace, write_atomic
 from pufferflow.errors import DataError, ParameterError
 
@@ -170,3 +173,82 @@ def test_an_atomic_file_has_the_usual_mode_and_errors_name_it(tmp_path):
         stream.write("half")
     assert made.read_text() == "whole"
     assert [path.name for path in made.parent.iterdir()] == ["x"]
+
+
+# -- what is read is bounded and never waited for in vain ------------------------------------------------------
+
+MODEL = json.dumps({"chains": [{"transition_matrix": [[0.6, 0.4], [0.5, 0.5]]}]})
+READERS = {
+    "scale": ["scale", "FILE", "--length", "5", "--epsilon", "1"],
+    "audit": ["audit", "FILE", "--length", "5", "--epsilon", "1", "--count", "1"],
+    "verify": ["verify", "FILE"],
+    "check": ["check", "FILE", "--factor", "2", "--length", "1"],
+    "network": ["network", "FILE", "--epsilon", "1"],
+    "plan": ["plan", "--chain", "FILE", "--accuracy", "0.1", "--length", "10"],
+    "release": ["release", "d.csv", "--chain", "FILE", "--epsilon", "1", "--no-figure"],
+    "simulate": ["simulate", "--chain", "FILE", "--epsilon", "1", "--length", "10", "--seed", "1"],
+}
+
+
+def refused(words, name, run, reason):
+    code, out, message = run(*(name if word == "FILE" else word for word in words))
+    assert (code, out) == (2, ""), message
+    assert message.count("\n") == 1
+    assert reason in message
+
+
+@pytest.mark.parametrize("words", READERS.values(), ids=READERS)
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("/dev/zero", "cannot read /dev/zero: it is a device, not a file"),
+        ("pipe", "cannot read pipe: it is a pipe that nobody writes to"),
+        ("socket", "cannot read socket: it is a socket, not a file"),
+        ("sub", "cannot read sub: Is a directory"),
+        ("round", "cannot read round: Too many levels of symbolic links"),
+        ("huge.json", "cannot read huge.json: it is larger than 33,554,432 bytes, the most that is read"),
+    ],
+)
+def test_what_is_no_file_or_too_large_is_refused(folder, run, monkeypatch, words, name, reason):
+    monkeypatch.setattr(_files, "WAIT", 0.0)
+    if name == "socket":
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(name)
+    elif name == "round":
+        os.symlink("round", "round")
+    elif name == "huge.json":
+        with open(name, "wb") as stream:
+            stream.truncate(10**13)  # takes no room on the disk
+    refused(words, name, run, reason)
+
+
+@pytest.mark.parametrize("words", READERS.values(), ids=READERS)
+def test_standard_input_is_bounded(folder, run, monkeypatch, words):
+    with open("/dev/zero") as endless:
+        monkeypatch.setattr(sys, "stdin", endless)
+        refused(words, "-", run, "cannot read standard input: it is larger than 33,554,432 bytes")
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_a_pipe_that_somebody_writes_to_is_read(run, monkeypatch, slow):
+    """As a shell's <(command), also where the command takes longer than a pipe is given to find a writer."""
+    monkeypatch.setattr(_files, "WAIT", 0.0)
+    end, other = os.pipe()
+    with os.fdopen(end), os.fdopen(other, "w") as writer:
+        say = threading.Timer(0.1 if slow else 0, lambda: (writer.write(MODEL), writer.close()))
+        say.start()
+        if not slow:
+            say.join()
+        code, out, _ = run("scale", f"/dev/fd/{end}", "--length", 5, "--epsilon", 1, "--mechanism", "group-dp")
+        say.join()
+    assert code == 0
+    assert "group-dp" in out
+
+
+def test_a_named_pipe_is_read_once_its_writer_comes(folder, run):
+    with ThreadPoolExecutor() as pool:
+        writing = pool.submit((folder / "pipe").write_text, MODEL)  # waits for the reader
+        code, out, _ = run("scale", "pipe", "--length", 5, "--epsilon", 1, "--mechanism", "group-dp")
+        writing.result()
+    assert code == 0
+    assert "group-dp" in out

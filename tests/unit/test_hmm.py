@@ -105,6 +105,14 @@ def test_truncated_geometric():
             assert hmm.largest_ratio(hmm.mechanism_model(rows, pairs=pairs)).ratio == 1 / a
 
 
+def test_mechanisms_too_large_to_write_down_are_refused():
+    for largest, ratio in ((10**18, "1/2"), (2000, "1/2"), (300, f"1/{10**300}")):
+        with pytest.raises(pf.ParameterError, match=r"holds about .* bits, above 2e[+]09; give a smaller"):
+            hmm.truncated_geometric(largest, ratio)
+    with pytest.raises(pf.ParameterError, match=r"number of values is .*; it must be an integer of at most 2000"):
+        hmm.randomised_response("3/4", 10**18)
+
+
 def test_randomised_response():
     assert hmm.randomised_response() == ((Fraction(3, 4), Fraction(1, 4)), (Fraction(1, 4), Fraction(3, 4)))
     coin = hmm.mechanism_model(hmm.randomised_response())
