@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
@@ -14,36 +16,84 @@ from pufferflow.errors import DataError, ParameterError
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 
+WORKPLACE = ".pufferflow-"
+"""How the names of folders begin that hold what is not finished; all other names are the user's."""
+
 
 @contextmanager
 def open_atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file to write that takes the place of ``path`` in one step when the block ends, creating its folder.
 
-    The bytes go to a temporary file beside the target, which is then renamed; a run that is
-    killed midway, or an exception in the block, leaves the old file or none.
+    The bytes go to a file in a :func:`workplace` beside the target, which is then renamed; a run that is killed midway,
+    or an exception in the block, leaves the old file or none.
     """
     target = Path(path)
     try:
-        with _beside(target) as stream:
-            yield stream
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with workplace(target.parent) as folder:
+            with (folder / "new").open("wb") as stream:
+                yield stream
+            os.replace(folder / "new", target)
     except OSError as error:
-        if error.filename is None or Path(os.fsdecode(error.filename)).name.startswith(f".{target.name}."):
+        if error.filename is None or WORKPLACE in os.fsdecode(error.filename):
             raise OSError(error.errno, error.strerror, os.fspath(target)) from error  # not the temporary name
         raise
 
 
 @contextmanager
-def _beside(target: Path) -> Iterator[BinaryIO]:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+def workplace(parent: Path) -> Iterator[Path]:
+    """Make a folder in ``parent`` for what is not finished, and remove it when the block ends.
+
+    What killed runs of this machine left there is removed first. A folder is in use as long as its lock is held, which
+    ends with the process however that ends; where a file system has no locks, nothing but one's own is removed.
+    """
+    _clear(parent)
+    folder, lock = _locked_folder(parent)
     try:
-        with os.fdopen(handle, "wb") as stream:
-            yield stream
-        os.chmod(name, usual_mode(0o666))
-        os.replace(name, target)
-    except BaseException:
-        os.unlink(name)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _locked_folder(parent: Path) -> tuple[Path, int]:
+    while True:  # until no other process clears the folder in the moment before it is locked
+        folder = Path(tempfile.mkdtemp(dir=parent, prefix=_prefix()))
+        with suppress(FileNotFoundError, BlockingIOError):
+            return folder, _lock(folder)
+
+
+def _clear(parent: Path) -> None:
+    """Remove the workplaces of this user in ``parent`` whose process ended before it could."""
+    with suppress(OSError), os.scandir(parent) as entries:
+        left = [entry for entry in entries if entry.name.startswith(_prefix()) and entry.is_dir(follow_symlinks=False)]
+        for entry in left:
+            with suppress(OSError):
+                if entry.stat(follow_symlinks=False).st_uid == os.geteuid():
+                    lock = _lock(Path(entry.path), needed=True)
+                    shutil.rmtree(entry.path, ignore_errors=True)
+                    os.close(lock)
+
+
+def _lock(folder: Path, *, needed: bool = False) -> int:
+    """Descriptor that holds the lock of a workplace; raises :class:`BlockingIOError` where another one does."""
+    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.stat(folder / "lock")  # whoever held it before may have removed it
+    except (BlockingIOError, FileNotFoundError):
+        os.close(lock)
         raise
+    except OSError:  # no locks here
+        if needed:
+            os.close(lock)
+            raise
+    return lock
+
+
+def _prefix() -> str:
+    """How the names of this machine's workplaces begin: another machine's locks may not be seen here."""
+    return f"{WORKPLACE}{os.uname().nodename[:64]}-"
 
 
 def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> Path:
@@ -102,7 +152,7 @@ def _identity(path: PathLike) -> object:
     try:
         status = os.stat(path)
     except OSError:
-        return Path(path).resolve()
+        return os.path.realpath(path)  # which, unlike Path.resolve, takes links in a circle
     return status.st_dev, status.st_ino
 
 

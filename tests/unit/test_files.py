@@ -1,14 +1,16 @@
 """No command writes over what it reads, over another output, or into a folder that is not there."""
 
 import json
+import multiprocessing
 import os
+import threading
 
 import numpy as np
 import pytest
 
 import pufferflow as pf
 from pufferflow import cli
-from pufferflow._files import check_outputs
+from pufferflow._files import check_outputs, open_atomic, workplace, write_atomic
 from pufferflow.errors import DataError, ParameterError
 
 
@@ -25,6 +27,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "sub").mkdir()
     os.mkfifo("pipe")
     (tmp_path / "m.svg").symlink_to("m.json")
+    (tmp_path / "loop").symlink_to("loop")
     return tmp_path
 
 
@@ -61,6 +64,7 @@ PLAN = ["plan", "--chain", "m.json", "--accuracy", "0.1", "--length", "10"]
         ([*RELEASE, "--ledger", "new/x"], "there is no folder new"),
         (["simulate", "d.csv", *RELEASE[2:], "--seed", "1", "--output", "new/x"], "there is no folder new"),
         (["fit", "new/d.csv"], "new/d.csv: No such file or directory"),
+        (["fit", "d.csv", "--sample", "loop", "--chain", "sub/../loop"], "loop would be written twice"),
         (["fit", "-"], "- is no file; save the table to one"),
         (["fit", "pipe", "--chain", "x", "--sample", "y"], "pipe is no file; save the table to one"),
     ],
@@ -97,3 +101,72 @@ def test_a_window_outside_the_bundled_data_names_what_was_asked_and_what_there_i
     assert f"{asked[0].removeprefix('--')}: {asked[1]}" in said
     assert "reach from 2007-05-01T00:00 to 2009-04-29T23:59 (1051200 minutes); choose a window inside" in said
     assert not (folder / "x.csv").exists()
+
+
+FORK = multiprocessing.get_context("fork")
+
+
+def begun(folder, how, said):
+    """A process that began something in ``folder`` and waits to be killed."""
+
+    def begin():
+        with how(folder):
+            said.set()
+            threading.Event().wait()
+
+    process = FORK.Process(target=begin)
+    process.start()
+    assert said.wait(60)
+    return process
+
+
+def unfinished(folder):
+    return [path for path in folder.iterdir() if path.name.startswith(".pufferflow-")]
+
+
+@pytest.mark.parametrize("how", [workplace, lambda folder: open_atomic(folder / "x")])
+def test_what_a_killed_run_left_is_removed_at_the_next_start_and_what_is_in_use_stays(tmp_path, how):
+    killed = [begun(tmp_path, how, FORK.Event()) for _ in range(3)]
+    (other := tmp_path / ".pufferflow-another-machine-x").mkdir()
+    for process in killed:
+        process.kill()
+        process.join()
+    (tmp_path / f"{unfinished(tmp_path)[0].name}-killed-before-its-lock").mkdir()
+    living = begun(tmp_path, how, FORK.Event())
+    assert len(unfinished(tmp_path)) == 2  # that of the living, and that of another machine
+    with workplace(tmp_path) as mine, workplace(tmp_path) as second:
+        assert len({mine, second, other, *unfinished(tmp_path)}) == 4
+    assert len(unfinished(tmp_path)) == 2
+    living.kill()
+    living.join()
+    write_atomic(tmp_path / "y", "whole")
+    assert {path.name for path in tmp_path.iterdir()} == {other.name, "y"}
+
+
+def test_workplaces_of_many_threads_do_not_remove_each_other(tmp_path):
+    def work(i):
+        for turn in range(20):
+            write_atomic(tmp_path / str(i), f"{turn}")
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {str(i): "19" for i in range(8)}
+
+
+def test_an_atomic_file_has_the_usual_mode_and_errors_name_it(tmp_path):
+    (tmp_path / "plain").write_text("")
+    made = write_atomic(tmp_path / "new" / "x", "whole")
+    assert made.stat().st_mode == (tmp_path / "plain").stat().st_mode
+    with pytest.raises(OSError, match="x") as refused:
+        write_atomic(tmp_path / "plain" / "x", "whole")
+    assert ".pufferflow" not in str(refused.value)
+    with pytest.raises(OSError, match="new") as refused:
+        write_atomic(tmp_path / "new", "whole")
+    assert refused.value.filename == str(tmp_path / "new")
+    with pytest.raises(TypeError), open_atomic(made) as stream:
+        stream.write("half")
+    assert made.read_text() == "whole"
+    assert [path.name for path in made.parent.iterdir()] == ["x"]
