@@ -16,7 +16,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -230,7 +230,7 @@ class ParquetTable:
 class PandasTable:
     """A frame in memory."""
 
-    frame: pd.DataFrame
+    frame: pd.DataFrame = field(repr=False)
     where: str = "the table"
 
     def columns(self) -> list[str]:
