@@ -5,6 +5,7 @@ import re
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -237,6 +238,7 @@ class Secretive:
         return SECRET
 
 
+@cache
 def secrets():
     """Things that hold private records, of all kinds that could be given by mistake."""
     values = pd.Series([SECRET, "b", "b"] * 4, name="value")
@@ -281,7 +283,7 @@ def test_no_error_shows_what_an_argument_holds(function, arguments, tmp_path, mo
         for secret in secrets():
             try:
                 function(**arguments | {name: secret})
-            except pf.PufferflowError as error:
+            except Exception as error:
                 said = told(error)
                 assert SECRET not in said or may_be_shown(name, secret), (name, type(secret), said)
                 assert str(NUMBER) not in said.replace(",", "").replace(".", ""), (name, type(secret), said)
