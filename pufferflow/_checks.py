@@ -28,6 +28,9 @@ EPSILON_RANGE = (1e-90, 1e90)
 POSITIVE_FLOATS = (sys.float_info.min, sys.float_info.max)
 """The positive numbers that floats hold to full precision."""
 
+LONGEST_SHOWN = 80
+"""Letters of a text or digits of a number that messages show."""
+
 LONGEST = 2**62
 """Longest segment: sums of two positions must fit 64 bits."""
 
@@ -42,7 +45,7 @@ def check_choice(value: object, name: str, allowed: Iterable[str]) -> None:
 def check_type(value: object, name: str, *kinds: type) -> None:
     """Refuse what is of none of these classes."""
     if not isinstance(value, kinds):
-        raise ParameterError(f"{name} is {shown(value)}; give a {' or a '.join(kind.__name__ for kind in kinds)}")
+        raise ParameterError(f"{name} is {named_type(value)}; give a {' or a '.join(kind.__name__ for kind in kinds)}")
 
 
 def check_list(values: Any, name: str) -> list[Any]:
@@ -60,14 +63,16 @@ def check_numbers(values: Any, name: str) -> NDArray[np.float64]:
     """Return an array of numbers of any shape, or raise :class:`DataError`."""
     try:
         return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"{name} must be numbers, in rows of equal length if there are several ({error})") from None
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(f"{name} must be numbers, in rows of equal length if there are several") from None
 
 
 def check_path(value: Any, name: str) -> Path:
     """Return what names a file as a path."""
     if not isinstance(value, str | os.PathLike):
         raise ParameterError(f"{name} is {shown(value)}; give a path")
+    if isinstance(value, str) and not value.isprintable() and any(sign in value for sign in "\n\r\0"):
+        raise ParameterError(f"{name} is {shown(value)} with line ends or zeros in it; give a path, not the content")
     return Path(value)
 
 
@@ -93,7 +98,7 @@ def check_positive(
     if or_zero and number == 0:
         return 0.0
     if not 0 < number < math.inf:
-        raise ParameterError(f"{name} is {shown(value)}; it must be {'0 or ' * or_zero}a positive number")
+        raise ParameterError(f"{name} is {_plainly(value)}; it must be {'0 or ' * or_zero}a positive number")
     smallest, largest = limits
     if not smallest <= number <= largest:
         raise ParameterError(f"{name} is {shown(value)}; it must lie between {smallest} and {largest}")
@@ -138,12 +143,27 @@ def longest(length: Lengths) -> int:
 
 
 def shown(value: object) -> str:
-    """Return how messages write ``value``: on one line, and cut where it is long."""
+    """Return how messages write ``value``: a number or a short text as it is, of all that may hold records the type."""
+    if isinstance(value, str):
+        return repr(value) if len(value) <= LONGEST_SHOWN and value.isprintable() else f"a text of {len(value)} letters"
+    if value is not None and not isinstance(value, Number):
+        return named_type(value)
     try:
-        text = " ".join((str(value) if isinstance(value, Number) else repr(value)).split())
+        text = str(value)
     except ValueError:  # an integer of thousands of digits
         return "an integer of thousands of digits"
-    return text if len(text) <= 80 else text[:79] + "…"
+    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
+
+
+def _plainly(value: object) -> str:
+    """What messages say of what may be an entry of a list, of which a text may be a record."""
+    return named_type(value) if isinstance(value, str) else shown(value)
+
+
+def named_type(value: object) -> str:
+    """Return the type of ``value`` with its article: what messages say of things that may hold records."""
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def _number(value: object) -> float:

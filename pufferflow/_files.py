@@ -38,8 +38,10 @@ _KINDS = (
 
 
 @contextmanager
-def open_atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def open_atomic(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[BinaryIO]:
     """Open a file to write that takes the place of ``path`` in one step when the block ends, creating its folder.
+
+    With ``private`` nobody but its owner may read it.
 
     The bytes go to a file in a :func:`workplace` beside the target, which is then renamed; a run that is killed midway,
     or an exception in the block, leaves the old file or none.
@@ -50,6 +52,8 @@ def open_atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with workplace(target.parent) as folder:
             with (folder / "new").open("wb") as stream:
                 yield stream
+            if private:
+                (folder / "new").chmod(0o600)
             os.replace(folder / "new", target)
     except OSError as error:
         if error.filename is None or WORKPLACE in os.fsdecode(error.filename):
@@ -113,9 +117,9 @@ def _prefix() -> str:
     return f"{WORKPLACE}{os.uname().nodename[:64]}-"
 
 
-def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> Path:
+def write_atomic(path: str | os.PathLike[str], content: str | bytes, *, private: bool = False) -> Path:
     """Write ``content`` (text as UTF-8) to ``path`` in one step, as :func:`open_atomic` does."""
-    with open_atomic(path) as stream:
+    with open_atomic(path, private=private) as stream:
         stream.write(content.encode() if isinstance(content, str) else content)
     return Path(path)
 
@@ -233,13 +237,6 @@ def _identity(path: PathLike) -> object:
     except OSError:
         return os.path.realpath(path)  # which, unlike Path.resolve, takes links in a circle
     return status.st_dev, status.st_ino
-
-
-def usual_mode(widest: int) -> int:
-    """Permissions that the process gives a new file (``widest`` 0o666) or folder (0o777)."""
-    umask = os.umask(0)
-    os.umask(umask)
-    return widest & ~umask
 
 
 def sha256(content: bytes) -> str:

@@ -79,8 +79,8 @@ def wasserstein_infinity(points: Iterable[Number], p: Iterable[Number], q: Itera
     """
     try:
         places, first, second = ([exact(value) for value in values] for values in (points, p, q))
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ParameterError(f"points and weights must be finite numbers ({error})") from None
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError("points and weights must be finite numbers") from None
     if not len(places) == len(first) == len(second):
         raise ParameterError(
             f"{len(places)} points with {len(first)} and {len(second)} weights; give one weight a point"

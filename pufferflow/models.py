@@ -148,11 +148,23 @@ def model_document(family: Family | MarkovChain) -> dict[str, Any]:
 
 
 def write_model(
-    path: str | os.PathLike[str], family: Family | MarkovChain, records: RecordFormat | None = None
+    path: str | os.PathLike[str],
+    family: Family | MarkovChain,
+    records: RecordFormat | None = None,
+    *,
+    private: bool = False,
 ) -> Path:
-    """Write the model of a family or a chain, with what is known of its records, to ``path`` in one step."""
+    """Write the model of a family or a chain, with what is known of its records, to ``path`` in one step.
+
+    With ``private`` nobody but the owner of the file may read it.
+    """
+    return write_atomic(path, model_json(family, records), private=private)
+
+
+def model_json(family: Family | MarkovChain, records: RecordFormat | None = None) -> str:
+    """Return the text of the model file of a family or a chain, with what is known of its records."""
     document = model_document(family) | ({} if records is None else {"records": records.to_dict()})
-    return write_atomic(path, json.dumps(document) + "\n")
+    return json.dumps(document) + "\n"
 
 
 def _start(chain: MarkovChain) -> str | list[float]:

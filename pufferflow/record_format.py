@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from pufferflow._checks import check_list, check_numbers, check_type, check_whole
 from pufferflow._numbers import shortest
+from pufferflow._texts import check_unicode
 from pufferflow.errors import ModelError, ParameterError
 
 MISSING, UNKNOWN = -1, -2
@@ -62,6 +63,10 @@ class StateSpace:
     edges: tuple[float, ...] | None = None
     other: bool = False
 
+    def __post_init__(self) -> None:
+        for name in self.names:
+            check_unicode(name, "the name of a state")
+
     @classmethod
     def numeric(cls, edges: Sequence[float]) -> StateSpace:
         """Bins between the ``edges``, one more than there are edges.
@@ -87,7 +92,7 @@ class StateSpace:
         Raises
         ------
         ParameterError
-            A name is empty or given twice, or there are none.
+            A name is empty, given twice or no text, or there are none.
         """
         listed = tuple(check_list(names, "names"))
         if not all(isinstance(name, str) for name in listed):

@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from pufferflow._checks import POSITIVE_FLOATS, check_epsilon, check_positive, check_scale, longest
+from pufferflow._checks import POSITIVE_FLOATS, check_epsilon, check_positive, check_scale, longest, shown
 from pufferflow._rounding import divide_up
 from pufferflow.audit._kernels import LARGEST_GAP, mixed_start_gap
 from pufferflow.audit.densities import (
@@ -346,7 +346,7 @@ class _Search:
 
 def _one_length(length: int) -> int:
     if np.ndim(length) != 0:
-        raise ParameterError(f"length is {length!r}; the exact loss is computed for one segment, give an integer")
+        raise ParameterError(f"length is {shown(length)}; the exact loss is computed for one segment, give an integer")
     return longest(length)
 
 
@@ -367,4 +367,4 @@ def check_work(family: AnyFamily, length: int, query: Query) -> None:
 def check_query(query: Query) -> None:
     """Raise :class:`ParameterError` unless it is one of the queries audited."""
     if not isinstance(query, CountQuery | HistogramQuery):
-        raise ParameterError(f"query is {query!r}; give a CountQuery or a HistogramQuery")
+        raise ParameterError(f"query is {shown(query)}; give a CountQuery or a HistogramQuery")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pufferflow._checks import check_epsilon, check_list, check_whole
+from pufferflow._checks import check_epsilon, check_list, check_whole, named_type
 from pufferflow.bayesnet.network import BayesianNetwork
 from pufferflow.bayesnet.quilts import Found, QuiltSearch
 from pufferflow.bayesnet.separation import separation
@@ -174,7 +174,7 @@ def _require_alike(family: Sequence[BayesianNetwork]) -> None:
         raise NetworkError("there is no network; give at least one")
     for network in family:
         if not isinstance(network, BayesianNetwork):
-            raise NetworkError(f"{network!r} is no network; give a BayesianNetwork or a list of them")
+            raise NetworkError(f"{named_type(network)} is no network; give a BayesianNetwork or a list of them")
     first, *others = (dict(zip(network.names, network.states, strict=True)) for network in family)
     for i, other in enumerate(others, start=2):
         for name in [*first, *other]:

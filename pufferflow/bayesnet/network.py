@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pufferflow._checks import check_list, check_type, check_whole
+from pufferflow._checks import check_list, check_type, check_whole, shown
 from pufferflow._rounding import total
 from pufferflow.errors import NetworkError, ParameterError
 from pufferflow.markov.chain import SUM_TOLERANCE, UNIT_ROUNDOFF, Floats, MarkovChain
@@ -87,7 +87,7 @@ class BayesianNetwork:
         for variable in given:
             check_type(variable, "a variable", Variable)
             if not (isinstance(variable.name, str) and variable.name):
-                raise NetworkError(f"a variable has the name {variable.name!r}; a name is a non-empty string")
+                raise NetworkError(f"a variable has the name {shown(variable.name)}; a name is a non-empty string")
         self.names: tuple[str, ...] = tuple(variable.name for variable in given)
         twice = _repeated(self.names)
         if twice is not None:
@@ -125,7 +125,7 @@ class BayesianNetwork:
         try:
             return self._index[name]
         except (KeyError, TypeError):
-            raise NetworkError(f"the network has no variable {name!r}; it has {_some(self.names)}") from None
+            raise NetworkError(f"the network has no variable {shown(name)}; it has {_some(self.names)}") from None
 
     @cached_property
     def graph(self) -> nx.DiGraph[str]:
@@ -150,13 +150,13 @@ class BayesianNetwork:
     # -- validation ------------------------------------------------------------------------------
 
     def _parents_of(self, variable: Variable) -> tuple[int, ...]:
-        parents = _listed(variable.parents, f"variable {variable.name!r}: parents")
+        parents = _listed(variable.parents, f"variable {shown(variable.name)}: parents")
         for parent in parents:
             if not isinstance(parent, str) or parent not in self._index:
-                raise NetworkError(f"variable {variable.name!r} has the unknown parent {parent!r}; add that variable")
+                raise NetworkError(f"variable {shown(variable.name)} has the unknown parent {shown(parent)}; add it")
         twice = _repeated(parents)
         if twice is not None:
-            raise NetworkError(f"variable {variable.name!r} has the parent {twice!r} twice; name it once")
+            raise NetworkError(f"variable {shown(variable.name)} has the parent {twice!r} twice; name it once")
         return tuple(self._index[parent] for parent in parents)
 
     @cached_property
@@ -185,10 +185,10 @@ class BayesianNetwork:
         if table.shape != expected:
             axes = [f"{len(self.states[p])} for {self.names[p]!r}" for p in parents]
             layout = f" ({', '.join(axes)}, then its own states)" if axes else ", as it has no parents"
-            raise NetworkError(f"the table of {variable.name!r} has shape {table.shape}, not {expected}{layout}")
+            raise NetworkError(f"the table of {shown(variable.name)} has shape {table.shape}, not {expected}{layout}")
         for bad in np.argwhere(~(np.isfinite(table) & (table >= 0))).tolist():
             raise NetworkError(
-                f"the table of {variable.name!r} has {table[tuple(bad)]} for {self._cell(i, bad)}; "
+                f"the table of {shown(variable.name)} has {table[tuple(bad)]} for {self._cell(i, bad)}; "
                 "probabilities must lie between 0 and 1"
             )
         for at in np.ndindex(table.shape[:-1]):
@@ -196,7 +196,7 @@ class BayesianNetwork:
             if not abs(mass - 1) <= SUM_TOLERANCE:
                 given = f" given {self._given(i, at)}" if at else ""
                 raise NetworkError(
-                    f"the probabilities of {variable.name!r}{given} sum to {mass:.12g}, not to 1; "
+                    f"the probabilities of {shown(variable.name)}{given} sum to {mass:.12g}, not to 1; "
                     "divide them by their sum or mend an entry"
                 )
             # what one division leaves of rounding stays, so that a network read back is the same network
@@ -244,25 +244,25 @@ def _shape(variable: Variable) -> tuple[int, ...]:
         shape = np.array(variable.table, dtype=np.float64).shape
     except (TypeError, ValueError, OverflowError):
         raise NetworkError(
-            f"the table of {variable.name!r} must be numbers in nested lists of equal lengths, one level a parent"
+            f"the table of {shown(variable.name)} must be numbers in nested lists of equal lengths, one level a parent"
         ) from None
     if not shape or 0 in shape:
-        raise NetworkError(f"the table of {variable.name!r} is empty; give one probability a state")
+        raise NetworkError(f"the table of {shown(variable.name)} is empty; give one probability a state")
     return shape
 
 
 def _states(variable: Variable, count: int) -> tuple[str, ...]:
     if variable.states is None:
         return tuple(map(str, range(count)))
-    states = _listed(variable.states, f"variable {variable.name!r}: states")
+    states = _listed(variable.states, f"variable {shown(variable.name)}: states")
     if not all(isinstance(s, str) for s in states):
-        raise NetworkError(f"variable {variable.name!r}: states must be a list of names")
+        raise NetworkError(f"variable {shown(variable.name)}: states must be a list of names")
     twice = _repeated(states)
     if twice is not None:
-        raise NetworkError(f"variable {variable.name!r} has the state {twice!r} twice; name every state once")
+        raise NetworkError(f"variable {shown(variable.name)} has the state {twice!r} twice; name every state once")
     if len(states) != count:
         raise NetworkError(
-            f"variable {variable.name!r} has {len(states)} states, but rows of {count} entries in its table; "
+            f"variable {shown(variable.name)} has {len(states)} states, but rows of {count} entries in its table; "
             "give one probability a state"
         )
     return states

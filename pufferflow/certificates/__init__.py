@@ -46,7 +46,7 @@ from decimal import ROUND_CEILING
 from fractions import Fraction
 from typing import Any, NamedTuple, get_args
 
-from pufferflow._checks import Lengths, check_choice, check_epsilon, check_positive, longest
+from pufferflow._checks import Lengths, check_choice, check_epsilon, check_positive, longest, shown
 from pufferflow.certificates.counts import count_within
 from pufferflow.certificates.couplings import couplings
 from pufferflow.certificates.gk16 import ENDS, local_influence_numbers
@@ -256,7 +256,7 @@ def _exact_family(theta: Family) -> _Document:
         rows = [_exact_bounds(low, high) for low, high in zip(theta.low, theta.high, strict=True)]
         return {"interval": {"low": [low for low, _ in rows], "high": [high for _, high in rows]}}
     if not isinstance(theta, ChainFamily):
-        raise ParameterError(f"no certificate: {theta!r} is neither a finite family of chains nor an interval")
+        raise ParameterError(f"no certificate: {shown(theta)} is neither a finite family of chains nor an interval")
     return {
         "chains": [
             {

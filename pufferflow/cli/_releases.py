@@ -45,7 +45,9 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 def add_output(parser: argparse.ArgumentParser, default: str) -> None:
     """Declare where the results go."""
     parser.add_argument(
-        "--output", metavar="FOLDER", help=f"must not exist, only the folder it is in (default: {default})"
+        "--output",
+        metavar="FOLDER",
+        help=f"must not exist or be empty; the folder it is in must exist (default: {default})",
     )
     parser.add_argument("--no-figure", action="store_true", help="draw no figure")
     parser.add_argument("--json", action="store_true", help="print histogram.json instead of a summary")

@@ -11,7 +11,8 @@ from pufferflow.publishing.fitting import States, fit_records
 
 DESCRIPTION = (
     "Count the states and transitions of a table (CSV or Parquet), fit a chain, and write both: DATA.sample.json, "
-    "exact counts and as private as the data, and DATA.chain.json, for releases of other data."
+    "exact counts, and DATA.chain.json, for releases of other data. Both are as private as the data, for the counts "
+    "can be found again from the chain."
 )
 EPILOG = (
     "Example: pufferflow fit last_year.csv --width 200 && "
@@ -85,4 +86,7 @@ def run(arguments: argparse.Namespace) -> None:
         print(json.dumps(found.facts | {"sample": sample, "chain_file": chain}, indent=1, allow_nan=False))
     else:
         print(found.summary())
-        print(f"\nwrote {sample} (exact counts: as private as the data) and {chain} (for releases of other data)")
+        print(
+            f"\nwrote {sample} (exact counts) and {chain} (for releases of other data): both are as private as the "
+            "data, and only you may read them"
+        )

@@ -14,13 +14,15 @@ from pufferflow.errors import ParameterError, PufferflowError
 from pufferflow.ledger import UNNOTICED
 from pufferflow.models import read_public_model
 from pufferflow.publishing.account import usual_ledger
-from pufferflow.publishing.histogram import require_new
+from pufferflow.publishing.folder import INTERNAL, PUBLISH, require_new
 from pufferflow.publishing.release import rehearse_release, release_histogram
 
 DESCRIPTION = (
-    "Release the histogram of a table with noise that keeps every single step private: numbers, statement, certificate "
-    "and figure in a new folder. The noise comes from the operating system's randomness; there is no seed. What it "
-    "costs is reserved in a ledger first; the first release of a table makes one with epsilon as its limit."
+    "Release the histogram of a table with noise that keeps every single step private. A new folder has publish/ "
+    "(numbers, statement and figure, which may leave) and internal/ (the chain and the certificate, which must not: "
+    "they tell the counts that the chain was fitted to). The noise comes from the operating system's randomness; there "
+    "is no seed. What it costs is reserved in a ledger first; the first release of a table makes one with epsilon as "
+    "its limit."
 )
 EPILOG = "Example: pufferflow release this_year.csv --chain last_year.csv.chain.json --epsilon 1"
 
@@ -37,6 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="check all and say what it would do; nothing is written or paid for"
     )
+    parser.add_argument(
+        "--chain-is-public",
+        action="store_true",
+        help="the records that the chain was fitted to are public: it and the certificate may leave too",
+    )
     add_output(parser, "DATA.release")
     add_reading(parser, AS_FITTED)
 
@@ -47,8 +54,8 @@ def run(arguments: argparse.Namespace) -> None:
         raise ParameterError("--no-ledger and a ledger or its --limit contradict each other; give one of them")
     ledger = None if arguments.no_ledger else arguments.ledger or usual_ledger(arguments.data)
     output = arguments.output or f"{arguments.data}.release"
-    require_new(output)
-    check_outputs([output, ledger], [arguments.data, arguments.chain])
+    folder = require_new(output)
+    check_outputs([None if folder.is_dir() else folder, ledger], [arguments.data, arguments.chain])
     model = read_public_model(arguments.chain)
     form = record_format(arguments)
     options: dict[str, Any] = {
@@ -58,6 +65,7 @@ def run(arguments: argparse.Namespace) -> None:
         "reading": reading(arguments, model.records),
         "mechanism": arguments.mechanism,
         "fitted_to_others": arguments.fitted_to_others,
+        "chain_is_public": arguments.chain_is_public,
         "output": output,
         "figure": not arguments.no_figure,
     }
@@ -80,7 +88,9 @@ def run(arguments: argparse.Namespace) -> None:
         raise PufferflowError(
             f"a fault of this program: {type(error).__name__}{place}; nothing of the data is shown, please report it"
         ) from None
-    show(arguments, released, output)
+    show(arguments, released, f"{output}/{PUBLISH}")
+    if not arguments.json:
+        print(f"{output}/{INTERNAL}/ holds the chain and the certificate of the scale, and must not leave")
     if not arguments.json and ledger is not None:
         made = f" (new: {UNNOTICED})" * new
         print(f"accounted for in {ledger}{made}; see pufferflow ledger show {ledger}")

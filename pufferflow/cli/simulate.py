@@ -7,12 +7,13 @@ import argparse
 from pufferflow.cli._records import AS_FITTED, add_reading, reading
 from pufferflow.cli._releases import add_model, add_output, record_format, show
 from pufferflow.models import read_public_model
-from pufferflow.publishing.histogram import require_matplotlib, require_new
+from pufferflow.publishing.folder import INTERNAL, require_new
+from pufferflow.publishing.histogram import require_matplotlib
 from pufferflow.publishing.release import simulate_release
 
 DESCRIPTION = (
     "Do what release does with noise from a seed, on a table or on simulated steps of the chain, and without a ledger. "
-    "NOT PRIVATE: whoever knows the seed can remove the noise. For planning only."
+    "NOT PRIVATE: whoever knows the seed can remove the noise. For planning only; nothing of it may leave."
 )
 EPILOG = (
     "Example: pufferflow simulate --chain last_year.csv.chain.json --length 10000 --epsilon 1 --seed 7 --output trial"
@@ -51,4 +52,4 @@ def run(arguments: argparse.Namespace) -> None:
         post_processing=arguments.post_process,
     )
     made.save(output, figure=not arguments.no_figure)
-    show(arguments, made, output)
+    show(arguments, made, f"{output}/{INTERNAL}")

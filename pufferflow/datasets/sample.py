@@ -43,6 +43,9 @@ class Participant:
     state_counts: NDArray[np.int64]
     transition_counts: NDArray[np.int64]
 
+    def __repr__(self) -> str:
+        return f"Participant({len(self.state_counts)} states, as private as the data)"
+
     @property
     def observations(self) -> int:
         """Number of records observed."""
@@ -97,6 +100,9 @@ class Sample:
         if not self.participants:
             raise DataError(f"sample {self.dataset!r} holds no participant; check the source and its filters")
 
+    def __repr__(self) -> str:
+        return f"Sample({self.label}, {len(self.states)} states, {len(self.participants)} participants)"
+
     @property
     def groups(self) -> tuple[str, ...]:
         """Group names in order of first appearance."""
@@ -121,8 +127,8 @@ class Sample:
         return opening + ', "participants": [\n' + ",\n".join(lines) + "\n]}\n"
 
     def save(self, path: str | Path) -> None:
-        """Write the sample to ``path`` in one step."""
-        write_atomic(path, self.to_json())
+        """Write the sample to ``path`` in one step; that of a user's file is for its owner alone."""
+        write_atomic(path, self.to_json(), private=self.label == "file")
 
 
 def pooled_state_counts(participants: Iterable[Participant]) -> NDArray[np.int64]:

@@ -36,7 +36,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pufferflow._checks import check_choice, check_confidence, check_list, check_positive, check_type, check_whole
+from pufferflow._checks import (
+    check_choice,
+    check_confidence,
+    check_list,
+    check_positive,
+    check_type,
+    check_whole,
+    shown,
+)
 from pufferflow.dp import _sampling
 from pufferflow.dp.domains import Codes, Domain, first_occurrences, in_order
 from pufferflow.errors import DataError, ParameterError
@@ -332,7 +340,9 @@ def _table(tuples: Collection[tuple[Any, ...]], domain: Domain) -> pd.DataFrame:
     rows = check_list(tuples, "data")
     for row in rows:
         if not isinstance(row, tuple) or len(row) != len(domain.names):
-            raise DataError(f"{row!r} is not a tuple of the {len(domain.names)} columns {domain.names} of the domain")
+            raise DataError(
+                f"an entry of data is no tuple of the {len(domain.names)} columns {domain.names} of the domain"
+            )
     return pd.DataFrame(rows, columns=pd.Index(domain.names), dtype=object)
 
 
@@ -350,8 +360,8 @@ def _bounds(d: Probability, gamma: Probability) -> tuple[Fraction, Fraction]:
 def _probability(name: str, value: Probability) -> Fraction:
     try:
         exact = Fraction(value) if isinstance(value, Rational) else Fraction(str(value))
-    except (ValueError, ZeroDivisionError) as error:
-        raise ParameterError(f"{name} is {value!r}; it must be a number in [0, 1]") from error
+    except (ValueError, ZeroDivisionError):
+        raise ParameterError(f"{name} is {shown(value)}; it must be a number in [0, 1]") from None
     if isinstance(value, bool) or not 0 <= exact <= 1:
         raise ParameterError(f"{name} is {value}; it must be a probability in [0, 1]")
     return exact

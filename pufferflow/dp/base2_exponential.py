@@ -44,7 +44,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, Literal
 
-from pufferflow._checks import check_choice, check_positive, check_whole
+from pufferflow._checks import check_choice, check_positive, check_whole, named_type, shown
 from pufferflow.dp._cumulative import CumulativeWeights
 from pufferflow.errors import ParameterError
 
@@ -204,7 +204,7 @@ class Base2Exponential:
         insecure_seed: int | None = None,
     ) -> None:
         if not isinstance(eta, Eta):
-            raise ParameterError(f"eta is {eta!r}; give Eta(x, y, z) or Eta.for_epsilon(epsilon)")
+            raise ParameterError(f"eta is {shown(eta)}; give Eta(x, y, z) or Eta.for_epsilon(epsilon)")
         self.eta = eta
         self.utility_min = check_whole(utility_min, "utility_min", None, None)
         self.utility_max = check_whole(utility_max, "utility_max", None, None)
@@ -461,8 +461,8 @@ def _plain(utilities: Any) -> list[Number]:
     plain: Any = utilities.tolist() if hasattr(utilities, "tolist") else utilities
     try:
         return list(plain)
-    except TypeError as error:
-        raise ParameterError(f"utilities is {plain!r}; give one number for each outcome") from error
+    except TypeError:
+        raise ParameterError(f"utilities is {shown(plain)}; give one number for each outcome") from None
 
 
 def _rational(number: Number, name: str) -> int | Fraction:
@@ -470,8 +470,8 @@ def _rational(number: Number, name: str) -> int | Fraction:
     try:
         plain = number.item() if hasattr(number, "item") else number
         exact = Fraction("none" if isinstance(plain, bool) else plain)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ParameterError(f"{name} is {number!r}; it must be a finite number") from error
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(f"{name} is {named_type(number)}; it must be a finite number") from None
     return exact.numerator if exact.denominator == 1 else exact
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pufferflow._checks import check_type
+from pufferflow._checks import check_type, named_type
 from pufferflow.errors import DataError, ParameterError
 
 Codes = NDArray[np.int64]
@@ -40,7 +40,9 @@ class Domain:
         self.columns: dict[str, range | pd.Index[Any]] = {}
         for name, values in columns.items():
             if isinstance(values, str) or not isinstance(values, Iterable):
-                raise ParameterError(f"column {name!r} of the domain is {values!r}; it must be a sequence of values")
+                raise ParameterError(
+                    f"column {name!r} of the domain is {named_type(values)}; it must be a sequence of values"
+                )
             column = values if isinstance(values, range) else pd.Index(list(values), dtype=object)
             if len(column) == 0:
                 raise ParameterError(f"column {name!r} of the domain has no value; declare those it may take")
@@ -93,10 +95,8 @@ class Domain:
             codes[:, place] = self._positions(name, data[name])
             outside = np.flatnonzero(codes[:, place] < 0)
             if outside.size:
-                # as a Python value: a numpy one prints its type too
-                value = data[name].iloc[[outside[0]]].tolist()[0]
                 raise DataError(
-                    f"row {outside[0] + 1} of the data has {name} = {value!r}, which the domain does not declare; "
+                    f"row {outside[0] + 1} of the data has a value of {name} that the domain does not declare; "
                     "declare it or drop the row"
                 )
         first = first_occurrences(codes)

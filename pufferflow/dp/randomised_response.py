@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pufferflow._checks import check_list, check_positive, check_whole
+from pufferflow._checks import check_list, check_positive, check_whole, shown
 from pufferflow.dp._opendp import open_dp
 from pufferflow.errors import DataError, ParameterError
 
@@ -40,9 +40,11 @@ class RandomisedResponse:
     def __post_init__(self) -> None:
         object.__setattr__(self, "categories", tuple(check_list(self.categories, "categories")))
         if not all(isinstance(category, str) for category in self.categories):
-            raise ParameterError(f"the categories must be texts; got {self.categories}")
+            raise ParameterError("the categories must be texts")
         if len(set(self.categories)) < 2 or len(set(self.categories)) < len(self.categories):
-            raise ParameterError(f"randomised response needs two or more distinct categories; got {self.categories}")
+            raise ParameterError(
+                f"randomised response needs two or more distinct categories; {len(self.categories)} are given"
+            )
         check_positive(self.truth, "truth")
         if not 1 / len(self.categories) <= self.truth < 1:
             raise ParameterError(
@@ -70,7 +72,7 @@ class RandomisedResponse:
         """Exact probability of an answer given the true category."""
         for category in (answer, truth):
             if category not in self.categories:
-                raise ParameterError(f"{category!r} is none of the categories {self.categories}")
+                raise ParameterError(f"{shown(category)} is none of the categories {self.categories}")
         kept = Fraction(self.truth)
         return kept if answer == truth else (1 - kept) / (len(self.categories) - 1)
 
@@ -119,4 +121,4 @@ class RandomisedResponse:
     def _check(self, values: Sequence[Hashable]) -> None:
         for row, value in enumerate(values):
             if value not in self.categories:
-                raise DataError(f"answer {row + 1} is {value!r}, none of the categories {self.categories}")
+                raise DataError(f"answer {row + 1} is none of the categories {self.categories}")

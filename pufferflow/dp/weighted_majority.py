@@ -25,7 +25,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferflow._checks import check_choice, check_confidence, check_numbers, check_positive, check_whole
+from pufferflow._checks import check_choice, check_confidence, check_numbers, check_positive, check_whole, shown
 from pufferflow.dp import _sampling
 from pufferflow.errors import DataError, ParameterError
 
@@ -146,9 +146,7 @@ class WeightedMajority:
         outside = np.argwhere(~((table >= 0) & (table <= 1)))
         if len(outside):
             now, expert = outside[0]
-            raise DataError(
-                f"the loss of expert {expert + 1} in round {now + 1} is {table[now, expert]}, not in [0, 1]"
-            )
+            raise DataError(f"the loss of expert {expert + 1} in round {now + 1} is not in [0, 1]")
         return table
 
 
@@ -178,6 +176,6 @@ def private_rate(epsilon: float, rounds: int, delta: float = 0.0, *, account: Ac
 def _check_account(account: str, delta: float) -> None:
     check_choice(account, "account", ACCOUNTS)
     if account == "pure" and delta != 0:
-        raise ParameterError(f"delta is {delta!r}; the pure account has delta 0")
+        raise ParameterError(f"delta is {shown(delta)}; the pure account has delta 0")
     if account != "pure":
         check_confidence(delta, "delta", 1e-6)

@@ -84,7 +84,9 @@ def distribution(values: object, size: int | None, where: str, of: str) -> Vecto
     law = tuple(fraction(value, f"{where}, entry {i}") for i, value in enumerate(values, 1))
     for i, p in enumerate(law, 1):
         if not 0 <= p <= 1:
-            raise ModelError(f"{where}, entry {i} is {shown(p)}; probabilities lie between 0 and 1")
+            raise ModelError(
+                f"{where}, entry {i} is {'negative' if p < 0 else 'above 1'}; probabilities lie between 0 and 1"
+            )
     if sum(law) != 1:
         raise ModelError(f'{where} sums to {shown(sum(law, Fraction(0)))}, not exactly to 1; write thirds as "1/3"')
     return law
@@ -107,6 +109,8 @@ def shown(number: Fraction) -> str:
 
 def shortened(text: str, quoted: bool = True) -> str:
     """Return a text for a message: its beginning where it is long."""
+    if not text.isprintable():
+        return f"a text of {len(text)} letters"
     text = text if len(text) <= 40 else f"{text[:36]}…"
     return repr(text) if quoted else text
 
@@ -175,7 +179,9 @@ class HiddenMarkovModel:
     def _law(self, secret: str) -> Vector:
         check_type(secret, "secret", str)
         if secret not in self.initial_distributions:
-            raise ParameterError(f"{secret!r} is no secret of the model; it has {_listed(self.initial_distributions)}")
+            raise ParameterError(
+                f"{shortened(secret)} is no secret of the model; it has {_listed(self.initial_distributions)}"
+            )
         return self.initial_distributions[secret]
 
     def probability(self, secret: str, sequence: Sequence[str]) -> Fraction:

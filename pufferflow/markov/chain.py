@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pufferflow._checks import shown
 from pufferflow._rounding import total
 from pufferflow.errors import ChainError
 
@@ -60,7 +61,7 @@ class MarkovChain:
                 self.start = "any"
             else:
                 raise ChainError(
-                    f"initial distribution {initial_distribution!r} is unknown; "
+                    f"initial distribution {shown(initial_distribution)} is unknown; "
                     'give "stationary", "any" or a list of probabilities'
                 )
         else:
@@ -77,8 +78,7 @@ class MarkovChain:
             _ = self.stationary_distribution  # raises where it is not unique
 
     def __repr__(self) -> str:
-        start = self.start if self._given is None else np.array2string(self._given, threshold=6)
-        return f"MarkovChain({self.states} states, initial_distribution={start})"
+        return f"MarkovChain({self.states} states, {self.start} start)"
 
     @property
     def states(self) -> int:
@@ -343,8 +343,8 @@ def _distributions(values: ArrayLike, what: str) -> Floats:
     """Return ``values`` as a read-only matrix whose rows are distributions, or say what is wrong."""
     try:
         matrix = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ChainError(f"the {what} must be numbers in rows of equal length ({error})") from error
+    except (TypeError, ValueError, OverflowError):
+        raise ChainError(f"the {what} must be numbers in rows of equal length") from None
     if matrix.ndim != 2 or matrix.size == 0:
         raise ChainError(f"the {what} must be non-empty rows of numbers, not an array of shape {matrix.shape}")
     if what == "transition matrix" and matrix.shape[0] != matrix.shape[1]:

@@ -8,7 +8,7 @@ from inspect import getattr_static
 from numbers import Real
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
-from pufferflow._checks import check_list
+from pufferflow._checks import check_list, named_type, shown
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.markov.chain import ANY, SAFE_MINIMUM, MarkovChain
 
@@ -48,7 +48,7 @@ class ChainFamily:
             raise ChainError("the family holds no chain; give at least one")
         for chain in self.chains:
             if not isinstance(chain, MarkovChain):
-                raise ChainError(f"the family holds {chain!r}, which is not a MarkovChain")
+                raise ChainError(f"the family holds {named_type(chain)}, which is not a MarkovChain")
 
     def smallest_stationary_probability(self) -> float:
         """π_min = min over θ and x of π_θ(x), rounded down."""
@@ -103,7 +103,7 @@ class BinaryInterval:
 
     def __post_init__(self) -> None:
         if not (isinstance(self.low, Real) and isinstance(self.high, Real) and 0 < self.low <= self.high < 1):
-            raise ChainError(f"binary interval [{self.low}, {self.high}]: needs 0 < low ≤ high < 1")
+            raise ChainError(f"binary interval [{shown(self.low)}, {shown(self.high)}]: needs 0 < low ≤ high < 1")
 
     @property
     def chains(self) -> tuple[MarkovChain, ...]:
@@ -143,7 +143,7 @@ def as_family(family: AnyFamily) -> Family:
         getattr_static(family, name, None) is None for name in ("chains", "smallest_stationary_probability", "eigengap")
     ):
         raise ParameterError(
-            f"family is {family!r}; give a MarkovChain, a ChainFamily, a BinaryInterval or an IntervalFamily"
+            f"family is {shown(family)}; give a MarkovChain, a ChainFamily, a BinaryInterval or an IntervalFamily"
         )
     return family
 

@@ -54,7 +54,7 @@ class IntervalFamily:
         """Largest transition probabilities, shape (k, k), read-only."""
 
     def __repr__(self) -> str:
-        return f"IntervalFamily({self.states} states, widest interval {float((self.high - self.low).max()):.3g})"
+        return f"IntervalFamily({self.states} states)"
 
     @property
     def states(self) -> int:
@@ -211,14 +211,12 @@ def _upper_confidence(successes: Floats, visits: Floats, alpha: float) -> Floats
 def _bounds(values: ArrayLike, what: str) -> Floats:
     try:
         matrix = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ChainError(f"{what} must be numbers in rows of equal length ({error})") from error
+    except (TypeError, ValueError, OverflowError):
+        raise ChainError(f"{what} must be numbers in rows of equal length") from None
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise ChainError(f"{what} must be a square matrix, not of shape {matrix.shape}; one row a state")
     for i, j in np.argwhere(~((matrix >= 0) & (matrix <= 1))):
-        raise ChainError(
-            f"{what} has {matrix[i, j]} in row {i + 1}, column {j + 1}; probabilities must lie between 0 and 1"
-        )
+        raise ChainError(f"{what} has no probability in row {i + 1}, column {j + 1}; each must lie between 0 and 1")
     return matrix + 0.0  # no negative zeros
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pufferflow._checks import Lengths, check_epsilon, longest
+from pufferflow._checks import Lengths, check_epsilon, longest, shown
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.markov.families import AnyFamily, finite_chains
 from pufferflow.mechanisms.base import Count, NoiseScale
@@ -97,8 +97,8 @@ def wasserstein(family: AnyFamily, length: Lengths, epsilon: float, states: Sequ
 def _checked(states: Sequence[int], k: int) -> list[int]:
     values = np.asarray(states)
     if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iu":
-        raise ParameterError(f"states is {states!r}; give a list of at least one state, counted from 0")
+        raise ParameterError(f"states is {shown(states)}; give a list of at least one state, counted from 0")
     for x in values.tolist():
         if not 0 <= x < k:
-            raise ParameterError(f"states holds {x}; the states are 0 to {k - 1}")
+            raise ParameterError(f"states holds another number; the states are 0 to {k - 1}")
     return [int(x) for x in values]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pufferflow._checks import check_epsilon, longest
@@ -32,7 +32,7 @@ class Calibration:
     """
 
     chosen: NoiseScale
-    certificate: dict[str, Any] | None
+    certificate: dict[str, Any] | None = field(repr=False)
     reason: str = ""
 
     @property

@@ -99,7 +99,7 @@ class Fit:
     sample : Sample
         Exact counts: **as private as the data**.
     model : PublicModel
-        Θ and how records become states, for releases of *other* data.
+        Θ and how records become states, for releases of *other* data; fitted, so **as private as the data**.
     facts : dict
         What the summary says, as plain JSON types.
     """
@@ -108,9 +108,12 @@ class Fit:
     model: PublicModel
     facts: dict[str, Any]
 
+    def __repr__(self) -> str:
+        return f"Fit({len(self.sample.states)} states, as private as the data)"
+
     def save_chain(self, path: str | Path) -> Path:
-        """Write the model file."""
-        return write_model(path, self.model.family, self.model.records)
+        """Write the model file, for its owner alone: the counts of the sample can be found again from it."""
+        return write_model(path, self.model.family, self.model.records, private=True)
 
     def summary(self) -> str:
         """Return the facts for people, one a line."""
@@ -141,7 +144,7 @@ class Fit:
         return "\n".join(text)
 
 
-@dataclass
+@dataclass(repr=False)
 class _Scan:
     """What a first look at all rows tells."""
 

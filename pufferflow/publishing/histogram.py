@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-import shutil
-import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.util import find_spec
@@ -17,13 +16,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pufferflow._checks import check_choice, check_confidence, check_path
-from pufferflow._files import check_folder, usual_mode, write_atomic
-from pufferflow.errors import DataError, ParameterError
+from pufferflow._checks import check_choice, check_confidence
+from pufferflow._texts import spreadsheet_csv
+from pufferflow.errors import ParameterError
 from pufferflow.markov import BinaryInterval, Family, IntervalFamily
-from pufferflow.models import PublicModel, model_document
+from pufferflow.models import PublicModel, model_json
 from pufferflow.publishing.account import Account
 from pufferflow.publishing.calibration import Calibration
+from pufferflow.publishing.folder import INTERNAL, PUBLISH, draft
 from pufferflow.publishing.noise import DiscreteLaplace
 from pufferflow.publishing.records import MISSING_TEXTS
 from pufferflow.record_format import RecordFormat
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 PostProcessing: TypeAlias = Literal["clip", "simplex"]
 
 CONFIDENCE = 0.95
-FILES = ("histogram.json", "histogram.csv", "statement.txt", "certificate.json")
-"""What a release consists of, beside its figure; there is no certificate where the scale has none."""
 OUTSIDE = (
     "how long the program ran and what memory it took",
     "that a release was refused, and at which line",
@@ -67,12 +65,16 @@ class PrivateHistogram:
         False for a simulation.
     post_processing : {"clip", "simplex"} or None
         What was done to the frequencies after the noise; it costs no privacy.
+    chain_is_public : bool
+        Whether the records that the chain was fitted to are public, so that it may leave with the release.
     unused_columns : int
         Columns of the table that have no role.
     warnings : tuple of str
         What may be right but weakens the guarantee where it is not.
     columns : dict
         Name of the column of each role; it is in no file.
+    figure_fault : str
+        What went wrong with a figure that is missing although it was asked for.
     seed : int or None
         Of a simulation.
     account : Account or None
@@ -91,11 +93,22 @@ class PrivateHistogram:
     model: PublicModel
     private: bool = True
     post_processing: PostProcessing | None = None
+    chain_is_public: bool = False
     unused_columns: int = 0
     warnings: tuple[str, ...] = ()
     columns: dict[str, str | None] = field(default_factory=dict, repr=False)
+    figure_fault: str = ""
     seed: int | None = None
     account: Account | None = None
+
+    def __repr__(self) -> str:
+        kind = "PrivateHistogram" if self.private else "NOT PRIVATE: PrivateHistogram"
+        return f"{kind}({len(self.states)} states, {self.records} records, epsilon={self.epsilon:g}, {self.mechanism})"
+
+    @property
+    def scale(self) -> float:
+        """Laplace scale of a 1-Lipschitz query that this noise is as good as: never below the mechanism's σ."""
+        return self.noise_scale / 2
 
     @property
     def mechanism(self) -> str:
@@ -148,20 +161,21 @@ class PrivateHistogram:
     @property
     def statement(self) -> str:
         """One paragraph: what is guaranteed, to whom and under which Θ, and what is not."""
-        form, calibration = self.model.records, self.calibration
+        form, theta = self.model.records, _theta(self.model.family, self.chain_is_public)
         moment = f"step ({form.step_seconds} s)" if form is not None and form.step_seconds else "step"
-        proof = "certificate.json proves that this scale suffices"
-        if calibration.certificate is None:
-            proof = f"there is no certificate of it ({calibration.reason.removeprefix('no certificate: ')})"
+        proof = "internal/certificate.json proves that this scale suffices"
+        if self.calibration.certificate is None:
+            proof = "there is no certificate of it"
         sentences = [
-            f"Guarantee: whoever believes that the records follow {_theta(self.model.family)}, changes the odds "
+            f"Guarantee: whoever believes that the records follow {theta}, changes the odds "
             f"between any two states at any one {moment} of any one participant by a factor of at most e^epsilon = "
             f"{_exp(self.epsilon)} on seeing this histogram (Pufferfish privacy, epsilon = {self.epsilon:g} nats; "
             "Song, Wang and Chaudhuri, SIGMOD 2017).",
-            f"Noise: independent discrete Laplace noise of scale {self.noise_scale:.10g} on each count, twice the "
-            f"scale {calibration.scale:.10g} that {self.mechanism} asks for segments of up to {self.longest_segment} "
-            f"steps, rounded up; {proof}.",
-            f"Public, and not protected: this set of chains, the states, epsilon, the number of records "
+            f"Noise: independent discrete Laplace noise of scale {self.noise_scale!r} on each count, twice the scale "
+            f"that {self.mechanism} asks for segments of up to {self.longest_segment} steps, rounded up to 11 bits; "
+            f"{proof}.",
+            self._about_the_chains(),
+            f"Public, and not protected: the states, epsilon, the number of records "
             f"({self.records}), when there is a record, and the lengths of the segments ({self.segments} of "
             f"{self.participants} participant(s)), which are taken to be independent of each other.",
             *_pauses(form),
@@ -183,22 +197,40 @@ class PrivateHistogram:
                 "the guarantee holds only if it is named as that of the participants."
             )
         sentences += [f"Warning: {warning}." for warning in self.warnings]
+        if self.figure_fault:
+            sentences.append(f"The figure is missing, for it could not be drawn ({self.figure_fault}).")
         if self.post_processing is not None:
             how = {"clip": "clipped to [0, 1]", "simplex": "projected to the probability simplex"}[self.post_processing]
             sentences.append(f"Frequencies were {how} afterwards, which costs no privacy.")
         return " ".join(sentences)
 
+    def _about_the_chains(self) -> str:
+        if self.chain_is_public:
+            return (
+                "The set of chains and the certificate are published too (chain.json, certificate.json), as the "
+                "records that the chains were fitted to are public."
+            )
+        return (
+            "The set of chains is not published, nor is the certificate, which holds it: from a fitted chain the "
+            "counts that it was fitted to can be found again. Both are in the folder internal, which stays with who "
+            "made this release; of the chains nothing is told but the name of the mechanism and the noise scale."
+        )
+
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain JSON types, without the certificate, which is a file of its own."""
+        """Return what may be published as plain JSON types: nothing from which Θ can be read.
+
+        Of Θ it has the mechanism's name and the noise scale. A reader needs that scale for error bars; it has
+        :data:`~pufferflow.publishing.noise.DIGITS` bits, so that each further ε tells no more than those.
+        """
         form = self.model.records
         document: dict[str, Any] = {
             "histogram": "pufferflow",
-            "version": 1,
+            "version": 2,
             "private": self.private,
             "statement": self.statement,
             "epsilon": self.epsilon,
             "mechanism": self.mechanism,
-            "scale": self.calibration.scale,
+            "scale": self.scale,
             "certified": self.calibration.certificate is not None,
             "noise": {"law": "discrete Laplace on each count", "scale": self.noise_scale},
             "records": self.records,
@@ -213,7 +245,9 @@ class PrivateHistogram:
                 {key: row[key] for key in ("state", "noisy_count", "frequency", "low_95", "high_95")}
                 for row in self.to_frame().to_dict("records")
             ],
-            "model": model_document(self.model.family) | ({} if form is None else {"records": form.to_dict()}),
+            "states": {"names": list(self.states)} if form is None else form.states.to_dict(),
+            "step_seconds": None if form is None else form.step_seconds,
+            "split_after_seconds": None if form is None else form.split_after_seconds,
         }
         if not self.private:
             document["warning"] = "NOT PRIVATE: a simulation, for planning"
@@ -225,8 +259,8 @@ class PrivateHistogram:
         return json.dumps(self.to_dict(), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
     def to_csv(self) -> str:
-        """Return the rows of :meth:`to_frame` as CSV text."""
-        return str(self.to_frame().to_csv(index=False, lineterminator="\n"))
+        """Return the rows of :meth:`to_frame` as CSV text, names such as ``=1+1`` with an apostrophe before them."""
+        return spreadsheet_csv(self.to_frame())
 
     def figure(self) -> Figure:
         """Return a figure with error bars (needs matplotlib)."""
@@ -240,6 +274,21 @@ class PrivateHistogram:
         said += {None: "", "clip": ", clipped to [0, 1]", "simplex": ", projected to the simplex"}[self.post_processing]
         return said if self.private else f"NOT PRIVATE: a simulation for planning; {said}"
 
+    def files(self) -> dict[str, str]:
+        """Return the text of each file by its path in the folder of the release; ``internal/`` must not leave."""
+        proof = self.calibration.certificate
+        results = {
+            "histogram.json": self.to_json(),
+            "histogram.csv": self.to_csv(),
+            "statement.txt": f"{self.statement}\n",
+        }
+        sources = {"chain.json": model_json(self.model.family, self.model.records)}
+        if proof is not None:
+            sources["certificate.json"] = json.dumps(proof) + "\n"
+        if not self.private:
+            return _within(INTERNAL, results | sources)
+        return _within(PUBLISH, results | (sources if self.chain_is_public else {})) | _within(INTERNAL, sources)
+
     def save(self, folder: str | os.PathLike[str], *, figure: bool = True) -> Path:
         """Write the release to a new folder, which appears with all its files at once or not at all.
 
@@ -250,43 +299,11 @@ class PrivateHistogram:
         ParameterError
             There is no matplotlib for the figure.
         """
-        target = require_new(folder)
-        building = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
-        try:
-            proof = self.calibration.certificate
-            proof_text = None if proof is None else json.dumps(proof) + "\n"
-            for name, content in zip(
-                FILES, (self.to_json(), self.to_csv(), self.statement + "\n", proof_text), strict=True
-            ):
-                if content is not None:
-                    write_atomic(building / name, content)
-            if figure:
-                drawn = self.figure()
-                from pufferflow.reporting.style import save_figure
-
-                save_figure(drawn, building / "histogram")
-            building.chmod(usual_mode(0o777))
-            require_new(target)
-            building.rename(target)
-        except BaseException:
-            shutil.rmtree(building, ignore_errors=True)
-            raise
-        return target
-
-
-def require_new(folder: str | os.PathLike[str]) -> Path:
-    """Return the path of a new folder; a release is paid for, so none is overwritten or lost.
-
-    Raises
-    ------
-    DataError
-        Something of that name exists, or the folder that it is to be in does not.
-    """
-    target = check_path(folder, "output")
-    if target.exists() or target.is_symlink():
-        raise DataError(f"{target} exists already; give another output, for a release is never overwritten")
-    check_folder(target)
-    return target
+        if figure:
+            require_matplotlib()
+        with draft(folder) as making:
+            making.write(self, figure=figure)
+            return making.finish()
 
 
 def require_matplotlib() -> None:
@@ -297,6 +314,10 @@ def require_matplotlib() -> None:
         )
 
 
+def _within(folder: str, files: Mapping[str, str]) -> dict[str, str]:
+    return {f"{folder}/{name}": text for name, text in files.items()}
+
+
 def _to_simplex(raw: NDArray[np.float64]) -> NDArray[np.float64]:
     """Nearest point (Euclidean) with entries ≥ 0 that sum to 1."""
     falling = np.sort(raw)[::-1]
@@ -304,11 +325,12 @@ def _to_simplex(raw: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.maximum(raw - shift[np.flatnonzero(falling > shift)[-1]], 0.0))
 
 
-def _theta(family: Family) -> str:
+def _theta(family: Family, public: bool) -> str:
     if isinstance(family, IntervalFamily):
         return f"any chain on these {family.states} states between the bounds of the model, from any start"
     if isinstance(family, BinaryInterval):
-        return f"any binary chain that stays with probabilities in [{family.low:g}, {family.high:g}], from any start"
+        between = f"in [{family.low:g}, {family.high:g}]" if public else "between the bounds of the model"
+        return f"any binary chain that stays with probabilities {between}, from any start"
     starts = {"stationary": "its stationary start", "any": "any start", "given": "its given start"}
     kinds = " or ".join(dict.fromkeys(starts[chain.start] for chain in family.chains))
     count = len(family.chains)

@@ -20,8 +20,9 @@ from pufferflow.errors import ParameterError
 SLACK = Fraction(1, 2**24)
 """By how much (relatively) the noise exceeds what is proved, so that a budget found to 1e-10 suffices."""
 
-DIGITS = 32
-"""Bits of a scale."""
+DIGITS = 11
+"""Bits of a scale: it leaves with every release and is a function of Θ, so it tells no more of it than 11 bits and a
+power of 2, for at most a thousandth more noise."""
 
 LARGEST = 2.0**60
 """Scales beyond it drown every count; the sampler's integers have 64 bits."""
@@ -31,8 +32,8 @@ def count_scale(scale: float) -> float:
     """Scale of the noise on each count of a histogram whose mechanism asks for ``scale``, rounded up.
 
     One record counts in one state: another state of it changes two counts by 1, so the histogram is 2-Lipschitz in
-    L1 norm and gets twice the scale of a 1-Lipschitz query. The result has 32 bits, which the sampler uses exactly,
-    and is larger than 2·scale by a factor between 1 + 2^−24 and 1 + 2^−22.
+    L1 norm and gets twice the scale of a 1-Lipschitz query. The result has 11 bits, which the sampler uses exactly,
+    and is larger than 2·scale by a factor between 1 + 2^−24 and (1 + 2^−24)(1 + 2^−10): always more noise, never less.
 
     Raises
     ------
@@ -40,11 +41,23 @@ def count_scale(scale: float) -> float:
         The noise would be larger than any count.
     """
     wanted = 2 * Fraction(scale) * (1 + SLACK)
-    unit = Fraction(2) ** (math.frexp(float(wanted))[1] - DIGITS)
+    unit = _unit(wanted)
     rounded = float(-(-wanted // unit) * unit)
     if rounded > LARGEST:
         raise ParameterError(f"the noise would have scale {rounded:.3g}, which hides every count; raise epsilon")
     return rounded
+
+
+def largest_scale(noise: float) -> float:
+    """Largest ``scale`` whose :func:`count_scale` is at most ``noise``, rounded down."""
+    wanted = Fraction(noise)
+    rounded = wanted // _unit(wanted) * _unit(wanted)
+    return math.nextafter(float(rounded / (2 * (1 + SLACK))), 0.0)
+
+
+def _unit(scale: Fraction) -> Fraction:
+    """Distance between two scales of :data:`DIGITS` bits near this one."""
+    return Fraction(2) ** (math.frexp(float(scale))[1] - DIGITS)
 
 
 def add_noise(counts: Sequence[int], scale: float) -> list[int]:

@@ -33,7 +33,7 @@ from pufferflow.markov import Family, IntervalFamily, MarkovChain, as_family
 from pufferflow.mechanisms import find_mechanism, leakage_loss
 from pufferflow.models import number_of_states
 from pufferflow.publishing.calibration import OF_ONE_COUNT, UNSOUND, histogram_mechanisms
-from pufferflow.publishing.noise import LARGEST, DiscreteLaplace, count_scale
+from pufferflow.publishing.noise import LARGEST, DiscreteLaplace, count_scale, largest_scale
 from pufferflow.record_format import MOST_STATES
 
 ErrorKind: TypeAlias = Literal["bin", "bins", "total"]
@@ -270,7 +270,7 @@ def _epsilon(
     records: int,
 ) -> Plan:
     noise = _noise_for(accuracy, records, bins, confidence, kind)
-    scale = noise / 2 / (1 + 2.0**-21)  # count_scale of it is at most the noise
+    scale = largest_scale(noise)
     epsilon = _leakage(theta, length, scale) if name == "leakage" else None
     if epsilon is None:
         epsilon = guarantee(theta, length, scale, mechanism=name)

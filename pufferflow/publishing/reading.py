@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from zoneinfo import ZoneInfo
 
-from pufferflow._checks import check_type
+from pufferflow._checks import check_type, shown
 from pufferflow.errors import ParameterError
 from pufferflow.record_format import READING_OPTIONS
 
@@ -93,7 +93,7 @@ class Reading:
                 ZoneInfo(self.timezone)
             except (ValueError, OSError, KeyError):  # KeyError: there is no such zone
                 raise ParameterError(
-                    f"timezone {self.timezone!r} is unknown; give a name such as Europe/Paris or UTC"
+                    f"timezone {shown(self.timezone)} is unknown; give a name such as Europe/Paris or UTC"
                 ) from None
 
     def given(self) -> dict[str, str | bool]:

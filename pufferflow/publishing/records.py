@@ -52,6 +52,9 @@ class Chunk:
     value: pd.Series[Any]
     """As it stands in the table."""
 
+    def __repr__(self) -> str:
+        return "Chunk(…)"
+
 
 @dataclass
 class Records:
@@ -64,6 +67,9 @@ class Records:
     groups: list[str] = field(default_factory=list)
     """Group of each participant."""
     clock: Clock | None = None
+
+    def __repr__(self) -> str:
+        return f"Records({self.table!r})"
 
     @cached_property
     def columns(self) -> dict[str, str | None]:

@@ -20,27 +20,28 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 
-from pufferflow._checks import check_choice, check_epsilon, check_path, check_whole
-from pufferflow._files import check_folder, workplace
+from pufferflow._checks import check_choice, check_epsilon, check_path, check_type, check_whole
+from pufferflow._files import PathLike, check_folder, workplace
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
 from pufferflow.ledger import Ledger, Reservation
 from pufferflow.markov.simulation import MOST_RECORDS
 from pufferflow.publishing.account import account_of
 from pufferflow.publishing.calibration import Calibration, calibrate
 from pufferflow.publishing.exact import ExactCounts, Model, count_records, public_model, simulated_counts
+from pufferflow.publishing.folder import Draft, draft
 from pufferflow.publishing.histogram import (
     CONFIDENCE,
     PostProcessing,
     PrivateHistogram,
     require_matplotlib,
-    require_new,
 )
 from pufferflow.publishing.noise import DiscreteLaplace, add_noise, add_seeded_noise, count_scale
 from pufferflow.publishing.reading import Reading
@@ -60,6 +61,7 @@ def release_histogram(
     mechanism: str | None = None,
     post_processing: PostProcessing | None = None,
     fitted_to_others: bool = False,
+    chain_is_public: bool = False,
     output: str | os.PathLike[str] | None = None,
     figure: bool = True,
 ) -> PrivateHistogram:
@@ -89,8 +91,11 @@ def release_histogram(
     post_processing : {"clip", "simplex"}, optional
     fitted_to_others : bool
         Say that a chain which was fitted to records of the same time was fitted to those of other participants.
+    chain_is_public : bool
+        Say that the records that the chain was fitted to are public: then it and the certificate of the scale are
+        among what may be published, which they otherwise are not.
     output : path, optional
-        New folder to write to.
+        New folder to write to: ``publish`` in it may leave, ``internal`` must not.
     figure : bool
         Whether the folder gets a figure.
 
@@ -112,26 +117,32 @@ def release_histogram(
     """
     if post_processing is not None:
         check_choice(post_processing, "post_processing", get_args(PostProcessing))
-    if output is not None:
-        require_new(output)
-        if figure:
-            require_matplotlib()
-    exact, calibration, scale = _prepare(source, model, epsilon, form, reading, mechanism, fitted_to_others)
-    account = account_of(source, ledger, exact.extent)
-    if ledger is not None and not isinstance(ledger, Ledger) and not os.path.lexists(ledger):
-        _tried(ledger, limit, exact, calibration, scale)  # a refused release leaves no ledger behind
-    book = None if ledger is None else open_ledger(ledger, exact.epsilon if limit is None else limit, limit is not None)
-    reservation = None if book is None else _reserve(book, exact, calibration, scale)
-    released = exact.noisy(add_noise, calibration, scale).post_processed(post_processing)
-    released = replace(released, account=account, warnings=(*released.warnings, *account.warnings))
-    if output is not None:
-        released.save(output, figure=figure)
-    if book is None or reservation is None:
-        return released
-    try:
-        book.record(reservation)
-    except LedgerError as error:  # what is paid for is not lost for want of a note
-        return replace(released, warnings=(*released.warnings, str(error)))
+    check_type(chain_is_public, "chain_is_public", bool)
+    with _drafted(output, figure) as making:
+        exact, calibration, scale = _prepare(source, model, epsilon, form, reading, mechanism, fitted_to_others)
+        account = account_of(source, ledger, exact.extent)
+        if ledger is not None and not isinstance(ledger, Ledger) and not os.path.lexists(ledger):
+            _tried(ledger, limit, exact, calibration, scale)  # a refused release leaves no ledger behind
+        if making is not None:
+            making.rehearse(_dummy(exact, calibration, scale, chain_is_public), figure=figure)
+        book = (
+            None
+            if ledger is None
+            else open_ledger(ledger, exact.epsilon if limit is None else limit, limit is not None)
+        )
+        reservation = None if book is None else _reserve(book, exact, calibration, scale)
+        # nothing below may fail for a reason that could have been found above: the release is paid for
+        drawn = exact.noisy(add_noise, calibration, scale).post_processed(post_processing)
+        warnings = (*drawn.warnings, *account.warnings)
+        released = replace(drawn, chain_is_public=chain_is_public, account=account, warnings=warnings)
+        if making is not None:
+            released = making.write(released, figure=figure)
+            making.finish()
+        if book is not None and reservation is not None:
+            try:
+                book.record(reservation)
+            except LedgerError as error:  # what is paid for is not lost for want of a note
+                return replace(released, warnings=(*released.warnings, str(error)))
     return released
 
 
@@ -146,6 +157,7 @@ def rehearse_release(
     reading: Reading | None = None,
     mechanism: str | None = None,
     fitted_to_others: bool = False,
+    chain_is_public: bool = False,
     output: str | os.PathLike[str] | None = None,
     figure: bool = True,
 ) -> dict[str, Any]:
@@ -153,7 +165,7 @@ def rehearse_release(
 
     Parameters
     ----------
-    source, model, epsilon, ledger, limit, form, reading, mechanism, fitted_to_others, output, figure
+    source, model, epsilon, ledger, limit, form, reading, mechanism, fitted_to_others, chain_is_public, output, figure
         As for :func:`release_histogram`, which raises the same errors.
 
     Returns
@@ -163,11 +175,11 @@ def rehearse_release(
         the columns have the roles they are given (participants are counted exactly). ``limit`` and ``left`` are those
         of the ledger after the release, None without one.
     """
-    if output is not None:
-        require_new(output)
-        if figure:
-            require_matplotlib()
-    exact, calibration, scale = _prepare(source, model, epsilon, form, reading, mechanism, fitted_to_others)
+    check_type(chain_is_public, "chain_is_public", bool)
+    with _drafted(output, figure) as making:
+        exact, calibration, scale = _prepare(source, model, epsilon, form, reading, mechanism, fitted_to_others)
+        if making is not None:
+            making.rehearse(_dummy(exact, calibration, scale, chain_is_public), figure=figure)
     facts: dict[str, Any] = {
         "records": exact.records,
         "participants": exact.participants,
@@ -178,7 +190,7 @@ def rehearse_release(
         "states": exact.states.count,
         "epsilon": exact.epsilon,
         "mechanism": calibration.chosen.mechanism,
-        "scale": calibration.scale,
+        "scale": scale / 2,
         "certified": calibration.certificate is not None,
         "noise_scale": scale,
         "error_95": DiscreteLaplace(scale).quantile(CONFIDENCE) / exact.records,
@@ -282,6 +294,24 @@ def _prepare(
     exact = count_records(source, model, epsilon, form, reading, fitted_to_others)
     calibration = calibrate(exact.model.family, exact.longest_segment, exact.epsilon, mechanism)
     return exact, calibration, count_scale(calibration.scale)
+
+
+@contextmanager
+def _drafted(output: PathLike | None, figure: bool) -> Iterator[Draft | None]:
+    """A place for the release where one is to be written."""
+    if output is None:
+        yield None
+        return
+    if figure:
+        require_matplotlib()
+    with draft(output) as making:
+        yield making
+
+
+def _dummy(exact: ExactCounts, calibration: Calibration, scale: float, chain_is_public: bool) -> PrivateHistogram:
+    """A release without the counts, to try whether one can be written."""
+    nothing = exact.noisy(lambda counts, _: [0] * len(counts), calibration, scale)
+    return replace(nothing, chain_is_public=chain_is_public)
 
 
 def _tried(

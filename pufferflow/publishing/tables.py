@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 import pandas as pd
@@ -68,7 +68,7 @@ def open_table(source: Source, *, separator: str = ",") -> Table:
 class PandasTable:
     """A frame in memory."""
 
-    frame: pd.DataFrame
+    frame: pd.DataFrame = field(repr=False)
     where: str = "the table"
 
     def columns(self) -> list[str]:

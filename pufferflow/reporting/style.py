@@ -25,6 +25,9 @@ COLUMN_WIDTH = 3.4
 INK = "#222222"
 MUTED = "#5a5a5a"
 
+VERBATIM: dict[str, Any] = {"parse_math": False}
+"""For texts that hold names from data and settings, of which one may be ``$5%$``: they are no formulas."""
+
 RC: dict[str, Any] = {
     "font.family": "DejaVu Sans",
     "mathtext.fontset": "dejavusans",

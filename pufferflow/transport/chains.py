@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow._checks import check_list, check_type, longest
+from pufferflow._checks import check_list, check_type, longest, shown
 from pufferflow._rounding import divide_up
 from pufferflow.errors import ParameterError
 from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats, MarkovChain
@@ -131,7 +131,7 @@ def chain_sensitivity(
     for chain in family:
         check_type(chain, "a chain", MarkovChain)
         if values.shape != (chain.states,) or values.dtype.kind not in "iu":
-            raise ParameterError(f"weights are {weights!r}; give one integer for each of the {chain.states} states")
+            raise ParameterError(f"weights are {shown(weights)}; give one integer for each of {chain.states} states")
     # a constant in each record moves no law
     gains = tuple(int(value) - int(values.min()) for value in values)
     best: ChainSensitivity | None = None

@@ -117,5 +117,5 @@ def wasserstein_sensitivity(
 def _numbers(values: Iterable[Number], what: str) -> Sequence[Fraction]:
     try:
         return [exact(value) for value in values]
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ParameterError(f"{what} must consist of finite numbers ({error})") from None
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(f"{what} must consist of finite numbers") from None

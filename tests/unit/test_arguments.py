@@ -1,8 +1,11 @@
 """Whatever is given for an argument of a public function: a result, or one sentence."""
 
 import math
+import re
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -18,6 +21,7 @@ from pufferflow.dp.randomised_response import RandomisedResponse
 from pufferflow.dp.weighted_majority import WeightedMajority, private_rate
 from pufferflow.markov.simulation import simulate_chain
 from pufferflow.publishing.planning import error_curves
+from pufferflow.publishing.records import open_records
 
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
 INTERVALS = pf.IntervalFamily([[0.5, 0.2], [0.2, 0.5]], [[0.8, 0.5], [0.5, 0.8]])
@@ -221,3 +225,85 @@ def test_one_sentence(function, arguments, tmp_path, monkeypatch):
         for odd in ANYTHING:
             with suppress(pf.PufferflowError):
                 function(**arguments | {name: odd})
+
+
+SECRET = "S3CRET"
+NUMBER = 2718281
+
+
+class Secretive:
+    """Something that shows what it holds, as a frame does."""
+
+    def __repr__(self):
+        return SECRET
+
+
+@cache
+def secrets():
+    """Things that hold private records, of all kinds that could be given by mistake."""
+    values = pd.Series([SECRET, "b", "b"] * 4, name="value")
+    fit = pf.fit_records(values)
+    counts = np.array([[NUMBER, 3], [2, NUMBER]])
+    numbers = pd.DataFrame({"value": [NUMBER, NUMBER + 1.5]})
+    exact = replace(fit.sample.participants[0], state_counts=counts[0], transition_counts=counts)
+    sample = replace(fit.sample, participants=(exact,))
+    return [
+        *(values, values.to_frame(), values.tolist(), values.to_numpy(), set(values), dict.fromkeys(values, 1)),
+        *(numbers, numbers["value"], numbers.to_numpy(), counts, counts.tolist(), counts[0], tuple(counts[0].tolist())),
+        *({"x": [NUMBER]}, [[NUMBER, SECRET]], [NUMBER * 1j], f"time,value\n1,{SECRET}\n", SECRET * 50),
+        *(fit, sample, exact, replace(fit, sample=sample), fit.model, [fit], (sample,), Secretive(), [Secretive()]),
+        *(SECRET.encode(), bytearray(SECRET.encode()), values.index.map(str) + SECRET, pd.Categorical(values)),
+    ]
+
+
+PATHS = ("source", "model", "path", "ledger", "output")
+"""What a message about a file that is not there has to name: a text of one line is taken for such a name."""
+
+MODELS = ("document", "columns", "priors", "secrets", "pairs", "laws", "parents", "quilt", "variables", "mechanisms")
+"""Names in them are those of a model, which a message may say; numbers are not."""
+
+
+def may_be_shown(name, secret):
+    """Names of files and of parts of models are no records."""
+    one_line = isinstance(secret, str) and "\n" not in secret
+    return (name in PATHS and one_line) or name in MODELS
+
+
+def told(error):
+    """All that a traceback says of an error and of those it came from."""
+    text = str(error)
+    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return text if before is None else f"{text}\n{told(before)}"
+
+
+@pytest.mark.parametrize(("function", "arguments"), CALLS, ids=[f"{f.__qualname__}-{','.join(a)}" for f, a in CALLS])
+def test_no_error_shows_what_an_argument_holds(function, arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in arguments:
+        for secret in secrets():
+            try:
+                function(**arguments | {name: secret})
+            except Exception as error:
+                said = told(error)
+                assert SECRET not in said or may_be_shown(name, secret), (name, type(secret), said)
+                assert str(NUMBER) not in said.replace(",", "").replace(".", ""), (name, type(secret), said)
+
+
+def test_what_holds_records_shows_none_of_them():
+    values = pd.Series([SECRET, "b", "b"] * 4 + [NUMBER] * 7)
+    fit = pf.fit_records(values)
+    reading = pf.Reading()
+    records = open_records(values, reading)
+    public = replace(fit.model, records=replace(fit.model.records, states=pf.StateSpace.categories(["a", "b", "c"])))
+    made = pf.simulate_release(None, public, 1.0, seed=1, length=NUMBER)
+    shown = [fit, fit.sample, fit.sample.participants[0], fit.model.family, fit.model.family.chains[0], records]
+    shown += [records.table, next(iter(records)), made.calibration, pf.Accountant(fit.model.family, 5)]
+    shown += [pf.confidence_family(fit.sample.participants[0].transition_counts, 0.9)]
+    for thing in shown:
+        for text in (repr(thing), str(thing), repr([thing])):
+            assert SECRET not in text
+            assert str(NUMBER) not in text
+            assert not re.search(r"\d\.\d{3}", text.replace(repr(made.calibration.scale), "")), text
+            assert "\n" not in text
+    assert repr(made).startswith("NOT PRIVATE: PrivateHistogram(3 states, ")
+    assert "\n" not in repr(made)

@@ -37,7 +37,7 @@ def test_the_five_commands(tmp_path, monkeypatch, capsys):
     assert "Guarantee:" in said["release"]
     assert said["ledger"].startswith(("limit 1, spent ", "verified: "))
     assert said["verify"].startswith("verified: ")
-    release = json.loads((tmp_path / "second.csv.release" / "histogram.json").read_text())
+    release = json.loads((tmp_path / "second.csv.release" / "publish" / "histogram.json").read_text())
     model = pf.read_public_model("first.csv.chain.json")
     sample = load_sample("first.csv.sample.json")
     assert sample.participants[0].observations == first["watts"].notna().sum()
@@ -48,7 +48,8 @@ def test_the_five_commands(tmp_path, monkeypatch, capsys):
     assert release["records"] == len(watts)
     worst = pf.error_quantile(release["noise"]["scale"], len(exact), len(watts), confidence=1 - 1e-9, kind="bins")
     assert np.abs(released - exact).max() <= worst
-    proved = pf.verify_certificate(json.loads((tmp_path / "second.csv.release" / "certificate.json").read_text()))
+    certificate = (tmp_path / "second.csv.release" / "internal" / "certificate.json").read_text()
+    proved = pf.verify_certificate(json.loads(certificate))
     assert 2 * proved.lower <= release["noise"]["scale"]
 
 

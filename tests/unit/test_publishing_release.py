@@ -5,6 +5,7 @@ import inspect
 import json
 import math
 import re
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,7 @@ from pufferflow.models import write_model
 from pufferflow.publishing import histogram
 from pufferflow.publishing import release as releasing
 from pufferflow.publishing.calibration import calibrate
-from pufferflow.publishing.histogram import FILES
-from pufferflow.publishing.noise import DIGITS, count_scale
+from pufferflow.publishing.noise import DIGITS, count_scale, largest_scale
 
 CHAIN = pf.MarkovChain([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.3, 0.3, 0.4]])
 FORM = pf.RecordFormat(pf.StateSpace.categories(["sit", "stand", "walk"]), 60)
@@ -48,7 +48,9 @@ def files(tmp_path):
 
 
 def text_files(folder):
-    return {p.name: p.read_text() for p in folder.iterdir() if p.suffix in (".json", ".csv", ".txt")}
+    """By name; what may leave, or of a simulation all there is."""
+    part = folder / ("publish" if (folder / "publish").exists() else "internal")
+    return {p.name: p.read_text() for p in part.iterdir() if p.suffix in (".json", ".csv", ".txt")}
 
 
 def test_a_few_lines_of_python(tmp_path):
@@ -58,18 +60,19 @@ def test_a_few_lines_of_python(tmp_path):
     assert all(isinstance(count, int) for count in released.counts)
     exact = DATA.value_counts(normalize=True)[list(NAMES)].to_numpy()
     assert np.abs(released.frequencies - exact).max() < 50 * released.noise_scale / 5000
-    assert {p.name for p in (tmp_path / "out").iterdir()} == {
-        *FILES,
-        *(f"histogram.{s}" for s in ("svg", "pdf", "png")),
+    assert {str(p.relative_to(tmp_path / "out")) for p in (tmp_path / "out").rglob("*") if p.is_file()} == {
+        *(f"internal/{name}.json" for name in ("certificate", "chain")),
+        *(f"publish/histogram.{suffix}" for suffix in ("json", "csv", "svg", "pdf", "png")),
+        "publish/statement.txt",
     }
-    read = json.loads((tmp_path / "out" / "histogram.json").read_text())
+    read = json.loads((tmp_path / "out" / "publish" / "histogram.json").read_text())
     assert (read["private"], read["mechanism"], read["epsilon"]) == (True, released.mechanism, 1.0)
     assert [row["noisy_count"] for row in read["bins"]] == list(released.counts)
-    table = pd.read_csv(tmp_path / "out" / "histogram.csv")
+    table = pd.read_csv(tmp_path / "out" / "publish" / "histogram.csv")
     assert table["frequency"].tolist() == pytest.approx(released.frequencies.tolist())
-    certificate = json.loads((tmp_path / "out" / "certificate.json").read_text())
+    certificate = json.loads((tmp_path / "out" / "internal" / "certificate.json").read_text())
     proved = pf.verify_certificate(certificate)
-    assert 2 * float(proved.scale) <= released.noise_scale <= 2.000001 * float(proved.scale)
+    assert 2 * float(proved.scale) <= released.noise_scale <= 2.002 * float(proved.scale)
     shown = Ledger(tmp_path / "ledger").to_dict()
     assert [entry["released"] for entry in shown["releases"]] == [True]
     assert shown["limit"] == 1.0
@@ -191,9 +194,18 @@ def test_a_limit_of_epsilon_pays_for_one_release(epsilon, stay, leave, length):
 @given(st.floats(1e-30, 1e17))
 def test_the_noise_is_rounded_up(scale):
     noise = count_scale(scale)
-    assert 2 * scale * (1 + 2**-24) <= noise <= 2 * scale * (1 + 2**-22)
+    assert 2 * scale * (1 + 2**-24) <= noise <= 2 * scale * (1 + 2**-24) * (1 + 2**-10)
     mantissa, _ = math.frexp(noise)
     assert (mantissa * 2**DIGITS).is_integer()
+
+
+@given(st.floats(1e-30, 1e17))
+def test_the_noise_is_a_coarse_number_and_a_smaller_one_is_found_again(noise):
+    """So that a published scale tells little of the chain that it is computed from."""
+    assert DIGITS <= 11
+    largest = largest_scale(noise)
+    assert count_scale(largest) <= noise
+    assert count_scale(math.nextafter(largest, math.inf) * (1 + 1e-15)) > noise * (1 - 2**-10)
 
 
 def test_noise_beyond_all_counts_is_refused():
@@ -271,6 +283,20 @@ def test_killed_between_reservation_and_record(files, run, tmp_path, monkeypatch
 # -- nothing exact leaves ----------------------------------------------------------------------------------
 
 
+def numbers(thing):
+    """All numbers where numbers stand; digits within words, as those of digests, are none."""
+    if isinstance(thing, dict | list | tuple):
+        parts = [*thing, *thing.values()] if isinstance(thing, dict) else thing
+        return [number for part in parts for number in numbers(part)]
+    if isinstance(thing, str):
+        return [float(found) for found in re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.]|\.\d)", thing)]
+    return [] if thing is None else [float(thing)]
+
+
+def test_numbers_are_found_where_they_stand():
+    assert numbers({"a": ["12 of 1,345", 7, None, True, "f123ab", "3/4"]}) == [12, 1, 345, 7, 1, 3, 4]
+
+
 def test_no_file_holds_an_exact_count(files, run, tmp_path, monkeypatch):
     data, public = files
     exact = DATA.value_counts()
@@ -281,14 +307,17 @@ def test_no_file_holds_an_exact_count(files, run, tmp_path, monkeypatch):
         return [-7] * len(counts)
 
     monkeypatch.setattr(releasing, "add_noise", record)
+    # nothing is random here: the test fails by chance with probability 0
     code, out, _ = run("release", data, "--chain", public, "--epsilon", 1, "--no-figure")
     assert code == 0
     assert seen[0][0] == [exact[name] for name in NAMES]
-    written = [out, *text_files(tmp_path / "data.csv.release").values()]
-    written += [json.dumps(Ledger(f"{data}.ledger").to_dict())]
-    written += [(tmp_path / "data.csv.ledger").read_bytes().decode("latin-1")]
-    for text in written:
-        assert not {str(count) for count in exact} & set(re.findall(r"\d+", text))
+    with sqlite3.connect(tmp_path / "data.csv.ledger") as connection:
+        written = [list(row) for row in connection.execute("SELECT * FROM entries")]
+    documents = [json.loads(text) for _, _, _, text, _ in written]
+    written += [[out], [Ledger(f"{data}.ledger").to_dict()], documents]
+    for path in (tmp_path / "data.csv.release").rglob("*.*"):
+        written.append([json.loads(path.read_text()) if path.suffix == ".json" else path.read_text()])
+    assert not set(exact) & set(numbers(written))
     assert {p.name for p in tmp_path.iterdir()} == {"data.csv", "public.json", "data.csv.ledger", "data.csv.release"}
 
 

@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from pufferflow.reporting.figures.panels import check, columns_of, finish, handle, panels_of, points, styled
-from pufferflow.reporting.style import MUTED, group_label, in_order, mechanism_style
+from pufferflow.reporting.style import MUTED, VERBATIM, group_label, in_order, mechanism_style
 
 BOUNDS = {
     "theorem_4_4": ("Theorem 4.4", "#0072b2", (0, (4, 1.5, 1, 1.5))),
@@ -97,6 +97,6 @@ def _chains(table: pd.DataFrame) -> tuple[Figure, list[tuple[Axes, pd.DataFrame]
     chains = []
     for axes, group in zip(panels, groups, strict=True):
         rows = table[table["group"] == group]
-        axes.set_title(group_label(group) if group else str(rows["dataset"].iloc[0]))
+        axes.set_title(group_label(group) if group else str(rows["dataset"].iloc[0]), **VERBATIM)
         chains.append((axes, rows))
     return figure, chains

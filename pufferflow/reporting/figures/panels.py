@@ -21,6 +21,7 @@ from pufferflow.reporting.style import (
     COLUMN_WIDTH,
     MUTED,
     TEXT_WIDTH,
+    VERBATIM,
     MechanismStyle,
     data_labels,
     figure_style,
@@ -99,4 +100,4 @@ def finish(figure: Figure, handles: list[Any], note: str, table: pd.DataFrame, d
 def footer(figure: Figure, text: str) -> None:
     """Set ``text`` below the panels, in lines as wide as the figure."""
     lines = textwrap.fill(text, int(22 * figure.get_figwidth()))
-    figure.supxlabel(lines, x=0.01, ha="left", fontsize=6, color=MUTED, linespacing=1.3)
+    figure.supxlabel(lines, x=0.01, ha="left", fontsize=6, color=MUTED, linespacing=1.3, **VERBATIM)

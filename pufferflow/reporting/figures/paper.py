@@ -26,6 +26,7 @@ from pufferflow.reporting.figures.panels import (
 )
 from pufferflow.reporting.style import (
     MUTED,
+    VERBATIM,
     MechanismStyle,
     group_label,
     in_order,
@@ -122,8 +123,8 @@ def group_histograms(releases: pd.DataFrame, *, epsilon: float, description: str
             x = rows["state"].map(states.index).to_numpy(float) + slot
             _clipped(axes, x, rows["released_frequency"].to_numpy(float), bottom, top, mechanism_style(name))
         axes.set_ylim(bottom, top)
-        axes.set_title(group_label(group))
-        axes.set_xticks(range(len(states)), [state_label(s).replace(" ", "\n") for s in states])
+        axes.set_title(group_label(group), **VERBATIM)
+        axes.set_xticks(range(len(states)), [state_label(s).replace(" ", "\n") for s in states], **VERBATIM)
         axes.tick_params(axis="x", length=0, labelsize=6.3)
         axes.grid(visible=False, axis="x")
     for axes in panels[:: columns_of(len(panels))]:
@@ -177,7 +178,7 @@ def power_histogram(releases: pd.DataFrame, *, epsilon: float, description: str 
         axes.yaxis.set_minor_formatter(NullFormatter())
         axes.grid(visible=False, axis="x")
         ticks = range(0, len(states), max(1, (len(states) - 1) // 5))
-        axes.set_xticks(ticks, [state_label(states[i]) for i in ticks] if axes is panels[-1] else [])
+        axes.set_xticks(ticks, [state_label(states[i]) for i in ticks] if axes is panels[-1] else [], **VERBATIM)
     handles = [EXACT, *(handle(name) for name in names)]
     note = (
         f"ε = {epsilon:g}; {table['release'].nunique()} releases per mechanism. "

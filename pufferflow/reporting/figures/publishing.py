@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from pufferflow.reporting.figures.panels import check, footer, handle, points, styled
-from pufferflow.reporting.style import COLUMN_WIDTH, MUTED, TEXT_WIDTH, in_order, mechanism_style, state_label
+from pufferflow.reporting.style import COLUMN_WIDTH, MUTED, TEXT_WIDTH, VERBATIM, in_order, mechanism_style, state_label
 
 BAR = "#0072b2"
 NAMED_STATES = 30
@@ -37,7 +37,8 @@ def histogram(table: pd.DataFrame, caption: str) -> Figure:
     )
     axes.axhline(0, color=MUTED, linewidth=0.6)
     step = -(-k // NAMED_STATES)
-    axes.set_xticks(x[::step], [state_label(str(name)) for name in table["state"][::step]], rotation=90 if k > 5 else 0)
+    names = [state_label(str(name)) for name in table["state"][::step]]
+    axes.set_xticks(x[::step], names, rotation=90 if k > 5 else 0, **VERBATIM)
     axes.grid(visible=False, axis="x")
     axes.set_ylabel("relative frequency")
     if not private:

@@ -9,6 +9,7 @@ from pathlib import Path
 from tabulate import tabulate
 
 from pufferflow._files import write_atomic
+from pufferflow._texts import spreadsheet_csv
 from pufferflow.reporting.tables.table import Table
 
 PAGE_ROWS = 40
@@ -63,6 +64,7 @@ _TEX = {
         "°": r"^\circ",
     }.items()
 }
+_MARKDOWN = re.compile(r"[\\`*|]|(?<!\w)_|_(?!\w)|<(?=[A-Za-z/!?])|&(?=#?\w+;)|\](?=[(\[:])|~(?=~)")
 _SUPERSCRIPT_RUN = re.compile("[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _FROM_SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
@@ -70,7 +72,7 @@ _FROM_SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-012345678
 def render(table: Table) -> dict[str, str]:
     """Return the table as ``"csv"``, ``"md"`` and ``"tex"``."""
     return {
-        "csv": table.data.to_csv(index=False, lineterminator="\n"),
+        "csv": spreadsheet_csv(table.data),
         "md": _markdown(table),
         "tex": _latex(table),
     }
@@ -82,17 +84,23 @@ def save_table(table: Table, stem: str | Path) -> list[Path]:
 
 
 def _markdown(table: Table) -> str:
-    def escaped(text: str) -> str:
-        return text.replace("|", "\\|")
-
     body = tabulate(
-        [[escaped(cell) for cell in row] for row in table.rows()],
-        headers=[escaped(name) for name in table.column_names()],
+        [[escape_markdown(cell) for cell in row] for row in table.rows()],
+        headers=[escape_markdown(name) for name in table.column_names()],
         tablefmt="pipe",
         disable_numparse=True,
         colalign=["right" if numeric else "left" for numeric in table.numeric()],
     )
-    return f"**{table.caption}** {table.legend}\n\n{body}\n"
+    return f"**{escape_markdown(table.caption)}** {escape_markdown(table.legend)}\n\n{body}\n"
+
+
+def escape_markdown(text: str) -> str:
+    r"""Escape what Markdown and the HTML in it read as more than a sign.
+
+    >>> escape_markdown("a|b [x](y) <b> men_18 < _all_ men")
+    'a\\|b [x\\](y) \\<b> men_18 < \\_all\\_ men'
+    """
+    return _MARKDOWN.sub(r"\\\g<0>", text)
 
 
 def escape_latex(text: str) -> str:
