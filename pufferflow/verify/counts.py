@@ -82,7 +82,10 @@ class CountProof(Proof):
     def work(self) -> Work:
         """Estimate the laws at all nodes and their comparison."""
         sizes = [_size(known, n, max(self.weights)) for known in self.chains for n in set(self.lengths)]
-        return Work(sum(s.operations for s in sizes), sum(s.products for s in sizes), max(s.kept for s in sizes))
+        plans = 2 if self.slack else 1  # a plan takes twice a comparison
+        return Work(
+            plans * sum(s.operations for s in sizes), sum(s.products for s in sizes), max(s.kept for s in sizes)
+        )
 
     def bound(self) -> Bound:
         """Return the enclosure of W / (ε − log(1 + slack)) if all laws are within W; otherwise nothing is proved."""
