@@ -79,8 +79,10 @@ class GivenLaws:
         law, chain = self.at(node), self._chain
         if not min(law.min(), chain.stationary_distribution.min()) >= SAFE_MINIMUM:
             return INFINITE
-        density = law / chain.stationary_distribution
-        return math.log(density.max() / density.min()) + 2 * (self.error(node) + chain.stationary_error)
+        with np.errstate(over="ignore"):
+            density = law / chain.stationary_distribution
+            spread = float(np.log(density.max() / density.min()))
+        return min(spread * (1 + 4 * UNIT_ROUNDOFF) + 2 * (self.error(node) + chain.stationary_error), INFINITE)
 
     def chord(self, first: int, levels: int, stride: int, support: Bools) -> Chord:
         """Bound for the nodes first + n · stride, 0 ≤ n < 2^levels; see *Chords* above.
@@ -116,5 +118,7 @@ class GivenLaws:
             return math.inf, math.inf
         blur = (error + (len(law) + 4) * UNIT_ROUNDOFF) * (law @ np.abs(bend))
         blur += (2 * power_error + 8 * UNIT_ROUNDOFF) * (law + 2 * later + law @ twice)
-        second = float(((np.abs(law @ bend) + blur) / law).max()) * (1 + 8 * _LARGEST_ERROR)
-        return second, float(np.abs(np.log(later / law)).max()) + 2 * error + power_error + 8 * UNIT_ROUNDOFF
+        with np.errstate(over="ignore", divide="ignore"):  # ratios beyond floats are no bound
+            second = float(((np.abs(law @ bend) + blur) / law).max()) * (1 + 8 * _LARGEST_ERROR)
+            moved = float(np.abs(np.log(later / law)).max()) * (1 + 4 * UNIT_ROUNDOFF)
+        return second, moved + 2 * error + power_error + 8 * UNIT_ROUNDOFF

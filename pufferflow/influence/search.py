@@ -13,6 +13,12 @@ nodes to the right, a right-only one all nodes to the left. Bisection over nodes
 *Forgetting.* With P^n, max over z of log P^n(z, x') / P^n(z, x) bounds the first term of every node beyond n
 (see ``InfluenceTables.law_any``). Once it has converged those nodes are alike; before, it discards whole
 ranges of nodes that cannot be the worst.
+
+*Chords.* Under a given start the laws of a progression of nodes lie near the straight line between its ends
+(see ``GivenLaws``), which bounds their first terms closely: progressions are halved until the best quilt of a
+whole one is no worse than the worst node, or its nodes are alike. A left quilt node that stays where it is, the
+first node say, alone covers the same number of nodes for all of them, and has no more influence on a node that
+is farther away (data processing), so its influence on the first node of a progression bounds all.
 """
 
 from __future__ import annotations
