@@ -7,7 +7,19 @@ import pufferflow
 
 ROOT = Path(pufferflow.__file__).parent
 ORDER = (
-    *("errors", "_files", "_jit", "_rounding", "_checks", "_json", "_numbers", "record_format", "divergences"),
+    *(
+        "errors",
+        "_texts",
+        "_sources",
+        "_files",
+        "_jit",
+        "_rounding",
+        "_checks",
+        "_json",
+        "_numbers",
+        "record_format",
+        "divergences",
+    ),
     *("markov", "influence", "transport", "coupling", "audit", "beliefs", "hmm", "dp", "datasets", "models", "verify"),
     *("mechanisms", "certificates", "accounting", "bayesnet", "_ledger_entries", "ledger", "publishing"),
     *("experiments", "reporting", "cli"),
