@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from numbers import Number, Real
+from numbers import Real
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -55,7 +55,7 @@ def check_list(values: Any, name: str) -> list[Any]:
     except TypeError:
         entries = None
     if entries is None:
-        raise ParameterError(f"{name} is {shown(values)}; it must be a list")
+        raise ParameterError(f"{name} is {shown_name(values)}; it must be a list")
     return entries
 
 
@@ -98,7 +98,7 @@ def check_positive(
     if or_zero and number == 0:
         return 0.0
     if not 0 < number < math.inf:
-        raise ParameterError(f"{name} is {_plainly(value)}; it must be {'0 or ' * or_zero}a positive number")
+        raise ParameterError(f"{name} is {shown(value)}; it must be {'0 or ' * or_zero}a positive number")
     smallest, largest = limits
     if not smallest <= number <= largest:
         raise ParameterError(f"{name} is {shown(value)}; it must lie between {smallest} and {largest}")
@@ -146,7 +146,7 @@ def shown(value: object) -> str:
     """Return how messages write ``value``: a number or a short text as it is, of all that may hold records the type."""
     if isinstance(value, str):
         return repr(value) if len(value) <= LONGEST_SHOWN and value.isprintable() else f"a text of {len(value)} letters"
-    if value is not None and not isinstance(value, Number):
+    if value is not None and not isinstance(value, Real | Decimal):
         return named_type(value)
     try:
         text = str(value)
@@ -155,9 +155,14 @@ def shown(value: object) -> str:
     return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
 
 
-def _plainly(value: object) -> str:
-    """What messages say of what may be an entry of a list, of which a text may be a record."""
+def shown_entry(value: object) -> str:
+    """Return how messages write what may be an entry of a list, where a text may be a record."""
     return named_type(value) if isinstance(value, str) else shown(value)
+
+
+def shown_name(value: object) -> str:
+    """Return how messages write what should be the name of a part of a model."""
+    return shown(value) if isinstance(value, str) else named_type(value)
 
 
 def named_type(value: object) -> str:

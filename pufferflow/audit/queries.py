@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import TypeAlias
 
-from pufferflow._checks import check_list, named_type, shown
+from pufferflow._checks import check_list, named_type
 from pufferflow.errors import ParameterError
 from pufferflow.markov.chain import MarkovChain
 
@@ -104,10 +104,11 @@ def _states(states: Iterable[int], where: str) -> list[int]:
     try:
         listed = list(states)
     except TypeError:
-        raise ParameterError(f"{where} is {shown(states)}; give a set of states, for example {{1}}") from None
+        raise ParameterError(f"{where} is {named_type(states)}; give a set of states, for example {{1}}") from None
     for state in listed:
         if not isinstance(state, Integral) or isinstance(state, bool) or state < 0:
-            raise ParameterError(f"{where}: {named_type(state)} is no state; states are the integers from 0")
+            what = "a negative number" if isinstance(state, Integral) else named_type(state)
+            raise ParameterError(f"{where}: {what} is no state; states are the integers from 0")
     return [int(state) for state in listed]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pufferflow._checks import check_list, check_type, check_whole, shown
+from pufferflow._checks import check_list, check_type, check_whole, shown, shown_name
 from pufferflow._rounding import total
 from pufferflow.errors import NetworkError, ParameterError
 from pufferflow.markov.chain import SUM_TOLERANCE, UNIT_ROUNDOFF, Floats, MarkovChain
@@ -125,7 +125,7 @@ class BayesianNetwork:
         try:
             return self._index[name]
         except (KeyError, TypeError):
-            raise NetworkError(f"the network has no variable {shown(name)}; it has {_some(self.names)}") from None
+            raise NetworkError(f"the network has no variable {shown_name(name)}; it has {_some(self.names)}") from None
 
     @cached_property
     def graph(self) -> nx.DiGraph[str]:
@@ -153,7 +153,9 @@ class BayesianNetwork:
         parents = _listed(variable.parents, f"variable {shown(variable.name)}: parents")
         for parent in parents:
             if not isinstance(parent, str) or parent not in self._index:
-                raise NetworkError(f"variable {shown(variable.name)} has the unknown parent {shown(parent)}; add it")
+                raise NetworkError(
+                    f"variable {shown(variable.name)} has the unknown parent {shown_name(parent)}; add it"
+                )
         twice = _repeated(parents)
         if twice is not None:
             raise NetworkError(f"variable {shown(variable.name)} has the parent {twice!r} twice; name it once")

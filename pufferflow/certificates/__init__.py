@@ -46,7 +46,7 @@ from decimal import ROUND_CEILING
 from fractions import Fraction
 from typing import Any, NamedTuple, get_args
 
-from pufferflow._checks import Lengths, check_choice, check_epsilon, check_positive, longest, shown
+from pufferflow._checks import Lengths, check_choice, check_epsilon, check_positive, longest, shown, shown_name
 from pufferflow.certificates.counts import count_within
 from pufferflow.certificates.couplings import couplings
 from pufferflow.certificates.gk16 import ENDS, local_influence_numbers
@@ -117,7 +117,8 @@ def certify(
     if scale is not None:
         scale = check_positive(scale, "scale", or_zero=True)
     if mechanism not in tuple(PROOFS):
-        raise ParameterError(f"no certificate for {mechanism}: only the scales of {', '.join(PROOFS)} have proofs")
+        named = shown_name(mechanism)
+        raise ParameterError(f"no certificate for {named}: only the scales of {', '.join(PROOFS)} have proofs")
     document = {
         "certificate": "pufferflow",
         "version": VERSION,

@@ -341,7 +341,7 @@ def _table(tuples: Collection[tuple[Any, ...]], domain: Domain) -> pd.DataFrame:
     for row in rows:
         if not isinstance(row, tuple) or len(row) != len(domain.names):
             raise DataError(
-                f"an entry of data is no tuple of the {len(domain.names)} columns {domain.names} of the domain"
+                f"an entry of data is not a tuple of the {len(domain.names)} columns {domain.names} of the domain"
             )
     return pd.DataFrame(rows, columns=pd.Index(domain.names), dtype=object)
 

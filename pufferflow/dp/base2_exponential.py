@@ -44,7 +44,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, Literal
 
-from pufferflow._checks import check_choice, check_positive, check_whole, named_type, shown
+from pufferflow._checks import check_choice, check_positive, check_whole, shown, shown_entry
 from pufferflow.dp._cumulative import CumulativeWeights
 from pufferflow.errors import ParameterError
 
@@ -471,7 +471,7 @@ def _rational(number: Number, name: str) -> int | Fraction:
         plain = number.item() if hasattr(number, "item") else number
         exact = Fraction("none" if isinstance(plain, bool) else plain)
     except (TypeError, ValueError, OverflowError):
-        raise ParameterError(f"{name} is {named_type(number)}; it must be a finite number") from None
+        raise ParameterError(f"{name} is {shown_entry(number)}; it must be a finite number") from None
     return exact.numerator if exact.denominator == 1 else exact
 
 

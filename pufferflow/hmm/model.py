@@ -60,7 +60,7 @@ def fraction(value: object, where: str) -> Fraction:
     if len(text) > _MOST_CHARACTERS:
         raise ModelError(f"{where} has {len(text)} characters; give a number of at most {_MOST_CHARACTERS}")
     if not _NUMBER.fullmatch(text):
-        raise ModelError(f'{where} is {shortened(text)}, which is not an exact number; write it as "1/3", "0.2" or 2')
+        raise ModelError(f'{where} is not an exact number; write it as "1/3", "0.2" or 2')
     try:
         return Fraction(text)
     except ZeroDivisionError:
@@ -109,7 +109,7 @@ def shown(number: Fraction) -> str:
 
 def shortened(text: str, quoted: bool = True) -> str:
     """Return a text for a message: its beginning where it is long."""
-    if not text.isprintable():
+    if quoted and not (text.isprintable() and len(text) <= 40):
         return f"a text of {len(text)} letters"
     text = text if len(text) <= 40 else f"{text[:36]}…"
     return repr(text) if quoted else text
@@ -197,7 +197,7 @@ class HiddenMarkovModel:
         for observation in check_list(sequence, "sequence"):
             if observation not in self.observations:
                 raise ParameterError(
-                    f"{observation!r} is no observation of the model; it has {_listed(self.observations)}"
+                    f"an entry of sequence is no observation of the model; it has {_listed(self.observations)}"
                 )
             o = self.observations.index(observation)
             seen = [p * row[o] for p, row in zip(law, self.observation_matrix, strict=True)]
@@ -330,7 +330,7 @@ def _names(names: object, size: int, what: str) -> tuple[str, ...]:
         raise ModelError(f"{what} must be a list of names, not {kind(names)}")
     for name in names:
         if not isinstance(name, str):
-            raise ModelError(f"{what} must be texts; {name!r} is {kind(name)}")
+            raise ModelError(f"{what} must be texts, and one is {kind(name)}")
         if list(names).count(name) > 1:
             raise ModelError(f"{what} has the name {name!r} twice")
     if len(names) != size:

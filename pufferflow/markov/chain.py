@@ -78,7 +78,7 @@ class MarkovChain:
             _ = self.stationary_distribution  # raises where it is not unique
 
     def __repr__(self) -> str:
-        return f"MarkovChain({self.states} states, {self.start} start)"
+        return f"MarkovChain({self.states} states, initial_distribution={self.start})"
 
     @property
     def states(self) -> int:
@@ -343,8 +343,9 @@ def _distributions(values: ArrayLike, what: str) -> Floats:
     """Return ``values`` as a read-only matrix whose rows are distributions, or say what is wrong."""
     try:
         matrix = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise ChainError(f"the {what} must be numbers in rows of equal length") from None
+    except (TypeError, ValueError, OverflowError) as error:
+        why = " (one is too large)" if isinstance(error, OverflowError) else ""
+        raise ChainError(f"the {what} must be numbers in rows of equal length{why}") from None
     if matrix.ndim != 2 or matrix.size == 0:
         raise ChainError(f"the {what} must be non-empty rows of numbers, not an array of shape {matrix.shape}")
     if what == "transition matrix" and matrix.shape[0] != matrix.shape[1]:

@@ -1,6 +1,6 @@
 """Mechanisms: from a family of chains to the scale of Laplace noise."""
 
-from pufferflow._checks import shown
+from pufferflow._checks import shown_name
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms.base import Mechanism, NoiseScale, Quilt
 from pufferflow.mechanisms.entry_dp import entry_dp
@@ -34,7 +34,7 @@ def find_mechanism(name: str) -> Mechanism:
     try:
         return MECHANISMS[name]
     except (KeyError, TypeError):
-        raise ParameterError(f"mechanism {shown(name)} is unknown; choose from {', '.join(MECHANISMS)}") from None
+        raise ParameterError(f"mechanism {shown_name(name)} is unknown; choose from {', '.join(MECHANISMS)}") from None
 
 
 __all__ = [

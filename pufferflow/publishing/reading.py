@@ -81,11 +81,11 @@ class Reading:
         for name in ("separator", "decimal", "thousands"):
             sign = getattr(self, name)
             if sign is not None and (len(sign) != 1 or sign in '\r\n"'):
-                raise ParameterError(f"{name} is {sign!r}; it must be one character")
+                raise ParameterError(f"{name} is {shown(sign)}; it must be one character")
             if sign is not None and name == "separator" and not sign.isascii():
-                raise ParameterError(f"separator is {sign!r}; it must be an ASCII character")
+                raise ParameterError(f"separator is {shown(sign)}; it must be an ASCII character")
             if sign is not None and name != "separator" and (sign.isdigit() or sign in "+-eE"):
-                raise ParameterError(f"{name} is {sign!r}, which is a part of numbers; give another character")
+                raise ParameterError(f"{name} is {shown(sign)}, which is a part of numbers; give another character")
         if self.thousands == self.decimal:
             raise ParameterError(f"thousands and decimal are both {self.decimal!r}; give different ones")
         if self.timezone is not None:

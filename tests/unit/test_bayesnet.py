@@ -244,7 +244,7 @@ def test_a_variable_outside_the_query_costs_nothing_of_its_own():
         ((PAIR, 1), {"limit": -1}, pf.ParameterError, "limit is -1"),
         ((PAIR, 1), {"limit": 1.5}, pf.ParameterError, "limit is 1.5"),
         (([], 1), {}, pf.NetworkError, "there is no network"),
-        (([PAIR, 3], 1), {}, pf.NetworkError, "3 is no network"),
+        (([PAIR, 3], 1), {}, pf.NetworkError, "an int is no network"),
         (([PAIR, pf.BayesianNetwork([ANN])], 1), {}, pf.NetworkError, "network 2 differs from network 1"),
         ((PAIR, 1), {"secrets": ["Eve"]}, pf.NetworkError, "no variable 'Eve'"),
         ((PAIR, 1), {"secrets": []}, pf.NetworkError, "secrets variables is empty"),

@@ -317,7 +317,7 @@ def test_mechanisms_without_proofs_are_told_from_those_with():
     assert set(certificates._FIELDS) == set(verify.PROOFS)
     for name in ("laplace", *(set(pf.MECHANISMS) - set(verify.PROOFS))):
         with pytest.raises(
-            pf.ParameterError, match=f"^no certificate for {name}: only the scales of mqm-exact, .* have proofs$"
+            pf.ParameterError, match=f"^no certificate for '{name}': only the scales of mqm-exact, .* have proofs$"
         ):
             pf.certify(THETA_1, 100, 1.0, mechanism=name)
 

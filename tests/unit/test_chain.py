@@ -24,7 +24,7 @@ THETA_2 = [[0.8, 0.2], [0.3, 0.7]]
         (np.ones((2, 2, 2)) / 2, r"not an array of shape \(2, 2, 2\)"),
         ([[0.5, 0.5]], "must be square, not 1 × 2; one row a state"),
         ([[0.5, 0.5], [1.0]], "numbers in rows of equal length"),
-        ([["a", "b"], [0, 1]], "numbers in rows of equal length.*could not convert string to float: 'a'"),
+        ([["a", "b"], [0, 1]], "numbers in rows of equal length$"),
         ([[10**400]], "numbers in rows of equal length.*too large"),
         (None, r"not an array of shape \(\)"),
         ([[1.2, -0.2], [0.5, 0.5]], "has -0.2 in row 1, column 2; probabilities must lie between 0 and 1"),
@@ -93,7 +93,7 @@ def test_kinds_of_start():
     assert [c.start for c in (stationary, some, given_)] == ["stationary", "any", "given"]
     assert [c.initial_support.tolist() for c in (stationary, some, given_)] == [[True] * 2, [True] * 2, [False, True]]
     assert repr(some) == "MarkovChain(2 states, initial_distribution=any)"
-    assert repr(given_) == "MarkovChain(2 states, initial_distribution=[0. 1.])"
+    assert repr(given_) == "MarkovChain(2 states, initial_distribution=given)"
 
 
 @pytest.mark.parametrize("number", range(40))

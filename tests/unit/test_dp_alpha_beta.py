@@ -83,7 +83,7 @@ def test_positions_in_a_range_are_those_of_python(values):
             if number in values:
                 assert domain.encode(table).tolist() == [[values.index(number)]]
             else:
-                with pytest.raises(DataError, match=f"x = {number},"):
+                with pytest.raises(DataError, match="row 1 of the data has a value of x that"):
                     domain.encode(table)
 
 
@@ -181,11 +181,11 @@ def test_rho():
         (lambda: publish(DATA.assign(z=1), DOMAIN, HALF), "column 'z' of the data is not in the domain"),
         (lambda: publish(DATA.drop(columns="age"), DOMAIN, HALF), "column 'age' of the domain is not in the data"),
         (lambda: publish(DATA[["age", "age", "answer", "place"]], DOMAIN, HALF), "occurs twice"),
-        (lambda: publish(DATA.assign(age=35), DOMAIN, HALF), "row 1 of the data has age = 35"),
-        (lambda: publish(DATA.assign(age=[30, 30.5, 90]), DOMAIN, HALF), "row 2 of the data has age = 30.5"),
-        (lambda: publish(DATA.assign(age=["30", "30", "90"]), DOMAIN, HALF), "row 1 of the data has age = '30'"),
-        (lambda: publish(DATA.assign(place=["A", None, "B"]), DOMAIN, HALF), "row 2 of the data has place = nan"),
-        (lambda: publish(DATA.assign(age=[30, np.nan, 90]), DOMAIN, HALF), "row 2 of the data has age = "),
+        (lambda: publish(DATA.assign(age=35), DOMAIN, HALF), "row 1 of the data has a value of age"),
+        (lambda: publish(DATA.assign(age=[30, 30.5, 90]), DOMAIN, HALF), "row 2 of the data has a value of age"),
+        (lambda: publish(DATA.assign(age=["30", "30", "90"]), DOMAIN, HALF), "row 1 of the data has a value of age"),
+        (lambda: publish(DATA.assign(place=["A", None, "B"]), DOMAIN, HALF), "row 2 of the data has a value of place"),
+        (lambda: publish(DATA.assign(age=[30, np.nan, 90]), DOMAIN, HALF), "row 2 of the data has a value of age"),
         (lambda: publish(pd.concat([DATA, DATA.iloc[[1]]]), DOMAIN, HALF), "row 4 of the data repeats"),
         (lambda: publish({(1,), (2,), (3,)}, Domain({"a": [1, 2]}), HALF), "3 rows, the declared domain only 2"),
         (lambda: publish({(1, 2)}, Domain({"a": [1, 2]}), HALF), "not a tuple of the 1 columns"),

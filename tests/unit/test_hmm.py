@@ -230,12 +230,12 @@ def test_check_needs_no_solver_without_parameters():
 
 BAD = [
     (model(transition_matrix=[[1, 0], [0.5, 0.4]]), "transition_matrix, row 2 sums to 9/10, not exactly to 1"),
-    (model(observation_matrix=[[1.5, -0.5], [0, 1]]), "row 1, entry 1 is 3/2; probabilities lie between 0 and 1"),
+    (model(observation_matrix=[[1.5, -0.5], [0, 1]]), "row 1, entry 1 is above 1; probabilities lie between 0 and 1"),
     (model(observation_matrix=[["1/3", 0.67], [0, 1]]), "sums to 301/300"),
     (model(observation_matrix=[["1/0", 1], [0, 1]]), "a division by zero"),
     (model(observation_matrix=[["1e9999999", 1], [0, 1]]), "not an exact number"),
     (model(observation_matrix=[["9" * 3000, 1], [0, 1]]), "has 3000 characters"),
-    (model(observation_matrix=[["x", 1], [0, 1]]), "is 'x', which is not an exact number"),
+    (model(observation_matrix=[["x", 1], [0, 1]]), "row 1, entry 1 is not an exact number"),
     (model(observation_matrix=[[True, 0], [0, 1]]), "not a truth value"),
     (model(observation_matrix=[[1, 0]]), "observation_matrix has 1 rows; give 2"),
     (model(observation_matrix=[[1, 0], [1]]), "row 2 has 1 probabilities; give 2"),
@@ -312,7 +312,7 @@ def test_bad_arguments():
         (lambda: hmm.noisy_max(PRIORS, release="both"), "release is 'both'"),
         (lambda: hmm.noisy_max({s: [I] * 9 for s in "ab"}), "states, above"),
         (lambda: free.at(p=1), "p is 1; give a value in"),
-        (lambda: free.at(p="x"), "p is 'x'"),
+        (lambda: free.at(p="x"), "p is not an exact number"),
         (lambda: free.at(), "has no value"),
         (lambda: free.at(p=0, q=1), "'q' is no parameter"),
         (lambda: hmm.check(coin, 2, True), "length is True"),
