@@ -25,7 +25,7 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from pufferflow._checks import Lengths, check_epsilon, check_path, check_scale, check_type, longest
+from pufferflow._checks import Lengths, check_epsilon, check_path, check_scale, check_type, longest, shown
 from pufferflow._files import check_folder, workplace
 from pufferflow._ledger_entries import (
     MEND,
@@ -167,7 +167,7 @@ class Ledger:
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], limit: float) -> Ledger:
-        """Make a ledger with a limit; an existing file is never overwritten.
+        """Make a ledger with a limit, for its owner alone; an existing file is never overwritten.
 
         Raises
         ------
@@ -184,6 +184,7 @@ class Ledger:
                 with closing(sqlite3.connect(folder / "ledger", isolation_level=None)) as connection:
                     connection.executescript(_SCHEMA)
                     append_entry(connection, "limit", {"epsilon": limit})
+                (folder / "ledger").chmod(0o600)  # it holds Θ, which a fit makes as private as its data
                 os.link(folder / "ledger", target)
         except DataError as error:
             raise LedgerError(f"cannot create the ledger: {error}") from None
@@ -322,7 +323,7 @@ class Ledger:
         document = model_document(family)
         digest = digest_of(document)
         if not (isinstance(query, str) and isinstance(mechanism, str)):
-            raise ParameterError(f"query is {query!r} and mechanism {mechanism!r}; both are words")
+            raise ParameterError(f"query is {shown(query)} and mechanism {shown(mechanism)}; both are words")
         content: dict[str, Any] = {
             "mechanism": check_word(mechanism, "mechanism"),
             "epsilon": check_epsilon(epsilon),

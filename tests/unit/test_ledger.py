@@ -288,3 +288,9 @@ def test_a_wrong_epsilon_pays_for_nothing(ledger):
     """What a scale costs is computed; the word of the caller counts in the last digits only."""
     with pytest.raises(pf.BudgetError):
         ledger.reserve(CHAIN, LENGTH, mechanism="mqm-exact", epsilon=0.01, scale=0.5, query="a count")
+
+
+def test_a_ledger_is_for_its_owner_alone(tmp_path):
+    """It holds the chains, from which the counts they were fitted to can be found again."""
+    book = Ledger.create(tmp_path / "ledger", 1.0)
+    assert book.path.stat().st_mode & 0o777 == 0o600
