@@ -40,9 +40,6 @@ if TYPE_CHECKING:
     from pufferflow.beliefs import (
         close_adversary,
     )
-    from pufferflow.certificates import (
-        certify,
-    )
     from pufferflow.coupling import (
         LowerBound,
         lower_bound,
@@ -79,6 +76,7 @@ if TYPE_CHECKING:
         MECHANISMS,
         NoiseScale,
         Quilt,
+        certify,
         entry_dp,
         gk16,
         group_dp,
@@ -233,7 +231,6 @@ _HOMES = {
         "max_influence",
     ),
     "beliefs": ("close_adversary",),
-    "certificates": ("certify",),
     "coupling": (
         "LowerBound",
         "lower_bound",
@@ -268,6 +265,7 @@ _HOMES = {
         "MECHANISMS",
         "NoiseScale",
         "Quilt",
+        "certify",
         "entry_dp",
         "gk16",
         "group_dp",

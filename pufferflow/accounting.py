@@ -27,7 +27,7 @@ from typing import Any
 from pufferflow._checks import EPSILON_RANGE, Lengths, check_epsilon, check_scale, check_whole, longest
 from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.markov.intervals import IntervalFamily
-from pufferflow.mechanisms import find_mechanism
+from pufferflow.mechanisms import find_mechanism, leakage_loss
 
 MOST_RELEASES = 10**6
 """Releases that can be recorded at once."""
@@ -64,7 +64,7 @@ def guarantee(
     ParameterError
         ``scale`` is not a positive number, or the mechanism is unknown.
     """
-    calibrate, records = find_mechanism(mechanism), longest(length)
+    calibrate, records = find_mechanism(mechanism).scale, longest(length)
     scale = check_scale(scale)
 
     def enough(epsilon: float) -> bool:
@@ -195,6 +195,4 @@ class Accountant:
     def _leakage(self) -> float:
         if isinstance(self.family, IntervalFamily) or not self._bounded():
             return math.inf  # no such bound is known
-        from pufferflow.mechanisms.leakage import leakage_loss
-
         return leakage_loss(self.family, self.length, self._together())

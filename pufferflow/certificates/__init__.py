@@ -44,20 +44,15 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from decimal import ROUND_CEILING
 from fractions import Fraction
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
-from pufferflow._checks import Lengths, check_choice, check_epsilon, check_positive, longest, shown, shown_name
-from pufferflow.certificates.counts import count_within
-from pufferflow.certificates.couplings import couplings
-from pufferflow.certificates.gk16 import ENDS, local_influence_numbers
-from pufferflow.certificates.quilts import neighbours, quilts_of_chains, quilts_of_intervals
+from pufferflow._checks import Lengths, longest, shown
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.influence.tables import Convention
-from pufferflow.markov.chain import Floats, MarkovChain
-from pufferflow.markov.families import BinaryInterval, ChainFamily, Family, as_family
+from pufferflow.markov.chain import Floats
+from pufferflow.markov.families import BinaryInterval, ChainFamily, Family
 from pufferflow.markov.intervals import IntervalFamily
-from pufferflow.mechanisms import find_mechanism
-from pufferflow.verify import PROOFS, parse
+from pufferflow.verify import parse
 from pufferflow.verify.parsing import VERSION, BinaryClass, CertificateError, Chain, Intervals, decimal, parse_family
 from pufferflow.verify.proof import MOST_WORK, Bound, Proof
 
@@ -69,75 +64,57 @@ _MOST_WORK = 10 * MOST_WORK
 _Document = dict[str, Any]
 
 
-def certify(
-    family: Family | MarkovChain,
-    length: Lengths,
-    epsilon: float,
-    *,
-    convention: Convention = "exact",
-    mechanism: str = "mqm-exact",
-    scale: float | None = None,
-    states: Sequence[int] | None = None,
-) -> dict[str, Any]:
-    """Return a certificate of the scale of a mechanism.
+class Question(NamedTuple):
+    """What a certificate is asked for."""
 
-    Parameters
-    ----------
-    family : Family or MarkovChain
-        Θ. Every float stands for its shortest decimal (0.1 for ``0.1``), rows are divided by their exact sum.
-    length : int or sequence of int
-        Segment lengths; only for wasserstein others than the longest, T, matter.
-    epsilon : float
-        ε > 0, likewise read as its shortest decimal.
-    convention : {"exact", "published"}
-        As for :func:`pufferflow.mqm_exact`.
-    mechanism : str
-        Whose scale, one of those in :data:`pufferflow.verify.PROOFS`.
-    scale : float, optional
-        The scale to prove where it may be larger than the smallest one proved, that is of mqm-approx (default:
-        computed with default options).
-    states : sequence of int, optional
-        As for :func:`pufferflow.wasserstein`.
+    family: Family
+    lengths: Lengths
+    epsilon: float
+    convention: Convention
+    scale: float | None
+    states: Sequence[int] | None
 
-    Returns
-    -------
-    dict
-        Plain JSON types. ``float(certificate["scale"])`` is the scale: at least the verifier's enclosure, and but for
-        mqm-approx above its upper end by rounding to a float only.
+    @property
+    def length(self) -> int:
+        """T of the longest segment."""
+        return longest(self.lengths)
+
+    @property
+    def chains(self) -> tuple[Chain, ...]:
+        """The exact chains of the family."""
+        chains = parse_family(_exact_family(self.family))
+        if isinstance(chains, Intervals):
+            raise ParameterError("an interval family is not a finite set of chains; use mqm-exact")
+        return (chains.worst,) if isinstance(chains, BinaryClass) else chains
+
+
+def prove(mechanism: str, question: Question, attempts: Callable[[Question], Iterator[_Document]]) -> _Document:
+    """Return the certificate of a scale, with the first tight proof among the ``attempts``, or the best.
+
+    An attempt is the fields that only this mechanism has; a ``scale`` among them is what it asks for at least.
 
     Raises
     ------
     ParameterError
-        ε or T is out of range, the mechanism is not applicable, there is no proof for this mechanism or this kind of
-        family, or no precision suffices to decide (numbers so far apart do not occur in fitted chains).
+        There is no proof, with the reason.
     """
-    theta = family if isinstance(family, IntervalFamily) else as_family(family)
-    epsilon, records = check_epsilon(epsilon), longest(length)
-    check_choice(convention, "convention", get_args(Convention))
-    if scale is not None:
-        scale = check_positive(scale, "scale", or_zero=True)
-    if mechanism not in tuple(PROOFS):
-        named = shown_name(mechanism)
-        raise ParameterError(f"no certificate for {named}: only the scales of {', '.join(PROOFS)} have proofs")
-    document = {
+    document: _Document = {
         "certificate": "pufferflow",
         "version": VERSION,
         "mechanism": mechanism,
-        "family": _exact_family(theta),
-        "epsilon": repr(epsilon),
-        "length": records,
+        "family": _exact_family(question.family),
+        "epsilon": repr(question.epsilon),
+        "length": question.length,
         "scale": "0",
     }
     try:
-        question = Question(theta, length, epsilon, convention, states)
-        fields, found = _best_proof(document, _FIELDS[mechanism](question))
-        own = 0.0
-        if "proved" in fields:
-            fields["proved"] = decimal(found.upper, 25, ROUND_CEILING)
-            own = scale or find_mechanism(mechanism)(theta, length, epsilon).scale or 0.0
+        fields, found = _best_proof(document, attempts(question))
     except (ChainError, CertificateError, ParameterError) as error:
         raise ParameterError(f"no certificate for {mechanism}: {error}") from error
-    return document | fields | {"scale": repr(max(own, _float_up(found.upper)))}
+    if "proved" in fields:
+        fields["proved"] = decimal(found.upper, 25, ROUND_CEILING)
+    document |= fields
+    return document | {"scale": repr(max(float(document["scale"]), _float_up(found.upper)))}
 
 
 def _best_proof(document: _Document, attempts: Iterator[_Document]) -> tuple[_Document, Bound]:
@@ -169,82 +146,6 @@ def _narrowed(proof: Proof) -> Bound:
             return found
         before = found
     raise ParameterError(f"{proof.precisions[-1]} bits do not give the scale to 20 digits")
-
-
-# -- what proves the scale, by mechanism -------------------------------------------------------------
-
-
-class Question(NamedTuple):
-    """What a certificate is asked for."""
-
-    family: Family
-    lengths: Lengths
-    epsilon: float
-    convention: Convention
-    states: Sequence[int] | None
-
-    @property
-    def length(self) -> int:
-        """T of the longest segment."""
-        return longest(self.lengths)
-
-    @property
-    def chains(self) -> tuple[Chain, ...]:
-        """The exact chains of the family."""
-        chains = parse_family(_exact_family(self.family))
-        if isinstance(chains, Intervals):
-            raise ParameterError("an interval family is not a finite set of chains; use mqm-exact")
-        return (chains.worst,) if isinstance(chains, BinaryClass) else chains
-
-
-def _quilts(question: Question) -> Iterator[_Document]:
-    theta, length, epsilon, convention = question.family, question.length, question.epsilon, question.convention
-    if isinstance(theta, IntervalFamily):
-        yield quilts_of_intervals(theta, length, epsilon, convention)
-    else:
-        yield quilts_of_chains(theta, question.chains, length, epsilon, convention)
-
-
-def _larger(question: Question) -> Iterator[_Document]:
-    for fields in _quilts(question):
-        yield fields | {"proved": "0"}
-
-
-def _neighbours(question: Question) -> Iterator[_Document]:
-    yield {"nodes": [neighbours(question.length) for _ in question.chains]}
-
-
-def _nothing(question: Question) -> Iterator[_Document]:
-    yield {}
-
-
-def _local_influence(question: Question) -> Iterator[_Document]:
-    for ends in ENDS:
-        yield local_influence_numbers(question.chains, question.length, ends)
-        if 2 * ends >= question.length:
-            return
-
-
-def _couplings(question: Question) -> Iterator[_Document]:
-    theta = question.family
-    assert len(question.chains) == len(theta.chains)
-    yield couplings(theta.chains, question.length, question.epsilon)
-
-
-def _count(question: Question) -> Iterator[_Document]:
-    yield count_within(question.family, question.lengths, question.epsilon, question.states)
-
-
-_FIELDS: dict[str, Callable[[Question], Iterator[_Document]]] = {
-    "mqm-exact": _quilts,
-    "mqm-approx": _larger,
-    "group-dp": _nothing,
-    "entry-dp": _neighbours,
-    "gk16": _local_influence,
-    "leakage": _couplings,
-    "wasserstein": _count,
-}
-"""The fields that only a mechanism has, in one or more attempts."""
 
 
 # -- exact numbers -----------------------------------------------------------------------------------
@@ -301,4 +202,4 @@ def _float_up(number: Fraction) -> float:
     return result
 
 
-__all__ = ["certify"]
+__all__ = ["Question", "prove"]

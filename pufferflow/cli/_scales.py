@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 from typing import Any, get_args
 
-from pufferflow._checks import longest
-from pufferflow.errors import ChainError
 from pufferflow.influence.tables import Convention
 from pufferflow.markov.families import Family
-from pufferflow.mechanisms import MECHANISMS, NoiseScale, find_mechanism
+from pufferflow.mechanisms import KNOWN, NoiseScale, compute_scale, find_mechanism
 
 
 def add_mechanisms(parser: argparse.ArgumentParser, default: str) -> None:
@@ -19,7 +16,7 @@ def add_mechanisms(parser: argparse.ArgumentParser, default: str) -> None:
         "--mechanism",
         action="append",
         metavar="NAME",
-        help=f"one of {', '.join(MECHANISMS)}; repeat for several (default: {default})",
+        help=f"one of {', '.join(KNOWN)}; repeat for several (default: {default})",
     )
     parser.add_argument(
         "--convention",
@@ -34,18 +31,23 @@ def add_count(parser: argparse.ArgumentParser, purpose: str) -> None:
     parser.add_argument("--count", type=int, action="append", metavar="STATE", help=purpose)
 
 
-def compute_scale(
-    name: str, family: Family, lengths: list[int], epsilon: float, options: dict[str, Any], asked: bool
-) -> NoiseScale:
-    """Return the scale of a mechanism; "not applicable" where it cannot work, unless it was asked for by name."""
-    mechanism = find_mechanism(name)
-    known = inspect.signature(mechanism).parameters
-    try:
-        return mechanism(family, lengths, epsilon, **{key: options[key] for key in options if key in known})
-    except ChainError as error:
-        if asked:
-            raise
-        return NoiseScale(name, epsilon, longest(lengths), None, "not applicable", str(error))
+def scales_of(
+    asked: list[str] | None, family: Family, lengths: list[int], epsilons: list[float], options: dict[str, Any]
+) -> list[NoiseScale]:
+    """Return the scale of each mechanism at each ε, "not applicable" where it cannot work.
+
+    Those asked for by name are called as they are: such a one may raise where its chains rule it out.
+    """
+    found = []
+    for epsilon in epsilons:
+        for name in asked or KNOWN:
+            mechanism = find_mechanism(name)
+            own = {key: value for key, value in options.items() if key in mechanism.options}
+            if asked:
+                found.append(mechanism.scale(family, lengths, epsilon, **own))
+            else:
+                found.append(compute_scale(name, family, lengths, epsilon, **own))
+    return found
 
 
 def status_text(status: str, reason: str) -> str:

@@ -7,11 +7,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from pufferflow._checks import check_epsilon
-from pufferflow.cli._scales import add_count, add_mechanisms, compute_scale, status_text
+from pufferflow.cli._scales import add_count, add_mechanisms, scales_of, status_text
 from pufferflow.cli._tables import aligned
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.markov.families import Family
-from pufferflow.mechanisms import MECHANISMS
 from pufferflow.models import read_model
 
 if TYPE_CHECKING:
@@ -78,11 +77,7 @@ def _scales(arguments: argparse.Namespace, family: Family) -> list[dict[str, Any
         epsilons = [check_epsilon(epsilon) for epsilon in arguments.epsilon or []]
         return [_row(None, epsilons[0] if epsilons else None, arguments.scale)]
     options = {"convention": arguments.convention, "states": arguments.count}
-    found = [
-        compute_scale(name, family, [arguments.length], epsilon, options, bool(arguments.mechanism))
-        for epsilon in arguments.epsilon
-        for name in arguments.mechanism or MECHANISMS
-    ]
+    found = scales_of(arguments.mechanism, family, [arguments.length], arguments.epsilon, options)
     return [_row(one.mechanism, one.epsilon, one.scale, one.status, one.reason) for one in found]
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from pufferflow._files import check_outputs
 from pufferflow.cli._tables import aligned
 from pufferflow.errors import ParameterError
+from pufferflow.mechanisms import find_mechanism
 from pufferflow.models import read_model
-from pufferflow.publishing.calibration import UNSOUND
 from pufferflow.publishing.planning import KINDS, Plan, error_curves, grid_around, plan_release
 
 DESCRIPTION = (
@@ -71,7 +71,8 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.figure is not None:
         from pufferflow.reporting.figures.publishing import error_against_epsilon
 
-        reached = [plan.epsilon for plan in found if plan.epsilon is not None and plan.mechanism != UNSOUND]
+        private = [plan for plan in found if find_mechanism(plan.mechanism).private]
+        reached = [plan.epsilon for plan in private if plan.epsilon is not None]
         centre = arguments.epsilon or min(reached, default=1.0)
         curves = error_curves(family, grid_around(centre), length=arguments.length, records=arguments.records, **terms)
         records = arguments.records or arguments.length

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import get_args
 
 from pufferflow._files import check_outputs, write_atomic
-from pufferflow.cli._scales import add_count, add_mechanisms, compute_scale, status_text
+from pufferflow.cli._scales import add_count, add_mechanisms, scales_of, status_text
 from pufferflow.cli._tables import aligned
 from pufferflow.errors import ParameterError
 from pufferflow.markov.families import GapKind
-from pufferflow.mechanisms import MECHANISMS, NoiseScale
+from pufferflow.mechanisms import NoiseScale
 from pufferflow.models import read_model
 
 DESCRIPTION = (
@@ -69,16 +69,12 @@ def run(arguments: argparse.Namespace) -> None:
     check_outputs([arguments.certificate], [arguments.model])
     family = read_model(arguments.model)
     options = {"convention": arguments.convention, "eigengap": arguments.eigengap, "states": arguments.count}
-    names = arguments.mechanism or list(MECHANISMS)
+    asked = arguments.mechanism
     if arguments.certificate is not None:
-        names = arguments.mechanism or ["mqm-exact"]
-        if len(arguments.epsilon) > 1 or len(names) > 1:
+        asked = asked or ["mqm-exact"]
+        if len(arguments.epsilon) > 1 or len(asked) > 1:
             raise ParameterError("--certificate needs a single --epsilon and a single --mechanism")
-    results = [
-        compute_scale(name, family, arguments.length, epsilon, options, asked=bool(arguments.mechanism))
-        for epsilon in arguments.epsilon
-        for name in names
-    ]
+    results = scales_of(asked, family, arguments.length, arguments.epsilon, options)
     if arguments.certificate is not None:
         results = [results[0].certified(family, arguments.convention)]
         write_atomic(arguments.certificate, json.dumps(results[0].certificate) + "\n")

@@ -26,9 +26,10 @@ from pufferflow._files import open_atomic, sha256
 from pufferflow.coupling import lower_bound
 from pufferflow.datasets.sample import Participant, Sample, load_sample
 from pufferflow.errors import ChainError, DataError
-from pufferflow.experiments.scaling import RESULT_COLUMNS, compute_scale, scale_row
+from pufferflow.experiments.scaling import RESULT_COLUMNS, scale_row
 from pufferflow.experiments.tidy import frame, write_table
 from pufferflow.markov import MarkovChain, fit_chain
+from pufferflow.mechanisms import compute_scale
 
 INDEX_COLUMNS = ["sample", "dataset", "label", "bins", "participants", "sha256"]
 KEYS = ["dataset", "label", "mechanism", "epsilon"]
@@ -271,13 +272,9 @@ def measure(
 
 
 def _scale(person: Member, mechanism: str, epsilon: float, options: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    reason = person.reason
-    if person.chain is not None:
-        try:
-            return scale_row(compute_scale(mechanism, person.chain, person.lengths, epsilon, options))
-        except ChainError as error:
-            reason = str(error)
-    return {"scale": None, "status": "not applicable", "reason": reason}
+    if person.chain is None:
+        return {"scale": None, "status": "not applicable", "reason": person.reason}
+    return scale_row(compute_scale(mechanism, person.chain, person.lengths, epsilon, **options.get(mechanism, {})))
 
 
 def _lower_bound(person: Member, epsilon: float) -> float | None:

@@ -15,9 +15,10 @@ from pufferflow.datasets.sample import (
     pooled_segment_lengths,
     pooled_state_counts,
 )
-from pufferflow.experiments.scaling import RESULT_COLUMNS, compute_scale, scale_row
+from pufferflow.experiments.scaling import RESULT_COLUMNS, scale_row
 from pufferflow.experiments.tidy import frame, mean_and_error, named_generator
 from pufferflow.markov import MarkovChain
+from pufferflow.mechanisms import compute_scale
 
 KEYS = ["dataset", "label", "group", "task", "mechanism", "epsilon"]
 SCALE_COLUMNS = [
@@ -73,10 +74,10 @@ def scales(
                 for epsilon in epsilons:
                     if mechanism == PARTICIPANT_DP:
                         totals = [p.observations for p in people]
-                        found = compute_scale("group-dp", chains[group], totals, epsilon, options)
+                        found = compute_scale("group-dp", chains[group], totals, epsilon)
                     else:
                         lengths = pooled_segment_lengths(people)
-                        found = compute_scale(mechanism, chains[group], lengths, epsilon, options)
+                        found = compute_scale(mechanism, chains[group], lengths, epsilon, **options.get(mechanism, {}))
                     place = {
                         "dataset": sample.dataset,
                         "label": sample.label,

@@ -13,9 +13,10 @@ from pufferflow.audit import CountQuery, privacy_loss
 from pufferflow.coupling import lower_bound
 from pufferflow.datasets.sample import Sample, load_sample, pooled_segment_lengths
 from pufferflow.experiments.chains import load_chains
-from pufferflow.experiments.scaling import RESULT_COLUMNS, compute_scale, scale_row
+from pufferflow.experiments.scaling import RESULT_COLUMNS, scale_row
 from pufferflow.experiments.tidy import frame
 from pufferflow.markov import MarkovChain
+from pufferflow.mechanisms import compute_scale, find_mechanism
 
 KEYS = ["dataset", "label", "group", "mechanism", "epsilon"]
 COLUMNS = [
@@ -112,14 +113,22 @@ def least_noise(
             "lower_bound": least.scale,
             "counted": " ".join(str(state) for state in sorted(least.states)),
         }
-        # the Wasserstein Mechanism is of one query: the count that leaks most
-        own = {**options, "wasserstein": {"states": sorted(least.states)}}
-        found = {name: compute_scale(name, case.chain, case.length, epsilon, own) for name in mechanisms}
+        count = {"states": sorted(least.states)}  # the one that leaks most, for mechanisms of one query
+        found = {
+            name: compute_scale(
+                name,
+                case.chain,
+                case.length,
+                epsilon,
+                **(options.get(name, {}) if find_mechanism(name).every_query else count),
+            )
+            for name in mechanisms
+        }
         paper = found["mqm-exact"].scale if "mqm-exact" in found else None
         for result in found.values():
             row = place | scale_row(result)
             if result.scale is not None:
-                if result.mechanism != "wasserstein" or bins <= 2:
+                if find_mechanism(result.mechanism).every_query or bins <= 2:
                     row["expected_error"] = bins * result.scale * 2 / case.observations
                 row["relative_noise"] = None if paper is None else result.scale / paper
                 row["gap"] = result.scale / least.scale if least.scale > 0 else None
@@ -134,7 +143,7 @@ def composition(cases: Sequence[Case], epsilon: float, releases: int) -> pd.Data
     """Total cost of 1, 2, … releases at MQMExact's scale for ε, by every bound of the accountant."""
     rows = []
     for case in cases:
-        scale = compute_scale("mqm-exact", case.chain, case.length, epsilon, {}).scale
+        scale = compute_scale("mqm-exact", case.chain, case.length, epsilon).scale
         assert scale is not None  # mqm-exact always applies
         accountant = Accountant(case.chain, case.length)
         for count in range(1, releases + 1):

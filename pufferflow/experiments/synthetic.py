@@ -10,11 +10,11 @@ import pandas as pd
 from scipy.optimize import bisect
 
 from pufferflow._rounding import divide_up
-from pufferflow.experiments.scaling import RESULT_COLUMNS, compute_scale, scale_row
+from pufferflow.experiments.scaling import RESULT_COLUMNS, scale_row
 from pufferflow.experiments.tidy import frame, mean_and_error, named_generator
 from pufferflow.experiments.wasserstein_grid import largest_on_grid
 from pufferflow.markov import BinaryInterval, simulate_binary_chains
-from pufferflow.mechanisms import gk16
+from pufferflow.mechanisms import compute_scale, gk16
 
 KEYS = ["dataset", "label", "alpha", "mechanism", "epsilon"]
 SCALE_COLUMNS = [
@@ -51,7 +51,7 @@ def scales(
         family = BinaryInterval(alpha, 1 - alpha)
         for mechanism in mechanisms:
             for epsilon in epsilons:
-                found = compute_scale(mechanism, family, length, epsilon, options)
+                found = compute_scale(mechanism, family, length, epsilon, **options.get(mechanism, {}))
                 place = {"dataset": "synthetic", "label": "synthetic", "alpha": alpha, "lipschitz": 1 / length}
                 rows.append(place | scale_row(found))
     return frame(rows, SCALE_COLUMNS)

@@ -12,10 +12,10 @@ import pandas as pd
 from tqdm import tqdm
 
 from pufferflow.datasets.sample import Sample, pooled_segment_lengths
-from pufferflow.experiments.scaling import compute_scale
 from pufferflow.experiments.tidy import frame
 from pufferflow.markov import BinaryInterval, MarkovChain
 from pufferflow.markov.families import Family
+from pufferflow.mechanisms import compute_scale
 
 COLUMNS = [
     "dataset",
@@ -63,11 +63,12 @@ def timings(
     rows = []
     jobs = [(place, mechanism) for place in work for mechanism in mechanisms]
     for (dataset, label, group, make, lengths), mechanism in tqdm(jobs, desc="timing", disable=None, leave=False):
-        found = compute_scale(mechanism, make(), lengths, epsilon, options)  # compiles
+        own = options.get(mechanism, {})
+        found = compute_scale(mechanism, make(), lengths, epsilon, **own)  # compiles
         seconds = []
         for _ in range(repeats):
             began = time.perf_counter()
-            compute_scale(mechanism, make(), lengths, epsilon, options)
+            compute_scale(mechanism, make(), lengths, epsilon, **own)
             seconds.append(time.perf_counter() - began)
         rows.append(
             {

@@ -1,47 +1,39 @@
-"""Mechanisms: from a family of chains to the scale of Laplace noise."""
+"""Mechanisms: from a family of chains to the scale of Laplace noise.
 
-from pufferflow._checks import shown_name
-from pufferflow.errors import ParameterError
-from pufferflow.mechanisms.base import Mechanism, NoiseScale, Quilt
-from pufferflow.mechanisms.entry_dp import entry_dp
-from pufferflow.mechanisms.gk16 import gk16
-from pufferflow.mechanisms.group_dp import group_dp
-from pufferflow.mechanisms.leakage import leakage, leakage_loss
-from pufferflow.mechanisms.mqm_approx import mqm_approx
-from pufferflow.mechanisms.mqm_exact import mqm_exact
-from pufferflow.mechanisms.wasserstein import wasserstein
+Each is one file and one record, listed here.
+"""
 
-MECHANISMS: dict[str, Mechanism] = {
-    "leakage": leakage,
-    "mqm-exact": mqm_exact,
-    "mqm-approx": mqm_approx,
-    "wasserstein": wasserstein,
-    "gk16": gk16,
-    "group-dp": group_dp,
-    "entry-dp": entry_dp,
-}
-"""All mechanisms by name, those with the least noise first, baselines last."""
+from pufferflow.mechanisms.base import (
+    KNOWN,
+    Mechanism,
+    NoiseScale,
+    Quilt,
+    certify,
+    compute_scale,
+    find_mechanism,
+)
+from pufferflow.mechanisms.entry_couplings import LEAKAGE, leakage, leakage_loss
+from pufferflow.mechanisms.one_count import WASSERSTEIN, wasserstein
+from pufferflow.mechanisms.quilts_approximate import MQM_APPROX, mqm_approx
+from pufferflow.mechanisms.quilts_exact import MQM_EXACT, mqm_exact
+from pufferflow.mechanisms.single_entry import ENTRY_DP, entry_dp
+from pufferflow.mechanisms.weak_correlation import GK16, gk16
+from pufferflow.mechanisms.whole_segment import GROUP_DP, group_dp
 
+for _record in (LEAKAGE, MQM_EXACT, MQM_APPROX, WASSERSTEIN, GK16, GROUP_DP, ENTRY_DP):
+    KNOWN[_record.name] = _record
 
-def find_mechanism(name: str) -> Mechanism:
-    """Return the mechanism called ``name``.
-
-    Raises
-    ------
-    ParameterError
-        There is none.
-    """
-    try:
-        return MECHANISMS[name]
-    except (KeyError, TypeError):
-        raise ParameterError(f"mechanism {shown_name(name)} is unknown; choose from {', '.join(MECHANISMS)}") from None
-
+MECHANISMS = {name: record.scale for name, record in KNOWN.items()}
+"""The functions of all mechanisms by name, those with the least noise first, baselines last."""
 
 __all__ = [
+    "KNOWN",
     "MECHANISMS",
     "Mechanism",
     "NoiseScale",
     "Quilt",
+    "certify",
+    "compute_scale",
     "entry_dp",
     "find_mechanism",
     "gk16",

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pufferflow._checks import check_numbers, check_positive, check_type
+from pufferflow._checks import (
+    Lengths,
+    check_choice,
+    check_epsilon,
+    check_numbers,
+    check_positive,
+    check_type,
+    longest,
+    shown_name,
+)
 from pufferflow.errors import ParameterError
 from pufferflow.influence.tables import Convention
 from pufferflow.markov.chain import Floats
-from pufferflow.markov.families import AnyFamily
+from pufferflow.markov.families import AnyFamily, as_family
+
+if TYPE_CHECKING:
+    from pufferflow.certificates import Question
 
 
 class Quilt(NamedTuple):
@@ -28,6 +41,10 @@ class Count(NamedTuple):
 
     states: tuple[int, ...]
     lengths: tuple[int, ...]
+
+    def weights(self, states: int) -> list[int]:
+        """What a visit to each of all ``states`` adds to the count."""
+        return [int(x in self.states) for x in range(states)]
 
 
 class LaplaceNoise:
@@ -134,8 +151,6 @@ class NoiseScale(LaplaceNoise):
         ParameterError
             There is none, with the reason.
         """
-        from pufferflow.certificates import certify  # loads the interval arithmetic
-
         if self.scale is None:
             raise ParameterError(f"no certificate for {self.mechanism}: {self.reason}")
         certificate = certify(
@@ -150,5 +165,133 @@ class NoiseScale(LaplaceNoise):
         return replace(self, scale=float(certificate["scale"]), certificate=certificate)
 
 
-Mechanism: TypeAlias = Callable[..., NoiseScale]
-"""A function of a family, segment lengths and ε, and options of its own."""
+def not_applicable(mechanism: str, epsilon: float, length: int, reason: str) -> NoiseScale:
+    """Return the result of a mechanism that cannot work."""
+    return NoiseScale(mechanism, epsilon, length, None, "not applicable", reason)
+
+
+def _always(family: AnyFamily, length: Lengths, **options: Any) -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """What there is to know of a mechanism.
+
+    Attributes
+    ----------
+    name, label : str
+        As commands and settings write it, and as tables and figures do.
+    scale : callable
+        The public function of a family, segment lengths and ε, and options of its own.
+    proof : callable
+        The fields of a certificate that prove its scale, in one or more attempts.
+    unfit : callable
+        Of the family, the lengths and the options: why the mechanism cannot work there, empty where it can.
+    every_query : bool
+        Whether the scale holds for every 1-Lipschitz query, or for one count only.
+    private : bool
+        Whether it hides an entry of correlated records, or is a baseline that does not.
+    """
+
+    name: str
+    label: str
+    scale: Callable[..., NoiseScale]
+    proof: Callable[[Question], Iterator[dict[str, Any]]]
+    unfit: Callable[..., str] = _always
+    every_query: bool = True
+    private: bool = True
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Names of the options that are its own."""
+        return tuple(signature(self.scale).parameters)[3:]
+
+
+KNOWN: dict[str, Mechanism] = {}
+"""All mechanisms by name, those with the least noise first, baselines last; the package fills it."""
+
+
+def find_mechanism(name: str) -> Mechanism:
+    """Return the mechanism called ``name``.
+
+    Raises
+    ------
+    ParameterError
+        There is none.
+    """
+    try:
+        return KNOWN[name]
+    except (KeyError, TypeError):
+        raise ParameterError(f"mechanism {shown_name(name)} is unknown; choose from {', '.join(KNOWN)}") from None
+
+
+def compute_scale(name: str, family: AnyFamily, length: Lengths, epsilon: float, **options: Any) -> NoiseScale:
+    """Return the scale of a mechanism with options of its own, "not applicable" with the reason where it cannot work.
+
+    Raises
+    ------
+    ParameterError
+        The mechanism is unknown, or an argument out of range.
+    """
+    mechanism = find_mechanism(name)
+    if reason := mechanism.unfit(family, length, **options):
+        return not_applicable(name, check_epsilon(epsilon), longest(length), reason)
+    return mechanism.scale(family, length, epsilon, **options)
+
+
+def certify(
+    family: AnyFamily,
+    length: Lengths,
+    epsilon: float,
+    *,
+    convention: Convention = "exact",
+    mechanism: str = "mqm-exact",
+    scale: float | None = None,
+    states: Sequence[int] | None = None,
+) -> dict[str, Any]:
+    """Return a certificate of the scale of a mechanism.
+
+    Parameters
+    ----------
+    family : Family or MarkovChain
+        Θ. Every float stands for its shortest decimal (0.1 for ``0.1``), rows are divided by their exact sum.
+    length : int or sequence of int
+        Segment lengths; only for wasserstein others than the longest, T, matter.
+    epsilon : float
+        ε > 0, likewise read as its shortest decimal.
+    convention : {"exact", "published"}
+        As for :func:`pufferflow.mqm_exact`.
+    mechanism : str
+        Whose scale, one of those in :data:`pufferflow.verify.PROOFS`.
+    scale : float, optional
+        The scale to prove where it may be larger than the smallest one proved, that is of mqm-approx (default:
+        computed with default options).
+    states : sequence of int, optional
+        As for :func:`pufferflow.wasserstein`.
+
+    Returns
+    -------
+    dict
+        Plain JSON types. ``float(certificate["scale"])`` is the scale: at least the verifier's enclosure, and but for
+        mqm-approx above its upper end by rounding to a float only.
+
+    Raises
+    ------
+    ParameterError
+        ε or T is out of range, the mechanism is not applicable, there is no proof for this mechanism or this kind of
+        family, or no precision suffices to decide (numbers so far apart do not occur in fitted chains).
+    """
+    from pufferflow.certificates import Question, prove  # loads the interval arithmetic
+    from pufferflow.verify import PROOFS
+
+    theta, epsilon = as_family(family), check_epsilon(epsilon)
+    longest(length)
+    check_choice(convention, "convention", get_args(Convention))
+    if scale is not None:
+        scale = check_positive(scale, "scale", or_zero=True)
+    if mechanism not in tuple(PROOFS):
+        named = shown_name(mechanism)
+        raise ParameterError(f"no certificate for {named}: only the scales of {', '.join(PROOFS)} have proofs")
+    question = Question(theta, length, epsilon, convention, scale, states)
+    return prove(mechanism, question, find_mechanism(mechanism).proof)

@@ -6,15 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pufferflow._checks import check_epsilon, longest
-from pufferflow.errors import ChainError, ParameterError
+from pufferflow.errors import ParameterError
 from pufferflow.markov.families import AnyFamily, Family, as_family
-from pufferflow.mechanisms import MECHANISMS, NoiseScale, find_mechanism
-
-UNSOUND = "entry-dp"
-"""The baseline that hides nothing in correlated records."""
-
-OF_ONE_COUNT = "wasserstein"
-"""Its scale is of one count over whole segments, not of a histogram of the records there are."""
+from pufferflow.mechanisms import KNOWN, Mechanism, NoiseScale, compute_scale, find_mechanism
 
 
 @dataclass(frozen=True)
@@ -44,19 +38,27 @@ class Calibration:
 
 def histogram_mechanisms() -> list[str]:
     """Names of the mechanisms whose scales hold for every 1-Lipschitz query."""
-    return [name for name in MECHANISMS if name != OF_ONE_COUNT]
+    return [name for name, mechanism in KNOWN.items() if mechanism.every_query]
+
+
+def mechanism_for_histograms(name: str, advice: str) -> Mechanism:
+    """Return a mechanism whose scale holds for a histogram of the records there are.
+
+    Raises
+    ------
+    ParameterError
+        It is unknown, or its scale is of one count over whole segments; ``advice`` says what to do then.
+    """
+    mechanism = find_mechanism(name)
+    if not mechanism.every_query:
+        raise ParameterError(f"{name} is for a single count, not for a histogram; {advice}")
+    return mechanism
 
 
 def all_scales(family: AnyFamily, length: int, epsilon: float) -> list[NoiseScale]:
     """Scale of every mechanism for histograms, with the reason where one is not applicable."""
     theta = as_family(family)
-    found = []
-    for name in histogram_mechanisms():
-        try:
-            found.append(MECHANISMS[name](theta, length, epsilon))
-        except ChainError as error:
-            found.append(NoiseScale(name, epsilon, longest(length), None, "not applicable", str(error)))
-    return found
+    return [compute_scale(name, theta, length, epsilon) for name in histogram_mechanisms()]
 
 
 def calibrate(family: AnyFamily, length: int, epsilon: float, mechanism: str | None = None) -> Calibration:
@@ -83,13 +85,12 @@ def calibrate(family: AnyFamily, length: int, epsilon: float, mechanism: str | N
     """
     theta, epsilon, length = as_family(family), check_epsilon(epsilon), longest(length)
     if mechanism is not None:
-        if mechanism == UNSOUND:
+        asked = mechanism_for_histograms(mechanism, "leave mechanism out")
+        if not asked.private:
             raise ParameterError(
-                "entry-dp hides nothing in correlated records; leave mechanism out for the least noise"
+                f"{mechanism} hides nothing in correlated records; leave mechanism out for the least noise"
             )
-        if mechanism == OF_ONE_COUNT:
-            raise ParameterError("wasserstein is for a single count, not for a histogram; leave mechanism out")
-        found = find_mechanism(mechanism)(theta, length, epsilon)
+        found = asked.scale(theta, length, epsilon)
         found.noise_scale(1.0)  # raises where it is not applicable
         return _certified(theta, found)
     ranked = sorted((s for s in all_scales(theta, length, epsilon) if s.scale is not None), key=lambda s: s.scale or 0)
@@ -98,7 +99,7 @@ def calibrate(family: AnyFamily, length: int, epsilon: float, mechanism: str | N
     best: Calibration | None = None
     uncertified = []
     for found in ranked:
-        if found.mechanism == UNSOUND:
+        if not find_mechanism(found.mechanism).private:
             continue
         if best is not None and found.noise_scale(1.0) >= best.scale:  # a certified scale is never the smaller one
             break

@@ -17,6 +17,7 @@ from pufferflow._numbers import shortest
 from pufferflow.datasets.sample import Participant, Sample
 from pufferflow.errors import ChainError, DataError, ParameterError
 from pufferflow.markov import STATIONARY, ChainFamily, Family, MarkovChain, confidence_family
+from pufferflow.mechanisms import find_mechanism
 from pufferflow.models import PublicModel, write_model
 from pufferflow.publishing.calibration import all_scales
 from pufferflow.publishing.noise import DiscreteLaplace, count_scale
@@ -139,7 +140,7 @@ class Fit:
             if row["scale"] is None:
                 text.append(f"  {row['mechanism']:<12}not applicable: {row['reason']}")
             else:
-                note = "  NOT PRIVATE for correlated records" if row["mechanism"] == "entry-dp" else ""
+                note = "" if find_mechanism(row["mechanism"]).private else "  NOT PRIVATE for correlated records"
                 text.append(f"  {row['mechanism']:<12}{row['scale']:<14.6g}{row['error']:.3g}{note}")
         return "\n".join(text)
 

@@ -30,9 +30,9 @@ from pufferflow._checks import (
 from pufferflow.accounting import guarantee
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.markov import Family, IntervalFamily, MarkovChain, as_family
-from pufferflow.mechanisms import find_mechanism, leakage_loss
+from pufferflow.mechanisms import compute_scale, find_mechanism, leakage_loss
 from pufferflow.models import number_of_states
-from pufferflow.publishing.calibration import OF_ONE_COUNT, UNSOUND, histogram_mechanisms
+from pufferflow.publishing.calibration import histogram_mechanisms, mechanism_for_histograms
 from pufferflow.publishing.noise import LARGEST, DiscreteLaplace, count_scale, largest_scale
 from pufferflow.record_format import MOST_STATES
 
@@ -157,7 +157,7 @@ def plan_release(
     epsilon = None if epsilon is None else check_epsilon(epsilon)
     found = []
     for name in _named(mechanisms):
-        note = NOT_PRIVATE if name == UNSOUND else ""
+        note = "" if find_mechanism(name).private else NOT_PRIVATE
         try:
             if epsilon is None:
                 assert length is not None
@@ -226,14 +226,12 @@ def _named(mechanisms: Sequence[str] | None) -> list[str]:
     if not names:
         raise ParameterError("mechanisms is empty; name at least one, or leave it out")
     for name in names:
-        find_mechanism(name)
-    if OF_ONE_COUNT in names:
-        raise ParameterError("wasserstein is for a single count, not for a histogram; name other mechanisms")
+        mechanism_for_histograms(name, "name other mechanisms")
     return names
 
 
 def _scale(theta: Family, name: str, length: int, epsilon: float) -> float:
-    found = find_mechanism(name)(theta, length, epsilon)
+    found = compute_scale(name, theta, length, epsilon)
     if found.scale is None:
         raise ChainError(found.reason)
     return count_scale(found.scale)
@@ -275,7 +273,7 @@ def _epsilon(
     if epsilon is None:
         epsilon = guarantee(theta, length, scale, mechanism=name)
     if math.isinf(epsilon):
-        found = find_mechanism(name)(theta, length, 1.0)
+        found = compute_scale(name, theta, length, 1.0)
         return Plan(name, None, length, records, f"not applicable: {found.reason or 'no epsilon reaches it'}")
     return Plan(name, epsilon, length, records, note)
 
@@ -285,7 +283,7 @@ def _leakage(theta: Family, length: int, scale: float) -> float | None:
     if isinstance(theta, IntervalFamily):
         return None
     epsilon = leakage_loss(theta, length, scale) * (1 + 1e-6)
-    found = find_mechanism("leakage")(theta, length, epsilon).scale
+    found = compute_scale("leakage", theta, length, epsilon).scale
     return epsilon if found is not None and found <= scale else None
 
 

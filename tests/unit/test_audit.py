@@ -310,7 +310,7 @@ def test_work_is_known_before_it_starts(ask):
 def test_audit_refuses_before_it_computes_a_scale(tmp_path, run, monkeypatch):
     path = tmp_path / "many.json"
     path.write_text(json.dumps({"chains": [{"transition_matrix": MANY.transition_matrix.tolist()}]}))
-    monkeypatch.setattr("pufferflow.cli.audit.compute_scale", lambda *_: pytest.fail("the scale was computed"))
+    monkeypatch.setattr("pufferflow.cli.audit.scales_of", lambda *_: pytest.fail("the scale was computed"))
     code, out, err = run("audit", path, "--length", 17_520, "--count", 1, "--epsilon", 1)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "multiplications, above 3e+12; use a shorter length" in err

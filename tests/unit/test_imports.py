@@ -21,10 +21,10 @@ ORDER = (
         "divergences",
     ),
     *("markov", "influence", "transport", "coupling", "audit", "beliefs", "hmm", "dp", "datasets", "models", "verify"),
-    *("mechanisms", "certificates", "accounting", "bayesnet", "_ledger_entries", "ledger", "publishing"),
+    *("certificates", "mechanisms", "accounting", "bayesnet", "_ledger_entries", "ledger", "publishing"),
     *("experiments", "reporting", "cli"),
 )
-IN_FUNCTIONS = {("markov", "influence"), ("mechanisms", "certificates"), ("publishing", "reporting")}
+IN_FUNCTIONS = {("markov", "influence"), ("publishing", "reporting")}
 """Methods that hand over to a later package, which is loaded when they are called."""
 
 

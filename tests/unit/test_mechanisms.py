@@ -10,7 +10,7 @@ import pufferflow as pf
 from pufferflow.influence import _reference
 from pufferflow.influence.additive import worst_additive
 from pufferflow.mechanisms import find_mechanism
-from pufferflow.mechanisms.mqm_approx import _MixingBound
+from pufferflow.mechanisms.quilts_approximate import _MixingBound
 
 THETA_1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])
 THETA_2 = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]], [0.9, 0.1])
@@ -161,7 +161,7 @@ def test_the_printed_eigengap_would_be_too_large(rare):
 
 
 def test_registry():
-    assert pf.MECHANISMS["mqm-exact"] is pf.mqm_exact is find_mechanism("mqm-exact")
+    assert pf.MECHANISMS["mqm-exact"] is pf.mqm_exact is find_mechanism("mqm-exact").scale
     assert {"entry-dp", "group-dp", "gk16", "mqm-approx", "mqm-exact"} <= set(pf.MECHANISMS)
     with pytest.raises(pf.ParameterError, match=r"mechanism 'laplace' is unknown; choose from .*gk16"):
         find_mechanism("laplace")

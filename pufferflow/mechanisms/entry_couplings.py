@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from pufferflow._checks import Lengths, check_epsilon, check_scale, check_whole, longest
 from pufferflow.coupling.calibration import chain_leakage
 from pufferflow.markov.chain import MarkovChain
 from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.markov.intervals import IntervalFamily
-from pufferflow.mechanisms.base import NoiseScale
-from pufferflow.mechanisms.mqm_exact import mqm_exact
+from pufferflow.mechanisms.base import Mechanism, NoiseScale
+from pufferflow.mechanisms.quilts_exact import mqm_exact
+
+if TYPE_CHECKING:
+    from pufferflow.certificates import Question
 
 MOST_STATES = 64
 """Largest number of states for which couplings of all pairs of values are computed by default."""
@@ -106,3 +111,14 @@ def _chain_scale(chain: MarkovChain, records: int, epsilon: float, max_states: i
     if found is None or found[0] >= quilts.scale:
         return quilts
     return NoiseScale("leakage", epsilon, records, found[0], node=found[1])
+
+
+def _proof(question: Question) -> Iterator[dict[str, Any]]:
+    from pufferflow.certificates.couplings import couplings
+
+    theta = question.family
+    assert len(question.chains) == len(theta.chains)
+    yield couplings(theta.chains, question.length, question.epsilon)
+
+
+LEAKAGE = Mechanism("leakage", "Leakage", leakage, _proof)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from pufferflow._checks import Lengths, check_epsilon, longest
 from pufferflow._rounding import divide_up
+from pufferflow.errors import ChainError
 from pufferflow.markov.chain import UNIT_ROUNDOFF, Floats, MarkovChain
 from pufferflow.markov.families import AnyFamily, as_family
-from pufferflow.mechanisms.base import NoiseScale
+from pufferflow.mechanisms.base import Mechanism, NoiseScale, not_applicable
+
+if TYPE_CHECKING:
+    from pufferflow.certificates import Question
 
 SOLVED_NODES = 100_000
 """Longest chain whose linear system is solved; longer ones take the limit for T → ∞, which is larger."""
@@ -56,23 +62,36 @@ def gk16(family: AnyFamily, length: Lengths, epsilon: float) -> NoiseScale:
     """
     epsilon = check_epsilon(epsilon)
     records = longest(length)
-    chains = as_family(family).chains
-
-    def not_applicable(reason: str) -> NoiseScale:
-        return NoiseScale("gk16", epsilon, records, None, "not applicable", reason)
-
-    if records == 1:  # nothing to influence
+    total, reason = _row_sum(as_family(family).chains, records)
+    if reason:
+        return not_applicable("gk16", epsilon, records, reason)
+    if records == 1:
         return NoiseScale("gk16", epsilon, records, divide_up(2, epsilon))
+    return NoiseScale("gk16", epsilon, records, 2 * total / epsilon * (1 + 4 * UNIT_ROUNDOFF))
+
+
+def _unfit(family: AnyFamily, length: Lengths) -> str:
+    """Why the mechanism cannot work: the family is not finite, a local influence infinite or the norm too large."""
+    try:
+        return _row_sum(as_family(family).chains, longest(length))[1]
+    except ChainError as error:
+        return str(error)
+
+
+def _row_sum(chains: tuple[MarkovChain, ...], records: int) -> tuple[float, str]:
+    """max_i Σ_j Φ_ij rounded up, or the reason why there is none."""
+    if records == 1:  # nothing to influence
+        return 1.0, ""
     if any((c.transition_matrix == 0).any() for c in chains):
-        return not_applicable("a transition has probability 0, so the local influence is infinite")
+        return math.inf, "a transition has probability 0, so the local influence is infinite"
     entries = LocalInfluence(*map(max, zip(*(local_influence(c) for c in chains), strict=True)))
     total = _largest_row_sum(entries, records)
     if total is None:
-        return not_applicable(
+        return math.inf, (
             f"the spectral norm of the influence matrix is not below 1 "
             f"(interior entries {entries.interior_left:.4g} and {entries.interior_right:.4g})"
         )
-    return NoiseScale("gk16", epsilon, records, 2 * total / epsilon * (1 + 4 * UNIT_ROUNDOFF))
+    return total, ""
 
 
 def local_influence(chain: MarkovChain) -> LocalInfluence:
@@ -153,3 +172,15 @@ def _norm_below_one(lower: Floats, upper: Floats) -> bool:
     except LinAlgError:
         return False
     return bool(np.isfinite(factor).all())
+
+
+def _proof(question: Question) -> Iterator[dict[str, Any]]:
+    from pufferflow.certificates.gk16 import ENDS, local_influence_numbers
+
+    for ends in ENDS:
+        yield local_influence_numbers(question.chains, question.length, ends)
+        if 2 * ends >= question.length:
+            return
+
+
+GK16 = Mechanism("gk16", "GK16", gk16, _proof, _unfit)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pufferflow._checks import Lengths, check_epsilon, longest, shown
 from pufferflow.errors import ChainError, ParameterError
+from pufferflow.markov.chain import MarkovChain
 from pufferflow.markov.families import AnyFamily, finite_chains
-from pufferflow.mechanisms.base import Count, NoiseScale
+from pufferflow.mechanisms.base import Count, Mechanism, NoiseScale, not_applicable
+
+if TYPE_CHECKING:
+    from pufferflow.certificates import Question
 
 MOST_WORK = 1e11
 """Multiplications beyond which the mechanism does not try: some minutes."""
@@ -51,38 +56,15 @@ def wasserstein(family: AnyFamily, length: Lengths, epsilon: float, states: Sequ
     ParameterError
         ε or a length is out of range, or ``states`` is not a set of states of every chain.
     """
-    from pufferflow.transport.chains import chain_sensitivity, memory, work  # compiles the kernels
+    from pufferflow.transport.chains import chain_sensitivity  # compiles the kernels
 
     epsilon = check_epsilon(epsilon)
     records = longest(length)
-
-    def not_applicable(reason: str) -> NoiseScale:
-        return NoiseScale("wasserstein", epsilon, records, None, "not applicable", reason)
-
-    try:
-        chains = finite_chains(family, "W")
-    except ChainError as error:
-        return not_applicable(str(error))
-    sizes = {chain.states for chain in chains}
-    if len(sizes) > 1:
-        return not_applicable(
-            f"the chains have {min(sizes)} to {max(sizes)} states; a count needs the same states in all"
-        )
-    k = sizes.pop()
-    if states is None and k > 2:
-        return not_applicable(
-            f"the query is missing: say which of the {k} states to count (states, or --count in the shell)"
-        )
-    counted = [k - 1] if states is None else _checked(states, k)
-    lengths = sorted({int(n) for n in np.atleast_1d(np.asarray(length))})
-    weights = [int(x in counted) for x in range(k)]
-    total = sum(work(chain, n, weights) for chain in chains for n in lengths)
-    if total > MOST_WORK or memory(chains[0], records, weights) > MOST_MEMORY:
-        return not_applicable(
-            f"exact laws take time of order T³ (here about {total:.1g} multiplications, at most {MOST_WORK:.0g}); "
-            "use mqm-exact"
-        )
-    found = chain_sensitivity(chains, lengths, weights)
+    if reason := _unfit(family, length, states):
+        return not_applicable("wasserstein", epsilon, records, reason)
+    chains = finite_chains(family, "W")
+    count = _count(chains, length, states)
+    found = chain_sensitivity(chains, count.lengths, count.weights(chains[0].states))
     return NoiseScale(
         "wasserstein",
         epsilon,
@@ -90,8 +72,42 @@ def wasserstein(family: AnyFamily, length: Lengths, epsilon: float, states: Sequ
         found.scale(epsilon),
         node=found.node,
         chain=found.chain,
-        count=Count(tuple(sorted(set(counted))), tuple(lengths)),
+        count=count,
     )
+
+
+def _unfit(family: AnyFamily, length: Lengths, states: Sequence[int] | None = None) -> str:
+    """Why the mechanism cannot work: the family is not finite, no count is given, or its laws are out of reach."""
+    from pufferflow.transport.chains import memory, work
+
+    records = longest(length)
+    try:
+        chains = finite_chains(family, "W")
+    except ChainError as error:
+        return str(error)
+    sizes = {chain.states for chain in chains}
+    if len(sizes) > 1:
+        return f"the chains have {min(sizes)} to {max(sizes)} states; a count needs the same states in all"
+    k = sizes.pop()
+    if states is None and k > 2:
+        return f"the query is missing: say which of the {k} states to count (states, or --count in the shell)"
+    count = _count(chains, length, states)
+    weights = count.weights(k)
+    total = sum(work(chain, n, weights) for chain in chains for n in count.lengths)
+    if total > MOST_WORK or memory(chains[0], records, weights) > MOST_MEMORY:
+        return (
+            f"exact laws take time of order T³ (here about {total:.1g} multiplications, at most {MOST_WORK:.0g}); "
+            "use mqm-exact"
+        )
+    return ""
+
+
+def _count(chains: tuple[MarkovChain, ...], length: Lengths, states: Sequence[int] | None) -> Count:
+    """The query: of two states either, for both have the same W."""
+    k = chains[0].states
+    counted = [k - 1] if states is None else _checked(states, k)
+    lengths = sorted({int(n) for n in np.atleast_1d(np.asarray(length))})
+    return Count(tuple(sorted(set(counted))), tuple(lengths))
 
 
 def _checked(states: Sequence[int], k: int) -> list[int]:
@@ -102,3 +118,16 @@ def _checked(states: Sequence[int], k: int) -> list[int]:
         if not 0 <= x < k:
             raise ParameterError(f"states holds another number; the states are 0 to {k - 1}")
     return [int(x) for x in values]
+
+
+def _proof(question: Question) -> Iterator[dict[str, Any]]:
+    from pufferflow.certificates.counts import count_within
+
+    if reason := _unfit(question.family, question.lengths, question.states):
+        raise ParameterError(reason)
+    chains = finite_chains(question.family, "W")
+    count = _count(chains, question.lengths, question.states)
+    yield count_within(chains, count.lengths, count.weights(chains[0].states), question.epsilon)
+
+
+WASSERSTEIN = Mechanism("wasserstein", "Wasserstein", wasserstein, _proof, _unfit, every_query=False)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
 from pufferflow._checks import Lengths, check_epsilon, longest
 from pufferflow._rounding import divide_up
 from pufferflow.markov.families import AnyFamily
-from pufferflow.mechanisms.base import NoiseScale
+from pufferflow.mechanisms.base import Mechanism, NoiseScale
+
+if TYPE_CHECKING:
+    from pufferflow.certificates import Question
 
 
 def group_dp(family: AnyFamily, length: Lengths, epsilon: float) -> NoiseScale:
@@ -30,3 +36,10 @@ def group_dp(family: AnyFamily, length: Lengths, epsilon: float) -> NoiseScale:
     epsilon = check_epsilon(epsilon)
     records = longest(length)
     return NoiseScale("group-dp", epsilon, records, divide_up(records, epsilon))
+
+
+def _length_alone(question: Question) -> Iterator[dict[str, Any]]:
+    yield {}
+
+
+GROUP_DP = Mechanism("group-dp", "GroupDP", group_dp, _length_alone)

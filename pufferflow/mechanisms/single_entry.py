@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
 from pufferflow._checks import Lengths, check_epsilon, longest
 from pufferflow._rounding import divide_up
 from pufferflow.markov.families import AnyFamily
-from pufferflow.mechanisms.base import NoiseScale
+from pufferflow.mechanisms.base import Mechanism, NoiseScale
+
+if TYPE_CHECKING:
+    from pufferflow.certificates import Question
 
 
 def entry_dp(family: AnyFamily, length: Lengths, epsilon: float) -> NoiseScale:
@@ -30,3 +36,12 @@ def entry_dp(family: AnyFamily, length: Lengths, epsilon: float) -> NoiseScale:
     """
     epsilon = check_epsilon(epsilon)
     return NoiseScale("entry-dp", epsilon, longest(length), divide_up(1, epsilon))
+
+
+def _neighbours(question: Question) -> Iterator[dict[str, Any]]:
+    from pufferflow.certificates.quilts import neighbours
+
+    yield {"nodes": [neighbours(question.length) for _ in question.chains]}
+
+
+ENTRY_DP = Mechanism("entry-dp", "EntryDP", entry_dp, _neighbours, private=False)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, get_args
 
 from pufferflow._checks import Lengths, check_choice, check_epsilon, longest
 from pufferflow.influence.intervals import worst_of_family
@@ -10,7 +11,10 @@ from pufferflow.influence.search import worst_node
 from pufferflow.influence.tables import Convention, influence_tables
 from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.markov.intervals import IntervalFamily
-from pufferflow.mechanisms.base import NoiseScale, Quilt
+from pufferflow.mechanisms.base import Mechanism, NoiseScale, Quilt
+
+if TYPE_CHECKING:
+    from pufferflow.certificates import Question
 
 
 def mqm_exact(
@@ -72,3 +76,17 @@ def mqm_exact(
         chain=index,
     )
     return result.certified(family, convention) if certified else result
+
+
+def prove_quilts(question: Question) -> Iterator[dict[str, Any]]:
+    """Yield the fields that prove the scale."""
+    from pufferflow.certificates.quilts import quilts_of_chains, quilts_of_intervals
+
+    theta, length, epsilon, convention = question.family, question.length, question.epsilon, question.convention
+    if isinstance(theta, IntervalFamily):
+        yield quilts_of_intervals(theta, length, epsilon, convention)
+    else:
+        yield quilts_of_chains(theta, question.chains, length, epsilon, convention)
+
+
+MQM_EXACT = Mechanism("mqm-exact", "MQMExact", mqm_exact, prove_quilts)
