@@ -61,15 +61,17 @@ if TYPE_CHECKING:
         ParameterError,
         PufferflowError,
     )
+    from pufferflow.interval_family import (
+        IntervalFamily,
+        confidence_family,
+    )
     from pufferflow.ledger import (
         Ledger,
     )
     from pufferflow.markov import (
         BinaryInterval,
         ChainFamily,
-        IntervalFamily,
         MarkovChain,
-        confidence_family,
         fit_chain,
     )
     from pufferflow.mechanisms import (
@@ -252,13 +254,15 @@ _HOMES = {
         "ParameterError",
         "PufferflowError",
     ),
+    "interval_family": (
+        "IntervalFamily",
+        "confidence_family",
+    ),
     "ledger": ("Ledger",),
     "markov": (
         "BinaryInterval",
         "ChainFamily",
-        "IntervalFamily",
         "MarkovChain",
-        "confidence_family",
         "fit_chain",
     ),
     "mechanisms": (

@@ -17,7 +17,8 @@ from pufferflow._checks import check_epsilon, check_scale, check_whole, shown
 from pufferflow._files import sha256
 from pufferflow._json import parse_json
 from pufferflow.errors import LedgerError, ParameterError, PufferflowError
-from pufferflow.markov import Family, IntervalFamily
+from pufferflow.interval_family import IntervalFamily
+from pufferflow.markov import Family
 from pufferflow.models import parse_model
 
 Kind: TypeAlias = Literal["limit", "family", "reserved", "released"]

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pufferflow._checks import EPSILON_RANGE, Lengths, check_epsilon, check_scale, check_whole, longest
+from pufferflow.interval_family import IntervalFamily
 from pufferflow.markov.families import AnyFamily, as_family
-from pufferflow.markov.intervals import IntervalFamily
 from pufferflow.mechanisms import find_mechanism, leakage_loss
 
 MOST_RELEASES = 10**6

@@ -17,15 +17,8 @@ from typing import Any
 from pufferflow._files import write_atomic
 from pufferflow._json import is_number, kind, only_keys, read_json
 from pufferflow.errors import ChainError, ModelError
-from pufferflow.markov import (
-    STATIONARY,
-    BinaryInterval,
-    ChainFamily,
-    Family,
-    IntervalFamily,
-    MarkovChain,
-    as_family,
-)
+from pufferflow.interval_family import IntervalFamily
+from pufferflow.markov import STATIONARY, BinaryInterval, ChainFamily, Family, MarkovChain, as_family
 from pufferflow.record_format import RecordFormat, parse_records
 
 

@@ -49,9 +49,9 @@ from typing import Any, NamedTuple
 from pufferflow._checks import Lengths, longest, shown
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.influence.tables import Convention
+from pufferflow.interval_family import IntervalFamily
 from pufferflow.markov.chain import Floats
 from pufferflow.markov.families import BinaryInterval, ChainFamily, Family
-from pufferflow.markov.intervals import IntervalFamily
 from pufferflow.verify import parse
 from pufferflow.verify.parsing import VERSION, BinaryClass, CertificateError, Chain, Intervals, decimal, parse_family
 from pufferflow.verify.proof import MOST_WORK, Bound, Proof

@@ -13,8 +13,8 @@ from pufferflow.errors import ParameterError
 from pufferflow.influence.intervals import IntervalSearch
 from pufferflow.influence.search import Candidate, QuiltSearch, worst_node
 from pufferflow.influence.tables import Convention, influence_tables
+from pufferflow.interval_family import IntervalFamily
 from pufferflow.markov.families import Family
-from pufferflow.markov.intervals import IntervalFamily
 from pufferflow.verify.balls import PRECISIONS, UndecidedError
 from pufferflow.verify.parsing import Chain
 from pufferflow.verify.quilts import NodeRange, QuiltScores, Scores

@@ -17,8 +17,9 @@ from pufferflow.hmm.builders import (
     truncated_geometric,
 )
 from pufferflow.hmm.checking import Verdict, Witness, check, largest_ratio
+from pufferflow.hmm.files import parse_hidden_markov_model, read_hidden_markov_model
 from pufferflow.hmm.maxima import NeighbourRatio, index_law, largest_value_ratio, noisy_laws, value_law
-from pufferflow.hmm.model import HiddenMarkovModel, parse_hidden_markov_model, read_hidden_markov_model
+from pufferflow.hmm.model import HiddenMarkovModel
 from pufferflow.hmm.priors import FoundPrior, PriorFamily, Supremum, find_prior, sup_ratio
 from pufferflow.hmm.solver import check_by_solver
 

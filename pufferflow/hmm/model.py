@@ -1,34 +1,21 @@
-"""Finite hidden Markov models with exact entries, in memory and as JSON.
+"""Finite hidden Markov models with exact entries.
 
 A secret is known to have one of several values; under each the hidden chain starts from another initial law,
 and everything after that is shared. The observer sees one observation a step, the first from the initial state.
-
-A model file is one object (numbers are read as written: 0.1 is one tenth; ``"1/3"`` is a third)::
-
-    {"transition_matrix": [[…]], "observation_matrix": [[…]],
-     "initial_distributions": {"ill": ["0", "1/2", "1/2"], "healthy": ["1/2", "1/2", "0"]},
-     "states": […], "observations": […], "pairs": [["ill", "healthy"]], "length": 2}
-
-Names, pairs (default: all) and the length of the observation sequences may be left out. With the key
-``parameters`` it is a :class:`pufferflow.hmm.PriorFamily`.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 from numbers import Rational
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from pufferflow._checks import check_list, check_type, check_whole
-from pufferflow._json import kind, only_keys, read_json
+from pufferflow._json import kind
 from pufferflow.errors import ModelError, ParameterError
-
-if TYPE_CHECKING:
-    from pufferflow.hmm.priors import PriorFamily
 
 Exact: TypeAlias = Fraction | int | str | float
 """A number given exactly: a fraction, an integer or a text such as "1/3" or "0.2".
@@ -38,8 +25,6 @@ A float stands for its shortest decimal."""
 Vector: TypeAlias = tuple[Fraction, ...]
 Matrix: TypeAlias = tuple[Vector, ...]
 
-_REQUIRED = ("transition_matrix", "observation_matrix", "initial_distributions")
-_OPTIONAL = ("states", "observations", "pairs", "length")
 _NUMBER = re.compile(r"\s*[+-]?(\d+(/\d+)?|(\d+\.\d*|\.\d+|\d+)([eE][+-]?\d{1,3})?)\s*", re.ASCII)
 _MOST_CHARACTERS = 2000
 
@@ -240,40 +225,6 @@ class HiddenMarkovModel:
             "observations": list(self.observations),
             "pairs": [list(pair) for pair in self.pairs],
         } | ({} if self.length is None else {"length": self.length})
-
-
-def read_hidden_markov_model(path: str | os.PathLike[str]) -> HiddenMarkovModel | PriorFamily:
-    """Read a model file; ``"-"`` is standard input.
-
-    Raises
-    ------
-    ModelError
-        The file cannot be read, is not JSON or does not describe a hidden Markov model.
-    """
-    return read_json(path, parse_hidden_markov_model, " and ".join(f'"{key}": …' for key in _REQUIRED), number=str)
-
-
-def parse_hidden_markov_model(document: object) -> HiddenMarkovModel | PriorFamily:
-    """Return the model that a parsed model file describes, with free parameters a :class:`PriorFamily`.
-
-    Raises
-    ------
-    ModelError
-        A key is unknown, missing or of the wrong type, or a law is impossible.
-    """
-    if not isinstance(document, dict):
-        raise ModelError(f"a hidden Markov model is an object, not {kind(document)}")
-    only_keys(document, (*_REQUIRED, *_OPTIONAL, "parameters"), "the model")
-    for key in _REQUIRED:
-        if key not in document:
-            raise ModelError(f"the model has no {key}; it needs {', '.join(_REQUIRED)}")
-    transitions, emissions, laws = (document[key] for key in _REQUIRED)
-    named = {key: document[key] for key in _OPTIONAL if key in document}
-    if "parameters" in document:
-        from pufferflow.hmm.priors import PriorFamily
-
-        return PriorFamily(transitions, emissions, laws, document["parameters"], **named)
-    return HiddenMarkovModel(transitions, emissions, laws, **named)
 
 
 def step(law: Sequence[Fraction], matrix: Matrix) -> Vector:

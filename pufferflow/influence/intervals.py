@@ -51,19 +51,15 @@ too small.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
-from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
 
-from pufferflow._checks import check_epsilon, check_whole, longest
 from pufferflow.influence.additive import best_additive, worst_additive
-from pufferflow.influence.search import Candidate, worst_node
-from pufferflow.influence.tables import influence_tables
-from pufferflow.markov.chain import ANY, SAFE_MINIMUM, UNIT_ROUNDOFF, Floats, MarkovChain
-from pufferflow.markov.intervals import IntervalFamily
+from pufferflow.influence.search import Candidate
+from pufferflow.markov.bounds import TransitionBounds
+from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Floats
 
 MOST_SETS = 10
 """Most states of a family whose sets of states are all looked at."""
@@ -190,7 +186,7 @@ def _direct(singles: Reach, differences: Floats) -> tuple[float, float]:
 class _Centre:
     """Differences between rows of P^n by way of one chain of the family, for growing n."""
 
-    def __init__(self, family: IntervalFamily) -> None:
+    def __init__(self, family: TransitionBounds) -> None:
         k = family.states
         width = family.high - family.low
         total = width.sum(axis=1, keepdims=True)
@@ -239,7 +235,7 @@ class IntervalInfluence:
 
     Parameters
     ----------
-    family : IntervalFamily
+    family : TransitionBounds
         Of at least two states.
 
     Attributes
@@ -249,7 +245,7 @@ class IntervalInfluence:
         φ and ψ at those distances.
     """
 
-    def __init__(self, family: IntervalFamily) -> None:
+    def __init__(self, family: TransitionBounds) -> None:
         k = family.states
         self._one = Reach(family.low, family.high)
         self._all_sets = k <= MOST_SETS
@@ -405,7 +401,7 @@ class _Tabled:
 
 
 @lru_cache(maxsize=16)
-def interval_influence(family: IntervalFamily) -> IntervalInfluence:
+def interval_influence(family: TransitionBounds) -> IntervalInfluence:
     """Bounds for ``family``, shared by all calls on the same object."""
     return IntervalInfluence(family)
 
@@ -422,7 +418,7 @@ class IntervalSearch:
         Node and quilt whose score bounds the MQMExact scale of every chain of the family.
     """
 
-    def __init__(self, family: IntervalFamily, length: int, epsilon: float) -> None:
+    def __init__(self, family: TransitionBounds, length: int, epsilon: float) -> None:
         self.length, self.epsilon = length, epsilon
         self._bounds = None if family.states == 1 else interval_influence(family)
         while True:
@@ -452,106 +448,6 @@ class IntervalSearch:
         return [(1, 0)] if self._bounds is None else self._bounds.derivation(left, right)
 
 
-def worst_of_family(family: IntervalFamily, length: int, epsilon: float) -> Candidate:
+def worst_of_family(family: TransitionBounds, length: int, epsilon: float) -> Candidate:
     """Node and quilt whose score bounds the MQMExact scale of every chain of the family."""
     return IntervalSearch(family, length, epsilon).worst
-
-
-@dataclass(frozen=True)
-class IntervalGap:
-    """An upper bound of the noise scale of a family beside that of a chain in it.
-
-    Attributes
-    ----------
-    upper : float
-        The scale that is used.
-    lower : float
-        The MQMExact scale of ``chain``; the scale of the family lies between the two.
-    chain : MarkovChain
-    """
-
-    upper: float
-    lower: float
-    chain: MarkovChain
-
-    @property
-    def ratio(self) -> float:
-        """Upper over lower: 1 where the bound is attained."""
-        return self.upper / self.lower
-
-
-def interval_gap(
-    family: IntervalFamily, length: int, epsilon: float, evaluations: int, rng: np.random.Generator | None
-) -> IntervalGap:
-    """As :meth:`IntervalFamily.gap`."""
-    length, epsilon = longest(length), check_epsilon(epsilon)
-    chain = worst_chain(family, length, epsilon, evaluations, rng)
-    upper = worst_of_family(family, length, epsilon).score
-    return IntervalGap(upper, _scale(chain, length, epsilon), chain)
-
-
-def worst_chain(
-    family: IntervalFamily, length: int, epsilon: float, evaluations: int, rng: np.random.Generator | None
-) -> MarkovChain:
-    """As :meth:`IntervalFamily.worst_chain`."""
-    length, epsilon, evaluations = longest(length), check_epsilon(epsilon), check_whole(evaluations, "evaluations")
-    rng = np.random.default_rng(0) if rng is None else rng
-    k = family.states
-    states = list(range(k))
-    corners = [_vertices(family, x) for x in states]
-    starts = [
-        np.array([_vertex(family, x, sorted(states, key=lambda z: sign * abs(z - x))) for x in states])
-        for sign in (1, -1)
-    ]
-    best, highest = starts[0], 0.0
-    used = 0
-    while used < evaluations:
-        matrix = starts.pop(0) if starts else np.array([c[rng.integers(len(c))] for c in corners])
-        value = _scale(MarkovChain(matrix, ANY), length, epsilon)
-        used += 1
-        stale, x = 0, 0
-        while stale < k and used < evaluations:
-            stale += 1
-            for corner in corners[x]:
-                if used >= evaluations:
-                    break
-                if np.array_equal(corner, matrix[x]):
-                    continue
-                trial = matrix.copy()
-                trial[x] = corner
-                used += 1
-                found = _scale(MarkovChain(trial, ANY), length, epsilon)
-                if found > value:
-                    matrix, value, stale = trial, found, 0
-            x = (x + 1) % k
-        if value > highest:
-            best, highest = matrix, value
-        if all(len(c) == 1 for c in corners):
-            break
-    return MarkovChain(best, ANY)
-
-
-def _scale(chain: MarkovChain, length: int, epsilon: float) -> float:
-    return worst_node(influence_tables(chain, "exact"), length, epsilon).score
-
-
-def _vertex(family: IntervalFamily, row: int, order: list[int] | tuple[int, ...]) -> Floats:
-    """The distribution of a row with as much mass as possible on the first states of ``order``."""
-    law: Floats = family.low[row].copy()
-    left = 1 - math.fsum(law)
-    for z in order:
-        step = max(0.0, min(left, float(family.high[row, z] - law[z])))
-        law[z] += step
-        left -= step
-    return law
-
-
-def _vertices(family: IntervalFamily, row: int) -> list[Floats]:
-    """Vertices of a row: all of them up to five states, beyond that those favouring or sparing one state each."""
-    k = family.states
-    if k <= 5:
-        orders = list(permutations(range(k)))
-    else:
-        around = [tuple(np.argsort(np.abs(np.arange(k) - x), kind="stable").tolist()) for x in range(k)]
-        orders = around + [order[::-1] for order in around]
-    return [np.array(v) for v in dict.fromkeys(tuple(_vertex(family, row, order).tolist()) for order in orders)]

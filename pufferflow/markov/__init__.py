@@ -3,7 +3,6 @@
 from pufferflow.markov.chain import ANY, STATIONARY, MarkovChain
 from pufferflow.markov.estimation import fit_chain
 from pufferflow.markov.families import BinaryInterval, ChainFamily, Family, as_family
-from pufferflow.markov.intervals import IntervalFamily, confidence_family
 from pufferflow.markov.simulation import simulate_binary_chains, simulate_chain
 
 __all__ = [
@@ -12,10 +11,8 @@ __all__ = [
     "BinaryInterval",
     "ChainFamily",
     "Family",
-    "IntervalFamily",
     "MarkovChain",
     "as_family",
-    "confidence_family",
     "fit_chain",
     "simulate_binary_chains",
     "simulate_chain",

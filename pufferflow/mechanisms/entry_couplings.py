@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from pufferflow._checks import Lengths, check_epsilon, check_scale, check_whole, longest
 from pufferflow.coupling.calibration import chain_leakage
+from pufferflow.interval_family import IntervalFamily
 from pufferflow.markov.chain import MarkovChain
 from pufferflow.markov.families import AnyFamily, as_family
-from pufferflow.markov.intervals import IntervalFamily
 from pufferflow.mechanisms.base import Mechanism, NoiseScale
 from pufferflow.mechanisms.quilts_exact import mqm_exact
 

@@ -9,8 +9,8 @@ from pufferflow._checks import Lengths, check_choice, check_epsilon, longest
 from pufferflow.influence.intervals import worst_of_family
 from pufferflow.influence.search import worst_node
 from pufferflow.influence.tables import Convention, influence_tables
+from pufferflow.interval_family import IntervalFamily
 from pufferflow.markov.families import AnyFamily, as_family
-from pufferflow.markov.intervals import IntervalFamily
 from pufferflow.mechanisms.base import Mechanism, NoiseScale, Quilt
 
 if TYPE_CHECKING:

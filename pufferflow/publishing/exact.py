@@ -12,7 +12,8 @@ import numpy as np
 from pufferflow._checks import check_epsilon, check_type
 from pufferflow._ledger_entries import Extent
 from pufferflow.errors import DataError, ParameterError
-from pufferflow.markov import Family, IntervalFamily, MarkovChain, as_family, simulate_chain
+from pufferflow.interval_family import IntervalFamily
+from pufferflow.markov import Family, MarkovChain, as_family, simulate_chain
 from pufferflow.models import PublicModel, number_of_states, read_public_model
 from pufferflow.publishing.assumptions import IN_TURN, check_origin, check_pieces, doubts
 from pufferflow.publishing.calibration import Calibration

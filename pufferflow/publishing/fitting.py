@@ -16,7 +16,8 @@ from pufferflow._checks import check_confidence, check_epsilon, check_positive, 
 from pufferflow._numbers import shortest
 from pufferflow.datasets.sample import Participant, Sample
 from pufferflow.errors import ChainError, DataError, ParameterError
-from pufferflow.markov import STATIONARY, ChainFamily, Family, MarkovChain, confidence_family
+from pufferflow.interval_family import confidence_family
+from pufferflow.markov import STATIONARY, ChainFamily, Family, MarkovChain
 from pufferflow.mechanisms import find_mechanism
 from pufferflow.models import PublicModel, write_model
 from pufferflow.publishing.calibration import all_scales

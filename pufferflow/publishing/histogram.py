@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from pufferflow._checks import check_choice, check_confidence
 from pufferflow._texts import spreadsheet_csv
 from pufferflow.errors import ParameterError
-from pufferflow.markov import BinaryInterval, Family, IntervalFamily
+from pufferflow.interval_family import IntervalFamily
+from pufferflow.markov import BinaryInterval, Family
 from pufferflow.models import PublicModel, model_json
 from pufferflow.publishing.account import Account
 from pufferflow.publishing.calibration import Calibration

@@ -29,7 +29,8 @@ from pufferflow._checks import (
 )
 from pufferflow.accounting import guarantee
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.markov import Family, IntervalFamily, MarkovChain, as_family
+from pufferflow.interval_family import IntervalFamily
+from pufferflow.markov import Family, MarkovChain, as_family
 from pufferflow.mechanisms import compute_scale, find_mechanism, leakage_loss
 from pufferflow.models import number_of_states
 from pufferflow.publishing.calibration import histogram_mechanisms, mechanism_for_histograms

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferflow._checks import check_confidence, check_positive, check_type
+from pufferflow._checks import check_confidence
 from pufferflow.errors import ChainError, DataError
-from pufferflow.markov.chain import SUM_TOLERANCE, Floats, MarkovChain
+from pufferflow.markov.bounds import TransitionBounds
+from pufferflow.markov.chain import Floats, MarkovChain
 from pufferflow.markov.families import GapKind
 
 if TYPE_CHECKING:
-    from pufferflow.influence.intervals import IntervalGap
+    from pufferflow.influence.gaps import IntervalGap
 
 
-class IntervalFamily:
+class IntervalFamily(TransitionBounds):
     """All chains with low ≤ P ≤ high entrywise, and every initial distribution; immutable.
 
     Unlike :class:`BinaryInterval` no single chain is known to dominate it: :func:`pufferflow.mqm_exact` returns an
@@ -37,43 +38,8 @@ class IntervalFamily:
         has no distribution between its bounds.
     """
 
-    def __init__(self, low: ArrayLike, high: ArrayLike) -> None:
-        lower, upper = _bounds(low, "low"), _bounds(high, "high")
-        if lower.shape != upper.shape:
-            raise ChainError(f"low has {len(lower)} rows and high {len(upper)}; give both for the same states")
-        for i, j in np.argwhere(lower > upper):
-            raise ChainError(
-                f"row {i + 1}, column {j + 1}: low {lower[i, j]} is above high {upper[i, j]}; exchange or mend them"
-            )
-        for i in range(len(lower)):
-            _tighten(lower[i], upper[i], i + 1)
-        lower.flags.writeable = upper.flags.writeable = False
-        self.low: Floats = lower
-        """Smallest transition probabilities, shape (k, k), read-only."""
-        self.high: Floats = upper
-        """Largest transition probabilities, shape (k, k), read-only."""
-
     def __repr__(self) -> str:
         return f"IntervalFamily({self.states} states)"
-
-    @property
-    def states(self) -> int:
-        """Number of states, k."""
-        return len(self.low)
-
-    def contains(self, chain: MarkovChain, tolerance: float = SUM_TOLERANCE) -> bool:
-        """Whether the transition matrix of ``chain`` lies between the bounds, up to ``tolerance``.
-
-        Raises
-        ------
-        ParameterError
-            ``chain`` is none, or ``tolerance`` is negative.
-        """
-        check_type(chain, "chain", MarkovChain)
-        matrix, tolerance = chain.transition_matrix, check_positive(tolerance, "tolerance", or_zero=True)
-        return matrix.shape == self.low.shape and bool(
-            np.all((self.low - tolerance <= matrix) & (matrix <= self.high + tolerance))
-        )
 
     @property
     def chains(self) -> tuple[MarkovChain, ...]:
@@ -116,7 +82,7 @@ class IntervalFamily:
         ParameterError
             ε, the length or the number of evaluations is out of range.
         """
-        from pufferflow.influence.intervals import worst_chain
+        from pufferflow.influence.gaps import worst_chain  # loads the kernels
 
         return worst_chain(self, length, epsilon, evaluations, rng)
 
@@ -133,7 +99,7 @@ class IntervalFamily:
             ``upper``, the scale that :func:`pufferflow.mqm_exact` returns; ``lower``, that of the worst chain found;
             ``chain``; ``ratio``.
         """
-        from pufferflow.influence.intervals import interval_gap
+        from pufferflow.influence.gaps import interval_gap
 
         return interval_gap(self, length, epsilon, evaluations, rng)
 
@@ -206,36 +172,3 @@ def _upper_confidence(successes: Floats, visits: Floats, alpha: float) -> Floats
         above = xlogy(successes, middle) + xlog1py(failures, -middle) > threshold
         inside, outside = np.where(above, middle, inside), np.where(above, outside, middle)
     return np.asarray(np.minimum(outside + 1e-15, 1.0))
-
-
-def _bounds(values: ArrayLike, what: str) -> Floats:
-    try:
-        matrix = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise ChainError(f"{what} must be numbers in rows of equal length") from None
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
-        raise ChainError(f"{what} must be a square matrix, not of shape {matrix.shape}; one row a state")
-    for i, j in np.argwhere(~((matrix >= 0) & (matrix <= 1))):
-        raise ChainError(f"{what} has no probability in row {i + 1}, column {j + 1}; each must lie between 0 and 1")
-    return matrix + 0.0  # no negative zeros
-
-
-def _tighten(low: Floats, high: Floats, row: int) -> None:
-    """Make the bounds of one row as tight as its sum allows, in place, rounded outward."""
-    least, most = math.fsum(low), math.fsum(high)
-    if least > 1 + SUM_TOLERANCE:
-        raise ChainError(f"row {row}: the lower bounds sum to {least:.12g}, above 1; lower some of them")
-    if most < 1 - SUM_TOLERANCE:
-        raise ChainError(f"row {row}: the upper bounds sum to {most:.12g}, below 1; raise some of them")
-    # a distribution written as its own bounds may miss 1 by rounding
-    if least > 1:
-        low /= least * (1 + 1e-15)
-    if most < 1:
-        high /= most * (1 - 1e-15)
-    given_low, given_high = low.tolist(), high.tolist()
-    for z in range(len(low)):
-        # the sums are correctly rounded, so one step outward covers them and tightening twice changes nothing
-        room = math.fsum([1.0, *(-p for p in given_low[:z] + given_low[z + 1 :])])
-        need = math.fsum([1.0, *(-p for p in given_high[:z] + given_high[z + 1 :])])
-        high[z] = max(min(given_high[z], math.nextafter(room, 2.0)), given_low[z])
-        low[z] = min(max(given_low[z], math.nextafter(need, -1.0)), high[z])
