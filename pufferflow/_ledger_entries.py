@@ -17,7 +17,6 @@ from pufferflow._checks import check_epsilon, check_scale, check_whole, shown
 from pufferflow._files import sha256
 from pufferflow._json import parse_json
 from pufferflow.errors import LedgerError, ParameterError, PufferflowError
-from pufferflow.interval_family import IntervalFamily
 from pufferflow.markov import Family
 from pufferflow.models import parse_model
 
@@ -164,7 +163,7 @@ def _check_together(entries: list[Entry]) -> None:
 
 def states_of(family: Family) -> int:
     """Return the number of states of its chains (of the first, where they differ)."""
-    return family.states if isinstance(family, IntervalFamily) else family.chains[0].states
+    return family.sizes[0]
 
 
 def _time(value: object, name: str) -> str:

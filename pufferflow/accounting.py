@@ -25,7 +25,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from pufferflow._checks import EPSILON_RANGE, Lengths, check_epsilon, check_scale, check_whole, longest
-from pufferflow.interval_family import IntervalFamily
 from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.mechanisms import find_mechanism, leakage_loss
 
@@ -193,6 +192,6 @@ class Accountant:
         return guarantee(self.family, self.length, self._together()) if self._bounded() else math.inf
 
     def _leakage(self) -> float:
-        if isinstance(self.family, IntervalFamily) or not self._bounded():
+        if self.family.bounds is not None or not self._bounded():
             return math.inf  # no such bound is known
         return leakage_loss(self.family, self.length, self._together())

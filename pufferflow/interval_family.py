@@ -46,6 +46,29 @@ class IntervalFamily(TransitionBounds):
         """No finite set of chains is known to have the noise scale of the family, so this raises."""
         self._refuse()
 
+    @property
+    def bounds(self) -> TransitionBounds:
+        """The family is these bounds."""
+        return self
+
+    @property
+    def members(self) -> tuple[MarkovChain, ...]:
+        """Empty: there is no end of them."""
+        return ()
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of states, of all chains."""
+        return (self.states,)
+
+    def text(self, public: bool) -> str:
+        """Say in words which chains these are."""
+        return f"any chain on these {self.states} states between the bounds of the model, from any start"
+
+    def document(self) -> dict[str, Any]:
+        """Return the model as plain JSON types."""
+        return {"interval": {"low": self.low.tolist(), "high": self.high.tolist()}}
+
     def smallest_stationary_probability(self) -> float:
         """Not available, as :attr:`chains`."""
         self._refuse()

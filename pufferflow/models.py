@@ -93,12 +93,10 @@ def number_of_states(family: Family) -> int:
     ModelError
         Its chains differ in it.
     """
-    if isinstance(family, IntervalFamily):
-        return family.states
-    counts = {chain.states for chain in family.chains}
-    if len(counts) > 1:
-        raise ModelError(f"the chains have {' and '.join(map(str, sorted(counts)))} states; records needs one number")
-    return counts.pop()
+    if len(family.sizes) > 1:
+        sizes = " and ".join(map(str, sorted(family.sizes)))
+        raise ModelError(f"the chains have {sizes} states; records needs one number")
+    return family.sizes[0]
 
 
 def _family(document: object) -> Family:
@@ -125,19 +123,7 @@ def _family(document: object) -> Family:
 
 def model_document(family: Family | MarkovChain) -> dict[str, Any]:
     """Return the model of a family or a chain as plain JSON types; :func:`parse_model` gives it back exactly."""
-    if isinstance(family, BinaryInterval):
-        return {"binary_interval": [family.low, family.high]}
-    if isinstance(family, IntervalFamily):
-        return {"interval": {"low": family.low.tolist(), "high": family.high.tolist()}}
-    return {
-        "chains": [
-            {
-                "transition_matrix": chain.transition_matrix.tolist(),
-                "initial_distribution": _start(chain),
-            }
-            for chain in as_family(family).chains
-        ]
-    }
+    return as_family(family).document()
 
 
 def write_model(
@@ -158,14 +144,6 @@ def model_json(family: Family | MarkovChain, records: RecordFormat | None = None
     """Return the text of the model file of a family or a chain, with what is known of its records."""
     document = model_document(family) | ({} if records is None else {"records": records.to_dict()})
     return json.dumps(document) + "\n"
-
-
-def _start(chain: MarkovChain) -> str | list[float]:
-    if chain.start == "given":
-        assert chain.initial_distribution is not None
-        given: list[float] = chain.initial_distribution.tolist()
-        return given
-    return chain.start
 
 
 def _chain(entry: object, where: str) -> MarkovChain:

@@ -49,9 +49,7 @@ from typing import Any, NamedTuple
 from pufferflow._checks import Lengths, longest, shown
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.influence.tables import Convention
-from pufferflow.interval_family import IntervalFamily
-from pufferflow.markov.chain import Floats
-from pufferflow.markov.families import BinaryInterval, ChainFamily, Family
+from pufferflow.markov.families import Family
 from pufferflow.verify import parse
 from pufferflow.verify.parsing import VERSION, BinaryClass, CertificateError, Chain, Intervals, decimal, parse_family
 from pufferflow.verify.proof import MOST_WORK, Bound, Proof
@@ -152,35 +150,34 @@ def _narrowed(proof: Proof) -> Bound:
 
 
 def _exact_family(theta: Family) -> _Document:
-    if isinstance(theta, BinaryInterval):
-        return {"binary_interval": [repr(float(theta.low)), repr(float(theta.high))]}
-    if isinstance(theta, IntervalFamily):
-        rows = [_exact_bounds(low, high) for low, high in zip(theta.low, theta.high, strict=True)]
-        return {"interval": {"low": [low for low, _ in rows], "high": [high for _, high in rows]}}
-    if not isinstance(theta, ChainFamily):
-        raise ParameterError(f"no certificate: {shown(theta)} is neither a finite family of chains nor an interval")
+    match theta.document():
+        case {"binary_interval": [low, high]}:
+            return {"binary_interval": [repr(float(low)), repr(float(high))]}
+        case {"interval": {"low": low, "high": high}}:
+            rows = [_exact_bounds(*pair) for pair in zip(low, high, strict=True)]
+            return {"interval": {"low": [low for low, _ in rows], "high": [high for _, high in rows]}}
+        case {"chains": chains} if theta.members:
+            return {"chains": [_exact_chain(**chain) for chain in chains]}
+    raise ParameterError(f"no certificate: {shown(theta)} is neither a finite family of chains nor an interval")
+
+
+def _exact_chain(transition_matrix: list[list[float]], initial_distribution: str | list[float]) -> _Document:
+    start = initial_distribution
     return {
-        "chains": [
-            {
-                "transition_matrix": [_exact_row(row) for row in chain.transition_matrix],
-                "initial_distribution": _exact_row(chain.initial_distribution)
-                if chain.start == "given" and chain.initial_distribution is not None
-                else chain.start,
-            }
-            for chain in theta.chains
-        ]
+        "transition_matrix": [_exact_row(row) for row in transition_matrix],
+        "initial_distribution": start if isinstance(start, str) else _exact_row(start),
     }
 
 
-def _exact_row(row: Floats, right: Callable[[Fraction], bool] = lambda total: total == 1) -> list[str]:
+def _exact_row(row: list[float], right: Callable[[Fraction], bool] = lambda total: total == 1) -> list[str]:
     """Shortest decimals where their sum is right, otherwise fractions: the decimals divided by their sum."""
-    decimals = [repr(p) for p in row.tolist()]
+    decimals = [repr(p) for p in row]
     numbers = [Fraction(p) for p in decimals]
     total = sum(numbers, Fraction())
     return decimals if right(total) else [str(p / total) for p in numbers]
 
 
-def _exact_bounds(low: Floats, high: Floats) -> tuple[list[str], list[str]]:
+def _exact_bounds(low: list[float], high: list[float]) -> tuple[list[str], list[str]]:
     """Bounds of a row that hold those given, each attained by a distribution between them."""
     below = _exact_row(low, lambda total: total <= 1)
     above = _exact_row(high, lambda total: total >= 1)

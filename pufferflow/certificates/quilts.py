@@ -13,7 +13,7 @@ from pufferflow.errors import ParameterError
 from pufferflow.influence.intervals import IntervalSearch
 from pufferflow.influence.search import Candidate, QuiltSearch, worst_node
 from pufferflow.influence.tables import Convention, influence_tables
-from pufferflow.interval_family import IntervalFamily
+from pufferflow.markov.bounds import TransitionBounds
 from pufferflow.markov.families import Family
 from pufferflow.verify.balls import PRECISIONS, UndecidedError
 from pufferflow.verify.parsing import Chain
@@ -55,7 +55,9 @@ def quilts_of_chains(
     raise ParameterError(f"no certificate: {PRECISIONS[-1]} bits do not tell small probabilities from 0")
 
 
-def quilts_of_intervals(family: IntervalFamily, length: int, epsilon: float, convention: Convention) -> dict[str, Any]:
+def quilts_of_intervals(
+    family: TransitionBounds, length: int, epsilon: float, convention: Convention
+) -> dict[str, Any]:
     """Return the fields of a proof by quilts for an interval family, with how their influence is bounded."""
     search = IntervalSearch(family, length, epsilon)
     with ctx.workprec(PRECISIONS[0]):

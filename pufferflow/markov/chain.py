@@ -90,6 +90,11 @@ class MarkovChain:
         """Law of X_1, shape (k,), or None where any initial distribution is meant."""
         return self.stationary_distribution if self.start == "stationary" else self._given
 
+    def document(self) -> dict[str, Any]:
+        """Return the chain as plain JSON types."""
+        start = self.start if self._given is None else self._given.tolist()
+        return {"transition_matrix": self.transition_matrix.tolist(), "initial_distribution": start}
+
     @cached_property
     def initial_support(self) -> Bools:
         """States X_1 may take, shape (k,)."""

@@ -6,22 +6,43 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import getattr_static
 from numbers import Real
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias
 
 from pufferflow._checks import check_list, named_type, shown
 from pufferflow.errors import ChainError, ParameterError
+from pufferflow.markov.bounds import TransitionBounds
 from pufferflow.markov.chain import ANY, SAFE_MINIMUM, MarkovChain
 
 GapKind: TypeAlias = Literal["auto", "general", "reversible"]
 
 
-@runtime_checkable
+_STARTS = {"stationary": "its stationary start", "any": "any start", "given": "its given start"}
+
+
 class Family(Protocol):
-    """What the mechanisms need to know of a family Θ."""
+    """What a family Θ answers for itself; a kind that has no such chains or numbers raises :class:`ChainError`."""
 
     @property
     def chains(self) -> tuple[MarkovChain, ...]:
         """Finitely many chains whose largest noise scale is that of the whole family."""
+
+    @property
+    def bounds(self) -> TransitionBounds | None:
+        """Bounds of the transition probabilities, of a family for which no such chains are known; otherwise None."""
+
+    @property
+    def members(self) -> tuple[MarkovChain, ...]:
+        """All chains of Θ where they are finitely many, otherwise none."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Numbers of states that its chains have, each once."""
+
+    def text(self, public: bool) -> str:
+        """Say in words which chains these are, and their numbers where they are ``public``."""
+
+    def document(self) -> dict[str, Any]:
+        """Return the model as plain JSON types."""
 
     def smallest_stationary_probability(self) -> float:
         """Smallest entry of a stationary distribution over Θ (Algorithm 4)."""
@@ -49,6 +70,31 @@ class ChainFamily:
         for chain in self.chains:
             if not isinstance(chain, MarkovChain):
                 raise ChainError(f"the family holds {named_type(chain)}, which is not a MarkovChain")
+
+    @property
+    def bounds(self) -> None:
+        """None: the chains stand for themselves."""
+
+    @property
+    def members(self) -> tuple[MarkovChain, ...]:
+        """The chains."""
+        return self.chains
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Numbers of states that the chains have, each once."""
+        return tuple(dict.fromkeys(chain.states for chain in self.chains))
+
+    def text(self, public: bool) -> str:
+        """Say in words which chains these are."""
+        kinds = " or ".join(dict.fromkeys(_STARTS[chain.start] for chain in self.chains))
+        count = len(self.chains)
+        these = "the chain of the model" if count == 1 else f"one of the {count} chains of the model,"
+        return f"{these} from {kinds}"
+
+    def document(self) -> dict[str, Any]:
+        """Return the model as plain JSON types."""
+        return {"chains": [chain.document() for chain in self.chains]}
 
     def smallest_stationary_probability(self) -> float:
         """π_min = min over θ and x of π_θ(x), rounded down."""
@@ -111,6 +157,29 @@ class BinaryInterval:
         stay = self.high if 1 - self.high <= self.low else self.low
         return (MarkovChain([[stay, 1 - stay], [1 - stay, stay]], ANY),)
 
+    @property
+    def bounds(self) -> None:
+        """None: the dominating chain stands for the class."""
+
+    @property
+    def members(self) -> tuple[MarkovChain, ...]:
+        """The one chain of the class where it holds no other."""
+        return self.chains if self.low == self.high else ()
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Two states."""
+        return (2,)
+
+    def text(self, public: bool) -> str:
+        """Say in words which chains these are, and their probabilities where they are ``public``."""
+        between = f"in [{self.low:g}, {self.high:g}]" if public else "between the bounds of the model"
+        return f"any binary chain that stays with probabilities {between}, from any start"
+
+    def document(self) -> dict[str, Any]:
+        """Return the model as plain JSON types."""
+        return {"binary_interval": [self.low, self.high]}
+
     def smallest_stationary_probability(self) -> float:
         """π_min = (1 − high) / ((1 − high) + (1 − low)), at P = (high, low) or (low, high); rounded down."""
         return (1 - self.high) / ((1 - self.high) + (1 - self.low)) * (1 - 1e-15)
@@ -145,7 +214,18 @@ def as_family(family: AnyFamily) -> Family:
         raise ParameterError(
             f"family is {shown(family)}; give a MarkovChain, a ChainFamily, a BinaryInterval or an IntervalFamily"
         )
-    return family
+    return family if getattr_static(family, "document", None) is not None else _Foreign(family)
+
+
+class _Foreign(ChainFamily):
+    """A kind of family from elsewhere, of which only the chains that have its noise scale are known."""
+
+    members = ()
+
+    def __init__(self, family: Any) -> None:
+        super().__init__(family.chains)
+        for name in ("smallest_stationary_probability", "eigengap"):
+            object.__setattr__(self, name, getattr(family, name))
 
 
 def finite_chains(family: AnyFamily, who: str) -> tuple[MarkovChain, ...]:
@@ -164,7 +244,6 @@ def finite_chains(family: AnyFamily, who: str) -> tuple[MarkovChain, ...]:
     ParameterError
         It is no family.
     """
-    known = as_family(family)
-    if isinstance(known, ChainFamily) or (isinstance(known, BinaryInterval) and known.low == known.high):
-        return known.chains
+    if chains := as_family(family).members:
+        return chains
     raise ChainError(f"{who} is computed for finitely many chains, not for all between bounds; give chains of them")

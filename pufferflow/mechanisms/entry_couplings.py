@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from pufferflow._checks import Lengths, check_epsilon, check_scale, check_whole, longest
 from pufferflow.coupling.calibration import chain_leakage
-from pufferflow.interval_family import IntervalFamily
 from pufferflow.markov.chain import MarkovChain
 from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.mechanisms.base import Mechanism, NoiseScale
@@ -57,13 +56,14 @@ def leakage(family: AnyFamily, length: Lengths, epsilon: float, *, max_states: i
     epsilon = check_epsilon(epsilon)
     records = longest(length)
     max_states = check_whole(max_states, "max_states", 0)
-    if isinstance(family, IntervalFamily):
+    theta = as_family(family)
+    if theta.bounds is not None:
         return replace(
-            mqm_exact(family, records, epsilon),
+            mqm_exact(theta, records, epsilon),
             mechanism="leakage",
             reason="the scale of mqm-exact: no other bound is known for interval families",
         )
-    found = [_chain_scale(chain, records, epsilon, max_states) for chain in as_family(family).chains]
+    found = [_chain_scale(chain, records, epsilon, max_states) for chain in theta.chains]
     index = max(range(len(found)), key=lambda i: found[i].scale or math.inf)
     return replace(found[index], mechanism="leakage", chain=index)
 

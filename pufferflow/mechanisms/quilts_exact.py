@@ -9,7 +9,6 @@ from pufferflow._checks import Lengths, check_choice, check_epsilon, longest
 from pufferflow.influence.intervals import worst_of_family
 from pufferflow.influence.search import worst_node
 from pufferflow.influence.tables import Convention, influence_tables
-from pufferflow.interval_family import IntervalFamily
 from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.mechanisms.base import Mechanism, NoiseScale, Quilt
 
@@ -59,10 +58,11 @@ def mqm_exact(
     epsilon = check_epsilon(epsilon)
     check_choice(convention, "convention", get_args(Convention))
     records = longest(length)
-    if isinstance(family, IntervalFamily):
-        worst, index = worst_of_family(family, records, epsilon), None
+    theta = as_family(family)
+    if theta.bounds is not None:
+        worst, index = worst_of_family(theta.bounds, records, epsilon), None
     else:
-        found = [worst_node(influence_tables(c, convention), records, epsilon) for c in as_family(family).chains]
+        found = [worst_node(influence_tables(c, convention), records, epsilon) for c in theta.chains]
         index = max(range(len(found)), key=lambda i: found[i].score)
         worst = found[index]
     result = NoiseScale(
@@ -83,8 +83,8 @@ def prove_quilts(question: Question) -> Iterator[dict[str, Any]]:
     from pufferflow.certificates.quilts import quilts_of_chains, quilts_of_intervals
 
     theta, length, epsilon, convention = question.family, question.length, question.epsilon, question.convention
-    if isinstance(theta, IntervalFamily):
-        yield quilts_of_intervals(theta, length, epsilon, convention)
+    if theta.bounds is not None:
+        yield quilts_of_intervals(theta.bounds, length, epsilon, convention)
     else:
         yield quilts_of_chains(theta, question.chains, length, epsilon, convention)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pufferflow.errors import DataError
-from pufferflow.markov import ChainFamily, Family, MarkovChain
+from pufferflow.markov import Family, MarkovChain
 from pufferflow.publishing.records import Records, stamp
 from pufferflow.publishing.tally import Tally
 from pufferflow.publishing.times import Integers
@@ -118,7 +118,8 @@ def doubts(family: Family, states: tuple[str, ...], epsilon: float, scale: float
     scale : float
         Laplace scale of a 1-Lipschitz query.
     """
-    never = sorted({int(j) for chain in _chains(family) for j in np.flatnonzero(~_occurring(chain))})
+    # a family between bounds has every start, so every state occurs
+    never = sorted({int(j) for chain in family.members for j in np.flatnonzero(~_occurring(chain))})
     if never:
         shown = ", ".join(repr(states[j]) for j in never[:5]) + (", …" if len(never) > 5 else "")
         yield (
@@ -132,11 +133,6 @@ def doubts(family: Family, states: tuple[str, ...], epsilon: float, scale: float
         )
     if epsilon >= LARGE_EPSILON:
         yield f"epsilon = {epsilon:g} is large: the odds of what happened may change by a factor of e^{epsilon:g}"
-
-
-def _chains(family: Family) -> tuple[MarkovChain, ...]:
-    """The chains themselves; a family between bounds has every start, so every state occurs."""
-    return family.chains if isinstance(family, ChainFamily) else ()
 
 
 def _occurring(chain: MarkovChain) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -12,7 +12,6 @@ import numpy as np
 from pufferflow._checks import check_epsilon, check_type
 from pufferflow._ledger_entries import Extent
 from pufferflow.errors import DataError, ParameterError
-from pufferflow.interval_family import IntervalFamily
 from pufferflow.markov import Family, MarkovChain, as_family, simulate_chain
 from pufferflow.models import PublicModel, number_of_states, read_public_model
 from pufferflow.publishing.assumptions import IN_TURN, check_origin, check_pieces, doubts
@@ -189,7 +188,7 @@ def _signs(reading: Reading) -> dict[str, str | bool]:
 
 def _check_starts(family: Family, tally: Tally, where: str) -> None:
     """Raise unless a given start, which is the law of a participant's first row, is that of every segment."""
-    if isinstance(family, IntervalFamily) or all(chain.start != "given" for chain in family.chains):
+    if family.bounds is not None or all(chain.start != "given" for chain in family.chains):
         return
     why = "a first value is missing" if tally.late else "a segment begins after a pause" if tally.closed else ""
     if why:
@@ -209,7 +208,7 @@ def simulated_counts(
     ParameterError
         Θ has no chain to simulate.
     """
-    if isinstance(model.family, IntervalFamily):
+    if model.family.bounds is not None:
         raise ParameterError("a family of intervals has no chain to simulate; give a table, or a model of one chain")
     chain = model.family.chains[0]
     if chain.start == "any":

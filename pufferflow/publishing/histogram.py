@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from pufferflow._checks import check_choice, check_confidence
 from pufferflow._texts import spreadsheet_csv
 from pufferflow.errors import ParameterError
-from pufferflow.interval_family import IntervalFamily
-from pufferflow.markov import BinaryInterval, Family
 from pufferflow.models import PublicModel, model_json
 from pufferflow.publishing.account import Account
 from pufferflow.publishing.calibration import Calibration
@@ -162,7 +160,7 @@ class PrivateHistogram:
     @property
     def statement(self) -> str:
         """One paragraph: what is guaranteed, to whom and under which Θ, and what is not."""
-        form, theta = self.model.records, _theta(self.model.family, self.chain_is_public)
+        form, theta = self.model.records, self.model.family.text(self.chain_is_public)
         moment = f"step ({form.step_seconds} s)" if form is not None and form.step_seconds else "step"
         proof = "internal/certificate.json proves that this scale suffices"
         if self.calibration.certificate is None:
@@ -324,22 +322,6 @@ def _to_simplex(raw: NDArray[np.float64]) -> NDArray[np.float64]:
     falling = np.sort(raw)[::-1]
     shift = (np.cumsum(falling) - 1) / np.arange(1, len(raw) + 1)
     return np.asarray(np.maximum(raw - shift[np.flatnonzero(falling > shift)[-1]], 0.0))
-
-
-def _theta(family: Family, public: bool) -> str:
-    if isinstance(family, IntervalFamily):
-        return f"any chain on these {family.states} states between the bounds of the model, from any start"
-    if isinstance(family, BinaryInterval):
-        between = f"in [{family.low:g}, {family.high:g}]" if public else "between the bounds of the model"
-        return f"any binary chain that stays with probabilities {between}, from any start"
-    starts = {"stationary": "its stationary start", "any": "any start", "given": "its given start"}
-    kinds = " or ".join(dict.fromkeys(starts[chain.start] for chain in family.chains))
-    count = len(family.chains)
-    return (
-        f"the chain of the model from {kinds}"
-        if count == 1
-        else f"one of the {count} chains of the model, from {kinds}"
-    )
 
 
 def _pauses(form: RecordFormat | None) -> list[str]:

@@ -29,7 +29,6 @@ from pufferflow._checks import (
 )
 from pufferflow.accounting import guarantee
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.interval_family import IntervalFamily
 from pufferflow.markov import Family, MarkovChain, as_family
 from pufferflow.mechanisms import compute_scale, find_mechanism, leakage_loss
 from pufferflow.models import number_of_states
@@ -281,7 +280,7 @@ def _epsilon(
 
 def _leakage(theta: Family, length: int, scale: float) -> float | None:
     """What :func:`guarantee` finds by bisection, directly; None where that does not do."""
-    if isinstance(theta, IntervalFamily):
+    if theta.bounds is not None:
         return None
     epsilon = leakage_loss(theta, length, scale) * (1 + 1e-6)
     found = compute_scale("leakage", theta, length, epsilon).scale
