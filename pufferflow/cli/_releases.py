@@ -12,7 +12,7 @@ from pufferflow.errors import ParameterError
 from pufferflow.models import read_public_model
 from pufferflow.publishing.histogram import PrivateHistogram
 from pufferflow.publishing.request import ReleaseRequest
-from pufferflow.record_format import RecordFormat, StateSpace
+from pufferflow.records.format import RecordFormat, StateSpace
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:

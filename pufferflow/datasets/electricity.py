@@ -15,11 +15,11 @@ from pufferflow._files import check_outputs, write_atomic
 from pufferflow.datasets.ampds2 import is_ampds2, parse_ampds2
 from pufferflow.datasets.minute_watts import MinuteWatts
 from pufferflow.datasets.reduction import reduce_record
-from pufferflow.datasets.sample import Sample
 from pufferflow.datasets.sources import bundled_path, load_sources
 from pufferflow.datasets.text import read_content
 from pufferflow.datasets.uci import fetch_uci, is_uci_text, parse_uci_text
 from pufferflow.errors import DataError, ParameterError
+from pufferflow.records.sample import Sample
 
 LONGEST_GAP = {"bridge": math.inf, "split": 0}
 LABELS = {"bundled": "bundled", "file": "file", "download": "downloaded"}

@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from pufferflow.datasets.sample import (
+from pufferflow.experiments.scaling import RESULT_COLUMNS, compute_scale, scale_row
+from pufferflow.experiments.tidy import frame, mean_and_error, named_generator
+from pufferflow.markov import MarkovChain
+from pufferflow.records.sample import (
     Participant,
     Sample,
     pooled_segment_lengths,
     pooled_state_counts,
 )
-from pufferflow.experiments.scaling import RESULT_COLUMNS, compute_scale, scale_row
-from pufferflow.experiments.tidy import frame, mean_and_error, named_generator
-from pufferflow.markov import MarkovChain
 
 KEYS = ["dataset", "label", "group", "task", "mechanism", "epsilon"]
 SCALE_COLUMNS = [

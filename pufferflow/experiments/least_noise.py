@@ -11,11 +11,11 @@ from tqdm import tqdm
 from pufferflow.accounting import Accountant
 from pufferflow.audit import CountQuery, privacy_loss
 from pufferflow.coupling import lower_bound
-from pufferflow.datasets.sample import Sample, load_sample, pooled_segment_lengths
 from pufferflow.experiments.chains import load_chains
 from pufferflow.experiments.scaling import RESULT_COLUMNS, compute_scale, scale_row
 from pufferflow.experiments.tidy import frame
 from pufferflow.markov import MarkovChain
+from pufferflow.records.sample import Sample, load_sample, pooled_segment_lengths
 
 KEYS = ["dataset", "label", "group", "mechanism", "epsilon"]
 COLUMNS = [

@@ -13,7 +13,7 @@ from pufferflow._files import PathLike
 from pufferflow._ledger_entries import Extent
 from pufferflow.errors import LedgerError
 from pufferflow.ledger import UNNOTICED, Ledger
-from pufferflow.publishing.tables import Source
+from pufferflow.records.tables import Source
 
 MOST_NEIGHBOURS = 100
 """Ledgers beside the data that are looked into."""

@@ -18,12 +18,12 @@ from pufferflow.publishing.assumptions import IN_TURN, check_origin, check_piece
 from pufferflow.publishing.calibration import Calibration
 from pufferflow.publishing.fitting import Fit
 from pufferflow.publishing.histogram import PrivateHistogram
-from pufferflow.publishing.reading import GUESSES, Reading
-from pufferflow.publishing.records import Records, open_records, stamp
 from pufferflow.publishing.request import Model, ReleaseRequest
-from pufferflow.publishing.tables import Source
-from pufferflow.publishing.tally import Tally
-from pufferflow.record_format import RecordFormat, StateSpace
+from pufferflow.records.format import RecordFormat, StateSpace
+from pufferflow.records.reading import GUESSES, Reading
+from pufferflow.records.rows import Records, open_records, stamp
+from pufferflow.records.tables import Source
+from pufferflow.records.tally import Tally
 
 
 @dataclass(frozen=True)

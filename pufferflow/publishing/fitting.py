@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 
 from pufferflow._checks import check_confidence, check_epsilon, check_positive, check_type, check_whole
 from pufferflow._numbers import shortest
-from pufferflow.datasets.sample import Participant, Sample
 from pufferflow.errors import ChainError, DataError, ParameterError
 from pufferflow.markov import STATIONARY, ChainFamily, Family, MarkovChain, confidence_family
 from pufferflow.models import PublicModel, write_model
 from pufferflow.publishing.calibration import all_scales
 from pufferflow.publishing.noise import DiscreteLaplace, count_scale
-from pufferflow.publishing.reading import Reading
-from pufferflow.publishing.records import NEVER, Chunk, Records, missing_texts, open_records, stamp
-from pufferflow.publishing.tables import Source
-from pufferflow.publishing.tally import Tally
-from pufferflow.record_format import MOST_SECONDS, MOST_STATES, Fitted, RecordFormat, StateSpace, check_split
+from pufferflow.records.format import MOST_SECONDS, MOST_STATES, Fitted, RecordFormat, StateSpace, check_split
+from pufferflow.records.reading import Reading
+from pufferflow.records.rows import NEVER, Chunk, Records, missing_texts, open_records, stamp
+from pufferflow.records.sample import Participant, Sample
+from pufferflow.records.tables import Source
+from pufferflow.records.tally import Tally
 
 DEFAULT_BINS = 20
 FEW_NUMBERS = 12

@@ -34,7 +34,7 @@ from pufferflow.mechanisms import find_mechanism, leakage_loss
 from pufferflow.models import number_of_states
 from pufferflow.publishing.calibration import OF_ONE_COUNT, UNSOUND, histogram_mechanisms
 from pufferflow.publishing.noise import LARGEST, DiscreteLaplace, count_scale, largest_scale
-from pufferflow.record_format import MOST_STATES
+from pufferflow.records.format import MOST_STATES
 
 ErrorKind: TypeAlias = Literal["bin", "bins", "total"]
 KINDS = {

@@ -39,10 +39,10 @@ from pufferflow.publishing.exact import ExactCounts, count_records, public_model
 from pufferflow.publishing.folder import Draft, draft
 from pufferflow.publishing.histogram import CONFIDENCE, PostProcessing, PrivateHistogram, require_matplotlib
 from pufferflow.publishing.noise import DiscreteLaplace, add_noise, add_seeded_noise, count_scale
-from pufferflow.publishing.reading import Reading
 from pufferflow.publishing.request import LedgerLike, Model, ReleaseRequest
-from pufferflow.publishing.tables import Source
-from pufferflow.record_format import RecordFormat
+from pufferflow.records.format import RecordFormat
+from pufferflow.records.reading import Reading
+from pufferflow.records.tables import Source
 
 
 def release_histogram(

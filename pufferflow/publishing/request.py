@@ -12,9 +12,9 @@ from pufferflow.markov import Family, MarkovChain
 from pufferflow.models import PublicModel
 from pufferflow.publishing.fitting import Fit
 from pufferflow.publishing.histogram import PostProcessing
-from pufferflow.publishing.reading import Reading
-from pufferflow.publishing.tables import Source
-from pufferflow.record_format import RecordFormat
+from pufferflow.records.format import RecordFormat
+from pufferflow.records.reading import Reading
+from pufferflow.records.tables import Source
 
 Model: TypeAlias = "PublicModel | Fit | Family | MarkovChain | PathLike"
 LedgerLike: TypeAlias = "Ledger | PathLike"

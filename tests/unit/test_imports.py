@@ -17,7 +17,7 @@ ORDER = (
         "_checks",
         "_json",
         "_numbers",
-        "record_format",
+        "records",
         "divergences",
     ),
     *("markov", "influence", "transport", "coupling", "audit", "beliefs", "hmm", "dp", "datasets", "models", "verify"),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow.datasets.sample import Participant
 from pufferflow.errors import DataError
-from pufferflow.publishing.records import NEVER, Chunk, Records
-from pufferflow.publishing.times import Integers
-from pufferflow.record_format import RecordFormat
+from pufferflow.records.format import RecordFormat
+from pufferflow.records.rows import NEVER, Chunk, Records
+from pufferflow.records.sample import Participant
+from pufferflow.records.times import Integers
 
 MOST_COUNTS = 2**27
 """Transition counts of all participants together at most (1 GB)."""
