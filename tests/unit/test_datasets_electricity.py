@@ -103,6 +103,8 @@ def test_what_fit_takes_is_taken(tmp_path):
     assert (sample.step_seconds, sample.states, sample.groups) == (900, ("< 0.2", ">= 0.2"), ("household",))
     assert [p.name for p in sample.participants] == ["a", "b"]
     assert [p.transition_counts.tolist() for p in sample.participants] == [[[0, 1], [0, 0]], [[1, 0], [0, 0]]]
+    power = ingest_electricity("file", write(tmp_path / "power.csv", "unix_ts,POWER\n0,1\n60,250\n"), bins=2)
+    assert counts(power).tolist() == [[0, 1], [0, 0]]
     rows = ingest_electricity("file", write(tmp_path / "rows.csv", "watts\n1\n250\n"), bins=2)  # a row is a step
     assert counts(rows).tolist() == [[0, 1], [0, 0]]
 
@@ -120,7 +122,7 @@ def test_ampds2_is_recognised_and_used_whole(tmp_path):
 
 
 BAD_AMPDS2 = {
-    "unix_ts,POWER\n0,1\n60,2\n": r"line 1: no column 'WHE' among unix_ts, POWER; mend the header",
+    "unix_ts,MHE,RSE\n0,1,2\n60,2,3\n": r"line 1: it is not clear which column holds the values",
     "unix_ts,WHE,WHE\n60,1,2\n": r"line 1: two columns 'WHE' among",
     "unix_ts_utc,WHE\n60,1\n": r"line 1: it is not clear which column holds the values",
     "unix_ts,WHE\n": "a header line and no data",
