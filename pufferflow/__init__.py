@@ -105,17 +105,17 @@ if TYPE_CHECKING:
         error_quantile,
         plan_release,
     )
-    from pufferflow.publishing.reading import (
-        Reading,
-    )
     from pufferflow.publishing.release import (
         rehearse_release,
         release_histogram,
         simulate_release,
     )
-    from pufferflow.record_format import (
+    from pufferflow.records.format import (
         RecordFormat,
         StateSpace,
+    )
+    from pufferflow.records.reading import (
+        Reading,
     )
     from pufferflow.transport import (
         chain_sensitivity,
@@ -294,16 +294,16 @@ _HOMES = {
         "error_quantile",
         "plan_release",
     ),
-    "publishing.reading": ("Reading",),
     "publishing.release": (
         "rehearse_release",
         "release_histogram",
         "simulate_release",
     ),
-    "record_format": (
+    "records.format": (
         "RecordFormat",
         "StateSpace",
     ),
+    "records.reading": ("Reading",),
     "transport": (
         "chain_sensitivity",
         "wasserstein_sensitivity",

@@ -40,7 +40,7 @@ from pufferflow._ledger_entries import (
 )
 from pufferflow.accounting import Accountant
 from pufferflow.errors import BudgetError, DataError, LedgerError, ParameterError
-from pufferflow.markov.families import AnyFamily, as_family
+from pufferflow.markov.families import AnyFamily, Family, as_family
 from pufferflow.models import model_document, parse_model
 
 APPLICATION_ID = 0x50554646  # "PUFF"
@@ -321,7 +321,6 @@ class Ledger:
         """
         family = as_family(family)
         document = model_document(family)
-        digest = digest_of(document)
         if not (isinstance(query, str) and isinstance(mechanism, str)):
             raise ParameterError(f"query is {shown(query)} and mechanism {shown(mechanism)}; both are words")
         content: dict[str, Any] = {
@@ -329,12 +328,17 @@ class Ledger:
             "epsilon": check_epsilon(epsilon),
             "scale": check_scale(scale),
             "query": check_word(query, "query"),
-            "family": digest,
+            "family": digest_of(document),
             "length": longest(length),
             "certificate": None if certificate is None else digest_of(certificate),
             "form": None if form is None else digest_of(form),
             "extent": None if extent is None else asdict(check_extent(extent)),
         }
+        return self._pay(family, document, content)
+
+    def _pay(self, family: Family, document: dict[str, Any], content: dict[str, Any]) -> Reservation:
+        """Enter a reservation and, where it is new, the model document of its Θ."""
+        digest = content["family"]
         with self._writing("no release is made; whether it counts as spent, pufferflow ledger show says") as connection:
             entries, _ = self._read(connection)
             known = [e.content for e in entries if e.kind == "family"]
@@ -353,7 +357,8 @@ class Ledger:
             if not _within(limit, [*entries, entry]):
                 left = max(0.0, limit - _spent(entries))
                 raise BudgetError(
-                    f"the release at ε = {epsilon:g} would make the total ε = {_spent([*entries, entry]):.6g}; "
+                    f"the release at ε = {content['epsilon']:g} would make the total "
+                    f"ε = {_spent([*entries, entry]):.6g}; "
                     f"the limit of {self.path} is {limit:g} and {left:.6g} is left: ask for less or raise the limit",
                     left,
                 )

@@ -3,7 +3,7 @@
 Either ``{"chains": [{"transition_matrix": [[…]], "initial_distribution": …}, …]}``, the initial distribution a
 list, ``"stationary"`` (also where it is left out) or ``"any"``; or ``{"binary_interval": [low, high]}``; or
 ``{"interval": {"low": [[…]], "high": [[…]]}}``, bounds of every transition probability. Beside it ``records`` may
-say what the states are and how records become steps, see :mod:`pufferflow.record_format`.
+say what the states are and how records become steps, see :mod:`pufferflow.records.format`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pufferflow._json import is_number, kind, only_keys, read_json
 from pufferflow.errors import ChainError, ModelError
 from pufferflow.interval_family import IntervalFamily
 from pufferflow.markov import STATIONARY, BinaryInterval, ChainFamily, Family, MarkovChain, as_family
-from pufferflow.record_format import RecordFormat, parse_records
+from pufferflow.records.format import RecordFormat, parse_records
 
 
 @dataclass(frozen=True)

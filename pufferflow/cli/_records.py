@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from pufferflow.errors import ParameterError
-from pufferflow.publishing.reading import GUESSES, Reading
-from pufferflow.record_format import READING_OPTIONS, RecordFormat
+from pufferflow.records.format import READING_OPTIONS, RecordFormat
+from pufferflow.records.reading import GUESSES, Reading
 
 AS_FITTED = "What was given of these when the chain was fitted holds here too, unless it is given again."
 

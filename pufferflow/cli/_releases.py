@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from pufferflow.cli._records import add_reason, edges, listed
+from pufferflow.cli._records import add_reason, edges, listed, reading
 from pufferflow.errors import ParameterError
+from pufferflow.models import read_public_model
 from pufferflow.publishing.histogram import PrivateHistogram
-from pufferflow.record_format import RecordFormat, StateSpace
+from pufferflow.publishing.request import ReleaseRequest
+from pufferflow.records.format import RecordFormat, StateSpace
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -75,6 +78,23 @@ def record_format(arguments: argparse.Namespace) -> RecordFormat | None:
             raise ParameterError(f"--{name} is {number}; give whole seconds, at least {least}")
     space = StateSpace.categories(names) if names is not None else StateSpace.numeric(numbers or ())
     return RecordFormat(space, arguments.step, arguments.split_after, split_because=arguments.split_because)
+
+
+def release_request(arguments: argparse.Namespace, **more: Any) -> ReleaseRequest:
+    """Return what is asked for by the options of :func:`add_model`, :func:`add_output` and :func:`add_reading`."""
+    model = read_public_model(arguments.chain)
+    return ReleaseRequest(
+        arguments.data,
+        model,
+        arguments.epsilon,
+        form=record_format(arguments),
+        reading=reading(arguments, model.records),
+        mechanism=arguments.mechanism,
+        post_processing=arguments.post_process,
+        fitted_to_others=arguments.fitted_to_others,
+        figure=not arguments.no_figure,
+        **more,
+    )
 
 
 def show_columns(columns: Mapping[str, str | None], unused: int) -> None:

@@ -8,14 +8,13 @@ import os
 from typing import Any
 
 from pufferflow._files import check_outputs
-from pufferflow.cli._records import AS_FITTED, add_reading, reading
-from pufferflow.cli._releases import add_model, add_output, record_format, show, show_columns, warn
+from pufferflow.cli._records import AS_FITTED, add_reading
+from pufferflow.cli._releases import add_model, add_output, release_request, show, show_columns, warn
 from pufferflow.errors import ParameterError, PufferflowError
 from pufferflow.ledger import UNNOTICED
-from pufferflow.models import read_public_model
 from pufferflow.publishing.account import usual_ledger
 from pufferflow.publishing.folder import INTERNAL, PUBLISH, require_new
-from pufferflow.publishing.release import rehearse_release, release_histogram
+from pufferflow.publishing.release import rehearse, release
 
 DESCRIPTION = (
     "Release the histogram of a table with noise that keeps every single step private. A new folder has publish/ "
@@ -56,27 +55,15 @@ def run(arguments: argparse.Namespace) -> None:
     output = arguments.output or f"{arguments.data}.release"
     folder = require_new(output)
     check_outputs([None if folder.is_dir() else folder, ledger], [arguments.data, arguments.chain])
-    model = read_public_model(arguments.chain)
-    form = record_format(arguments)
-    options: dict[str, Any] = {
-        "ledger": ledger,
-        "limit": arguments.limit,
-        "form": form,
-        "reading": reading(arguments, model.records),
-        "mechanism": arguments.mechanism,
-        "fitted_to_others": arguments.fitted_to_others,
-        "chain_is_public": arguments.chain_is_public,
-        "output": output,
-        "figure": not arguments.no_figure,
-    }
+    request = release_request(
+        arguments, ledger=ledger, limit=arguments.limit, chain_is_public=arguments.chain_is_public, output=output
+    )
     new = ledger is not None and not os.path.lexists(ledger)
     try:
         if arguments.dry_run:
-            _show_rehearsal(arguments, rehearse_release(arguments.data, model, arguments.epsilon, **options))
+            _show_rehearsal(arguments, rehearse(request))
             return
-        released = release_histogram(
-            arguments.data, model, arguments.epsilon, post_processing=arguments.post_process, **options
-        )
+        released = release(request)
     except (PufferflowError, OSError):
         raise
     except Exception as error:

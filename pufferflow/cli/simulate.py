@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from pufferflow.cli._records import AS_FITTED, add_reading, reading
-from pufferflow.cli._releases import add_model, add_output, record_format, show
-from pufferflow.models import read_public_model
+from pufferflow.cli._records import AS_FITTED, add_reading
+from pufferflow.cli._releases import add_model, add_output, release_request, show
 from pufferflow.publishing.folder import INTERNAL, require_new
 from pufferflow.publishing.histogram import require_matplotlib
-from pufferflow.publishing.release import simulate_release
+from pufferflow.publishing.release import simulate
 
 DESCRIPTION = (
     "Do what release does with noise from a seed, on a table or on simulated steps of the chain, and without a ledger. "
@@ -38,18 +37,6 @@ def run(arguments: argparse.Namespace) -> None:
     require_new(output)
     if not arguments.no_figure:
         require_matplotlib()
-    model, form = read_public_model(arguments.chain), record_format(arguments)
-    made = simulate_release(
-        arguments.data,
-        model,
-        arguments.epsilon,
-        seed=arguments.seed,
-        length=arguments.length,
-        form=form,
-        reading=reading(arguments, model.records),
-        mechanism=arguments.mechanism,
-        fitted_to_others=arguments.fitted_to_others,
-        post_processing=arguments.post_process,
-    )
+    made = simulate(release_request(arguments), arguments.seed, arguments.length)
     made.save(output, figure=not arguments.no_figure)
     show(arguments, made, f"{output}/{INTERNAL}")

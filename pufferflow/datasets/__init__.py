@@ -6,7 +6,8 @@
 
 from pufferflow.datasets.activity import ingest_activity
 from pufferflow.datasets.electricity import ingest_electricity
-from pufferflow.datasets.sample import (
+from pufferflow.datasets.uci import fetch_uci
+from pufferflow.records.sample import (
     Participant,
     Sample,
     load_sample,
@@ -14,7 +15,6 @@ from pufferflow.datasets.sample import (
     pooled_state_counts,
     pooled_transition_counts,
 )
-from pufferflow.datasets.uci import fetch_uci
 
 __all__ = [
     "Participant",

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from pufferflow._checks import check_choice, check_positive, check_whole
 from pufferflow.datasets.nhanes import SETTINGS, STATES, read_nhanes
-from pufferflow.datasets.sample import Sample, load_sample
 from pufferflow.datasets.sources import bundled_path
 from pufferflow.datasets.state_table import read_state_table
 from pufferflow.datasets.text import read_content, read_header
 from pufferflow.errors import DataError, ParameterError
+from pufferflow.records.sample import Sample, load_sample
 
 
 def ingest_activity(

@@ -9,8 +9,9 @@ from pufferflow.datasets.text import parse_column, read_columns, read_header, re
 
 
 def is_ampds2(content: bytes) -> bool:
-    """Whether the first line names a ``unix_ts`` column (in any case), as the files of AMPds2 do."""
-    return "unix_ts" in (name.lower() for name in read_header(content, ","))
+    """Whether the first line names the columns ``unix_ts`` (in any case) and ``WHE``, as a file of AMPds2 does."""
+    names = read_header(content, ",")
+    return "WHE" in names and "unix_ts" in (name.lower() for name in names)
 
 
 def parse_ampds2(content: bytes, where: str) -> MinuteWatts:

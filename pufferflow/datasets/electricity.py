@@ -6,6 +6,7 @@ import lzma
 import math
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +15,13 @@ from pufferflow._checks import check_choice, check_positive, check_whole
 from pufferflow._files import check_outputs, write_atomic
 from pufferflow.datasets.ampds2 import is_ampds2, parse_ampds2
 from pufferflow.datasets.minute_watts import MinuteWatts
+from pufferflow.datasets.power_table import read_power_table
 from pufferflow.datasets.reduction import reduce_record
-from pufferflow.datasets.sample import Sample
 from pufferflow.datasets.sources import bundled_path, load_sources
 from pufferflow.datasets.text import read_content
 from pufferflow.datasets.uci import fetch_uci, is_uci_text, parse_uci_text
 from pufferflow.errors import DataError, ParameterError
+from pufferflow.records.sample import Sample
 
 LONGEST_GAP = {"bridge": math.inf, "split": 0}
 LABELS = {"bundled": "bundled", "file": "file", "download": "downloaded"}
@@ -45,7 +47,8 @@ def ingest_electricity(
         Two years of UCI #235 inside the package; a file; or the whole of UCI #235, see :func:`fetch_uci`.
     path : path, optional
         For "file": the text of UCI #235, or ``Electricity_P.csv`` of AMPds2 (column ``WHE``), told
-        apart by their first line; either may be packed as zip, gzip or xz.
+        apart by their first line; or any other table that ``pufferflow fit`` reads without options. Each may be packed
+        as zip, gzip or xz.
     bin_watts : float
         Width of a bin in watts.
     bins : int
@@ -55,7 +58,7 @@ def ingest_electricity(
         after every gap.
     window_start : str, optional
         First minute, ISO time on the clock of UCI #235; None is the first of the data.
-        AMPds2 is used whole, so both window settings are for UCI #235 only.
+        Other files are used whole, so both window settings are for UCI #235 only.
     window_minutes : int, optional
         Length of the window in minutes; None reaches to the end of the data.
     cache_dir : path, optional
@@ -64,7 +67,8 @@ def ingest_electricity(
     Returns
     -------
     Sample
-        One participant "household" in group "household", one step 60 s.
+        One participant "household" in group "household", one step 60 s; of another table its own participants and
+        step.
 
     Raises
     ------
@@ -92,7 +96,8 @@ def ingest_electricity(
     except ValueError as error:
         raise ParameterError(f"window_start {window_start!r} is no ISO time; write it as 2007-05-01T00:00") from error
 
-    name, where = "UCI #235", f"UCI #235 ({LABELS[source]})"
+    settings = {"bin_watts": bin_watts, "bins": bins, "gaps": gaps}
+    name, where = "UCI #235 household electricity", f"UCI #235 ({LABELS[source]})"
     if source == "bundled":
         readings = _bundled()
     elif source == "download":
@@ -101,16 +106,15 @@ def ingest_electricity(
         where = str(path)
         content = read_content(where)
         if is_ampds2(content):
-            name, window_start, window_minutes = "AMPds2", None, None
+            column, window_start, window_minutes = "WHE", None, None
             readings = parse_ampds2(content, where)
-        elif is_uci_text(content):
+        elif not content.startswith(b"PAR1") and is_uci_text(content):
+            column = "Global_active_power"
             readings = parse_uci_text(content, where)
         else:
-            header = content[:80].decode("utf-8", "replace").splitlines()[0]
-            raise DataError(
-                f"{where}, line 1: the header {header!r} is neither that of UCI #235 "
-                "(Date;Time;Global_active_power;...) nor of AMPds2 (unix_ts,WHE,...); give one of these files"
-            )
+            edges = [bin_watts * j for j in range(1, bins)]
+            return replace(read_power_table(where, edges, split=gaps == "split"), settings=settings)
+        name = f"{Path(where).name}: column {column!r}"  # a header alone does not say where data are from
     readings = readings.window(window_start, window_minutes, where)
 
     seen = ~np.isnan(readings.watts)
@@ -132,20 +136,14 @@ def ingest_electricity(
     return Sample(
         dataset="electricity",
         label=LABELS[source],
-        description=f"{name} household electricity, {_span(readings)} from {readings.start[:10]}",
+        description=f"{name}, {_span(readings)} from {readings.start[:10]}",
         step_seconds=60,
         states=(
             *(f"{low * bin_watts:g}-{(low + 1) * bin_watts:g} W" for low in range(bins - 1)),
             f">={(bins - 1) * bin_watts:g} W",
         ),
         participants=(household,),
-        settings={
-            "bin_watts": bin_watts,
-            "bins": bins,
-            "gaps": gaps,
-            "window_start": window_start,
-            "window_minutes": window_minutes,
-        },
+        settings=settings | {"window_start": window_start, "window_minutes": window_minutes},
     )
 
 

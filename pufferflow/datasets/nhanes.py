@@ -9,9 +9,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pufferflow.datasets.reduction import reduce_record
-from pufferflow.datasets.sample import Participant
 from pufferflow.datasets.text import parse_column, read_columns, refuse
 from pufferflow.errors import DataError
+from pufferflow.records.sample import Participant
 
 DAY = 1440
 STATES = ("active", "standing_still", "standing_moving", "sedentary")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow.datasets.sample import Participant
+from pufferflow.records.sample import Participant
 
 
 def reduce_record(

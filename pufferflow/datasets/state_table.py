@@ -9,9 +9,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pufferflow.datasets.reduction import reduce_record
-from pufferflow.datasets.sample import Participant
 from pufferflow.datasets.text import read_columns, read_header, refuse
 from pufferflow.errors import DataError
+from pufferflow.records.sample import Participant
 
 EPOCH = pd.Timestamp(0, tz="UTC")
 LATEST = 1e11

@@ -8,11 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from pufferflow.datasets.sample import Sample, pooled_segment_lengths, pooled_transition_counts
 from pufferflow.errors import DataError
 from pufferflow.experiments.tidy import frame
 from pufferflow.markov import ChainFamily, MarkovChain, fit_chain
 from pufferflow.models import read_model, write_model
+from pufferflow.records.sample import Sample, pooled_segment_lengths, pooled_transition_counts
 
 COLUMNS = [
     "dataset",

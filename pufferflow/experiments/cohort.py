@@ -24,12 +24,12 @@ from tqdm import tqdm
 
 from pufferflow._files import open_atomic, sha256
 from pufferflow.coupling import lower_bound
-from pufferflow.datasets.sample import Participant, Sample, load_sample
 from pufferflow.errors import ChainError, DataError
 from pufferflow.experiments.scaling import RESULT_COLUMNS, scale_row
 from pufferflow.experiments.tidy import frame, write_table
 from pufferflow.markov import MarkovChain, fit_chain
 from pufferflow.mechanisms import compute_scale
+from pufferflow.records.sample import Participant, Sample, load_sample
 
 INDEX_COLUMNS = ["sample", "dataset", "label", "bins", "participants", "sha256"]
 KEYS = ["dataset", "label", "mechanism", "epsilon"]

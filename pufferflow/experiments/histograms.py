@@ -9,16 +9,16 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from pufferflow.datasets.sample import (
+from pufferflow.experiments.scaling import RESULT_COLUMNS, scale_row
+from pufferflow.experiments.tidy import frame, mean_and_error, named_generator
+from pufferflow.markov import MarkovChain
+from pufferflow.mechanisms import compute_scale
+from pufferflow.records.sample import (
     Participant,
     Sample,
     pooled_segment_lengths,
     pooled_state_counts,
 )
-from pufferflow.experiments.scaling import RESULT_COLUMNS, scale_row
-from pufferflow.experiments.tidy import frame, mean_and_error, named_generator
-from pufferflow.markov import MarkovChain
-from pufferflow.mechanisms import compute_scale
 
 KEYS = ["dataset", "label", "group", "task", "mechanism", "epsilon"]
 SCALE_COLUMNS = [

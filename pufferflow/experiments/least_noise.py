@@ -11,12 +11,12 @@ from tqdm import tqdm
 from pufferflow.accounting import Accountant
 from pufferflow.audit import CountQuery, privacy_loss
 from pufferflow.coupling import lower_bound
-from pufferflow.datasets.sample import Sample, load_sample, pooled_segment_lengths
 from pufferflow.experiments.chains import load_chains
 from pufferflow.experiments.scaling import RESULT_COLUMNS, scale_row
 from pufferflow.experiments.tidy import frame
 from pufferflow.markov import MarkovChain
 from pufferflow.mechanisms import compute_scale, find_mechanism
+from pufferflow.records.sample import Sample, load_sample, pooled_segment_lengths
 
 KEYS = ["dataset", "label", "group", "mechanism", "epsilon"]
 COLUMNS = [

@@ -11,11 +11,11 @@ from typing import Any
 import pandas as pd
 from tqdm import tqdm
 
-from pufferflow.datasets.sample import Sample, pooled_segment_lengths
 from pufferflow.experiments.tidy import frame
 from pufferflow.markov import BinaryInterval, MarkovChain
 from pufferflow.markov.families import Family
 from pufferflow.mechanisms import compute_scale
+from pufferflow.records.sample import Sample, pooled_segment_lengths
 
 COLUMNS = [
     "dataset",

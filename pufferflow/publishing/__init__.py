@@ -6,7 +6,7 @@
     released.to_frame()
     print(released.statement)
 
-``tables`` reads chunks, ``records`` checks them, ``states`` says what their values mean, ``tally`` counts; ``fitting``
-makes a public chain of one table, ``calibration`` chooses the least noise that is proved, ``noise`` draws it,
-``release`` puts out another table's histogram, and ``planning`` says beforehand how large its error will be.
+:mod:`pufferflow.records` reads and counts; ``fitting`` makes a public chain of one table, ``calibration`` chooses the
+least noise that is proved, ``noise`` draws it, ``release`` puts out another table's histogram, and ``planning`` says
+beforehand how large its error will be.
 """

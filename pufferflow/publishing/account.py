@@ -9,10 +9,11 @@ from itertools import islice
 from pathlib import Path
 
 from pufferflow._checks import check_path
+from pufferflow._files import PathLike
 from pufferflow._ledger_entries import Extent
 from pufferflow.errors import LedgerError
 from pufferflow.ledger import UNNOTICED, Ledger
-from pufferflow.publishing.tables import Source
+from pufferflow.records.tables import Source
 
 MOST_NEIGHBOURS = 100
 """Ledgers beside the data that are looked into."""
@@ -45,7 +46,7 @@ def usual_ledger(data: str | os.PathLike[str]) -> Path:
     return Path(f"{os.path.realpath(data) if os.path.islink(data) else os.fspath(data)}.ledger")
 
 
-def account_of(source: Source, ledger: Ledger | str | os.PathLike[str] | None, extent: Extent | None = None) -> Account:
+def account_of(source: Source | None, ledger: Ledger | PathLike | None, extent: Extent | None = None) -> Account:
     """Return the account of a release that is going to be entered in ``ledger``, which need not exist yet.
 
     Raises

@@ -12,10 +12,10 @@ import numpy as np
 
 from pufferflow.errors import DataError
 from pufferflow.markov import Family, MarkovChain
-from pufferflow.publishing.records import Records, stamp
-from pufferflow.publishing.tally import Tally
-from pufferflow.publishing.times import Integers
-from pufferflow.record_format import Fitted, RecordFormat
+from pufferflow.records.format import Fitted, RecordFormat
+from pufferflow.records.rows import Records, stamp
+from pufferflow.records.tally import Tally
+from pufferflow.records.times import Integers
 
 LARGE_EPSILON = 10.0
 """ε from which on odds may change by a factor of 22,000."""

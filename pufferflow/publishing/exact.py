@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,13 +18,12 @@ from pufferflow.publishing.assumptions import IN_TURN, check_origin, check_piece
 from pufferflow.publishing.calibration import Calibration
 from pufferflow.publishing.fitting import Fit
 from pufferflow.publishing.histogram import PrivateHistogram
-from pufferflow.publishing.reading import GUESSES, Reading
-from pufferflow.publishing.records import Records, open_records, stamp
-from pufferflow.publishing.tables import Source
-from pufferflow.publishing.tally import Tally
-from pufferflow.record_format import RecordFormat, StateSpace
-
-Model: TypeAlias = "PublicModel | Fit | Family | MarkovChain | str | os.PathLike[str]"
+from pufferflow.publishing.request import Model, ReleaseRequest
+from pufferflow.records.format import RecordFormat, StateSpace
+from pufferflow.records.reading import GUESSES, Reading
+from pufferflow.records.rows import Records, open_records, stamp
+from pufferflow.records.tables import Source
+from pufferflow.records.tally import Tally
 
 
 @dataclass(frozen=True)
@@ -91,14 +90,7 @@ def public_model(model: Model) -> PublicModel:
     return PublicModel(as_family(model))
 
 
-def count_records(
-    source: Source,
-    model: Model,
-    epsilon: float,
-    form: RecordFormat | None,
-    reading: Reading | None,
-    fitted_to_others: bool = False,
-) -> ExactCounts:
+def count_records(request: ReleaseRequest) -> ExactCounts:
     """Count the records of a table.
 
     Raises
@@ -109,7 +101,8 @@ def count_records(
     ParameterError
         An option is out of range, or the states are not said, or twice.
     """
-    epsilon, public = check_epsilon(epsilon), public_model(model)
+    epsilon, public = check_epsilon(request.epsilon), public_model(request.model)
+    form, reading = request.form, request.reading
     if reading is not None:
         check_type(reading, "reading", Reading)
     if form is not None:
@@ -124,7 +117,7 @@ def count_records(
         )
     _check_states(form, public.family)
     reading = Reading(**form.reading) if reading is None else reading  # type: ignore[arg-type]
-    records = open_records(source, replace(reading, show_values=False))
+    records = open_records(cast(Source, request.source), replace(reading, show_values=False))
     if form.step_seconds is not None and records.columns["time"] is None:
         raise DataError(
             f"{records.table.where}: the chain has steps of {form.step_seconds} s, so there must be times; name their "
@@ -143,7 +136,7 @@ def count_records(
     if not observed:
         raise DataError(f"{records.table.where}: no value was recorded, so there is nothing to release")
     check_pieces(records, form, tally)
-    warnings = check_origin(records, tally, form.fitted, fitted_to_others)
+    warnings = check_origin(records, tally, form.fitted, request.fitted_to_others)
     if records.columns["time"] is not None and tally.are_in_turn():
         warnings.append(IN_TURN)
     _check_starts(public.family, tally, records.table.where)

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from pufferflow._checks import check_confidence, check_epsilon, check_positive, check_type, check_whole
 from pufferflow._numbers import shortest
-from pufferflow.datasets.sample import Participant, Sample
 from pufferflow.errors import ChainError, DataError, ParameterError
 from pufferflow.interval_family import confidence_family
 from pufferflow.markov import STATIONARY, ChainFamily, Family, MarkovChain
@@ -22,17 +21,17 @@ from pufferflow.mechanisms import find_mechanism
 from pufferflow.models import PublicModel, write_model
 from pufferflow.publishing.calibration import all_scales
 from pufferflow.publishing.noise import DiscreteLaplace, count_scale
-from pufferflow.publishing.reading import Reading
-from pufferflow.publishing.records import NEVER, Chunk, Records, missing_texts, open_records, stamp
-from pufferflow.publishing.tables import Source
-from pufferflow.publishing.tally import Tally
-from pufferflow.record_format import MOST_SECONDS, MOST_STATES, Fitted, RecordFormat, StateSpace, check_split
+from pufferflow.records.format import MOST_SECONDS, MOST_STATES, Fitted, RecordFormat, StateSpace, check_split
+from pufferflow.records.reading import Reading
+from pufferflow.records.rows import Chunk, Records, missing_texts, open_records, stamp
+from pufferflow.records.sample import Participant, Sample
+from pufferflow.records.tables import Source
+from pufferflow.records.tally import Tally, add_waits, common_step
 
 DEFAULT_BINS = 20
 FEW_NUMBERS = 12
 """A column of so few different numbers counts as categories, unless bins are asked for."""
 MOST_NAMES = 200
-MOST_STEPS = 100_000
 SMOOTHING = 0.5
 """Added to every transition count where maximum likelihood gives no ergodic chain (Krichevsky and Trofimov)."""
 
@@ -304,14 +303,7 @@ def _scan(records: Records, states: States) -> _Scan:
     scan = _Scan()
     declared = None if states.names is None else StateSpace.categories(states.names, other=states.other)
     for chunk in records.chunks("looking"):
-        known = chunk.before != NEVER
-        waits, counts = np.unique(chunk.seconds[known] - chunk.before[known], return_counts=True)
-        scan.waits.update(dict(zip(waits.tolist(), counts.tolist(), strict=True)))
-        if len(scan.waits) > MOST_STEPS:
-            raise DataError(
-                f"{records.table.where}: the times follow no common step; resample the records to one, for example to "
-                "whole minutes"
-            )
+        add_waits(scan.waits, chunk, records)
         low, high = int(chunk.seconds.min()), int(chunk.seconds.max())
         scan.first, scan.last = (min(scan.first, low), max(scan.last, high)) if scan.rows else (low, high)
         scan.rows += len(chunk.rows)
@@ -357,11 +349,7 @@ def _step(records: Records, scan: _Scan, asked: int | None) -> tuple[int | None,
         return None, "no column of times: every row is one step after the row before"
     if asked is not None:
         return asked, f"{asked} s, as asked for"
-    if not scan.waits:
-        raise DataError(
-            f"{records.table.where}: one record only for each participant, so no transition; give longer records"
-        )
-    step = min(scan.waits, key=lambda wait: (-scan.waits[wait], wait))
+    step = common_step(scan.waits, records)
     share = scan.waits[step] / scan.waits.total()
     return step, f"{step} s ({share:.1%} of the steps)"
 

@@ -24,8 +24,8 @@ from pufferflow.publishing.account import Account
 from pufferflow.publishing.calibration import Calibration
 from pufferflow.publishing.folder import INTERNAL, PUBLISH, draft
 from pufferflow.publishing.noise import DiscreteLaplace
-from pufferflow.publishing.records import MISSING_TEXTS
-from pufferflow.record_format import RecordFormat
+from pufferflow.records.format import RecordFormat
+from pufferflow.records.rows import MISSING_TEXTS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

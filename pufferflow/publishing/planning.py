@@ -34,7 +34,7 @@ from pufferflow.mechanisms import compute_scale, find_mechanism, leakage_loss
 from pufferflow.models import number_of_states
 from pufferflow.publishing.calibration import histogram_mechanisms, mechanism_for_histograms
 from pufferflow.publishing.noise import LARGEST, DiscreteLaplace, count_scale, largest_scale
-from pufferflow.record_format import MOST_STATES
+from pufferflow.records.format import MOST_STATES
 
 ErrorKind: TypeAlias = Literal["bin", "bins", "total"]
 KINDS = {
@@ -70,6 +70,43 @@ class Plan:
     reason: str = ""
 
 
+@dataclass(frozen=True)
+class _Error:
+    """Which error of the relative frequencies of ``bins`` states is meant, and how surely it is kept to."""
+
+    kind: ErrorKind
+    confidence: float
+    bins: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "confidence", check_confidence(self.confidence))
+        check_choice(self.kind, "kind", KINDS)
+
+    def quantile(self, noise_scale: float, records: int) -> float:
+        """Error that is not exceeded with that probability."""
+        law = DiscreteLaplace(noise_scale)
+        if self.kind == "total":
+            return law.total_quantile(self.confidence, self.bins) / records
+        return law.quantile(self.confidence, self.bins if self.kind == "bins" else 1) / records
+
+    def records(self, noise_scale: float, accuracy: float) -> int:
+        """Records whose relative frequencies have an error of at most ``accuracy``."""
+        return max(1, math.ceil(Fraction(self.quantile(noise_scale, 1)) / Fraction(accuracy)))
+
+    def noise(self, accuracy: float, records: int) -> float:
+        """Largest scale of the noise whose error is at most ``accuracy``, rounded down; at most what can be drawn."""
+        low, high = 1e-3, 2.0  # a scale of 0.001 leaves every count as it is
+        while self.quantile(high, records) <= accuracy:
+            if high >= LARGEST:
+                return LARGEST
+            low, high = high, 2 * high
+        while high - low > 1e-9 * high:
+            middle = (low + high) / 2
+            fits = self.quantile(middle, records) <= accuracy
+            low, high = (middle, high) if fits else (low, middle)
+        return low
+
+
 def error_quantile(
     noise_scale: float, bins: int, records: int, *, confidence: float = 0.95, kind: ErrorKind = "bin"
 ) -> float:
@@ -90,17 +127,9 @@ def error_quantile(
     ParameterError
         An argument is out of range.
     """
-    noise_scale, confidence = check_scale(noise_scale, (EPSILON_RANGE[0], LARGEST)), check_confidence(confidence)
+    noise_scale = check_scale(noise_scale, (EPSILON_RANGE[0], LARGEST))
     bins, records = check_whole(bins, "bins", most=MOST_STATES), check_whole(records, "records")
-    check_choice(kind, "kind", KINDS)
-    return _quantile(noise_scale, bins, records, confidence, kind)
-
-
-def _quantile(noise_scale: float, bins: int, records: int, confidence: float, kind: ErrorKind) -> float:
-    law = DiscreteLaplace(noise_scale)
-    if kind == "total":
-        return law.total_quantile(confidence, bins) / records
-    return law.quantile(confidence, bins if kind == "bins" else 1) / records
+    return _Error(kind, confidence, bins).quantile(noise_scale, records)
 
 
 def plan_release(
@@ -145,9 +174,7 @@ def plan_release(
         An argument is out of range, or neither a length nor ε is given.
     """
     theta = as_family(family)
-    bins = number_of_states(theta)
-    accuracy, confidence = check_positive(accuracy, "accuracy"), check_confidence(confidence)
-    check_choice(kind, "kind", KINDS)
+    accuracy, error = check_positive(accuracy, "accuracy"), _Error(kind, confidence, number_of_states(theta))
     if length is None and (epsilon is None or records is not None):
         raise ParameterError("give a length (to find epsilon), epsilon (to find the length), or both (to find records)")
     if length is not None:
@@ -161,19 +188,20 @@ def plan_release(
         try:
             if epsilon is None:
                 assert length is not None
-                found.append(_epsilon(theta, name, note, accuracy, confidence, kind, bins, length, records or length))
+                scale = largest_scale(error.noise(accuracy, records or length))
+                found.append(_epsilon(theta, name, note, scale, length, records or length))
             elif length is None:
-                found.append(_length(theta, name, note, accuracy, confidence, kind, bins, epsilon))
+                found.append(_length(theta, name, note, accuracy, error, epsilon))
             else:
-                n = _needed(_scale(theta, name, length, epsilon), bins, accuracy, confidence, kind)
+                n = error.records(_scale(theta, name, length, epsilon), accuracy)
                 if n > LONGEST:
                     found.append(Plan(name, epsilon, length, None, "no number of records reaches it"))
                     continue
                 if records is not None and n > records:
                     note = f"more than the {records} records there are"
                 found.append(Plan(name, epsilon, length, n, note))
-        except (ChainError, ParameterError) as error:
-            found.append(Plan(name, epsilon, length, records, f"not applicable: {error}"))
+        except (ChainError, ParameterError) as reason:
+            found.append(Plan(name, epsilon, length, records, f"not applicable: {reason}"))
     return found
 
 
@@ -195,9 +223,7 @@ def error_curves(
         An argument is out of range, or a mechanism unknown.
     """
     theta = as_family(family)
-    bins = number_of_states(theta)
-    confidence = check_confidence(confidence)
-    check_choice(kind, "kind", KINDS)
+    wanted = _Error(kind, confidence, number_of_states(theta))
     length = longest(length)
     records = length if records is None else check_whole(records, "records")
     budgets = [check_epsilon(epsilon) for epsilon in check_list(epsilons, "epsilons")]
@@ -209,7 +235,7 @@ def error_curves(
             except (ChainError, ParameterError):  # not applicable, or noise beyond all counts
                 error = math.nan
             else:
-                error = _quantile(scale, bins, records, confidence, kind)
+                error = wanted.quantile(scale, records)
             rows.append({"mechanism": name, "epsilon": epsilon, "error": error})
     return pd.DataFrame(rows)
 
@@ -237,38 +263,7 @@ def _scale(theta: Family, name: str, length: int, epsilon: float) -> float:
     return count_scale(found.scale)
 
 
-def _needed(noise_scale: float, bins: int, accuracy: float, confidence: float, kind: ErrorKind) -> int:
-    """Records whose relative frequencies have an error of at most ``accuracy``."""
-    return max(1, math.ceil(Fraction(_quantile(noise_scale, bins, 1, confidence, kind)) / Fraction(accuracy)))
-
-
-def _noise_for(accuracy: float, records: int, bins: int, confidence: float, kind: ErrorKind) -> float:
-    """Largest scale of the noise whose error is at most ``accuracy``, rounded down; at most what can be drawn."""
-    low, high = 1e-3, 2.0  # a scale of 0.001 leaves every count as it is
-    while _quantile(high, bins, records, confidence, kind) <= accuracy:
-        if high >= LARGEST:
-            return LARGEST
-        low, high = high, 2 * high
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        fits = _quantile(middle, bins, records, confidence, kind) <= accuracy
-        low, high = (middle, high) if fits else (low, middle)
-    return low
-
-
-def _epsilon(
-    theta: Family,
-    name: str,
-    note: str,
-    accuracy: float,
-    confidence: float,
-    kind: ErrorKind,
-    bins: int,
-    length: int,
-    records: int,
-) -> Plan:
-    noise = _noise_for(accuracy, records, bins, confidence, kind)
-    scale = largest_scale(noise)
+def _epsilon(theta: Family, name: str, note: str, scale: float, length: int, records: int) -> Plan:
     epsilon = _leakage(theta, length, scale) if name == "leakage" else None
     if epsilon is None:
         epsilon = guarantee(theta, length, scale, mechanism=name)
@@ -287,12 +282,10 @@ def _leakage(theta: Family, length: int, scale: float) -> float | None:
     return epsilon if found is not None and found <= scale else None
 
 
-def _length(
-    theta: Family, name: str, note: str, accuracy: float, confidence: float, kind: ErrorKind, bins: int, epsilon: float
-) -> Plan:
+def _length(theta: Family, name: str, note: str, accuracy: float, error: _Error, epsilon: float) -> Plan:
     def needed(length: int) -> int:
         """Records for the noise of segments of that length; it suffices where it is no more than the length."""
-        return _needed(_scale(theta, name, length, epsilon), bins, accuracy, confidence, kind)
+        return error.records(_scale(theta, name, length, epsilon), accuracy)
 
     # no scale falls when segments grow: what the noise of a longer record needs suffices for a shorter one
     try:

@@ -20,33 +20,29 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
-from pufferflow._checks import check_choice, check_epsilon, check_path, check_type, check_whole
-from pufferflow._files import PathLike, check_folder, workplace
+from pufferflow._checks import check_epsilon, check_path, check_whole
+from pufferflow._files import check_folder, workplace
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
 from pufferflow.ledger import Ledger, Reservation
 from pufferflow.markov.simulation import MOST_RECORDS
 from pufferflow.publishing.account import account_of
 from pufferflow.publishing.calibration import Calibration, calibrate
-from pufferflow.publishing.exact import ExactCounts, Model, count_records, public_model, simulated_counts
+from pufferflow.publishing.exact import ExactCounts, count_records, public_model, simulated_counts
 from pufferflow.publishing.folder import Draft, draft
-from pufferflow.publishing.histogram import (
-    CONFIDENCE,
-    PostProcessing,
-    PrivateHistogram,
-    require_matplotlib,
-)
+from pufferflow.publishing.histogram import CONFIDENCE, PostProcessing, PrivateHistogram, require_matplotlib
 from pufferflow.publishing.noise import DiscreteLaplace, add_noise, add_seeded_noise, count_scale
-from pufferflow.publishing.reading import Reading
-from pufferflow.publishing.tables import Source
-from pufferflow.record_format import RecordFormat
+from pufferflow.publishing.request import LedgerLike, Model, ReleaseRequest
+from pufferflow.records.format import RecordFormat
+from pufferflow.records.reading import Reading
+from pufferflow.records.tables import Source
 
 
 def release_histogram(
@@ -54,7 +50,7 @@ def release_histogram(
     model: Model,
     epsilon: float,
     *,
-    ledger: Ledger | str | os.PathLike[str] | None,
+    ledger: LedgerLike | None,
     limit: float | None = None,
     form: RecordFormat | None = None,
     reading: Reading | None = None,
@@ -115,35 +111,7 @@ def release_histogram(
     LedgerError
         The ledger cannot be used.
     """
-    if post_processing is not None:
-        check_choice(post_processing, "post_processing", get_args(PostProcessing))
-    check_type(chain_is_public, "chain_is_public", bool)
-    with _drafted(output, figure) as making:
-        exact, calibration, scale = _prepare(source, model, epsilon, form, reading, mechanism, fitted_to_others)
-        account = account_of(source, ledger, exact.extent)
-        if ledger is not None and not isinstance(ledger, Ledger) and not os.path.lexists(ledger):
-            _tried(ledger, limit, exact, calibration, scale)  # a refused release leaves no ledger behind
-        if making is not None:
-            making.rehearse(_dummy(exact, calibration, scale, chain_is_public), figure=figure)
-        book = (
-            None
-            if ledger is None
-            else open_ledger(ledger, exact.epsilon if limit is None else limit, limit is not None)
-        )
-        reservation = None if book is None else _reserve(book, exact, calibration, scale)
-        # nothing below may fail for a reason that could have been found above: the release is paid for
-        drawn = exact.noisy(add_noise, calibration, scale).post_processed(post_processing)
-        warnings = (*drawn.warnings, *account.warnings)
-        released = replace(drawn, chain_is_public=chain_is_public, account=account, warnings=warnings)
-        if making is not None:
-            released = making.write(released, figure=figure)
-            making.finish()
-        if book is not None and reservation is not None:
-            try:
-                book.record(reservation)
-            except LedgerError as error:  # what is paid for is not lost for want of a note
-                return replace(released, warnings=(*released.warnings, str(error)))
-    return released
+    return release(ReleaseRequest(**locals()))  # every argument is a field of the request
 
 
 def rehearse_release(
@@ -151,7 +119,7 @@ def rehearse_release(
     model: Model,
     epsilon: float,
     *,
-    ledger: Ledger | str | os.PathLike[str] | None,
+    ledger: LedgerLike | None,
     limit: float | None = None,
     form: RecordFormat | None = None,
     reading: Reading | None = None,
@@ -175,32 +143,7 @@ def rehearse_release(
         the columns have the roles they are given (participants are counted exactly). ``limit`` and ``left`` are those
         of the ledger after the release, None without one.
     """
-    check_type(chain_is_public, "chain_is_public", bool)
-    with _drafted(output, figure) as making:
-        exact, calibration, scale = _prepare(source, model, epsilon, form, reading, mechanism, fitted_to_others)
-        if making is not None:
-            making.rehearse(_dummy(exact, calibration, scale, chain_is_public), figure=figure)
-    facts: dict[str, Any] = {
-        "records": exact.records,
-        "participants": exact.participants,
-        "segments": exact.segments,
-        "longest_segment": exact.longest_segment,
-        "columns": exact.columns,
-        "unused_columns": exact.unused_columns,
-        "states": exact.states.count,
-        "epsilon": exact.epsilon,
-        "mechanism": calibration.chosen.mechanism,
-        "scale": scale / 2,
-        "certified": calibration.certificate is not None,
-        "noise_scale": scale,
-        "error_95": DiscreteLaplace(scale).quantile(CONFIDENCE) / exact.records,
-        "warnings": (*exact.said(calibration), *account_of(source, ledger, exact.extent).warnings),
-        "limit": None,
-        "left": None,
-    }
-    if ledger is not None:
-        facts |= _tried(ledger, limit, exact, calibration, scale)
-    return facts
+    return rehearse(ReleaseRequest(**locals()))
 
 
 def simulate_release(
@@ -234,27 +177,91 @@ def simulate_release(
     DataError
         The table is malformed.
     """
-    if (source is None) == (length is None):
+    request = ReleaseRequest(
+        source,
+        model,
+        epsilon,
+        form=form,
+        reading=reading,
+        mechanism=mechanism,
+        post_processing=post_processing,
+        fitted_to_others=fitted_to_others,
+    )
+    return simulate(request, seed, length)
+
+
+def release(request: ReleaseRequest) -> PrivateHistogram:
+    """Release what is asked for; see :func:`release_histogram`."""
+    with _drafted(request) as making:
+        prepared = _prepare(request)
+        account = account_of(request.source, request.ledger, prepared.exact.extent)
+        if isinstance(request.ledger, str | os.PathLike) and not os.path.lexists(request.ledger):
+            prepared.tried()  # a refused release leaves no ledger behind
+        if making is not None:
+            making.rehearse(prepared.noisy(_no_noise), figure=request.figure)
+        book = None if request.ledger is None else prepared.opened(request.ledger)
+        reservation = None if book is None else prepared.reserve(book)
+        # nothing below may fail for a reason that could have been found above: the release is paid for
+        drawn = prepared.noisy(add_noise)
+        released = replace(drawn, account=account, warnings=(*drawn.warnings, *account.warnings))
+        if making is not None:
+            released = making.write(released, figure=request.figure)
+            making.finish()
+        if book is not None and reservation is not None:
+            try:
+                book.record(reservation)
+            except LedgerError as error:  # what is paid for is not lost for want of a note
+                return replace(released, warnings=(*released.warnings, str(error)))
+    return released
+
+
+def rehearse(request: ReleaseRequest) -> dict[str, Any]:
+    """Say what a release would do; see :func:`rehearse_release`."""
+    with _drafted(request) as making:
+        prepared = _prepare(request)
+        if making is not None:
+            making.rehearse(prepared.noisy(_no_noise), figure=request.figure)
+    exact, calibration, scale = prepared.exact, prepared.calibration, prepared.scale
+    account = account_of(request.source, request.ledger, exact.extent)
+    left = {"limit": None, "left": None} if request.ledger is None else prepared.tried()
+    return {
+        "records": exact.records,
+        "participants": exact.participants,
+        "segments": exact.segments,
+        "longest_segment": exact.longest_segment,
+        "columns": exact.columns,
+        "unused_columns": exact.unused_columns,
+        "states": exact.states.count,
+        "epsilon": exact.epsilon,
+        "mechanism": calibration.chosen.mechanism,
+        "scale": scale / 2,
+        "certified": calibration.certificate is not None,
+        "noise_scale": scale,
+        "error_95": DiscreteLaplace(scale).quantile(CONFIDENCE) / exact.records,
+        "warnings": (*exact.said(calibration), *account.warnings),
+        **left,
+    }
+
+
+def simulate(request: ReleaseRequest, seed: int, length: int | None = None) -> PrivateHistogram:
+    """Make a seeded twin of a release; see :func:`simulate_release`."""
+    if (request.source is None) == (length is None):
         raise ParameterError("give either a table or a length, the number of steps to simulate")
-    seed = check_whole(seed, "seed", 0, None)
-    if length is not None:
-        length = check_whole(length, "length", most=MOST_RECORDS)
-    rng = np.random.default_rng(seed)
-    if source is not None:
-        exact = count_records(source, model, epsilon, form, reading, fitted_to_others)
-    else:
-        assert length is not None
-        exact = simulated_counts(public_model(model), form, check_epsilon(epsilon), length, rng)
-    calibration = calibrate(exact.model.family, exact.longest_segment, exact.epsilon, mechanism)
+    rng = np.random.default_rng(seed := check_whole(seed, "seed", 0, None))
 
     def draw(counts: Sequence[int], scale: float) -> list[int]:
         return add_seeded_noise(counts, scale, rng)
 
-    made = exact.noisy(draw, calibration, count_scale(calibration.scale))
-    return replace(made, private=False, seed=seed).post_processed(post_processing)
+    if length is None:
+        prepared = _prepare(request)
+    else:
+        length = check_whole(length, "length", most=MOST_RECORDS)
+        model, epsilon = public_model(request.model), check_epsilon(request.epsilon)
+        prepared = _calibrated(request, simulated_counts(model, request.form, epsilon, length, rng))
+    return replace(prepared.noisy(draw), private=False, seed=seed)
 
 
-def open_ledger(ledger: Ledger | str | os.PathLike[str], limit: float, given: bool = True) -> Ledger:
+def open_ledger(ledger: LedgerLike, limit: float, given: bool = True) -> Ledger:
     """Open a ledger, or make one with a limit where there is none.
 
     Raises
@@ -281,72 +288,79 @@ def open_ledger(ledger: Ledger | str | os.PathLike[str], limit: float, given: bo
     return book
 
 
-def _prepare(
-    source: Source,
-    model: Model,
-    epsilon: float,
-    form: RecordFormat | None,
-    reading: Reading | None,
-    mechanism: str | None,
-    fitted_to_others: bool,
-) -> tuple[ExactCounts, Calibration, float]:
-    """Exact counts, and the scale of the noise for them."""
-    exact = count_records(source, model, epsilon, form, reading, fitted_to_others)
-    calibration = calibrate(exact.model.family, exact.longest_segment, exact.epsilon, mechanism)
-    return exact, calibration, count_scale(calibration.scale)
+@dataclass(frozen=True)
+class _Prepared:
+    """A request, the exact counts for it and the noise that they need."""
+
+    request: ReleaseRequest
+    exact: ExactCounts
+    calibration: Calibration
+    scale: float
+
+    def opened(self, ledger: LedgerLike) -> Ledger:
+        """Open the ledger, or make one."""
+        limit = self.request.limit
+        return open_ledger(ledger, self.exact.epsilon if limit is None else limit, limit is not None)
+
+    def noisy(self, draw: Callable[[Sequence[int], float], list[int]]) -> PrivateHistogram:
+        """Return the release with the noise that ``draw`` adds to counts."""
+        made = self.exact.noisy(draw, self.calibration, self.scale)
+        return replace(made, chain_is_public=self.request.chain_is_public, post_processing=self.request.post_processing)
+
+    def reserve(self, book: Ledger) -> Reservation:
+        """Pay for the release."""
+        return book.reserve(
+            self.exact.model.family,
+            self.exact.longest_segment,
+            mechanism=self.calibration.chosen.mechanism,
+            epsilon=self.exact.epsilon,
+            scale=self.scale / 2,
+            query=f"histogram of {self.exact.states.count} states over {self.exact.records} records",
+            certificate=self.calibration.certificate,
+            form=self.exact.form,
+            extent=self.exact.extent,
+        )
+
+    def tried(self) -> dict[str, Any]:
+        """What the release would leave of the limit, tried on a copy of the ledger; raises what the release would."""
+        ledger = self.request.ledger
+        path = ledger.path if isinstance(ledger, Ledger) else check_path(ledger, "ledger")
+        with workplace(Path(tempfile.gettempdir())) as folder:
+            copy = folder / "ledger"
+            if os.path.lexists(path):
+                Ledger(path).copy_to(copy)
+            else:
+                check_folder(path)
+            try:
+                self.reserve(book := self.opened(copy))
+            except (BudgetError, LedgerError, ParameterError) as error:
+                error.args = (str(error).replace(str(copy), str(path)), *error.args[1:])
+                raise
+            return {key: book.to_dict()[key] for key in ("limit", "left")}
+
+
+def _prepare(request: ReleaseRequest) -> _Prepared:
+    """Count the records, and find the scale of the noise for them."""
+    return _calibrated(request, count_records(request))
+
+
+def _calibrated(request: ReleaseRequest, exact: ExactCounts) -> _Prepared:
+    calibration = calibrate(exact.model.family, exact.longest_segment, exact.epsilon, request.mechanism)
+    return _Prepared(request, exact, calibration, count_scale(calibration.scale))
+
+
+def _no_noise(counts: Sequence[int], scale: float) -> list[int]:
+    """Zeros, not the counts: to try whether a release can be written."""
+    return [0] * len(counts)
 
 
 @contextmanager
-def _drafted(output: PathLike | None, figure: bool) -> Iterator[Draft | None]:
+def _drafted(request: ReleaseRequest) -> Iterator[Draft | None]:
     """A place for the release where one is to be written."""
-    if output is None:
+    if request.output is None:
         yield None
         return
-    if figure:
+    if request.figure:
         require_matplotlib()
-    with draft(output) as making:
+    with draft(request.output) as making:
         yield making
-
-
-def _dummy(exact: ExactCounts, calibration: Calibration, scale: float, chain_is_public: bool) -> PrivateHistogram:
-    """A release without the counts, to try whether one can be written."""
-    nothing = exact.noisy(lambda counts, _: [0] * len(counts), calibration, scale)
-    return replace(nothing, chain_is_public=chain_is_public)
-
-
-def _tried(
-    ledger: Ledger | str | os.PathLike[str],
-    limit: float | None,
-    exact: ExactCounts,
-    calibration: Calibration,
-    scale: float,
-) -> dict[str, Any]:
-    """What the release would leave of the limit, tried on a copy of the ledger; raises what the release would."""
-    path = ledger.path if isinstance(ledger, Ledger) else check_path(ledger, "ledger")
-    with workplace(Path(tempfile.gettempdir())) as folder:
-        copy = folder / "ledger"
-        if os.path.lexists(path):
-            Ledger(path).copy_to(copy)
-        else:
-            check_folder(path)
-        try:
-            book = open_ledger(copy, exact.epsilon if limit is None else limit, limit is not None)
-            _reserve(book, exact, calibration, scale)
-        except (BudgetError, LedgerError, ParameterError) as error:
-            error.args = (str(error).replace(str(copy), str(path)), *error.args[1:])
-            raise
-        return {key: book.to_dict()[key] for key in ("limit", "left")}
-
-
-def _reserve(book: Ledger, exact: ExactCounts, calibration: Calibration, scale: float) -> Reservation:
-    return book.reserve(
-        exact.model.family,
-        exact.longest_segment,
-        mechanism=calibration.chosen.mechanism,
-        epsilon=exact.epsilon,
-        scale=scale / 2,
-        query=f"histogram of {exact.states.count} states over {exact.records} records",
-        certificate=calibration.certificate,
-        form=exact.form,
-        extent=exact.extent,
-    )

@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from pufferflow.datasets.sample import load_sample
 from pufferflow.experiments.related import RELATED
 from pufferflow.experiments.tidy import read_table, shown_epsilon
+from pufferflow.records.sample import load_sample
 from pufferflow.reporting import tables
 from pufferflow.reporting.comparison import reported_values
 from pufferflow.reporting.figures import cohort

@@ -20,7 +20,7 @@ import pufferflow as pf
 from pufferflow import cli
 from pufferflow.models import write_model
 from pufferflow.publishing import release as releasing
-from pufferflow.publishing.records import MISSING_TEXTS
+from pufferflow.records.rows import MISSING_TEXTS
 
 ODD = ("-", "none", "NA", "n/a", "null", "?", "nan", "NaN", "+", "a b", "1", "2.50", "$x$", "=1+1", "other?", "Ä")
 WILD = ("1e300", "-inf", "inf", "0", "3.5", "1e-300", "-7", "12345678901234567890")

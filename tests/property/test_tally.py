@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pufferflow.datasets.reduction import reduce_record
-from pufferflow.publishing import tables
-from pufferflow.publishing.reading import Reading
-from pufferflow.publishing.records import open_records
-from pufferflow.publishing.tally import Tally
-from pufferflow.record_format import RecordFormat, StateSpace
+from pufferflow.records import tables
+from pufferflow.records.format import RecordFormat, StateSpace
+from pufferflow.records.reading import Reading
+from pufferflow.records.rows import open_records
+from pufferflow.records.tally import Tally
 
 NAMES = ("a", "b", "c")
 

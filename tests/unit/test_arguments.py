@@ -21,7 +21,7 @@ from pufferflow.dp.randomised_response import RandomisedResponse
 from pufferflow.dp.weighted_majority import WeightedMajority, private_rate
 from pufferflow.markov.simulation import simulate_chain
 from pufferflow.publishing.planning import error_curves
-from pufferflow.publishing.records import open_records
+from pufferflow.records.rows import open_records
 
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
 INTERVALS = pf.IntervalFamily([[0.5, 0.2], [0.2, 0.5]], [[0.8, 0.5], [0.5, 0.8]])

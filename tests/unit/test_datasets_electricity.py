@@ -3,9 +3,11 @@ import lzma
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from pufferflow.datasets import ingest_electricity
+from pufferflow.datasets.electricity import export_electricity
 from pufferflow.errors import DataError, ParameterError
 
 HEADER = "Date;Time;Global_active_power;Global_reactive_power;Voltage;Global_intensity;Sub_1;Sub_2;Sub_3"
@@ -49,7 +51,7 @@ def test_gaps_bridged_make_one_chain_over_all_minutes(gappy):
     assert np.array_equal(counts(sample), expected)
     assert sample.states == ("0-200 W", "200-400 W", "400-600 W", "600-800 W", ">=800 W")
     assert (sample.label, sample.groups, sample.step_seconds) == ("file", ("household",), 60)
-    assert sample.description == "UCI #235 household electricity, 9 minutes from 2007-05-01"
+    assert sample.description == "power.txt: column 'Global_active_power', 9 minutes from 2007-05-01"
 
 
 def test_gaps_split_start_new_chains(gappy):
@@ -80,6 +82,33 @@ def test_packed_files_are_read_alike(gappy, tmp_path, name, pack):
     )
 
 
+def test_a_file_that_export_writes_is_taken_and_named(tmp_path):
+    export_electricity([tmp_path / "first.csv"], minutes=5000)
+    bundled = ingest_electricity("bundled", window_minutes=5000).participants[0]
+    for gaps in ("bridge", "split"):
+        sample = ingest_electricity("file", tmp_path / "first.csv", gaps=gaps)  # whole, whatever the window
+        assert sample.description == (
+            "first.csv: column 'watts', 5,000 rows from 2007-05-01T00:00:00 to 2007-05-04T11:19:00"
+        )
+        assert (sample.label, sample.step_seconds, len(sample.states)) == ("file", 60, 51)
+        assert sample.participants[0] == ingest_electricity("bundled", window_minutes=5000, gaps=gaps).participants[0]
+    assert bundled.observations > 4000
+
+
+def test_what_fit_takes_is_taken(tmp_path):
+    table = pd.DataFrame({"user": ["a", "a", "b", "b"], "ts": [0, 900, 0, 900], "kW": [0.1, 0.3, 0.1, 0.1]})
+    table.to_parquet(tmp_path / "meters.parquet")
+    sample = ingest_electricity("file", tmp_path / "meters.parquet", bin_watts=0.2, bins=2)
+    assert sample.description.startswith("meters.parquet: column 'kW', 4 rows")
+    assert (sample.step_seconds, sample.states, sample.groups) == (900, ("< 0.2", ">= 0.2"), ("household",))
+    assert [p.name for p in sample.participants] == ["a", "b"]
+    assert [p.transition_counts.tolist() for p in sample.participants] == [[[0, 1], [0, 0]], [[1, 0], [0, 0]]]
+    power = ingest_electricity("file", write(tmp_path / "power.csv", "unix_ts,POWER\n0,1\n60,250\n"), bins=2)
+    assert counts(power).tolist() == [[0, 1], [0, 0]]
+    rows = ingest_electricity("file", write(tmp_path / "rows.csv", "watts\n1\n250\n"), bins=2)  # a row is a step
+    assert counts(rows).tolist() == [[0, 1], [0, 0]]
+
+
 def test_ampds2_is_recognised_and_used_whole(tmp_path):
     rows = ["UNIX_TS,WHE,RSE", "1333263600,250,1", "1333263660,,1", "1333263720,0,1", "1333263780,450,1"]
     path = write(tmp_path / "Electricity_P.csv", "\n".join(rows))
@@ -89,13 +118,13 @@ def test_ampds2_is_recognised_and_used_whole(tmp_path):
     assert household.state_counts[:3].tolist() == [1, 1, 1]
     assert counts(sample)[0, 2] == counts(sample).sum() == 1
     assert sample.settings["window_start"] is sample.settings["window_minutes"] is None
-    assert sample.description == "AMPds2 household electricity, 4 minutes from 2012-04-01"
+    assert sample.description == "Electricity_P.csv: column 'WHE', 4 minutes from 2012-04-01"
 
 
 BAD_AMPDS2 = {
-    "unix_ts,POWER\n0,1\n60,2\n": r"line 1: no column 'WHE' among unix_ts, POWER; mend the header",
+    "unix_ts,MHE,RSE\n0,1,2\n60,2,3\n": r"line 1: it is not clear which column holds the values",
     "unix_ts,WHE,WHE\n60,1,2\n": r"line 1: two columns 'WHE' among",
-    "unix_ts_utc,WHE\n60,1\n": "is neither that of UCI #235",
+    "unix_ts_utc,WHE\n60,1\n": r"line 1: it is not clear which column holds the values",
     "unix_ts,WHE\n": "a header line and no data",
     "unix_ts,WHE\n60,1\n120,-3\n": r"line 3: WHE '-3' is not a power in watts >= 0",
     "unix_ts,WHE\n60,1\n120,nan\n": r"line 3: WHE 'nan' is not a power",
@@ -111,7 +140,11 @@ BAD_AMPDS2 = {
     "unix_ts,WHE\n60,1\n120,2,9\n": "line 3",
     "unix_ts,WHE\n60,1,9\n120,2,9\n": "line 2: more fields than the 2",
     "time;watts\n1;2\n": "no column 'Date'",
-    "watts\n1\n2\n": r"line 1: the header 'watts' is neither that of UCI #235",
+    "time,watts\n60,1\n120,x\n": r"line 3: the value 'x' is no number",
+    "time,watts\n60,1\n120,inf\n": r"line 3: the value 'inf' is no number",
+    "time,watts\n60,1\n120,1\n120,1\n": r"line 4: the time '120' is that of the row before",
+    "time,watts\n60,1\n120,\n180,1\n": r"3 row\(s\), and no two with values that are one step \(60 s\) apart",
+    "time,watts\n60,1\n": "one record only",
     "": "the file is empty",
     "\n \n": "the file is empty",
 }

@@ -19,7 +19,7 @@ ORDER = (
         "_checks",
         "_json",
         "_numbers",
-        "record_format",
+        "records",
         "divergences",
     ),
     *(

@@ -8,7 +8,7 @@ import pytest
 
 import pufferflow as pf
 from pufferflow.models import write_model
-from pufferflow.publishing.records import MISSING_TEXTS, open_records
+from pufferflow.records.rows import MISSING_TEXTS, open_records
 
 RNG = np.random.default_rng(8)
 SLOW = pf.MarkovChain([[0.9, 0.1], [0.1, 0.9]])

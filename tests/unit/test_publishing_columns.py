@@ -8,8 +8,8 @@ import pytest
 
 import pufferflow as pf
 from pufferflow import cli
-from pufferflow.publishing.reading import GUESSES, Reading
-from pufferflow.publishing.records import open_records
+from pufferflow.records.reading import GUESSES, Reading
+from pufferflow.records.rows import open_records
 
 RNG = np.random.default_rng(3)
 

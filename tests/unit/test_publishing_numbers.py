@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import pufferflow as pf
 from pufferflow._numbers import shortest
-from pufferflow.publishing.reading import Reading
+from pufferflow.records.reading import Reading
 
 RNG = np.random.default_rng(8)
 BITS = RNG.integers(0, 2, 60)
@@ -140,7 +140,7 @@ def test_control_characters_in_names_of_states():
 
 
 def numbers_of(values, **signs):
-    from pufferflow.publishing.records import open_records
+    from pufferflow.records.rows import open_records
 
     records = open_records(pd.DataFrame({"value": values}), Reading(value="value", **signs))
     [chunk] = records.chunks("reading")

@@ -10,8 +10,8 @@ import pytest
 
 import pufferflow as pf
 from pufferflow.publishing.fitting import States, fit_records
-from pufferflow.publishing.reading import Reading
-from pufferflow.publishing.records import open_records
+from pufferflow.records.reading import Reading
+from pufferflow.records.rows import open_records
 
 RNG = np.random.default_rng(5)
 HEADER = "time,value\n"

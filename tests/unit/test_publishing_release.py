@@ -412,7 +412,8 @@ def test_the_same_number_of_rows_without_times_is_no_evidence(tmp_path):
 
 def test_messages_of_the_library_name_arguments_not_options():
     """What Python users read; the options of the shell have the same names."""
-    for path in (Path(pf.__file__).parent / "publishing").glob("*.py"):
+    package = Path(pf.__file__).parent
+    for path in (*(package / "publishing").glob("*.py"), *(package / "records").glob("*.py")):
         texts = [node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)]
         options = [text for text in texts if isinstance(text, str) and re.search(r"(?<![\w-])--[a-z]", text)]
         assert not options, path

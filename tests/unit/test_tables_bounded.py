@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pufferflow as pf
-from pufferflow.publishing import blocks, parquet_tables, text_tables
 from pufferflow.publishing.fitting import fit_records
-from pufferflow.publishing.tables import open_table
+from pufferflow.records import blocks, parquet_tables, text_tables
+from pufferflow.records.tables import open_table
 
 TIMES = [60 * i for i in range(40)]
 VALUES = ["sit" if i // 3 % 2 else "walk" for i in range(40)]

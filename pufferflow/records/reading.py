@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from pufferflow._checks import check_type, shown
 from pufferflow.errors import ParameterError
-from pufferflow.record_format import READING_OPTIONS
+from pufferflow.records.format import READING_OPTIONS
 
 GUESSES = {
     "time": ("time", "timestamp", "datetime", "date_time", "tstp", "ts", "utc", "unix_time", "unix_ts", "date"),

@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from pufferflow.errors import DataError
-from pufferflow.publishing._kernels import line_end
+from pufferflow.records._kernels import line_end
 
 if TYPE_CHECKING:
     from tqdm import tqdm

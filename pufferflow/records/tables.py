@@ -15,9 +15,9 @@ import pandas as pd
 
 from pufferflow._checks import check_path
 from pufferflow.errors import DataError
-from pufferflow.publishing.blocks import ROWS
-from pufferflow.publishing.parquet_tables import ParquetTable
-from pufferflow.publishing.text_tables import CsvTable
+from pufferflow.records.blocks import ROWS
+from pufferflow.records.parquet_tables import ParquetTable
+from pufferflow.records.text_tables import CsvTable
 
 Source: TypeAlias = "str | os.PathLike[str] | pd.Series[Any] | pd.DataFrame"
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from pufferflow.errors import DataError
-from pufferflow.publishing.blocks import BLOCK, BUFFER, ROWS
-from pufferflow.publishing.text_tables import MOST_COLUMNS
+from pufferflow.records.blocks import BLOCK, BUFFER, ROWS
+from pufferflow.records.text_tables import MOST_COLUMNS
 
 if TYPE_CHECKING:
     from pyarrow import Array, DataType, Field, RecordBatch

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from pufferflow._numbers import shortest
 from pufferflow.errors import DataError
-from pufferflow.publishing.blocks import ROWS
-from pufferflow.publishing.reading import GUESSES, Reading
-from pufferflow.publishing.tables import Source, Table, open_table
-from pufferflow.publishing.times import Clock, Integers, clocks_change, is_number, is_time, parse_times
-from pufferflow.record_format import UNKNOWN, StateSpace
+from pufferflow.records.blocks import ROWS
+from pufferflow.records.format import UNKNOWN, StateSpace
+from pufferflow.records.reading import GUESSES, Reading
+from pufferflow.records.tables import Source, Table, open_table
+from pufferflow.records.times import Clock, Integers, clocks_change, is_number, is_time, parse_times
 
 MISSING_TEXTS = ("", "na", "n/a", "nan", "null", "none", "?", "-")
 """Texts (in any case) that stand for a value that is missing, unless they are declared to be a state."""

@@ -40,7 +40,7 @@ READING_OPTIONS = (
     *("time", "value", "participant", "group", "rows_are_steps"),
     *("timezone", "time_format", "separator", "decimal", "thousands"),
 )
-"""Of :class:`pufferflow.publishing.records.Reading`, those that belong to the data."""
+"""Of :class:`pufferflow.records.reading.Reading`, those that belong to the data."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ class RecordFormat:
     fitted : Fitted or None
         Which data the chain was fitted to.
     reading : mapping
-        Options of :class:`pufferflow.publishing.records.Reading` with which those data were read, where they were
+        Options of :class:`pufferflow.records.reading.Reading` with which those data were read, where they were
         given; a release without options of its own reads with them.
 
     Raises

@@ -2,17 +2,55 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow.datasets.sample import Participant
 from pufferflow.errors import DataError
-from pufferflow.publishing.records import NEVER, Chunk, Records
-from pufferflow.publishing.times import Integers
-from pufferflow.record_format import RecordFormat
+from pufferflow.records.format import RecordFormat
+from pufferflow.records.rows import NEVER, Chunk, Records
+from pufferflow.records.sample import Participant
+from pufferflow.records.times import Integers
 
 MOST_COUNTS = 2**27
 """Transition counts of all participants together at most (1 GB)."""
+
+MOST_STEPS = 100_000
+"""Different waits between two records at most."""
+
+
+def add_waits(waits: Counter[int], chunk: Chunk, records: Records) -> None:
+    """Count the waits (s) of the records of a chunk since the ones before.
+
+    Raises
+    ------
+    DataError
+        There are too many different ones for any step to be common.
+    """
+    known = chunk.before != NEVER
+    different, counts = np.unique(chunk.seconds[known] - chunk.before[known], return_counts=True)
+    waits.update(dict(zip(different.tolist(), counts.tolist(), strict=True)))
+    if len(waits) > MOST_STEPS:
+        raise DataError(
+            f"{records.table.where}: the times follow no common step; resample the records to one, for example to "
+            "whole minutes"
+        )
+
+
+def common_step(waits: Counter[int], records: Records) -> int:
+    """Return the most common wait, of several the shortest.
+
+    Raises
+    ------
+    DataError
+        There is none.
+    """
+    if not waits:
+        raise DataError(
+            f"{records.table.where}: one record only for each participant, so no transition; give longer records"
+        )
+    return min(waits, key=lambda wait: (-waits[wait], wait))
 
 
 class Tally:

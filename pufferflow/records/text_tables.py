@@ -16,7 +16,7 @@ from itertools import chain
 import pandas as pd
 
 from pufferflow.errors import DataError
-from pufferflow.publishing.blocks import ROWS, open_blocks, split_header
+from pufferflow.records.blocks import ROWS, open_blocks, split_header
 
 MOST_COLUMNS = 4096
 """Columns of a table at most: each costs time in every block, and one to four of them are used."""
