@@ -1,4 +1,4 @@
-"""Rounding to more noise."""
+"""Rounding to more noise, and how far numbers are trusted."""
 
 from __future__ import annotations
 
@@ -6,6 +6,14 @@ import math
 import sys
 from collections.abc import Iterable
 from fractions import Fraction
+
+UNIT_ROUNDOFF = 2.0**-53
+
+SAFE_MINIMUM = 1e-290
+"""Smallest probability whose relative rounding error is trusted."""
+
+SUM_TOLERANCE = 1e-9
+"""How far a row may sum from 1 before it counts as a mistake rather than as rounding."""
 
 
 def total(numbers: Iterable[float]) -> float:

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pufferflow._checks import check_confidence
+from pufferflow._types import Floats
 from pufferflow.errors import ChainError, DataError
 from pufferflow.markov.bounds import TransitionBounds
-from pufferflow.markov.chain import Floats, MarkovChain
+from pufferflow.markov.chain import MarkovChain
 from pufferflow.markov.families import GapKind
 
 if TYPE_CHECKING:

@@ -9,12 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferflow._jit import kernel
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pufferflow._types import Floats, Ints
 
 LOG_2 = math.log(2.0)
 NEGLIGIBLE_BITS = 90

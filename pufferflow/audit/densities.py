@@ -13,15 +13,13 @@ from decimal import Decimal
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._types import Bools, Floats, Ints
 from pufferflow.audit._kernels import convolve, log_densities, prepend_node, smooth
 from pufferflow.audit.queries import CountQuery, HistogramQuery
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Floats, MarkovChain
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from pufferflow.markov.chain import MarkovChain
 
 LARGEST_DECAY = 150.0
 """Smallest scale of a count is one over this."""

@@ -36,6 +36,7 @@ import numpy as np
 
 from pufferflow._checks import POSITIVE_FLOATS, check_epsilon, check_positive, check_scale, longest, shown
 from pufferflow._rounding import divide_up
+from pufferflow._types import Ints
 from pufferflow.audit._kernels import LARGEST_GAP, mixed_start_gap
 from pufferflow.audit.densities import (
     LARGEST_DECAY,
@@ -43,7 +44,6 @@ from pufferflow.audit.densities import (
     LARGEST_WORK,
     CountDensities,
     HistogramDensities,
-    Ints,
     NodeDensities,
     check_size,
     work,

@@ -21,12 +21,13 @@ from decimal import Decimal
 import numpy as np
 
 from pufferflow._checks import POSITIVE_FLOATS, check_epsilon, check_scale, check_whole
+from pufferflow._types import Bools, Floats, Ints
 from pufferflow.audit._kernels import convolve, smooth
-from pufferflow.audit.densities import Bools, Ints, roundings
+from pufferflow.audit.densities import roundings
 from pufferflow.audit.loss import check_query
 from pufferflow.audit.queries import CountQuery, Query
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.markov.chain import Floats, MarkovChain
+from pufferflow.markov.chain import MarkovChain
 from pufferflow.markov.families import AnyFamily, finite_chains
 
 SMALLEST_DENSITY = 1e-280

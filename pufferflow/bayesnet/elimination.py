@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferflow._types import Bools, Floats
 from pufferflow.bayesnet.network import BayesianNetwork
-from pufferflow.markov.chain import Bools, Floats
 
 MOST_CELLS = 2**20
 """Largest intermediate table, in entries."""

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pufferflow._checks import check_list, check_type, check_whole, shown, shown_name
-from pufferflow._rounding import total
+from pufferflow._rounding import SUM_TOLERANCE, UNIT_ROUNDOFF, total
+from pufferflow._types import Floats
 from pufferflow.errors import NetworkError, ParameterError
-from pufferflow.markov.chain import SUM_TOLERANCE, UNIT_ROUNDOFF, Floats, MarkovChain
+from pufferflow.markov.chain import MarkovChain
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferflow._jit import kernel
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from pufferflow._types import Bools, Floats
 
 
 @kernel

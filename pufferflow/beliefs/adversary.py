@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pufferflow._checks import check_positive, check_whole
+from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._types import Bools, Floats
 from pufferflow.beliefs._kernels import largest_ratio, max_plus
 from pufferflow.errors import ChainError
-from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats, MarkovChain
+from pufferflow.markov.chain import MarkovChain
 from pufferflow.markov.families import Family, finite_chains
 
 MOST_WORK = 10**10

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferflow._rounding import UNIT_ROUNDOFF
+from pufferflow._types import Floats
 from pufferflow.coupling.calibration import Loss, largest_cost
 from pufferflow.coupling.sides import CouplingSide, ForgettingSide, Side, costs_of, post_fixed_point, reached
 from pufferflow.errors import ParameterError
-from pufferflow.markov.chain import UNIT_ROUNDOFF, Floats, MarkovChain
+from pufferflow.markov.chain import MarkovChain
 
 _CLOSE = 1e-9
 _STEP = 1e-7

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._types import Bools, Floats
 from pufferflow.coupling._kernels import set_leakages
 from pufferflow.coupling.sides import largest_log_cross_ratios, largest_log_ratios, portions, reached
-from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats
 
 MOST_DISTANCES = 40
 _LARGEST = 500.0  # leakages above it are not passed through P^m

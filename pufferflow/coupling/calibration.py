@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._types import Bools, Floats
 from pufferflow.coupling.blocks import Blocks
 from pufferflow.coupling.sides import CouplingSide, ForgettingSide, Side, costs_of, post_fixed_point, reached
 from pufferflow.errors import ChainError
-from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats, MarkovChain
+from pufferflow.markov.chain import MarkovChain
 
 _EXACT_WORK = 20_000
 _EXACT_NODES = 400

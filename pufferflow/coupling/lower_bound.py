@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferflow._checks import Lengths, check_epsilon, longest
+from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._types import Bools, Floats
 from pufferflow.coupling._kernels import count_products
 from pufferflow.coupling.sides import reached
 from pufferflow.errors import ChainError
-from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats, MarkovChain
+from pufferflow.markov.chain import MarkovChain
 from pufferflow.markov.families import AnyFamily, as_family
 
 Integers: TypeAlias = NDArray[np.int64]

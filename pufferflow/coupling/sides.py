@@ -12,8 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferflow._rounding import UNIT_ROUNDOFF
+from pufferflow._types import Bools, Floats
 from pufferflow.coupling._kernels import couple, forget
-from pufferflow.markov.chain import UNIT_ROUNDOFF, Bools, Floats
 
 SLACK = 1e-6
 """Relative excess asked of a post-fixed point, so that rounding cannot spoil it."""

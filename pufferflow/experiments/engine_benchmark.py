@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pufferflow._types import Floats
 from pufferflow.datasets import ingest_electricity
 from pufferflow.experiments.chains import fit_chains
 from pufferflow.experiments.synthetic import alpha_grid
 from pufferflow.experiments.tidy import frame
 from pufferflow.influence._reference import tabulated_noise_scale
 from pufferflow.markov import BinaryInterval, MarkovChain
-from pufferflow.markov.chain import Floats
 from pufferflow.mechanisms import NoiseScale, gk16, mqm_approx, mqm_exact
 
 COLUMNS = [

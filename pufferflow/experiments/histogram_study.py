@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pufferflow._types import Floats
 from pufferflow.audit import CountQuery, HistogramQuery, PrivacyLoss, privacy_loss, smallest_scale
 from pufferflow.errors import ParameterError
 from pufferflow.experiments.tidy import frame, named_generator
 from pufferflow.experiments.worked_examples import COLUMNS as VALUE_COLUMNS
 from pufferflow.markov import MarkovChain
-from pufferflow.markov.chain import Floats
 
 KINDS = ("dense", "sticky", "cyclic", "moving")
 """Rows drawn uniformly; mostly staying; mostly going on to the next state; never staying."""

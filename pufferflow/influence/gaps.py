@@ -9,11 +9,12 @@ from itertools import permutations
 import numpy as np
 
 from pufferflow._checks import check_epsilon, check_whole, longest
+from pufferflow._types import Floats
 from pufferflow.influence.intervals import worst_of_family
 from pufferflow.influence.search import worst_node
 from pufferflow.influence.tables import influence_tables
 from pufferflow.markov.bounds import TransitionBounds
-from pufferflow.markov.chain import ANY, Floats, MarkovChain
+from pufferflow.markov.chain import ANY, MarkovChain
 
 
 @dataclass(frozen=True)

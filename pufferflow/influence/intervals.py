@@ -56,10 +56,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._types import Floats
 from pufferflow.influence.additive import best_additive, worst_additive
 from pufferflow.influence.search import Candidate
 from pufferflow.markov.bounds import TransitionBounds
-from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Floats
 
 MOST_SETS = 10
 """Most states of a family whose sets of states are all looked at."""

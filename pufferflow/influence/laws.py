@@ -24,8 +24,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._types import Bools, Floats
 from pufferflow.influence.tables import INFINITE, InfluenceTables
-from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats
 
 _LARGEST_ERROR = 1e-3  # beyond it products of errors would count
 

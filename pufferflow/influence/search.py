@@ -30,15 +30,12 @@ from heapq import heappop, heappush
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pufferflow._rounding import divide_up
+from pufferflow._rounding import UNIT_ROUNDOFF, divide_up
+from pufferflow._types import Bools, Floats, Ints
 from pufferflow.influence._kernels import max_influence, search_quilts
 from pufferflow.influence.laws import GivenLaws
 from pufferflow.influence.tables import INFINITE, DistanceIndex, InfluenceTables
-from pufferflow.markov.chain import UNIT_ROUNDOFF, Bools, Floats
-
-Ints = NDArray[np.int64]
 
 CONVERGED = 1e-12
 """How far the first term may still be from its limit (in nats) when nodes count as alike."""

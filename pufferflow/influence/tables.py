@@ -17,12 +17,12 @@ from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._types import Bools, Floats, Ints
 from pufferflow.influence._kernels import insert_sorted, max_ratios, round_up
-from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats, MarkovChain
+from pufferflow.markov.chain import MarkovChain
 
-Ints = NDArray[np.int64]
 Convention: TypeAlias = Literal["exact", "published"]
 
 INFINITE = 1e100

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pufferflow._checks import check_positive, check_type
+from pufferflow._rounding import SUM_TOLERANCE
+from pufferflow._types import Floats
 from pufferflow.errors import ChainError
-from pufferflow.markov.chain import SUM_TOLERANCE, Floats, MarkovChain
+from pufferflow.markov.chain import MarkovChain
 
 
 class TransitionBounds:

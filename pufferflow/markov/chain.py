@@ -10,22 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pufferflow._checks import shown
-from pufferflow._rounding import total
+from pufferflow._rounding import SAFE_MINIMUM, SUM_TOLERANCE, UNIT_ROUNDOFF, total
+from pufferflow._types import Bools, Floats
 from pufferflow.errors import ChainError
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 STATIONARY: Literal["stationary"] = "stationary"
 ANY: Literal["any"] = "any"
-
-SUM_TOLERANCE = 1e-9
-"""How far a row may sum from 1 before it counts as a mistake rather than as rounding."""
-
-UNIT_ROUNDOFF = 2.0**-53
-
-SAFE_MINIMUM = 1e-290
-"""Smallest probability whose relative rounding error is trusted."""
 
 
 class MarkovChain:

@@ -9,9 +9,10 @@ from numbers import Real
 from typing import Any, Literal, Protocol, TypeAlias
 
 from pufferflow._checks import check_list, named_type, shown
+from pufferflow._rounding import SAFE_MINIMUM
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.markov.bounds import TransitionBounds
-from pufferflow.markov.chain import ANY, SAFE_MINIMUM, MarkovChain
+from pufferflow.markov.chain import ANY, MarkovChain
 
 GapKind: TypeAlias = Literal["auto", "general", "reversible"]
 

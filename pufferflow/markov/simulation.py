@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferflow._checks import check_type, check_whole
+from pufferflow._types import Floats
 from pufferflow.errors import ParameterError
-from pufferflow.markov.chain import Floats, MarkovChain
+from pufferflow.markov.chain import MarkovChain
 
 MOST_RECORDS = 10**9
 """Records of a path at most: their draws take 8 GB."""

@@ -20,9 +20,9 @@ from pufferflow._checks import (
     longest,
     shown_name,
 )
+from pufferflow._types import Floats
 from pufferflow.errors import ParameterError
 from pufferflow.influence.tables import Convention
-from pufferflow.markov.chain import Floats
 from pufferflow.markov.families import AnyFamily, as_family
 
 if TYPE_CHECKING:
@@ -180,8 +180,8 @@ class Mechanism:
 
     Attributes
     ----------
-    name, label : str
-        As commands and settings write it, and as tables and figures do.
+    name : str
+        As commands and settings write it; ``reporting.style`` has its label, for figures depend on no mechanism.
     scale : callable
         The public function of a family, segment lengths and ε, and options of its own.
     proof : callable
@@ -195,7 +195,6 @@ class Mechanism:
     """
 
     name: str
-    label: str
     scale: Callable[..., NoiseScale]
     proof: Callable[[Question], Iterator[dict[str, Any]]]
     unfit: Callable[..., str] = _always

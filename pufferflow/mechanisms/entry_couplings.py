@@ -121,4 +121,4 @@ def _proof(question: Question) -> Iterator[dict[str, Any]]:
     yield couplings(theta.chains, question.length, question.epsilon)
 
 
-LEAKAGE = Mechanism("leakage", "Leakage", leakage, _proof)
+LEAKAGE = Mechanism("leakage", leakage, _proof)

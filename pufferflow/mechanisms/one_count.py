@@ -130,4 +130,4 @@ def _proof(question: Question) -> Iterator[dict[str, Any]]:
     yield count_within(chains, count.lengths, count.weights(chains[0].states), question.epsilon)
 
 
-WASSERSTEIN = Mechanism("wasserstein", "Wasserstein", wasserstein, _proof, _unfit, every_query=False)
+WASSERSTEIN = Mechanism("wasserstein", wasserstein, _proof, _unfit, every_query=False)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, get_args
 
 from pufferflow._checks import Lengths, check_choice, check_epsilon, longest
+from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow.errors import ChainError
 from pufferflow.influence.additive import worst_additive
-from pufferflow.markov.chain import UNIT_ROUNDOFF
 from pufferflow.markov.families import AnyFamily, Family, GapKind, as_family
 from pufferflow.mechanisms.base import Mechanism, NoiseScale, Quilt
 from pufferflow.mechanisms.quilts_exact import prove_quilts
@@ -117,4 +117,4 @@ def _proof(question: Question) -> Iterator[dict[str, Any]]:
         yield fields | {"proved": "0", "scale": repr(own)}
 
 
-MQM_APPROX = Mechanism("mqm-approx", "MQMApprox", mqm_approx, _proof, _unfit)
+MQM_APPROX = Mechanism("mqm-approx", mqm_approx, _proof, _unfit)

@@ -89,4 +89,4 @@ def prove_quilts(question: Question) -> Iterator[dict[str, Any]]:
         yield quilts_of_chains(theta, question.chains, length, epsilon, convention)
 
 
-MQM_EXACT = Mechanism("mqm-exact", "MQMExact", mqm_exact, prove_quilts)
+MQM_EXACT = Mechanism("mqm-exact", mqm_exact, prove_quilts)

@@ -44,4 +44,4 @@ def _neighbours(question: Question) -> Iterator[dict[str, Any]]:
     yield {"nodes": [neighbours(question.length) for _ in question.chains]}
 
 
-ENTRY_DP = Mechanism("entry-dp", "EntryDP", entry_dp, _neighbours, private=False)
+ENTRY_DP = Mechanism("entry-dp", entry_dp, _neighbours, private=False)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pufferflow._checks import Lengths, check_epsilon, longest
-from pufferflow._rounding import divide_up
+from pufferflow._rounding import UNIT_ROUNDOFF, divide_up
+from pufferflow._types import Floats
 from pufferflow.errors import ChainError
-from pufferflow.markov.chain import UNIT_ROUNDOFF, Floats, MarkovChain
+from pufferflow.markov.chain import MarkovChain
 from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.mechanisms.base import Mechanism, NoiseScale, not_applicable
 
@@ -183,4 +184,4 @@ def _proof(question: Question) -> Iterator[dict[str, Any]]:
             return
 
 
-GK16 = Mechanism("gk16", "GK16", gk16, _proof, _unfit)
+GK16 = Mechanism("gk16", gk16, _proof, _unfit)

@@ -42,4 +42,4 @@ def _length_alone(question: Question) -> Iterator[dict[str, Any]]:
     yield {}
 
 
-GROUP_DP = Mechanism("group-dp", "GroupDP", group_dp, _length_alone)
+GROUP_DP = Mechanism("group-dp", group_dp, _length_alone)

@@ -16,7 +16,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from pufferflow._files import write_atomic
-from pufferflow.mechanisms import KNOWN
 
 TEXT_WIDTH = 7.0
 """Width in inches of a figure across both columns of a paper."""
@@ -86,21 +85,17 @@ class MechanismStyle:
     dashes: Dashes
 
 
-def _known(name: str, color: str, marker: str, dashes: Dashes) -> MechanismStyle:
-    return MechanismStyle(KNOWN[name].label, color, marker, dashes)
-
-
 # Okabe-Ito colours (its yellow is too pale for lines); the order is that of the paper's tables.
 MECHANISMS: dict[str, MechanismStyle] = {
     "dp": MechanismStyle("DP", "#56b4e9", "x", (0, (1, 1))),
-    "entry-dp": _known("entry-dp", "#e69f00", "P", (0, (3, 1, 1, 1, 1, 1))),
-    "group-dp": _known("group-dp", "#cc79a7", "D", (0, (1, 2))),
-    "gk16": _known("gk16", "#d55e00", "^", (0, (5, 2))),
-    "mqm-approx": _known("mqm-approx", "#0072b2", "s", (0, (4, 1.5, 1, 1.5))),
-    "mqm-exact": _known("mqm-exact", "#009e73", "o", (0, ())),
-    "wasserstein": _known("wasserstein", "#8a6d00", "p", (0, (8, 2))),
+    "entry-dp": MechanismStyle("EntryDP", "#e69f00", "P", (0, (3, 1, 1, 1, 1, 1))),
+    "group-dp": MechanismStyle("GroupDP", "#cc79a7", "D", (0, (1, 2))),
+    "gk16": MechanismStyle("GK16", "#d55e00", "^", (0, (5, 2))),
+    "mqm-approx": MechanismStyle("MQMApprox", "#0072b2", "s", (0, (4, 1.5, 1, 1.5))),
+    "mqm-exact": MechanismStyle("MQMExact", "#009e73", "o", (0, ())),
+    "wasserstein": MechanismStyle("Wasserstein", "#8a6d00", "p", (0, (8, 2))),
     "wasserstein-grid": MechanismStyle("Wasserstein, grid of chains", "#6b4f00", "h", (0, (8, 2, 1, 2, 1, 2))),
-    "leakage": _known("leakage", "#000000", "X", (0, (8, 2, 2, 2))),
+    "leakage": MechanismStyle("Leakage", "#000000", "X", (0, (8, 2, 2, 2))),
     # no mechanism: what none can go below
     "lower-bound": MechanismStyle("lower bound", MUTED, "_", (0, (2, 3))),
 }
@@ -128,7 +123,7 @@ def mechanism_style(name: str) -> MechanismStyle:
         return MECHANISMS[name]
     key = crc32(name.encode())
     return MechanismStyle(
-        KNOWN[name].label if name in KNOWN else name,
+        name,
         SPARE_COLORS[key % len(SPARE_COLORS)],
         SPARE_MARKERS[key % len(SPARE_MARKERS)],
         SPARE_DASHES[key % len(SPARE_DASHES)],
@@ -169,7 +164,7 @@ def data_labels(table: pd.DataFrame) -> str:
 
 def display_names(text: str) -> str:
     """Replace the internal names of groups and mechanisms in a sentence by their display names."""
-    shown = GROUPS | {name: mechanism_style(name).label for name in (*MECHANISMS, *KNOWN)}
+    shown = GROUPS | {name: style.label for name, style in MECHANISMS.items()}
     pattern = "|".join(re.escape(name) for name in sorted(shown, key=len, reverse=True))
     return re.sub(rf"(?<![\w-])({pattern})(?![\w-])", lambda match: shown[match[1]], text)
 

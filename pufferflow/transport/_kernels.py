@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferflow._jit import kernel
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pufferflow._types import Floats, Ints
 
 UNREACHED = -(2**40)
 """Exponent of a row of zeros."""

@@ -31,15 +31,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferflow._checks import check_list, check_type, longest, shown
-from pufferflow._rounding import divide_up
+from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF, divide_up
+from pufferflow._types import Bools, Floats, Ints
 from pufferflow.errors import ParameterError
-from pufferflow.markov.chain import SAFE_MINIMUM, UNIT_ROUNDOFF, Bools, Floats, MarkovChain
+from pufferflow.markov.chain import MarkovChain
 from pufferflow.transport._kernels import UNREACHED, advance, cumulate, fill_law, flows, raise_shift
-
-Ints = NDArray[np.int64]
 
 CUTOFF = 2.0**-500
 """Entries below, relative to the largest of their row, are dropped: products then never underflow."""

@@ -16,6 +16,7 @@ ORDER = (
         "_files",
         "_jit",
         "_rounding",
+        "_types",
         "_checks",
         "_json",
         "_numbers",

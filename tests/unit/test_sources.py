@@ -224,5 +224,5 @@ def test_titles_of_studies_concern_the_scripts_that_print_them():
 
 def test_scales_depend_on_mechanisms_and_figures_do_not():
     scales = {Path(path).name for path in files_of("compute_histogram_scales")}
-    assert {"mqm_exact.py", "_kernels.py", "tables.py", "search.py"} <= scales
-    assert "mqm_exact.py" not in {Path(path).name for path in files_of("plot_synthetic_errors")}
+    assert {"quilts_exact.py", "_kernels.py", "tables.py", "search.py"} <= scales
+    assert "quilts_exact.py" not in {Path(path).name for path in files_of("plot_synthetic_errors")}

@@ -7,7 +7,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from pufferflow.mechanisms import find_mechanism
 from pufferflow.reporting.figures.panels import check, footer, handle, points, styled
 from pufferflow.reporting.style import COLUMN_WIDTH, MUTED, TEXT_WIDTH, VERBATIM, in_order, mechanism_style, state_label
 
@@ -82,7 +81,7 @@ def error_against_epsilon(table: pd.DataFrame, wanted: float | None, quantity: s
     for name in names:
         found = bool((table.loc[table["mechanism"] == name, "error"] >= 0).any())
         entry = handle(name, found=found)
-        if not find_mechanism(name).private:
+        if name == "entry-dp":
             entry.set_label(f"{entry.get_label()} (not private here)")
         handles.append(entry)
     figure.legend(handles=handles, loc="outside upper center", ncols=2)
