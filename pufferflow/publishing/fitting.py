@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pufferflow._checks import check_confidence, check_epsilon, check_positive, check_type, check_whole
 from pufferflow._numbers import shortest
+from pufferflow._texts import as_unicode
 from pufferflow.datasets.sample import Participant, Sample
 from pufferflow.errors import ChainError, DataError, ParameterError
 from pufferflow.markov import STATIONARY, ChainFamily, Family, MarkovChain, confidence_family
@@ -287,7 +288,7 @@ def fit_records(
         "noise": _noise(family, longest, epsilon, observed),
     }
     sample = Sample(
-        dataset=Path(where).stem if where != "the table" else "table",
+        dataset=as_unicode(Path(where).stem) if where != "the table" else "table",
         label="file",
         description=f"{observed:,} records from {first} to {last}",
         step_seconds=step or 1,

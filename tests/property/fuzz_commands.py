@@ -38,7 +38,9 @@ import fuzz_inputs
 from forged_ledgers import mutate_content, mutate_rows, rewrite, rows_of
 from fuzz_inputs import TABLES, WORDS, bombs, csv_bytes, random_family, sound_files, walk
 
+import pufferflow as pf
 from pufferflow import cli
+from pufferflow.cli._scales import compute_scale
 
 MOST_SECONDS = 30
 """Of processor time: the wall clock of a busy machine says nothing."""
@@ -720,6 +722,9 @@ class Fuzzer:
 
         for name in cli.COMMANDS:
             __import__(f"pufferflow.cli.{name}")
+        family = pf.ChainFamily([pf.MarkovChain([[0.6, 0.4], [0.4, 0.6]], "any")])
+        for mechanism in MECHANISMS[:-1]:  # the kernels; entry-dp has none
+            compute_scale(mechanism, family, [20], 1.0, {"states": [1]}, asked=True).certified(family)
 
     def run(self, seed: int) -> list[str]:
         """Run the case of a seed; what does not hold of it."""
@@ -748,6 +753,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="number of the first case (default: 0)")
     parser.add_argument("--minutes", type=float, default=1e6, help="stop then, with what was found (default: never)")
     parser.add_argument("--keep", metavar="FOLDER", help="copy the folders of failing cases here")
     arguments = parser.parse_args()
@@ -756,7 +762,7 @@ def main() -> int:
         fuzzer = Fuzzer(Path(home))
         fuzzer.warm()
         end = time.monotonic() + arguments.minutes * 60
-        for number in range(arguments.runs):
+        for number in range(arguments.first, arguments.first + arguments.runs):
             if time.monotonic() > end:
                 break
             seed = arguments.seed * 10**6 + number
