@@ -44,3 +44,12 @@ def check_unicode(text: str, name: str) -> str:
             f"{name} {text!a} is no Unicode text (character {error.start + 1} is half of one); mend it"
         ) from None
     return text
+
+
+def as_unicode(name: str) -> str:
+    r"""Return a name as a text that can be written to a file; bytes that are none appear as they are escaped.
+
+    >>> as_unicode("récit"), as_unicode("a\udcff")
+    ('récit', 'a\\udcff')
+    """
+    return name.encode(errors="backslashreplace").decode()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow._types import Floats
-from pufferflow.coupling.calibration import Loss, largest_cost
+from pufferflow.coupling.calibration import MOST_STATES, Loss, largest_cost
 from pufferflow.coupling.sides import CouplingSide, ForgettingSide, Side, costs_of, post_fixed_point, reached
 from pufferflow.errors import ParameterError
 from pufferflow.markov.chain import MarkovChain
@@ -28,8 +28,13 @@ def couplings(chains: tuple[MarkovChain, ...], length: int, epsilon: float) -> d
     ChainError
         A stationary probability is too small to divide by.
     ParameterError
-        The search found no cost that can be proved.
+        The search found no cost that can be proved, or there are more states than plans are made for.
     """
+    states = max(chain.states for chain in chains)
+    if states > MOST_STATES:
+        raise ParameterError(
+            f"{states} states; plans for all pairs are made for at most {MOST_STATES}, use mqm-exact or fewer states"
+        )
     sides = [FixedPoints(chain, length) for chain in chains]
 
     def loss(cost: float) -> Loss:

@@ -66,8 +66,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except (PufferflowError, OSError) as error:
         said = str(error)
-        if isinstance(error, OSError) and error.strerror and error.filename:
-            said = f"{os.fspath(error.filename)}: {error.strerror}"
+        if isinstance(error, OSError) and error.strerror:
+            # all files that are written or read are named, so what is nameless is the output
+            said = f"{os.fspath(error.filename or 'standard output')}: {error.strerror}"
         print("pufferflow: error:", " ".join(said.split()), file=sys.stderr)
         return 2
     return 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,9 @@ _EXACT_WORK = 20_000
 _EXACT_NODES = 400
 _KEPT = 16
 _SMALL_EPSILON = 1e-4
+
+MOST_STATES = 64
+"""Largest number of states for which couplings of all pairs of values are computed by default."""
 
 
 class Loss(NamedTuple):
@@ -269,14 +272,33 @@ class ChainLeakage:
                 return found if found[0] < upper else None
             upper = upper if found is None else min(upper, found[0])
         low = 1 / upper
-        at_low = self.loss(low)
-        if at_low.value > epsilon:
-            return found
-        cost, loss = largest_cost(self.loss, epsilon, low, at_low, epsilon)
+        with self._counted() as losses:
+            at_low = losses(low)
+            if at_low.value > epsilon:
+                return found
+            cost, loss = largest_cost(losses, epsilon, low, at_low, epsilon)
         scale = math.nextafter(1 / cost, math.inf)
         while 1 / scale > cost:
             scale = math.nextafter(scale, math.inf)
         return scale, loss.node
+
+    @contextmanager
+    def _counted(self) -> Iterator[Callable[[float], Loss]]:
+        """:meth:`loss`, counted by a progress bar where each takes seconds: without couplings there are many states."""
+        if self._pairs:
+            yield self.loss
+            return
+        from tqdm import tqdm
+
+        what = f"leakage of {self._chain.states} states, some five losses"
+        with tqdm(desc=what, unit=" losses", disable=None, leave=False, delay=1) as bar:
+
+            def counted(cost: float) -> Loss:
+                found = self.loss(cost)
+                bar.update()
+                return found
+
+            yield counted
 
     def _small_scale(self, epsilon: float) -> tuple[tuple[float, int] | None, float]:
         """Scale from the limit of small c, with a bound of what the limit neglects; and that bound, relative to c."""

@@ -234,8 +234,9 @@ def _solve(side: Side, residual: Floats, capped: Bools) -> Floats:
     from scipy.sparse.linalg import bicgstab, spsolve
 
     sparse = csr_array(eye_array(k * k) - csr_array((weights, (pairs, arcs)), shape=(k * k, k * k)))
-    found, status = bicgstab(sparse, right, rtol=1e-10, maxiter=2000)
-    if status:
+    with np.errstate(over="ignore", invalid="ignore"):  # of an iteration that diverges
+        found, status = bicgstab(sparse, right, rtol=1e-10, maxiter=2000)
+    if status or not np.isfinite(found).all():
         found = spsolve(csc_array(sparse), right)
     return np.asarray(found).reshape(k, k)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pufferflow._checks import Lengths, check_epsilon, check_scale, check_whole, longest
-from pufferflow.coupling.calibration import chain_leakage
+from pufferflow.coupling.calibration import MOST_STATES, chain_leakage
 from pufferflow.markov.chain import MarkovChain
 from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.mechanisms.base import Mechanism, NoiseScale
@@ -17,8 +17,9 @@ from pufferflow.mechanisms.quilts_exact import mqm_exact
 if TYPE_CHECKING:
     from pufferflow.certificates import Question
 
-MOST_STATES = 64
-"""Largest number of states for which couplings of all pairs of values are computed by default."""
+MOST_BLOCK_STATES = 200
+"""Largest number of states for which blocks of steps are computed: their time grows faster than the cube."""
+_TOO_MANY = f"of {{}} states other bounds would take minutes, they are computed for at most {MOST_BLOCK_STATES}"
 
 
 def leakage(family: AnyFamily, length: Lengths, epsilon: float, *, max_states: int = MOST_STATES) -> NoiseScale:
@@ -40,7 +41,8 @@ def leakage(family: AnyFamily, length: Lengths, epsilon: float, *, max_states: i
         ε > 0.
     max_states : int
         Chains with more states get the cheaper bounds (blocks and quilts) only: couplings take time and memory in
-        proportion to the cube of the states, and more. 0 leaves them out.
+        proportion to the cube of the states, and more. 0 leaves them out. With more than
+        :data:`MOST_BLOCK_STATES` quilts alone are left, and ``reason`` says so.
 
     Returns
     -------
@@ -100,12 +102,20 @@ def leakage_loss(family: AnyFamily, length: Lengths, scale: float, *, max_states
     scale = check_scale(scale, (1e-90, 1e100))
     cost = math.nextafter(1 / scale, math.inf)
     chains = as_family(family).chains
-    return max(chain_leakage(c, records, pairs=c.states <= max_states).loss(cost).value for c in chains)
+    return max(_chain_loss(chain, records, cost, max_states) for chain in chains)
+
+
+def _chain_loss(chain: MarkovChain, records: int, cost: float, max_states: int) -> float:
+    if chain.states > MOST_BLOCK_STATES:  # what every record of the segment tells
+        return math.nextafter(records * cost, math.inf)
+    return chain_leakage(chain, records, pairs=chain.states <= max_states).loss(cost).value
 
 
 def _chain_scale(chain: MarkovChain, records: int, epsilon: float, max_states: int) -> NoiseScale:
     quilts = mqm_exact(chain, records, epsilon)
     assert quilts.scale is not None
+    if chain.states > MOST_BLOCK_STATES:
+        return replace(quilts, reason=f"the scale of mqm-exact: {_TOO_MANY.format(chain.states)}")
     bounds = chain_leakage(chain, records, pairs=chain.states <= max_states)
     found = bounds.scale(epsilon, quilts.scale)
     if found is None or found[0] >= quilts.scale:

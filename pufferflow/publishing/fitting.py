@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pufferflow._checks import check_confidence, check_epsilon, check_positive, check_type, check_whole
 from pufferflow._numbers import shortest
+from pufferflow._texts import as_unicode
 from pufferflow.errors import ChainError, DataError, ParameterError
 from pufferflow.interval_family import confidence_family
 from pufferflow.markov import STATIONARY, ChainFamily, Family, MarkovChain
@@ -288,7 +289,7 @@ def fit_records(
         "noise": _noise(family, longest, epsilon, observed),
     }
     sample = Sample(
-        dataset=Path(where).stem if where != "the table" else "table",
+        dataset=as_unicode(Path(where).stem) if where != "the table" else "table",
         label="file",
         description=f"{observed:,} records from {first} to {last}",
         step_seconds=step or 1,

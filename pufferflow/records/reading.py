@@ -7,6 +7,7 @@ from itertools import combinations
 from zoneinfo import ZoneInfo
 
 from pufferflow._checks import check_type, shown
+from pufferflow._texts import check_unicode
 from pufferflow.errors import ParameterError
 from pufferflow.records.format import READING_OPTIONS
 
@@ -64,11 +65,10 @@ class Reading:
     rows_are_steps: bool = False
 
     def __post_init__(self) -> None:
-        for name in (*GUESSES, "timezone", "time_format", "thousands"):
-            if getattr(self, name) is not None:
+        for name in (*GUESSES, "timezone", "time_format", "thousands", "separator", "decimal"):
+            if getattr(self, name) is not None or name in ("separator", "decimal"):
                 check_type(getattr(self, name), name, str)
-        for name in ("separator", "decimal"):
-            check_type(getattr(self, name), name, str)
+                check_unicode(getattr(self, name), name)
         check_type(self.rows_are_steps, "rows_are_steps", bool)
         roles = [role for role in GUESSES if getattr(self, role) is not None]
         for one, other in combinations(roles, 2):

@@ -1,23 +1,23 @@
-"""Hostile input for all commands, from a seed: random and damaged files, devices, pipes, links, bombs, odd options.
+"""Hostile input for all commands, from a seed: what works, changed in none, one or two places.
 
     python tests/property/fuzz_commands.py --runs 5000 --seed 7
 
-The package is imported once and every case runs in a fork of it. What must hold of each: no traceback, an exit code of
-the four that are documented, one sentence where the code is 2, at most :data:`MOST_SECONDS` of work and
-:data:`MOST_BYTES` of memory, no wait without end, and where it fails no file made, changed or left behind.
+A case takes a command line that works, on sound files of many kinds (:mod:`fuzz_inputs`), and changes nothing of it, or
+one thing or two: bytes, numbers, rows or keys of a file, the value of an option, which file it is; now and then a file
+becomes a device, a pipe, a link or a bomb. Each runs in a fork of a process that has imported the package.
+
+What must hold of each: no traceback, an exit code of the four that are documented, one sentence where the code is 2, at
+most :data:`MOST_SECONDS` of work and :data:`MOST_BYTES` of memory, no wait without end, and where it fails no file
+made, changed or left behind.
 """
 
 from __future__ import annotations
 
 import argparse
-import bz2
 import collections
 import contextlib
-import gzip
 import hashlib
-import io
 import json
-import lzma
 import os
 import random
 import resource
@@ -30,17 +30,17 @@ import sys
 import tempfile
 import time
 import traceback
-import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import fuzz_inputs
+from forged_ledgers import mutate_content, mutate_rows, rewrite, rows_of
+from fuzz_inputs import TABLES, WORDS, bombs, csv_bytes, random_family, sound_files, walk
 
 import pufferflow as pf
 from pufferflow import cli
-from pufferflow.mechanisms import find_mechanism
-from pufferflow.models import write_model
+from pufferflow.cli._scales import compute_scale
 
 MOST_SECONDS = 30
 """Of processor time: the wall clock of a busy machine says nothing."""
@@ -52,228 +52,327 @@ EXIT_CODES = (0, 2, 130, 141)
 NUMBERS = (
     *("nan", "inf", "-inf", "1e308", "1e-308", "-1", "0", "-0", "", " ", "1e400", "5e-324", "1e91", "1e-91", "0x10"),
     *(str(2**62), str(2**63), str(-(2**63)), "1_000", "٣", "½", "1" * 5000, "1,2", "\udcff", "--", "true", "[1]"),
+    *("1e9", "1e-9", "1000000", "100000000000", "3", "7", "0.3", "1e6"),
 )
 TEXTS = (
-    *(
-        "",
-        " ",
-        "-",
-        "nan",
-        "none",
-        "other",
-        "é",
-        "日本",
-        "\udcff",
-        "\x1b[31m",
-        "a\nb",
-        "$5%$",
-        "=1+1",
-        "x" * 5000,
-        "../x",
-    ),
-    *(
-        "a,b",
-        "a,a",
-        ",",
-        "0,1",
-        "1,0",
-        "0,200,inf",
-        "nan,1",
-        "1e308,1e309",
-        "'",
-        '"',
-        "%",
-        "%Q",
-        "%Y-%m-%dT%H:%M",
-        "\\",
-    ),
+    *("", " ", "\udcff", "\x1b[31m", "a\nb", "x" * 5000, "a,b", "a,a", ",", "0,1", "1,0", "0,200,inf", "nan,1"),
+    *("1e308,1e309", "%Q", "%Y-%m-%dT%H:%M", "walk,sit", "sit,walk,run,x", *WORDS),
 )
 JSONS = (
     *(None, True, -1, 0, 1, 0.5, 1e308, -1e308, 1e-308, 5e-324, 2**62, 2**64, 10**400, "", "a", "\ud800", "nan", "1/0"),
     *([], {}, [[]], [1], [0.5, 0.5], [[0.5, 0.5], [0.5, 0.5]], [[1e308, 1e308], [0, 1]], "stationary", "any", "1/3"),
+    *("1e999999", "7/9", 1e-7, 0.9999999, 300, 10**6, 10**9, [0.1] * 10, *WORDS[:8]),
 )
-TIMES = [f"2021-06-01T{i // 60:02d}:{i % 60:02d}" for i in range(90)]
+FACTORS = (0, -1, 0.5, 2, 1000, 1 - 1e-12, 1 + 1e-12, 1e-7, 1e300)
 
 
-# -- sound files, made once ------------------------------------------------------------------------------
+# -- a command line that works -----------------------------------------------------------------------------
 
 
-def sound_files(folder: Path) -> None:
-    """What the commands read, by the names that :data:`INPUTS` gives them."""
-    values = ["sit" if i // 4 % 2 else "walk" for i in range(90)]
-    numbers = [str(i * 37 % 911) for i in range(90)]
-    for name, column in (("names.csv", values), ("numbers.csv", numbers)):
-        (folder / name).write_text("time,value\n" + "".join(f"{t},{v}\n" for t, v in zip(TIMES, column, strict=True)))
-    pq.write_table(pa.table({"time": TIMES, "value": values}), folder / "table.parquet")
-    pq.write_table(pa.table({"time": [60 * i for i in range(90)], "value": range(90)}), folder / "numbers.parquet")
-    two, three = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0]), pf.MarkovChain([[0.8, 0.1, 0.1]] * 3)
-    sticky = pf.MarkovChain([[0.75, 0.25], [0.25, 0.75]])
-    form = pf.RecordFormat(pf.StateSpace.categories(["sit", "walk"]), 60)
-    write_model(folder / "model.json", sticky, form)
-    write_model(folder / "plain.json", two)
-    write_model(folder / "three.json", three)
-    write_model(folder / "interval.json", pf.BinaryInterval(0.2, 0.8))
-    write_model(folder / "box.json", pf.IntervalFamily([[0.6, 0.1], [0.2, 0.5]], [[0.9, 0.4], [0.5, 0.8]]))
-    for name in ("mqm-exact", "leakage", "gk16", "wasserstein", "group-dp", "entry-dp"):
-        with contextlib.suppress(pf.PufferflowError):
-            found = find_mechanism(name).scale(sticky, 20, 1.0).certified(sticky)
-            (folder / f"{name}.certificate").write_text(json.dumps(found.certificate))
-    network = {
-        "variables": [
-            {"name": "Ann", "table": [0.9, 0.1]},
-            {"name": "Bob", "parents": ["Ann"], "table": [[0.95, 0.05], [0.4, 0.6]]},
-        ]
-    }
-    (folder / "network.json").write_text(json.dumps(network))
-    hidden = {
-        "transition_matrix": [[1, 0], [0, 1]],
-        "observation_matrix": [["3/4", "1/4"], ["1/4", "3/4"]],
-        "initial_distributions": {"yes": [1, 0], "no": [0, 1]},
-        "length": 2,
-    }
-    (folder / "hidden.json").write_text(json.dumps(hidden))
-    book = pf.Ledger.create(folder / "book.ledger", 3.0)
-    book.record(book.reserve(sticky, 90, mechanism="leakage", epsilon=1.0, scale=9.0, query="histogram"))
+@dataclass
+class Word:
+    """An option or an argument, for which the flag is empty: what its value is, and that value.
+
+    Kinds of files (:data:`FILES`) have their content as value, a switch has none; all others are texts.
+    """
+
+    flag: str
+    kind: str
+    value: str | bytes = ""
 
 
-def bombs(folder: Path) -> None:
-    """Small files that hold much, or claim it."""
-    made = {}
-    for body in (b"0", b"\n", b"0,\n"):
-        text = b"time,value\n" + body * (2**24 // len(body))
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("x.csv", text)
-        name = body.hex()
-        made |= {f"{name}.zip": packed.getvalue(), f"{name}.gz": gzip.compress(text)}
-        made |= {f"{name}.bz2": bz2.compress(text), f"{name}.xz": lzma.compress(text, preset=0)}
-    made["line.csv"] = b"time,value\n" + b"a" * 2**23
-    made["columns.csv"] = b",".join(b"c%d" % i for i in range(10**5)) + b"\n"
-    made["big.json"] = b'{"chains": [' + b"[" * 10**5
-    made["spaces.json"] = b" " * 2**24 + b"{}"
-    for name, column in (
-        ("dictionary.parquet", pa.DictionaryArray.from_arrays(pa.array([0] * 10**5, pa.int32()), ["x" * 10**6])),
-        ("runs.parquet", pa.DictionaryArray.from_arrays(pa.array([0] * 10**6, pa.int32()), ["x"])),
-        ("page.parquet", pa.array(["x" * (3 * 10**8), "y"])),
-    ):
-        packed = io.BytesIO()
-        pq.write_table(pa.table({"value": column}), packed, compression="zstd")
-        made[name] = packed.getvalue()
-    for name, content in made.items():
-        (folder / name).write_bytes(content)
+FILES = ("data", "model", "certificate", "network", "hidden", "ledger")
 
-
-# -- one case --------------------------------------------------------------------------------------------
-
-
-INPUTS = {
-    "data": ("names.csv", "numbers.csv", "table.parquet", "numbers.parquet"),
-    "model": ("model.json", "plain.json", "three.json", "interval.json", "box.json"),
-    "certificate": tuple(f"{n}.certificate" for n in ("mqm-exact", "leakage", "gk16", "wasserstein", "group-dp")),
-    "network": ("network.json",),
-    "hidden": ("hidden.json",),
-    "ledger": ("book.ledger",),
+OPTIONS = {
+    "reading": [
+        *((f"--{role}", "text") for role in ("time", "value", "participant", "group", "timezone", "time-format")),
+        *((f"--{sign}", "text") for sign in ("separator", "decimal", "thousands")),
+        ("--rows-are-steps", ""),
+    ],
+    "states": [("--states", "text"), ("--edges", "edges"), ("--step", "whole"), ("--split-after", "whole")],
+    "releases": [
+        *(("--epsilon", "epsilon"), ("--mechanism", "mechanism"), ("--post-process", "post"), ("--json", "")),
+        *(("--split-because", "text"), ("--fitted-to-others", ""), ("--output", "output"), ("--no-figure", "")),
+    ],
+    "fit": [
+        *(("--bins", "whole"), ("--width", "real"), ("--top", "whole"), ("--other", ""), ("--smoothing", "real")),
+        *(("--start", "start"), ("--coverage", "real"), ("--epsilon", "epsilon"), ("--json", "")),
+        *(("--sample", "output"), ("--chain", "output"), ("--split-because", "text")),
+    ],
+    "release": [
+        ("--ledger", "ledger"),
+        ("--limit", "epsilon"),
+        ("--no-ledger", ""),
+        ("--dry-run", ""),
+        ("--chain-is-public", ""),
+    ],
+    "simulate": [("--seed", "whole"), ("--length", "length")],
+    "plan": [
+        *(("--accuracy", "real"), ("--confidence", "real"), ("--error", "error"), ("--length", "length")),
+        *(("--records", "length"), ("--epsilon", "epsilon"), ("--mechanism", "mechanism"), ("--json", "")),
+        ("--figure", "output"),
+    ],
+    "ledger": [("--json", ""), ("--noted", "text"), ("", "epsilon")],
+    "export": [("", "output"), ("--from", "moment"), ("--minutes", "minutes")],
+    "scale": [("--certificate", "output"), ("--eigengap", "text")],
+    "scales": [
+        *(("--length", "length"), ("--epsilon", "epsilon"), ("--mechanism", "mechanism"), ("--count", "whole")),
+        *(("--convention", "text"), ("--json", "")),
+    ],
+    "verify": [("--json", ""), ("--most-work", "real")],
+    "audit": [("--scale", "real"), ("--histogram", "")],
+    "check": [("--factor", "factor"), ("--length", "whole"), ("--json", "")],
+    "network": [("--epsilon", "epsilon"), ("--secret", "text"), ("--query", "text"), ("--json", "")],
+}
+"""What may be added to a command line: the options of a command, and those that several have."""
+SHARED = {
+    "fit": ("fit", "reading", "states"),
+    "release": ("release", "releases", "reading", "states"),
+    "simulate": ("simulate", "releases", "reading", "states"),
+    "scale": ("scale", "scales"),
+    "audit": ("audit", "scales"),
 }
 
+MECHANISMS = ("mqm-exact", "leakage", "group-dp", "gk16", "mqm-approx", "wasserstein", "entry-dp")
+EPSILONS = ("1", "0.1", "5", "0.01", "20")
+VALUES: dict[str, tuple[Sequence[str], Sequence[str]]] = {
+    "epsilon": (EPSILONS, NUMBERS),
+    "length": (("1", "2", "20", "100", "1000"), NUMBERS),
+    "whole": (("0", "1", "2", "3", "60"), NUMBERS),
+    "real": (("0.5", "1", "10", "0.05"), NUMBERS),
+    "edges": (("10", "100,500"), (*TEXTS, *NUMBERS)),
+    "text": (("value", "time", "UTC", ",", ".", "v1", "general", "published"), TEXTS),
+    "mechanism": (MECHANISMS, TEXTS),
+    "factor": (("2", "3/2", "1.5"), (*NUMBERS, "1/0", "1e9999")),
+    "action": (("show", "verify"), TEXTS),
+    "dataset": (("electricity",), TEXTS),
+    "moment": (("2007-05-01T00:00", "2008-01-01T00:00"), (*TEXTS, "-0001-01-01", "9999-12-31T23:59")),
+    "minutes": (("10", "100", "3000"), NUMBERS),
+    "start": (("stationary", "any"), TEXTS),
+    "error": (("bin", "bins", "total"), TEXTS),
+    "post": (("clip", "simplex"), TEXTS),
+}
+"""Usual and hostile values of each kind of option."""
 
-class Case:
-    """Words of a command and a folder of what they name, both from a seed."""
 
-    def __init__(self, seed: int, sound: dict[str, bytes], bombs: dict[str, bytes], folder: Path) -> None:
-        self.random, self.sound, self.bombs, self.folder = random.Random(seed), sound, bombs, folder
-        self.number = 0
-        command = self.random.choice(sorted(OPTIONS))
-        self.words = [os.fsdecode(os.fsencode(word)) for word in [command, *self.arguments(command)]]
+class Lines:
+    """Command lines that work, one method a command."""
 
-    def arguments(self, command: str) -> list[str]:
-        words = []
-        for flag, kind, often in OPTIONS[command]:
-            if self.random.random() < often:
-                value = [] if kind == "" else [self.value(kind)]
-                words += value if flag == "" else [flag, *value] if self.random.random() < 0.9 else [flag]
-        if self.random.random() < 0.05:
-            words.insert(self.random.randint(0, len(words)), self.random.choice((*TEXTS, *NUMBERS, "--json", "--help")))
-        return words
+    def __init__(self, dice: random.Random, sound: dict[str, bytes]) -> None:
+        self.dice, self.sound = dice, sound
 
-    def value(self, kind: str) -> str:
-        if kind in INPUTS:
-            return self.input(kind)
-        if kind == "output":
-            return self.output()
-        usual, hostile = VALUES[kind]
-        return self.random.choice(usual if self.random.random() < 0.7 else hostile)
+    def _some(self, *words: Word, often: float = 0.3) -> list[Word]:
+        return [word for word in words if self.dice.random() < often]
 
-    def name(self) -> str:
-        self.number += 1
-        ending = self.random.choice(("", "", "", "", " x", "é", "\udcff", "\n", "$", "-" * 200))
-        return f"{self.number}{ending}"
+    def _of(self, flag: str, kind: str) -> Word:
+        return Word(flag, kind, self.dice.choice(VALUES[kind][0]) if kind else "")
 
-    def input(self, kind: str) -> str:
-        name, dice = self.name(), self.random.random()
-        path = self.folder / name
-        if dice < 0.35:
-            path.write_bytes(self.good(kind))
-        elif dice < 0.8:
-            content = self.good(kind)
-            if kind == "ledger" and self.random.random() < 0.7:
-                self.crafted_ledger(path, content)
-                return name
-            for _ in range(self.random.choice((1, 1, 1, 2, 5))):
-                content = self.damaged(content)
-            path.write_bytes(content)
+    def _any(self, ending: str) -> bytes:
+        return self.sound[self.dice.choice([name for name in self.sound if name.endswith(ending)])]
+
+    def fit(self) -> list[Word]:
+        name, kind = self.dice.choice(list(TABLES.items()))
+        return [
+            Word("", "data", self.sound[f"{name}.{self.dice.choice((2021, 2022))}"]),
+            *_options(*kind.reading, *kind.states),
+            *self._some(self._of("--json", ""), self._of("--epsilon", "epsilon"), self._of("--start", "start")),
+            *self._some(Word("--sample", "output"), Word("--chain", "output")),
+        ]
+
+    def _released(self, *, simulated: bool = False) -> list[Word]:
+        """Data with a chain that was fitted to others, or with one made by hand."""
+        if self.dice.random() < 0.6:
+            name = self.dice.choice(list(TABLES))
+            return [Word("", "data", self.sound[f"{name}.2022"]), Word("--chain", "model", self.sound[f"{name}.chain"])]
+        k = fuzz_inputs.some_states(self.dice)
+        names = self.dice.sample(WORDS, k)
+        timed, document = self.dice.random() < 0.7, random_family(self.dice, k)
+        form = {"states": {"names": names, "other": False}, "step_seconds": 60 if timed else None}
+        rows = walk(self.dice, names, self.dice.choice((30, 90, 500)), 2022)
+        header, cells = ("time", "value"), [(at.isoformat(), value) for at, value in rows]
+        content = csv_bytes(header if timed else header[1:], cells if timed else [cell[1:] for cell in cells])
+        if self.dice.random() < 0.2:  # said on the command line
+            said = [] if any("," in name for name in names) else [Word("--states", "text", ",".join(names))]
+            said += [Word("--step", "whole", "60")] if timed else []
         else:
-            return self.odd(name)
-        return name
+            document, said = document | {"records": form}, []
+        return [Word("", "data", content), Word("--chain", "model", json.dumps(document).encode()), *said]
 
-    def good(self, kind: str) -> bytes:
-        return self.sound[self.random.choice([name for name in INPUTS[kind] if name in self.sound])]
+    def _how(self) -> list[Word]:
+        return [
+            self._of("--epsilon", "epsilon"),
+            *self._some(Word("--no-figure", ""), often=0.95),
+            *self._some(self._of("--mechanism", "mechanism"), self._of("--post-process", "post"), often=0.25),
+            *self._some(Word("--output", "output"), Word("--json", "")),
+        ]
 
-    def output(self) -> str:
-        name = self.name()
-        if self.random.random() < 0.6:
-            return name
-        return self.random.choice((lambda: self.odd(name), lambda: f"missing/{name}", lambda: "", lambda: "n" * 300))()
+    def release(self) -> list[Word]:
+        account = self.dice.choice((["--no-ledger", ""], ["--limit", "epsilon"], ["--ledger", "output"], None, None))
+        ledger = [] if account is None else [Word(*account, "20" if account[0] == "--limit" else "")]
+        if self.dice.random() < 0.1:
+            ledger = [Word("--ledger", "ledger", self._any(".ledger"))]
+        return [
+            *self._released(),
+            *(self._how()),
+            *ledger,
+            *self._some(Word("--dry-run", ""), Word("--chain-is-public", ""), often=0.2),
+        ]
 
-    def odd(self, name: str) -> str:
-        """Something that is no ordinary file, or one that holds too much."""
-        path = self.folder / name
-        make = self.random.choice((*ODD, *[self._bomb] * 3))
-        try:
-            make(path)
-        except OSError:  # devices are for root, and names of sockets are short
-            path.mkdir()
-        return name
+    def simulate(self) -> list[Word]:
+        source = self._released()
+        if self.dice.random() < 0.5:
+            source = [word for word in source if word.kind != "data"]
+            source += [self._of("--length", "length"), Word("--output", "output")]
+        return [*source, self._of("--seed", "whole"), *self._how()]
 
-    def _bomb(self, path: Path) -> None:
-        path.write_bytes(self.bombs[self.random.choice(sorted(self.bombs))])
+    def _model(self) -> bytes:
+        if self.dice.random() < 0.2:
+            return self._any(".chain")
+        return json.dumps(random_family(self.dice, fuzz_inputs.some_states(self.dice))).encode()
 
-    def damaged(self, content: bytes) -> bytes:
-        how = self.random.choice((self._flip, self._cut, self._twice, self._field, self._field))
-        if content[:1] == b"{" and self.random.random() < 0.8:
-            how = self._json
+    def plan(self) -> list[Word]:
+        what = self.dice.choice((["--length"], ["--epsilon"], ["--length", "--epsilon"]))
+        return [
+            Word("--chain", "model", self._model()),
+            Word("--accuracy", "real", self.dice.choice(("0.5", "0.05", "0.01"))),
+            *(self._of(flag, flag[2:]) for flag in what),
+            *(self._of("--mechanism", "mechanism") for _ in range(self.dice.choice((0, 1, 1, 2)))),
+            *self._some(self._of("--error", "error"), Word("--confidence", "real", "0.5"), Word("--json", "")),
+        ]
+
+    def ledger(self) -> list[Word]:
+        action = self.dice.choice(("show", "show", "verify", "set-limit"))
+        return [
+            Word("", "action", action),
+            Word("", "ledger", self._any(".ledger")),
+            *([self._of("", "epsilon")] if action == "set-limit" else []),
+            *(self._some(Word("--json", "")) if action == "show" else []),
+        ]
+
+    def export(self) -> list[Word]:
+        return [
+            Word("", "dataset", "electricity"),
+            *[Word("", "output")] * self.dice.choice((1, 1, 2)),
+            *self._some(self._of("--from", "moment")),
+            *self._some(self._of("--minutes", "minutes"), often=0.9),
+        ]
+
+    def scale(self) -> list[Word]:
+        certified = self.dice.random() < 0.3
+        return [
+            Word("", "model", self._model()),
+            self._of("--length", "length"),
+            *[self._of("--epsilon", "epsilon")] * (1 if certified else self.dice.choice((1, 1, 3))),
+            *self._some(self._of("--mechanism", "mechanism"), Word("--json", "")),
+            *self._some(
+                Word("--count", "whole", "0"), Word("--certificate", "output") if certified else Word("--json", "")
+            ),
+        ]
+
+    def verify(self) -> list[Word]:
+        return [Word("", "certificate", self._any(".certificate")), *self._some(Word("--json", ""))]
+
+    def audit(self) -> list[Word]:
+        k = self.dice.choice((2, 2, 3))
+        how = self.dice.choice(([Word("--scale", "real", "10")], [self._of("--epsilon", "epsilon")]))
+        query = [Word("--count", "whole", "0")] if self.dice.random() < 0.7 else [Word("--histogram", "")]
+        few = query[0].flag == "--histogram"
+        return [
+            Word("", "model", json.dumps(random_family(self.dice, k)).encode()),
+            Word("--length", "length", self.dice.choice(("2", "5", "10") if few else ("2", "20", "100"))),
+            *(*how, *query),
+            *self._some(self._of("--mechanism", "mechanism") if len(how) else Word("--json", ""), Word("--json", "")),
+        ]
+
+    def check(self) -> list[Word]:
+        return [
+            Word("", "hidden", json.dumps(fuzz_inputs.random_hidden(self.dice)).encode()),
+            self._of("--factor", "factor"),
+            *self._some(Word("--length", "whole", self.dice.choice("123")), Word("--json", "")),
+        ]
+
+    def network(self) -> list[Word]:
+        return [
+            Word("", "network", json.dumps(fuzz_inputs.random_network(self.dice)).encode()),
+            *[self._of("--epsilon", "epsilon")] * self.dice.choice((1, 1, 2)),
+            *self._some(Word("--secret", "text", "v0"), Word("--query", "text", "v0"), Word("--json", "")),
+        ]
+
+
+def _options(*words: str) -> list[Word]:
+    """Options as they stand on a command line."""
+    found: list[Word] = []
+    for word in words:
+        flag, _, value = word.partition("=")
+        if word.startswith("--"):
+            found.append(Word(flag, "text" if value else "", value))
+        else:
+            found[-1] = Word(found[-1].flag, "text", word)
+    return found
+
+
+# -- and what becomes of it --------------------------------------------------------------------------------
+
+
+class Damage:
+    """Changes of contents."""
+
+    def __init__(self, dice: random.Random) -> None:
+        self.dice = dice
+
+    def of(self, content: bytes, kind: str) -> bytes:
+        """The content with something changed."""
+        if kind == "ledger":
+            how = self.dice.choice((self._forge, self._forge, self._column, self._flip, self._cut))
+        elif content[:1] == b"{":
+            how = self.dice.choice((self._json,) * 8 + (self._flip, self._cut))
+        elif kind == "data":
+            how = self.dice.choice(
+                (self._flip, self._cut, self._twice, self._field, self._field, self._rows, self._rows)
+            )
+        else:
+            how = self.dice.choice((self._flip, self._cut, self._twice))
         return how(content)
 
     def _flip(self, content: bytes) -> bytes:
         changed = bytearray(content)
-        for _ in range(self.random.choice((1, 3, 10)) if changed else 0):
-            changed[self.random.randrange(len(changed))] = self.random.randrange(256)
+        for _ in range(self.dice.choice((1, 3, 10)) if changed else 0):
+            changed[self.dice.randrange(len(changed))] = self.dice.randrange(256)
         return bytes(changed)
 
     def _cut(self, content: bytes) -> bytes:
-        return content[: self.random.randrange(len(content) + 1)]
+        return content[: self.dice.randrange(len(content) + 1)]
 
     def _twice(self, content: bytes) -> bytes:
-        at = self.random.randrange(len(content) + 1)
-        return content[:at] + content[self.random.randrange(len(content) + 1) :]
+        at = self.dice.randrange(len(content) + 1)
+        return content[:at] + content[self.dice.randrange(len(content) + 1) :]
 
     def _field(self, content: bytes) -> bytes:
         lines = content.split(b"\n")
-        at = self.random.randrange(min(len(lines), 6))
+        at = self.dice.randrange(min(len(lines), 6))
         fields = lines[at].split(b",")
-        fields[self.random.randrange(len(fields))] = os.fsencode(
-            self.random.choice((*NUMBERS, *TEXTS, "-0001-01-01", "9999-12-31T23:59", "2021-06-01", "2021-03-28T02:30Z"))
-        )
+        odd = ("-0001-01-01", "9999-12-31T23:59", "2021-06-01", "2021-03-28T02:30Z", "value", "time")
+        fields[self.dice.randrange(len(fields))] = os.fsencode(self.dice.choice((*NUMBERS, *TEXTS, *odd)))
         lines[at] = b",".join(fields)
+        return b"\n".join(lines)
+
+    def _rows(self, content: bytes) -> bytes:
+        """Rows left out, said twice, put elsewhere, many of them."""
+        lines = content.split(b"\n")
+        at = self.dice.randrange(1, len(lines) + 1)
+        how = self.dice.randrange(6)
+        if how == 0:
+            del lines[at : at + self.dice.choice((1, 5, 50))]
+        elif how == 1:
+            lines[at:at] = lines[at - 1 : at + 3]
+        elif how == 2:
+            lines[1:] = reversed(lines[1:])
+        elif how == 3:
+            lines[1:] = lines[1:] * 2
+        elif how == 4:
+            lines[1:] = lines[1 : self.dice.choice((1, 2, 3))]
+        else:
+            lines.append(lines[-1] * 2000)
         return b"\n".join(lines)
 
     def _json(self, content: bytes) -> bytes:
@@ -284,33 +383,61 @@ class Case:
         places = [(at, key) for at in _containers(document) for key in (at if isinstance(at, dict) else range(len(at)))]
         if not places:
             return self._flip(content)
-        at, key = self.random.choice(places)
-        dice = self.random.random()
-        if dice < 0.15:
+        at, key = self.dice.choice(places)
+        dice, value = self.dice.random(), at[key]
+        number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e308
+        if dice < 0.1:
             del at[key]
-        elif dice < 0.25:
-            at[key] = [at[key]] * self.random.choice((2, 40, 300))
+        elif dice < 0.2:
+            at[key] = [value] * self.dice.choice((2, 40, 300))
         elif dice < 0.3 and isinstance(at, dict):
-            at[self.random.choice(TEXTS)] = at[key]
+            at[self.dice.choice((*TEXTS, *at))] = value
+        elif dice < 0.4 and isinstance(value, list):
+            self.dice.shuffle(value)
+        elif dice < 0.6 and number:
+            at[key] = value * self.dice.choice(FACTORS)
         else:
-            at[key] = self.random.choice(JSONS)
+            at[key] = self.dice.choice(JSONS)
         return json.dumps(document).encode()
 
-    def crafted_ledger(self, path: Path, content: bytes) -> None:
-        path.write_bytes(content)
-        with contextlib.closing(sqlite3.connect(path)) as book:
-            tables = [name for (name,) in book.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-            table = self.random.choice(tables)
-            column = self.random.choice([row[1] for row in book.execute(f"PRAGMA table_info({table})")])
-            found = self.random.choice(book.execute(f"SELECT {column} FROM {table}").fetchall() or [("",)])[0]
-            value = self.random.choice((None, -1, 2**62, 1e308, "", "a", b"\xff", 0.5, "{}", "[]", "nan"))
-            if isinstance(found, str) and self.random.random() < 0.6:
-                value = self.damaged(found.encode()).decode(errors="replace")
-            with contextlib.suppress(sqlite3.Error):
+    def _edited(self, content: bytes, edit: Callable[[str], None]) -> bytes:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "ledger"
+            path.write_bytes(content)
+            edit(str(path))
+            return path.read_bytes()
+
+    def _forge(self, content: bytes) -> bytes:
+        """Entries changed, with digests that fit."""
+
+        def edit(path: str) -> None:
+            rows = rows_of(path)
+            for _ in range(self.dice.choice((1, 1, 3))):
+                self.dice.choice((mutate_content, mutate_content, mutate_rows))(rows, self.dice)
+            rewrite(path, rows)
+
+        try:
+            return self._edited(content, edit)
+        except (sqlite3.Error, ValueError, TypeError, LookupError, AttributeError):  # nothing left to change
+            return content
+
+    def _column(self, content: bytes) -> bytes:
+        def edit(path: str) -> None:
+            with contextlib.closing(sqlite3.connect(path)) as book:
+                table = self.dice.choice(
+                    [n for (n,) in book.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+                )
+                column = self.dice.choice([row[1] for row in book.execute(f"PRAGMA table_info({table})")])
+                value = self.dice.choice((None, -1, 2**62, 1e308, "", "a", b"\xff", 0.5, "{}", "[]", "nan"))
                 book.execute("PRAGMA ignore_check_constraints = 1")
                 book.execute("DROP TRIGGER never_changed")
                 book.execute(f"UPDATE {table} SET {column} = ?", (value,))
                 book.commit()
+
+        try:
+            return self._edited(content, edit)
+        except (sqlite3.Error, LookupError):
+            return content
 
 
 def _containers(value: object) -> list[dict[str, object] | list[object]]:
@@ -325,7 +452,7 @@ def _socket(path: Path) -> None:
         made.bind(os.fsencode(path))
 
 
-def _device(minor: int):
+def _device(minor: int) -> Callable[[Path], None]:
     return lambda path: os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, minor))
 
 
@@ -336,83 +463,112 @@ ODD = (
 )
 """What a name may stand for besides an ordinary file."""
 
-VALUES = {
-    "epsilon": (("1", "0.1", "5", "0.01", "20"), NUMBERS),
-    "length": (("1", "2", "20", "100", "1000"), (*NUMBERS, "1000000", "100000000000")),
-    "whole": (("0", "1", "2", "3", "60"), NUMBERS),
-    "real": (("0.5", "1", "10", "0.05"), NUMBERS),
-    "states": (("sit,walk", "a,b", "a,b,c"), TEXTS),
-    "edges": (("10", "100,500"), (*TEXTS, *NUMBERS)),
-    "text": (("value", "time", "UTC", ",", "."), TEXTS),
-    "mechanism": (("mqm-exact", "leakage", "group-dp", "gk16", "mqm-approx", "wasserstein", "entry-dp"), TEXTS),
-    "factor": (("2", "3/2", "1.5"), (*NUMBERS, "1/0", "1e9999")),
-    "name": (("Ann", "Bob"), TEXTS),
-    "action": (("show", "verify"), ("show", "verify", "x")),
-    "dataset": (("electricity",), TEXTS),
-    "moment": (("2007-05-01T00:00", "2008-01-01T00:00"), (*TEXTS, "-0001-01-01", "9999-12-31T23:59")),
-    "minutes": (("10", "100", "3000"), NUMBERS),
-    "start": (("stationary", "any"), TEXTS),
-    "error": (("bin", "l1", "max"), TEXTS),
-    "post": (("clip", "simplex"), TEXTS),
-}
-"""Usual and hostile values of each kind of option."""
 
-READING = [
-    *((f"--{role}", "text", 0.04) for role in ("time", "value", "participant", "group")),
-    *((f"--{name}", "text", 0.04) for name in ("timezone", "time-format", "separator", "decimal", "thousands")),
-    ("--rows-are-steps", "", 0.1),
-]
-SPLIT = [("--split-after", "whole", 0.1), ("--split-because", "text", 0.1)]
-RELEASE = [
-    *(("--chain", "model", 0.98), ("--epsilon", "epsilon", 0.98), ("--mechanism", "mechanism", 0.2)),
-    *(("--post-process", "post", 0.1), ("--states", "states", 0.15), ("--edges", "edges", 0.1)),
-    *(("--step", "whole", 0.1), *SPLIT, ("--output", "output", 0.5)),
-    *(("--no-figure", "", 0.8), ("--json", "", 0.3)),
-]
-SCALES = [
-    *(("--mechanism", "mechanism", 0.4), ("--count", "whole", 0.3), ("--json", "", 0.3)),
-    ("--convention", "text", 0.03),
-]
-OPTIONS = {
-    "fit": [
-        *(("", "data", 0.98), ("--bins", "whole", 0.1), ("--width", "real", 0.1), ("--edges", "edges", 0.1)),
-        *(("--states", "states", 0.1), ("--top", "whole", 0.1), ("--other", "", 0.1), ("--step", "whole", 0.1)),
-        *(*SPLIT, ("--smoothing", "real", 0.1), ("--start", "start", 0.1)),
-        *(("--coverage", "real", 0.1), ("--epsilon", "epsilon", 0.1), ("--sample", "output", 0.2)),
-        *(("--chain", "output", 0.2), ("--json", "", 0.3), *READING),
-    ],
-    "release": [
-        *(("", "data", 0.98), *RELEASE, ("--ledger", "ledger", 0.2), ("--limit", "epsilon", 0.1)),
-        *(("--no-ledger", "", 0.1), ("--dry-run", "", 0.2), *READING),
-    ],
-    "simulate": [("", "data", 0.3), ("--length", "length", 0.7), ("--seed", "whole", 0.98), *RELEASE, *READING],
-    "plan": [
-        *(("--chain", "model", 0.98), ("--accuracy", "real", 0.98), ("--confidence", "real", 0.2)),
-        *(("--error", "error", 0.2), ("--length", "length", 0.6), ("--records", "length", 0.2)),
-        *(("--epsilon", "epsilon", 0.5), ("--mechanism", "mechanism", 0.6), ("--figure", "output", 0.05)),
-        ("--json", "", 0.3),
-    ],
-    "ledger": [("", "action", 1.0), ("", "ledger", 0.98), ("--json", "", 0.2)],
-    "export": [
-        *(("", "dataset", 0.98), ("", "output", 0.98), ("", "output", 0.3), ("--from", "moment", 0.4)),
-        ("--minutes", "minutes", 0.9),
-    ],
-    "scale": [
-        *(("", "model", 0.98), ("--length", "length", 0.98), ("--epsilon", "epsilon", 0.98), *SCALES),
-        *(("--eigengap", "text", 0.03), ("--certificate", "output", 0.2)),
-    ],
-    "verify": [("", "certificate", 0.98), ("--json", "", 0.2)],
-    "audit": [
-        *(("", "model", 0.98), ("--length", "length", 0.98), ("--scale", "real", 0.3), ("--epsilon", "epsilon", 0.8)),
-        *(("--histogram", "", 0.3), *SCALES),
-    ],
-    "check": [("", "hidden", 0.98), ("--factor", "factor", 0.98), ("--length", "whole", 0.5), ("--json", "", 0.3)],
-    "network": [
-        *(("", "network", 0.98), ("--epsilon", "epsilon", 0.98), ("--secret", "name", 0.2), ("--query", "name", 0.2)),
-        ("--json", "", 0.3),
-    ],
-}
-"""Of each command: option or "" for an argument, kind of its value, how often it is given."""
+class Case:
+    """Words of a command and a folder of what they name, both from a seed."""
+
+    def __init__(self, seed: int, sound: dict[str, bytes], bombs: dict[str, bytes], folder: Path) -> None:
+        self.dice, self.sound, self.bombs, self.folder = random.Random(seed), sound, bombs, folder
+        self.number = 0
+        self.odd: dict[int, Callable[[Path], None]] = {}
+        self.command = self.dice.choice(sorted(cli.COMMANDS))
+        self.line: list[Word] = getattr(Lines(self.dice, sound), self.command)()
+        for _ in range(self.dice.choice((0, 0, 0, 1, 1, 1, 2, 2))):
+            self._change()
+        self.words = [os.fsdecode(os.fsencode(word)) for word in self._words()]
+
+    def _change(self) -> None:
+        """One change of the command line."""
+        how = self.dice.choices(
+            (self._damage, self._value, self._add, self._drop, self._other, self._strange, self._stray),
+            (40, 20, 15, 5, 7, 10, 3),
+        )[0]
+        how()
+
+    def _pick(self, *kinds: str) -> Word | None:
+        found = [word for word in self.line if word.kind in kinds]
+        return self.dice.choice(found) if found else None
+
+    def _damage(self) -> None:
+        word = self._pick(*FILES)
+        if word is not None:
+            word.value = Damage(self.dice).of(word.value, word.kind)
+        else:
+            self._value()
+
+    def _value(self) -> None:
+        word = self._pick(*VALUES)
+        if word is not None:
+            word.value = self.dice.choice(VALUES[word.kind][self.dice.random() < 0.7])
+
+    def _add(self) -> None:
+        """An option more, or one twice."""
+        of = SHARED.get(self.command, (self.command,))
+        flag, kind = self.dice.choice([option for name in of for option in OPTIONS[name]])
+        value: str | bytes = ""
+        if kind in FILES:
+            value = self._sound(kind)
+        elif kind in VALUES:
+            value = self.dice.choice(VALUES[kind][self.dice.random() < 0.4])
+        self.line.append(Word(flag, kind, value))
+
+    def _drop(self) -> None:
+        if self.line:
+            self.line.remove(self.dice.choice(self.line))
+
+    def _sound(self, kind: str) -> bytes:
+        endings = {"data": (".2021", ".2022"), "model": (".chain",), "ledger": (".ledger",)}.get(
+            kind, (".certificate",)
+        )
+        return self.sound[self.dice.choice([name for name in self.sound if name.endswith(endings)])]
+
+    def _other(self) -> None:
+        """Another file, of the same kind or of another."""
+        word = self._pick(*FILES)
+        if word is not None:
+            word.value = self._sound(word.kind if self.dice.random() < 0.7 else self.dice.choice(FILES))
+
+    def _strange(self) -> None:
+        """A file or an output becomes a device, a pipe, a link, a bomb."""
+        word = self._pick(*FILES, "output")
+        if word is not None:
+            self.odd[id(word)] = self._bomb if self.dice.random() < 0.3 else self.dice.choice(ODD)
+
+    def _stray(self) -> None:
+        word = Word("", "text", self.dice.choice((*TEXTS, *NUMBERS, "--json", "--help", "--version")))
+        self.line.insert(self.dice.randint(0, len(self.line)), word)
+
+    def _bomb(self, path: Path) -> None:
+        path.write_bytes(self.bombs[self.dice.choice(sorted(self.bombs))])
+
+    def _words(self) -> list[str]:
+        """The command line, with the files that it names."""
+        words = [self.command]
+        for word in self.line:
+            value = self._path(word) if word.kind in (*FILES, "output") else str(word.value)
+            if word.flag == "":
+                words += [value]
+            elif word.kind == "":
+                words += [word.flag]
+            else:
+                words += [f"{word.flag}={value}"] if value.startswith("-") else [word.flag, value]
+        return words
+
+    def _path(self, word: Word) -> str:
+        """Name of the file of a word, which is made."""
+        self.number += 1
+        name = f"{self.number}{self.dice.choice((*('',) * 9, ' x', 'é', chr(0xDCFF), chr(10), '$', '-' * 200, '.csv'))}"
+        path = self.folder / name
+        if id(word) in self.odd:
+            try:
+                self.odd[id(word)](path)
+            except OSError:  # devices are for root, and names of sockets are short
+                path.mkdir()
+        elif isinstance(word.value, bytes):
+            path.write_bytes(word.value)
+        elif self.dice.random() < 0.02:
+            return self.dice.choice((f"missing/{name}", "", "n" * 300, "1"))
+        return name
 
 
 # -- running it and what must hold -------------------------------------------------------------------------
@@ -530,14 +686,33 @@ def _made(folder: Path, make: Callable[[Path], None]) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@dataclass
+class Tally:
+    """Runs of a command: how often each exit code, the most processor seconds and megabytes."""
+
+    codes: collections.Counter[int] = field(default_factory=collections.Counter)
+    slowest: float = 0.0
+    largest: int = 0
+
+    def add(self, code: int, used: resource.struct_rusage) -> None:
+        """Count a run."""
+        self.codes[code] += 1
+        self.slowest = max(self.slowest, used.ru_utime + used.ru_stime)
+        self.largest = max(self.largest, used.ru_maxrss >> 10)
+
+    def __str__(self) -> str:
+        runs = sum(self.codes.values())
+        codes = ", ".join(f"{code}: {count}" for code, count in sorted(self.codes.items()))
+        return f"{runs:6} runs, {self.codes[0] / runs:4.0%} succeed ({codes}); {self.slowest:.1f} s, {self.largest} MB"
+
+
 class Fuzzer:
     """Runs cases; ``home`` holds what they share."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
         self.sound, self.bombs = (_made(home / make.__name__, make) for make in (sound_files, bombs))
-        self.codes: collections.Counter[str] = collections.Counter()
-        self.slowest, self.largest = 0.0, 0
+        self.tallies: dict[str, Tally] = collections.defaultdict(Tally)
 
     def warm(self) -> None:
         """Load what forks would each load again."""
@@ -547,6 +722,9 @@ class Fuzzer:
 
         for name in cli.COMMANDS:
             __import__(f"pufferflow.cli.{name}")
+        family = pf.ChainFamily([pf.MarkovChain([[0.6, 0.4], [0.4, 0.6]], "any")])
+        for mechanism in MECHANISMS[:-1]:  # the kernels; entry-dp has none
+            compute_scale(mechanism, family, [20], 1.0, {"states": [1]}, asked=True).certified(family)
 
     def run(self, seed: int) -> list[str]:
         """Run the case of a seed; what does not hold of it."""
@@ -557,7 +735,7 @@ class Fuzzer:
         case = Case(seed, self.sound, self.bombs, folder)
         self.words = case.words
         before = content_of(folder)
-        sink = "/dev/full" if case.random.random() < 0.02 else None
+        sink = "/dev/full" if case.dice.random() < 0.02 else None
         status, used, said = run_forked(case.words, folder, self.home / "out", scratch, sink)
         after = content_of(folder)
         changed = [
@@ -566,9 +744,7 @@ class Fuzzer:
         found = complaints(status, used, said, changed if sink is None else [])
         if any(scratch.iterdir()):
             found.append(f"left in the temporary folder: {[path.name for path in scratch.iterdir()][:3]}")
-        self.codes[f"{case.words[0]} {os.waitstatus_to_exitcode(status)}"] += 1
-        self.slowest = max(self.slowest, used.ru_utime + used.ru_stime)
-        self.largest = max(self.largest, used.ru_maxrss >> 10)
+        self.tallies[case.command].add(os.waitstatus_to_exitcode(status), used)
         return found
 
 
@@ -577,6 +753,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="number of the first case (default: 0)")
     parser.add_argument("--minutes", type=float, default=1e6, help="stop then, with what was found (default: never)")
     parser.add_argument("--keep", metavar="FOLDER", help="copy the folders of failing cases here")
     arguments = parser.parse_args()
@@ -585,7 +762,7 @@ def main() -> int:
         fuzzer = Fuzzer(Path(home))
         fuzzer.warm()
         end = time.monotonic() + arguments.minutes * 60
-        for number in range(arguments.runs):
+        for number in range(arguments.first, arguments.first + arguments.runs):
             if time.monotonic() > end:
                 break
             seed = arguments.seed * 10**6 + number
@@ -600,9 +777,9 @@ def main() -> int:
                     shutil.copytree(
                         Path(home) / "case", Path(arguments.keep) / str(seed), symlinks=True, ignore=_special
                     )
-    runs = sum(fuzzer.codes.values())
-    print(f"{runs} runs, {failed} failed; slowest {fuzzer.slowest:.1f} s, largest {fuzzer.largest} MB")
-    print(dict(sorted(fuzzer.codes.items())))
+    for command, tally in sorted(fuzzer.tallies.items()):
+        print(f"{command:9}{tally}")
+    print(f"{sum(tally.codes.total() for tally in fuzzer.tallies.values())} runs, {failed} failed")
     return int(failed > 0)
 
 

@@ -290,3 +290,10 @@ def test_tables_whose_sums_are_beyond_floats_are_refused(tmp_path, run, command)
     code, out, err = run(command, path, *asked, "--epsilon", 1)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "inf, not to 1" in err
+
+
+def test_a_full_standard_output_is_named(tmp_path):
+    command = [sys.executable, "-m", "pufferflow.cli", "export", "electricity", "e.csv", "--minutes", "3"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "pufferflow: error: standard output: No space left on device\n")

@@ -7,6 +7,7 @@ import threading
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import pufferflow as pf
@@ -368,3 +369,35 @@ def test_a_loss_beyond_floats_in_a_certificate(document):
     forged["cost"] = "1e900"
     with pytest.raises(pf.CertificateError, match="is not excluded"):
         pf.verify_certificate(forged)
+
+
+def test_an_iteration_that_diverges_is_not_heard_of():
+    """Values with their repeats: a chain on which the solver of the couplings overflows, which is an error here."""
+    runs = (
+        *((0, 3), (814, 2), (28, 1), (888, 5), (412, 5), (190, 2), (666, 1), (347, 2), (546, 1), (888, 7)),
+        *((116, 10), (791, 2), (190, 2), (310, 7), (51, 4), (523, 1), (509, 1), (213, 3), (472, 1), (213, 1)),
+        *((458, 1), (370, 1), (740, 1), (791, 2), (555, 1), (865, 2), (518, 1), (523, 7), (777, 2), (842, 1)),
+        *((148, 2), (592, 2), (805, 3), (88, 3)),
+    )
+    values = [value for value, repeats in runs for _ in range(repeats)]
+    fitted = pf.fit_records(pd.DataFrame({"value": values}), initial_distribution="any")
+    chain = fitted.model.family.chains[0]
+    assert 0 < pf.leakage(chain, 90, 1.0).scale <= pf.mqm_exact(chain, 90, 1.0).scale
+
+
+def test_couplings_of_many_states_are_not_proved():
+    """Where leakage leaves its couplings out, their certificate would take minutes, and memory for k³ plans."""
+    matrix = np.full((65, 65), 1 / 65)
+    chain = pf.MarkovChain(0.9 * np.eye(65) + 0.1 * matrix)
+    with pytest.raises(pf.ParameterError, match="65 states; plans for all pairs are made for at most 64"):
+        pf.certify(chain, 100, 1.0, mechanism="leakage")
+    assert pf.leakage(chain, 100, 1.0).scale > 0
+
+
+def test_above_some_states_the_scale_is_that_of_the_quilts():
+    """Blocks take time in proportion to more than the cube of the states."""
+    matrix = np.full((201, 201), 1 / 201)
+    chain = pf.MarkovChain(0.9 * np.eye(201) + 0.1 * matrix)
+    found = pf.leakage(chain, 100, 1.0)
+    assert found.scale == pf.mqm_exact(chain, 100, 1.0).scale
+    assert "201 states" in found.reason
