@@ -86,7 +86,7 @@ def verify_certificate(document: object, *, most_work: int = MOST_WORK) -> Verif
     Parameters
     ----------
     document : object
-        What :func:`pufferflow.certificates.certify` returns.
+        What :func:`pufferflow.certify` returns.
     most_work : int
         Operations on numbers of 128 bits that the check may take; more are estimated, and refused, before it starts.
         The default takes about half a minute.

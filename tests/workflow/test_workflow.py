@@ -173,7 +173,7 @@ def test_further_epsilon_reruns_what_uses_it_and_changes_no_other_digit(copy, fi
     ("source", "reruns", "stays"),
     [
         (
-            "mechanisms/gk16.py",
+            "mechanisms/weak_correlation.py",
             {"compute_synthetic_scales", "compute_histogram_scales"},
             {"ingest_sample", "fit_chains"},
         ),
@@ -194,7 +194,7 @@ def test_edited_source_reruns_what_depends_on_it(copy, source, reruns, stays):
     ("source", "old", "new"),
     [
         ("experiments/related.py", "Classical differential privacy", "Differential privacy"),
-        ("mechanisms/gk16.py", "import numpy as np", "import numpy as np  # edited"),
+        ("mechanisms/weak_correlation.py", "import numpy as np", "import numpy as np  # edited"),
         ("reporting/report.js", '"use strict";', '"use strict"; //'),
         ("dp/alpha_beta.py", "import annotations", "import annotations  # edited"),
     ],
