@@ -30,10 +30,11 @@ import numpy as np
 
 from pufferflow._checks import check_choice, check_epsilon, check_path, check_type, check_whole
 from pufferflow._files import PathLike, check_folder, workplace
+from pufferflow._texts import as_unicode
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
 from pufferflow.ledger import Ledger, Reservation
 from pufferflow.markov.simulation import MOST_RECORDS
-from pufferflow.publishing.account import account_of
+from pufferflow.publishing.account import Account, account_of
 from pufferflow.publishing.calibration import Calibration, calibrate
 from pufferflow.publishing.exact import ExactCounts, Model, count_records, public_model, simulated_counts
 from pufferflow.publishing.folder import Draft, draft
@@ -124,7 +125,7 @@ def release_histogram(
         if ledger is not None and not isinstance(ledger, Ledger) and not os.path.lexists(ledger):
             _tried(ledger, limit, exact, calibration, scale)  # a refused release leaves no ledger behind
         if making is not None:
-            making.rehearse(_dummy(exact, calibration, scale, chain_is_public), figure=figure)
+            making.rehearse(_dummy(exact, calibration, scale, account, chain_is_public), figure=figure)
         book = (
             None
             if ledger is None
@@ -133,8 +134,7 @@ def release_histogram(
         reservation = None if book is None else _reserve(book, exact, calibration, scale)
         # nothing below may fail for a reason that could have been found above: the release is paid for
         drawn = exact.noisy(add_noise, calibration, scale).post_processed(post_processing)
-        warnings = (*drawn.warnings, *account.warnings)
-        released = replace(drawn, chain_is_public=chain_is_public, account=account, warnings=warnings)
+        released = _accounted(drawn, account, chain_is_public)
         if making is not None:
             released = making.write(released, figure=figure)
             making.finish()
@@ -142,7 +142,7 @@ def release_histogram(
             try:
                 book.record(reservation)
             except LedgerError as error:  # what is paid for is not lost for want of a note
-                return replace(released, warnings=(*released.warnings, str(error)))
+                return replace(released, warnings=(*released.warnings, as_unicode(str(error))))
     return released
 
 
@@ -178,8 +178,9 @@ def rehearse_release(
     check_type(chain_is_public, "chain_is_public", bool)
     with _drafted(output, figure) as making:
         exact, calibration, scale = _prepare(source, model, epsilon, form, reading, mechanism, fitted_to_others)
+        account = account_of(source, ledger, exact.extent)
         if making is not None:
-            making.rehearse(_dummy(exact, calibration, scale, chain_is_public), figure=figure)
+            making.rehearse(_dummy(exact, calibration, scale, account, chain_is_public), figure=figure)
     facts: dict[str, Any] = {
         "records": exact.records,
         "participants": exact.participants,
@@ -194,7 +195,7 @@ def rehearse_release(
         "certified": calibration.certificate is not None,
         "noise_scale": scale,
         "error_95": DiscreteLaplace(scale).quantile(CONFIDENCE) / exact.records,
-        "warnings": (*exact.said(calibration), *account_of(source, ledger, exact.extent).warnings),
+        "warnings": (*exact.said(calibration), *account.warnings),
         "limit": None,
         "left": None,
     }
@@ -308,10 +309,16 @@ def _drafted(output: PathLike | None, figure: bool) -> Iterator[Draft | None]:
         yield making
 
 
-def _dummy(exact: ExactCounts, calibration: Calibration, scale: float, chain_is_public: bool) -> PrivateHistogram:
+def _dummy(
+    exact: ExactCounts, calibration: Calibration, scale: float, account: Account, chain_is_public: bool
+) -> PrivateHistogram:
     """A release without the counts, to try whether one can be written."""
-    nothing = exact.noisy(lambda counts, _: [0] * len(counts), calibration, scale)
-    return replace(nothing, chain_is_public=chain_is_public)
+    return _accounted(exact.noisy(lambda counts, _: [0] * len(counts), calibration, scale), account, chain_is_public)
+
+
+def _accounted(made: PrivateHistogram, account: Account, chain_is_public: bool) -> PrivateHistogram:
+    warnings = (*made.warnings, *account.warnings)
+    return replace(made, chain_is_public=chain_is_public, account=account, warnings=warnings)
 
 
 def _tried(
