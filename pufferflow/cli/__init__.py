@@ -49,6 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.reconfigure(errors="backslashreplace")  # names of files need not be text
     words = sys.argv[1:] if argv is None else list(argv)
     try:
+        _check_values(words)
         arguments, unknown = _parser(words).parse_known_args(words)
         if unknown:
             raise ParameterError(
@@ -72,6 +73,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("pufferflow: error:", " ".join(said.split()), file=sys.stderr)
         return 2
     return 0
+
+
+def _check_values(words: Sequence[str]) -> None:
+    """Refuse ``--option=--``, of which argparse makes an empty list.
+
+    Raises
+    ------
+    ParameterError
+        There is one.
+    """
+    for word in words:
+        option, equals, value = word.partition("=")
+        if option.startswith("--") and equals and value == "--":
+            raise ParameterError(f"{option} is '--'; give a value")
 
 
 class _Parser(argparse.ArgumentParser):

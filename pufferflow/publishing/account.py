@@ -11,6 +11,7 @@ from pathlib import Path
 from pufferflow._checks import check_path
 from pufferflow._files import PathLike
 from pufferflow._ledger_entries import Extent
+from pufferflow._texts import as_unicode
 from pufferflow.errors import LedgerError
 from pufferflow.ledger import UNNOTICED, Ledger
 from pufferflow.records.tables import Source
@@ -26,13 +27,18 @@ class Account:
     Attributes
     ----------
     ledger : str or None
-        Name of the file, without its folder; None where no account is kept.
+        Name of the file, without its folder; None where no account is kept. What is no Unicode in it is escaped.
     warnings : tuple of str
-        What may be wrong with it, without a full stop.
+        What may be wrong with it, without a full stop, likewise.
     """
 
     ledger: str | None
     warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.ledger is not None:
+            object.__setattr__(self, "ledger", as_unicode(self.ledger))
+        object.__setattr__(self, "warnings", tuple(map(as_unicode, self.warnings)))
 
     @property
     def statement(self) -> str:

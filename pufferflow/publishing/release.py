@@ -30,10 +30,11 @@ import numpy as np
 
 from pufferflow._checks import check_epsilon, check_path, check_whole
 from pufferflow._files import check_folder, workplace
+from pufferflow._texts import as_unicode
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
 from pufferflow.ledger import Ledger, Reservation
 from pufferflow.markov.simulation import MOST_RECORDS
-from pufferflow.publishing.account import account_of
+from pufferflow.publishing.account import Account, account_of
 from pufferflow.publishing.calibration import Calibration, calibrate
 from pufferflow.publishing.exact import ExactCounts, count_records, public_model, simulated_counts
 from pufferflow.publishing.folder import Draft, draft
@@ -198,12 +199,11 @@ def release(request: ReleaseRequest) -> PrivateHistogram:
         if isinstance(request.ledger, str | os.PathLike) and not os.path.lexists(request.ledger):
             prepared.tried()  # a refused release leaves no ledger behind
         if making is not None:
-            making.rehearse(prepared.noisy(_no_noise), figure=request.figure)
+            making.rehearse(prepared.noisy(_no_noise, account), figure=request.figure)
         book = None if request.ledger is None else prepared.opened(request.ledger)
         reservation = None if book is None else prepared.reserve(book)
         # nothing below may fail for a reason that could have been found above: the release is paid for
-        drawn = prepared.noisy(add_noise)
-        released = replace(drawn, account=account, warnings=(*drawn.warnings, *account.warnings))
+        released = prepared.noisy(add_noise, account)
         if making is not None:
             released = making.write(released, figure=request.figure)
             making.finish()
@@ -211,7 +211,7 @@ def release(request: ReleaseRequest) -> PrivateHistogram:
             try:
                 book.record(reservation)
             except LedgerError as error:  # what is paid for is not lost for want of a note
-                return replace(released, warnings=(*released.warnings, str(error)))
+                return replace(released, warnings=(*released.warnings, as_unicode(str(error))))
     return released
 
 
@@ -219,10 +219,10 @@ def rehearse(request: ReleaseRequest) -> dict[str, Any]:
     """Say what a release would do; see :func:`rehearse_release`."""
     with _drafted(request) as making:
         prepared = _prepare(request)
+        account = account_of(request.source, request.ledger, prepared.exact.extent)
         if making is not None:
-            making.rehearse(prepared.noisy(_no_noise), figure=request.figure)
+            making.rehearse(prepared.noisy(_no_noise, account), figure=request.figure)
     exact, calibration, scale = prepared.exact, prepared.calibration, prepared.scale
-    account = account_of(request.source, request.ledger, exact.extent)
     left = {"limit": None, "left": None} if request.ledger is None else prepared.tried()
     return {
         "records": exact.records,
@@ -302,10 +302,18 @@ class _Prepared:
         limit = self.request.limit
         return open_ledger(ledger, self.exact.epsilon if limit is None else limit, limit is not None)
 
-    def noisy(self, draw: Callable[[Sequence[int], float], list[int]]) -> PrivateHistogram:
-        """Return the release with the noise that ``draw`` adds to counts."""
+    def noisy(
+        self, draw: Callable[[Sequence[int], float], list[int]], account: Account | None = None
+    ) -> PrivateHistogram:
+        """Return the release with the noise that ``draw`` adds to counts, and where its cost is kept."""
         made = self.exact.noisy(draw, self.calibration, self.scale)
-        return replace(made, chain_is_public=self.request.chain_is_public, post_processing=self.request.post_processing)
+        return replace(
+            made,
+            chain_is_public=self.request.chain_is_public,
+            post_processing=self.request.post_processing,
+            account=account,
+            warnings=made.warnings if account is None else (*made.warnings, *account.warnings),
+        )
 
     def reserve(self, book: Ledger) -> Reservation:
         """Pay for the release."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -31,3 +32,27 @@ def test_options_that_are_no_text_are_refused(run, option):
     assert code == 2
     assert err.startswith(f"pufferflow: error: {option.replace('-', '_')} '\\udcff' is no Unicode text")
     assert os.listdir() == [NO_TEXT]
+
+
+@pytest.mark.parametrize("figure", [False, True])
+def test_data_whose_name_is_no_text_are_released(figure):
+    """The statement names the ledger: once that failed after the reservation, and the budget was gone."""
+    family = pf.ChainFamily([pf.MarkovChain([[0.75, 0.25], [0.25, 0.75]])])
+    model = pf.PublicModel(family, pf.RecordFormat(pf.StateSpace.categories(["sit", "walk"]), 60))
+    shutil.copy(NO_TEXT, "copy\udcff.csv")
+    pf.release_histogram("copy\udcff.csv", model, 1.0, ledger="copy\udcff.ledger")
+    made = pf.release_histogram(
+        NO_TEXT, model, 1.0, ledger=f"{NO_TEXT}.ledger", output="out", figure=figure, chain_is_public=True
+    )
+    assert f"the ledger {made.account.ledger}" in made.statement
+    assert made.account.ledger == "a\\udcff.ledger"
+    assert json.loads(Path("out/publish/histogram.json").read_text(encoding="utf-8"))["warnings"] == [*made.warnings]
+    assert any("copy\\udcff.ledger" in warning for warning in made.warnings)
+
+
+@pytest.mark.parametrize("words", [["export", "electricity", "e.csv", "--minutes=--"], ["fit", "e.csv", "--time=--"]])
+def test_dashes_are_no_value(run, words):
+    """argparse takes them out and leaves an empty list."""
+    code, out, err = run(*words)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"pufferflow: error: {words[-1].partition('=')[0]} is '--'; give a value")
