@@ -40,7 +40,7 @@ from fuzz_inputs import TABLES, WORDS, bombs, csv_bytes, random_family, sound_fi
 
 import pufferflow as pf
 from pufferflow import cli
-from pufferflow.cli._scales import compute_scale
+from pufferflow.cli._scales import scales_of
 
 MOST_SECONDS = 30
 """Of processor time: the wall clock of a busy machine says nothing."""
@@ -724,7 +724,7 @@ class Fuzzer:
             __import__(f"pufferflow.cli.{name}")
         family = pf.ChainFamily([pf.MarkovChain([[0.6, 0.4], [0.4, 0.6]], "any")])
         for mechanism in MECHANISMS[:-1]:  # the kernels; entry-dp has none
-            compute_scale(mechanism, family, [20], 1.0, {"states": [1]}, asked=True).certified(family)
+            scales_of([mechanism], family, [20], [1.0], {"states": [1]})[0].certified(family)
 
     def run(self, seed: int) -> list[str]:
         """Run the case of a seed; what does not hold of it."""

@@ -139,7 +139,7 @@ def test_weights():
     assert pf.chain_sensitivity(chain, 9, [0, 3, 3]).W == 3 * plain.W
     assert pf.chain_sensitivity(chain, 9, [2, 2, 2]).W == 0
     for weights in ([0, 1], [0.5, 1, 1], [[0, 1, 2]]):
-        with pytest.raises(pf.ParameterError, match="give one integer for each of the 3 states"):
+        with pytest.raises(pf.ParameterError, match="give one integer for each of 3 states"):
             pf.chain_sensitivity(chain, 9, weights)
     for lengths in (0, []):
         with pytest.raises(pf.ParameterError, match="segment length"):
