@@ -12,22 +12,14 @@ report: "workflow/report/workflow.rst"
 
 
 include: "workflow/rules/common.smk"
-include: "workflow/rules/data.smk"
-include: "workflow/rules/scales.smk"
-include: "workflow/rules/errors.smk"
-include: "workflow/rules/figures.smk"
-include: "workflow/rules/tables.smk"
-include: "workflow/rules/least_noise.smk"
-include: "workflow/rules/related.smk"
-include: "workflow/rules/cohort.smk"
+include: "workflow/rules/studies.smk"
 include: "workflow/rules/report.smk"
-
-
-depend_on_sources(workflow.rules)
 
 
 rule all:
     default_target: True
     input:
         every_file(),
+        rules.compare_results.output,
+        rules.write_report.output,
         "results/provenance.json",

@@ -19,11 +19,14 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent
 
 
-def source_files(script: Path, package: Path = PACKAGE) -> list[str]:
-    """All files that ``script`` runs or reads: itself, its neighbours, and those of ``package``, data included."""
+def source_files(script: Path, package: Path = PACKAGE, modules: Iterable[str] = ()) -> list[str]:
+    """All files that ``script`` runs or reads: itself, its neighbours, and those of ``package``, data included.
+
+    ``modules`` are those whose functions it is told to run.
+    """
     roots = (str(script.parent), str(package.parent))
     seen: set[str] = set()
-    pending = [str(script)]
+    pending = [str(script), *(file for name in modules for file in _module(name, roots[1]))]
     while pending:
         path = pending.pop()
         if path not in seen:
@@ -32,10 +35,10 @@ def source_files(script: Path, package: Path = PACKAGE) -> list[str]:
     return sorted(seen)
 
 
-def source_digest(script: Path, package: Path = PACKAGE) -> str:
+def source_digest(script: Path, package: Path = PACKAGE, modules: Iterable[str] = ()) -> str:
     """Short digest of :func:`source_files`: it changes when one of them does, wherever the project lies."""
     digest = hashlib.sha256()
-    for path in source_files(script, package):
+    for path in source_files(script, package, modules):
         digest.update(f"{relpath(path, script.parent)}\0{_sha256(path)}\0".encode())
     return digest.hexdigest()[:16]
 

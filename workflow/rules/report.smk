@@ -1,6 +1,26 @@
+rule compare_results:
+    input:
+        sorted({path for claim in CLAIMS for path in claim.inputs.values()}),
+    output:
+        in_report("results/tables/comparison.csv", "Comparison"),
+        [f"results/tables/comparison.{suffix}" for suffix in TABLE_FORMATS[1:]],
+    log:
+        "results/logs/compare_results.log",
+    conda:
+        "../envs/pufferflow.yaml"
+    params:
+        claims=[(c.work, dict(c.inputs), dict(c.settings)) for c in CLAIMS],
+        caption="Every claim and number of the sources beside ours, with a verdict; other data never read “reproduced”.",
+        sources=sources_of("compare", *(claim.work for claim in CLAIMS)),
+    script:
+        "../scripts/compare.py"
+
+
 rule write_report:
     input:
-        unpack(report_inputs),
+        shown=[step.shown for step in SHOWN],
+        samples=list(SAMPLES.values()),
+        comparison="results/tables/comparison.json",
     output:
         "results/report.html",
     log:
@@ -8,15 +28,18 @@ rule write_report:
     conda:
         "../envs/pufferflow.yaml"
     params:
+        shown=[*map(shown_of, SHOWN), *({"file": "", **asdict(n)} for n in NOTES)],
+        samples=SAMPLES,
         settings=config,
+        sources=sources_of("report"),
     script:
-        "../scripts/write_report.py"
+        "../scripts/report.py"
 
 
 rule record_provenance:
     input:
-        results=["results/report.html", *final_results()],
-        samples=expand("results/samples/{real}.json", real=map(labelled, REAL)),
+        results=["results/report.html", *final_results(), *rules.compare_results.output],
+        samples=list(SAMPLES.values()),
     output:
         "results/provenance.json",
     log:
@@ -25,5 +48,6 @@ rule record_provenance:
         "../envs/pufferflow.yaml"
     params:
         settings=config,
+        sources=sources_of("provenance"),
     script:
-        "../scripts/record_provenance.py"
+        "../scripts/provenance.py"

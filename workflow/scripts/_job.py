@@ -10,21 +10,21 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the package of t
 
 
 @contextmanager
-def job(snakemake, *, users_input=False):
+def job(snakemake):
     """Run a script's body; import numpy and the package inside it.
 
-    Inputs are checked to be as another job made them, but for ``users_input``: files that the user gives.
+    Inputs are checked to be as another job made them, but for files that the user gives.
     """
     os.environ["NUMBA_NUM_THREADS"] = str(snakemake.threads)
     # more threads would sum in another order, and `--cores 2` give other last digits than `--cores 1`
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
     from pufferflow.errors import PufferflowError
-    from pufferflow.experiments.checksums import check, forget, record
+    from pufferflow.studies.checksums import check, forget, record
 
     began = time.perf_counter()
     try:
         forget(snakemake.output)
-        check([] if users_input else snakemake.input)
+        check([] if snakemake.params.get("given") else snakemake.input)
         yield
         record(snakemake.output)
     except PufferflowError as error:
@@ -36,3 +36,22 @@ def job(snakemake, *, users_input=False):
         log.write(message + "\n")
     if code:
         sys.exit(code)
+
+
+def named(files):
+    """Files by their names, one or several a name."""
+    return dict(files.items())
+
+
+def read_inputs(files, folder=None):
+    """Tables (.csv) and samples (.json) by the names of the inputs; ``folder`` reads a folder."""
+    from pufferflow.records.sample import load_sample
+    from pufferflow.studies.tidy import read_table
+
+    readers = {".csv": read_table, ".json": load_sample, "": folder}
+
+    def read(path):
+        return readers[Path(path).suffix](path)
+
+    found = named(files).items()
+    return {name: read(given) if isinstance(given, str) else [read(path) for path in given] for name, given in found}

@@ -70,16 +70,17 @@ _FROM_SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-012345678
 
 
 def render(table: Table) -> dict[str, str]:
-    """Return the table as ``"csv"``, ``"md"`` and ``"tex"``."""
+    """Return the table as ``"csv"``, ``"md"``, ``"tex"``, and as ``"json"`` for the report."""
     return {
         "csv": spreadsheet_csv(table.data),
         "md": _markdown(table),
         "tex": _latex(table),
+        "json": table.to_json(),
     }
 
 
 def save_table(table: Table, stem: str | Path) -> list[Path]:
-    """Write ``table`` to ``stem`` plus .csv, .md and .tex; ``stem`` is a path without suffix."""
+    """Write ``table`` to ``stem`` plus .csv, .md, .tex and .json; ``stem`` is a path without suffix."""
     return [write_atomic(f"{stem}.{suffix}", text) for suffix, text in render(table).items()]
 
 

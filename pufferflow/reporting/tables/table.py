@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Self
 
 import pandas as pd
 
@@ -47,6 +49,21 @@ class Table:
     def __post_init__(self) -> None:
         if self.data.empty:
             raise DataError(f"table {self.name} has no row; check the settings of the experiment that makes it")
+
+    def to_json(self) -> str:
+        """Return what is printed, without the numbers behind it; :meth:`from_json` reads it."""
+        printed = {name: getattr(self, name) for name in ("name", "caption", "data_label", "headers", "note")}
+        cells = self.display.astype(str).to_numpy().tolist()
+        return json.dumps(printed | {"columns": list(self.display.columns), "rows": cells}, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the table that was printed; its ``data`` are the printed cells."""
+        printed = json.loads(text)
+        columns = [tuple(name) if isinstance(name, list) else name for name in printed.pop("columns")]
+        index = pd.MultiIndex.from_tuples(columns) if isinstance(columns[0], tuple) else pd.Index(columns)
+        display = pd.DataFrame(printed.pop("rows"), columns=index)
+        return cls(data=display, display=display, **printed)
 
     @property
     def legend(self) -> str:

@@ -1,0 +1,1 @@
+"""What people did: Table 1 and Figure 4, lower row."""

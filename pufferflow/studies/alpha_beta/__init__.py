@@ -1,0 +1,1 @@
+"""The αβ algorithm."""

@@ -1,0 +1,1 @@
+"""The base-2 exponential mechanism."""

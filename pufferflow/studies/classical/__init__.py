@@ -1,0 +1,1 @@
+"""Classical differential privacy."""

@@ -1,0 +1,1 @@
+"""Many participants with a chain each."""

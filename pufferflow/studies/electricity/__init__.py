@@ -1,0 +1,1 @@
+"""Power use of one household: Table 3."""

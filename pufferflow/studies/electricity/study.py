@@ -1,0 +1,23 @@
+"""Table 3 and its histogram: power use of one household."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pufferflow.studies.histograms.study import claims, figure_step, measure_steps, table_step
+from pufferflow.studies.record import Run, Step, Study
+
+CAPTION = (
+    "Histogram of electric power: exact relative frequencies (bars) and {releases} noisy releases of each mechanism "
+    "(points) at ε = {epsilon:g}."
+)
+
+
+def _steps(run: Run) -> Iterator[Step]:
+    yield from measure_steps(run, "electricity")
+    yield table_step(run, "electricity", "table3", "Electricity (Table 3)")
+    draw = "pufferflow.studies.electricity.figures:power_histogram"
+    yield figure_step(run, "electricity", "histogram", draw, "Electricity histogram", CAPTION)
+
+
+ELECTRICITY = Study("electricity", _steps, lambda run: claims(run, "electricity", "Table 3"), dataset=True)

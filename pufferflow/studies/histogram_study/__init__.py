@@ -1,0 +1,1 @@
+"""Whether noisy histograms are worst in their tails."""

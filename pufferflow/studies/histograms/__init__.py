@@ -1,0 +1,1 @@
+"""What studies of histograms of real data share."""

@@ -1,0 +1,58 @@
+"""Jobs and claims of a study of histograms, whatever the data set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pufferflow.studies.record import Claims, Run, Section, Step, plot, render, shown_epsilon
+
+HERE = "pufferflow.studies.histograms"
+
+
+def errors_of(run: Run, dataset: str) -> str:
+    """Return the table of errors of a data set."""
+    return f"results/errors/{run.labelled(dataset)}.csv"
+
+
+def measure_steps(run: Run, dataset: str) -> Iterator[Step]:
+    """Jobs that compute scales and errors."""
+    own, name = run.own(dataset), run.labelled(dataset)
+    scales = f"results/scales/{name}.csv"
+    yield Step(
+        f"compute_{name}_scales",
+        "measure",
+        f"{HERE}.measure:scales",
+        {"sample": run.sample(dataset), "chains": run.chains(dataset)},
+        {"scales": scales},
+        {"epsilons": own["epsilons"], "mechanisms": own["mechanisms"], "options": run.options},
+    )
+    yield Step(
+        f"measure_{name}_errors",
+        "measure",
+        f"{HERE}.measure:errors_and_releases",
+        {"sample": run.sample(dataset), "scale_table": scales},
+        {"errors": errors_of(run, dataset), "releases": f"results/errors/{name}_releases.csv"},
+        {"repetitions": own["repetitions"], "count": own["releases"], "seed": run.seed},
+    )
+
+
+def table_step(run: Run, dataset: str, name: str, title: str) -> Step:
+    """Job that prints the errors as the paper's table ``name``."""
+    section = Section(title, f"{dataset}-table", data_from=run.sample(dataset), settings=run.own(dataset))
+    work = f"pufferflow.studies.{dataset}.tables:{name}"
+    return render(f"{name}_{run.labelled(dataset)}", work, {"errors": errors_of(run, dataset)}, section, published=True)
+
+
+def figure_step(run: Run, dataset: str, name: str, work: str, title: str, caption: str) -> Step:
+    """Job that draws histograms and their releases; ``caption`` has places for ``releases`` and ``epsilon``."""
+    own, epsilon = run.own(dataset), shown_epsilon(run.own(dataset)["epsilons"])
+    caption = caption.format(epsilon=epsilon, releases=own["releases"])
+    section = Section(title, f"{dataset}-figure", caption, data_from=run.sample(dataset), settings=own)
+    inputs = {"releases": f"results/errors/{run.labelled(dataset)}_releases.csv", "sample": run.sample(dataset)}
+    return plot(f"{name}_{run.labelled(dataset)}", work, inputs, section, settings={"epsilon": epsilon})
+
+
+def claims(run: Run, dataset: str, place: str) -> list[Claims]:
+    """Order of the mechanisms and numbers of the paper's table ``place``."""
+    settings = {"dataset": dataset, "place": place}
+    return [Claims(f"{HERE}.claims:histogram_claims", {"errors": errors_of(run, dataset)}, settings)]

@@ -1,0 +1,1 @@
+"""How little noise would do."""

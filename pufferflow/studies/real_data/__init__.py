@@ -1,0 +1,1 @@
+"""Samples and fitted chains of real data."""

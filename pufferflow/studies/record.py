@@ -1,0 +1,222 @@
+"""What a study is made of: jobs with files in and files out, what the report shows of them, and claims to compare.
+
+Records are data. A job names its function as ``"module:function"``, so that reading the list of all jobs imports no
+numerical library, and an edit of a function reruns the jobs that reach it and no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from math import log
+from typing import Any, Literal, TypeAlias
+
+Kind = Literal["ingest", "fit", "measure", "stream", "plot", "render"]
+"""What a job does; the script of that name in workflow/scripts runs it."""
+
+Paths: TypeAlias = Mapping[str, str | tuple[str, ...]]
+"""Files by the names of the arguments they become."""
+
+FIGURE_FORMATS = ("svg", "pdf", "png")
+TABLE_FORMATS = ("csv", "md", "tex", "json")
+"""The last is the printed table as the report takes it."""
+
+SOURCES = {"bundled": "bundled", "download": "downloaded", "file": "file"}
+"""Label of data by the setting ``source``."""
+
+
+def function(work: str) -> Callable[..., Any]:
+    """Return the function that ``"module:function"`` names."""
+    module, _, name = work.partition(":")
+    return getattr(import_module(module), name)  # type: ignore[no-any-return]
+
+
+def module_of(work: str) -> str:
+    """Return the module of ``"module:function"``."""
+    return work.partition(":")[0]
+
+
+@dataclass(frozen=True)
+class Section:
+    """What the report says of a table or a figure.
+
+    Attributes
+    ----------
+    title, anchor : str
+    caption : str
+        Of a figure; a table has its own.
+    data : str
+        Label of the data, if the table does not say it: one of ``records.sample.LABELS``.
+    data_from : str
+        File that knows the label instead: a sample or a printed table.
+    settings : mapping
+        Settings to show below it.
+    """
+
+    title: str
+    anchor: str
+    caption: str = ""
+    data: str = ""
+    data_from: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One job.
+
+    Attributes
+    ----------
+    name : str
+        Of its rule and its log.
+    kind : str
+    work : str
+        ``"module:function"``, called with the inputs, read, and the settings.
+    inputs, outputs : mapping of str to path
+        What the function returns, in order, is written to the outputs.
+    settings : mapping
+        Further keyword arguments.
+    section : Section, optional
+        Place in the report.
+    threads : int
+        :data:`ALONE` for work that is timed.
+    megabytes : int
+        Memory to ask a cluster for; 0 for its default.
+    local : bool
+        Whether it is too small for a cluster.
+    given : bool
+        Whether the inputs are files of the user, which no job has made.
+    published : bool
+        Whether the function also takes the published numbers, as ``reported``.
+    usual : bool
+        Whether a complete run has it.
+    """
+
+    name: str
+    kind: Kind
+    work: str
+    inputs: Paths
+    outputs: Mapping[str, str]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    section: Section | None = None
+    threads: int = 1
+    megabytes: int = 0
+    local: bool = False
+    given: bool = False
+    published: bool = False
+    usual: bool = True
+
+    @property
+    def shown(self) -> str:
+        """The file that the report takes."""
+        return self.outputs["svg" if self.kind == "plot" else "json"]
+
+
+ALONE = 256
+"""Threads of a job beside which none runs: Snakemake caps them at ``--cores``."""
+
+
+def plot(
+    stem: str, work: str, inputs: Paths, section: Section | None = None, folder: str = "figures", **others: Any
+) -> Step:
+    """Return the job that draws ``results/<folder>/<stem>`` in all formats; ``others`` as :class:`Step` takes them."""
+    outputs = {suffix: f"results/{folder}/{stem}.{suffix}" for suffix in FIGURE_FORMATS}
+    return Step(f"plot_{stem}", "plot", work, inputs, outputs, section=section, **others)
+
+
+def render(
+    stem: str, work: str, inputs: Paths, section: Section | None = None, folder: str = "tables", **others: Any
+) -> Step:
+    """Return the job that prints ``results/<folder>/<stem>`` in all formats; ``others`` as :class:`Step` takes them."""
+    outputs = {suffix: f"results/{folder}/{stem}.{suffix}" for suffix in TABLE_FORMATS}
+    return Step(f"render_{stem}", "render", work, inputs, outputs, section=section, **others)
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Rows of the comparison: ``work`` makes them of the tables and the settings."""
+
+    work: str
+    inputs: Mapping[str, str]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+STATED = "pufferflow.reporting.comparison:stated_numbers"
+"""Work of claims that are numbers a source prints, found by their keys."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """The settings of a run, and the names of what several studies share."""
+
+    settings: Mapping[str, Any]
+    datasets: tuple[str, ...]
+    """Real data sets of the studies that are to be run."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of the run."""
+        return int(self.settings["seed"])
+
+    @property
+    def options(self) -> Mapping[str, Mapping[str, Any]]:
+        """Options of the mechanisms."""
+        options: Mapping[str, Mapping[str, Any]] = self.settings["mechanisms"]
+        return options
+
+    def own(self, study: str) -> Mapping[str, Any]:
+        """Settings of a study."""
+        own: Mapping[str, Any] = self.settings["experiments"][study]
+        return own
+
+    def enabled(self, study: str) -> bool:
+        """Whether a study is to be run."""
+        return bool(self.own(study)["enabled"])
+
+    def labelled(self, dataset: str) -> str:
+        """Name of a real data set with the label of its source: every file made from it carries both."""
+        return f"{dataset}_{SOURCES[self.settings['datasets'][dataset]['source']]}"
+
+    def sample(self, dataset: str) -> str:
+        """File of the sample."""
+        return f"results/samples/{self.labelled(dataset)}.json"
+
+    def chains(self, dataset: str) -> str:
+        """Folder of the fitted chains."""
+        return f"results/chains/{self.labelled(dataset)}"
+
+
+def no_claims(_run: Run) -> Iterable[Claims]:
+    """Return nothing: what most studies beyond the paper claim."""
+    return ()
+
+
+@dataclass(frozen=True)
+class Study:
+    """One thing that is shown.
+
+    Attributes
+    ----------
+    name : str
+        Key of its settings under ``experiments``; it is run where ``enabled`` there.
+    steps : callable
+        Its jobs in a run, in the order of the report.
+    claims : callable
+        What it adds to the comparison.
+    dataset : bool
+        Whether it is about the real data of its name.
+    note : Section, optional
+        What the report says where it shows nothing; its caption is the text.
+    """
+
+    name: str
+    steps: Callable[[Run], Iterator[Step]]
+    claims: Callable[[Run], Iterable[Claims]] = no_claims
+    dataset: bool = False
+    note: Section | None = None
+
+
+def shown_epsilon(epsilons: Iterable[float]) -> float:
+    """ε of a figure that shows only one: the one closest to 1, the paper's choice."""
+    return float(min(epsilons, key=lambda epsilon: abs(log(epsilon))))

@@ -1,0 +1,39 @@
+"""Say in a few lines where the results are and how the comparison came out."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from pufferflow.errors import PufferflowError
+from pufferflow.reporting.comparison import VERDICTS
+from pufferflow.studies.checksums import check
+from pufferflow.studies.tidy import read_table
+
+
+def summary(results: Path) -> str:
+    """Return the closing lines of a run whose outputs are in ``results``."""
+    comparison = results / "tables" / "comparison.csv"
+    check([comparison], results)
+    counts = read_table(comparison)["verdict"].value_counts()
+    lines = [
+        f"Report:  {results / 'report.html'}",
+        f"Tables:  {results / 'tables'}   Figures: {results / 'figures'}",
+        "Comparison with the sources:",
+        *(f"  {int(counts.get(verdict, 0)):4d}  {verdict}" for verdict in VERDICTS),
+    ]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Print :func:`summary` of the folder named on the command line (default: results)."""
+    try:
+        print(summary(Path(sys.argv[1] if len(sys.argv) > 1 else "results")))
+    except PufferflowError as error:
+        print(f"pufferflow: error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Table 2 and the benchmark of the engine."""

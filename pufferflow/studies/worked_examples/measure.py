@@ -1,0 +1,96 @@
+"""The paper's worked examples: what it prints beside what the library computes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from pufferflow.divergences import max_divergence, wasserstein_infinity
+from pufferflow.influence import chain_influence
+from pufferflow.markov import ChainFamily, MarkovChain
+from pufferflow.mechanisms import group_dp, mqm_approx, mqm_exact
+from pufferflow.studies.tidy import frame
+from pufferflow.studies.values import COLUMNS, Value
+
+THETA_1 = MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1.0, 0.0])
+THETA_2 = MarkovChain([[0.8, 0.2], [0.3, 0.7]], [0.9, 0.1])
+
+
+def worked_examples() -> pd.DataFrame:
+    """Compute all worked examples, one row a value."""
+    values = [*_max_divergence(), *_flu_clique(), *_composition(), *_running_example()]
+    return frame((value._asdict() for value in values), COLUMNS)
+
+
+def _max_divergence() -> Iterator[Value]:
+    p, q = [1 / 3, 1 / 2, 1 / 6], [1 / 2, 1 / 4, 1 / 4]
+    yield Value("max-divergence", "D∞(p‖q)", "max-divergence", max_divergence(p, q))
+
+
+def _flu_clique() -> Iterator[Value]:
+    people = 4
+    law = np.array([0.1, 0.15, 0.5, 0.15, 0.1])
+    infected = np.arange(people + 1)
+    healthy_given = law * (people - infected) / people
+    ill_given = law * infected / people
+    without, with_ = healthy_given / healthy_given.sum(), ill_given / ill_given.sum()
+    for name, values in (("N | X=0", without), ("N | X=1", with_)):
+        for j in infected:
+            yield Value("flu clique", f"P({name.replace('N', f'N={j}')})", f"flu/{name[-1]}/{j}", float(values[j]))
+    w = wasserstein_infinity(infected, without, with_)
+    yield Value("flu clique", "Wasserstein sensitivity W", "flu/wasserstein", w)
+    scale = group_dp(THETA_1, people, 1.0).scale
+    assert scale is not None
+    yield Value("flu clique", "group-DP sensitivity", "flu/group", scale)
+
+
+def _composition() -> Iterator[Value]:
+    chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], [0.8, 0.2])
+    epsilon, length, node = 10.0, 3, 2
+    for name, a, b in (("∅", None, None), ("{X1}", 1, None), ("{X3}", None, 1), ("{X1,X3}", 1, 1)):
+        e = chain_influence(chain, length, node, a, b)
+        card = length if a is None and b is None else 2 if a is None or b is None else 1
+        yield Value("composition", f"max-influence of {name}", f"composition/influence/{name}", e)
+        yield Value("composition", f"score of {name}", f"composition/score/{name}", card / (epsilon - e))
+
+
+def _running_example() -> Iterator[Value]:
+    length, epsilon = 100, 1.0
+    for name, chain in (("θ1", THETA_1), ("θ2", THETA_2)):
+        for convention in ("published", "exact"):
+            found = mqm_exact(chain, length, epsilon, convention=convention)
+            assert found.scale is not None
+            assert found.quilt is not None
+            assert found.node is not None
+            assert found.influence is not None
+            what = f"{name}, {convention} convention"
+            nodes = [
+                f"X{found.node + step}"
+                for step in (
+                    -found.quilt.left if found.quilt.left else None,
+                    found.quilt.right,
+                )
+                if step is not None
+            ]
+            yield Value("running example", f"σ of {what}", f"running/{name}/{convention}/scale", found.scale)
+            yield Value(
+                "running example", f"worst node of {what}", f"running/{name}/{convention}/node", f"X{found.node}"
+            )
+            quilt = "{" + ",".join(nodes) + "}"
+            yield Value("running example", f"its quilt of {what}", f"running/{name}/{convention}/quilt", quilt)
+            e = found.influence
+            yield Value("running example", f"max-influence of {what}", f"running/{name}/{convention}/influence", e)
+    family = ChainFamily([THETA_1, THETA_2])
+    yield Value("running example", "π_min of Θ", "running/pi_min", family.smallest_stationary_probability())
+    for kind in ("general", "reversible"):
+        gap = family.eigengap(kind)
+        yield Value("running example", f"eigengap of Θ ({kind})", f"running/gap/{kind}", gap)
+        base = math.exp(epsilon / 6)
+        a = 2 * math.ceil(math.log((base + 1) / (base - 1) / family.smallest_stationary_probability()) / gap)
+        yield Value("running example", f"a* of Θ ({kind})", f"running/a_star/{kind}", float(a))
+        found = mqm_approx(family, length, epsilon, eigengap=kind)
+        assert found.scale is not None
+        yield Value("running example", f"MQMApprox σ of Θ ({kind})", f"running/approx/{kind}", found.scale)
