@@ -4,19 +4,19 @@ PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
 
-.PHONY: reproduce test lint bench lock clean
+.PHONY: reproduce test lint bench docs lock clean
 
 reproduce: .venv/.ready
 	$(BIN)/snakemake --cores $(CORES)
-	@$(BIN)/python -m pufferflow.reporting.summary results
+	@$(BIN)/python -m pufferflow.studies.summary results
 
 test: lint
 	$(BIN)/python -m pytest -n auto --dist loadgroup tests
 
 # The noise-scale engine against a plain-numpy twin and a floor; minutes, on a quiet machine.
 bench: .venv/.ready
-	$(BIN)/snakemake --cores $(CORES) --configfile config/bench.yaml --forcerun measure_engine measure_related_times \
-	    --set-threads measure_related_times=256 -- \
+	$(BIN)/snakemake --cores $(CORES) --configfile config/bench.yaml --forcerun render_engine measure_noisy_max_times \
+	    measure_base2_exponential_times --set-threads measure_noisy_max_times=256 measure_base2_exponential_times=256 -- \
 	    results/benchmarks/engine.md results/benchmarks/noisy_max.csv results/benchmarks/base2_exponential.csv
 	@cat results/benchmarks/engine.md
 
@@ -33,6 +33,10 @@ lint: .venv/.ready
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
+
+# The table of settings, from the descriptions in their schema.
+docs: .venv/.ready
+	$(BIN)/python -m pufferflow.studies.settings workflow/schemas/config.schema.yaml config/README.md
 
 # Renew the pins: needs `uv`; the lock carries hashes and no registry address.
 lock:

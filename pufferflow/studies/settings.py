@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -10,7 +12,10 @@ from typing import Any, cast
 import jsonschema
 import yaml
 
+from pufferflow._files import write_atomic
 from pufferflow.errors import ConfigError
+from pufferflow.mechanisms import KNOWN
+from pufferflow.studies.histograms.measure import PARTICIPANT_DP
 
 _LIMITS = {
     "exclusiveMinimum": "greater than",
@@ -28,14 +33,65 @@ def check_settings(config: Mapping[str, Any], schema: str | Path) -> None:
     ConfigError
         Naming the key, its value, and what is allowed.
     """
-    rules = yaml.safe_load(Path(schema).read_text(encoding="utf-8"))
-    validator = jsonschema.Draft202012Validator(rules)
+    validator = jsonschema.Draft202012Validator(_closed(_rules(schema)))
     if where := _not_finite(config):
         raise ConfigError(f"config: {where} is not a finite number; write one")
     for error in sorted(validator.iter_errors(dict(config)), key=lambda e: [str(p) for p in e.absolute_path]):
         raise ConfigError(f"config: {_sentence(error)}")
     for problem in _contradictions(config):
         raise ConfigError(f"config: {problem}")
+
+
+def _rules(schema: str | Path) -> dict[str, Any]:
+    rules: dict[str, Any] = yaml.safe_load(Path(schema).read_text(encoding="utf-8"))
+    return rules
+
+
+def _closed(rules: Any) -> Any:
+    """The schema with every object closed, all its keys required, and the names of the mechanisms."""
+    if isinstance(rules, list):
+        return [_closed(rule) for rule in rules]
+    if not isinstance(rules, Mapping):
+        return rules
+    closed = {name: _closed(rule) for name, rule in rules.items()}
+    if isinstance(closed.get("properties"), Mapping):
+        closed |= {"type": "object", "additionalProperties": False, "required": list(closed["properties"])}
+    if "$defs" in closed:
+        closed["$defs"]["mechanism"] = {"enum": list(KNOWN)}
+        closed["$defs"]["mechanism_or_dp"] = {"enum": [PARTICIPANT_DP, *KNOWN]}
+    return closed
+
+
+def describe_settings(schema: str | Path) -> str:
+    """Return a Markdown table of all settings; those that several studies share come once."""
+    rules = _rules(schema)
+    lines = dict.fromkeys(_described(rules, rules["$defs"], ""))
+    return "\n".join(["| key | meaning |", "| --- | --- |", *lines]) + "\n"
+
+
+def _described(rule: Mapping[str, Any], shared: Mapping[str, Any], key: str) -> Iterator[str]:
+    home = shared[rule["$ref"].rpartition("/")[2]] if "$ref" in rule else {}
+    properties = rule.get("properties") or home.get("properties")
+    if properties:
+        if key == "experiments":
+            yield f"| `{key}.<name>` | {rule['description'].rstrip('.')}: {', '.join(f'`{name}`' for name in properties)}. |"
+        for name, inner in properties.items():
+            yield from _described(inner, shared, f"{key}.{name}" if key else name)
+        return
+    if "description" not in rule:
+        key = re.sub(r"^experiments\.\w+\.(\w+)$", r"experiments.<name>.\1", key)
+    text = rule.get("description") or home["description"]
+    yield f"| `{key}` | {text.replace('|', chr(92) + '|')} |"
+
+
+def main() -> int:
+    """Write the table of settings into the file named second on the command line; the first is the schema."""
+    schema, path = map(Path, sys.argv[1:])
+    text = path.read_text(encoding="utf-8")
+    before, _, old = text.partition("| key | meaning |")
+    after = old.partition("\n\n")[2].lstrip()
+    write_atomic(path, f"{before}{describe_settings(schema)}\n{after}")
+    return 0
 
 
 def _key(parts: Iterator[Any] | list[Any]) -> str:
@@ -116,3 +172,7 @@ def _contradictions(config: Mapping[str, Any]) -> Iterator[str]:
             f"experiments.cohort.samples is {folder!r}, which is not a folder with sample files (*.json); give the "
             "folder of your samples, or null to simulate"
         )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

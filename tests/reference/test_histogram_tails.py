@@ -97,7 +97,7 @@ def test_two_regimes_exceed_the_tail_like_the_root_of_the_length(length):
     if length >= 8:
         assert inside > tail
 
-    from pufferflow.experiments.histogram_study import two_regimes
+    from pufferflow.studies.histogram_study.measure import two_regimes
 
     scale = -1 / log_fraction(ratio)
     found = pf.privacy_loss(two_regimes(), length, scale, pf.CountQuery({1, 3}))

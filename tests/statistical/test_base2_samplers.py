@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import chisquare
 
 from pufferflow.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
-from pufferflow.experiments.base2_exponential import stored_release
+from pufferflow.studies.base2_exponential.measure import stored_release
 
 UTILITIES = {
     "one dominates": [0, 9, 9, 9],

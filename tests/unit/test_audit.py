@@ -9,7 +9,7 @@ import pytest
 
 import pufferflow as pf
 from pufferflow._rounding import divide_up
-from pufferflow.experiments.histogram_study import StudySettings, study_growth, study_histograms
+from pufferflow.studies.histogram_study.measure import StudySettings, study_growth, study_histograms
 
 THETA_1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])
 THETA_2 = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]], [0.9, 0.1])

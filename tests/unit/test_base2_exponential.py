@@ -9,9 +9,9 @@ from shipped_settings import shipped
 
 import pufferflow as pf
 from pufferflow.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
-from pufferflow.experiments import base2_exponential as experiment
 from pufferflow.reporting import comparison
-from pufferflow.reporting.figures import base2_exponential as figures
+from pufferflow.studies.base2_exponential import figures
+from pufferflow.studies.base2_exponential import measure as experiment
 
 HALF = Eta(1, 1, 1)
 SMALL = shipped(
@@ -266,7 +266,7 @@ def test_tables_are_deterministic_and_compared(measured):
     assert claims.equals(again[1])
     assert curves.columns[0] == "panel"
     assert not curves["frequency"].equals(experiment.measure(SMALL, 4)[0]["frequency"])
-    verdicts = comparison.compare(claims).set_index("claim")["verdict"]
+    verdicts = comparison.compare(comparison.stated_numbers(claims)).set_index("claim")["verdict"]
     assert len(verdicts) == len(claims)
     assert verdicts[verdicts == "differs"].index.str.contains("about half|k = 1000|α = 1/2").all()
     assert (verdicts == "differs").sum() == 2

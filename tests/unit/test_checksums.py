@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from pufferflow.errors import DataError
-from pufferflow.experiments.checksums import check, forget, missing_files, record
-from pufferflow.reporting.summary import summary
+from pufferflow.studies.checksums import check, forget, missing_files, record
+from pufferflow.studies.summary import summary
 
 
 @pytest.fixture

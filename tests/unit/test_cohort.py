@@ -9,10 +9,11 @@ import pytest
 
 import pufferflow as pf
 from pufferflow.datasets import Participant, Sample
-from pufferflow.experiments import cohort
-from pufferflow.experiments.tidy import read_table
 from pufferflow.reporting import tables
-from pufferflow.reporting.figures.cohort import figure
+from pufferflow.studies.cohort import measure as cohort
+from pufferflow.studies.cohort.figures import figure
+from pufferflow.studies.cohort.tables import cohort as cohort_table
+from pufferflow.studies.tidy import read_table
 
 SIMULATED = {"participants": 23, "states": 3, "shortest": 20, "longest": 200, "persistence": 0.8}
 FIT = {"smoothing": 0, "initial_distribution": "stationary"}
@@ -118,7 +119,7 @@ def test_no_scale_is_below_the_lower_bound(tmp_path):
     errors, gaps = drawn.axes
     assert len(errors.lines) == 4
     assert len(gaps.lines) == 4  # three mechanisms and the line at 1
-    assert "lower bound" in tables.render(tables.cohort(summary))["md"]
+    assert "lower bound" in tables.render(cohort_table(summary))["md"]
 
 
 def test_released_errors_have_the_expected_mean(tmp_path):
@@ -278,7 +279,7 @@ def test_exception_while_writing_keeps_the_old_file(tmp_path):
 
 def test_table_and_figure(tmp_path):
     run(tmp_path / "run", 1, mechanisms=["gk16", "group-dp", "mqm-exact"])
-    shown = tables.render(tables.cohort(read_table(tmp_path / "run/summary.csv")))
+    shown = tables.render(cohort_table(read_table(tmp_path / "run/summary.csv")))
     assert "| 0.5 |" in shown["md"]
     assert "MQMExact" in shown["tex"]
     assert len(list(csv.reader(shown["csv"].splitlines()))) == 1 + 6

@@ -4,12 +4,15 @@ import pytest
 from shipped_settings import shipped
 
 from pufferflow.errors import DataError
-from pufferflow.experiments import alpha_beta, classical
-from pufferflow.experiments.worked_examples import COLUMNS
-from pufferflow.reporting.comparison import compare, reported_values
-from pufferflow.reporting.figures import alpha_beta as alpha_beta_figure
-from pufferflow.reporting.figures import classical as classical_figure
+from pufferflow.reporting.comparison import compare, reported_values, stated_numbers
 from pufferflow.reporting.style import save_figure
+from pufferflow.studies.alpha_beta import figures as alpha_beta_figure
+from pufferflow.studies.alpha_beta import measure as alpha_beta
+from pufferflow.studies.alpha_beta import study as alpha_beta_study
+from pufferflow.studies.classical import figures as classical_figure
+from pufferflow.studies.classical import measure as classical
+from pufferflow.studies.classical import study as classical_study
+from pufferflow.studies.values import COLUMNS
 
 SMALL = {
     alpha_beta: shipped(
@@ -23,6 +26,7 @@ SMALL = {
     classical: shipped("classical", epsilons=[0.2, 1, 5], rounds=300, repetitions=200),
 }
 FIGURES = {alpha_beta: alpha_beta_figure, classical: classical_figure}
+STUDIES = {alpha_beta: alpha_beta_study, classical: classical_study}
 PREFIX = {alpha_beta: "alpha-beta/", classical: "classical/"}
 
 
@@ -44,7 +48,7 @@ def test_tables_are_the_same_on_every_run(run):
 
 def test_every_printed_claim_is_computed_and_gets_its_verdict(run):
     experiment, _, claims = run
-    table = compare(worked=claims)
+    table = compare(stated_numbers(claims))
     printed = reported_values()
     keys = printed.loc[printed["key"].str.startswith(PREFIX[experiment]), "key"]
     assert set(keys) <= set(claims["key"])
@@ -85,7 +89,7 @@ def test_privacy_is_what_is_declared_unless_the_noise_is_halved():
 def test_figures_are_drawn_byte_for_byte(run, tmp_path, only_svg):
     experiment, curves, _ = run
     module = FIGURES[experiment]
-    assert "synthetic data" in module.CAPTION
+    assert "synthetic data" in STUDIES[experiment].CAPTION
     drawn = module.figure(curves)
     (first,), (second,) = (
         save_figure(figure, tmp_path / name) for name, figure in (("a", drawn), ("b", module.figure(curves)))

@@ -4,10 +4,14 @@ import pytest
 
 import pufferflow as pf
 from pufferflow.datasets import Participant, Sample, ingest_electricity
-from pufferflow.experiments import histograms, synthetic, worked_examples
-from pufferflow.experiments.chains import describe_chains, fit_chains, load_chains, save_chains
-from pufferflow.experiments.tidy import named_generator, read_table, write_table
 from pufferflow.reporting import comparison
+from pufferflow.studies.histograms import measure as histograms
+from pufferflow.studies.histograms.claims import histogram_claims
+from pufferflow.studies.real_data.chains import describe_chains, fit_chains, load_chains, save_chains
+from pufferflow.studies.synthetic import measure as synthetic
+from pufferflow.studies.synthetic.claims import ordinal_claims
+from pufferflow.studies.tidy import named_generator, read_table, write_table
+from pufferflow.studies.worked_examples import measure as worked_examples
 
 OPTIONS = {"mqm-exact": {"convention": "exact"}, "mqm-approx": {"eigengap": "auto"}}
 
@@ -186,7 +190,7 @@ def test_chains_are_saved_as_model_files(sample, tmp_path):
 
 def test_all_worked_examples_are_reproduced():
     worked = worked_examples.worked_examples()
-    table = comparison.compare(worked=worked)
+    table = comparison.compare(comparison.stated_numbers(worked))
     printed = comparison.reported_values()
     assert len(table) == (printed["dataset"] == "worked").sum() > 20
     assert set(table["verdict"]) == {"reproduced"}
@@ -198,7 +202,7 @@ def test_a_wrong_worked_value_differs():
         broken = worked.copy()
         broken["computed"] = broken["computed"].astype(object)
         broken.loc[broken["key"] == key, "computed"] = wrong
-        assert list(comparison.compare(worked=broken)["verdict"]).count("differs") == 1
+        assert list(comparison.compare(comparison.stated_numbers(broken))["verdict"]).count("differs") == 1
 
 
 def electricity_errors(factor):
@@ -221,7 +225,7 @@ def electricity_errors(factor):
 
 @pytest.mark.parametrize(("factor", "numbers"), [(1.0, comparison.SAME), (3.0, "differs")])
 def test_other_data_never_reads_reproduced(factor, numbers):
-    table = comparison.compare(histograms={"electricity": electricity_errors(factor)})
+    table = comparison.compare(histogram_claims(electricity_errors(factor), "electricity", "Table 3"))
     assert "reproduced" not in set(table["verdict"])
     claims = table[table["kind"] == "claim"]
     assert set(claims["verdict"]) == {comparison.SAME}
@@ -235,7 +239,7 @@ def test_other_data_never_reads_reproduced(factor, numbers):
 def test_a_broken_order_differs():
     table = electricity_errors(1.0)
     table.loc[table["mechanism"] == "mqm-exact", "expected_error"] = 0.5
-    claims = comparison.compare(histograms={"electricity": table}).query("kind == 'claim'")
+    claims = comparison.compare(histogram_claims(table, "electricity", "Table 3")).query("kind == 'claim'")
     assert claims["verdict"].iloc[0] == "differs"
 
 
@@ -244,14 +248,14 @@ def test_synthetic_claims():
     scales = synthetic.scales([1], [0.1, 0.25, 0.35, 0.4], 100, mechanisms, OPTIONS)
     errors = synthetic.errors(scales, 5, 1)
     limits = synthetic.gk16_limits(100)
-    assert set(comparison.compare(synthetic=errors, limits=limits)["verdict"]) == {"reproduced"}
+    assert set(comparison.compare(ordinal_claims(errors, limits))["verdict"]) == {"reproduced"}
     # under other settings than the paper's nothing is reproduced
     for other in (errors.assign(epsilon=0.5), errors.assign(length=50), errors[errors["alpha"] > 0.3]):
-        verdicts = comparison.compare(synthetic=other, limits=limits).set_index("claim")["verdict"]
+        verdicts = comparison.compare(ordinal_claims(other, limits)).set_index("claim")["verdict"]
         assert set(verdicts.filter(like="MQM")) == {comparison.SAME}
     errors.loc[(errors["mechanism"] == "mqm-exact") & (errors["alpha"] == 0.25), "expected_error"] = 99.0
-    verdicts = comparison.compare(synthetic=errors, limits=limits)["verdict"].to_list()
+    verdicts = comparison.compare(ordinal_claims(errors, limits))["verdict"].to_list()
     assert verdicts.count("differs") == 2
     errors.loc[(errors["mechanism"] == "gk16") & (errors["alpha"] == 0.1), "status"] = "ok"
-    verdicts = comparison.compare(synthetic=errors, limits=limits)["verdict"].to_list()
+    verdicts = comparison.compare(ordinal_claims(errors, limits))["verdict"].to_list()
     assert verdicts.count("differs") == 3

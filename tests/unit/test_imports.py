@@ -38,7 +38,7 @@ ORDER = (
         "verify",
     ),
     *("certificates", "mechanisms", "accounting", "bayesnet", "_ledger_entries", "ledger"),
-    *("experiments", "reporting", "publishing", "cli"),
+    *("reporting", "studies", "publishing", "cli"),
 )
 
 

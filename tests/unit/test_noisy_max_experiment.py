@@ -5,12 +5,13 @@ import pandas as pd
 import pytest
 
 import pufferflow as pf
-from pufferflow.experiments import noisy_max
-from pufferflow.experiments.tidy import read_table, write_table
-from pufferflow.experiments.worked_examples import COLUMNS
-from pufferflow.reporting.comparison import compare, reported_values
-from pufferflow.reporting.figures import noisy_max as figures_noisy_max
+from pufferflow.reporting.comparison import compare, reported_values, stated_numbers
 from pufferflow.reporting.style import save_figure
+from pufferflow.studies.noisy_max import figures as figures_noisy_max
+from pufferflow.studies.noisy_max import measure as noisy_max
+from pufferflow.studies.noisy_max import study
+from pufferflow.studies.tidy import read_table, write_table
+from pufferflow.studies.values import COLUMNS
 
 SETTINGS = {"p1": 0.2, "p2": 0.4, "factors": [2, "8/5", 0.5], "grid": 6, "queries": 5, "timed_queries": [1]}
 
@@ -41,7 +42,7 @@ def test_claims(measured):
 def test_comparison_says_where_the_source_differs(measured):
     printed = reported_values()
     assert set(printed["key"][printed["key"].str.startswith("noisy-max/")]) <= set(measured[1]["key"])
-    rows = compare(worked=measured[1]).set_index("claim")
+    rows = compare(stated_numbers(measured[1])).set_index("claim")
     verdicts = {("factor 2" in claim): row["verdict"] for claim, row in rows.iterrows()}
     assert verdicts == {True: "differs", False: "reproduced"}
     assert set(rows["place"]) == {"Example 7.1 (Noisy Max)"}
@@ -86,4 +87,4 @@ def test_figure(measured, tmp_path, only_svg):
     assert [path.name for path in save_figure(figure, tmp_path / "figure")] == ["figure.svg"]
     with pytest.raises(pf.DataError, match="panel map"):
         figures_noisy_max.figure(curves[curves["panel"] != "map"])
-    assert figures_noisy_max.CAPTION.count(". ") <= 4
+    assert study.CAPTION.count(". ") <= 4

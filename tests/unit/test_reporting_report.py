@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 from pufferflow.errors import ParameterError
-from pufferflow.experiments import synthetic
 from pufferflow.reporting import report, style, tables
 from pufferflow.reporting.comparison import VERDICTS
-from pufferflow.reporting.figures import paper as figures
 from pufferflow.reporting.report import Section
+from pufferflow.studies.synthetic import measure as synthetic
+from pufferflow.studies.synthetic.figures import synthetic_error
 
 VOID = {"meta", "br"}
 
@@ -65,7 +65,7 @@ def comparison(verdicts: list[str]) -> tables.Table:
 @pytest.fixture(scope="module")
 def svg(tmp_path_factory: pytest.TempPathFactory) -> str:
     errors = synthetic.errors(synthetic.scales([1.0], [0.2, 0.4], 20, ["gk16", "mqm-exact"], {}), 5, 1)
-    figure = figures.synthetic_error(errors, synthetic.gk16_limits(20))
+    figure = synthetic_error(errors, synthetic.gk16_limits(20))
     return style.save_figure(figure, tmp_path_factory.mktemp("figure") / "figure")[0].read_text(encoding="utf-8")
 
 

@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 import pufferflow as pf
-from pufferflow.experiments.settings import check_settings
+from pufferflow.studies.settings import check_settings, describe_settings
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = ROOT / "workflow/schemas/config.schema.yaml"
@@ -88,10 +88,12 @@ def test_missing_file_is_named():
         check_settings(config, SCHEMA)
 
 
-def test_schema_knows_exactly_the_registered_mechanisms():
-    rules = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))["$defs"]
-    assert set(rules["mechanism"]["enum"]) == set(pf.MECHANISMS)
-    assert set(rules["histogram"]["properties"]["mechanisms"]["items"]["enum"]) == {*pf.MECHANISMS, "dp"}
+def test_settings_take_exactly_the_registered_mechanisms():
+    every = list(pf.MECHANISMS)
+    check_settings(changed("experiments.synthetic.mechanisms", every), SCHEMA)
+    check_settings(changed("experiments.activity.mechanisms", [*every, "dp"]), SCHEMA)
+    with pytest.raises(pf.ConfigError, match=f"choose from {', '.join(every)}$"):
+        check_settings(changed("experiments.synthetic.mechanisms", ["mine"]), SCHEMA)
 
 
 def test_every_setting_is_described():
@@ -99,8 +101,8 @@ def test_every_setting_is_described():
 
     def leaves(rules, defs, where=""):
         if "$ref" in rules:
-            rules = defs[rules["$ref"].rpartition("/")[2]]
-        if rules.get("type") == "object":
+            rules = {**defs[rules["$ref"].rpartition("/")[2]], **rules}
+        if "properties" in rules:
             for name, child in rules["properties"].items():
                 yield from leaves(child, defs, f"{where}.{name}")
         else:
@@ -120,3 +122,10 @@ def test_every_setting_is_described():
 
     structural = {"start", "stop", "step"}
     assert [key for key in keys(CONFIG) if key not in structural and key not in readme] == []
+
+
+def test_the_table_of_settings_is_current():
+    readme = (ROOT / "config/README.md").read_text(encoding="utf-8")
+    table = describe_settings(SCHEMA)
+    assert table.count("\n") > 60
+    assert f"\n\n{table}\n" in readme, "run `make docs`"

@@ -3,20 +3,35 @@
 import ast
 import dis
 import json
+import re
 import subprocess
 import sys
+from inspect import signature
 from itertools import accumulate
 from pathlib import Path
 from types import CodeType
 
 import pytest
+import yaml
 
 from pufferflow import _sources
 from pufferflow._sources import source_digest, source_files
+from pufferflow.studies.catalogue import STUDIES, plan
+from pufferflow.studies.record import function, module_of
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted((ROOT / "workflow/scripts").glob("[!_]*.py"))
-NAMES = [script.stem for script in SCRIPTS]
+SETTINGS = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))
+for study in STUDIES:
+    SETTINGS["experiments"][study.name]["enabled"] = True
+STEPS, CLAIMS, _ = plan(SETTINGS)
+JOBS = {
+    **{step.name: (step.kind, {module_of(step.work)}) for step in STEPS},
+    "compare_results": ("compare", {module_of(claim.work) for claim in CLAIMS}),
+    "write_report": ("report", set()),
+    "record_provenance": ("provenance", set()),
+}
+"""Script of each job of a run with everything, and the modules it is told to run."""
 
 
 def module_name(path):
@@ -28,8 +43,8 @@ MODULES = {module_name(path): str(path) for path in sorted((ROOT / "pufferflow")
 
 
 def forget_files():
-    for function in (_sources._sha256, _sources._uses, _sources._module, _sources._data_beside):
-        function.cache_clear()
+    for cached in (_sources._sha256, _sources._uses, _sources._module, _sources._data_beside):
+        cached.cache_clear()
 
 
 @pytest.fixture
@@ -109,7 +124,11 @@ def imported_by_bytecode(path):
 @pytest.fixture(scope="module")
 def edges():
     """For each module, the modules that run when it is imported."""
-    files = {**MODULES, **{script.stem: str(script) for script in SCRIPTS}}
+    files = {
+        **MODULES,
+        **{script.stem: str(script) for script in SCRIPTS},
+        "_job": str(ROOT / "workflow/scripts/_job.py"),
+    }
     return {
         name: {
             prefix
@@ -123,38 +142,37 @@ def edges():
 
 @pytest.fixture(scope="module")
 def reached(edges):
-    """For each script, the modules that it reaches."""
+    """For each job, the modules that it reaches."""
     found = {}
-    for script in NAMES:
-        seen, pending = set(), [script]
+    for job, (script, modules) in JOBS.items():
+        told = {prefix for name in modules for prefix in accumulate(name.split("."), "{}.{}".format)}
+        seen, pending = set(), [script, "_job", *told]
         while pending:
             name = pending.pop()
             if name not in seen:
                 seen.add(name)
                 pending += edges[name]
-        found[script] = seen - {script}
+        found[job] = seen - {script, "_job"}
     return found
 
 
-def files_of(script):
-    return {path for path in source_files(ROOT / "workflow/scripts" / f"{script}.py") if path.endswith(".py")}
+def files_of(job):
+    script, modules = JOBS[job]
+    files = source_files(ROOT / f"workflow/scripts/{script}.py", modules=modules)
+    return {path for path in files if path.endswith(".py")}
 
 
-@pytest.mark.parametrize("script", NAMES)
-def test_a_script_reaches_what_its_bytecode_imports(script, reached):
-    expected = {MODULES[name] for name in reached[script]}
-    own = {str(ROOT / f"workflow/scripts/{name}.py") for name in (script, "_job")}
-    # what `_job` itself imports is shared by all
-    shared = {MODULES[name] for name in ("pufferflow", "pufferflow.errors", "pufferflow._files")}
-    shared |= {MODULES[f"pufferflow.experiments{name}"] for name in ("", ".checksums")}
-    assert files_of(script) == expected | own | shared
+@pytest.mark.parametrize("job", JOBS)
+def test_a_job_reaches_what_its_bytecode_imports(job, reached):
+    own = {str(ROOT / f"workflow/scripts/{name}.py") for name in (JOBS[job][0], "_job")}
+    assert files_of(job) == {MODULES[name] for name in reached[job]} | own
 
 
 LOAD = """
 import ast, json, os, sys
 import matplotlib.pyplot, numba, numpy, pandas, scipy.stats, tabulate, tqdm, jinja2
 sys.path[:0] = [sys.argv[1], sys.argv[1] + "/workflow/scripts"]
-for script in sys.argv[2:]:
+for name_of_job, script, *modules in json.loads(sys.argv[2]):
     if os.fork():
         os.wait()
         continue
@@ -162,27 +180,29 @@ for script in sys.argv[2:]:
     for node in ast.walk(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             exec(compile(ast.Module([node], []), script, "exec"))
+    for module in modules:
+        __import__(module)
     loaded = [m.__file__ for n, m in list(sys.modules.items()) if n.split(".")[0] in ("pufferflow", "_job")]
-    print(json.dumps([script, loaded]), flush=True)
+    print(json.dumps([name_of_job, loaded]), flush=True)
     os._exit(0)
 """
 
 
-def test_a_script_reaches_all_that_is_loaded_when_it_starts():
-    done = subprocess.run(
-        [sys.executable, "-c", LOAD, str(ROOT), *map(str, SCRIPTS)], capture_output=True, text=True, check=True
-    )
-    loaded = {Path(script).stem: set(files) for script, files in map(json.loads, done.stdout.splitlines())}
-    assert sorted(loaded) == NAMES
-    for script, files in loaded.items():
+def test_a_job_reaches_all_that_is_loaded_when_it_starts():
+    jobs = [[job, str(ROOT / f"workflow/scripts/{script}.py"), *modules] for job, (script, modules) in JOBS.items()]
+    command = [sys.executable, "-c", LOAD, str(ROOT), json.dumps(jobs)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    loaded = dict(map(json.loads, done.stdout.splitlines()))
+    assert sorted(loaded) == sorted(JOBS)
+    for job, files in loaded.items():
         assert files
-        assert files <= files_of(script), script
+        assert set(files) <= files_of(job), job
 
 
-def test_nothing_a_script_reaches_is_imported_by_a_name_made_at_run_time(reached):
-    """Nor through the front door, ``pf.name``, which imports on first use."""
-    front_door = MODULES["pufferflow"]
-    for path in {str(s) for s in SCRIPTS} | {MODULES[n] for found in reached.values() for n in found} - {front_door}:
+def test_nothing_a_job_reaches_is_imported_by_a_name_made_at_run_time(reached):
+    """Nor through the front door, ``pf.name``, which imports on first use; but for what a job is told to run."""
+    free = {MODULES["pufferflow"], MODULES["pufferflow.studies.record"]}
+    for path in {str(s) for s in SCRIPTS} | {MODULES[n] for found in reached.values() for n in found} - free:
         tree = ast.parse(Path(path).read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.Name | ast.Attribute):
@@ -198,31 +218,53 @@ def test_nothing_a_script_reaches_is_imported_by_a_name_made_at_run_time(reached
                     assert all(f"pufferflow.{alias.name}" in MODULES for alias in node.names), path
 
 
-def test_every_data_file_is_read_by_some_script():
+def test_every_data_file_is_read_by_some_job():
     data = {
         str(path)
         for path in (ROOT / "pufferflow").rglob("*")
-        if path.is_file() and path.suffix not in (".py", ".pyc", ".typed")
+        if path.is_file() and path.suffix not in (".py", ".pyi", ".pyc", ".typed")
     }
     assert data
-    assert data <= {path for script in SCRIPTS for path in source_files(script)}
+    assert data <= set().union(*map(read_by, JOBS))
+
+
+def read_by(job):
+    script, modules = JOBS[job]
+    return set(source_files(ROOT / f"workflow/scripts/{script}.py", modules=modules))
 
 
 def test_templates_and_published_numbers_concern_only_who_reads_them():
     def readers(name):
-        return {script.stem for script in SCRIPTS if str(ROOT / "pufferflow/reporting" / name) in source_files(script)}
+        return {job for job in JOBS if str(ROOT / "pufferflow/reporting" / name) in read_by(job)}
 
     assert readers("report.html.j2") == {"write_report"}
-    assert "write_report" in readers("reported.csv")
-    assert not {"plot_cohort", "ingest_sample"} & readers("reported.csv")
+    assert "compare_results" in readers("reported.csv")
+    assert not {"plot_cohort_synthetic", "ingest_activity_bundled"} & readers("reported.csv")
 
 
-def test_titles_of_studies_concern_the_scripts_that_print_them():
-    related = MODULES["pufferflow.experiments.related"]
-    assert {script for script in NAMES if related in files_of(script)} == {"run_related", "write_report"}
+def test_records_of_studies_concern_no_job_but_by_its_parameters():
+    """Titles, captions and settings reach a job as parameters; an edit of one reruns that job alone."""
+    records = {path for name, path in MODULES.items() if name.endswith((".study", "studies.catalogue"))}
+    assert len(records) > 10
+    for job in JOBS:
+        assert not records & files_of(job), job
 
 
 def test_scales_depend_on_mechanisms_and_figures_do_not():
-    scales = {Path(path).name for path in files_of("compute_histogram_scales")}
+    scales = {Path(path).name for path in files_of("compute_activity_bundled_scales")}
     assert {"quilts_exact.py", "_kernels.py", "tables.py", "search.py"} <= scales
-    assert "quilts_exact.py" not in {Path(path).name for path in files_of("plot_synthetic_errors")}
+    assert "quilts_exact.py" not in {Path(path).name for path in files_of("plot_figure4_upper_synthetic")}
+
+
+def test_every_job_names_a_function_that_takes_its_inputs_and_settings():
+    for step in STEPS:
+        given = {*step.inputs, *step.settings, *(["reported"] if step.published else [])}
+        if step.kind == "stream":
+            given |= {*step.outputs, *re.findall(r"{(\w+)}", "".join(step.outputs.values()))}
+        if step.kind == "plot" and "sample" in given:
+            given = given - {"sample"} | {"description"}
+        if step.kind == "ingest":
+            given = given - {"file"} | {"downloads"}
+        signature(function(step.work)).bind(**dict.fromkeys(given))
+    for claim in CLAIMS:
+        signature(function(claim.work)).bind(**claim.inputs, **claim.settings)

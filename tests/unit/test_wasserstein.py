@@ -9,8 +9,8 @@ import pytest
 import pufferflow as pf
 from pufferflow.cli import main
 from pufferflow.divergences import max_divergence, wasserstein_infinity
-from pufferflow.experiments.wasserstein_grid import largest_on_grid
 from pufferflow.mechanisms import wasserstein as module_or_function
+from pufferflow.studies.synthetic.wasserstein_grid import largest_on_grid
 
 THETA_1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])
 THETA_2 = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]], [0.9, 0.1])

@@ -3,12 +3,17 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import time
+import zipfile
 
 import pandas as pd
 import pytest
+import yaml
 
 from pufferflow._sources import source_files
+from pufferflow.studies.catalogue import plan
+from pufferflow.studies.record import module_of
 
 # one worker: the tests share one finished run, and each run uses both cores
 pytestmark = pytest.mark.xdist_group("workflow")
@@ -80,14 +85,55 @@ def test_a_run_asks_for_every_file_that_it_makes(finished):
     assert files - made == {path for path in files if path.startswith("results/chains/") and path.endswith(".json")}
 
 
+def test_an_edited_title_reruns_what_prints_it(copy):
+    path = "pufferflow/studies/classical/study.py"
+    copy.edit(path, ', "Classical differential privacy"', ', "Differential privacy"')
+    planned = copy.planned()
+    assert {"render_classical_claims", "write_report"} <= planned
+    assert not {"measure_classical", "render_alpha_beta_claims"} & planned
+
+
+def test_a_second_run_in_the_folder_is_told_of_the_first_in_one_sentence(project):
+    first = project.start("--quiet", "all", cores=1)
+    while not (project.folder / "results/logs").exists():
+        assert first.poll() is None, first.communicate()[0][-4000:]
+        time.sleep(0.1)
+    output = project.run(fails=True)
+    assert f"another run (process {first.pid}) works in {project.folder}; wait until it ends" in output
+    assert len(output.splitlines()) < 6
+    assert "Traceback" not in output
+    project.run("--dry-run")  # looking is allowed
+    os.killpg(first.pid, signal.SIGKILL)
+    first.communicate()
+    # what the killed run has locked needs nobody's hand
+    assert list((project.folder / ".snakemake/locks").glob("*.lock"))
+    project.run("--", "results/tables/worked_examples.md", cores=1)
+
+
+def test_snakemakes_own_report_holds_every_shown_file_with_its_caption(finished, tmp_path):
+    shutil.copytree(finished.folder, tmp_path / "project", symlinks=True, copy_function=shutil.copy2)
+    command = finished.command("--report", "report.zip")
+    subprocess.run(command, cwd=tmp_path / "project", env=finished.environment, check=True, capture_output=True)
+    with zipfile.ZipFile(tmp_path / "project/report.zip") as archive:
+        page = next(name for name in archive.namelist() if name.endswith("report.html"))
+        text = archive.read(page).decode("utf-8")
+    steps, _, _ = plan(yaml.safe_load((finished.folder / "config/config.yaml").read_text(encoding="utf-8")))
+    shown = [step for step in steps if step.section]
+    assert len(shown) > 20
+    for step in shown:
+        name = step.outputs["svg" if step.kind == "plot" else "csv"].rpartition("/")[2]
+        assert name in text, name
+    assert "In the shaded region no Laplace noise on the counts of the states is private" in text
+
+
 def test_deleted_intermediates_are_made_again(copy, finished):
     made_by = {
         "errors/synthetic.csv": "measure_synthetic_errors",
-        "scales/composition_synthetic.csv": "compute_composition",
-        "related/classical_claims.csv": "run_related",
-        "samples/activity_bundled.csv": "ingest_sample",
-        "chains/electricity_bundled.csv": "fit_chains",
-        "errors/electricity_bundled_releases.csv": "measure_histogram_errors",
+        "scales/composition_synthetic.csv": "compute_composition_synthetic",
+        "related/classical_claims.csv": "measure_classical",
+        "samples/activity_bundled.csv": "ingest_activity_bundled",
+        "chains/electricity_bundled.csv": "fit_electricity_bundled",
+        "errors/electricity_bundled_releases.csv": "measure_electricity_bundled_errors",
     }
     long = list(made_by)[3:]  # what needs much of the run again
     for path in made_by:
@@ -153,7 +199,9 @@ def test_further_epsilon_reruns_what_uses_it_and_changes_no_other_digit(copy, fi
         "compute_synthetic_scales",
         "compute_extended_synthetic_scales",
         "measure_synthetic_errors",
-        "plot_synthetic_errors",
+        "measure_extended_synthetic_errors",
+        "plot_figure4_upper_synthetic",
+        "plot_figure4_upper_synthetic_extended",
         "compare_results",
         "write_report",
         "record_provenance",
@@ -175,12 +223,20 @@ def test_further_epsilon_reruns_what_uses_it_and_changes_no_other_digit(copy, fi
     [
         (
             "mechanisms/weak_correlation.py",
-            {"compute_synthetic_scales", "compute_histogram_scales"},
-            {"ingest_sample", "fit_chains"},
+            {"compute_synthetic_scales", "compute_activity_bundled_scales"},
+            {"ingest_activity_bundled", "fit_activity_bundled"},
         ),
-        ("reporting/figures/paper.py", {"plot_synthetic_errors"}, {"compute_synthetic_scales", "compare_results"}),
-        ("datasets/bundled/activity_nhanes2003_sample.json", {"ingest_sample"}, {"compute_worked_examples"}),
-        ("influence/_kernels.py", {"compute_histogram_scales"}, {"ingest_sample"}),
+        (
+            "studies/synthetic/figures.py",
+            {"plot_figure4_upper_synthetic"},
+            {"compute_synthetic_scales", "measure_synthetic_errors", "compare_results"},
+        ),
+        (
+            "datasets/bundled/activity_nhanes2003_sample.json",
+            {"ingest_activity_bundled"},
+            {"compute_worked_examples"},
+        ),
+        ("influence/_kernels.py", {"compute_activity_bundled_scales"}, {"ingest_activity_bundled"}),
     ],
 )
 def test_edited_source_reruns_what_depends_on_it(copy, source, reruns, stays):
@@ -194,20 +250,27 @@ def test_edited_source_reruns_what_depends_on_it(copy, source, reruns, stays):
 @pytest.mark.parametrize(
     ("source", "old", "new"),
     [
-        ("experiments/related.py", "Classical differential privacy", "Differential privacy"),
+        ("studies/classical/measure.py", "import annotations", "import annotations  # edited"),
         ("mechanisms/weak_correlation.py", "import numpy as np", "import numpy as np  # edited"),
         ("reporting/report.js", '"use strict";', '"use strict"; //'),
-        ("dp/alpha_beta.py", "import annotations", "import annotations  # edited"),
+        ("studies/alpha_beta/figures.py", "import annotations", "import annotations  # edited"),
     ],
 )
 def test_edited_source_reruns_exactly_the_rules_whose_scripts_reach_it(copy, source, old, new):
-    rules = {}
-    for file in (copy.folder / "workflow/rules").glob("*.smk"):
-        for block in re.split(r"^rule ", file.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
-            rules[block.partition(":")[0]] = re.search(r"scripts/\w+\.py", block)[0]
-    package, script_of = copy.folder / "pufferflow", {name: copy.folder / "workflow" / rules[name] for name in rules}
-    logs = {path.stem for path in (copy.folder / "results/logs").iterdir()}
-    reach = {name for name in logs if str(package / source) in source_files(script_of[name], package)}
+    settings = yaml.safe_load((copy.folder / "config/config.yaml").read_text(encoding="utf-8"))
+    steps, claims, _ = plan(settings)
+    jobs = {step.name: (step.kind, [step.work]) for step in steps if step.usual} | {
+        "compare_results": ("compare", [claim.work for claim in claims]),
+        "write_report": ("report", []),
+        "record_provenance": ("provenance", []),
+    }
+    assert set(jobs) == {path.stem for path in (copy.folder / "results/logs").iterdir()}
+    package, scripts = copy.folder / "pufferflow", copy.folder / "workflow/scripts"
+    reach = {
+        name
+        for name, (script, works) in jobs.items()
+        if str(package / source) in source_files(scripts / f"{script}.py", package, map(module_of, works))
+    }
     assert reach
     copy.edit(f"pufferflow/{source}", old, new)
     reasons = {name: [line for line in lines if line.startswith("reason: ")] for name, lines in copy.reasons().items()}
@@ -258,4 +321,4 @@ def test_own_activity_file_is_labelled_and_reruns_when_edited(copy):
     with (copy.folder / "mine.csv").open("a", encoding="utf-8") as stream:
         stream.write("c,2024-01-01T01:30,sit,old\n")
     os.utime(copy.folder / "mine.csv", (time.time() + 5, time.time() + 5))
-    assert "ingest_sample" in copy.planned()
+    assert "ingest_activity_file" in copy.planned()

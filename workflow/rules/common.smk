@@ -13,7 +13,7 @@ from pufferflow.studies.record import TABLE_FORMATS, module_of
 from pufferflow.studies.settings import check_settings
 
 try:
-    if workflow.is_main_process and workflow.executor_plugin and not workflow.dryrun:
+    if workflow.is_main_process and not workflow.output_settings.dryrun:
         hold(Path.cwd() / ".snakemake")
     check_settings(
         config, Path(workflow.basedir) / "workflow/schemas/config.schema.yaml"
