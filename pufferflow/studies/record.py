@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from math import log
+from re import findall
 from typing import Any, Literal, TypeAlias
 
 Kind = Literal["ingest", "fit", "measure", "stream", "plot", "render"]
@@ -106,6 +107,12 @@ class Step:
     given: bool = False
     published: bool = False
     usual: bool = True
+
+    @property
+    def log(self) -> str:
+        """File for what it says; one of several jobs has its wildcards in the name."""
+        wildcards = sorted(set(findall(r"{\w+}", " ".join(self.outputs.values()))))
+        return f"results/logs/{'/'.join([self.name, *wildcards])}.log"
 
     @property
     def shown(self) -> str:

@@ -74,7 +74,8 @@ def _described(rule: Mapping[str, Any], shared: Mapping[str, Any], key: str) -> 
     properties = rule.get("properties") or home.get("properties")
     if properties:
         if key == "experiments":
-            yield f"| `{key}.<name>` | {rule['description'].rstrip('.')}: {', '.join(f'`{name}`' for name in properties)}. |"
+            names = ", ".join(f"`{name}`" for name in properties)
+            yield f"| `{key}.<name>` | {rule['description']} Names: {names}. |"
         for name, inner in properties.items():
             yield from _described(inner, shared, f"{key}.{name}" if key else name)
         return

@@ -26,7 +26,10 @@ def test_cohort_is_in_the_report_and_chunks_change_no_byte(copy, finished):
     added = {path for path in first if path not in finished.results()}
     assert {path for path in added if path.startswith(("figures", "tables"))} == {
         f"{stem}.{suffix}"
-        for stem, suffixes in (("figures/cohort_synthetic", "svg pdf png"), ("tables/cohort_synthetic", "csv md tex"))
+        for stem, suffixes in (
+            ("figures/cohort_synthetic", "svg pdf png"),
+            ("tables/cohort_synthetic", "csv md tex json"),
+        )
         for suffix in suffixes.split()
     }
     table = pd.read_csv(copy.folder / "results/errors/cohort_synthetic.csv")

@@ -9,7 +9,7 @@ for step in STEPS:
         output:
             **outputs_of(step),
         log:
-            f"results/logs/{step.name}.log",
+            step.log,
         localrule: step.local
         conda:
             "../envs/pufferflow.yaml"
