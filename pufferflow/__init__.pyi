@@ -1,7 +1,5 @@
 """The public names, each with the module it comes from: the one list of them."""
 
-from . import dp as dp
-from . import hmm as hmm
 from .accounting import Accountant as Accountant
 from .accounting import Cost as Cost
 from .accounting import guarantee as guarantee
@@ -13,20 +11,10 @@ from .audit import loss_at_any_length as loss_at_any_length
 from .audit import privacy_loss as privacy_loss
 from .audit import scale_for_any_length as scale_for_any_length
 from .audit import smallest_scale as smallest_scale
-from .bayesnet import BayesianNetwork as BayesianNetwork
-from .bayesnet import MarkovQuilt as MarkovQuilt
-from .bayesnet import NetworkScale as NetworkScale
-from .bayesnet import Variable as Variable
-from .bayesnet import chain_network as chain_network
-from .bayesnet import markov_quilt_mechanism as markov_quilt_mechanism
-from .bayesnet import markov_quilts as markov_quilts
-from .bayesnet import max_influence as max_influence
 from .beliefs import close_adversary as close_adversary
+from .chain_networks import chain_network as chain_network
 from .coupling import LowerBound as LowerBound
 from .coupling import lower_bound as lower_bound
-from .dp.base2_exponential import Base2Exponential as Base2Exponential
-from .dp.base2_exponential import Base2Laplace as Base2Laplace
-from .dp.base2_exponential import Eta as Eta
 from .errors import BudgetError as BudgetError
 from .errors import ChainError as ChainError
 from .errors import ConfigError as ConfigError
@@ -71,6 +59,18 @@ from .publishing.release import simulate_release as simulate_release
 from .records.format import RecordFormat as RecordFormat
 from .records.format import StateSpace as StateSpace
 from .records.reading import Reading as Reading
+from .related import dp as dp
+from .related import hmm as hmm
+from .related.bayesnet import BayesianNetwork as BayesianNetwork
+from .related.bayesnet import MarkovQuilt as MarkovQuilt
+from .related.bayesnet import NetworkScale as NetworkScale
+from .related.bayesnet import Variable as Variable
+from .related.bayesnet import markov_quilt_mechanism as markov_quilt_mechanism
+from .related.bayesnet import markov_quilts as markov_quilts
+from .related.bayesnet import max_influence as max_influence
+from .related.dp.base2_exponential import Base2Exponential as Base2Exponential
+from .related.dp.base2_exponential import Base2Laplace as Base2Laplace
+from .related.dp.base2_exponential import Eta as Eta
 from .transport import chain_sensitivity as chain_sensitivity
 from .transport import wasserstein_sensitivity as wasserstein_sensitivity
 from .verify import CertificateError as CertificateError

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the verdict with the worst observations."""
-    from pufferflow import hmm
+    from pufferflow.related import hmm
 
     model = hmm.read_hidden_markov_model(arguments.model)
     factor, length = arguments.factor, arguments.length
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _exact(number: Fraction | float) -> str:
     """Show an exact number, a fraction with its decimal."""
-    from pufferflow.hmm.checking import ratio_text
+    from pufferflow.related.hmm.checking import ratio_text
 
     text = ratio_text(number)
     return f"{text} ({float(number):.6g})" if "/" in text else text

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pufferflow.dp.alpha_beta import AlphaBeta, choose_alpha_beta, publish
-from pufferflow.dp.domains import Domain
 from pufferflow.experiments.tidy import frame, mean_and_error, named_generator
 from pufferflow.experiments.worked_examples import COLUMNS, Value
+from pufferflow.related.dp.alpha_beta import AlphaBeta, choose_alpha_beta, publish
+from pufferflow.related.dp.domains import Domain
 
 CURVE_COLUMNS = [
     "panel",

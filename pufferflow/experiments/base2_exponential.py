@@ -1,8 +1,8 @@
 """The exponential mechanism in floating point and in exact arithmetic: attacks, samplers, privacy loss and time.
 
 Everything measured here is measured on both sides: the naive mechanism below, written as one would write it with
-doubles, and :mod:`pufferflow.dp.base2_exponential`. Attacks and settings are those of Ilvento, "Implementing the
-Exponential Mechanism with Base-2 Differential Privacy" (CCS 2020), and of its code and demonstration.
+doubles, and :mod:`pufferflow.related.dp.base2_exponential`. Attacks and settings are those of Ilvento, "Implementing
+the Exponential Mechanism with Base-2 Differential Privacy" (CCS 2020), and of its code and demonstration.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pufferflow.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta, Number, Sampler
 from pufferflow.experiments.tidy import frame, named_generator
 from pufferflow.experiments.worked_examples import COLUMNS, Value
+from pufferflow.related.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta, Number, Sampler
 
 NAIVE, BASE2 = "naive", "base-2"
 SAMPLERS: tuple[Sampler, ...] = ("rejection", "bitwise")

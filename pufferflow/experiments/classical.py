@@ -15,13 +15,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pufferflow.dp.exponential import Exponential
-from pufferflow.dp.laplace import Laplace
-from pufferflow.dp.randomised_response import RandomisedResponse
-from pufferflow.dp.weighted_majority import ACCOUNTS, WeightedMajority, private_rate
 from pufferflow.errors import ParameterError
 from pufferflow.experiments.tidy import frame, mean_and_error, named_generator
 from pufferflow.experiments.worked_examples import COLUMNS, Value
+from pufferflow.related.dp.exponential import Exponential
+from pufferflow.related.dp.laplace import Laplace
+from pufferflow.related.dp.randomised_response import RandomisedResponse
+from pufferflow.related.dp.weighted_majority import ACCOUNTS, WeightedMajority, private_rate
 
 CURVE_COLUMNS = [
     "panel",

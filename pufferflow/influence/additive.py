@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from pufferflow._rounding import divide_up
-from pufferflow.influence.search import Candidate, quilt_card, score, worst_alike
+from pufferflow._rounding import divide_up, quilt_score
+from pufferflow.influence.search import Candidate, quilt_card, worst_alike
 
 
 class Side(Protocol):
@@ -25,7 +25,7 @@ def best_additive(node: int, length: int, epsilon: float, left: Side, right: Sid
     """
 
     def candidate(a: int | None, b: int | None, influence: float) -> Candidate:
-        return Candidate(node, a, b, influence, score(quilt_card(length, node, a, b), influence, epsilon))
+        return Candidate(node, a, b, influence, quilt_score(quilt_card(length, node, a, b), influence, epsilon))
 
     best = Candidate(node, None, None, 0.0, divide_up(length, epsilon))
     while True:

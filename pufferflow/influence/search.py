@@ -31,7 +31,7 @@ from itertools import chain
 
 import numpy as np
 
-from pufferflow._rounding import UNIT_ROUNDOFF, divide_up
+from pufferflow._rounding import divide_up, quilt_score
 from pufferflow._types import Bools, Floats, Ints
 from pufferflow.influence._kernels import max_influence, search_quilts
 from pufferflow.influence.laws import GivenLaws
@@ -318,16 +318,16 @@ class QuiltSearch:
         for a, b in sorted(fitting - {(0, 0)}):
             e = self.influence(where, a, b)
             card = quilt_card(self.length, where.first if not b else where.last, a or None, b or None)
-            yield score(card, e, self.epsilon)
+            yield quilt_score(card, e, self.epsilon)
         if self.chain.start == "given":
             first = self.single(where.first)
             for anchor in self._anchors:
                 if anchor < where.first:
                     e = self.influence(first, where.first - anchor, 0)
-                    yield score(self.length - anchor, e, self.epsilon)
+                    yield quilt_score(self.length - anchor, e, self.epsilon)
                     for b in {b for _, b in fitting if b}:
                         card = where.last - anchor + b - 1
-                        yield score(card, e + self.influence(first, 0, b), self.epsilon)
+                        yield quilt_score(card, e + self.influence(first, 0, b), self.epsilon)
 
     # -- first term ------------------------------------------------------------------------------
 
@@ -539,13 +539,6 @@ def _growing(limit: int, start: int, factor: int) -> Iterator[int]:
         n *= factor
     if limit:
         yield limit
-
-
-def score(card: int, influence: float, epsilon: float) -> float:
-    """Card / (ε − e) rounded up; infinite unless e < ε."""
-    if not influence < epsilon:
-        return math.inf
-    return card / (epsilon - influence) * (1 + 4 * UNIT_ROUNDOFF)
 
 
 def quilt_card(length: int, node: int, a: int | None, b: int | None) -> int:

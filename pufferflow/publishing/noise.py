@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow.dp.laplace import discrete_laplace, vector_laplace
+from pufferflow._noise import discrete_laplace, vector_laplace
 from pufferflow.errors import ParameterError
 
 SLACK = Fraction(1, 2**24)

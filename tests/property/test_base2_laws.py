@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from pufferflow.dp._cumulative import CumulativeWeights
-from pufferflow.dp.base2_exponential import _ATTEMPTS, Base2Exponential, Eta
 from pufferflow.experiments.base2_exponential import rounding_loss
+from pufferflow.related.dp._cumulative import CumulativeWeights
+from pufferflow.related.dp.base2_exponential import _ATTEMPTS, Base2Exponential, Eta
 
 odd = st.integers(0, 3).map(lambda i: 2 * i + 1)
 

@@ -17,8 +17,8 @@ from network_enumeration import (
 )
 
 import pufferflow as pf
-from pufferflow.bayesnet.elimination import joint_law as eliminated
-from pufferflow.bayesnet.separation import separation
+from pufferflow.related.bayesnet.elimination import joint_law as eliminated
+from pufferflow.related.bayesnet.separation import separation
 
 EPSILONS = [1e-4, 0.1, 0.7, 2.0, 6.0, 1e4]
 KINDS = ["tree", "polytree", "grid", "general"]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from pufferflow.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
 from pufferflow.experiments.base2_exponential import stored_release
+from pufferflow.related.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
 
 UTILITIES = {
     "one dominates": [0, 9, 9, 9],

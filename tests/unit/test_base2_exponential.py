@@ -8,8 +8,8 @@ from flint import arb, ctx
 from shipped_settings import shipped
 
 import pufferflow as pf
-from pufferflow.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
 from pufferflow.experiments import base2_exponential as experiment
+from pufferflow.related.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
 from pufferflow.reporting import comparison
 from pufferflow.reporting.figures import base2_exponential as figures
 

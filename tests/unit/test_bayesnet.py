@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import pufferflow as pf
-from pufferflow import bayesnet
-from pufferflow.bayesnet import elimination, mechanism
-from pufferflow.bayesnet.influence import influence_table
-from pufferflow.bayesnet.quilts import QuiltSearch
-from pufferflow.bayesnet.separation import separation
+from pufferflow.related import bayesnet
+from pufferflow.related.bayesnet import elimination, mechanism
+from pufferflow.related.bayesnet.influence import influence_table
+from pufferflow.related.bayesnet.quilts import QuiltSearch
+from pufferflow.related.bayesnet.separation import separation
 
 HALF = [0.5, 0.5]
 COPY = [[1, 0], [0, 1]]

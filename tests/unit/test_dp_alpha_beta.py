@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pufferflow.dp.alpha_beta import AlphaBeta, choose_alpha_beta, publish
-from pufferflow.dp.domains import Domain, first_occurrences
 from pufferflow.errors import DataError, ParameterError, PufferflowError
+from pufferflow.related.dp.alpha_beta import AlphaBeta, choose_alpha_beta, publish
+from pufferflow.related.dp.domains import Domain, first_occurrences
 
 DOMAIN = Domain({"age": range(0, 100, 10), "answer": ["yes", "no"], "place": ("A", "B", "C")})
 DATA = pd.DataFrame({"place": ["A", "B", "A"], "age": [30, 30, 90], "answer": ["yes", "yes", "no"]})

@@ -180,9 +180,10 @@ def test_a_script_reaches_all_that_is_loaded_when_it_starts():
 
 
 def test_nothing_a_script_reaches_is_imported_by_a_name_made_at_run_time(reached):
-    """Nor through the front door, ``pf.name``, which imports on first use."""
-    front_door = MODULES["pufferflow"]
-    for path in {str(s) for s in SCRIPTS} | {MODULES[n] for found in reached.values() for n in found} - {front_door}:
+    """Nor through a door, ``pf.name`` or ``related.name``, that imports on first use."""
+    doors = {"pufferflow", "pufferflow.related"}
+    modules = {name for found in reached.values() for name in found} - doors
+    for path in {str(s) for s in SCRIPTS} | {MODULES[name] for name in modules}:
         tree = ast.parse(Path(path).read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.Name | ast.Attribute):
@@ -191,11 +192,11 @@ def test_nothing_a_script_reaches_is_imported_by_a_name_made_at_run_time(reached
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "pufferflow":
                 assert node.attr.startswith("__"), path
             if isinstance(node, ast.Import):
-                assert all(alias.name != "pufferflow" or not alias.asname for alias in node.names), path
+                assert all(alias.name not in doors or not alias.asname for alias in node.names), path
             if isinstance(node, ast.ImportFrom):
                 assert node.level == 0, path
-                if node.module == "pufferflow":
-                    assert all(f"pufferflow.{alias.name}" in MODULES for alias in node.names), path
+                if node.module in doors:
+                    assert all(f"{node.module}.{alias.name}" in MODULES.keys() - doors for alias in node.names), path
 
 
 def test_every_data_file_is_read_by_some_script():

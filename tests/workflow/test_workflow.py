@@ -197,7 +197,7 @@ def test_edited_source_reruns_what_depends_on_it(copy, source, reruns, stays):
         ("experiments/related.py", "Classical differential privacy", "Differential privacy"),
         ("mechanisms/weak_correlation.py", "import numpy as np", "import numpy as np  # edited"),
         ("reporting/report.js", '"use strict";', '"use strict"; //'),
-        ("dp/alpha_beta.py", "import annotations", "import annotations  # edited"),
+        ("related/dp/alpha_beta.py", "import annotations", "import annotations  # edited"),
     ],
 )
 def test_edited_source_reruns_exactly_the_rules_whose_scripts_reach_it(copy, source, old, new):

@@ -1,7 +1,7 @@
 """Questions to the SMT solver z3, and the check of one model as such a question.
 
-Exact search (:mod:`pufferflow.hmm.checking`) is faster for a given prior; the solver is an independent second opinion
-there, and the way to answers about all priors of a family (:mod:`pufferflow.hmm.priors`).
+Exact search (:mod:`pufferflow.related.hmm.checking`) is faster for a given prior; the solver is an independent second
+opinion there, and the way to answers about all priors of a family (:mod:`pufferflow.related.hmm.priors`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 from pufferflow._checks import check_positive, check_type
 from pufferflow.errors import ParameterError
-from pufferflow.hmm.checking import Verdict, Witness, check_factor, directions
-from pufferflow.hmm.model import Exact, HiddenMarkovModel, asked_length
+from pufferflow.related.hmm.checking import Verdict, Witness, check_factor, directions
+from pufferflow.related.hmm.model import Exact, HiddenMarkovModel, asked_length
 
 SECONDS = 60.0
 """Time the solver may take for one question, unless told otherwise."""
@@ -46,7 +46,7 @@ def check_by_solver(
     k = len(model.states)
     for secret, other in directions(model):
         laws = zip(model.initial_distributions[secret], model.initial_distributions[other], strict=True)
-        # only the difference of the two forward vectors matters, see pufferflow.hmm.checking
+        # only the difference of the two forward vectors matters, see pufferflow.related.hmm.checking
         predicted: list[Any] = [number(p - limit * q) for p, q in laws]
         solver = z3.SolverFor("QF_LRA")
         choices = []

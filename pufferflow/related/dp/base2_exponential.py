@@ -45,8 +45,8 @@ from itertools import product
 from typing import Any, Literal
 
 from pufferflow._checks import check_choice, check_positive, check_whole, shown, shown_entry
-from pufferflow.dp._cumulative import CumulativeWeights
 from pufferflow.errors import ParameterError
+from pufferflow.related.dp._cumulative import CumulativeWeights
 
 Number = int | float | Fraction
 Sampler = Literal["rejection", "bitwise"]

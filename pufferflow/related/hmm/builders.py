@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 from pufferflow._checks import check_choice, check_list, check_type, check_whole
 from pufferflow.errors import ModelError, ParameterError
-from pufferflow.hmm.model import (
+from pufferflow.related.hmm.model import (
     Exact,
     HiddenMarkovModel,
     Matrix,
@@ -21,7 +21,7 @@ from pufferflow.hmm.model import (
 )
 
 if TYPE_CHECKING:
-    from pufferflow.hmm.priors import PriorFamily
+    from pufferflow.related.hmm.priors import PriorFamily
 
 Release: TypeAlias = Literal["index", "value"]
 """What Noisy Max releases: the index of the largest noisy value, or that value."""
@@ -149,7 +149,7 @@ def noisy_max(
     -------
     HiddenMarkovModel
         Its length is 2: the counts show nothing. It has (m + 1)^n + values^n states; where that is too much, the
-        laws of :mod:`pufferflow.hmm.maxima` need no states.
+        laws of :mod:`pufferflow.related.hmm.maxima` need no states.
 
     Raises
     ------
@@ -197,7 +197,7 @@ def noisy_max_family(
     ModelError, ParameterError
         As :func:`noisy_max` and :class:`pufferflow.hmm.PriorFamily`.
     """
-    from pufferflow.hmm.priors import PriorFamily
+    from pufferflow.related.hmm.priors import PriorFamily
 
     parts = _noisy_max_parts(priors, mechanism, release, ties)
     joint = {

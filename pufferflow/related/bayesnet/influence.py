@@ -15,10 +15,10 @@ import numpy as np
 from pufferflow._checks import check_list, check_type
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Floats
-from pufferflow.bayesnet.elimination import TooLargeError, joint_law, members
-from pufferflow.bayesnet.network import BayesianNetwork
-from pufferflow.bayesnet.separation import separation
 from pufferflow.errors import NetworkError
+from pufferflow.related.bayesnet.elimination import TooLargeError, joint_law, members
+from pufferflow.related.bayesnet.network import BayesianNetwork
+from pufferflow.related.bayesnet.separation import separation
 
 
 def max_influence(network: BayesianNetwork, node: str, quilt: Iterable[str]) -> float:

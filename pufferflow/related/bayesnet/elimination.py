@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferflow._types import Bools, Floats
-from pufferflow.bayesnet.network import BayesianNetwork
+from pufferflow.related.bayesnet.network import BayesianNetwork
 
 MOST_CELLS = 2**20
 """Largest intermediate table, in entries."""

@@ -16,8 +16,8 @@ import os
 
 from pufferflow._json import kind, only_keys, read_json
 from pufferflow.errors import ModelError
-from pufferflow.hmm.model import HiddenMarkovModel
-from pufferflow.hmm.priors import PriorFamily
+from pufferflow.related.hmm.model import HiddenMarkovModel
+from pufferflow.related.hmm.priors import PriorFamily
 
 _REQUIRED = ("transition_matrix", "observation_matrix", "initial_distributions")
 _OPTIONAL = ("states", "observations", "pairs", "length")

@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 
 from pufferflow._checks import check_type
 from pufferflow.errors import ParameterError
-from pufferflow.hmm.model import Exact, HiddenMarkovModel, asked_length, exact_text, fraction, shown
+from pufferflow.related.hmm.model import Exact, HiddenMarkovModel, asked_length, exact_text, fraction, shown
 
 MOST_PREFIXES = 200_000
 """Prefixes of one length a search keeps at most."""

@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pufferflow._checks import check_choice, check_confidence, check_numbers, check_positive, check_whole, shown
-from pufferflow.dp import _sampling
 from pufferflow.errors import DataError, ParameterError
+from pufferflow.related.dp import _sampling
 
 Account: TypeAlias = Literal["pure", "published", "zcdp"]
 ACCOUNTS: tuple[Account, ...] = ("pure", "published", "zcdp")

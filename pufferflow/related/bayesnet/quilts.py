@@ -26,12 +26,11 @@ from heapq import heappop, heappush
 from itertools import count
 
 from pufferflow._checks import check_type
-from pufferflow._rounding import divide_up
-from pufferflow.bayesnet.elimination import TooLargeError, members
-from pufferflow.bayesnet.influence import influence_table
-from pufferflow.bayesnet.network import BayesianNetwork
-from pufferflow.bayesnet.separation import separation
-from pufferflow.influence.search import score
+from pufferflow._rounding import divide_up, quilt_score
+from pufferflow.related.bayesnet.elimination import TooLargeError, members
+from pufferflow.related.bayesnet.influence import influence_table
+from pufferflow.related.bayesnet.network import BayesianNetwork
+from pufferflow.related.bayesnet.separation import separation
 
 
 @dataclass(frozen=True)
@@ -210,7 +209,7 @@ class QuiltSearch:
         return self._score(nearby, self._influence.bound(self.node, quilt))
 
     def _score(self, nearby: int, influence: float) -> float:
-        return score(self._card(nearby), influence, self.epsilon)
+        return quilt_score(self._card(nearby), influence, self.epsilon)
 
     def _card(self, nearby: int) -> int:
         return (nearby & self.counted).bit_count()

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pufferflow._checks import check_numbers, check_positive, check_whole
+from pufferflow._noise import open_dp
 from pufferflow._rounding import divide_up
-from pufferflow.dp._opendp import open_dp
 from pufferflow.errors import DataError
 
 

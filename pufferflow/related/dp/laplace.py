@@ -5,31 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from pufferflow._checks import check_list, check_positive, check_whole
+from pufferflow._noise import discrete_laplace, vector_laplace
 from pufferflow._rounding import divide_up
-from pufferflow.dp._opendp import open_dp
 from pufferflow.errors import DataError
-
-
-@lru_cache(maxsize=8)
-def vector_laplace(scale: float, *, whole: bool) -> Any:
-    """OpenDP's measurement that adds independent Laplace noise to each entry of a list of int or of float."""
-    dp = open_dp()
-    kind = "i64" if whole else "f64"
-    domain = dp.atom_domain(T=kind) if whole else dp.atom_domain(T=kind, nan=False)
-    return dp.m.make_laplace(dp.vector_domain(domain), dp.l1_distance(T=kind), scale=scale)
-
-
-def discrete_laplace(noise: ArrayLike, scale: float) -> NDArray[np.float64]:
-    """Probability (1 − p)/(1 + p)·p^|z| of each whole ``noise`` z, p = exp(−1/scale); shape of ``noise``."""
-    return np.asarray(math.tanh(0.5 / scale) * np.exp(-np.abs(np.asarray(noise, np.float64)) / scale))
 
 
 @dataclass(frozen=True)

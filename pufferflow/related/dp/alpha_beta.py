@@ -45,9 +45,9 @@ from pufferflow._checks import (
     check_whole,
     shown,
 )
-from pufferflow.dp import _sampling
-from pufferflow.dp.domains import Codes, Domain, first_occurrences, in_order
 from pufferflow.errors import DataError, ParameterError
+from pufferflow.related.dp import _sampling
+from pufferflow.related.dp.domains import Codes, Domain, first_occurrences, in_order
 
 Probability: TypeAlias = float | str | Rational
 

@@ -15,8 +15,8 @@ from math import inf, lcm, prod
 from typing import Literal, TypeAlias, get_args
 
 from pufferflow._checks import check_choice, check_whole
-from pufferflow.hmm.builders import Ties, count_laws, noise
-from pufferflow.hmm.model import Exact, Matrix, Vector, step
+from pufferflow.related.hmm.builders import Ties, count_laws, noise
+from pufferflow.related.hmm.model import Exact, Matrix, Vector, step
 
 Relation: TypeAlias = Literal["one-by-one", "all-by-one", "one-anywhere"]
 """Neighbouring counts: one may change by one; every one may change by one; one may take any other value."""

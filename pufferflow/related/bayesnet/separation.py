@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from pufferflow.bayesnet.elimination import members
-from pufferflow.bayesnet.network import BayesianNetwork
+from pufferflow.related.bayesnet.elimination import members
+from pufferflow.related.bayesnet.network import BayesianNetwork
 
 
 class Separation:

@@ -9,19 +9,19 @@ True
 Fraction(911, 550)
 """
 
-from pufferflow.hmm.builders import (
+from pufferflow.related.hmm.builders import (
     mechanism_model,
     noisy_max,
     noisy_max_family,
     randomised_response,
     truncated_geometric,
 )
-from pufferflow.hmm.checking import Verdict, Witness, check, largest_ratio
-from pufferflow.hmm.files import parse_hidden_markov_model, read_hidden_markov_model
-from pufferflow.hmm.maxima import NeighbourRatio, index_law, largest_value_ratio, noisy_laws, value_law
-from pufferflow.hmm.model import HiddenMarkovModel
-from pufferflow.hmm.priors import FoundPrior, PriorFamily, Supremum, find_prior, sup_ratio
-from pufferflow.hmm.solver import check_by_solver
+from pufferflow.related.hmm.checking import Verdict, Witness, check, largest_ratio
+from pufferflow.related.hmm.files import parse_hidden_markov_model, read_hidden_markov_model
+from pufferflow.related.hmm.maxima import NeighbourRatio, index_law, largest_value_ratio, noisy_laws, value_law
+from pufferflow.related.hmm.model import HiddenMarkovModel
+from pufferflow.related.hmm.priors import FoundPrior, PriorFamily, Supremum, find_prior, sup_ratio
+from pufferflow.related.hmm.solver import check_by_solver
 
 __all__ = [
     "FoundPrior",

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pufferflow._checks import check_list, check_type, check_whole, shown, shown_name
+from pufferflow._checks import check_list, check_type, shown, shown_name
 from pufferflow._rounding import SUM_TOLERANCE, UNIT_ROUNDOFF, total
 from pufferflow._types import Floats
 from pufferflow.errors import NetworkError, ParameterError
-from pufferflow.markov.chain import MarkovChain
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -215,31 +214,6 @@ class BayesianNetwork:
     def _cell(self, i: int, at: Sequence[int]) -> str:
         given = self._given(i, at)
         return f"state {self.states[i][at[-1]]!r}" + (f" given {given}" if given else "")
-
-
-def chain_network(chain: MarkovChain, length: int) -> BayesianNetwork:
-    """First ``length`` records of a Markov chain as a network X1 → X2 → … → XT.
-
-    Parameters
-    ----------
-    chain : MarkovChain
-        With a given or a stationary initial distribution.
-    length : int
-        T ≥ 1, at most :data:`MOST_VARIABLES`.
-
-    Raises
-    ------
-    NetworkError
-        The chain stands for any initial distribution, which is no single network.
-    ParameterError
-        ``chain`` is no chain, or T no such integer.
-    """
-    check_type(chain, "chain", MarkovChain)
-    length, law = check_whole(length, "length", most=MOST_VARIABLES), chain.initial_distribution
-    if law is None:
-        raise NetworkError('a chain with initial_distribution "any" is no single network; give one distribution')
-    later = (Variable(f"X{i}", chain.transition_matrix, parents=[f"X{i - 1}"]) for i in range(2, length + 1))
-    return BayesianNetwork([Variable("X1", law), *later])
 
 
 def _shape(variable: Variable) -> tuple[int, ...]:

@@ -18,8 +18,8 @@ import numpy as np
 
 from pufferflow._files import write_atomic
 from pufferflow._json import is_number, kind, only_keys, read_json
-from pufferflow.bayesnet.network import BayesianNetwork, Variable
 from pufferflow.errors import ModelError, NetworkError
+from pufferflow.related.bayesnet.network import BayesianNetwork, Variable
 
 
 def read_networks(path: str | os.PathLike[str]) -> tuple[BayesianNetwork, ...]:

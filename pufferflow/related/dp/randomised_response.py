@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from pufferflow._checks import check_list, check_positive, check_whole, shown
-from pufferflow.dp._opendp import open_dp
+from pufferflow._noise import open_dp
 from pufferflow.errors import DataError, ParameterError
 
 

@@ -5,13 +5,13 @@
 Fraction(1, 4)
 """
 
-from pufferflow.dp.alpha_beta import AlphaBeta, Estimate, PrivacyCheck, Publication, choose_alpha_beta, publish
-from pufferflow.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta, Release
-from pufferflow.dp.domains import Domain
-from pufferflow.dp.exponential import Exponential
-from pufferflow.dp.laplace import Laplace
-from pufferflow.dp.randomised_response import RandomisedResponse
-from pufferflow.dp.weighted_majority import WeightedMajority, private_rate
+from pufferflow.related.dp.alpha_beta import AlphaBeta, Estimate, PrivacyCheck, Publication, choose_alpha_beta, publish
+from pufferflow.related.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta, Release
+from pufferflow.related.dp.domains import Domain
+from pufferflow.related.dp.exponential import Exponential
+from pufferflow.related.dp.laplace import Laplace
+from pufferflow.related.dp.randomised_response import RandomisedResponse
+from pufferflow.related.dp.weighted_majority import WeightedMajority, private_rate
 
 __all__ = [
     "AlphaBeta",

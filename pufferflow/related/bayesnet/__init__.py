@@ -38,18 +38,17 @@ What is *not* guaranteed: the networks are believed. A person with knowledge tha
 than ε allows. Where the tables are not known exactly, give several networks.
 """
 
-from pufferflow.bayesnet.files import network_document, parse_networks, read_networks, write_networks
-from pufferflow.bayesnet.influence import max_influence
-from pufferflow.bayesnet.mechanism import NetworkScale, markov_quilt_mechanism
-from pufferflow.bayesnet.network import BayesianNetwork, Variable, chain_network
-from pufferflow.bayesnet.quilts import MarkovQuilt, markov_quilts
+from pufferflow.related.bayesnet.files import network_document, parse_networks, read_networks, write_networks
+from pufferflow.related.bayesnet.influence import max_influence
+from pufferflow.related.bayesnet.mechanism import NetworkScale, markov_quilt_mechanism
+from pufferflow.related.bayesnet.network import BayesianNetwork, Variable
+from pufferflow.related.bayesnet.quilts import MarkovQuilt, markov_quilts
 
 __all__ = [
     "BayesianNetwork",
     "MarkovQuilt",
     "NetworkScale",
     "Variable",
-    "chain_network",
     "markov_quilt_mechanism",
     "markov_quilts",
     "max_influence",

@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pufferflow._checks import check_epsilon, check_list, check_whole, named_type
-from pufferflow.bayesnet.network import BayesianNetwork
-from pufferflow.bayesnet.quilts import Found, QuiltSearch
-from pufferflow.bayesnet.separation import separation
+from pufferflow._noise import LaplaceNoise
 from pufferflow.errors import NetworkError
-from pufferflow.mechanisms.base import LaplaceNoise
+from pufferflow.related.bayesnet.network import BayesianNetwork
+from pufferflow.related.bayesnet.quilts import Found, QuiltSearch
+from pufferflow.related.bayesnet.separation import separation
 
 LIMIT = 5_000
 """Most partial quilts to take up for one node, by default: all of them in any network of 12 variables (below 2^12)."""
@@ -92,7 +92,7 @@ def markov_quilt_mechanism(
         cannot change the answer. So variables nobody observes, such as common causes, may be part of a network.
     limit : int, optional
         Most partial quilts to take up for one node before the search settles for the best quilt found so far
-        and its neighbours; see :mod:`pufferflow.bayesnet.quilts`. By default 5,000, or in large networks what
+        and its neighbours; see :mod:`pufferflow.related.bayesnet.quilts`. By default 5,000, or in large networks what
         :data:`MOST_STEPS` leaves to each node; where that is too few the scale is larger, never too small.
 
     Returns

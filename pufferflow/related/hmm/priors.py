@@ -21,9 +21,18 @@ from typing import TYPE_CHECKING, Any
 from pufferflow._checks import check_type
 from pufferflow._json import kind
 from pufferflow.errors import ModelError, ParameterError
-from pufferflow.hmm import solver
-from pufferflow.hmm.checking import Witness, check, check_factor, directions, largest_ratio, ratio_text
-from pufferflow.hmm.model import Exact, HiddenMarkovModel, Vector, asked_length, exact_text, fraction, shortened, shown
+from pufferflow.related.hmm import solver
+from pufferflow.related.hmm.checking import Witness, check, check_factor, directions, largest_ratio, ratio_text
+from pufferflow.related.hmm.model import (
+    Exact,
+    HiddenMarkovModel,
+    Vector,
+    asked_length,
+    exact_text,
+    fraction,
+    shortened,
+    shown,
+)
 
 if TYPE_CHECKING:
     from flint import fmpq, fmpq_mpoly
