@@ -7,11 +7,11 @@ from .audit import AnyLengthLoss as AnyLengthLoss
 from .audit import CountQuery as CountQuery
 from .audit import HistogramQuery as HistogramQuery
 from .audit import PrivacyLoss as PrivacyLoss
+from .audit import close_adversary as close_adversary
 from .audit import loss_at_any_length as loss_at_any_length
 from .audit import privacy_loss as privacy_loss
 from .audit import scale_for_any_length as scale_for_any_length
 from .audit import smallest_scale as smallest_scale
-from .beliefs import close_adversary as close_adversary
 from .chain_networks import chain_network as chain_network
 from .coupling import LowerBound as LowerBound
 from .coupling import lower_bound as lower_bound

@@ -13,7 +13,7 @@ import numpy as np
 
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
-from pufferflow.coupling._kernels import set_leakages
+from pufferflow.coupling._set_kernels import set_leakages
 from pufferflow.coupling.sides import largest_log_cross_ratios, largest_log_ratios, portions, reached
 
 MOST_DISTANCES = 40

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pufferflow._checks import Lengths, check_epsilon, longest
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
-from pufferflow.coupling._kernels import count_products
+from pufferflow.coupling._count_kernels import count_products
 from pufferflow.coupling.sides import reached
 from pufferflow.errors import ChainError
 from pufferflow.markov.chain import MarkovChain

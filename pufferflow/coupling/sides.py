@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
-from pufferflow.coupling._kernels import couple, forget
+from pufferflow.coupling._pair_kernels import couple, forget
 
 SLACK = 1e-6
 """Relative excess asked of a post-fixed point, so that rounding cannot spoil it."""

@@ -35,7 +35,6 @@ ORDER = (
         "transport",
         "coupling",
         "audit",
-        "beliefs",
         "datasets",
         "models",
         "verify",

@@ -10,7 +10,7 @@ import numpy as np
 from pufferflow._checks import check_positive, check_whole
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
-from pufferflow.beliefs._kernels import largest_ratio, max_plus
+from pufferflow.audit._adversary_kernels import largest_ratio, max_plus
 from pufferflow.errors import ChainError
 from pufferflow.markov.chain import MarkovChain
 from pufferflow.markov.families import Family, finite_chains
