@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,10 +14,6 @@ from pufferflow._checks import check_list, check_type, shown, shown_name
 from pufferflow._rounding import SUM_TOLERANCE, UNIT_ROUNDOFF, total
 from pufferflow._types import Floats
 from pufferflow.errors import NetworkError, ParameterError
-
-if TYPE_CHECKING:
-    import networkx as nx
-
 
 MOST_VARIABLES = 1_000
 """Variables of a network at most: their separations are looked at in pairs."""
@@ -128,16 +124,6 @@ class BayesianNetwork:
             raise NetworkError(f"the network has no variable {shown_name(name)}; it has {_some(self.names)}") from None
 
     @cached_property
-    def graph(self) -> nx.DiGraph[str]:
-        """The graph, its nodes the names of the variables."""
-        import networkx as nx
-
-        graph: nx.DiGraph[str] = nx.DiGraph()
-        graph.add_nodes_from(self.names)
-        graph.add_edges_from((self.names[p], self.names[v]) for v, ps in enumerate(self.parents) for p in ps)
-        return graph
-
-    @cached_property
     def ancestors(self) -> tuple[int, ...]:
         """For every variable the set of its ancestors and itself, as a bit mask."""
         masks = [0] * len(self)
@@ -174,11 +160,15 @@ class BayesianNetwork:
         return tuple(order)
 
     def _require_acyclic(self) -> None:
-        if len(self._topological_order) < len(self):
-            import networkx as nx
-
-            cycle = [edge[0] for edge in nx.find_cycle(self.graph)]
-            raise NetworkError(f"the graph has the cycle {' → '.join([*cycle, cycle[0]])}; remove one of its edges")
+        left = set(range(len(self))).difference(self._topological_order)
+        if not left:
+            return
+        path = [min(left)]  # upwards: each of them has a parent among them, so this comes round
+        while (above := next(p for p in self.parents[path[-1]] if p in left)) not in path:
+            path.append(above)
+        cycle = [above, *reversed(path[path.index(above) :])]
+        named = " → ".join(self.names[v] for v in cycle)
+        raise NetworkError(f"the graph has the cycle {named}; remove one of its edges")
 
     def _table_of(self, i: int, variable: Variable) -> Floats:
         table = np.array(variable.table, dtype=np.float64)
