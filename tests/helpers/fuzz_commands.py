@@ -1,6 +1,6 @@
 """Hostile input for all commands, from a seed: what works, changed in none, one or two places.
 
-    python tests/property/fuzz_commands.py --runs 5000 --seed 7
+    python tests/helpers/fuzz_commands.py --runs 5000 --seed 7
 
 A case takes a command line that works, on sound files of many kinds (:mod:`fuzz_inputs`), and changes nothing of it, or
 one thing or two: bytes, numbers, rows or keys of a file, the value of an option, which file it is; now and then a file
