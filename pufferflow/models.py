@@ -104,9 +104,9 @@ def _family(document: object) -> Family:
         raise ModelError(f"a model is an object with the key chains, binary_interval or interval, not {kind(document)}")
     only_keys(document, ("chains", "binary_interval", "interval"), "the model")
     if len(document) != 1:
-        found = " and ".join(document) if document else "none of them"
+        given = " and ".join(document) if document else "none of them"
         raise ModelError(
-            f"the model needs exactly one of the keys chains, binary_interval and interval; it has {found}"
+            f"the model needs exactly one of the keys chains, binary_interval and interval; it has {given}"
         )
     if "chains" in document:
         chains = document["chains"]

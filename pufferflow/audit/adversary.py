@@ -88,7 +88,7 @@ def close_adversary(theta: Family | MarkovChain, theta_tilde: MarkovChain, lengt
         raise ChainError(
             "the adversary needs a chain with one initial distribution; give a list of probabilities or stationary"
         )
-    found = []
+    distances = []
     for index, chain in enumerate(chains):
         if chain.states != theta_tilde.states:
             raise ChainError(
@@ -100,9 +100,9 @@ def close_adversary(theta: Family | MarkovChain, theta_tilde: MarkovChain, lengt
         distance = _distance(assumed, theta_tilde, length)
         if assumed is not chain and distance.delta > 0:
             distance = replace(distance, exact=False)
-        found.append(replace(distance, chain=index))
-    best = min(found, key=lambda one: one.delta)
-    return replace(best, exact=best.exact and all(one.exact or one.delta == math.inf for one in found))
+        distances.append(replace(distance, chain=index))
+    best = min(distances, key=lambda one: one.delta)
+    return replace(best, exact=best.exact and all(one.exact or one.delta == math.inf for one in distances))
 
 
 def _distance(theta: MarkovChain, tilde: MarkovChain, length: int) -> CloseAdversary:

@@ -90,8 +90,8 @@ class FixedPoints:
     def document(self, cost: float) -> dict[str, Any]:
         """The post-fixed points found last, which were at c, and the flows that prove them."""
         return {
-            name: self._side(side, found, cost)
-            for name, side, found in zip(("ahead", "past"), (self._ahead, self._past), self._found, strict=True)
+            name: self._side(side, leakages, cost)
+            for name, side, leakages in zip(("ahead", "past"), (self._ahead, self._past), self._found, strict=True)
         }
 
     def _side(self, side: Side, leakages: Floats, cost: float) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def record_format(arguments: argparse.Namespace) -> RecordFormat | None:
 
 
 def release_request(arguments: argparse.Namespace, **more: Any) -> ReleaseRequest:
-    """Return what is asked for by the options of :func:`add_model`, :func:`add_output` and :func:`add_reading`."""
+    """Return what is asked for by the options of models, of output and of reading."""
     model = read_public_model(arguments.chain)
     return ReleaseRequest(
         arguments.data,

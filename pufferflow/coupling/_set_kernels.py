@@ -31,8 +31,8 @@ def set_leakages(rows: Any, secret: Any, growth: float, out: Any, start: int, st
                 if difference > excess * rows[y, z]:
                     more += difference
                     mass += rows[y, z]
-            found = growth * more / (1 + growth * mass)
-            if not found > excess * (1 + 4 * UNIT_ROUNDOFF):
+            reached = growth * more / (1 + growth * mass)
+            if not reached > excess * (1 + 4 * UNIT_ROUNDOFF):
                 break
-            excess = found
+            excess = reached
         out[x, y] = math.log1p(excess)

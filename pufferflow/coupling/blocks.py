@@ -127,12 +127,12 @@ class Blocks:
 
 def _grid(length: int) -> list[int]:
     """Distances 1, 2, 3, 4, 6, 8, 12, … below T."""
-    found: list[int] = []
+    distances: list[int] = []
     m = 1
-    while m < max(length, 2) and len(found) < MOST_DISTANCES:
-        found.append(m)
+    while m < max(length, 2) and len(distances) < MOST_DISTANCES:
+        distances.append(m)
         m = m + 1 if m < 4 else (m * 3 // 2 if m & (m - 1) == 0 else m * 4 // 3)
-    return found
+    return distances
 
 
 def _power(rows: Floats, n: int) -> tuple[Floats, Bools]:

@@ -235,10 +235,10 @@ def _solve(side: Side, residual: Floats, capped: Bools) -> Floats:
 
     sparse = csr_array(eye_array(k * k) - csr_array((weights, (pairs, arcs)), shape=(k * k, k * k)))
     with np.errstate(over="ignore", invalid="ignore"):  # of an iteration that diverges
-        found, status = bicgstab(sparse, right, rtol=1e-10, maxiter=2000)
-    if status or not np.isfinite(found).all():
-        found = spsolve(csc_array(sparse), right)
-    return np.asarray(found).reshape(k, k)
+        solution, status = bicgstab(sparse, right, rtol=1e-10, maxiter=2000)
+    if status or not np.isfinite(solution).all():
+        solution = spsolve(csc_array(sparse), right)
+    return np.asarray(solution).reshape(k, k)
 
 
 def _entries(arcs: NDArray[Any], flows: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:

@@ -6,7 +6,7 @@ Two numbers bound every max-influence of eq. 5, whatever the initial distributio
 
 *Quilts.* The forward term at distance b is at most φ_b. The initial and the backward term together are at most ψ_a:
 m_i = m_{i−a} P^a mixes the rows of P^a, so m_i(x') / m_i(x) ≤ P^a(y, x') / P^a(y, x) for some y, and the product with
-P^a(z, x) / P^a(z, x') is one of ψ_a. Hence e(a, b) ≤ ψ_a + φ_b, the same at all nodes: ``additive.worst_additive``.
+P^a(z, x) / P^a(z, x') is one of ψ_a. Hence e(a, b) ≤ ψ_a + φ_b, the same at all nodes: ``influence.additive``.
 Both fall with the distance (data processing), and ψ ≤ 2φ.
 
 *Sets.* Let u(x, S) ≥ P^m(x, S) ≥ l(x, S) for all chains of the family: u(·, S) = max p·u'(·, S) over the rows p

@@ -134,18 +134,18 @@ def worst_alike(length: int, solve: Callable[[int], Candidate], lowest: int = 1,
     *Likeness* above), so logarithmically many nodes are solved.
     """
     low, high = 0, (length - lowest) // stride
-    found = []
+    candidates = []
     while low <= high:
         middle = (low + high) // 2
         best = solve(lowest + middle * stride)
-        found.append(best)
+        candidates.append(best)
         if best.left is None and best.right is not None:
             low = middle + 1
         elif best.right is None and best.left is not None:
             high = middle - 1
         else:
             break
-    return max(found, key=lambda candidate: candidate.score)
+    return max(candidates, key=lambda candidate: candidate.score)
 
 
 class QuiltSearch:
@@ -276,17 +276,17 @@ class QuiltSearch:
                 heappush(pending, (-bound, low, high, stride))
                 continue
             solved += 1
-            found = self._best(where)
-            if found.score > self.worst.score and alike and low < high:
-                found = worst_alike(high, where.solver(self._best), low, stride)
+            candidate = self._best(where)
+            if candidate.score > self.worst.score and alike and low < high:
+                candidate = worst_alike(high, where.solver(self._best), low, stride)
                 # else a quilt that reaches back before the supports settled might do better
-                alike = low - self.settled()[0] >= self.epsilon * found.score
+                alike = low - self.settled()[0] >= self.epsilon * candidate.score
             if low == high or alike or solved > LEAF_LIMIT:
-                self._keep(found)
-            elif found.score > self.worst.score:
+                self._keep(candidate)
+            elif candidate.score > self.worst.score:
                 # at a power of two strides, which is what bounds of ranges are made for
                 cut = low + (stride << ((high - low) // stride).bit_length() - 1)
-                bound = min(bound, found.score)
+                bound = min(bound, candidate.score)
                 heappush(pending, (-bound, low, cut - stride, stride))
                 heappush(pending, (-bound, cut, high, stride))
 
@@ -402,13 +402,13 @@ class QuiltSearch:
 
     def solve(self, where: Range) -> Candidate:
         """Return the best quilt of a range of nodes; keep it in ``worst`` if it is worse than that."""
-        found = self._best(where)
-        self._keep(found)
-        return found
+        candidate = self._best(where)
+        self._keep(candidate)
+        return candidate
 
-    def _keep(self, found: Candidate) -> None:
-        if self.worst is None or found.score > self.worst.score:
-            self.worst = found
+    def _keep(self, candidate: Candidate) -> None:
+        if self.worst is None or candidate.score > self.worst.score:
+            self.worst = candidate
 
     def _best(self, where: Range) -> Candidate:
         """Return the best quilt of a range of nodes.
@@ -444,12 +444,12 @@ class QuiltSearch:
         sides = ([(1, a, 0, 0)] if a else []) + ([(0, 0, 1, b)] if b else [])
         search(sides + ([(1, a, 1, b)] if a and b else []))
 
-        found = Candidate(where.first, int(quilt[0]) or None, int(quilt[1]) or None, float(best[1]), float(best[0]))
+        candidate = Candidate(where.first, int(quilt[0]) or None, int(quilt[1]) or None, float(best[1]), float(best[0]))
         self.tables.remember(int(quilt[0]), int(quilt[1]))
-        if found.left is not None and where.first == where.last:
-            anchor = where.first - found.left
+        if candidate.left is not None and where.first == where.last:
+            anchor = where.first - candidate.left
             self._anchors = [anchor, *(known for known in self._anchors if known != anchor)][:3]
-        return found
+        return candidate
 
     def _fill_missing(self, where: Range, lefts: set[int], rights: set[int]) -> None:
         """Compute the tables at these distances."""

@@ -104,8 +104,8 @@ def _warnings(ledger: Path, file: Path | None, extent: Extent | None) -> Iterato
 
 def _neighbours(folder: Path, ledger: Path) -> list[Path]:
     """The first other ledgers in a folder, by their names."""
-    found = sorted(folder.glob("*.ledger"))
-    return list(islice((path for path in found if not _same(path, ledger)), MOST_NEIGHBOURS))
+    ledgers = sorted(folder.glob("*.ledger"))
+    return list(islice((path for path in ledgers if not _same(path, ledger)), MOST_NEIGHBOURS))
 
 
 def _extents(ledger: Path) -> list[Extent]:

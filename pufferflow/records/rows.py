@@ -92,28 +92,28 @@ class Records:
         data = [name for name in present if is_number(name.split(".")[0]) or is_time(name)]
         if data and self.reading.value is None:
             raise DataError(f"{where}: this seems to be data, not a header; add a line of names such as time,value")
-        found: dict[str, str | None] = {role: getattr(self.reading, role) for role in GUESSES}
-        for role, named in found.items():
+        columns: dict[str, str | None] = {role: getattr(self.reading, role) for role in GUESSES}
+        for role, named in columns.items():
             if named is not None and named not in present:
                 raise DataError(f"{where}: there is no column {named!r} for the {role}{listed}; mend the option")
-        for role in found:
-            if found[role] is None and not (role == "time" and self.reading.rows_are_steps):
-                found[role] = self._guess(role, [name for name in present if name not in found.values()], where)
-        free = [name for name in present if name not in found.values()]
-        if found["value"] is None:
+        for role in columns:
+            if columns[role] is None and not (role == "time" and self.reading.rows_are_steps):
+                columns[role] = self._guess(role, [name for name in present if name not in columns.values()], where)
+        free = [name for name in present if name not in columns.values()]
+        if columns["value"] is None:
             if len(free) != 1:
                 raise DataError(f"{where}: it is not clear which column holds the values{listed}; name it (value)")
-            found["value"] = free.pop()
-        if free and found["time"] is None and not self.reading.rows_are_steps:
-            missing = ["time"] if found["participant"] is not None else ["time", "participant"]
+            columns["value"] = free.pop()
+        if free and columns["time"] is None and not self.reading.rows_are_steps:
+            missing = ["time"] if columns["participant"] is not None else ["time", "participant"]
             raise DataError(
                 f"{where}: {_columns(free, self.reading.show_values)} not used; name the {' and the '.join(missing)} "
                 f"({', '.join(missing)}), or say rows_are_steps if every row is one step of one chain"
             )
-        for named in found.values():
+        for named in columns.values():
             if named is not None and (present.count(named) > 1 or f"{named}.1" in present):  # as pandas numbers them
                 raise DataError(f"{where}: two columns are called {named!r}; rename one")
-        return found
+        return columns
 
     @cached_property
     def unused(self) -> list[str]:

@@ -76,12 +76,12 @@ class PandasTable:
         return [str(name) for name in self.frame.columns]
 
     def chunks(self, columns: Sequence[str], work: str) -> Iterator[tuple[int, pd.DataFrame]]:
-        """See :class:`Table`."""
+        """See :class:`pufferflow.records.tables.Table`."""
         for row in range(0, len(self.frame), ROWS):
             yield row, self.frame.iloc[row : row + ROWS][list(columns)].reset_index(drop=True)
 
     def place(self, row: int) -> str:
-        """See :class:`Table`."""
+        """See :class:`pufferflow.records.tables.Table`."""
         return f"row {row + 1}"
 
 

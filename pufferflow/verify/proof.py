@@ -141,10 +141,10 @@ class Proof(ABC):
             self._afford(work.memory(precision), MOST_KEPT, "bytes", precision)
             try:
                 with ctx.workprec(precision):
-                    found = self.bound()
+                    bound = self.bound()
             except UndecidedError:
                 continue
-            yield precision, found
+            yield precision, bound
 
     def _afford(self, size: int, most: int, unit: str, precision: int) -> None:
         hint = "; allow more (most_work)" if unit == "operations" else ""

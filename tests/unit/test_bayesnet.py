@@ -9,7 +9,7 @@ import pufferflow as pf
 from pufferflow.related import bayesnet
 from pufferflow.related.bayesnet import elimination, mechanism
 from pufferflow.related.bayesnet.influence import influence_table
-from pufferflow.related.bayesnet.quilts import QuiltSearch
+from pufferflow.related.bayesnet.quilts import NodeSearch
 from pufferflow.related.bayesnet.separation import separation
 
 HALF = [0.5, 0.5]
@@ -116,12 +116,12 @@ def test_networks_that_would_take_hours_are_refused_before_the_work(monkeypatch)
 def test_the_default_limit_leaves_every_node_of_a_large_network_its_share(monkeypatch):
     network_, taken = tree(12, np.random.default_rng(5)), []
 
-    class Search(QuiltSearch):
+    class Search(NodeSearch):
         def __init__(self, *arguments):
             taken.append(arguments[-1])
             super().__init__(*arguments)
 
-    monkeypatch.setattr(mechanism, "QuiltSearch", Search)
+    monkeypatch.setattr(mechanism, "NodeSearch", Search)
     whole = pf.markov_quilt_mechanism(network_, 1.0)
     assert set(taken) == {mechanism.LIMIT}
     monkeypatch.setattr(mechanism, "MOST_STEPS", 0)

@@ -77,12 +77,12 @@ def joint_law(network: BayesianNetwork, variables: Sequence[int]) -> JointLaw:
 
 def members(mask: int) -> list[int]:
     """Elements of a set of small integers given as a bit mask, increasing."""
-    found = []
+    elements = []
     while mask:
         low = mask & -mask
-        found.append(low.bit_length() - 1)
+        elements.append(low.bit_length() - 1)
         mask ^= low
-    return found
+    return elements
 
 
 def _elimination_order(network: BayesianNetwork, inside: Sequence[int], kept: Sequence[int]) -> list[int]:

@@ -47,8 +47,8 @@ def parse_networks(document: object) -> tuple[BayesianNetwork, ...]:
         raise ModelError(f"networks are an object with the key variables or networks, not {kind(document)}")
     only_keys(document, ("variables", "networks"), "the file")
     if len(document) != 1:
-        found = "both" if document else "neither"
-        raise ModelError(f"the file needs exactly one of the keys variables and networks; it has {found}")
+        given = "both" if document else "neither"
+        raise ModelError(f"the file needs exactly one of the keys variables and networks; it has {given}")
     if "variables" in document:
         return (_network(document, ""),)
     entries = document["networks"]

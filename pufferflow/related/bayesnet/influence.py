@@ -101,10 +101,10 @@ class InfluenceTable:
                 self._known[key] = self._compute(node, members(part))
             except TooLargeError:
                 self._known[key] = None
-        found = self._known[key]
-        if found is None:
+        pairs = self._known[key]
+        if pairs is None:
             raise TooLargeError
-        return found
+        return pairs
 
     def _compute(self, node: int, part: list[int]) -> Floats:
         law = joint_law(self._network, [node])

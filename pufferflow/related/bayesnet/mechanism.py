@@ -10,7 +10,7 @@ from pufferflow._checks import check_epsilon, check_list, check_whole, named_typ
 from pufferflow._noise import LaplaceNoise
 from pufferflow.errors import NetworkError
 from pufferflow.related.bayesnet.network import BayesianNetwork
-from pufferflow.related.bayesnet.quilts import Found, QuiltSearch
+from pufferflow.related.bayesnet.quilts import NodeSearch, ScoredQuilt
 from pufferflow.related.bayesnet.separation import separation
 
 LIMIT = 5_000
@@ -131,11 +131,9 @@ def markov_quilt_mechanism(
         )
     if limit is None:
         limit = min(LIMIT, MOST_STEPS // (len(protected) * sum(map(_steps, family))))
-    index, found = _worst(family, protected, read, epsilon, limit)
-    quilt = found.named(family[index])
-    return NetworkScale(
-        epsilon, found.score, quilt.node, quilt.quilt, quilt.nearby, found.influence, index, found.optimal
-    )
+    index, best = _worst(family, protected, read, epsilon, limit)
+    quilt = best.named(family[index])
+    return NetworkScale(epsilon, best.score, quilt.node, quilt.quilt, quilt.nearby, best.influence, index, best.optimal)
 
 
 def _steps(network: BayesianNetwork) -> int:
@@ -145,19 +143,19 @@ def _steps(network: BayesianNetwork) -> int:
 
 def _worst(
     family: Sequence[BayesianNetwork], protected: Sequence[str], read: Sequence[str], epsilon: float, limit: int
-) -> tuple[int, Found]:
+) -> tuple[int, ScoredQuilt]:
     """The quilt of a worst node, with the network it is in; a bar on a terminal counts the nodes."""
     from tqdm import tqdm
 
-    worst: tuple[int, Found] | None = None
+    worst: tuple[int, ScoredQuilt] | None = None
     with tqdm(total=len(family) * len(protected), desc="quilts", unit=" nodes", disable=None, leave=False) as bar:
         for index, network in enumerate(family):
             counted = sum(1 << network.index(name) for name in read)
             for node in _central_first(network, [network.index(name) for name in protected]):
                 enough = -1.0 if worst is None else worst[1].score
-                found = QuiltSearch(network, node, epsilon, counted, limit).run(enough)
-                if found.score > enough:
-                    worst = index, found
+                best = NodeSearch(network, node, epsilon, counted, limit).run(enough)
+                if best.score > enough:
+                    worst = index, best
                 bar.update()
     assert worst is not None
     return worst

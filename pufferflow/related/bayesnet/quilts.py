@@ -91,7 +91,7 @@ def _named(network: BayesianNetwork, node: int, *sets: int) -> MarkovQuilt:
 
 
 @dataclass(frozen=True)
-class Found:
+class ScoredQuilt:
     """A quilt of a node with its score, sets as bit masks.
 
     Attributes
@@ -117,7 +117,7 @@ class Found:
         return _named(network, self.node, self.quilt, self.nearby, everything & ~(self.quilt | self.nearby))
 
 
-class QuiltSearch:
+class NodeSearch:
     """Best quilt of one node; see the module's text.
 
     Parameters
@@ -142,11 +142,11 @@ class QuiltSearch:
         self._skipped = False
         self.best = self._trivial()
 
-    def _trivial(self) -> Found:
+    def _trivial(self) -> ScoredQuilt:
         _, nearby = self._graph.split(self.node, 0)
-        return Found(self.node, 0, nearby, 0.0, divide_up(self._card(nearby), self.epsilon))
+        return ScoredQuilt(self.node, 0, nearby, 0.0, divide_up(self._card(nearby), self.epsilon))
 
-    def run(self, enough: float) -> Found:
+    def run(self, enough: float) -> ScoredQuilt:
         """Best quilt, or the first one found whose score is at most ``enough``."""
         for sphere in self._graph.spheres(self.node):
             if self.best.score <= enough:
@@ -202,7 +202,7 @@ class QuiltSearch:
             return
         value = self._score(nearby, e)
         if value < self.best.score:
-            self.best = Found(self.node, quilt, nearby, e, value)
+            self.best = ScoredQuilt(self.node, quilt, nearby, e, value)
 
     def _bound(self, quilt: int, nearby: int) -> float:
         """Lower bound, up to rounding, of the scores of all quilts that a partial one may become."""

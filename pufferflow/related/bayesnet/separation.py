@@ -75,7 +75,7 @@ class Separation:
         connected components of the graph without i, those with parents of i joined.
         """
         left = (1 << len(self._parents)) - 1 & ~(1 << node)
-        found = []
+        branches = []
         above = sum(1 << p for p in self._parents[node])
         while left:
             branch = frontier = above or left & -left
@@ -86,9 +86,9 @@ class Separation:
                     around |= sum(1 << u for u in (*self._parents[v], *self._children[v]))
                 frontier = around & left & ~branch
                 branch |= frontier
-            found.append(branch)
+            branches.append(branch)
             left &= ~branch
-        return found
+        return branches
 
 
 @lru_cache(maxsize=32)

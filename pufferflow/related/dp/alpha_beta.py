@@ -257,13 +257,13 @@ class Publication:
         mask = np.asarray(selected)
         if mask.dtype != bool or mask.shape != (len(self.table),):
             raise DataError(f"selected must hold one truth value a published row, {len(self.table)} in all")
-        found = int(mask.sum())
-        if not found <= domain_count <= self.domain.size:
+        rows = int(mask.sum())
+        if not rows <= domain_count <= self.domain.size:
             raise DataError(
-                f"domain_count is {domain_count}; it must lie between the {found} rows selected and the "
+                f"domain_count is {domain_count}; it must lie between the {rows} rows selected and the "
                 f"{self.domain.size} tuples of the domain"
             )
-        count = float((found - self.parameters.beta * domain_count) / self.parameters.alpha)
+        count = float((rows - self.parameters.beta * domain_count) / self.parameters.alpha)
         inside = min(max(count, 0.0), float(domain_count))
         return Estimate(count, self.parameters.standard_error(inside, domain_count))
 
@@ -326,14 +326,14 @@ def _insertions(source: _sampling.Randomness, domain: Domain, data: Codes, count
         left_out = np.concatenate([data, _insertions(source, domain, data, outside - count)])
         fresh = first_occurrences(np.concatenate([left_out, every]))
         return every[fresh[len(left_out) :] - len(left_out)]
-    found = data
-    while (missing := len(data) + count - len(found)) > 0:
+    rows = data
+    while (missing := len(data) + count - len(rows)) > 0:
         # a few more than are missing, for those that will have occurred before; what is too much is cut off the end
-        draws = missing + 8 + 2 * missing * (len(found) + missing) // domain.size
+        draws = missing + 8 + 2 * missing * (len(rows) + missing) // domain.size
         drawn = np.stack([_sampling.integers_below(source, size, draws) for size in domain.sizes], axis=1)
-        found = np.concatenate([found, drawn])
-        found = found[first_occurrences(found)[: len(data) + count]]
-    return found[len(data) :]
+        rows = np.concatenate([rows, drawn])
+        rows = rows[first_occurrences(rows)[: len(data) + count]]
+    return rows[len(data) :]
 
 
 def _table(tuples: Collection[tuple[Any, ...]], domain: Domain) -> pd.DataFrame:

@@ -58,10 +58,10 @@ class RandomisedResponse:
         others = len(categories) - 1
         truth = 1 / (1 + others * math.exp(-check_positive(epsilon, "epsilon")))
         truth = max(1 / len(categories), math.nextafter(truth, 0)) if others > 0 else truth
-        found = cls(tuple(categories), min(truth, math.nextafter(1, 0)))
-        while found.epsilon > epsilon and found.truth > 1 / len(categories):
-            found = cls(found.categories, max(1 / len(categories), math.nextafter(found.truth, 0)))
-        return found
+        response = cls(tuple(categories), min(truth, math.nextafter(1, 0)))
+        while response.epsilon > epsilon and response.truth > 1 / len(categories):
+            response = cls(response.categories, max(1 / len(categories), math.nextafter(response.truth, 0)))
+        return response
 
     @property
     def epsilon(self) -> float:
@@ -100,11 +100,11 @@ class RandomisedResponse:
         answers = check_list(answers, "answers")
         self._check(answers)
         total = len(answers)
-        found = pd.Series(answers, dtype=object).value_counts().reindex(self.categories, fill_value=0).to_numpy(float)
+        seen = pd.Series(answers, dtype=object).value_counts().reindex(self.categories, fill_value=0).to_numpy(float)
         lie = (1 - self.truth) / (len(self.categories) - 1)
         if self.truth - lie <= 0:
             raise ParameterError("truth is 1/k: the answers say nothing about the data, no estimate exists")
-        counts = (found - total * lie) / (self.truth - lie)
+        counts = (seen - total * lie) / (self.truth - lie)
         errors = [self.standard_error(count, total) for count in np.clip(counts, 0, total)]
         return pd.DataFrame({"category": self.categories, "count": counts, "standard_error": errors})
 

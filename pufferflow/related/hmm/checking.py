@@ -138,11 +138,11 @@ def check(model: HiddenMarkovModel, factor: Exact, length: int | None = None) ->
     shortest, every_length = steps, True
     witness: Witness | None = None
     for secret, other in directions(model):
-        found, finished = integers.first_violation(secret, other, limit, shortest)
+        sequence, finished = integers.first_violation(secret, other, limit, shortest)
         every_length &= finished
-        if found is not None:
-            witness = _witness(model, secret, other, found)
-            shortest = len(found) - 1
+        if sequence is not None:
+            witness = _witness(model, secret, other, sequence)
+            shortest = len(sequence) - 1
             if shortest == 0:
                 break
     holds = witness is None
@@ -176,18 +176,18 @@ def largest_ratio(model: HiddenMarkovModel, length: int | None = None) -> Witnes
     steps = asked_length(model, length)
     integers = _IntegerModel(model)
     for secret, other in directions(model):
-        found = integers.first_impossible(secret, other, steps)
-        if found is not None:
-            return _witness(model, secret, other, found)
+        sequence = integers.first_impossible(secret, other, steps)
+        if sequence is not None:
+            return _witness(model, secret, other, sequence)
     first, second = model.pairs[0]
     best = Witness(first, second, (), Fraction(1), Fraction(1))
     for secret, other in directions(model):
         while True:
             assert isinstance(best.ratio, Fraction)
-            found, _ = integers.first_violation(secret, other, best.ratio, steps)
-            if found is None:
+            sequence, _ = integers.first_violation(secret, other, best.ratio, steps)
+            if sequence is None:
                 break
-            best = _witness(model, secret, other, integers.extended(secret, other, found, steps))
+            best = _witness(model, secret, other, integers.extended(secret, other, sequence, steps))
     return best
 
 

@@ -214,7 +214,7 @@ class HiddenMarkovModel:
         return law
 
     def document(self) -> dict[str, Any]:
-        """Return the model as plain JSON types; :func:`parse_hidden_markov_model` gives it back exactly."""
+        """Return the model as plain JSON types; ``parse_hidden_markov_model`` gives it back exactly."""
         return {
             "transition_matrix": [list(map(exact_text, row)) for row in self.transition_matrix],
             "observation_matrix": [list(map(exact_text, row)) for row in self.observation_matrix],

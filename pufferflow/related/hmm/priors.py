@@ -281,17 +281,17 @@ class PriorFamily:
         constraints = [*self._inside(variables), _z3(rest, names, variables) > 0]
         if zero is not None:
             constraints.append(_z3(zero.subs(known), names, variables) == 0)
-        found = solver.point(constraints, list(variables.values()), timeout_seconds)
-        if found is None:
+        point = solver.point(constraints, list(variables.values()), timeout_seconds)
+        if point is None:
             return None
-        free = dict(zip(variables, self._rounded(found, variables, rest, zero is None), strict=True))
+        free = dict(zip(variables, self._rounded(point, variables, rest, zero is None), strict=True))
         return {name: free[name] if value is None else value for name, value in zip(names, fixed, strict=True)}
 
     def _rounded(
-        self, found: Sequence[Any], variables: Mapping[str, Any], polynomial: fmpq_mpoly, open_condition: bool
+        self, values: Sequence[Any], variables: Mapping[str, Any], polynomial: fmpq_mpoly, open_condition: bool
     ) -> list[Fraction]:
         """Return z3's values as fractions near them at which the polynomial is still positive, simple ones first."""
-        exact = [solver.rational(value) for value in found]
+        exact = [solver.rational(value) for value in values]
         if not open_condition:
             return exact
         for digits in (2, 4, 8, 16, 30, 60, 120):
@@ -300,7 +300,7 @@ class PriorFamily:
                     max(solver.rational(value, 2 * digits).limit_denominator(10**digits), self.box[name][0]),
                     self.box[name][1],
                 )
-                for name, value in zip(variables, found, strict=True)
+                for name, value in zip(variables, values, strict=True)
             ]
             at = dict(zip(variables, near, strict=True))
             if _value(polynomial, [at.get(name, low) for name, (low, _) in self.box.items()]) > 0:
@@ -415,16 +415,16 @@ def find_prior(
     names = list(family.box)
     variables = {name: _real(name) for name in names}
     constraints = [_z3(p - bound * q, names, variables) <= 0 for _, _, p, q in family.likelihoods(steps)]
-    found = solver.point([*family._inside(variables), *constraints], list(variables.values()), timeout_seconds)
-    if found is None:
+    point = solver.point([*family._inside(variables), *constraints], list(variables.values()), timeout_seconds)
+    if point is None:
         return None
     for digits in (2, 4, 8, 16, 30, 60):
-        near = [solver.rational(value, 2 * digits).limit_denominator(10**digits) for value in found]
+        near = [solver.rational(value, 2 * digits).limit_denominator(10**digits) for value in point]
         at = dict(zip(names, near, strict=True))
         inside = all(low <= at[name] <= high for name, (low, high) in family.box.items())
         if inside and check(family.model(at), limit, steps).holds:
             return FoundPrior(at, None)
-    about = ", ".join(f"{name} = {value}" for name, value in zip(names, found, strict=True))
+    about = ", ".join(f"{name} = {value}" for name, value in zip(names, point, strict=True))
     raise ParameterError(_IRRATIONAL.format("satisfy", about, "raise"))
 
 
@@ -469,18 +469,18 @@ def sup_ratio(
         return Supremum(worst.ratio, math.inf, values, worst)
 
     def above(ratio: Fraction) -> dict[str, Fraction] | None:
-        found = find_prior(family, ratio, steps, timeout_seconds=timeout_seconds)
-        return None if found is None else found.prior
+        larger = find_prior(family, ratio, steps, timeout_seconds=timeout_seconds)
+        return None if larger is None else larger.prior
 
     def raised(best: Supremum, at: dict[str, Fraction]) -> Supremum:
         """The better one of the prior ``at`` and simple priors near it."""
         for digits in (1, 2, 3):
             near = {name: value.limit_denominator(10**digits) for name, value in at.items()}
             if all(low <= near[name] <= high for name, (low, high) in family.box.items()):
-                best = max(best, at_prior(near), key=lambda found: found.lower)
-        return max(best, at_prior(at), key=lambda found: found.lower)
+                best = max(best, at_prior(near), key=lambda supremum: supremum.lower)
+        return max(best, at_prior(at), key=lambda supremum: supremum.lower)
 
-    best = max(map(at_prior, family.corners()), key=lambda found: found.lower)
+    best = max(map(at_prior, family.corners()), key=lambda supremum: supremum.lower)
     upper: Fraction | float = math.inf
     while upper == math.inf or upper - best.lower > gap * Fraction(best.lower):
         lower = Fraction(best.lower)

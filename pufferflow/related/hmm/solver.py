@@ -110,8 +110,8 @@ def point(constraints: Sequence[Any], variables: Sequence[Any], timeout_seconds:
 
     solver = z3.SolverFor("QF_NRA")
     solver.add(*constraints)
-    found = satisfied(solver, timeout_seconds)
-    return None if found is None else [found.eval(variable, model_completion=True) for variable in variables]
+    model = satisfied(solver, timeout_seconds)
+    return None if model is None else [model.eval(variable, model_completion=True) for variable in variables]
 
 
 def rational(value: Any, decimals: int = 30) -> Fraction:
