@@ -28,10 +28,7 @@ def local_influence_numbers(chains: tuple[Chain, ...], length: int, ends: int) -
     Row sums solve (I − Γ)s = 1, the weights u − Γv = 1 and v − Γᵀu = 1. In the middle all of them are near the
     limit 1 / (1 − sum of the interior entries).
 
-    Raises
-    ------
-    ParameterError
-        The systems have no positive solution of this shape: the norm of Γ is not below 1, or hardly.
+    Raises ParameterError: the systems have no positive solution of this shape: the norm of Γ is not below 1, or hardly.
     """
     with ctx.workprec(PRECISION):
         gamma = LocalInfluenceBalls(chains, length)

@@ -59,10 +59,7 @@ def add_output(parser: argparse.ArgumentParser, default: str) -> None:
 def record_format(arguments: argparse.Namespace) -> RecordFormat | None:
     """Return the states given by hand.
 
-    Raises
-    ------
-    ParameterError
-        Both kinds are given, or a step without states.
+    Raises ParameterError: both kinds are given, or a step without states.
     """
     names, numbers = listed(arguments.states), edges(arguments.edges)
     if names is not None and numbers is not None:

@@ -154,7 +154,6 @@ def count_products(
     sets : bool array, shape (queries, k)
     alternating : bool array, shape (queries,)
         Whether the set turns into its complement at every odd distance from the last entry, n + 1.
-    cost : float
     first : float array, shape (rows, k)
         At least 0, at most 1.
     steps : int64 array, shape (targets,)

@@ -36,8 +36,6 @@ class Blocks:
         Law of the neighbour given each value: P, or P* for the past of a stationary chain.
     error : float
         Bound on the relative error of the entries of ``rows`` and of all its powers, beyond rounding.
-    length : int
-        T.
     forget : bool
         Whether ``rows`` is P and the past under all laws is meant, through cross ratios of its columns.
     """

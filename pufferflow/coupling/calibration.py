@@ -66,9 +66,6 @@ class ChainLeakage:
 
     Parameters
     ----------
-    chain : MarkovChain
-    length : int
-        T.
     pairs : bool
         Whether to use couplings (c), or blocks (b) alone, which cost less on many states.
     """

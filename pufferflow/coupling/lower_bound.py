@@ -150,9 +150,6 @@ class CountLeaks:
 
     Parameters
     ----------
-    chain : MarkovChain
-    length : int
-        T.
     epsilon : float
         Nats that matter: so many entries are counted that rounding stays far below.
     """

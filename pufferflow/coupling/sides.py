@@ -188,7 +188,6 @@ def post_fixed_point(
 
     Parameters
     ----------
-    side : Side
     cost : float
         c; 1 where ``linear``.
     cap : float array, shape (k, k)

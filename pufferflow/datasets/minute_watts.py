@@ -60,19 +60,14 @@ class MinuteWatts:
     def window(self, start: str | None, length: int | None, where: str) -> MinuteWatts:
         """Return the rows of ``length`` minutes from ``start`` on.
 
+        Raises DataError: the rows do not reach over the whole window.
+
         Parameters
         ----------
         start : str or None
             ISO time; None is that of the first row.
         length : int or None
             Minutes; None reaches to the last row.
-        where : str
-            The file's name, for messages.
-
-        Raises
-        ------
-        DataError
-            The rows do not reach over the whole window.
         """
         first, last = self.minutes[0], self.minutes[-1]
         begin = first if start is None else _minute(start)

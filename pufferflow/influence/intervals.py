@@ -98,7 +98,6 @@ def row_optimum(low: Floats, high: Floats, values: Floats, largest: bool) -> Flo
     low, high : array, shape (k, k)
     values : array, shape (k, s)
         The columns h.
-    largest : bool
 
     Returns
     -------

@@ -149,15 +149,7 @@ def worst_alike(length: int, solve: Callable[[int], Candidate], lowest: int = 1,
 
 
 class QuiltSearch:
-    """Best quilts of the nodes of one chain; see the module's text for the ideas.
-
-    Parameters
-    ----------
-    tables : InfluenceTables
-    length : int
-        T.
-    epsilon : float
-    """
+    """Best quilts of the nodes of one chain; see the module's text for the ideas."""
 
     def __init__(self, tables: InfluenceTables, length: int, epsilon: float) -> None:
         self.tables = tables

@@ -122,7 +122,6 @@ class InfluenceTables:
 
     Parameters
     ----------
-    chain : MarkovChain
     convention : {"exact", "published"}
         Whether the backward term looks only at states the left quilt node can take (Definition 4.1), or
         at all states, as the paper's eq. 5 is printed.

@@ -55,10 +55,7 @@ def usual_ledger(data: str | os.PathLike[str]) -> Path:
 def account_of(source: Source | None, ledger: Ledger | PathLike | None, extent: Extent | None = None) -> Account:
     """Return the account of a release that is going to be entered in ``ledger``, which need not exist yet.
 
-    Raises
-    ------
-    LedgerError
-        The data have another ledger: what is entered in two is never added up.
+    Raises LedgerError: the data have another ledger: what is entered in two is never added up.
     """
     path = ledger.path if isinstance(ledger, Ledger) else None if ledger is None else check_path(ledger, "ledger")
     file = Path(source) if isinstance(source, str | os.PathLike) else None

@@ -48,10 +48,7 @@ def check_pieces(records: Records, form: RecordFormat, tally: Tally) -> None:
     run of records one step apart is never longer than the longest segment, as only a gap or another participant
     begins a segment.
 
-    Raises
-    ------
-    DataError
-        The step of the data is not that of the chain, or most segments are single records.
+    Raises DataError: the step of the data is not that of the chain, or most segments are single records.
     """
     where, step = records.table.where, form.step_seconds
     if tally.shortest_wait is None:
@@ -76,6 +73,8 @@ def check_pieces(records: Records, form: RecordFormat, tally: Tally) -> None:
 def check_origin(records: Records, tally: Tally, fitted: Fitted | None, others: bool) -> list[str]:
     """Hold the period of the records against that of the chain's.
 
+    Raises DataError: the periods overlap, and nothing is said.
+
     Parameters
     ----------
     records, tally : Records, Tally
@@ -89,11 +88,6 @@ def check_origin(records: Records, tally: Tally, fitted: Fitted | None, others: 
     -------
     list of str
         What to warn of.
-
-    Raises
-    ------
-    DataError
-        The periods overlap, and nothing is said.
     """
     period = None if fitted is None else fitted.period
     if fitted is None or period is None or records.clock is None:
@@ -111,10 +105,8 @@ def doubts(family: Family, states: tuple[str, ...], epsilon: float, scale: float
 
     Parameters
     ----------
-    family : Family
     states : tuple of str
         Their names.
-    epsilon : float
     scale : float
         Laplace scale of a 1-Lipschitz query.
     """

@@ -44,10 +44,8 @@ def histogram_mechanisms() -> list[str]:
 def mechanism_for_histograms(name: str, advice: str) -> Mechanism:
     """Return a mechanism whose scale holds for a histogram of the records there are.
 
-    Raises
-    ------
-    ParameterError
-        It is unknown, or its scale is of one count over whole segments; ``advice`` says what to do then.
+    Raises ParameterError: it is unknown, or its scale is of one count over whole segments; ``advice`` says what to do
+    then.
     """
     mechanism = find_mechanism(name)
     if not mechanism.every_query:
@@ -67,21 +65,13 @@ def calibrate(family: AnyFamily, length: int, epsilon: float, mechanism: str | N
     For a kind of family that no certificate covers, the least scale of a mechanism whose scales are proved in its
     text. entry-dp, which ignores correlation, is never taken.
 
+    Raises ParameterError: ε or T is out of range; ``mechanism`` is unknown, entry-dp or not applicable; ChainError:
+    ``mechanism`` cannot work on these chains.
+
     Parameters
     ----------
-    family : Family or MarkovChain
-    length : int
-        Longest segment T.
-    epsilon : float
     mechanism : str, optional
         Take this one.
-
-    Raises
-    ------
-    ParameterError
-        ε or T is out of range; ``mechanism`` is unknown, entry-dp or not applicable.
-    ChainError
-        ``mechanism`` cannot work on these chains.
     """
     theta, epsilon, length = as_family(family), check_epsilon(epsilon), longest(length)
     if mechanism is not None:

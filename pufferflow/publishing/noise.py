@@ -35,10 +35,7 @@ def count_scale(scale: float) -> float:
     L1 norm and gets twice the scale of a 1-Lipschitz query. The result has 11 bits, which the sampler uses exactly,
     and is larger than 2·scale by a factor between 1 + 2^−24 and (1 + 2^−24)(1 + 2^−10): always more noise, never less.
 
-    Raises
-    ------
-    ParameterError
-        The noise would be larger than any count.
+    Raises ParameterError: the noise would be larger than any count.
     """
     wanted = 2 * Fraction(scale) * (1 + SLACK)
     unit = _unit(wanted)

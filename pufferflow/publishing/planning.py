@@ -217,10 +217,7 @@ def error_curves(
 ) -> pd.DataFrame:
     """Error of every mechanism at every ε: columns mechanism, epsilon, error (missing where not applicable).
 
-    Raises
-    ------
-    ParameterError
-        An argument is out of range, or a mechanism unknown.
+    Raises ParameterError: an argument is out of range, or a mechanism unknown.
     """
     theta = as_family(family)
     wanted = _Error(kind, confidence, number_of_states(theta))

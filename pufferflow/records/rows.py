@@ -75,10 +75,7 @@ class Records:
     def columns(self) -> dict[str, str | None]:
         """Name of the column of each role; None for a role that no column has.
 
-        Raises
-        ------
-        DataError
-            A column that was named is missing, or it is not clear which holds the values.
+        Raises DataError: a column that was named is missing, or it is not clear which holds the values.
         """
         present = self.table.columns()
         where = f"{self.table.where}, line 1" if self.table.place(0).startswith("line") else self.table.where
@@ -137,10 +134,7 @@ class Records:
     def chunks(self, work: str) -> Iterator[Chunk]:
         """Yield the rows with their times, checked; ``work`` names the progress bar.
 
-        Raises
-        ------
-        DataError
-            Names the first line that is wrong.
+        Raises DataError: names the first line that is wrong.
         """
         wanted = [name for name in self.columns.values() if name is not None]
         self.people, self.groups, self.clock = {}, [], None
@@ -192,10 +186,7 @@ class Records:
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Read values as numbers, NaN where missing, and mark those that are none; with ``finite`` infinite ones too.
 
-        Raises
-        ------
-        DataError
-            With ``strict``, on the first that is neither a number nor missing.
+        Raises DataError: with ``strict``, on the first that is neither a number nor missing.
         """
         values = chunk.value
         if pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_bool_dtype(values.dtype):
@@ -239,10 +230,7 @@ class Records:
         What ``states`` declares is never missing, however it is written: a state that were left out would be
         published exactly, by the number of records.
 
-        Raises
-        ------
-        DataError
-            A typed table has nothing where a declared state may have been.
+        Raises DataError: a typed table has nothing where a declared state may have been.
         """
         codes, distinct = self._different(chunk.value, chunk.rows)
         texts = [_text(value) for value in distinct]
@@ -271,10 +259,7 @@ class Records:
     def encode(self, chunk: Chunk, states: StateSpace) -> Integers:
         """State of every value, −1 where missing; shape (n,).
 
-        Raises
-        ------
-        DataError
-            A value is neither missing nor a state; the line is named.
+        Raises DataError: a value is neither missing nor a state; the line is named.
         """
         if states.edges is not None:
             return states.encode_numbers(self.numbers(chunk)[0])

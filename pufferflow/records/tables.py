@@ -42,10 +42,7 @@ class Table(Protocol):
 def open_table(source: Source, *, separator: str = ",") -> Table:
     """Return the table of a path or a pandas object.
 
-    Raises
-    ------
-    DataError
-        There is no such file, or it is empty.
+    Raises DataError: there is no such file, or it is empty.
     """
     if isinstance(source, pd.Series | pd.DataFrame):
         return PandasTable(_frame(source))
@@ -88,10 +85,7 @@ class PandasTable:
 def _frame(source: pd.Series[Any] | pd.DataFrame) -> pd.DataFrame:
     """A frame with its index as a column, unless it only numbers the rows.
 
-    Raises
-    ------
-    DataError
-        The index is of a kind that is neither times nor one column.
+    Raises DataError: the index is of a kind that is neither times nor one column.
     """
     index = source.index
     frame = source.to_frame("value") if isinstance(source, pd.Series) else source.copy(deep=False)

@@ -133,10 +133,7 @@ def verify_certificate(document: object, *, most_work: int = MOST_WORK) -> Verif
 def parse(document: object) -> Proof:
     """Return the proof that a certificate gives, still unchecked.
 
-    Raises
-    ------
-    CertificateError
-        It is malformed.
+    Raises CertificateError: it is malformed.
     """
     claim = parse_claim(document, tuple(PROOFS))
     return PROOFS[claim.mechanism](claim)

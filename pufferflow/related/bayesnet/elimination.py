@@ -57,10 +57,7 @@ class _Factor(NamedTuple):
 def joint_law(network: BayesianNetwork, variables: Sequence[int]) -> JointLaw:
     """P(X_A) for A = ``variables`` (distinct indices), its axes in that order.
 
-    Raises
-    ------
-    TooLargeError
-        The intermediate tables would be too large.
+    Raises TooLargeError: the intermediate tables would be too large.
     """
     relevant = 0  # the tables of variables without descendants in A sum to 1 and drop out
     for v in variables:

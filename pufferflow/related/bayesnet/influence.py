@@ -57,12 +57,7 @@ def max_influence(network: BayesianNetwork, node: str, quilt: Iterable[str]) -> 
 
 
 class InfluenceTable:
-    """Max-influences of one network, each computed when it is first asked for.
-
-    Parameters
-    ----------
-    network : BayesianNetwork
-    """
+    """Max-influences of one network, each computed when it is first asked for."""
 
     def __init__(self, network: BayesianNetwork) -> None:
         self._network = network
@@ -72,10 +67,7 @@ class InfluenceTable:
     def __call__(self, node: int, quilt: int) -> float:
         """Max-influence on ``node`` of the variables in the bit mask ``quilt``, rounded up.
 
-        Raises
-        ------
-        TooLargeError
-            The elimination needs too large tables.
+        Raises TooLargeError: the elimination needs too large tables.
         """
         parts = [branch & quilt for branch in self._branches[node] if branch & quilt]
         total = sum((self._pairs(node, part) for part in parts), np.zeros(()))

@@ -122,9 +122,6 @@ class NodeSearch:
 
     Parameters
     ----------
-    network : BayesianNetwork
-    node : int
-    epsilon : float
     counted : int
         Bit mask of the variables that the query reads: card(X_N) counts these.
     limit : int

@@ -10,12 +10,7 @@ from pufferflow.related.bayesnet.network import BayesianNetwork
 
 
 class Separation:
-    """d-separation in the graph of a network.
-
-    Parameters
-    ----------
-    network : BayesianNetwork
-    """
+    """d-separation in the graph of a network."""
 
     def __init__(self, network: BayesianNetwork) -> None:
         self._parents, self._children = network.parents, network.children

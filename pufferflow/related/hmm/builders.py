@@ -273,10 +273,7 @@ def _noisy_max_parts(
 def count_laws(laws: Sequence[Sequence[Exact]], where: str = "law") -> Matrix:
     """Return laws of independent counts on the same values, checked.
 
-    Raises
-    ------
-    ModelError
-        There is none, or one is no law.
+    Raises ModelError: there is none, or one is no law.
     """
     laws = check_list(laws, where)
     if not laws:
@@ -288,10 +285,7 @@ def count_laws(laws: Sequence[Sequence[Exact]], where: str = "law") -> Matrix:
 def noise(mechanism: Sequence[Sequence[Exact]] | None, inputs: int) -> Matrix:
     """Return the rows P(noisy value | count) for ``inputs`` counts, by default the truncated geometric mechanism's.
 
-    Raises
-    ------
-    ModelError, ParameterError
-        The mechanism is no such matrix.
+    Raises ModelError, ParameterError: the mechanism is no such matrix.
     """
     if mechanism is None:
         return truncated_geometric(inputs - 1)

@@ -96,10 +96,7 @@ def ratio_text(ratio: Fraction | float) -> str:
 def check_factor(factor: Exact) -> Fraction:
     """Return the factor e^ε as a fraction.
 
-    Raises
-    ------
-    ParameterError
-        It is not a positive exact number.
+    Raises ParameterError: it is not a positive exact number.
     """
     try:
         exact = fraction(factor, "factor")

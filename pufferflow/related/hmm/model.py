@@ -32,10 +32,7 @@ _MOST_CHARACTERS = 2000
 def fraction(value: object, where: str) -> Fraction:
     """Return ``value`` as a fraction; ``where`` names it in the message.
 
-    Raises
-    ------
-    ModelError
-        It is not a number, or one too long to be meant.
+    Raises ModelError: it is not a number, or one too long to be meant.
     """
     if isinstance(value, Rational) and not isinstance(value, bool):  # NumPy's integers are such numbers too
         return Fraction(int(value.numerator), int(value.denominator))
@@ -55,10 +52,7 @@ def fraction(value: object, where: str) -> Fraction:
 def distribution(values: object, size: int | None, where: str, of: str) -> Vector:
     """Return a law on ``size`` points (None: any positive number of them), exactly summing to 1.
 
-    Raises
-    ------
-    ModelError
-        Otherwise.
+    Raises ModelError otherwise.
     """
     values = plain(values)
     if isinstance(values, str | Mapping) or not isinstance(values, Sequence):
@@ -241,10 +235,7 @@ def step(law: Sequence[Fraction], matrix: Matrix) -> Vector:
 def asked_length(model: Any, length: int | None) -> int:
     """Return ``length``, or that of the model where it is None.
 
-    Raises
-    ------
-    ParameterError
-        Neither is given: how long an observer looks on is part of the question.
+    Raises ParameterError: neither is given: how long an observer looks on is part of the question.
     """
     if length is None and model.length is None:
         raise ParameterError("no length of observation sequences is given, nor has the model one; give a length")
@@ -254,10 +245,7 @@ def asked_length(model: Any, length: int | None) -> int:
 def stochastic_matrix(rows: object, size: int | None, name: str, of: str) -> Matrix:
     """Return an exact matrix with rows that sum to 1; a square one where ``size``, its number of rows, is None.
 
-    Raises
-    ------
-    ModelError
-        Otherwise.
+    Raises ModelError otherwise.
     """
     rows = plain(rows)
     if isinstance(rows, str | Mapping) or not isinstance(rows, Sequence):

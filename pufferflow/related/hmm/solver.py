@@ -86,10 +86,7 @@ def number(value: Fraction) -> Any:
 def satisfied(solver: Any, timeout_seconds: float) -> Any:
     """Return a model of the solver's assertions, or None if there is none.
 
-    Raises
-    ------
-    ParameterError
-        There was no answer in time.
+    Raises ParameterError: there was no answer in time.
     """
     import z3
 
