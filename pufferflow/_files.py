@@ -183,15 +183,9 @@ def check_outputs(
 ) -> None:
     """Raise unless every output can be written without the loss of an input or of another output.
 
-    Raises ParameterError: two of them are the same file; DataError: the folder of an output does not exist, the output
-    is a folder itself, or it exists although it must be new.
-
-    Parameters
-    ----------
-    outputs, inputs : iterables of path or None
-        None, and ``"-"`` among the inputs, is no file.
-    new : bool
-        Whether an output must not exist.
+    None, and ``"-"`` among the inputs, is no file; with ``new`` an output must not exist. Raises ParameterError: two of
+    them are the same file; DataError: the folder of an output does not exist, the output is a folder itself, or it
+    exists although it must be new.
     """
     files = [path for path in inputs if path is not None and path != "-"]
     if not all(map(os.path.exists, files)):

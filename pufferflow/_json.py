@@ -22,17 +22,9 @@ def read_json(
 ) -> _Model:
     """Read a JSON file and return what ``parse`` makes of it; ``"-"`` is standard input.
 
-    Raises ModelError: the file cannot be read, is not JSON or is not what ``parse`` expects; ParameterError: ``path``
-    is no path.
-
-    Parameters
-    ----------
-    parse : callable
-        Turns the document into a model; raises ModelError, ChainError or NetworkError.
-    must_hold : str
-        What an empty file should have held, for the message.
-    number : callable, optional
-        Reads the text of a decimal number (default: as a float).
+    ``must_hold`` says what an empty file should have held, ``number`` reads the text of a decimal number (default: as a
+    float). Raises ModelError: the file cannot be read, is not JSON or is not what ``parse`` expects; ParameterError:
+    ``path`` is no path.
     """
     check_path(path, "path")
     name = "standard input" if path == "-" else str(path)

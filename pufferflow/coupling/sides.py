@@ -185,19 +185,8 @@ def post_fixed_point(
     """A with min(Φ_c(A), cap) ≤ A, close to the least one, so a bound for every node of at most ``length`` ones.
 
     Newton's method on A = Φ_c(A), whose derivative is the matrix of the tilted flows: policy iteration over plans.
-
-    Parameters
-    ----------
-    cost : float
-        c; 1 where ``linear``.
-    cap : float array, shape (k, k)
-        Bound of the leakages known otherwise.
-    start : float array, shape (k, k)
-        Where to start.
-    linear : bool
-        Whether to take the limit of small c, in units of c.
-    extra : float array or float
-        Added to Φ.
+    ``cost`` is c, 1 where ``linear``: then the limit of small c is taken, in units of c. ``cap`` bounds the leakages
+    otherwise, ``start`` is where to start, and ``extra`` is added to Φ.
     """
     cap = cap.copy() if linear else np.minimum(cap, side.limit)
     np.fill_diagonal(cap, 0.0)

@@ -43,16 +43,10 @@ def build_electricity(source: str | Path | None, output: str | Path) -> None:
 
 
 def build_activity(source: str | Path, output: str | Path) -> None:
-    """Write the sample of the three NHANES groups that is bundled.
+    """Write the sample of the three NHANES groups that is bundled, the same bytes on every run.
 
-    Raises DataError: the source is unreadable or is not the data set.
-
-    Parameters
-    ----------
-    source : path
-        The minute counts of 218 people, see :func:`pufferflow.datasets.ingest_activity`.
-    output : path
-        File to write; same bytes on every run.
+    The source has the minute counts of 218 people, see :func:`pufferflow.datasets.ingest_activity`. Raises DataError:
+    it is unreadable or is not the data set.
     """
     sample = replace(ingest_activity("file", source), label="bundled")
     content = sample.to_json().encode()

@@ -93,15 +93,7 @@ class Reach(NamedTuple):
 def row_optimum(low: Floats, high: Floats, values: Floats, largest: bool) -> Floats:
     """Largest or smallest p·h over the rows p between low and high, rounded outward, for every row and column h ≥ 0.
 
-    Parameters
-    ----------
-    low, high : array, shape (k, k)
-    values : array, shape (k, s)
-        The columns h.
-
-    Returns
-    -------
-    array, shape (k, s)
+    ``low`` and ``high`` have shape (k, k), ``values``, whose columns are the h, and the result shape (k, s).
     """
     k = len(low)
     block = max(1, _BLOCK // (k * k))
