@@ -127,10 +127,7 @@ def write_atomic(path: str | os.PathLike[str], content: str | bytes, *, private:
 def kind_of_file(path: PathLike) -> str | None:
     """Return what ``path`` is if it is no ordinary file, in words; the file is not opened, so this cannot wait.
 
-    Raises
-    ------
-    OSError
-        There is no such file.
+    Raises OSError: there is no such file.
     """
     mode = os.stat(path).st_mode
     return next((kind for holds, kind in _KINDS if holds(mode)), None)
@@ -139,10 +136,7 @@ def kind_of_file(path: PathLike) -> str | None:
 def read_bounded(path: PathLike, most: int = MOST_BYTES) -> bytes:
     """Return the content of an ordinary file, of a pipe that somebody writes to, or for ``"-"`` of standard input.
 
-    Raises
-    ------
-    DataError
-        It cannot be read, is anything else, or holds more than ``most`` bytes, of which no more are read.
+    Raises DataError: it cannot be read, is anything else, or holds more than ``most`` bytes, of which no more are read.
     """
     name = "standard input" if path == "-" else os.fspath(path)
     try:
@@ -189,19 +183,9 @@ def check_outputs(
 ) -> None:
     """Raise unless every output can be written without the loss of an input or of another output.
 
-    Parameters
-    ----------
-    outputs, inputs : iterables of path or None
-        None, and ``"-"`` among the inputs, is no file.
-    new : bool
-        Whether an output must not exist.
-
-    Raises
-    ------
-    ParameterError
-        Two of them are the same file.
-    DataError
-        The folder of an output does not exist, the output is a folder itself, or it exists although it must be new.
+    None, and ``"-"`` among the inputs, is no file; with ``new`` an output must not exist. Raises ParameterError: two of
+    them are the same file; DataError: the folder of an output does not exist, the output is a folder itself, or it
+    exists although it must be new.
     """
     files = [path for path in inputs if path is not None and path != "-"]
     if not all(map(os.path.exists, files)):

@@ -1,9 +1,9 @@
 """Compiling kernels, with a cache that cannot go stale.
 
 Numba keeps compiled code per file, so a change in one file leaves stale code of its callers behind. All
-kernels live in modules named ``_kernels.py``; the cache folder carries a digest of those sources and of
-numba's version. Numba also has a cache for each folder the sources lie in; here all copies of the same
-sources share one, so that a second checkout compiles nothing.
+kernels live in modules whose names end in ``_kernels.py``; the cache folder carries a digest of those sources,
+of the constants they share (``_rounding.py``), and of numba's version. Numba also has a cache for each folder the
+sources lie in; here all copies of the same sources share one, so that a second checkout compiles nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 def _sources_digest() -> str:
     digest = hashlib.sha256(numba.__version__.encode())
-    for source in sorted(Path(__file__).parent.rglob("_kernels.py")):
+    package = Path(__file__).parent
+    for source in sorted([*package.rglob("*_kernels.py"), *package.glob("_rounding.py")]):
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
 

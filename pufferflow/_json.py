@@ -22,22 +22,9 @@ def read_json(
 ) -> _Model:
     """Read a JSON file and return what ``parse`` makes of it; ``"-"`` is standard input.
 
-    Parameters
-    ----------
-    path : path
-    parse : callable
-        Turns the document into a model; raises ModelError, ChainError or NetworkError.
-    must_hold : str
-        What an empty file should have held, for the message.
-    number : callable, optional
-        Reads the text of a decimal number (default: as a float).
-
-    Raises
-    ------
-    ModelError
-        The file cannot be read, is not JSON or is not what ``parse`` expects.
-    ParameterError
-        ``path`` is no path.
+    ``must_hold`` says what an empty file should have held, ``number`` reads the text of a decimal number (default: as a
+    float). Raises ModelError: the file cannot be read, is not JSON or is not what ``parse`` expects; ParameterError:
+    ``path`` is no path.
     """
     check_path(path, "path")
     name = "standard input" if path == "-" else str(path)
@@ -66,10 +53,7 @@ def read_json(
 def parse_json(text: str, number: Callable[[str], object] | None = None) -> Any:
     """Return the document of a text; refuses NaN, infinities, keys given twice and half characters.
 
-    Raises
-    ------
-    ModelError
-        One of them is there.
+    Raises ModelError: one of them is there.
     """
     document = json.loads(text, parse_float=number, parse_constant=_no_constant, object_pairs_hook=_unique)
     if "\\ud" in text.lower() and _has_surrogate(document):

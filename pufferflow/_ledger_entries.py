@@ -84,10 +84,7 @@ def append_entry(connection: sqlite3.Connection, kind: Kind, content: dict[str, 
 def parse_entries(rows: Iterable[tuple[Any, ...]]) -> tuple[list[Entry], list[str]]:
     """Return the entries of the rows of the table, oldest first, and their digests.
 
-    Raises
-    ------
-    LedgerError
-        The digests do not fit together, or an entry holds what this program does not write.
+    Raises LedgerError: the digests do not fit together, or an entry holds what this program does not write.
     """
     entries: list[Entry] = []
     digests: list[str] = []

@@ -41,3 +41,10 @@ def divide_up(numerator: float, denominator: float) -> float:
     if Fraction(quotient) * Fraction(denominator) < Fraction(numerator):
         return math.nextafter(quotient, math.inf)
     return quotient
+
+
+def quilt_score(card: int, influence: float, epsilon: float) -> float:
+    """Card / (ε − e) rounded up; infinite unless e < ε."""
+    if not influence < epsilon:
+        return math.inf
+    return card / (epsilon - influence) * (1 + 4 * UNIT_ROUNDOFF)

@@ -55,8 +55,8 @@ def _uses(path: str, roots: tuple[str, ...]) -> frozenset[str]:
         return frozenset()
     text = Path(path).read_text(encoding="utf-8")
     tree = ast.parse(text)
-    found = {file for name in _imported(tree.body) for root in roots for file in _module(name, root)}
-    return frozenset(found | set(_data(dirname(path), text, tree)))
+    modules = {file for name in _imported(tree.body) for root in roots for file in _module(name, root)}
+    return frozenset(modules | set(_data(dirname(path), text, tree)))
 
 
 def _imported(body: Iterable[ast.AST]) -> Iterator[str]:

@@ -32,10 +32,7 @@ def spreadsheet_csv(table: pd.DataFrame) -> str:
 def check_unicode(text: str, name: str) -> str:
     """Return a text that can be written to a file: one without halves of characters (lone surrogates).
 
-    Raises
-    ------
-    ParameterError
-        It has one.
+    Raises ParameterError: it has one.
     """
     try:
         text.encode()

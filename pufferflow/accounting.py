@@ -68,8 +68,8 @@ def guarantee(
 
     def enough(epsilon: float) -> bool:
         # all lengths, not the longest alone: of some mechanisms a shorter segment decides
-        found = calibrate(family, length, epsilon, **options).scale
-        return found is not None and found <= scale
+        needed = calibrate(family, length, epsilon, **options).scale
+        return needed is not None and needed <= scale
 
     smallest, largest = EPSILON_RANGE
     low, high = max(smallest, 1 / scale / (1 + PRECISION)), min(largest, records / scale * (1 + PRECISION))

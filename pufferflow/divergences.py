@@ -20,6 +20,9 @@ Number: TypeAlias = int | float | Fraction
 def max_divergence(p: ArrayLike, q: ArrayLike) -> float:
     """D∞(p‖q) = max over x with p(x) > 0 of log p(x)/q(x), in nats (Song et al., section 2).
 
+    Raises DataError: they are not numbers; ParameterError: their shapes differ, or p has no mass or either a number
+    that is no probability.
+
     Parameters
     ----------
     p, q : array_like, shape (n,)
@@ -29,13 +32,6 @@ def max_divergence(p: ArrayLike, q: ArrayLike) -> float:
     -------
     float
         Infinite where p puts mass outside the support of q; rounded to nearest.
-
-    Raises
-    ------
-    DataError
-        They are not numbers.
-    ParameterError
-        Their shapes differ, or p has no mass or either a number that is no probability.
     """
     first, second = check_numbers(p, "p"), check_numbers(q, "q")
     if first.shape != second.shape:
@@ -60,6 +56,8 @@ def wasserstein_infinity(points: Iterable[Number], p: Iterable[Number], q: Itera
     Exact: numbers are taken for the rationals they are, so the smallest mass counts, as it does for privacy. Laws that
     should agree but were rounded differently have a larger W∞ than was meant; give them as fractions then.
 
+    Raises ParameterError: the lengths differ, the points do not increase, or weights are negative, not finite or all 0.
+
     Parameters
     ----------
     points : sequence of numbers, shape (n,)
@@ -71,11 +69,6 @@ def wasserstein_infinity(points: Iterable[Number], p: Iterable[Number], q: Itera
     -------
     float
         In units of ``points``, rounded up.
-
-    Raises
-    ------
-    ParameterError
-        The lengths differ, the points do not increase, or weights are negative, not finite or all 0.
     """
     try:
         places, first, second = ([exact(value) for value in values] for values in (points, p, q))

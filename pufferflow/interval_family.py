@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class IntervalFamily(TransitionBounds):
     """All chains with low ≤ P ≤ high entrywise, and every initial distribution; immutable.
 
-    Unlike :class:`BinaryInterval` no single chain is known to dominate it: :func:`pufferflow.mqm_exact` returns an
+    Unlike ``BinaryInterval`` no single chain is known to dominate it: :func:`pufferflow.mqm_exact` returns an
     upper bound of the noise scale over the whole family (proved in ``pufferflow.influence.intervals``), and
     :meth:`gap` sets a chain of the family beside it.
 

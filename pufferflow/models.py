@@ -40,10 +40,7 @@ class PublicModel:
 def read_model(path: str | os.PathLike[str]) -> Family:
     """Read the family of a model file; ``"-"`` is standard input.
 
-    Raises
-    ------
-    ModelError
-        The file cannot be read, is not JSON or does not describe a family of chains.
+    Raises ModelError: the file cannot be read, is not JSON or does not describe a family of chains.
     """
     return read_public_model(path).family
 
@@ -60,12 +57,7 @@ def read_public_model(path: str | os.PathLike[str]) -> PublicModel:
 def parse_model(document: object) -> Family:
     """Return the family that a parsed model file describes.
 
-    Raises
-    ------
-    ModelError
-        A key is unknown, missing or of the wrong type.
-    ChainError
-        A chain or an interval is impossible.
+    Raises ModelError: a key is unknown, missing or of the wrong type; ChainError: a chain or an interval is impossible.
     """
     return parse_public_model(document).family
 
@@ -88,10 +80,7 @@ def parse_public_model(document: object) -> PublicModel:
 def number_of_states(family: Family) -> int:
     """Return the number of states k of the chains of a family.
 
-    Raises
-    ------
-    ModelError
-        Its chains differ in it.
+    Raises ModelError: its chains differ in it.
     """
     if len(family.sizes) > 1:
         sizes = " and ".join(map(str, sorted(family.sizes)))
@@ -104,9 +93,9 @@ def _family(document: object) -> Family:
         raise ModelError(f"a model is an object with the key chains, binary_interval or interval, not {kind(document)}")
     only_keys(document, ("chains", "binary_interval", "interval"), "the model")
     if len(document) != 1:
-        found = " and ".join(document) if document else "none of them"
+        given = " and ".join(document) if document else "none of them"
         raise ModelError(
-            f"the model needs exactly one of the keys chains, binary_interval and interval; it has {found}"
+            f"the model needs exactly one of the keys chains, binary_interval and interval; it has {given}"
         )
     if "chains" in document:
         chains = document["chains"]

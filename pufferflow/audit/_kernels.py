@@ -221,10 +221,10 @@ def mixed_start_gap(
     first_other: Floats,
     second_other: Floats,
     log_kappa: float,
-    found: Floats,
+    gaps: Floats,
     place: Ints,
 ) -> bool:
-    """Raise ``found`` = (attained, bound) to the largest log ratio over all mixtures of two starts and all outputs.
+    """Raise ``gaps`` = (attained, bound) to the largest log ratio over all mixtures of two starts and all outputs.
 
     ``first`` and ``second`` are the log densities given x from either start, ``…_other`` those given x'. With t the
     odds of the second start given x, the ratio is e^(first − first_other) (1 + Gt)(1 + κt) / ((1 + t)(1 + κHt)). The
@@ -237,17 +237,17 @@ def mixed_start_gap(
     for w in range(len(first)):
         high = max(first[w], second[w])
         low = min(first_other[w], second_other[w])
-        if high - low <= found[1]:
+        if high - low <= gaps[1]:
             continue
         base = first[w] - first_other[w]
         a, b = second[w] - first[w], second_other[w] - first_other[w]
         if abs(log_kappa) > 300 or abs(a) > LARGEST_GAP or abs(b) > LARGEST_GAP:
             return False
         best = max(base, second[w] - second_other[w])
-        if best > found[0]:
-            found[0], place[0] = best, w
-            found[1] = max(found[1], best)
-        if not _exceeds(found[1] + slack, base, a, b, root):
+        if best > gaps[0]:
+            gaps[0], place[0] = best, w
+            gaps[1] = max(gaps[1], best)
+        if not _exceeds(gaps[1] + slack, base, a, b, root):
             continue
         # stationary points in v = t √κ: quadratic q2 v² + 2 q1 v + q0
         g, h, kappa = math.exp(a), math.exp(b), root * root
@@ -265,11 +265,11 @@ def mixed_start_gap(
                     v = numerator / denominator
                     t, kt = v / root, v * root
                     value = base + math.log1p(g * t) + math.log1p(kt) - math.log1p(t) - math.log1p(h * kt)
-                    if value > found[0]:
-                        found[0], place[0] = value, w
-                        found[1] = max(found[1], value)
+                    if value > gaps[0]:
+                        gaps[0], place[0] = value, w
+                        gaps[1] = max(gaps[1], value)
         step = slack
-        while _exceeds(found[1] + slack, base, a, b, root):
-            found[1] += step
+        while _exceeds(gaps[1] + slack, base, a, b, root):
+            gaps[1] += step
             step *= 2
     return True

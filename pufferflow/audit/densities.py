@@ -130,12 +130,7 @@ class _Marginals:
 class CountDensities:
     """Densities of a noisy count.
 
-    Raises
-    ------
-    ParameterError
-        The scale is below 1/150.
-    ChainError
-        A probability leaves the range of floats.
+    Raises ParameterError: the scale is below 1/150; ChainError: a probability leaves the range of floats.
     """
 
     def __init__(self, chain: MarkovChain, length: int, scale: float, query: CountQuery) -> None:
@@ -211,12 +206,7 @@ class HistogramDensities:
     Laws of counts of T records in j bins live on (T + 1)^(j − 1) places (the last count follows from the others), the
     densities on the (T + 1)^j outputs; smoothing by independent noise is one pass along every axis.
 
-    Raises
-    ------
-    ParameterError
-        The scale is too small for floats.
-    ChainError
-        A probability leaves the range of floats.
+    Raises ParameterError: the scale is too small for floats; ChainError: a probability leaves the range of floats.
     """
 
     def __init__(self, chain: MarkovChain, length: int, scale: float, query: HistogramQuery) -> None:

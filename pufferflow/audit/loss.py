@@ -147,15 +147,15 @@ def privacy_loss(family: AnyFamily, length: int, scale: float, query: Query) -> 
     noise = check_scale(scale, POSITIVE_FLOATS)  # the search for a scale may pass through very large ones
     check_query(query)
     check_work(family, records, query)
-    found = [_loss(index, chains[index], records, noise, query) for index in range(len(chains))]
-    worst = max(found, key=lambda one: one.loss)
+    losses = [_loss(index, chains[index], records, noise, query) for index in range(len(chains))]
+    worst = max(losses, key=lambda one: one.loss)
     return PrivacyLoss(
         query,
         records,
         noise,
         worst.loss,
-        max(one.lower for one in found),
-        max(one.tail for one in found),
+        max(one.lower for one in losses),
+        max(one.tail for one in losses),
         worst.node,
         worst.pair,
         worst.output,
@@ -215,13 +215,13 @@ def smallest_scale(
         if low >= high or step < relative:
             return best
         try:
-            found = loss(low)
+            at_low = loss(low)
         except ChainError:  # beyond floats, as a larger scale was not
             step /= 2
             continue
-        if found.loss > epsilon:
+        if at_low.loss > epsilon:
             break
-        high, best = low, found
+        high, best = low, at_low
 
     from scipy.optimize import brentq  # loads slowly
 
@@ -251,7 +251,7 @@ def _loss(index: int, chain: Any, length: int, scale: float, query: Query) -> Pr
         densities = HistogramDensities(chain, length, scale, query)
     # both densities of a ratio, and the difference of their logarithms
     error = 2 * densities.error * (1 + 1e-9)
-    search, tails = _Search(error), _Search(error)
+    search, tails = _GapSearch(error), _GapSearch(error)
     for here in _watched(densities, length):
         # the tails first: an output inside is named only where it is worse by more than rounding
         tails.scan(here, densities.tails)
@@ -279,7 +279,7 @@ def _watched(densities: Iterable[NodeDensities], length: int) -> Iterable[NodeDe
     return tqdm(densities, desc="exact loss", total=length, unit="record", disable=None, leave=False, delay=1)
 
 
-class _Search:
+class _GapSearch:
     """The largest gap of log densities seen, as an attained value and as a bound, with its place."""
 
     def __init__(self, tolerance: float) -> None:
@@ -316,15 +316,15 @@ class _Search:
             self.compared = True
             masses = np.log(here.masses[[r, s]][:, [x, y]])
             log_kappa = float(masses[1, 1] - masses[0, 1] + masses[0, 0] - masses[1, 0])
-            found, where = np.array([self.attained, self.bound]), np.array([-1])
-            if not mixed_start_gap(values[r, x], values[s, x], values[r, y], values[s, y], log_kappa, found, where):
+            gaps, where = np.array([self.attained, self.bound]), np.array([-1])
+            if not mixed_start_gap(values[r, x], values[s, x], values[r, y], values[s, y], log_kappa, gaps, where):
                 raise ChainError(
                     "the loss over all initial distributions leaves the range of floats here; use a larger scale, "
                     "a shorter length or a given initial distribution"
                 )
-            self.bound = float(found[1])
+            self.bound = float(gaps[1])
             if where[0] >= 0:
-                see(float(found[0]), x, y, int(where[0]))
+                see(float(gaps[0]), x, y, int(where[0]))
 
         if starts == 1:
             states = np.flatnonzero(here.possible[0]).tolist()

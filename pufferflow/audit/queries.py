@@ -85,11 +85,11 @@ class HistogramQuery:
         if self.bins is None:
             return list(range(chain.states))
         _check(frozenset().union(*self.bins), chain)
-        found = {state: j for j, part in enumerate(self.bins) for state in part}
+        bin_of = {state: j for j, part in enumerate(self.bins) for state in part}
         for state in range(chain.states):
-            if state not in found:
+            if state not in bin_of:
                 raise ParameterError(f"state {state} is in no bin of the histogram; put every state in exactly one")
-        return [found[state] for state in range(chain.states)]
+        return [bin_of[state] for state in range(chain.states)]
 
     def __str__(self) -> str:
         if self.bins is None:

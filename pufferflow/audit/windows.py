@@ -91,8 +91,8 @@ def loss_at_any_length(family: AnyFamily, scale: float, query: Query, *, window:
     """
     chains = finite_chains(family, "the exact loss")
     noise, window = check_scale(scale, POSITIVE_FLOATS), check_whole(window, "window")
-    found = [_enclose(chain, noise, query, window) for chain in chains]
-    return AnyLengthLoss(query, noise, window, max(f[1] for f in found), max(f[0] for f in found))
+    enclosures = [_enclose(chain, noise, query, window) for chain in chains]
+    return AnyLengthLoss(query, noise, window, max(f[1] for f in enclosures), max(f[0] for f in enclosures))
 
 
 def scale_for_any_length(family: AnyFamily, epsilon: float, query: Query, *, window: int) -> AnyLengthLoss:
@@ -157,7 +157,7 @@ def scale_for_any_length(family: AnyFamily, epsilon: float, query: Query, *, win
 
 
 @dataclass(frozen=True)
-class _Side:
+class _WindowSide:
     """Laws of the counts on one side of X_i given each state of it, with its support.
 
     One column a number of records of a free side, and one a state at the end of the window, jointly with it.
@@ -233,7 +233,7 @@ def _least_scale(query: Query, window: int, bins: int) -> float:
     return 2 * window * bins / (600 * query.lipschitz)
 
 
-def _side(matrix: Floats, strides: Ints, window: int, places: int) -> _Side:
+def _side(matrix: Floats, strides: Ints, window: int, places: int) -> _WindowSide:
     k = len(matrix)
 
     def prepend(laws: Floats) -> Floats:
@@ -264,4 +264,4 @@ def _side(matrix: Floats, strides: Ints, window: int, places: int) -> _Side:
             laws = prepend(laws)
         columns.append(column(laws, np.asarray(reach[:, y], dtype=np.bool_)))
         free.append(False)
-    return _Side(columns, free)
+    return _WindowSide(columns, free)

@@ -106,13 +106,13 @@ def prove(mechanism: str, question: Question, attempts: Callable[[Question], Ite
         "scale": "0",
     }
     try:
-        fields, found = _best_proof(document, attempts(question))
+        fields, proved = _best_proof(document, attempts(question))
     except (ChainError, CertificateError, ParameterError) as error:
         raise ParameterError(f"no certificate for {mechanism}: {error}") from error
     if "proved" in fields:
-        fields["proved"] = decimal(found.upper, 25, ROUND_CEILING)
+        fields["proved"] = decimal(proved.upper, 25, ROUND_CEILING)
     document |= fields
-    return document | {"scale": repr(max(float(document["scale"]), _float_up(found.upper)))}
+    return document | {"scale": repr(max(float(document["scale"]), _float_up(proved.upper)))}
 
 
 def _best_proof(document: _Document, attempts: Iterator[_Document]) -> tuple[_Document, Bound]:
@@ -121,13 +121,13 @@ def _best_proof(document: _Document, attempts: Iterator[_Document]) -> tuple[_Do
     refused: CertificateError | None = None
     for fields in attempts:
         try:
-            found = _narrowed(parse(document | fields))
+            bound = _narrowed(parse(document | fields))
         except CertificateError as error:
             refused = error
             continue
-        tight = found.upper - found.lower <= _FAIR_WIDTH * found.upper
-        if best is None or tight or found.upper < best[1].upper * (1 - _FAIR_WIDTH):
-            best = fields, found
+        tight = bound.upper - bound.lower <= _FAIR_WIDTH * bound.upper
+        if best is None or tight or bound.upper < best[1].upper * (1 - _FAIR_WIDTH):
+            best = fields, bound
         if tight:
             break
     if best is None:
@@ -138,11 +138,11 @@ def _best_proof(document: _Document, attempts: Iterator[_Document]) -> tuple[_Do
 def _narrowed(proof: Proof) -> Bound:
     """What is proved, to 20 digits."""
     before: Bound | None = None
-    for _, found in proof.bounds(_MOST_WORK):
-        gained = found.upper - found.lower if before is None else before.upper - found.upper
-        if min(gained, found.upper - found.lower) <= _WIDTH * found.upper:
-            return found
-        before = found
+    for _, bound in proof.bounds(_MOST_WORK):
+        gained = bound.upper - bound.lower if before is None else before.upper - bound.upper
+        if min(gained, bound.upper - bound.lower) <= _WIDTH * bound.upper:
+            return bound
+        before = bound
     raise ParameterError(f"{proof.precisions[-1]} bits do not give the scale to 20 digits")
 
 

@@ -23,12 +23,8 @@ _ROOM = 1e-9
 def couplings(chains: tuple[MarkovChain, ...], length: int, epsilon: float) -> dict[str, Any]:
     """Return the fields of a proof by post-fixed points for the largest c that they allow all chains.
 
-    Raises
-    ------
-    ChainError
-        A stationary probability is too small to divide by.
-    ParameterError
-        The search found no cost that can be proved, or there are more states than plans are made for.
+    Raises ChainError: a stationary probability is too small to divide by; ParameterError: the search found no cost that
+    can be proved, or there are more states than plans are made for.
     """
     states = max(chain.states for chain in chains)
     if states > MOST_STATES:
@@ -90,8 +86,8 @@ class FixedPoints:
     def document(self, cost: float) -> dict[str, Any]:
         """The post-fixed points found last, which were at c, and the flows that prove them."""
         return {
-            name: self._side(side, found, cost)
-            for name, side, found in zip(("ahead", "past"), (self._ahead, self._past), self._found, strict=True)
+            name: self._side(side, leakages, cost)
+            for name, side, leakages in zip(("ahead", "past"), (self._ahead, self._past), self._found, strict=True)
         }
 
     def _side(self, side: Side, leakages: Floats, cost: float) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from flint import arb, ctx
 
 from pufferflow.errors import ParameterError
-from pufferflow.verify.gk16 import LocalInfluence, Row
+from pufferflow.verify.gk16 import LocalInfluenceBalls, Row
 from pufferflow.verify.parsing import Chain
 
 PRECISION = 256
@@ -28,13 +28,10 @@ def local_influence_numbers(chains: tuple[Chain, ...], length: int, ends: int) -
     Row sums solve (I − Γ)s = 1, the weights u − Γv = 1 and v − Γᵀu = 1. In the middle all of them are near the
     limit 1 / (1 − sum of the interior entries).
 
-    Raises
-    ------
-    ParameterError
-        The systems have no positive solution of this shape: the norm of Γ is not below 1, or hardly.
+    Raises ParameterError: the systems have no positive solution of this shape: the norm of Γ is not below 1, or hardly.
     """
     with ctx.workprec(PRECISION):
-        gamma = LocalInfluence(chains, length)
+        gamma = LocalInfluenceBalls(chains, length)
 
         def weights(parity: int) -> Callable[[int], Row]:
             """The u of nodes of one parity go with the v of the others: two tridiagonal systems."""

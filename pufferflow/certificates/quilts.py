@@ -148,8 +148,8 @@ class _Cover:
 
     def _longest(self, node: int) -> NodeRange | None:
         """The longest range from ``node`` on that a known quilt serves."""
-        found = [nodes for form in self.forms if (nodes := self._served(node, *form)) is not None]
-        return max(found, key=lambda nodes: nodes.last, default=None)
+        served = [nodes for form in self.forms if (nodes := self._served(node, *form)) is not None]
+        return max(served, key=lambda nodes: nodes.last, default=None)
 
     def _served(self, node: int, a: int | None, b: int | None) -> NodeRange | None:
         end = self.length - (b or 0)

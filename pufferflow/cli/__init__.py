@@ -78,10 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _check_values(words: Sequence[str]) -> None:
     """Refuse ``--option=--``, of which argparse makes an empty list.
 
-    Raises
-    ------
-    ParameterError
-        There is one.
+    Raises ParameterError: there is one.
     """
     for word in words:
         option, equals, value = word.partition("=")

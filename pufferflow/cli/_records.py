@@ -64,10 +64,7 @@ def listed(text: str | None) -> tuple[str, ...] | None:
 def edges(text: str | None) -> tuple[float, ...] | None:
     """Read ``0,200,400``.
 
-    Raises
-    ------
-    ParameterError
-        A part is no number.
+    Raises ParameterError: a part is no number.
     """
     try:
         return None if text is None else tuple(float(part) for part in text.split(","))

@@ -59,10 +59,7 @@ def add_output(parser: argparse.ArgumentParser, default: str) -> None:
 def record_format(arguments: argparse.Namespace) -> RecordFormat | None:
     """Return the states given by hand.
 
-    Raises
-    ------
-    ParameterError
-        Both kinds are given, or a step without states.
+    Raises ParameterError: both kinds are given, or a step without states.
     """
     names, numbers = listed(arguments.states), edges(arguments.edges)
     if names is not None and numbers is not None:
@@ -81,7 +78,7 @@ def record_format(arguments: argparse.Namespace) -> RecordFormat | None:
 
 
 def release_request(arguments: argparse.Namespace, **more: Any) -> ReleaseRequest:
-    """Return what is asked for by the options of :func:`add_model`, :func:`add_output` and :func:`add_reading`."""
+    """Return what is asked for by the options of models, of output and of reading."""
     model = read_public_model(arguments.chain)
     return ReleaseRequest(
         arguments.data,

@@ -38,16 +38,16 @@ def scales_of(
 
     Those asked for by name are called as they are: such a one may raise where its chains rule it out.
     """
-    found = []
+    scales = []
     for epsilon in epsilons:
         for name in asked or KNOWN:
             mechanism = find_mechanism(name)
             own = {key: value for key, value in options.items() if key in mechanism.options}
             if asked:
-                found.append(mechanism.scale(family, lengths, epsilon, **own))
+                scales.append(mechanism.scale(family, lengths, epsilon, **own))
             else:
-                found.append(compute_scale(name, family, lengths, epsilon, **own))
-    return found
+                scales.append(compute_scale(name, family, lengths, epsilon, **own))
+    return scales
 
 
 def status_text(status: str, reason: str) -> str:

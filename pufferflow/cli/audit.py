@@ -77,8 +77,8 @@ def _scales(arguments: argparse.Namespace, family: Family) -> list[dict[str, Any
         epsilons = [check_epsilon(epsilon) for epsilon in arguments.epsilon or []]
         return [_row(None, epsilons[0] if epsilons else None, arguments.scale)]
     options = {"convention": arguments.convention, "states": arguments.count}
-    found = scales_of(arguments.mechanism, family, [arguments.length], arguments.epsilon, options)
-    return [_row(one.mechanism, one.epsilon, one.scale, one.status, one.reason) for one in found]
+    scales = scales_of(arguments.mechanism, family, [arguments.length], arguments.epsilon, options)
+    return [_row(one.mechanism, one.epsilon, one.scale, one.status, one.reason) for one in scales]
 
 
 def _row(
@@ -99,12 +99,12 @@ def _audited(row: dict[str, Any], family: Family, length: int, query: Query, by_
     if scale == 0 and row["mechanism"] is not None:  # where W = 0, not a scale that a user gave
         return {"loss": 0.0, "lower": 0.0, "ratio": 0.0, "reason": "the query tells nothing of any secret, so no noise"}
     try:
-        found = privacy_loss(family, length, scale, query)
+        loss = privacy_loss(family, length, scale, query)
     except (ChainError, ParameterError) as error:
         if by_name:
             raise
         return {"status": "not audited", "reason": str(error)}
-    return found.to_dict() | {"ratio": None if guarantee is None else found.loss / guarantee}
+    return loss.to_dict() | {"ratio": None if guarantee is None else loss.loss / guarantee}
 
 
 def _audit_row(row: dict[str, Any]) -> tuple[str, ...]:

@@ -37,27 +37,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the verdict with the worst observations."""
-    from pufferflow import hmm
+    from pufferflow.related import hmm
 
     model = hmm.read_hidden_markov_model(arguments.model)
     factor, length = arguments.factor, arguments.length
-    found: dict[str, Any]
+    answer: dict[str, Any]
     if isinstance(model, hmm.PriorFamily):
         prior = hmm.find_prior(model, factor, length)
         supremum = hmm.sup_ratio(model, length)
         worst = supremum.witness
-        found = {"holds": prior is None, "factor": factor, "violation": None if prior is None else prior.to_dict()}
-        found["largest"] = supremum.to_dict()
+        answer = {"holds": prior is None, "factor": factor, "violation": None if prior is None else prior.to_dict()}
+        answer["largest"] = supremum.to_dict()
         held = "holds for every prior of the box"
     else:
         verdict, worst = hmm.check(model, factor, length), hmm.largest_ratio(model, length)
-        found = verdict.to_dict() | {"largest": worst.to_dict()}
+        answer = verdict.to_dict() | {"largest": worst.to_dict()}
         held = "holds for every length" if verdict.every_length else f"holds up to length {verdict.length}"
     if arguments.json:
-        print(json.dumps(found, indent=2, allow_nan=False))
+        print(json.dumps(answer, indent=2, allow_nan=False))
         return
-    print(f"{held if found['holds'] else 'violated'}: factor {factor}")
-    largest = found["largest"]
+    print(f"{held if answer['holds'] else 'violated'}: factor {factor}")
+    largest = answer["largest"]
     if "prior" in largest:
         bound = "" if largest["exact"] else f", at most {largest['upper']} at any"
         at = ", ".join(f"{name} = {value}" for name, value in largest["prior"].items())
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _exact(number: Fraction | float) -> str:
     """Show an exact number, a fraction with its decimal."""
-    from pufferflow.hmm.checking import ratio_text
+    from pufferflow.related.hmm.checking import ratio_text
 
     text = ratio_text(number)
     return f"{text} ({float(number):.6g})" if "/" in text else text

@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> None:
         top=arguments.top,
         other=arguments.other,
     )
-    found = fit_records(
+    fit = fit_records(
         arguments.data,
         reading=reading(arguments),
         states=states,
@@ -80,12 +80,12 @@ def run(arguments: argparse.Namespace) -> None:
         coverage=arguments.coverage,
         epsilon=arguments.epsilon,
     )
-    found.sample.save(sample)
-    found.save_chain(chain)
+    fit.sample.save(sample)
+    fit.save_chain(chain)
     if arguments.json:
-        print(json.dumps(found.facts | {"sample": sample, "chain_file": chain}, indent=1, allow_nan=False))
+        print(json.dumps(fit.facts | {"sample": sample, "chain_file": chain}, indent=1, allow_nan=False))
     else:
-        print(found.summary())
+        print(fit.summary())
         print(
             f"\nwrote {sample} (exact counts) and {chain} (for releases of other data): both are as private as the "
             "data, and only you may read them"

@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the scales."""
-    from pufferflow.bayesnet import markov_quilt_mechanism, read_networks
+    from pufferflow.related.bayesnet import markov_quilt_mechanism, read_networks
 
     networks = read_networks(arguments.networks)
     results = [

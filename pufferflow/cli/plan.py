@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> None:
         check_outputs([f"{stem}.{suffix}" for suffix in METADATA], [arguments.chain])
     family = read_model(arguments.chain)
     terms = {"confidence": arguments.confidence, "kind": arguments.error, "mechanisms": arguments.mechanism}
-    found = plan_release(
+    plans = plan_release(
         family,
         arguments.accuracy,
         length=arguments.length,
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.figure is not None:
         from pufferflow.reporting.figures.publishing import error_against_epsilon
 
-        private = [plan for plan in found if find_mechanism(plan.mechanism).private]
+        private = [plan for plan in plans if find_mechanism(plan.mechanism).private]
         reached = [plan.epsilon for plan in private if plan.epsilon is not None]
         centre = arguments.epsilon or min(reached, default=1.0)
         curves = error_curves(family, grid_around(centre), length=arguments.length, records=arguments.records, **terms)
@@ -83,10 +83,10 @@ def run(arguments: argparse.Namespace) -> None:
         drawn = error_against_epsilon(curves, arguments.accuracy, KINDS[arguments.error], caption)
         written = save_figure(drawn, stem)
     if arguments.json:
-        print(json.dumps([asdict(plan) for plan in found], indent=1, allow_nan=False))
+        print(json.dumps([asdict(plan) for plan in plans], indent=1, allow_nan=False))
         return
     print(f"{KINDS[arguments.error]} <= {arguments.accuracy:g} with probability {arguments.confidence:g}:")
-    rows = [("mechanism", "epsilon", "length", "records", "note"), *map(_row, found)]
+    rows = [("mechanism", "epsilon", "length", "records", "note"), *map(_row, plans)]
     print(aligned(rows))
     if arguments.figure is not None:
         print(f"\nwrote {', '.join(map(str, written))}")

@@ -41,25 +41,25 @@ def run(arguments: argparse.Namespace) -> None:
     given = arguments.most_work
     most_work = MOST_WORK if given is None else int(check_positive(given, "--most-work"))
     try:
-        found = verify_certificate(read_certificate(read_bounded(arguments.certificate)), most_work=most_work)
+        checked = verify_certificate(read_certificate(read_bounded(arguments.certificate)), most_work=most_work)
     except DataError as error:
         raise CertificateError(str(error)) from error
     except CertificateError as error:
         raise CertificateError(f"certificate rejected: {error}") from error
-    lower, upper = found.decimals()
+    lower, upper = checked.decimals()
     if arguments.json:
         fields = {
             "verified": True,
-            "subject": found.subject,
-            "scale": found.scale,
+            "subject": checked.subject,
+            "scale": checked.scale,
             "lower": lower,
             "upper": upper,
-            "ranges": found.ranges,
+            "ranges": checked.ranges,
         }
-        fields |= {"chain": found.chain, **asdict(found.nodes), "precision": found.precision}
+        fields |= {"chain": checked.chain, **asdict(checked.nodes), "precision": checked.precision}
         print(json.dumps(fields, indent=2))
     else:
         print(
-            f"verified: {found.subject}: scale {found.scale} >= largest {found.quantity} in [{lower}, {upper}], "
-            f"ranges of nodes: {found.ranges}"
+            f"verified: {checked.subject}: scale {checked.scale} >= largest {checked.quantity} in [{lower}, {upper}], "
+            f"ranges of nodes: {checked.ranges}"
         )

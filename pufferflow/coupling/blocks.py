@@ -13,7 +13,7 @@ import numpy as np
 
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
-from pufferflow.coupling._kernels import set_leakages
+from pufferflow.coupling._set_kernels import set_leakages
 from pufferflow.coupling.sides import largest_log_cross_ratios, largest_log_ratios, portions, reached
 
 MOST_DISTANCES = 40
@@ -36,8 +36,6 @@ class Blocks:
         Law of the neighbour given each value: P, or P* for the past of a stationary chain.
     error : float
         Bound on the relative error of the entries of ``rows`` and of all its powers, beyond rounding.
-    length : int
-        T.
     forget : bool
         Whether ``rows`` is P and the past under all laws is meant, through cross ratios of its columns.
     """
@@ -127,12 +125,12 @@ class Blocks:
 
 def _grid(length: int) -> list[int]:
     """Distances 1, 2, 3, 4, 6, 8, 12, … below T."""
-    found: list[int] = []
+    distances: list[int] = []
     m = 1
-    while m < max(length, 2) and len(found) < MOST_DISTANCES:
-        found.append(m)
+    while m < max(length, 2) and len(distances) < MOST_DISTANCES:
+        distances.append(m)
         m = m + 1 if m < 4 else (m * 3 // 2 if m & (m - 1) == 0 else m * 4 // 3)
-    return found
+    return distances
 
 
 def _power(rows: Floats, n: int) -> tuple[Floats, Bools]:

@@ -66,9 +66,6 @@ class ChainLeakage:
 
     Parameters
     ----------
-    chain : MarkovChain
-    length : int
-        T.
     pairs : bool
         Whether to use couplings (c), or blocks (b) alone, which cost less on many states.
     """
@@ -138,9 +135,9 @@ class ChainLeakage:
         else:  # distinct distances: plans between equal ones are degenerate, which costs time
             k = self._chain.states
             start = np.random.default_rng(0).random((k, k)) * (side.cost / 2)
-        found = post_fixed_point(side.side, side.cost, side.cap, start, linear=side.linear, extra=side.extra)
-        self._starts[key] = found / side.cost
-        return found
+        leakages = post_fixed_point(side.side, side.cost, side.cap, start, linear=side.linear, extra=side.extra)
+        self._starts[key] = leakages / side.cost
+        return leakages
 
     # -- the past of every node ------------------------------------------------------------------
 
@@ -206,8 +203,8 @@ class ChainLeakage:
         reach = float(self._length) if stationary.linear else 1.0
         off_diagonal = 1.0 - np.eye(self._chain.states)
         extra = stationary.extra + (2 * spread * reach + 1e-7 * stationary.cost) * off_diagonal
-        found = self._fixed("near stationary", stationary._replace(extra=extra))
-        return found if (before <= found).all() else None
+        leakages = self._fixed("near stationary", stationary._replace(extra=extra))
+        return leakages if (before <= leakages).all() else None
 
     def _spread(self, node: int) -> float:
         """Largest spread of log m(x)/π(x) over the laws m of a node, whatever the initial distribution."""
@@ -265,17 +262,17 @@ class ChainLeakage:
 
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
         """Smallest scale that these bounds give for ε, and a node that decides; None where none is below ``upper``."""
-        found = None
+        small = None
         if epsilon <= _SMALL_EPSILON and self._pairs:
-            found, kappa = self._small_scale(epsilon)
-            if found is not None and kappa < 1e-3:
-                return found if found[0] < upper else None
-            upper = upper if found is None else min(upper, found[0])
+            small, kappa = self._small_scale(epsilon)
+            if small is not None and kappa < 1e-3:
+                return small if small[0] < upper else None
+            upper = upper if small is None else min(upper, small[0])
         low = 1 / upper
         with self._counted() as losses:
             at_low = losses(low)
             if at_low.value > epsilon:
-                return found
+                return small
             cost, loss = largest_cost(losses, epsilon, low, at_low, epsilon)
         scale = math.nextafter(1 / cost, math.inf)
         while 1 / scale > cost:
@@ -294,9 +291,9 @@ class ChainLeakage:
         with tqdm(desc=what, unit=" losses", disable=None, leave=False, delay=1) as bar:
 
             def counted(cost: float) -> Loss:
-                found = self.loss(cost)
+                loss = self.loss(cost)
                 bar.update()
-                return found
+                return loss
 
             yield counted
 
@@ -356,10 +353,10 @@ def largest_cost(
         cost = min(cost, high)
         if cost <= below:
             break
-        found = loss(cost)
-        points.append((math.log(cost), math.log(found.value / epsilon)))
-        if found.value <= epsilon:
-            below, at_below = cost, found
+        at_cost = loss(cost)
+        points.append((math.log(cost), math.log(at_cost.value / epsilon)))
+        if at_cost.value <= epsilon:
+            below, at_below = cost, at_cost
             if cost == high:
                 break
         else:
@@ -376,8 +373,8 @@ def chain_leakage(chain: MarkovChain, length: int, *, pairs: bool = True) -> Cha
     They are worked out in place, so every thread has its own.
     """
     key = threading.get_ident(), chain, length, pairs
-    found = _kept.pop(key, None) or ChainLeakage(chain, length, pairs=pairs)
+    leakage = _kept.pop(key, None) or ChainLeakage(chain, length, pairs=pairs)
     while len(_kept) >= _KEPT:
         _kept.popitem(last=False)
-    _kept[key] = found
-    return found
+    _kept[key] = leakage
+    return leakage

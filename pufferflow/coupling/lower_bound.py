@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pufferflow._checks import Lengths, check_epsilon, longest
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
-from pufferflow.coupling._kernels import count_products
+from pufferflow.coupling._count_kernels import count_products
 from pufferflow.coupling.sides import reached
 from pufferflow.errors import ChainError
 from pufferflow.markov.chain import MarkovChain
@@ -141,8 +141,8 @@ def lower_bound(family: AnyFamily, length: Lengths, epsilon: float, *, alternati
     """
     epsilon = check_epsilon(epsilon)
     records = longest(length)
-    found = [_chain_bound(chain, records, epsilon, i, alternating) for i, chain in enumerate(as_family(family).chains)]
-    return max(found, key=lambda bound: bound.scale)
+    bounds = [_chain_bound(chain, records, epsilon, i, alternating) for i, chain in enumerate(as_family(family).chains)]
+    return max(bounds, key=lambda bound: bound.scale)
 
 
 class CountLeaks:
@@ -150,9 +150,6 @@ class CountLeaks:
 
     Parameters
     ----------
-    chain : MarkovChain
-    length : int
-        T.
     epsilon : float
         Nats that matter: so many entries are counted that rounding stays far below.
     """
@@ -224,7 +221,7 @@ class CountLeaks:
         elif self.chain.start == "given":
             assert self.chain.initial_distribution is not None
             law = self.chain.initial_distribution[None, :]
-            weighted, plain = (found[:, :, 0] for found in self._laws(law, counts, cost, nodes))
+            weighted, plain = (products[:, :, 0] for products in self._laws(law, counts, cost, nodes))
             behind, before = np.log(weighted) - np.log(plain), np.broadcast_to(nodes - 1, after.shape)
             rounding += self.error * 2 * before
         else:
@@ -257,11 +254,11 @@ class CountLeaks:
         Shape (queries or 1, nodes, rows, k); NaN where it is 0 or underflow blurs it.
         """
         none = _Counts(np.zeros((1, self.chain.states), dtype=np.bool_), np.array([False]))
-        found = []
+        laws = []
         for queries, growth in ((counts, cost), (none, 0.0)):
             products, _, lost = _products(self.chain.transition_matrix, queries, growth, first, nodes - 1, -1.0)
-            found.append(np.where(products > lost[:, :, None, None] / UNIT_ROUNDOFF, products, np.nan))
-        return found[0], found[1]
+            laws.append(np.where(products > lost[:, :, None, None] / UNIT_ROUNDOFF, products, np.nan))
+        return laws[0], laws[1]
 
     def _two_states(self, one: _Counts, cost: float) -> Iterator[_Leak]:
         """Of the early nodes under initial distributions on two states, the largest leak for every two."""
@@ -273,7 +270,7 @@ class CountLeaks:
         ahead, after = self._profiles(self.chain.transition_matrix, one, cost, steps)
         tilt = np.exp(ahead[0] + cost * one.sets[0])[:, None, :]
         laws = self._laws(np.eye(k), one, cost, nodes)
-        weighted, plain = (np.where(found[0] > _UNKNOWN, found[0], 0.0) for found in laws)
+        weighted, plain = (np.where(products[0] > _UNKNOWN, products[0], 0.0) for products in laws)
         odds = _ODDS[:, None]
         pairs = list(combinations(range(k), 2)) if k <= 12 else [(0, y) for y in range(1, k)]
         for x, y in pairs:
@@ -318,9 +315,9 @@ def _candidates(leaks: CountLeaks, both: bool) -> _Counts:
     """Sets of states to begin with, each also alternating with its complement if ``both``."""
     chain = leaks.chain
     k = chain.states
-    found: list[Bools] = []
+    subsets: list[Bools] = []
     if k <= _ALL_SUBSETS:
-        found = [np.array([bool(mask >> x & 1) for x in range(k)]) for mask in range(1, 2**k - 1)]
+        subsets = [np.array([bool(mask >> x & 1) for x in range(k)]) for mask in range(1, 2**k - 1)]
     else:
         orders = [np.arange(k)]
         values, vectors = np.linalg.eig(chain.transition_matrix)
@@ -330,9 +327,9 @@ def _candidates(leaks: CountLeaks, both: bool) -> _Counts:
             for size in range(1, k):
                 first = np.zeros(k, dtype=np.bool_)
                 first[order[:size]] = True
-                found += [first, ~first]
-        found += [np.arange(k) == x for x in range(k)]
-    sets = np.array(list({s.tobytes(): s for s in found}.values()) or [np.ones(k, dtype=np.bool_)])
+                subsets += [first, ~first]
+        subsets += [np.arange(k) == x for x in range(k)]
+    sets = np.array(list({s.tobytes(): s for s in subsets}.values()) or [np.ones(k, dtype=np.bool_)])
     if both and k <= _ALL_SUBSETS:
         return _Counts(np.concatenate([sets, sets]), np.arange(2 * len(sets)) >= len(sets))
     return _Counts(sets, np.zeros(len(sets), dtype=np.bool_))
@@ -382,11 +379,11 @@ def _improved(leaks: CountLeaks, one: _Counts, cost: float) -> _Counts:
     k = one.sets.shape[1]
     while True:
         trials = _Counts(one.sets ^ np.eye(k + 1, k, dtype=np.bool_), np.repeat(one.alternating, k + 1))
-        found = leaks.leaks(trials, cost)
-        best = int(found.argmax())
-        if not found[best] > value * (1 + 1e-6) or best == k:
+        leaked = leaks.leaks(trials, cost)
+        best = int(leaked.argmax())
+        if not leaked[best] > value * (1 + 1e-6) or best == k:
             return one
-        one, value = trials.at([best]), found[best]
+        one, value = trials.at([best]), leaked[best]
 
 
 def _least_cost(leak: Callable[[float], float], epsilon: float, cost: float, tolerance: float) -> float:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
-from pufferflow.coupling._kernels import couple, forget
+from pufferflow.coupling._pair_kernels import couple, forget
 
 SLACK = 1e-6
 """Relative excess asked of a post-fixed point, so that rounding cannot spoil it."""
@@ -185,20 +185,8 @@ def post_fixed_point(
     """A with min(Φ_c(A), cap) ≤ A, close to the least one, so a bound for every node of at most ``length`` ones.
 
     Newton's method on A = Φ_c(A), whose derivative is the matrix of the tilted flows: policy iteration over plans.
-
-    Parameters
-    ----------
-    side : Side
-    cost : float
-        c; 1 where ``linear``.
-    cap : float array, shape (k, k)
-        Bound of the leakages known otherwise.
-    start : float array, shape (k, k)
-        Where to start.
-    linear : bool
-        Whether to take the limit of small c, in units of c.
-    extra : float array or float
-        Added to Φ.
+    ``cost`` is c, 1 where ``linear``: then the limit of small c is taken, in units of c. ``cap`` bounds the leakages
+    otherwise, ``start`` is where to start, and ``extra`` is added to Φ.
     """
     cap = cap.copy() if linear else np.minimum(cap, side.limit)
     np.fill_diagonal(cap, 0.0)
@@ -235,10 +223,10 @@ def _solve(side: Side, residual: Floats, capped: Bools) -> Floats:
 
     sparse = csr_array(eye_array(k * k) - csr_array((weights, (pairs, arcs)), shape=(k * k, k * k)))
     with np.errstate(over="ignore", invalid="ignore"):  # of an iteration that diverges
-        found, status = bicgstab(sparse, right, rtol=1e-10, maxiter=2000)
-    if status or not np.isfinite(found).all():
-        found = spsolve(csc_array(sparse), right)
-    return np.asarray(found).reshape(k, k)
+        solution, status = bicgstab(sparse, right, rtol=1e-10, maxiter=2000)
+    if status or not np.isfinite(solution).all():
+        solution = spsolve(csc_array(sparse), right)
+    return np.asarray(solution).reshape(k, k)
 
 
 def _entries(arcs: NDArray[Any], flows: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:

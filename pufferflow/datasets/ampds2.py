@@ -15,20 +15,10 @@ def is_ampds2(content: bytes) -> bool:
 
 
 def parse_ampds2(content: bytes, where: str) -> MinuteWatts:
-    """Read the whole-house power.
+    """Read the whole-house power of a CSV with columns ``unix_ts`` (s, any case) and ``WHE`` (W; blank where missing).
 
-    Parameters
-    ----------
-    content : bytes
-        A CSV with columns ``unix_ts`` (s, any case) and ``WHE`` (W, whole house; blank where missing).
-    where : str
-        The file's name, for messages.
-
-    Raises
-    ------
-    DataError
-        A column is missing, a field cannot be read, a power is negative, or the times do not
-        advance by multiples of 60 s.
+    Raises DataError: a column is missing, a field cannot be read, a power is negative, or the times do not advance by
+    multiples of 60 s.
     """
     time_column = next(name for name in read_header(content, ",") if name.lower() == "unix_ts")
     table = read_columns(content, (time_column, "WHE"), where, kind="category")

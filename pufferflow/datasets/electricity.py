@@ -152,6 +152,9 @@ def export_electricity(
 ) -> list[int]:
     """Write the bundled minutes as CSV tables, columns ``time`` (ISO, local clock without jumps) and ``watts``.
 
+    Raises ParameterError: ``start`` is no time, the window is not within the data, there are fewer minutes than files,
+    or two files are the same; DataError: a file exists already, or its folder does not.
+
     Parameters
     ----------
     paths : sequence of path
@@ -165,14 +168,6 @@ def export_electricity(
     -------
     list of int
         Rows written to each.
-
-    Raises
-    ------
-    ParameterError
-        ``start`` is no time, the window is not within the data, there are fewer minutes than files, or two files
-        are the same.
-    DataError
-        A file exists already, or its folder does not.
     """
     check_outputs(paths, new=True)
     if minutes is not None and minutes < 1:

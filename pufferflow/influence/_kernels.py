@@ -194,7 +194,7 @@ def search_quilts(
     best, quilt : arrays, shapes (2,) and (2,)
         Smallest score so far with its influence, and its quilt. Updated in place.
     """
-    found = np.zeros(2, dtype=np.int64)
+    pair = np.zeros(2, dtype=np.int64)
     slack = 1.0 + 2.0**-51
     top, missing = int(counts[0]), int(counts[1])
     while top > 0 and top + missing + 3 <= len(rectangles) and work > 0 and best[0] > floor:
@@ -225,7 +225,7 @@ def search_quilts(
         if influence >= epsilon or near / (epsilon - influence) >= best[0]:
             continue
         if far / (epsilon - influence) * slack < best[0]:
-            influence = max_influence(term, left, right, found)
+            influence = max_influence(term, left, right, pair)
             work -= law.size
             if influence < epsilon:
                 score = far / (epsilon - influence) * slack
@@ -234,7 +234,7 @@ def search_quilts(
                     quilt[0], quilt[1] = a2, b2
             known = False
             for p in range(1, pairs[0, 0] + 1):
-                known = known or (pairs[p, 0] == found[0] and pairs[p, 1] == found[1])
+                known = known or (pairs[p, 0] == pair[0] and pairs[p, 1] == pair[1])
             if not known:
                 # a full list forgets its oldest pair
                 count = pairs[0, 0]
@@ -242,7 +242,7 @@ def search_quilts(
                     for p in range(1, count):
                         pairs[p, 0], pairs[p, 1] = pairs[p + 1, 0], pairs[p + 1, 1]
                     count -= 1
-                pairs[count + 1, 0], pairs[count + 1, 1] = found[0], found[1]
+                pairs[count + 1, 0], pairs[count + 1, 1] = pair[0], pair[1]
                 pairs[0, 0] = count + 1
             if influence >= epsilon or near / (epsilon - influence) >= best[0]:
                 continue

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from pufferflow._rounding import divide_up
-from pufferflow.influence.search import Candidate, quilt_card, score, worst_alike
+from pufferflow._rounding import divide_up, quilt_score
+from pufferflow.influence.search import Candidate, quilt_card, worst_alike
 
 
-class Side(Protocol):
+class AdditiveSide(Protocol):
     """Bounds on one side of a node, by the distance of the quilt node."""
 
     def term(self, distance: int) -> float:
@@ -18,14 +18,14 @@ class Side(Protocol):
         """Distance t ≤ ``limit`` with the smallest t + weight · term(t); 0 if there is no node that far."""
 
 
-def best_additive(node: int, length: int, epsilon: float, left: Side, right: Side) -> Candidate:
+def best_additive(node: int, length: int, epsilon: float, left: AdditiveSide, right: AdditiveSide) -> Candidate:
     """Best quilt of ``node`` where e(a, b) ≤ left(a) + right(b); a one-sided quilt has its own term alone.
 
     By Dinkelbach's method: min card − λ(ε − e) falls apart into a and b.
     """
 
     def candidate(a: int | None, b: int | None, influence: float) -> Candidate:
-        return Candidate(node, a, b, influence, score(quilt_card(length, node, a, b), influence, epsilon))
+        return Candidate(node, a, b, influence, quilt_score(quilt_card(length, node, a, b), influence, epsilon))
 
     best = Candidate(node, None, None, 0.0, divide_up(length, epsilon))
     while True:
@@ -36,13 +36,13 @@ def best_additive(node: int, length: int, epsilon: float, left: Side, right: Sid
             candidate(a, None, behind),
             candidate(None, b, ahead),
             candidate(a, b, behind + ahead),
-            key=lambda found: found.score,
+            key=lambda quilt: quilt.score,
         )
         if challenger.score >= best.score:
             return best
         best = challenger
 
 
-def worst_additive(length: int, epsilon: float, left: Side, right: Side) -> Candidate:
+def worst_additive(length: int, epsilon: float, left: AdditiveSide, right: AdditiveSide) -> Candidate:
     """Worst node with its best quilt, under the same bounds at all nodes."""
     return worst_alike(length, lambda node: best_additive(node, length, epsilon, left, right))

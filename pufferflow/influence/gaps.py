@@ -43,7 +43,7 @@ class IntervalGap:
 def interval_gap(
     family: TransitionBounds, length: int, epsilon: float, evaluations: int, rng: np.random.Generator | None
 ) -> IntervalGap:
-    """As :meth:`IntervalFamily.gap`."""
+    """As :meth:`pufferflow.IntervalFamily.gap`."""
     length, epsilon = longest(length), check_epsilon(epsilon)
     chain = worst_chain(family, length, epsilon, evaluations, rng)
     upper = worst_of_family(family, length, epsilon).score
@@ -53,7 +53,7 @@ def interval_gap(
 def worst_chain(
     family: TransitionBounds, length: int, epsilon: float, evaluations: int, rng: np.random.Generator | None
 ) -> MarkovChain:
-    """As :meth:`IntervalFamily.worst_chain`."""
+    """As :meth:`pufferflow.IntervalFamily.worst_chain`."""
     length, epsilon, evaluations = longest(length), check_epsilon(epsilon), check_whole(evaluations, "evaluations")
     rng = np.random.default_rng(0) if rng is None else rng
     k = family.states
@@ -80,9 +80,9 @@ def worst_chain(
                 trial = matrix.copy()
                 trial[x] = corner
                 used += 1
-                found = _scale(MarkovChain(trial, ANY), length, epsilon)
-                if found > value:
-                    matrix, value, stale = trial, found, 0
+                tried = _scale(MarkovChain(trial, ANY), length, epsilon)
+                if tried > value:
+                    matrix, value, stale = trial, tried, 0
             x = (x + 1) % k
         if value > highest:
             best, highest = matrix, value

@@ -6,7 +6,7 @@ Two numbers bound every max-influence of eq. 5, whatever the initial distributio
 
 *Quilts.* The forward term at distance b is at most φ_b. The initial and the backward term together are at most ψ_a:
 m_i = m_{i−a} P^a mixes the rows of P^a, so m_i(x') / m_i(x) ≤ P^a(y, x') / P^a(y, x) for some y, and the product with
-P^a(z, x) / P^a(z, x') is one of ψ_a. Hence e(a, b) ≤ ψ_a + φ_b, the same at all nodes: ``additive.worst_additive``.
+P^a(z, x) / P^a(z, x') is one of ψ_a. Hence e(a, b) ≤ ψ_a + φ_b, the same at all nodes: ``influence.additive``.
 Both fall with the distance (data processing), and ψ ≤ 2φ.
 
 *Sets.* Let u(x, S) ≥ P^m(x, S) ≥ l(x, S) for all chains of the family: u(·, S) = max p·u'(·, S) over the rows p
@@ -93,16 +93,7 @@ class Reach(NamedTuple):
 def row_optimum(low: Floats, high: Floats, values: Floats, largest: bool) -> Floats:
     """Largest or smallest p·h over the rows p between low and high, rounded outward, for every row and column h ≥ 0.
 
-    Parameters
-    ----------
-    low, high : array, shape (k, k)
-    values : array, shape (k, s)
-        The columns h.
-    largest : bool
-
-    Returns
-    -------
-    array, shape (k, s)
+    ``low`` and ``high`` have shape (k, k), ``values``, whose columns are the h, and the result shape (k, s).
     """
     k = len(low)
     block = max(1, _BLOCK // (k * k))

@@ -39,12 +39,7 @@ class Chord(NamedTuple):
 
 
 class GivenLaws:
-    """Laws of the nodes of a chain with a given start.
-
-    Parameters
-    ----------
-    tables : InfluenceTables
-    """
+    """Laws of the nodes of a chain with a given start."""
 
     def __init__(self, tables: InfluenceTables) -> None:
         self._tables = tables

@@ -31,7 +31,7 @@ from itertools import chain
 
 import numpy as np
 
-from pufferflow._rounding import UNIT_ROUNDOFF, divide_up
+from pufferflow._rounding import divide_up, quilt_score
 from pufferflow._types import Bools, Floats, Ints
 from pufferflow.influence._kernels import max_influence, search_quilts
 from pufferflow.influence.laws import GivenLaws
@@ -134,30 +134,22 @@ def worst_alike(length: int, solve: Callable[[int], Candidate], lowest: int = 1,
     *Likeness* above), so logarithmically many nodes are solved.
     """
     low, high = 0, (length - lowest) // stride
-    found = []
+    candidates = []
     while low <= high:
         middle = (low + high) // 2
         best = solve(lowest + middle * stride)
-        found.append(best)
+        candidates.append(best)
         if best.left is None and best.right is not None:
             low = middle + 1
         elif best.right is None and best.left is not None:
             high = middle - 1
         else:
             break
-    return max(found, key=lambda candidate: candidate.score)
+    return max(candidates, key=lambda candidate: candidate.score)
 
 
 class QuiltSearch:
-    """Best quilts of the nodes of one chain; see the module's text for the ideas.
-
-    Parameters
-    ----------
-    tables : InfluenceTables
-    length : int
-        T.
-    epsilon : float
-    """
+    """Best quilts of the nodes of one chain; see the module's text for the ideas."""
 
     def __init__(self, tables: InfluenceTables, length: int, epsilon: float) -> None:
         self.tables = tables
@@ -276,17 +268,17 @@ class QuiltSearch:
                 heappush(pending, (-bound, low, high, stride))
                 continue
             solved += 1
-            found = self._best(where)
-            if found.score > self.worst.score and alike and low < high:
-                found = worst_alike(high, where.solver(self._best), low, stride)
+            candidate = self._best(where)
+            if candidate.score > self.worst.score and alike and low < high:
+                candidate = worst_alike(high, where.solver(self._best), low, stride)
                 # else a quilt that reaches back before the supports settled might do better
-                alike = low - self.settled()[0] >= self.epsilon * found.score
+                alike = low - self.settled()[0] >= self.epsilon * candidate.score
             if low == high or alike or solved > LEAF_LIMIT:
-                self._keep(found)
-            elif found.score > self.worst.score:
+                self._keep(candidate)
+            elif candidate.score > self.worst.score:
                 # at a power of two strides, which is what bounds of ranges are made for
                 cut = low + (stride << ((high - low) // stride).bit_length() - 1)
-                bound = min(bound, found.score)
+                bound = min(bound, candidate.score)
                 heappush(pending, (-bound, low, cut - stride, stride))
                 heappush(pending, (-bound, cut, high, stride))
 
@@ -318,16 +310,16 @@ class QuiltSearch:
         for a, b in sorted(fitting - {(0, 0)}):
             e = self.influence(where, a, b)
             card = quilt_card(self.length, where.first if not b else where.last, a or None, b or None)
-            yield score(card, e, self.epsilon)
+            yield quilt_score(card, e, self.epsilon)
         if self.chain.start == "given":
             first = self.single(where.first)
             for anchor in self._anchors:
                 if anchor < where.first:
                     e = self.influence(first, where.first - anchor, 0)
-                    yield score(self.length - anchor, e, self.epsilon)
+                    yield quilt_score(self.length - anchor, e, self.epsilon)
                     for b in {b for _, b in fitting if b}:
                         card = where.last - anchor + b - 1
-                        yield score(card, e + self.influence(first, 0, b), self.epsilon)
+                        yield quilt_score(card, e + self.influence(first, 0, b), self.epsilon)
 
     # -- first term ------------------------------------------------------------------------------
 
@@ -402,13 +394,13 @@ class QuiltSearch:
 
     def solve(self, where: Range) -> Candidate:
         """Return the best quilt of a range of nodes; keep it in ``worst`` if it is worse than that."""
-        found = self._best(where)
-        self._keep(found)
-        return found
+        candidate = self._best(where)
+        self._keep(candidate)
+        return candidate
 
-    def _keep(self, found: Candidate) -> None:
-        if self.worst is None or found.score > self.worst.score:
-            self.worst = found
+    def _keep(self, candidate: Candidate) -> None:
+        if self.worst is None or candidate.score > self.worst.score:
+            self.worst = candidate
 
     def _best(self, where: Range) -> Candidate:
         """Return the best quilt of a range of nodes.
@@ -444,12 +436,12 @@ class QuiltSearch:
         sides = ([(1, a, 0, 0)] if a else []) + ([(0, 0, 1, b)] if b else [])
         search(sides + ([(1, a, 1, b)] if a and b else []))
 
-        found = Candidate(where.first, int(quilt[0]) or None, int(quilt[1]) or None, float(best[1]), float(best[0]))
+        candidate = Candidate(where.first, int(quilt[0]) or None, int(quilt[1]) or None, float(best[1]), float(best[0]))
         self.tables.remember(int(quilt[0]), int(quilt[1]))
-        if found.left is not None and where.first == where.last:
-            anchor = where.first - found.left
+        if candidate.left is not None and where.first == where.last:
+            anchor = where.first - candidate.left
             self._anchors = [anchor, *(known for known in self._anchors if known != anchor)][:3]
-        return found
+        return candidate
 
     def _fill_missing(self, where: Range, lefts: set[int], rights: set[int]) -> None:
         """Compute the tables at these distances."""
@@ -539,13 +531,6 @@ def _growing(limit: int, start: int, factor: int) -> Iterator[int]:
         n *= factor
     if limit:
         yield limit
-
-
-def score(card: int, influence: float, epsilon: float) -> float:
-    """Card / (ε − e) rounded up; infinite unless e < ε."""
-    if not influence < epsilon:
-        return math.inf
-    return card / (epsilon - influence) * (1 + 4 * UNIT_ROUNDOFF)
 
 
 def quilt_card(length: int, node: int, a: int | None, b: int | None) -> int:

@@ -86,10 +86,10 @@ class DistanceStack:
 
     def index(self, states: bytes) -> DistanceIndex:
         """Index of the tables at hand for ``states``."""
-        found = self._indices.get(states)
-        if found is None:
-            found = self._indices[states] = DistanceIndex()
-        return found
+        distances = self._indices.get(states)
+        if distances is None:
+            distances = self._indices[states] = DistanceIndex()
+        return distances
 
     def slot(self, distance: int, states: bytes, fill: Callable[[Floats], None]) -> int:
         """Return the slot of a table, calling ``fill`` on it the first time."""
@@ -108,13 +108,13 @@ class DistanceStack:
 
     def index_by(self, states_at: Callable[[int], bytes], reach: int) -> DistanceIndex:
         """As :meth:`index` where the states a node can take depend on its distance ≤ ``reach``."""
-        found = DistanceIndex()
+        distances = DistanceIndex()
         known = {d for index in self._indices.values() for d in index.slots if 0 < d <= reach}
         for distance in sorted(known):
             slot = self.index(states_at(distance)).slots.get(distance)
             if slot is not None:
-                found.insert(distance, slot)
-        return found
+                distances.insert(distance, slot)
+        return distances
 
 
 class InfluenceTables:
@@ -122,7 +122,6 @@ class InfluenceTables:
 
     Parameters
     ----------
-    chain : MarkovChain
     convention : {"exact", "published"}
         Whether the backward term looks only at states the left quilt node can take (Definition 4.1), or
         at all states, as the paper's eq. 5 is printed.
@@ -164,10 +163,10 @@ class InfluenceTables:
         """P^n from stored powers: the highest bits of n, times the lowest one."""
         if n < 2:
             return self._first[n]
-        found = self._powers.get(n)
-        if found is not None:
+        known = self._powers.get(n)
+        if known is not None:
             self._powers.move_to_end(n)
-            return found
+            return known
         low = n & -n
         first, second = (n - low, low) if n != low else (n // 2, n // 2)
         a, b = self.power(first), self.power(second)

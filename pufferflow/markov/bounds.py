@@ -44,10 +44,7 @@ class TransitionBounds:
     def contains(self, chain: MarkovChain, tolerance: float = SUM_TOLERANCE) -> bool:
         """Whether the transition matrix of ``chain`` lies between the bounds, up to ``tolerance``.
 
-        Raises
-        ------
-        ParameterError
-            ``chain`` is none, or ``tolerance`` is negative.
+        Raises ParameterError: ``chain`` is none, or ``tolerance`` is negative.
         """
         check_type(chain, "chain", MarkovChain)
         matrix, tolerance = chain.transition_matrix, check_positive(tolerance, "tolerance", or_zero=True)

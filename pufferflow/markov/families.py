@@ -232,18 +232,7 @@ class _Foreign(ChainFamily):
 def finite_chains(family: AnyFamily, who: str) -> tuple[MarkovChain, ...]:
     """Return the chains of a finite Θ; the chain a class has for some mechanisms stands for it in these alone.
 
-    Parameters
-    ----------
-    family : Family or MarkovChain
-    who : str
-        What needs them, for the message.
-
-    Raises
-    ------
-    ChainError
-        Θ is not finite.
-    ParameterError
-        It is no family.
+    ``who`` says what needs them. Raises ChainError: Θ is not finite; ParameterError: it is no family.
     """
     if chains := as_family(family).members:
         return chains

@@ -42,19 +42,9 @@ def simulate_chain(chain: MarkovChain, length: int, rng: np.random.Generator) ->
 def simulate_binary_chains(
     start: Floats, stay_zero: Floats, stay_one: Floats, length: int, rng: np.random.Generator
 ) -> NDArray[np.int8]:
-    """Draw one binary path a row for many chains at once.
+    """Draw one binary path a row for many chains at once, as an array of shape (n, length).
 
-    Parameters
-    ----------
-    start, stay_zero, stay_one : float arrays, shape (n,)
-        P(X_1 = 1), P(0|0) and P(1|1) of each chain.
-    length : int
-        T, at least 1.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    int8 array, shape (n, length)
+    P(X_1 = 1), P(0|0) and P(1|1) of each chain have shape (n,).
     """
     uniforms = rng.random((len(start), length))
     paths = np.empty(uniforms.shape, dtype=np.int8)

@@ -7,20 +7,15 @@ from dataclasses import asdict, dataclass, field, replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from pufferflow._checks import (
     Lengths,
     check_choice,
     check_epsilon,
-    check_numbers,
     check_positive,
-    check_type,
     longest,
     shown_name,
 )
-from pufferflow._types import Floats
+from pufferflow._noise import LaplaceNoise
 from pufferflow.errors import ParameterError
 from pufferflow.influence.tables import Convention
 from pufferflow.markov.families import AnyFamily, as_family
@@ -45,43 +40,6 @@ class Count(NamedTuple):
     def weights(self, states: int) -> list[int]:
         """What a visit to each of all ``states`` adds to the count."""
         return [int(x in self.states) for x in range(states)]
-
-
-class LaplaceNoise:
-    """Noise from a scale, for the results of all mechanisms."""
-
-    mechanism: str
-    scale: float | None
-    reason: str
-
-    def noise_scale(self, lipschitz: float) -> float:
-        """Scale for a query with the given Lipschitz constant in L1 norm.
-
-        Raises
-        ------
-        ParameterError
-            The mechanism is not applicable, or ``lipschitz`` is not a positive number.
-        """
-        if self.scale is None:
-            raise ParameterError(f"{self.mechanism} is not applicable ({self.reason}); choose another mechanism")
-        return self.scale * check_positive(lipschitz, "lipschitz")
-
-    def release(self, values: ArrayLike, lipschitz: float, rng: np.random.Generator) -> Floats:
-        """Return ``values`` plus independent Laplace noise of scale ``lipschitz * scale``, same shape.
-
-        The noise is double-precision and from ``rng``: fit for experiments. It does not defend against
-        attacks on the low bits of floating-point noise.
-
-        Raises
-        ------
-        ParameterError
-            As :meth:`noise_scale`, or ``rng`` is no generator.
-        DataError
-            ``values`` are not numbers.
-        """
-        exact = check_numbers(values, "values")
-        check_type(rng, "rng", np.random.Generator)
-        return exact + rng.laplace(0.0, self.noise_scale(lipschitz), exact.shape)
 
 
 @dataclass(frozen=True)

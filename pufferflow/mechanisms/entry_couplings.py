@@ -34,7 +34,7 @@ def leakage(family: AnyFamily, length: Lengths, epsilon: float, *, max_states: i
     Parameters
     ----------
     family : Family or MarkovChain
-        Θ. Of an :class:`IntervalFamily` the scale is that of :func:`pufferflow.mqm_exact`, and ``reason`` says so.
+        Θ. Of an ``IntervalFamily`` the scale is that of :func:`pufferflow.mqm_exact`, and ``reason`` says so.
     length : int or sequence of int
         Segment lengths; the longest decides, as every bound holds for shorter ones.
     epsilon : float
@@ -65,9 +65,9 @@ def leakage(family: AnyFamily, length: Lengths, epsilon: float, *, max_states: i
             mechanism="leakage",
             reason="the scale of mqm-exact: no other bound is known for interval families",
         )
-    found = [_chain_scale(chain, records, epsilon, max_states) for chain in theta.chains]
-    index = max(range(len(found)), key=lambda i: found[i].scale or math.inf)
-    return replace(found[index], mechanism="leakage", chain=index)
+    scales = [_chain_scale(chain, records, epsilon, max_states) for chain in theta.chains]
+    index = max(range(len(scales)), key=lambda i: scales[i].scale or math.inf)
+    return replace(scales[index], mechanism="leakage", chain=index)
 
 
 def leakage_loss(family: AnyFamily, length: Lengths, scale: float, *, max_states: int = MOST_STATES) -> float:
@@ -78,7 +78,7 @@ def leakage_loss(family: AnyFamily, length: Lengths, scale: float, *, max_states
     Parameters
     ----------
     family : Family or MarkovChain
-        Θ, finite or a :class:`BinaryInterval`.
+        Θ, finite or a :class:`pufferflow.BinaryInterval`.
     length : int or sequence of int
     scale : float
         Laplace scale of a 1-Lipschitz query.
@@ -117,10 +117,10 @@ def _chain_scale(chain: MarkovChain, records: int, epsilon: float, max_states: i
     if chain.states > MOST_BLOCK_STATES:
         return replace(quilts, reason=f"the scale of mqm-exact: {_TOO_MANY.format(chain.states)}")
     bounds = chain_leakage(chain, records, pairs=chain.states <= max_states)
-    found = bounds.scale(epsilon, quilts.scale)
-    if found is None or found[0] >= quilts.scale:
+    bounded = bounds.scale(epsilon, quilts.scale)
+    if bounded is None or bounded[0] >= quilts.scale:
         return quilts
-    return NoiseScale("leakage", epsilon, records, found[0], node=found[1])
+    return NoiseScale("leakage", epsilon, records, bounded[0], node=bounded[1])
 
 
 def _proof(question: Question) -> Iterator[dict[str, Any]]:

@@ -47,7 +47,7 @@ def wasserstein(family: AnyFamily, length: Lengths, epsilon: float, states: Sequ
     -------
     NoiseScale
         ``length`` is that of the segment that decides. "not applicable", with the reason, where Θ is not finite (W of
-        a class such as :class:`BinaryInterval` or :class:`IntervalFamily` is not known), where there are more than two
+        a class such as ``BinaryInterval`` or ``IntervalFamily`` is not known), where there are more than two
         states and ``states`` is missing, or where the exact laws, which take time of order T³, are out of reach. The
         scale is 0 where the secrets have no effect on the count, as for a single state.
 
@@ -64,14 +64,14 @@ def wasserstein(family: AnyFamily, length: Lengths, epsilon: float, states: Sequ
         return not_applicable("wasserstein", epsilon, records, reason)
     chains = finite_chains(family, "W")
     count = _count(chains, length, states)
-    found = chain_sensitivity(chains, count.lengths, count.weights(chains[0].states))
+    sensitivity = chain_sensitivity(chains, count.lengths, count.weights(chains[0].states))
     return NoiseScale(
         "wasserstein",
         epsilon,
-        found.length,
-        found.scale(epsilon),
-        node=found.node,
-        chain=found.chain,
+        sensitivity.length,
+        sensitivity.scale(epsilon),
+        node=sensitivity.node,
+        chain=sensitivity.chain,
         count=count,
     )
 

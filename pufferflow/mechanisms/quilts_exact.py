@@ -30,7 +30,7 @@ def mqm_exact(
     ----------
     family : Family or MarkovChain
         Θ. With ``"any"`` initial distribution the initial term of eq. 5 is replaced as in C.4. For an
-        :class:`IntervalFamily` the scale is an upper bound of those of its chains, under either convention.
+        :class:`pufferflow.IntervalFamily` the scale is an upper bound of those of its chains, under either convention.
     length : int or sequence of int
         Segment lengths of the independent chains. Scores of quilts that fit a segment do not fall
         when it grows, so the longest segment decides (for every node of the shorter one, the same
@@ -62,9 +62,9 @@ def mqm_exact(
     if theta.bounds is not None:
         worst, index = worst_of_family(theta.bounds, records, epsilon), None
     else:
-        found = [worst_node(influence_tables(c, convention), records, epsilon) for c in theta.chains]
-        index = max(range(len(found)), key=lambda i: found[i].score)
-        worst = found[index]
+        nodes = [worst_node(influence_tables(c, convention), records, epsilon) for c in theta.chains]
+        index = max(range(len(nodes)), key=lambda i: nodes[i].score)
+        worst = nodes[index]
     result = NoiseScale(
         "mqm-exact",
         epsilon,

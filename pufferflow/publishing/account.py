@@ -55,10 +55,7 @@ def usual_ledger(data: str | os.PathLike[str]) -> Path:
 def account_of(source: Source | None, ledger: Ledger | PathLike | None, extent: Extent | None = None) -> Account:
     """Return the account of a release that is going to be entered in ``ledger``, which need not exist yet.
 
-    Raises
-    ------
-    LedgerError
-        The data have another ledger: what is entered in two is never added up.
+    Raises LedgerError: the data have another ledger: what is entered in two is never added up.
     """
     path = ledger.path if isinstance(ledger, Ledger) else None if ledger is None else check_path(ledger, "ledger")
     file = Path(source) if isinstance(source, str | os.PathLike) else None
@@ -104,8 +101,8 @@ def _warnings(ledger: Path, file: Path | None, extent: Extent | None) -> Iterato
 
 def _neighbours(folder: Path, ledger: Path) -> list[Path]:
     """The first other ledgers in a folder, by their names."""
-    found = sorted(folder.glob("*.ledger"))
-    return list(islice((path for path in found if not _same(path, ledger)), MOST_NEIGHBOURS))
+    ledgers = sorted(folder.glob("*.ledger"))
+    return list(islice((path for path in ledgers if not _same(path, ledger)), MOST_NEIGHBOURS))
 
 
 def _extents(ledger: Path) -> list[Extent]:

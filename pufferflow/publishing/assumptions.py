@@ -48,10 +48,7 @@ def check_pieces(records: Records, form: RecordFormat, tally: Tally) -> None:
     run of records one step apart is never longer than the longest segment, as only a gap or another participant
     begins a segment.
 
-    Raises
-    ------
-    DataError
-        The step of the data is not that of the chain, or most segments are single records.
+    Raises DataError: the step of the data is not that of the chain, or most segments are single records.
     """
     where, step = records.table.where, form.step_seconds
     if tally.shortest_wait is None:
@@ -74,26 +71,10 @@ def check_pieces(records: Records, form: RecordFormat, tally: Tally) -> None:
 
 
 def check_origin(records: Records, tally: Tally, fitted: Fitted | None, others: bool) -> list[str]:
-    """Hold the period of the records against that of the chain's.
+    """Hold the period of the records of the release against that of the chain's, and return what to warn of.
 
-    Parameters
-    ----------
-    records, tally : Records, Tally
-        Of the release.
-    fitted : Fitted or None
-        Where the chain comes from.
-    others : bool
-        The publisher says that those were records of other participants.
-
-    Returns
-    -------
-    list of str
-        What to warn of.
-
-    Raises
-    ------
-    DataError
-        The periods overlap, and nothing is said.
+    ``fitted`` says where the chain comes from; with ``others`` the publisher says that those were records of other
+    participants. Raises DataError: the periods overlap, and nothing is said.
     """
     period = None if fitted is None else fitted.period
     if fitted is None or period is None or records.clock is None:
@@ -107,17 +88,7 @@ def check_origin(records: Records, tally: Tally, fitted: Fitted | None, others: 
 
 
 def doubts(family: Family, states: tuple[str, ...], epsilon: float, scale: float) -> Iterator[str]:
-    """What of Θ and ε has little sense.
-
-    Parameters
-    ----------
-    family : Family
-    states : tuple of str
-        Their names.
-    epsilon : float
-    scale : float
-        Laplace scale of a 1-Lipschitz query.
-    """
+    """What of Θ and ε has little sense, given the names of the states and the Laplace scale of a 1-Lipschitz query."""
     # a family between bounds has every start, so every state occurs
     never = sorted({int(j) for chain in family.members for j in np.flatnonzero(~_occurring(chain))})
     if never:

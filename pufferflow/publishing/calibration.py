@@ -44,10 +44,8 @@ def histogram_mechanisms() -> list[str]:
 def mechanism_for_histograms(name: str, advice: str) -> Mechanism:
     """Return a mechanism whose scale holds for a histogram of the records there are.
 
-    Raises
-    ------
-    ParameterError
-        It is unknown, or its scale is of one count over whole segments; ``advice`` says what to do then.
+    Raises ParameterError: it is unknown, or its scale is of one count over whole segments; ``advice`` says what to do
+    then.
     """
     mechanism = find_mechanism(name)
     if not mechanism.every_query:
@@ -67,21 +65,13 @@ def calibrate(family: AnyFamily, length: int, epsilon: float, mechanism: str | N
     For a kind of family that no certificate covers, the least scale of a mechanism whose scales are proved in its
     text. entry-dp, which ignores correlation, is never taken.
 
+    Raises ParameterError: ε or T is out of range; ``mechanism`` is unknown, entry-dp or not applicable; ChainError:
+    ``mechanism`` cannot work on these chains.
+
     Parameters
     ----------
-    family : Family or MarkovChain
-    length : int
-        Longest segment T.
-    epsilon : float
     mechanism : str, optional
         Take this one.
-
-    Raises
-    ------
-    ParameterError
-        ε or T is out of range; ``mechanism`` is unknown, entry-dp or not applicable.
-    ChainError
-        ``mechanism`` cannot work on these chains.
     """
     theta, epsilon, length = as_family(family), check_epsilon(epsilon), longest(length)
     if mechanism is not None:
@@ -90,20 +80,20 @@ def calibrate(family: AnyFamily, length: int, epsilon: float, mechanism: str | N
             raise ParameterError(
                 f"{mechanism} hides nothing in correlated records; leave mechanism out for the least noise"
             )
-        found = asked.scale(theta, length, epsilon)
-        found.noise_scale(1.0)  # raises where it is not applicable
-        return _certified(theta, found)
+        scale = asked.scale(theta, length, epsilon)
+        scale.noise_scale(1.0)  # raises where it is not applicable
+        return _certified(theta, scale)
     ranked = sorted((s for s in all_scales(theta, length, epsilon) if s.scale is not None), key=lambda s: s.scale or 0)
     from pufferflow.verify import PROOFS
 
     best: Calibration | None = None
     uncertified = []
-    for found in ranked:
-        if not find_mechanism(found.mechanism).private:
+    for scale in ranked:
+        if not find_mechanism(scale.mechanism).private:
             continue
-        if best is not None and found.noise_scale(1.0) >= best.scale:  # a certified scale is never the smaller one
+        if best is not None and scale.noise_scale(1.0) >= best.scale:  # a certified scale is never the smaller one
             break
-        candidate = _certified(theta, found)
+        candidate = _certified(theta, scale)
         if candidate.certificate is None:
             uncertified.append(candidate)
         elif best is None or candidate.scale < best.scale:
@@ -111,10 +101,10 @@ def calibrate(family: AnyFamily, length: int, epsilon: float, mechanism: str | N
     return best or next(candidate for candidate in uncertified if candidate.chosen.mechanism in PROOFS)
 
 
-def _certified(theta: Family, found: NoiseScale) -> Calibration:
+def _certified(theta: Family, scale: NoiseScale) -> Calibration:
     """The scale with a certificate, or with the reason why there is none."""
     try:
-        proved = found.certified(theta)
+        proved = scale.certified(theta)
     except ParameterError as error:
-        return Calibration(found, None, str(error))
+        return Calibration(scale, None, str(error))
     return Calibration(proved, proved.certificate)

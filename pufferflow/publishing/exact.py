@@ -93,13 +93,8 @@ def public_model(model: Model) -> PublicModel:
 def count_records(request: ReleaseRequest) -> ExactCounts:
     """Count the records of a table.
 
-    Raises
-    ------
-    DataError
-        The table is malformed, its step is not the chain's, or the chain was fitted to its time; values are never
-        shown.
-    ParameterError
-        An option is out of range, or the states are not said, or twice.
+    Raises DataError: the table is malformed, its step is not the chain's, or the chain was fitted to its time; values
+    are never shown; ParameterError: an option is out of range, or the states are not said, or twice.
     """
     epsilon, public = check_epsilon(request.epsilon), public_model(request.model)
     form, reading = request.form, request.reading
@@ -196,10 +191,7 @@ def simulated_counts(
 ) -> ExactCounts:
     """Count the states of a simulated record of ``length`` steps.
 
-    Raises
-    ------
-    ParameterError
-        Θ has no chain to simulate.
+    Raises ParameterError: Θ has no chain to simulate.
     """
     if model.family.bounds is not None:
         raise ParameterError("a family of intervals has no chain to simulate; give a table, or a model of one chain")

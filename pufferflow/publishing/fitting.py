@@ -506,11 +506,11 @@ def _mixing(chains: list[MarkovChain]) -> str:
 
 def _noise(family: Family, length: int, epsilon: float, records: int) -> list[dict[str, Any]]:
     rows = []
-    for found in all_scales(family, length, epsilon):
-        row: dict[str, Any] = {"mechanism": found.mechanism, "scale": None, "error": None, "reason": found.reason}
-        if found.scale is not None:
+    for needed in all_scales(family, length, epsilon):
+        row: dict[str, Any] = {"mechanism": needed.mechanism, "scale": None, "error": None, "reason": needed.reason}
+        if needed.scale is not None:
             try:
-                scale = count_scale(found.scale)
+                scale = count_scale(needed.scale)
                 row |= {"scale": scale, "error": DiscreteLaplace(scale).quantile(0.95) / records}
             except ParameterError as error:
                 row["reason"] = str(error)

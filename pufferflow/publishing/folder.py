@@ -45,12 +45,7 @@ class Draft:
     def rehearse(self, made: PrivateHistogram, *, figure: bool) -> None:
         """Write what a release of this kind would, and remove it, which leaves room for the release.
 
-        Raises
-        ------
-        ParameterError
-            The figure cannot be drawn.
-        OSError
-            A file cannot be written.
+        Raises ParameterError: the figure cannot be drawn; OSError: a file cannot be written.
         """
         fault = self.write(made, figure=figure).figure_fault
         shutil.rmtree(self.folder)
@@ -95,10 +90,7 @@ class Draft:
     def finish(self) -> Path:
         """Let the folder appear under its name.
 
-        Raises
-        ------
-        DataError
-            Something took the place meanwhile; says where the folder is instead.
+        Raises DataError: something took the place meanwhile; says where the folder is instead.
         """
         (self.folder / INTERNAL).chmod(0o700)
         for path in (self.folder / INTERNAL).iterdir():
@@ -118,10 +110,8 @@ class Draft:
 def draft(output: PathLike) -> Iterator[Draft]:
     """Hold the name of a new folder, and a place to make it; unless :meth:`Draft.finish` was called nothing is left.
 
-    Raises
-    ------
-    DataError
-        Something of that name exists, another process is making it, or the folder that it is to be in does not exist.
+    Raises DataError: something of that name exists, another process is making it, or the folder that it is to be in
+    does not exist.
     """
     target = require_new(output)
     with _held(target), workplace(target.parent) as place:
@@ -168,10 +158,7 @@ def _lock(folder: int, target: Path, made: bool) -> None:
 def require_new(folder: PathLike) -> Path:
     """Return the path of a new folder, or of an empty one; a release is paid for, so none is overwritten or lost.
 
-    Raises
-    ------
-    DataError
-        Something of that name exists, or the folder that it is to be in does not.
+    Raises DataError: something of that name exists, or the folder that it is to be in does not.
     """
     target = check_path(folder, "output")
     if target.is_symlink() or (target.exists() and not (target.is_dir() and not any(target.iterdir()))):

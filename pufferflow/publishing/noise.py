@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow.dp.laplace import discrete_laplace, vector_laplace
+from pufferflow._noise import discrete_laplace, vector_laplace
 from pufferflow.errors import ParameterError
 
 SLACK = Fraction(1, 2**24)
@@ -35,10 +35,7 @@ def count_scale(scale: float) -> float:
     L1 norm and gets twice the scale of a 1-Lipschitz query. The result has 11 bits, which the sampler uses exactly,
     and is larger than 2·scale by a factor between 1 + 2^−24 and (1 + 2^−24)(1 + 2^−10): always more noise, never less.
 
-    Raises
-    ------
-    ParameterError
-        The noise would be larger than any count.
+    Raises ParameterError: the noise would be larger than any count.
     """
     wanted = 2 * Fraction(scale) * (1 + SLACK)
     unit = _unit(wanted)

@@ -182,27 +182,27 @@ def plan_release(
         if records is not None:
             records = check_whole(records, "records")
     epsilon = None if epsilon is None else check_epsilon(epsilon)
-    found = []
+    plans = []
     for name in _named(mechanisms):
         note = "" if find_mechanism(name).private else NOT_PRIVATE
         try:
             if epsilon is None:
                 assert length is not None
                 scale = largest_scale(error.noise(accuracy, records or length))
-                found.append(_epsilon(theta, name, note, scale, length, records or length))
+                plans.append(_epsilon(theta, name, note, scale, length, records or length))
             elif length is None:
-                found.append(_length(theta, name, note, accuracy, error, epsilon))
+                plans.append(_length(theta, name, note, accuracy, error, epsilon))
             else:
                 n = error.records(_scale(theta, name, length, epsilon), accuracy)
                 if n > LONGEST:
-                    found.append(Plan(name, epsilon, length, None, "no number of records reaches it"))
+                    plans.append(Plan(name, epsilon, length, None, "no number of records reaches it"))
                     continue
                 if records is not None and n > records:
                     note = f"more than the {records} records there are"
-                found.append(Plan(name, epsilon, length, n, note))
+                plans.append(Plan(name, epsilon, length, n, note))
         except (ChainError, ParameterError) as reason:
-            found.append(Plan(name, epsilon, length, records, f"not applicable: {reason}"))
-    return found
+            plans.append(Plan(name, epsilon, length, records, f"not applicable: {reason}"))
+    return plans
 
 
 def error_curves(
@@ -217,10 +217,7 @@ def error_curves(
 ) -> pd.DataFrame:
     """Error of every mechanism at every ε: columns mechanism, epsilon, error (missing where not applicable).
 
-    Raises
-    ------
-    ParameterError
-        An argument is out of range, or a mechanism unknown.
+    Raises ParameterError: an argument is out of range, or a mechanism unknown.
     """
     theta = as_family(family)
     wanted = _Error(kind, confidence, number_of_states(theta))
@@ -257,10 +254,10 @@ def _named(mechanisms: Sequence[str] | None) -> list[str]:
 
 
 def _scale(theta: Family, name: str, length: int, epsilon: float) -> float:
-    found = compute_scale(name, theta, length, epsilon)
-    if found.scale is None:
-        raise ChainError(found.reason)
-    return count_scale(found.scale)
+    needed = compute_scale(name, theta, length, epsilon)
+    if needed.scale is None:
+        raise ChainError(needed.reason)
+    return count_scale(needed.scale)
 
 
 def _epsilon(theta: Family, name: str, note: str, scale: float, length: int, records: int) -> Plan:
@@ -268,8 +265,8 @@ def _epsilon(theta: Family, name: str, note: str, scale: float, length: int, rec
     if epsilon is None:
         epsilon = guarantee(theta, length, scale, mechanism=name)
     if math.isinf(epsilon):
-        found = compute_scale(name, theta, length, 1.0)
-        return Plan(name, None, length, records, f"not applicable: {found.reason or 'no epsilon reaches it'}")
+        needed = compute_scale(name, theta, length, 1.0)
+        return Plan(name, None, length, records, f"not applicable: {needed.reason or 'no epsilon reaches it'}")
     return Plan(name, epsilon, length, records, note)
 
 
@@ -278,8 +275,8 @@ def _leakage(theta: Family, length: int, scale: float) -> float | None:
     if theta.bounds is not None:
         return None
     epsilon = leakage_loss(theta, length, scale) * (1 + 1e-6)
-    found = compute_scale("leakage", theta, length, epsilon).scale
-    return epsilon if found is not None and found <= scale else None
+    needed = compute_scale("leakage", theta, length, epsilon).scale
+    return epsilon if needed is not None and needed <= scale else None
 
 
 def _length(theta: Family, name: str, note: str, accuracy: float, error: _Error, epsilon: float) -> Plan:

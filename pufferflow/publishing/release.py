@@ -264,12 +264,7 @@ def simulate(request: ReleaseRequest, seed: int, length: int | None = None) -> P
 def open_ledger(ledger: LedgerLike, limit: float, given: bool = True) -> Ledger:
     """Open a ledger, or make one with a limit where there is none.
 
-    Raises
-    ------
-    LedgerError
-        It cannot be used.
-    ParameterError
-        It exists and has another limit than the one ``given``.
+    Raises LedgerError: it cannot be used; ParameterError: it exists and has another limit than the one ``given``.
     """
     if isinstance(ledger, Ledger):
         return ledger

@@ -24,10 +24,7 @@ LedgerLike: TypeAlias = "Ledger | PathLike"
 class ReleaseRequest:
     """One release, as it was asked for; the fields are those of :func:`pufferflow.release_histogram`.
 
-    Raises
-    ------
-    ParameterError
-        ``post_processing`` or ``chain_is_public`` is out of range.
+    Raises ParameterError: ``post_processing`` or ``chain_is_public`` is out of range.
     """
 
     source: Source | None

@@ -46,10 +46,7 @@ _BOM = b"\xef\xbb\xbf"
 def open_blocks(path: str, separator: str, work: str) -> Iterator[Iterator[bytes]]:
     """Open a file, packed or not, as blocks of whole lines; ``work`` names the progress bar, "" shows none.
 
-    Raises
-    ------
-    DataError
-        While reading: a line or what is unpacked passes its bound.
+    Raises DataError: while reading: a line or what is unpacked passes its bound.
     """
     from tqdm import tqdm
 

@@ -159,10 +159,7 @@ class StateSpace:
 class Fitted:
     """Times of the first and the last record a chain was fitted to, and their number; these are public facts.
 
-    Raises
-    ------
-    ParameterError
-        A time is not written as ``fit`` writes it.
+    Raises ParameterError: a time is not written as ``fit`` writes it.
     """
 
     first: str
@@ -250,10 +247,7 @@ class RecordFormat:
 def parse_records(value: object) -> RecordFormat:
     """Return the record format of a model file.
 
-    Raises
-    ------
-    ModelError
-        A key is unknown, missing or of the wrong type.
+    Raises ModelError: a key is unknown, missing or of the wrong type.
     """
     fields = _object(
         value, ("states", "step_seconds", "split_after_seconds", "split_because", "fitted", "reading"), "records"

@@ -54,7 +54,7 @@ class ParquetTable:
             ]
 
     def chunks(self, columns: Sequence[str], work: str) -> Iterator[tuple[int, pd.DataFrame]]:
-        """See :class:`Table`."""
+        """See :class:`pufferflow.records.tables.Table`."""
         from tqdm import tqdm
 
         row = 0
@@ -71,7 +71,7 @@ class ParquetTable:
                         bar.update(len(chunk))
 
     def place(self, row: int) -> str:
-        """See :class:`Table`."""
+        """See :class:`pufferflow.records.tables.Table`."""
         return f"row {row + 1}"
 
     @contextmanager

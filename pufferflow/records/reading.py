@@ -41,7 +41,7 @@ class Reading:
     timezone : str or None
         Zone of a local clock, for example "Europe/Paris"; "UTC" for one that never jumps.
     time_format : str or None
-        Of :meth:`datetime.strptime`; None is ISO 8601.
+        Of ``datetime.strptime``; None is ISO 8601.
     separator : str
         Between the fields of a CSV file.
     decimal : str

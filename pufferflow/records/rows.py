@@ -75,10 +75,7 @@ class Records:
     def columns(self) -> dict[str, str | None]:
         """Name of the column of each role; None for a role that no column has.
 
-        Raises
-        ------
-        DataError
-            A column that was named is missing, or it is not clear which holds the values.
+        Raises DataError: a column that was named is missing, or it is not clear which holds the values.
         """
         present = self.table.columns()
         where = f"{self.table.where}, line 1" if self.table.place(0).startswith("line") else self.table.where
@@ -92,28 +89,28 @@ class Records:
         data = [name for name in present if is_number(name.split(".")[0]) or is_time(name)]
         if data and self.reading.value is None:
             raise DataError(f"{where}: this seems to be data, not a header; add a line of names such as time,value")
-        found: dict[str, str | None] = {role: getattr(self.reading, role) for role in GUESSES}
-        for role, named in found.items():
+        columns: dict[str, str | None] = {role: getattr(self.reading, role) for role in GUESSES}
+        for role, named in columns.items():
             if named is not None and named not in present:
                 raise DataError(f"{where}: there is no column {named!r} for the {role}{listed}; mend the option")
-        for role in found:
-            if found[role] is None and not (role == "time" and self.reading.rows_are_steps):
-                found[role] = self._guess(role, [name for name in present if name not in found.values()], where)
-        free = [name for name in present if name not in found.values()]
-        if found["value"] is None:
+        for role in columns:
+            if columns[role] is None and not (role == "time" and self.reading.rows_are_steps):
+                columns[role] = self._guess(role, [name for name in present if name not in columns.values()], where)
+        free = [name for name in present if name not in columns.values()]
+        if columns["value"] is None:
             if len(free) != 1:
                 raise DataError(f"{where}: it is not clear which column holds the values{listed}; name it (value)")
-            found["value"] = free.pop()
-        if free and found["time"] is None and not self.reading.rows_are_steps:
-            missing = ["time"] if found["participant"] is not None else ["time", "participant"]
+            columns["value"] = free.pop()
+        if free and columns["time"] is None and not self.reading.rows_are_steps:
+            missing = ["time"] if columns["participant"] is not None else ["time", "participant"]
             raise DataError(
                 f"{where}: {_columns(free, self.reading.show_values)} not used; name the {' and the '.join(missing)} "
                 f"({', '.join(missing)}), or say rows_are_steps if every row is one step of one chain"
             )
-        for named in found.values():
+        for named in columns.values():
             if named is not None and (present.count(named) > 1 or f"{named}.1" in present):  # as pandas numbers them
                 raise DataError(f"{where}: two columns are called {named!r}; rename one")
-        return found
+        return columns
 
     @cached_property
     def unused(self) -> list[str]:
@@ -137,10 +134,7 @@ class Records:
     def chunks(self, work: str) -> Iterator[Chunk]:
         """Yield the rows with their times, checked; ``work`` names the progress bar.
 
-        Raises
-        ------
-        DataError
-            Names the first line that is wrong.
+        Raises DataError: names the first line that is wrong.
         """
         wanted = [name for name in self.columns.values() if name is not None]
         self.people, self.groups, self.clock = {}, [], None
@@ -192,10 +186,7 @@ class Records:
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Read values as numbers, NaN where missing, and mark those that are none; with ``finite`` infinite ones too.
 
-        Raises
-        ------
-        DataError
-            With ``strict``, on the first that is neither a number nor missing.
+        Raises DataError: with ``strict``, on the first that is neither a number nor missing.
         """
         values = chunk.value
         if pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_bool_dtype(values.dtype):
@@ -239,10 +230,7 @@ class Records:
         What ``states`` declares is never missing, however it is written: a state that were left out would be
         published exactly, by the number of records.
 
-        Raises
-        ------
-        DataError
-            A typed table has nothing where a declared state may have been.
+        Raises DataError: a typed table has nothing where a declared state may have been.
         """
         codes, distinct = self._different(chunk.value, chunk.rows)
         texts = [_text(value) for value in distinct]
@@ -271,10 +259,7 @@ class Records:
     def encode(self, chunk: Chunk, states: StateSpace) -> Integers:
         """State of every value, −1 where missing; shape (n,).
 
-        Raises
-        ------
-        DataError
-            A value is neither missing nor a state; the line is named.
+        Raises DataError: a value is neither missing nor a state; the line is named.
         """
         if states.edges is not None:
             return states.encode_numbers(self.numbers(chunk)[0])

@@ -42,10 +42,7 @@ class Table(Protocol):
 def open_table(source: Source, *, separator: str = ",") -> Table:
     """Return the table of a path or a pandas object.
 
-    Raises
-    ------
-    DataError
-        There is no such file, or it is empty.
+    Raises DataError: there is no such file, or it is empty.
     """
     if isinstance(source, pd.Series | pd.DataFrame):
         return PandasTable(_frame(source))
@@ -76,22 +73,19 @@ class PandasTable:
         return [str(name) for name in self.frame.columns]
 
     def chunks(self, columns: Sequence[str], work: str) -> Iterator[tuple[int, pd.DataFrame]]:
-        """See :class:`Table`."""
+        """See :class:`pufferflow.records.tables.Table`."""
         for row in range(0, len(self.frame), ROWS):
             yield row, self.frame.iloc[row : row + ROWS][list(columns)].reset_index(drop=True)
 
     def place(self, row: int) -> str:
-        """See :class:`Table`."""
+        """See :class:`pufferflow.records.tables.Table`."""
         return f"row {row + 1}"
 
 
 def _frame(source: pd.Series[Any] | pd.DataFrame) -> pd.DataFrame:
     """A frame with its index as a column, unless it only numbers the rows.
 
-    Raises
-    ------
-    DataError
-        The index is of a kind that is neither times nor one column.
+    Raises DataError: the index is of a kind that is neither times nor one column.
     """
     index = source.index
     frame = source.to_frame("value") if isinstance(source, pd.Series) else source.copy(deep=False)

@@ -23,10 +23,7 @@ MOST_STEPS = 100_000
 def add_waits(waits: Counter[int], chunk: Chunk, records: Records) -> None:
     """Count the waits (s) of the records of a chunk since the ones before.
 
-    Raises
-    ------
-    DataError
-        There are too many different ones for any step to be common.
+    Raises DataError: there are too many different ones for any step to be common.
     """
     known = chunk.before != NEVER
     different, counts = np.unique(chunk.seconds[known] - chunk.before[known], return_counts=True)
@@ -41,10 +38,7 @@ def add_waits(waits: Counter[int], chunk: Chunk, records: Records) -> None:
 def common_step(waits: Counter[int], records: Records) -> int:
     """Return the most common wait, of several the shortest.
 
-    Raises
-    ------
-    DataError
-        There is none.
+    Raises DataError: there is none.
     """
     if not waits:
         raise DataError(
@@ -58,7 +52,6 @@ class Tally:
 
     Parameters
     ----------
-    form : RecordFormat
     transitions : bool
         Whether to count transitions, which only fitting needs.
     """
@@ -85,10 +78,7 @@ class Tally:
     def read(self, records: Records, work: str = "counting") -> None:
         """Count all records.
 
-        Raises
-        ------
-        DataError
-            Names the first line that is wrong.
+        Raises DataError: names the first line that is wrong.
         """
         step = self.form.step_seconds or 1
         for chunk in records.chunks(work):

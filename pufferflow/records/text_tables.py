@@ -36,7 +36,7 @@ class CsvTable:
             return [name.strip() for name in self._names(header)]
 
     def chunks(self, columns: Sequence[str], work: str) -> Iterator[tuple[int, pd.DataFrame]]:
-        """See :class:`Table`."""
+        """See :class:`pufferflow.records.tables.Table`."""
         with self._reading(), open_blocks(self.where, self.separator, work) as blocks:
             header, block = split_header(next(blocks), self.separator)
             names, row = self._names(header), 0
@@ -47,7 +47,7 @@ class CsvTable:
                 row += len(part)
 
     def place(self, row: int) -> str:
-        """See :class:`Table`."""
+        """See :class:`pufferflow.records.tables.Table`."""
         return f"line {row + 2}"
 
     def _names(self, header: bytes) -> list[str]:

@@ -135,12 +135,12 @@ def chain_sensitivity(
     best: ChainSensitivity | None = None
     for index, chain in enumerate(family):
         for length in segments:
-            found = replace(_sensitivity(chain, length, gains), chain=index)
+            own = replace(_sensitivity(chain, length, gains), chain=index)
             if best is None:
-                best = found
+                best = own
                 continue
-            lower, strict, tied = max(best.lower, found.lower), max(best.strict, found.strict), best.tied or found.tied
-            best = replace(found if found.W > best.W else best, lower=lower, strict=strict, tied=tied)
+            lower, strict, tied = max(best.lower, own.lower), max(best.strict, own.strict), best.tied or own.tied
+            best = replace(own if own.W > best.W else best, lower=lower, strict=strict, tied=tied)
     assert best is not None
     return best
 
@@ -285,20 +285,20 @@ def _sensitivity(chain: MarkovChain, length: int, weights: tuple[int, ...]) -> C
     lower, strict, best, tied = 0, 0, 0, False
     node: int | None = None
     pair: tuple[int, int] | None = None
-    certain, found = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
+    certain, possible = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
     for i in range(1, length + 1):
         supported = _fill(laws, reach, tilts, chain, length, gains, i, slack)
         arguments = laws.below, laws.above, laws.totals, supported
         lower = raise_shift(*arguments, lower, False, certain)
         here = max(best, lower)
-        above = raise_shift(*arguments, here, True, found)
+        above = raise_shift(*arguments, here, True, possible)
         if above > here and slack < 2.0**-34 and _movable(laws, supported, here):
             tied, raised = True, here
         else:
             raised = above
         strict = max(strict, above)
         if raised > best:
-            x, y = found if raised > here else certain
+            x, y = possible if raised > here else certain
             best, node, pair = raised, i, (int(x), int(y))
     return ChainSensitivity(best, lower, tied, strict, length, node, pair)
 

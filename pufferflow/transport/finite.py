@@ -101,11 +101,11 @@ def wasserstein_sensitivity(
             raise ParameterError(f"the weights of law {index + 1} must be non-negative and not all 0")
         conditional = {}
         for name in dict.fromkeys(name for pair in asked for name in pair):
-            found = [Fraction(0)] * len(places)
+            probabilities = [Fraction(0)] * len(places)
             for inside, weight, value in zip(masks[name], law, values, strict=True):
                 if inside:
-                    found[rank[value]] += weight
-            conditional[name] = found
+                    probabilities[rank[value]] += weight
+            conditional[name] = probabilities
         for first, second in asked:
             if any(conditional[first]) and any(conditional[second]):
                 distance = wasserstein_infinity(places, conditional[first], conditional[second])

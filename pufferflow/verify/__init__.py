@@ -104,27 +104,27 @@ def verify_certificate(document: object, *, most_work: int = MOST_WORK) -> Verif
     """
     proof = parse(document)
     scale, stated = Fraction(proof.claim.scale), proof.stated
-    for precision, found in proof.bounds(most_work):
-        if scale < found.lower:
+    for precision, bound in proof.bounds(most_work):
+        if scale < bound.lower:
             raise CertificateError(
-                f"{found}: {proof.quantity} is at least {decimal(found.lower)}, "
-                f"more than the scale {decimal(scale)} (by {decimal(found.lower - scale, 3)})"
+                f"{bound}: {proof.quantity} is at least {decimal(bound.lower)}, "
+                f"more than the scale {decimal(scale)} (by {decimal(bound.lower - scale, 3)})"
             )
-        if scale >= found.upper:
-            if not found.lower <= stated <= found.upper * (1 + EXCESS):
+        if scale >= bound.upper:
+            if not bound.lower <= stated <= bound.upper * (1 + EXCESS):
                 raise CertificateError(
                     f"{decimal(stated)} is not the scale that is proved: the largest {proof.quantity}, "
-                    f"{found}, is {decimal(found.upper)}; something was changed"
+                    f"{bound}, is {decimal(bound.upper)}; something was changed"
                 )
             return Verification(
                 proof.subject,
                 proof.claim.scale,
                 proof.quantity,
-                found.lower,
-                found.upper,
-                found.ranges,
-                found.chain,
-                found.nodes,
+                bound.lower,
+                bound.upper,
+                bound.ranges,
+                bound.chain,
+                bound.nodes,
                 precision,
             )
     raise CertificateError(f"{proof.precisions[-1]} bits do not decide whether the scale suffices")
@@ -133,10 +133,7 @@ def verify_certificate(document: object, *, most_work: int = MOST_WORK) -> Verif
 def parse(document: object) -> Proof:
     """Return the proof that a certificate gives, still unchecked.
 
-    Raises
-    ------
-    CertificateError
-        It is malformed.
+    Raises CertificateError: it is malformed.
     """
     claim = parse_claim(document, tuple(PROOFS))
     return PROOFS[claim.mechanism](claim)

@@ -62,10 +62,10 @@ class Supports:
             return self._followed(self.reached(self.states, first - 1), first, last)
         period = len(known) - repeats
         begin = first - 1 if first <= len(known) else repeats + (first - 1 - repeats) % period
-        found = known[begin : begin + last - first + 1]
-        if len(found) < last - first + 1:  # round the cycle
-            found += known[repeats : min(begin, repeats + last - first + 1 - len(found))]
-        return found
+        supports = known[begin : begin + last - first + 1]
+        if len(supports) < last - first + 1:  # round the cycle
+            supports += known[repeats : min(begin, repeats + last - first + 1 - len(supports))]
+        return supports
 
     def settling(self) -> int:
         """How many sets of states a range of nodes may have, at most."""
@@ -82,15 +82,15 @@ class Supports:
         return list(places), places.get(states)
 
     def _followed(self, states: int, first: int, last: int) -> list[int]:
-        found = {states: None}
+        supports = {states: None}
         for _ in range(first, last):
             states = _union(self._powers[0], states)
-            if states in found:  # from here on they repeat
+            if states in supports:  # from here on they repeat
                 break
-            found[states] = None
-            if len(found) > _MOST_SUPPORTS:
+            supports[states] = None
+            if len(supports) > _MOST_SUPPORTS:
                 raise CertificateError(f"the states that nodes {first} to {last} can take do not settle")
-        return list(found)
+        return list(supports)
 
     def _closed_class(self) -> int:
         """States of the only closed class."""

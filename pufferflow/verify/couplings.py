@@ -42,7 +42,7 @@ Flow: TypeAlias = tuple[int, int, Fraction]
 
 
 @dataclass(frozen=True)
-class Side:
+class ClaimedSide:
     """Bounds of what pairs of values tell through one side, and the flows that prove each of them."""
 
     leakages: Matrix
@@ -101,7 +101,7 @@ class _Checks:
         self.states = self.first if self.stationary else everything
         self.later = self.first if self.stationary else later
 
-    def run(self, ahead: Side, past: Side, epsilon: Fraction) -> None:
+    def run(self, ahead: ClaimedSide, past: ClaimedSide, epsilon: Fraction) -> None:
         """Raise unless the sides prove ε."""
         self._losses(ahead, past, epsilon)
         rows = [[ball(p) for p in row] for row in self.matrix]
@@ -121,7 +121,7 @@ class _Checks:
                 support[x][y] = self.matrix[y][x]
         self._side(past, reversal, support, f"{self.where}, past")
 
-    def _losses(self, ahead: Side, past: Side, epsilon: Fraction) -> None:
+    def _losses(self, ahead: ClaimedSide, past: ClaimedSide, epsilon: Fraction) -> None:
         for x in range(self.balls.k):
             for y in range(self.balls.k):
                 loss = self.cost
@@ -134,7 +134,7 @@ class _Checks:
                         f"{self.where}, values {x + 1} and {y + 1}: a loss of {decimal(loss)} is not excluded"
                     )
 
-    def _side(self, side: Side, rows: list[list[arb]], support: Matrix, where: str) -> None:
+    def _side(self, side: ClaimedSide, rows: list[list[arb]], support: Matrix, where: str) -> None:
         """Check Φ_c(A) ≤ A from the flows."""
         growth = self._growth(side)
         cap = (self.length - 1) * self.cost
@@ -174,14 +174,14 @@ class _Checks:
             return False
         raise UndecidedError
 
-    def _growth(self, side: Side) -> list[list[arb]]:
+    def _growth(self, side: ClaimedSide) -> list[list[arb]]:
         """e^w(z, y)."""
         return [
             [ball(self.cost + a if z != y else Fraction(0)).exp() for y, a in enumerate(row)]
             for z, row in enumerate(side.leakages)
         ]
 
-    def _forgetting(self, side: Side) -> None:
+    def _forgetting(self, side: ClaimedSide) -> None:
         """Check that B bounds the past whatever the law of the node before is.
 
         For two values x, x' and two states y, y' of the node before, with the cross ratio R of P(y, x) P(y', x') to
@@ -218,20 +218,20 @@ class _Checks:
                         raise UndecidedError
 
 
-def _side(value: object, k: int, where: str) -> Side:
+def _side(value: object, k: int, where: str) -> ClaimedSide:
     leakages, flows = check_object(value, ("leakages", "flows"), where).values()
     rows = check_list(leakages, f"{where}: leakages")
     matrix = [[parse_number(a, f"{where}: leakages") for a in check_list(row, f"{where}: leakages")] for row in rows]
     if len(matrix) != k or any(len(row) != k for row in matrix):
         raise CertificateError(f"{where}: leakages is not a matrix with one row and one column a state")
-    found: dict[tuple[int, int], list[Flow]] = {}
+    claimed: dict[tuple[int, int], list[Flow]] = {}
     for entry in check_list(flows, f"{where}: flows"):
         x, y, parts = check_object(entry, ("value", "other", "flow"), f"{where}: flows").values()
         pair = _state(x, k, where), _state(y, k, where)
-        if pair in found:
+        if pair in claimed:
             raise CertificateError(f"{where}: the flows of values {pair[0] + 1} and {pair[1] + 1} are given twice")
-        found[pair] = [_flow(part, k, where) for part in check_list(parts, f"{where}: flow")]
-    return Side(matrix, found)
+        claimed[pair] = [_flow(part, k, where) for part in check_list(parts, f"{where}: flow")]
+    return ClaimedSide(matrix, claimed)
 
 
 def _flow(value: object, k: int, where: str) -> Flow:

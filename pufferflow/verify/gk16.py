@@ -34,7 +34,7 @@ from pufferflow.verify.proof import Bound, Proof, Work
 Row: TypeAlias = tuple[arb, arb]  # influence of the node to the left, of the one to the right
 
 
-class LocalInfluence:
+class LocalInfluenceBalls:
     """The entries of Γ, suprema over the chains of a family, as balls of the present precision."""
 
     def __init__(self, chains: tuple[Chain, ...], length: int) -> None:
@@ -83,7 +83,7 @@ class LocalInfluenceProof(Proof):
 
     def bound(self) -> Bound:
         """Return the enclosure of 2 max_i Σ_j Φ_ij / ε."""
-        gamma = LocalInfluence(self.chains, self.claim.length)
+        gamma = LocalInfluenceBalls(self.chains, self.claim.length)
         firsts = [nodes.first for nodes in self.nodes]
         values = [[ball(value) for value in entry] for entry in self.values]
         least, most = arb("inf"), arb(0)

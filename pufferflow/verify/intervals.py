@@ -37,7 +37,7 @@ LONGEST_DIRECT = 2048
 Column: TypeAlias = list[arb]  # one number a state
 
 
-class Reach(NamedTuple):
+class ReachBalls(NamedTuple):
     """Bounds of P^m(x, S), one column a set S."""
 
     lower: list[Column]
@@ -112,20 +112,20 @@ class IntervalScores(Scores):
     def __init__(self, claim: Claim) -> None:
         super().__init__(claim.length, claim.epsilon)
         assert isinstance(claim.family, Intervals)
-        self._influence = IntervalInfluence(claim.family)
+        self._influence = InfluenceBalls(claim.family)
         self.distances: list[int] = []
         self.ratios: list[Ratios] = []
 
     def add(self, n: int, m: int) -> Ratios:
         """Bound φ and ψ at distance n, m steps after the largest distance up to n − m (m = 0: directly)."""
-        found = self._influence.direct(n) if m == 0 else self._influence.after(m, self._at(n - m))
+        ratios = self._influence.direct(n) if m == 0 else self._influence.after(m, self._at(n - m))
         if self.distances:
-            found = Ratios(*(_least(pair) for pair in zip(found, self.ratios[-1], strict=True)))
-        if found.forward is not None:  # ψ ≤ 2φ
-            found = found._replace(backward=_least(((found.forward**2).upper(), found.backward)))
+            ratios = Ratios(*(_least(pair) for pair in zip(ratios, self.ratios[-1], strict=True)))
+        if ratios.forward is not None:  # ψ ≤ 2φ
+            ratios = ratios._replace(backward=_least(((ratios.forward**2).upper(), ratios.backward)))
         self.distances.append(n)
-        self.ratios.append(found)
-        return found
+        self.ratios.append(ratios)
+        return ratios
 
     def influence_ratio(self, nodes: NodeRange) -> arb | None:
         """Bound of the exponential of the max-influence."""
@@ -138,13 +138,13 @@ class IntervalScores(Scores):
         return self.ratios[index - 1] if index else Ratios(None, None)
 
 
-class IntervalInfluence:
+class InfluenceBalls:
     """How φ and ψ of a family are bounded, at the present precision."""
 
     def __init__(self, family: Intervals) -> None:
         self.k = k = len(family.low)
         self._one = _Rows(
-            Reach(
+            ReachBalls(
                 _transposed([[ball(p).lower() for p in row] for row in family.low]),
                 _transposed([[ball(p).upper() for p in row] for row in family.high]),
             )
@@ -153,10 +153,10 @@ class IntervalInfluence:
         self._all_sets = 2 <= k <= MOST_SETS
         sets = singles + [s for s in range(1, 2**k - 1) if s not in singles] if self._all_sets else singles
         indicators = [[arb(s >> x & 1) for x in range(k)] for s in sets]
-        self._reached = {0: Reach(indicators, indicators)}
-        self._entries = [Reach(indicators[:k], indicators[:k])]
+        self._reached = {0: ReachBalls(indicators, indicators)}
+        self._entries = [ReachBalls(indicators[:k], indicators[:k])]
         self._hops: dict[int, tuple[list[tuple[arb, arb]], arb]] = {}
-        self._centre = _Centre(family)
+        self._centre = _CentreBalls(family)
 
     def direct(self, n: int) -> Ratios:
         """Bound φ_n and ψ_n from bounds of the entries of P^n and of their differences."""
@@ -196,7 +196,7 @@ class IntervalInfluence:
             backward = _most(((1 + d * u) / (1 + d * l)).upper() for u, l in tilted)
         return Ratios(forward, backward)
 
-    def _sets(self, m: int) -> Reach:
+    def _sets(self, m: int) -> ReachBalls:
         """Bounds of P^m(x, S) for all sets, single states first."""
         if m not in self._reached:
             if m > STEPWISE:
@@ -209,8 +209,8 @@ class IntervalInfluence:
                 self._reached[m] = reach
         return self._reached[m]
 
-    def _single(self, reach: Reach) -> Reach:
-        return Reach(reach.lower[: self.k], reach.upper[: self.k])
+    def _single(self, reach: ReachBalls) -> ReachBalls:
+        return ReachBalls(reach.lower[: self.k], reach.upper[: self.k])
 
     def _hop(self, m: int) -> tuple[list[tuple[arb, arb]], arb]:
         """Sets after m steps, as far as they matter, and a bound of the total variation between two rows of P^m."""
@@ -225,7 +225,7 @@ class IntervalInfluence:
         return self._hops[m]
 
 
-class _Centre:
+class _CentreBalls:
     """Differences between the rows of P^n by way of C^n, C = low + a share of the intervals (any C would do)."""
 
     def __init__(self, family: Intervals) -> None:
@@ -293,7 +293,7 @@ class _Centre:
 class _Rows:
     """Bounds of every row of a transition matrix, and what follows for p·h over the distributions p between them."""
 
-    def __init__(self, bounds: Reach) -> None:
+    def __init__(self, bounds: ReachBalls) -> None:
         self._low, self._high = _transposed(bounds.lower), _transposed(bounds.upper)
         self._possible = [sum(1 << z for z, p in enumerate(row) if p != 0) for row in self._high]
         self._room = [1 - sum(map(float, row)) for row in self._low]
@@ -302,9 +302,9 @@ class _Rows:
         ]
         self._weights: dict[tuple[int, int, int], arb_mat] = {}
 
-    def before(self, reach: Reach) -> Reach:
+    def before(self, reach: ReachBalls) -> ReachBalls:
         """Bounds after one such row and then the steps of ``reach``."""
-        return Reach(
+        return ReachBalls(
             [[p.lower().max(arb(0)) for p in self._extremes(column, False)] for column in reach.lower],
             [[p.upper().min(arb(1)) for p in self._extremes(column, True)] for column in reach.upper],
         )
@@ -344,7 +344,7 @@ class _Rows:
         return self._weights[key]
 
 
-def _variation(reach: Reach) -> arb:
+def _variation(reach: ReachBalls) -> arb:
     """Bound of the total variation between two rows, from bounds of their entries."""
     above, below = _transposed(reach.upper), _transposed(reach.lower)
     return _most(
@@ -354,7 +354,7 @@ def _variation(reach: Reach) -> arb:
     )
 
 
-def _front(reach: Reach) -> list[tuple[arb, arb]]:
+def _front(reach: ReachBalls) -> list[tuple[arb, arb]]:
     """Bounds u(x, S), l(x', S) with x ≠ x' of which no others are at least as far apart on both sides."""
     pairs = []
     for lower, upper in zip(*reach, strict=True):

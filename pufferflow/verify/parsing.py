@@ -114,10 +114,7 @@ def read_certificate(text: str | bytes) -> object:
 def parse_claim(document: object, mechanisms: tuple[str, ...]) -> Claim:
     """Return what a certificate states; its mechanism must be one of ``mechanisms``.
 
-    Raises
-    ------
-    CertificateError
-        A key is missing or of the wrong type; the family is none.
+    Raises CertificateError: a key is missing or of the wrong type; the family is none.
     """
     common = ("certificate", "version", "mechanism", "family", "epsilon", "length", "scale")
     fields = check_object(document, common, "the certificate", closed=False)
@@ -139,10 +136,7 @@ def parse_claim(document: object, mechanisms: tuple[str, ...]) -> Claim:
 def parse_family(value: object) -> Family:
     """Return the chains of a family, or those that stand for it, or its intervals.
 
-    Raises
-    ------
-    CertificateError
-        It is malformed, a row is no distribution, or no chain lies between the bounds.
+    Raises CertificateError: it is malformed, a row is no distribution, or no chain lies between the bounds.
     """
     kinds = {"chains": _chains, "binary_interval": _binary_interval, "interval": _intervals}
     given = check_object(value, (), "family", closed=False)
@@ -193,10 +187,7 @@ def _intervals(value: object) -> Family:
 def finite(claim: Claim) -> tuple[Chain, ...]:
     """Return the chains of a claim, or the one that stands for its class.
 
-    Raises
-    ------
-    CertificateError
-        It is about intervals.
+    Raises CertificateError: it is about intervals.
     """
     if isinstance(claim.family, Intervals):
         raise CertificateError(
@@ -208,10 +199,7 @@ def finite(claim: Claim) -> tuple[Chain, ...]:
 def parse_ranges(value: object, keys: tuple[str, ...], length: int, where: str) -> Iterator[tuple[Nodes, list[Any]]]:
     """Yield the ranges of a list with their other fields; they cover the nodes 1 … T once and in order.
 
-    Raises
-    ------
-    CertificateError
-        They do not.
+    Raises CertificateError: they do not.
     """
     covered = 0
     for entry in check_list(value, where):
@@ -259,10 +247,7 @@ def _numbers(value: object, states: int, where: str) -> list[Fraction]:
 def numerators(row: Sequence[Fraction], where: str) -> tuple[list[int], int]:
     """Return the numbers of a row as integers over a common denominator, with that.
 
-    Raises
-    ------
-    CertificateError
-        It is too large.
+    Raises CertificateError: it is too large.
     """
     common = 1
     for denominator in {p.denominator for p in row}:

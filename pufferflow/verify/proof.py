@@ -117,22 +117,14 @@ class Proof(ABC):
     def bound(self) -> Bound:
         """Return what is proved, in balls of the present precision.
 
-        Raises
-        ------
-        CertificateError
-            Nothing is.
-        UndecidedError
-            More bits are needed.
+        Raises CertificateError: nothing is; UndecidedError: more bits are needed.
         """
 
     def bounds(self, most_work: int = MOST_WORK) -> Iterator[tuple[int, Bound]]:
         """Yield what is proved with ever more bits, and those; from the first precision on that suffices.
 
-        Raises
-        ------
-        CertificateError
-            Before they start: the precisions up to the next one take more than ``most_work`` operations, or the next
-            one more memory than :data:`MOST_KEPT`.
+        Raises CertificateError: before they start: the precisions up to the next one take more than ``most_work``
+        operations, or the next one more memory than :data:`MOST_KEPT`.
         """
         work, spent = self.work(), 0
         for precision in self.precisions:
@@ -141,10 +133,10 @@ class Proof(ABC):
             self._afford(work.memory(precision), MOST_KEPT, "bytes", precision)
             try:
                 with ctx.workprec(precision):
-                    found = self.bound()
+                    bound = self.bound()
             except UndecidedError:
                 continue
-            yield precision, found
+            yield precision, bound
 
     def _afford(self, size: int, most: int, unit: str, precision: int) -> None:
         hint = "; allow more (most_work)" if unit == "operations" else ""

@@ -101,16 +101,16 @@ class NodesProof(Proof):
 
     def bound(self) -> Bound:
         """Return the enclosure of the largest card / (ε − e)."""
-        found = []
+        entries = []
         for i, (scores, ranges) in enumerate(zip(self.scores(), self.nodes, strict=True)):
             chain = None if isinstance(self.claim.family, Intervals) else i
             for nodes in ranges:
                 score = scores.score(nodes)
                 if score is None:
                     raise CertificateError(f"{place(chain, nodes)}: the max-influence is not below epsilon")
-                found.append((exact(score.upper()), exact(score.lower()), chain, nodes))
-        upper, _, chain, worst = max(found, key=lambda entry: entry[0])
-        return Bound(max(entry[1] for entry in found), upper, len(found), chain, worst)
+                entries.append((exact(score.upper()), exact(score.lower()), chain, nodes))
+        upper, _, chain, worst = max(entries, key=lambda entry: entry[0])
+        return Bound(max(entry[1] for entry in entries), upper, len(entries), chain, worst)
 
 
 class QuiltProof(NodesProof):
@@ -275,10 +275,10 @@ def _ranges(value: object, length: int, where: str) -> Iterator[NodeRange]:
             None if side is None else check_integer(side, f"{where}: {key}")
             for key, side in zip(("left", "right"), sides, strict=True)
         )
-        found = NodeRange(nodes.first, nodes.last, left, right)
-        if not ((left is None or 1 <= left < found.first) and (right is None or 1 <= right <= length - found.last)):
-            raise CertificateError(f"{where}, {found}: the quilt does not fit the {length} nodes")
-        yield found
+        served = NodeRange(nodes.first, nodes.last, left, right)
+        if not ((left is None or 1 <= left < served.first) and (right is None or 1 <= right <= length - served.last)):
+            raise CertificateError(f"{where}, {served}: the quilt does not fit the {length} nodes")
+        yield served
 
 
 def _largest_ratios(vectors: list[Vector]) -> Table:

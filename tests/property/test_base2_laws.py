@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from pufferflow.dp._cumulative import CumulativeWeights
-from pufferflow.dp.base2_exponential import _ATTEMPTS, Base2Exponential, Eta
+from pufferflow.related.dp._cumulative import CumulativeWeights
+from pufferflow.related.dp.base2_exponential import _ATTEMPTS, Base2Exponential, Eta
 from pufferflow.studies.base2_exponential.measure import rounding_loss
 
 odd = st.integers(0, 3).map(lambda i: 2 * i + 1)

@@ -4,6 +4,7 @@ import copy
 import math
 from fractions import Fraction
 
+import plain_influence
 import pytest
 from enumeration import stationary_law
 from hypothesis import assume, given, settings
@@ -12,7 +13,6 @@ from random_chains import chains as random_chains
 
 import pufferflow as pf
 from pufferflow import verify
-from pufferflow.influence import _reference
 
 WEIGHTS = st.sampled_from([0.0, 0.0, 1e-12, 0.01, 0.2, 0.5, 1.0, 1.0, 3.0])
 POSITIVE = st.sampled_from([0.05, 0.2, 0.3, 0.5, 1.0])
@@ -50,8 +50,8 @@ def enumerated(document, shift=0.0):
                 card = (T if b is None else node + b - 1) if a is None else T - node + a if b is None else a + b - 1
                 ratio = 1
                 if a is not None or b is not None:
-                    ratio = _reference.max_influence_ratio(P, start, node, a, b, document["convention"])
-                largest = max(largest, _reference.score(card, ratio, epsilon))
+                    ratio = plain_influence.max_influence_ratio(P, start, node, a, b, document["convention"])
+                largest = max(largest, plain_influence.score(card, ratio, epsilon))
     return largest
 
 
@@ -66,7 +66,7 @@ def test_certificates_verify_and_give_the_enumerated_scale(chain, length, epsilo
     assert float(found.lower) <= result.scale <= float(found.upper) * (1 + 1e-15)
     assert Fraction(result.scale) >= found.lower
     [(P, start)] = exact_chains(document)
-    plain = [_reference.noise_scale(P, start, length, epsilon + s, convention) for s in (SHIFT, -SHIFT)]
+    plain = [plain_influence.noise_scale(P, start, length, epsilon + s, convention) for s in (SHIFT, -SHIFT)]
     assert plain[0] * (1 - 1e-11) <= result.scale <= plain[1] * (1 + 1e-11)
 
 

@@ -9,10 +9,10 @@ import pytest
 from enumeration import stationary_law
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from plain_transport import chain_wasserstein, laws_given_secrets
 from rational_chains import loss, random_case
 
 import pufferflow as pf
-from pufferflow.transport._reference import chain_wasserstein, laws_given_secrets
 from pufferflow.verify.counts import laws_at_nodes
 from pufferflow.verify.parsing import Chain
 

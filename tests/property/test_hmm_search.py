@@ -6,10 +6,10 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_hidden_markov import all_ratios, path_probability
 
 from pufferflow import hmm
-from pufferflow.hmm import checking
-from pufferflow.hmm._reference import all_ratios, path_probability
+from pufferflow.related.hmm import checking
 
 SPARSE, FULL = st.sampled_from([0, 0, 1, 2, 3]), st.sampled_from([1, 1, 2, 5, 1000])
 

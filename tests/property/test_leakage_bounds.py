@@ -14,8 +14,10 @@ from random_chains import chains, distributions
 from scipy.optimize import linprog
 
 import pufferflow as pf
+from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow.coupling import sides
-from pufferflow.coupling._kernels import ROUNDOFF, count_products, set_leakages
+from pufferflow.coupling._count_kernels import count_products
+from pufferflow.coupling._set_kernels import set_leakages
 from pufferflow.coupling.calibration import ChainLeakage
 from pufferflow.coupling.sides import CouplingSide, ForgettingSide, costs_of, portions
 
@@ -153,14 +155,14 @@ def test_products_equal_their_definition(chain, data, alternating, cost):
         top = int(values.argmax())
         for x in range(k):
             wanted = float(exact[x] / exact[top] * Decimal(values[top]))
-            assert abs(values[x] - wanted) <= 2 * n * (k + 6) * ROUNDOFF * wanted + 2 * gone
+            assert abs(values[x] - wanted) <= 2 * n * (k + 6) * UNIT_ROUNDOFF * wanted + 2 * gone
     profiles, counted, lost = products(matrix.T.copy(), inside, alternating, cost, np.ones(k), steps, 1e-10)
     assert (counted <= steps).all()
-    assert (profiles.min(axis=1) > lost / ROUNDOFF).all()
+    assert (profiles.min(axis=1) > lost / UNIT_ROUNDOFF).all()
     for n, values in zip(counted, profiles, strict=True):
         exact = plain_product(matrix.T, inside, alternating, cost, np.ones(k), int(n))
         ratios = [float(Decimal(a) / b * exact[0]) for a, b in zip(values, exact, strict=True)]
-        assert max(ratios) <= min(ratios) * (1 + 4 * (n + 1) * (k + 8) * ROUNDOFF)
+        assert max(ratios) <= min(ratios) * (1 + 4 * (n + 1) * (k + 8) * UNIT_ROUNDOFF)
 
 
 @pytest.mark.parametrize("alternating", [False, True])

@@ -1,13 +1,14 @@
 """The fast search against its plain twins, and laws that every scale obeys."""
 
 import numpy as np
+import plain_influence
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from random_chains import chains
 
 import pufferflow as pf
-from pufferflow.influence import _reference, search
+from pufferflow.influence import search
 
 EPSILONS = st.floats(-6, 3).map(lambda power: 10.0**power)
 CONVENTIONS = st.sampled_from(["exact", "published"])
@@ -18,7 +19,7 @@ MIXING = chains(3, st.floats(0.05, 1.0), permutations=False)
 @pytest.fixture(autouse=True, scope="module")
 def _remember_powers():
     """Spare the twin the same powers of P again and again."""
-    plain, known = _reference.powers, {}
+    plain, known = plain_influence.powers, {}
 
     def powers(P, count):
         if count >= len(known.get(id(P), (P, []))[1]):
@@ -26,13 +27,13 @@ def _remember_powers():
         return known[id(P)][1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_reference, "powers", powers)
+        patch.setattr(plain_influence, "powers", powers)
         yield
 
 
 def twin(chain, length, epsilon, convention="exact"):
     start = "any" if chain.start == "any" else chain.initial_distribution.tolist()
-    return _reference.noise_scale(chain.transition_matrix.tolist(), start, length, epsilon, convention)
+    return plain_influence.noise_scale(chain.transition_matrix.tolist(), start, length, epsilon, convention)
 
 
 def between(epsilon, plain, slack=1e-11):
@@ -138,7 +139,7 @@ def test_approximation_equals_its_plain_twin(chain, length, epsilon, kind):
     smallest, gap = family.smallest_stationary_probability(), family.eigengap(kind)
     scale = pf.mqm_approx(chain, length, epsilon, eigengap=kind).scale
     low, high = between(
-        epsilon, lambda e: _reference.approximate_noise_scale(length, e, smallest, gap), slack=1e-12 * epsilon
+        epsilon, lambda e: plain_influence.approximate_noise_scale(length, e, smallest, gap), slack=1e-12 * epsilon
     )
     assert low <= scale <= high
 

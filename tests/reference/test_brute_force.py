@@ -4,11 +4,11 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import plain_influence
 import pytest
 from enumeration import ExactChain, exact_scale, quilt_influences, random_chain, stationary_law
 
 import pufferflow as pf
-from pufferflow.influence import _reference
 
 BATCHES, CHAINS_A_BATCH = 12, 30
 EPSILONS = [1e-5, 0.01, 0.3, 1.0, 2.7, 8.0, 1e4]
@@ -25,14 +25,14 @@ def batch(number):
 @pytest.fixture(autouse=True)
 def _remember_powers(monkeypatch):
     """Spare the twin the same powers of P again and again."""
-    plain, known = _reference.powers, {}
+    plain, known = plain_influence.powers, {}
 
     def powers(P, count):
         if count >= len(known.get(id(P), (P, []))[1]):
             known[id(P)] = P, plain(P, count)  # holding P keeps its id its own
         return known[id(P)][1]
 
-    monkeypatch.setattr(_reference, "powers", powers)
+    monkeypatch.setattr(plain_influence, "powers", powers)
 
 
 def twin_start(chain):
@@ -51,7 +51,7 @@ def test_exact_scale_is_the_enumerated_one_and_never_below(number):
             assert Decimal(scale) >= exact * (1 - Decimal("1e-25")), about  # 10^-30 is not 0
             # an influence rounded up by some 1e-14 costs that much of ε
             assert scale <= float(exact) * (1 + 1e-9 + 1e-12 / epsilon), about
-            twin = _reference.noise_scale(exact_chain.matrix, twin_start(exact_chain), length, epsilon)
+            twin = plain_influence.noise_scale(exact_chain.matrix, twin_start(exact_chain), length, epsilon)
             assert twin == pytest.approx(float(exact), rel=1e-9), about
 
 
@@ -61,7 +61,9 @@ def test_published_scale_is_that_of_the_printed_formula(number):
         chain = pf.MarkovChain(*exact_chain.floats())
         for epsilon in EPSILONS:
             scale = pf.mqm_exact(chain, length, epsilon, convention="published").scale
-            twin = _reference.noise_scale(exact_chain.matrix, twin_start(exact_chain), length, epsilon, "published")
+            twin = plain_influence.noise_scale(
+                exact_chain.matrix, twin_start(exact_chain), length, epsilon, "published"
+            )
             assert twin * (1 - 1e-12) <= scale <= twin * (1 + 1e-9 + 1e-12 / epsilon), (exact_chain, length, epsilon)
 
 

@@ -6,12 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from enumeration import joint_law, stationary_law
+from plain_transport import chain_wasserstein, laws_given_secrets
 from rational_chains import loss, random_case
 
 import pufferflow as pf
 from pufferflow.transport import chains as transport
 from pufferflow.transport._kernels import flows
-from pufferflow.transport._reference import chain_wasserstein, laws_given_secrets
 
 
 def floats(matrix, start):

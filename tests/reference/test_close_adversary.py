@@ -9,7 +9,7 @@ import pytest
 from enumeration import stationary_law
 
 import pufferflow as pf
-from pufferflow.beliefs import adversary
+from pufferflow.audit import adversary
 
 
 def fractions(chain):

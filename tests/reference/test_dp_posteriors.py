@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from pufferflow.dp.alpha_beta import AlphaBeta, choose_alpha_beta
+from pufferflow.related.dp.alpha_beta import AlphaBeta, choose_alpha_beta
 
 
 def bayes(parameters, prior, published):

@@ -5,11 +5,11 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
+import plain_influence
 import pytest
 from enumeration import random_matrix, stationary_law
 
 import pufferflow as pf
-from pufferflow.influence import _reference
 from pufferflow.influence.tables import INFINITE, MASKED, InfluenceTables
 
 UNDERFLOW = [[1.0, 1e-300], [1.0, 1e-310]]  # both too small to be trusted, their ratio is 1e10
@@ -36,7 +36,7 @@ def test_forward_backward_and_initial_terms(number, steps):
     k = int(rng.integers(1, 4))
     matrix = random_matrix(rng, k)
     tables = InfluenceTables(pf.MarkovChain([[float(p) for p in row] for row in matrix], "any"), "exact")
-    power = _reference.powers(matrix, steps)[steps]
+    power = plain_influence.powers(matrix, steps)[steps]
     columns = list(zip(*power, strict=True))
     sources = rng.random(k) < 0.7
     sources[rng.integers(k)] = True

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from pufferflow.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
+from pufferflow.related.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
 from pufferflow.studies.base2_exponential.measure import stored_release
 
 UTILITIES = {

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chisquare
 
-from pufferflow.dp import _sampling
-from pufferflow.dp.alpha_beta import AlphaBeta, choose_alpha_beta, publish
-from pufferflow.dp.domains import Domain
-from pufferflow.dp.exponential import Exponential
-from pufferflow.dp.laplace import Laplace
-from pufferflow.dp.randomised_response import RandomisedResponse
-from pufferflow.dp.weighted_majority import WeightedMajority
+from pufferflow.related.dp import _sampling
+from pufferflow.related.dp.alpha_beta import AlphaBeta, choose_alpha_beta, publish
+from pufferflow.related.dp.domains import Domain
+from pufferflow.related.dp.exponential import Exponential
+from pufferflow.related.dp.laplace import Laplace
+from pufferflow.related.dp.randomised_response import RandomisedResponse
+from pufferflow.related.dp.weighted_majority import WeightedMajority
 
 RARE = 1e-9
 

@@ -13,15 +13,15 @@ import pytest
 
 import pufferflow as pf
 from pufferflow import hmm
-from pufferflow.dp.alpha_beta import AlphaBeta, choose_alpha_beta, publish
-from pufferflow.dp.domains import Domain
-from pufferflow.dp.exponential import Exponential
-from pufferflow.dp.laplace import Laplace
-from pufferflow.dp.randomised_response import RandomisedResponse
-from pufferflow.dp.weighted_majority import WeightedMajority, private_rate
 from pufferflow.markov.simulation import simulate_chain
 from pufferflow.publishing.planning import error_curves
 from pufferflow.records.rows import open_records
+from pufferflow.related.dp.alpha_beta import AlphaBeta, choose_alpha_beta, publish
+from pufferflow.related.dp.domains import Domain
+from pufferflow.related.dp.exponential import Exponential
+from pufferflow.related.dp.laplace import Laplace
+from pufferflow.related.dp.randomised_response import RandomisedResponse
+from pufferflow.related.dp.weighted_majority import WeightedMajority, private_rate
 
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
 INTERVALS = pf.IntervalFamily([[0.5, 0.2], [0.2, 0.5]], [[0.8, 0.5], [0.5, 0.8]])

@@ -8,7 +8,7 @@ from flint import arb, ctx
 from shipped_settings import shipped
 
 import pufferflow as pf
-from pufferflow.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
+from pufferflow.related.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
 from pufferflow.reporting import comparison
 from pufferflow.studies.base2_exponential import figures
 from pufferflow.studies.base2_exponential import measure as experiment

@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pufferflow.dp.exponential import Exponential
-from pufferflow.dp.laplace import Laplace
-from pufferflow.dp.randomised_response import RandomisedResponse
-from pufferflow.dp.weighted_majority import ACCOUNTS, WeightedMajority, private_rate
 from pufferflow.errors import DataError, ParameterError, PufferflowError
+from pufferflow.related.dp.exponential import Exponential
+from pufferflow.related.dp.laplace import Laplace
+from pufferflow.related.dp.randomised_response import RandomisedResponse
+from pufferflow.related.dp.weighted_majority import ACCOUNTS, WeightedMajority, private_rate
 
 EPSILONS = (0.01, 0.3, 1.0, 4.0)
 

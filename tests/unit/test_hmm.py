@@ -11,8 +11,8 @@ import pytest
 
 import pufferflow as pf
 from pufferflow import hmm
-from pufferflow.hmm import checking
-from pufferflow.hmm.model import fraction
+from pufferflow.related.hmm import checking
+from pufferflow.related.hmm.model import fraction
 
 I, J = ["16/25", "8/25", "1/25"], ["3/5", 0, "2/5"]
 PRIORS = {"C": [I, J, [0, "1/2", "1/2"]], "not C": [I, J, ["1/2", "1/2", 0]]}

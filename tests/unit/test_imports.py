@@ -4,25 +4,30 @@ import ast
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 import pufferflow
 from pufferflow._sources import _imported
 
 ROOT = Path(pufferflow.__file__).parent
+GROUND = (
+    "errors",
+    "_texts",
+    "_sources",
+    "_files",
+    "_jit",
+    "_rounding",
+    "_types",
+    "_checks",
+    "_json",
+    "_numbers",
+    "_noise",
+)
+"""What anything may stand on."""
+
 ORDER = (
-    *(
-        "errors",
-        "_texts",
-        "_sources",
-        "_files",
-        "_jit",
-        "_rounding",
-        "_types",
-        "_checks",
-        "_json",
-        "_numbers",
-        "records",
-        "divergences",
-    ),
+    *GROUND,
+    *("related", "records", "divergences"),
     *(
         "markov",
         "influence",
@@ -30,14 +35,11 @@ ORDER = (
         "transport",
         "coupling",
         "audit",
-        "beliefs",
-        "hmm",
-        "dp",
         "datasets",
         "models",
         "verify",
     ),
-    *("certificates", "mechanisms", "accounting", "bayesnet", "_ledger_entries", "ledger"),
+    *("chain_networks", "certificates", "mechanisms", "accounting", "_ledger_entries", "ledger"),
     *("reporting", "studies", "publishing", "cli"),
 )
 
@@ -86,3 +88,23 @@ def test_no_modules_import_one_another_in_a_circle():
 def test_the_verifier_depends_on_nothing_but_errors():
     for path in (ROOT / "verify").glob("*.py"):
         assert set(imports(ast.walk(ast.parse(path.read_text())))) <= {"errors", "verify"}, path.name
+
+
+def test_what_stands_beside_and_the_core_do_not_know_one_another():
+    """Only what shows it imports what stands beside, and the one module where chains are made networks."""
+    importers = set()
+    for path in ROOT.rglob("*.py"):
+        package = path.relative_to(ROOT).parts[0].removesuffix(".py")
+        used = set(imports(ast.walk(ast.parse(path.read_text()))))
+        if package == "related":
+            assert used <= {*GROUND, "related"}, path
+        elif "related" in used:
+            importers.add(package)
+    assert importers <= {"chain_networks", "cli", "experiments", "reporting"}
+
+
+@pytest.mark.parametrize("part", ["bayesnet", "dp", "hmm"])
+def test_the_parts_of_what_stands_beside_do_not_know_one_another(part):
+    for path in (ROOT / "related" / part).glob("*.py"):
+        for name in _imported(ast.parse(path.read_text()).body):
+            assert not name.startswith("pufferflow.related") or name.startswith(f"pufferflow.related.{part}."), path

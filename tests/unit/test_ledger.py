@@ -9,7 +9,7 @@ import pytest
 
 import pufferflow as pf
 from pufferflow.ledger import Ledger
-from tests.unit.ledger_worker import CHAIN, LENGTH, work
+from tests.helpers.ledger_worker import CHAIN, LENGTH, work
 
 
 def reserve(ledger, epsilon=1.0, **changes):
@@ -139,7 +139,7 @@ def test_a_damaged_page_is_noticed(ledger):
 
 
 FORKSERVER = multiprocessing.get_context("forkserver")
-FORKSERVER.set_forkserver_preload(["tests.unit.ledger_worker"])
+FORKSERVER.set_forkserver_preload(["tests.helpers.ledger_worker"])
 
 
 def start(ledger, scale, name, said):

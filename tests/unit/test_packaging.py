@@ -1,9 +1,11 @@
-"""What is written twice about the package agrees: its dependencies, and its public names."""
+"""What is written twice about the package agrees: its dependencies; its public names are written once, and shipped."""
 
 import ast
 import re
+import subprocess
 import sys
 import tomllib
+import zipfile
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -59,16 +61,26 @@ def test_every_import_is_a_declared_dependency():
     assert {CONDA_NAMES.get(name, name) for name in names} == set(conda_environment()) - {"python", "pip"}
 
 
-def test_the_three_lists_of_public_names_agree():
-    """What type checkers see, what ``import *`` gives and what is found on first use."""
-    tree = ast.parse(Path(pf.__file__).read_text(encoding="utf-8"))
-    (checked,) = (node for node in tree.body if isinstance(node, ast.If) and node.test.id == "TYPE_CHECKING")
-    homes = {
-        node.module.removeprefix("pufferflow."): tuple(alias.name for alias in node.names) for node in checked.body
-    }
-    assert homes == pf._HOMES
-    names = [name for names in homes.values() for name in names]
-    assert len(names) == len(set(names))
-    assert sorted(names) == sorted(pf.__all__)
+def test_the_list_of_public_names_is_what_can_be_used():
+    """What type checkers see is what ``dir`` and ``import *`` give, and what is found on first use."""
+    tree = ast.parse(Path(pf.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    names = [alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    assert len(names) == len(set(names)) > 70
+    assert sorted(names) == sorted(pf.__all__) == sorted(dir(pf))
     for name in names:
         assert getattr(pf, name) is not None
+
+
+def test_the_front_door_is_cheap():
+    """Without the scientific stack: that is imported with the first name that needs it."""
+    code = "import sys, pufferflow; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert {name.partition(".")[0] for name in loaded} & {"numpy", "scipy", "numba", "pandas", "pyarrow"} == set()
+    assert [name for name in loaded if name.startswith("pufferflow")] == ["pufferflow"]
+
+
+def test_the_wheel_ships_the_list_of_names(tmp_path):
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, capture_output=True, check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    assert {"pufferflow/__init__.pyi", "pufferflow/py.typed"} <= set(zipfile.ZipFile(wheel).namelist())

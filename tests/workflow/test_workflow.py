@@ -253,6 +253,7 @@ def test_edited_source_reruns_what_depends_on_it(copy, source, reruns, stays):
         ("studies/classical/measure.py", "import annotations", "import annotations  # edited"),
         ("mechanisms/weak_correlation.py", "import numpy as np", "import numpy as np  # edited"),
         ("reporting/report.js", '"use strict";', '"use strict"; //'),
+        ("related/dp/alpha_beta.py", "import annotations", "import annotations  # edited"),
         ("studies/alpha_beta/figures.py", "import annotations", "import annotations  # edited"),
     ],
 )

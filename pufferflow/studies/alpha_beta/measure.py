@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pufferflow.dp.alpha_beta import AlphaBeta, choose_alpha_beta, publish
-from pufferflow.dp.domains import Domain
+from pufferflow.related.dp.alpha_beta import AlphaBeta, choose_alpha_beta, publish
+from pufferflow.related.dp.domains import Domain
 from pufferflow.studies.tidy import frame, mean_and_error, named_generator
 from pufferflow.studies.values import COLUMNS, Value
 

@@ -1,8 +1,8 @@
 """The exponential mechanism in floating point and in exact arithmetic: attacks, samplers, privacy loss and time.
 
 Everything measured here is measured on both sides: the naive mechanism below, written as one would write it with
-doubles, and :mod:`pufferflow.dp.base2_exponential`. Attacks and settings are those of Ilvento, "Implementing the
-Exponential Mechanism with Base-2 Differential Privacy" (CCS 2020), and of its code and demonstration.
+doubles, and :mod:`pufferflow.related.dp.base2_exponential`. Attacks and settings are those of Ilvento, "Implementing
+the Exponential Mechanism with Base-2 Differential Privacy" (CCS 2020), and of its code and demonstration.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pufferflow.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta, Number, Sampler
+from pufferflow.related.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta, Number, Sampler
 from pufferflow.studies.tidy import frame, named_generator
 from pufferflow.studies.values import COLUMNS, Value
 

@@ -15,11 +15,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pufferflow.dp.exponential import Exponential
-from pufferflow.dp.laplace import Laplace
-from pufferflow.dp.randomised_response import RandomisedResponse
-from pufferflow.dp.weighted_majority import ACCOUNTS, WeightedMajority, private_rate
 from pufferflow.errors import ParameterError
+from pufferflow.related.dp.exponential import Exponential
+from pufferflow.related.dp.laplace import Laplace
+from pufferflow.related.dp.randomised_response import RandomisedResponse
+from pufferflow.related.dp.weighted_majority import ACCOUNTS, WeightedMajority, private_rate
 from pufferflow.studies.tidy import frame, mean_and_error, named_generator
 from pufferflow.studies.values import COLUMNS, Value
 

@@ -17,10 +17,10 @@ from typing import Any, get_args
 
 import pandas as pd
 
-from pufferflow import hmm
-from pufferflow.hmm.checking import ratio_text
-from pufferflow.hmm.maxima import Relation
-from pufferflow.hmm.model import Exact, fraction
+from pufferflow.related import hmm
+from pufferflow.related.hmm.checking import ratio_text
+from pufferflow.related.hmm.maxima import Relation
+from pufferflow.related.hmm.model import Exact, fraction
 from pufferflow.studies.tidy import frame
 from pufferflow.studies.values import COLUMNS, Value
 
@@ -56,7 +56,7 @@ def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.Da
     settings : mapping
         ``p1``, ``p2``: the prior of Example 7.1; ``factors``: values of e^ε to decide it for; ``grid``: points of each
         axis of the map; ``queries``: the largest n of Example 7.2. Probabilities and factors are read as exact numbers
-        (:data:`pufferflow.hmm.model.Exact`).
+        (:data:`pufferflow.related.hmm.model.Exact`).
     seed : int
         Not used: nothing is random.
 

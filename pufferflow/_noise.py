@@ -1,0 +1,73 @@
+"""Laplace noise: OpenDP's exact samplers, and double-precision noise for experiments."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pufferflow._checks import check_numbers, check_positive, check_type
+from pufferflow._types import Floats
+from pufferflow.errors import ParameterError
+
+
+def open_dp() -> Any:
+    """OpenDP with its contributed mechanisms on; it takes long to import, so only where it is used."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    return dp
+
+
+@lru_cache(maxsize=8)
+def vector_laplace(scale: float, *, whole: bool) -> Any:
+    """OpenDP's measurement that adds independent Laplace noise to each entry of a list of int or of float."""
+    dp = open_dp()
+    kind = "i64" if whole else "f64"
+    domain = dp.atom_domain(T=kind) if whole else dp.atom_domain(T=kind, nan=False)
+    return dp.m.make_laplace(dp.vector_domain(domain), dp.l1_distance(T=kind), scale=scale)
+
+
+def discrete_laplace(noise: ArrayLike, scale: float) -> Floats:
+    """Probability (1 − p)/(1 + p)·p^|z| of each whole ``noise`` z, p = exp(−1/scale); shape of ``noise``."""
+    return np.asarray(math.tanh(0.5 / scale) * np.exp(-np.abs(np.asarray(noise, np.float64)) / scale))
+
+
+class LaplaceNoise:
+    """Noise from a scale, for the results of all mechanisms."""
+
+    mechanism: str
+    scale: float | None
+    reason: str
+
+    def noise_scale(self, lipschitz: float) -> float:
+        """Scale for a query with the given Lipschitz constant in L1 norm.
+
+        Raises
+        ------
+        ParameterError
+            The mechanism is not applicable, or ``lipschitz`` is not a positive number.
+        """
+        if self.scale is None:
+            raise ParameterError(f"{self.mechanism} is not applicable ({self.reason}); choose another mechanism")
+        return self.scale * check_positive(lipschitz, "lipschitz")
+
+    def release(self, values: ArrayLike, lipschitz: float, rng: np.random.Generator) -> Floats:
+        """Return ``values`` plus independent Laplace noise of scale ``lipschitz * scale``, same shape.
+
+        The noise is double-precision and from ``rng``: fit for experiments. It does not defend against
+        attacks on the low bits of floating-point noise.
+
+        Raises
+        ------
+        ParameterError
+            As :meth:`noise_scale`, or ``rng`` is no generator.
+        DataError
+            ``values`` are not numbers.
+        """
+        exact = check_numbers(values, "values")
+        check_type(rng, "rng", np.random.Generator)
+        return exact + rng.laplace(0.0, self.noise_scale(lipschitz), exact.shape)

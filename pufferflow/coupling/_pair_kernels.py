@@ -1,0 +1,443 @@
+"""Kernels of couplings: an optimal one for each pair of rows, and a closed form where a law is not known.
+
+One pair of rows p, q with costs w: the largest log (p·h)/(q·h) over h = e^u with u(z) − u(y) ≤ w(z, y). A vertex of
+that polytope is a spanning tree of tight arcs; the arcs carry the flow that proves optimality where it is ≥ 0. The
+solver walks from tree to tree. Flows are kept in tilted units, g(z, y) e^{u(z)} / Σ p e^u, so that they
+sum to at most the mass that moves and nothing overflows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pufferflow._jit import kernel
+from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+
+
+@kernel
+def _evaluate(
+    p: Any, q: Any, w: Any, n: int, linear: bool, root: int, parent: Any, up: Any, work: Any, order: Any
+) -> Any:
+    """Potentials, tilted laws and flows of a tree. Rows of ``work``: u, P, Q, flow, direction, children, next.
+
+    Returns the value log (p·h)/(q·h) (linear: (p − q)·u).
+    """
+    u, P, Q, flow = work[0], work[1], work[2], work[3]
+    child, sibling = order[1], order[2]
+    for v in range(n):
+        child[v] = -1
+    for v in range(n):
+        if v != root:
+            sibling[v] = child[parent[v]]
+            child[parent[v]] = v
+    # parents before children
+    line = order[0]
+    line[0] = root
+    filled = 1
+    at = 0
+    u[root] = 0.0
+    while at < filled:
+        a = line[at]
+        at += 1
+        v = child[a]
+        while v >= 0:
+            u[v] = u[a] + w[v, a] if up[v] else u[a] - w[a, v]
+            line[filled] = v
+            filled += 1
+            v = sibling[v]
+    if linear:
+        value = 0.0
+        for v in range(n):
+            P[v] = p[v]
+            Q[v] = q[v]
+            flow[v] = p[v] - q[v]
+            value += flow[v] * u[v]
+    else:
+        high_p, high_q, low = -np.inf, -np.inf, np.inf
+        for v in range(n):
+            low = min(low, u[v])
+            if p[v] > 0:
+                high_p = max(high_p, u[v])
+            if q[v] > 0:
+                high_q = max(high_q, u[v])
+        near = max(high_p, high_q) - low < 0.5
+        if near:
+            high_p = high_q = low
+        sum_p, sum_q, excess = 0.0, 0.0, 0.0
+        for v in range(n):
+            P[v] = p[v] * math.exp(u[v] - high_p) if p[v] > 0 else 0.0
+            Q[v] = q[v] * math.exp(u[v] - high_q) if q[v] > 0 else 0.0
+            sum_p += P[v]
+            sum_q += Q[v]
+        if near:  # without cancellation
+            for v in range(n):
+                excess += (p[v] - q[v]) * math.expm1(u[v] - low)
+            excess /= sum_q
+            value = math.log1p(excess)
+            for v in range(n):
+                flow[v] = math.exp(u[v] - low) * ((p[v] - q[v]) - excess * q[v]) / sum_p
+        else:
+            value = math.log(sum_p) - math.log(sum_q) + (high_p - high_q)
+            for v in range(n):
+                flow[v] = P[v] / sum_p - Q[v] / sum_q
+        for v in range(n):
+            P[v] /= sum_p
+            Q[v] /= sum_q
+    for i in range(n - 1, 0, -1):
+        v = line[i]
+        carried = flow[v]
+        flow[parent[v]] += carried
+        flow[v] = carried if up[v] else -carried
+    return value
+
+
+@kernel
+def _attach(inner: int, outer: int, upward: bool, parent: Any, up: Any) -> None:
+    """Hang the tree of ``inner`` below ``outer``, turning the path from ``inner`` to its root round."""
+    current, above = inner, outer
+    while current >= 0:
+        old_parent, old_up = parent[current], up[current]
+        parent[current], up[current] = above, upward
+        above, upward, current = current, not old_up, old_parent
+
+
+@kernel
+def _nearest(w: Any, u: Any, n: int, inside: Any, falling: bool) -> Any:
+    """The arc that becomes tight first when u falls (rises) on ``inside``: its ends inside and outside."""
+    least, inner, outer = np.inf, -1, -1
+    for b in range(n):
+        if inside[b]:
+            for a in range(n):
+                if not inside[a]:
+                    r = w[a, b] - u[a] + u[b] if falling else w[b, a] - u[b] + u[a]
+                    if r < least:
+                        least, inner, outer = r, b, a
+    return least, inner, outer
+
+
+@kernel
+def _feasible(
+    w: Any, n: int, linear: bool, p: Any, q: Any, root: int, parent: Any, up: Any, work: Any, order: Any
+) -> int:
+    """Make the potentials of a tree (``root`` < 0: constant ones) feasible and a tree of tight arcs again; the root."""
+    u, better = work[0], work[4]
+    inside = order[3]
+    if root < 0:
+        for v in range(n):
+            u[v] = 0.0
+            parent[v] = -1
+    else:
+        violated = False
+        for z in range(n):
+            lowest, at = u[z], z
+            for y in range(n):
+                if u[y] + w[z, y] < lowest:
+                    lowest, at = u[y] + w[z, y], y
+            better[z] = lowest
+            order[0, z] = at
+            violated = violated or at != z
+        if not violated:
+            return root
+        # arcs between states that kept their potential stay tight; the others hang on the state that binds them
+        for z in range(n):
+            if order[0, z] != z:
+                parent[z], up[z] = order[0, z], True
+            elif parent[z] >= 0 and order[0, parent[z]] != parent[z]:
+                parent[z] = -1
+        for z in range(n):
+            u[z] = better[z]
+    component = order[1]
+    for v in range(n):
+        component[v] = v
+        while parent[component[v]] >= 0:
+            component[v] = parent[component[v]]
+    largest = 0
+    for v in range(n):
+        if p[v] + q[v] > p[largest] + q[largest]:
+            largest = v
+    home = component[largest]
+    for v in range(n):
+        if component[v] != v or v == home:
+            continue
+        # merge the component whose root is v in the direction in which the objective rises
+        shift = -np.inf
+        for a in range(n):
+            shift = max(shift, u[a])
+        sum_p, sum_q, in_p, in_q = 0.0, 0.0, 0.0, 0.0
+        for a in range(n):
+            inside[a] = component[a] == v
+            e = 1.0 if linear else math.exp(u[a] - shift)
+            sum_p += p[a] * e
+            sum_q += q[a] * e
+            if inside[a]:
+                in_p += p[a] * e
+                in_q += q[a] * e
+        falling = in_p * sum_q < in_q * sum_p
+        least, inner, outer = _nearest(w, u, n, inside, falling)
+        _attach(inner, outer, not falling, parent, up)
+        joined = component[outer]
+        for a in range(n):
+            if inside[a]:
+                u[a] += -least if falling else least
+                component[a] = joined
+    while parent[largest] >= 0:
+        largest = parent[largest]
+    return largest
+
+
+@kernel
+def _solve(p: Any, q: Any, w: Any, n: int, linear: bool, root: int, parent: Any, up: Any, work: Any, order: Any) -> Any:
+    """Optimal tree, from the given one where ``root`` ≥ 0; the root and the value.
+
+    Along an edge of the polytope the objective is a quotient of two linear functions of e^t, hence monotone: whole
+    edges are walked, each of which raises it, until no flow is negative.
+    """
+    u, flow = work[0], work[3]
+    inside = order[3]
+    if root >= 0:
+        _evaluate(p, q, w, n, linear, root, parent, up, work, order)
+    root = _feasible(w, n, linear, p, q, root, parent, up, work, order)
+    value = _evaluate(p, q, w, n, linear, root, parent, up, work, order)
+    for _ in range(30 * n + 100):
+        lowest, leaving = -1e-14, -1
+        for v in range(n):
+            if v != root and flow[v] < lowest:
+                lowest, leaving = flow[v], v
+        if leaving < 0:
+            break
+        line = order[0]
+        for v in range(n):
+            inside[v] = 0
+        inside[leaving] = 1
+        for i in range(1, n):
+            v = line[i]
+            if inside[parent[v]]:
+                inside[v] = 1
+        falling = up[leaving]
+        _, inner, outer = _nearest(w, u, n, inside, falling)
+        parent[leaving] = -1
+        _attach(inner, outer, not falling, parent, up)
+        value = _evaluate(p, q, w, n, linear, root, parent, up, work, order)
+    return root, value
+
+
+@kernel
+def _proved(
+    p: Any, q: Any, w: Any, n: int, linear: bool, root: int, parent: Any, up: Any, work: Any, value: float
+) -> float:
+    """Upper bound of the pair's value from the flow of its tree, whether or not it is optimal, rounding included.
+
+    For g ≥ 0 with p(y) − out(y) + Σ g(z, y) e^{w(z, y)} ≤ Λ q(y) at every state y, p·h ≤ Λ q·h. In tilted units the
+    inequality reads P(y) − out + Σ in · e^{w − u(z) + u(y)} ≤ ρ Q(y), and Λ = ρ e^value.
+    """
+    u, P, Q, flow, net, size = work[0], work[1], work[2], work[3], work[4], work[5]
+    reach = 0.0
+    for v in range(n):
+        net[v] = P[v]
+        size[v] = P[v]
+        reach = max(reach, abs(u[v]))
+    cost = 0.0
+    if linear:  # (p − q)·u for any Lipschitz u: route the flow, what is left over costs at most the largest distance
+        farthest = 0.0
+        for z in range(n):
+            for y in range(n):
+                farthest = max(farthest, w[z, y])
+        for v in range(n):
+            net[v] -= Q[v]
+            size[v] += Q[v]
+    for v in range(n):
+        if v == root:
+            continue
+        g = max(flow[v], 0.0)
+        if up[v]:
+            tail, head = v, parent[v]
+        else:
+            tail, head = parent[v], v
+        gain = 1.0
+        if linear:
+            cost += g * w[tail, head]
+        else:
+            shift = w[tail, head] - u[tail] + u[head]
+            gain = math.exp(shift + 4 * UNIT_ROUNDOFF * (w[tail, head] + abs(u[tail]) + abs(u[head]))) if g > 0 else 1.0
+        net[tail] -= g
+        net[head] += g * gain
+        size[tail] += g
+        size[head] += g * gain
+    rounding = 4.0 * (n + 8) * UNIT_ROUNDOFF
+    if linear:
+        left = 0.0
+        for v in range(n):
+            left += max(net[v], 0.0) + rounding * size[v]
+        return (cost + left * farthest) * (1 + rounding)
+    rounding += 8 * UNIT_ROUNDOFF * min(2 * reach, 1500.0)
+    store = 0
+    for v in range(n):
+        if Q[v] > Q[store]:
+            store = v
+    moved = 0.0
+    for v in range(n):  # what rounding leaves at a state beyond its share goes to the state with most of q
+        above = net[v] + rounding * size[v] + (SAFE_MINIMUM if p[v] > 0 else 0.0)
+        share = Q[v] if Q[v] >= SAFE_MINIMUM else 0.0
+        net[v] = above
+        if v != store and above > share * (1 + 8 * rounding):
+            shift = w[v, store] - u[v] + u[store]
+            moved += (above - share) * (1 + rounding) * math.exp(shift + rounding * (1 + abs(shift)))
+            net[v] = share
+    net[store] += moved * (1 + rounding)
+    ratio = 1.0
+    for v in range(n):
+        share = Q[v] * (1 - rounding)
+        if Q[v] >= SAFE_MINIMUM and net[v] > share:
+            ratio = max(ratio, net[v] / share)
+    return value + math.log(ratio) + rounding + 4 * UNIT_ROUNDOFF * abs(value)
+
+
+@kernel
+def couple(
+    rows: Any,
+    support: Any,
+    w: Any,
+    secret: Any,
+    trees: Any,
+    linear: bool,
+    values: Any,
+    upper: Any,
+    arcs: Any,
+    flows: Any,
+    plain: Any,
+    start: int,
+    stop: int,
+) -> None:
+    """Solve the pairs of rows x, y with x · k + y from ``start`` to ``stop``; only their places are filled.
+
+    Parameters
+    ----------
+    rows : float array, shape (k, k)
+        Distributions.
+    support : bool array, shape (k, k)
+        Which entries are positive.
+    w : float array, shape (k, k)
+        Costs, zero on the diagonal.
+    secret : bool array, shape (k,)
+        Rows that matter; pairs with another one get 0.
+    trees : int16 array, shape (k, k, k)
+        Trees to start from, 2 · parent + (arc leads up), −1 for the root; −2 in place 0 where there is none. Replaced.
+    linear : bool
+        Whether to take the limit of small costs, the transport distance.
+    values, upper : float arrays, shape (k, k)
+        Filled: the value of the tree, and a bound proved from its flow.
+    arcs, flows : int32 and float arrays, shape (k, k, k)
+        Filled: z · k + y of each arc and its tilted flow, −1 where there is none.
+    plain : float array, shape (k, k, k) or empty
+        Filled unless empty: the flows g themselves.
+    """
+    k = len(rows)
+    nodes = np.empty(k, dtype=np.int64)
+    parent = np.empty(k, dtype=np.int64)
+    up = np.empty(k, dtype=np.bool_)
+    work = np.empty((6, k))
+    order = np.empty((4, k), dtype=np.int64)
+    p = np.empty(k)
+    q = np.empty(k)
+    local = np.empty((k, k))
+    for pair in range(start, stop):
+        x, y = pair // k, pair % k
+        arcs[x, y] = -1
+        values[x, y] = 0.0
+        upper[x, y] = 0.0
+        if x == y or not (secret[x] and secret[y]):
+            continue
+        n = 0
+        same = True
+        for v in range(k):
+            if support[x, v] or support[y, v]:
+                nodes[n] = v
+                p[n] = rows[x, v]
+                q[n] = rows[y, v]
+                same = same and p[n] == q[n]
+                n += 1
+        if same:
+            continue
+        cost = w
+        if n < k:
+            for i in range(n):
+                for j in range(n):
+                    local[i, j] = w[nodes[i], nodes[j]]
+            cost = local
+        tree = trees[x, y]
+        root = -1
+        if tree[0] != -2:
+            for v in range(n):
+                if tree[v] < 0:
+                    root = v
+                    parent[v] = -1
+                else:
+                    parent[v] = tree[v] // 2
+                    up[v] = tree[v] % 2 == 1
+        root, value = _solve(p, q, cost, n, linear, root, parent, up, work, order)
+        values[x, y] = value
+        heavy = 0
+        for v in range(n):
+            if work[1, v] > work[1, heavy]:
+                heavy = v
+        for v in range(n):
+            tree[v] = -1 if v == root else 2 * parent[v] + (1 if up[v] else 0)
+            if v != root and work[3, v] > 0:
+                tail, head = (v, parent[v]) if up[v] else (parent[v], v)
+                arcs[x, y, v] = nodes[tail] * k + nodes[head]
+                flows[x, y, v] = work[3, v]
+                if plain.size:
+                    plain[x, y, v] = work[3, v] * p[heavy] / work[1, heavy] * math.exp(work[0, heavy] - work[0, tail])
+        upper[x, y] = _proved(p, q, cost, n, linear, root, parent, up, work, value)
+        if upper[x, y] < value:
+            upper[x, y] = value
+
+
+@kernel
+def forget(
+    rows: Any, w: Any, secret: Any, linear: bool, upper: Any, arcs: Any, flows: Any, start: int, stop: int
+) -> None:
+    """Bound of all pairs of values of a node, seen from the node before it, whose law is not known.
+
+    ``rows[x, y]`` is P(y, x). For each pair the largest 2 log((1 + √(RH)) / (√R + √H)) over ordered pairs of states
+    y, y', with the cross ratio R = P(y, x) P(y', x') / (P(y, x') P(y', x)) and H = e^{w(y, y')}; linear in w where
+    ``linear``. Fills bounds, and for each pair the arc that binds with its derivative.
+    """
+    k = len(rows)
+    root = np.empty(k)  # √(P(y, x) / P(y, x'))
+    for pair in range(start, stop):
+        x, z = pair // k, pair % k
+        arcs[x, z] = -1
+        upper[x, z] = 0.0
+        if x == z or not (secret[x] and secret[z]):
+            continue
+        for y in range(k):
+            p, q = rows[x, y], rows[z, y]
+            root[y] = math.sqrt(p) / math.sqrt(q) if q > 0 else (np.inf if p > 0 else -1.0)
+        best, arc, slope = 0.0, -1, 0.0
+        for y in range(k):
+            if root[y] <= 0:
+                continue
+            for other in range(k):
+                if other == y or root[other] < 0 or not root[other] < root[y]:
+                    continue
+                cost = w[y, other]
+                a = root[y] / root[other] if root[other] > 0 and root[y] < np.inf else np.inf
+                if a == np.inf or linear or cost > 1400:
+                    share = 1.0 if a == np.inf or cost > 1400 else (a - 1) / (a + 1)
+                    value = cost * share
+                    if cost > 1400 and a < np.inf:
+                        value = min(cost, 2 * math.log(a))
+                else:
+                    b = math.exp(cost / 2)
+                    value = 2 * math.log1p((a - 1) * math.expm1(cost / 2) / (a + b))
+                    share = a * b / (1 + a * b) - b / (a + b)
+                if value > best:
+                    best, arc, slope = value, y * k + other, share
+        upper[x, z] = best * (1 + 64 * UNIT_ROUNDOFF)
+        if arc >= 0:
+            arcs[x, z, 0] = arc
+            flows[x, z, 0] = slope
