@@ -100,7 +100,7 @@ def test_what_stands_beside_and_the_core_do_not_know_one_another():
             assert used <= {*GROUND, "related"}, path
         elif "related" in used:
             importers.add(package)
-    assert importers <= {"chain_networks", "cli", "experiments", "reporting"}
+    assert importers <= {"chain_networks", "cli", "studies"}
 
 
 @pytest.mark.parametrize("part", ["bayesnet", "dp", "hmm"])
