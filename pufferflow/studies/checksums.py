@@ -44,12 +44,12 @@ def check(paths: Iterable[str | Path], results: Path = RESULTS) -> None:
                 f"{path} has no checksum in {_place(path, results)}; delete {path} and run snakemake again"
             ) from None
         try:
-            found = _checksum(path, results)
+            now = _checksum(path, results)
         except OSError as error:
             raise DataError(f"{path} cannot be read ({error.strerror}); run snakemake again") from error
-        if found != recorded:
+        if now != recorded:
             raise DataError(
-                f"{path} is not as the run made it ({_difference(found, recorded)}); delete it and run snakemake again"
+                f"{path} is not as the run made it ({_difference(now, recorded)}); delete it and run snakemake again"
             )
 
 
@@ -88,6 +88,6 @@ def _lines(file: Path, name: str) -> str:
     return (f"# {rows} rows\n" if file.suffix == ".csv" else "") + f"{digest.hexdigest()}  {name}\n"
 
 
-def _difference(found: str, recorded: str) -> str:
-    now, before = (text.partition(" rows\n")[0].removeprefix("# ") for text in (found, recorded))
+def _difference(now_read: str, recorded: str) -> str:
+    now, before = (text.partition(" rows\n")[0].removeprefix("# ") for text in (now_read, recorded))
     return f"{now} rows, not {before}" if now.isdigit() and before.isdigit() and now != before else "other bytes"

@@ -52,6 +52,6 @@ def mean_and_error(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float
     return float(values.mean()), float(values.std(ddof=1) / np.sqrt(values.size))
 
 
-def frame(rows: Iterable[Mapping[str, Any]], columns: list[str]) -> pd.DataFrame:
-    """Table of ``rows`` with exactly ``columns``, in that order."""
+def frame(rows: Iterable[Mapping[str, Any]], columns: list[str] | None = None) -> pd.DataFrame:
+    """Table of ``rows``; with exactly ``columns``, in that order, where not every row has them all so."""
     return pd.DataFrame(list(rows), columns=columns)

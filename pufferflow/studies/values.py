@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
-COLUMNS = ["example", "quantity", "key", "computed"]
+import pandas as pd
 
 
 class Value(NamedTuple):
@@ -14,3 +15,11 @@ class Value(NamedTuple):
     quantity: str
     key: str
     computed: float | str
+
+
+COLUMNS = list(Value._fields)
+
+
+def values_table(values: Iterable[Value]) -> pd.DataFrame:
+    """Table of values, one row each."""
+    return pd.DataFrame(list(values), columns=COLUMNS)

@@ -53,5 +53,7 @@ def read_inputs(files, folder=None):
     def read(path):
         return readers[Path(path).suffix](path)
 
-    found = named(files).items()
-    return {name: read(given) if isinstance(given, str) else [read(path) for path in given] for name, given in found}
+    return {
+        name: read(given) if isinstance(given, str) else [read(path) for path in given]
+        for name, given in named(files).items()
+    }

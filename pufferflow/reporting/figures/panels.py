@@ -42,7 +42,7 @@ def check(table: pd.DataFrame) -> None:
         raise DataError("the table to draw has no row; check the settings of the experiment that makes it")
 
 
-def found_any(table: pd.DataFrame, name: str, column: str = "expected_error") -> bool:
+def any_value(table: pd.DataFrame, name: str, column: str = "expected_error") -> bool:
     """Say whether a mechanism has any value in ``column``."""
     return bool(table.loc[table["mechanism"] == name, column].notna().any())
 
@@ -71,10 +71,10 @@ def points(look: MechanismStyle) -> dict[str, Any]:
     return {"linestyle": "none", "marker": look.marker, "markerfacecolor": "white", "markeredgewidth": 0.7}
 
 
-def handle(name: str, *, line: bool = True, found: bool = True) -> Line2D:
+def handle(name: str, *, line: bool = True, applies: bool = True) -> Line2D:
     """Return the legend's entry of a mechanism."""
     look = mechanism_style(name)
-    label = look.label if found else f"{look.label} (not applicable)"
+    label = look.label if applies else f"{look.label} (not applicable)"
     shown = points(look) | ({"linestyle": look.dashes} if line else {})
     return Line2D([], [], color=look.color, label=label, **shown)
 

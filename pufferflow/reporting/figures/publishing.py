@@ -79,8 +79,8 @@ def error_against_epsilon(table: pd.DataFrame, wanted: float | None, quantity: s
     axes.set_ylabel(quantity)
     handles = []
     for name in names:
-        found = bool((table.loc[table["mechanism"] == name, "error"] >= 0).any())
-        entry = handle(name, found=found)
+        applies = bool((table.loc[table["mechanism"] == name, "error"] >= 0).any())
+        entry = handle(name, applies=applies)
         if name == "entry-dp":
             entry.set_label(f"{entry.get_label()} (not private here)")
         handles.append(entry)

@@ -37,7 +37,7 @@ def keyed(table: pd.DataFrame, keys: list[str]) -> dict[tuple[Hashable, ...], An
 def number(value: Any) -> float | None:
     """Return a printed value as a float, None where it is no finite number ("N/A")."""
     try:
-        found = float(value)
+        printed = float(value)
     except (TypeError, ValueError):
         return None
-    return found if math.isfinite(found) else None
+    return printed if math.isfinite(printed) else None

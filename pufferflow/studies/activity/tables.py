@@ -31,13 +31,13 @@ def table1(errors: pd.DataFrame, reported: pd.DataFrame | None = None) -> Table:
     tasks = [task for task in ("aggregate", "individual") if task in set(errors["task"])]
     columns = {(group_label(group), task): (group, task) for group in dict.fromkeys(errors["group"]) for task in tasks}
     epsilons = list(dict.fromkeys(errors["epsilon"]))
-    found = keyed(errors, ["group", "task", "mechanism", "epsilon"])
+    computed = keyed(errors, ["group", "task", "mechanism", "epsilon"])
     blocks = [
         (f"{e:g}", name, {shown: (*place, name, e) for shown, place in columns.items()})
         for e in epsilons
         for name in in_order(errors["mechanism"])
     ]
-    display, compared = error_rows(blocks, found, published)
+    display, compared = error_rows(blocks, computed, published)
     if len(epsilons) == 1:
         display = display.drop(columns=[("", "ε")])
     at = f" at ε = {epsilons[0]:g}" if len(epsilons) == 1 else ""

@@ -17,7 +17,7 @@ import pandas as pd
 from pufferflow.related.dp.alpha_beta import AlphaBeta, choose_alpha_beta, publish
 from pufferflow.related.dp.domains import Domain
 from pufferflow.studies.tidy import frame, mean_and_error, named_generator
-from pufferflow.studies.values import COLUMNS, Value
+from pufferflow.studies.values import Value, values_table
 
 CURVE_COLUMNS = [
     "panel",
@@ -51,7 +51,7 @@ def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.Da
     curves, claims : DataFrame
         Errors over √n, and each claim's computed value.
     """
-    return frame(_curves(settings, seed), CURVE_COLUMNS), frame((v._asdict() for v in _claims(settings, seed)), COLUMNS)
+    return frame(_curves(settings, seed), CURVE_COLUMNS), values_table(_claims(settings, seed))
 
 
 def _curves(settings: Mapping[str, Any], seed: int) -> Iterator[dict[str, Any]]:

@@ -22,7 +22,7 @@ import pandas as pd
 
 from pufferflow.related.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta, Number, Sampler
 from pufferflow.studies.tidy import frame, named_generator
-from pufferflow.studies.values import COLUMNS, Value
+from pufferflow.studies.values import Value, values_table
 
 NAIVE, BASE2 = "naive", "base-2"
 SAMPLERS: tuple[Sampler, ...] = ("rejection", "bitwise")
@@ -197,7 +197,7 @@ def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.Da
     rows += _sampler_rows(settings["sampler_draws"], seed)
     rows += _loss_rows(settings["loss_outcomes"], settings["loss_eta"])
     curves = frame(rows, CURVES)
-    return curves, frame((value._asdict() for value in _claims(rows, attacks)), COLUMNS)
+    return curves, values_table(_claims(rows, attacks))
 
 
 def _attack_rows(attack: Attack, mechanism: str, draws: int, seed: int) -> Iterator[dict[str, Any]]:
@@ -301,8 +301,8 @@ def _claims(rows: Sequence[Mapping[str, Any]], attacks: Sequence[Attack]) -> Ite
     # at η = 1 the nearest double, as printed; Eta.loss would round up
     yield Value(example, "ε of η = 1", "base2/epsilon", 2 * math.log(2) * Eta(1, 1, 1).value)
     for sensitivity, name in ((1.0, "integer"), (0.5, "half")):
-        found = [row for row in rows if row["panel"] == "loss" and row["sensitivity"] == sensitivity]
-        worst = max(found, key=lambda row: float(row["loss_bits"] / row["published_bits"]))
+        losses = [row for row in rows if row["panel"] == "loss" and row["sensitivity"] == sensitivity]
+        worst = max(losses, key=lambda row: float(row["loss_bits"] / row["published_bits"]))
         computed = "holds"
         if worst["loss_bits"] > worst["published_bits"]:
             computed = f"{worst['loss_bits']:.3f} > {worst['published_bits']:g} bits with {worst['outcomes']} outcomes"

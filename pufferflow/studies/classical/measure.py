@@ -21,7 +21,7 @@ from pufferflow.related.dp.laplace import Laplace
 from pufferflow.related.dp.randomised_response import RandomisedResponse
 from pufferflow.related.dp.weighted_majority import ACCOUNTS, WeightedMajority, private_rate
 from pufferflow.studies.tidy import frame, mean_and_error, named_generator
-from pufferflow.studies.values import COLUMNS, Value
+from pufferflow.studies.values import Value, values_table
 
 CURVE_COLUMNS = [
     "panel",
@@ -55,7 +55,7 @@ def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.Da
         Errors and exact privacy losses against ε, and each claim's computed value.
     """
     rows = [*_counting(settings, seed), *_choosing(settings, seed), *_learning(settings, seed), *_privacy(settings)]
-    return frame(rows, CURVE_COLUMNS), frame((value._asdict() for value in _claims(settings)), COLUMNS)
+    return frame(rows, CURVE_COLUMNS), values_table(_claims(settings))
 
 
 def _row(panel: str, mechanism: str, epsilon: float, expected: float, **others: float) -> dict[str, Any]:

@@ -359,7 +359,7 @@ def gather(chunks: Sequence[str | Path], table: str | Path, summary: str | Path,
     DataError
         A chunk is not one, or there is no participant.
     """
-    found: dict[_Key, dict[str, _Distribution]] = {}
+    distributions: dict[_Key, dict[str, _Distribution]] = {}
     people: Counter[_Key] = Counter()
 
     def counted() -> Iterator[list[str]]:
@@ -369,23 +369,23 @@ def gather(chunks: Sequence[str | Path], table: str | Path, summary: str | Path,
                 place, epsilon = (row["dataset"], row["label"]), float(row["epsilon"])
                 key = (*place, row["mechanism"], epsilon)
                 people[key] += 1
-                _count(found.setdefault(key, {}), row)
+                _count(distributions.setdefault(key, {}), row)
                 # the bound is in the row of every mechanism: count it once
                 first = first or row["mechanism"]
                 if row["lower_bound"] and row["mechanism"] == first:
-                    least = found.setdefault((*place, LOWER_BOUND, epsilon), {})
+                    least = distributions.setdefault((*place, LOWER_BOUND, epsilon), {})
                     least.setdefault("expected_error", _Distribution()).add(float(row["least_error"]))
                 yield list(row.values())
 
     write_rows(counted(), COLUMNS, table)
     if not people:
         raise DataError("the cohort has no participant; check experiments.cohort in the settings")
-    order = sorted(found, key=lambda key: key[3])
-    write_table(frame((_summary(key, found[key], people) for key in order), SUMMARY_COLUMNS), summary)
+    order = sorted(distributions, key=lambda key: key[3])
+    write_table(frame((_summary(key, distributions[key], people) for key in order), SUMMARY_COLUMNS), summary)
     counts = [
         [*key, quantity, point, kept.counts[point]]
         for key in order
-        for quantity, kept in found[key].items()
+        for quantity, kept in distributions[key].items()
         if quantity in ("expected_error", "gap")
         for point in sorted(kept.counts)
     ]

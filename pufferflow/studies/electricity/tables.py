@@ -25,11 +25,11 @@ def table3(errors: pd.DataFrame, reported: pd.DataFrame | None = None) -> Table:
         raise ParameterError("Table 3 is of one histogram, the table of errors has several; select a group and a task")
     published = published_values(reported, "Table 3", ["mechanism", "epsilon"])
     columns = {f"ε = {e:g}": e for e in dict.fromkeys(errors["epsilon"])}
-    found = keyed(errors, ["mechanism", "epsilon"])
+    computed = keyed(errors, ["mechanism", "epsilon"])
     blocks = [
         ("", name, {("", shown): (name, e) for shown, e in columns.items()}) for name in in_order(errors["mechanism"])
     ]
-    display, compared = error_rows(blocks, found, published)
+    display, compared = error_rows(blocks, computed, published)
     display = display.drop(columns=[("", "ε")]).droplevel(0, axis=1)
     caption = f"L1 error of the relative-frequency histogram of {errors['dataset'].iloc[0]}."
     data = with_published(errors, published, ["mechanism", "epsilon"])

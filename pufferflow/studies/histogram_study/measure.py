@@ -19,7 +19,7 @@ from pufferflow.audit import CountQuery, HistogramQuery, PrivacyLoss, privacy_lo
 from pufferflow.errors import ParameterError
 from pufferflow.markov import MarkovChain
 from pufferflow.studies.tidy import frame, named_generator
-from pufferflow.studies.values import COLUMNS as VALUE_COLUMNS
+from pufferflow.studies.values import Value, values_table
 
 KINDS = ("dense", "sticky", "cyclic", "moving")
 """Rows drawn uniformly; mostly staying; mostly going on to the next state; never staying."""
@@ -84,17 +84,17 @@ def study_histograms(settings: StudySettings = StudySettings()) -> pd.DataFrame:
             rng = named_generator(settings.seed, f"{kind}/{number}")
             chain = MarkovChain(random_matrix(kind, settings.states, rng))
             for epsilon in settings.epsilons:
-                found = smallest_scale(chain, settings.length, epsilon, HistogramQuery(), relative=1e-6)
+                worst = smallest_scale(chain, settings.length, epsilon, HistogramQuery(), relative=1e-6)
                 rows.append(
                     {
                         "kind": kind,
                         "number": number,
                         "states": settings.states,
                         "epsilon": epsilon,
-                        "node": found.node,
-                        "output": "" if found.output is None else str(found.output),
-                        "output_kind": _output_kind(found),
-                        **_values(found),
+                        "node": worst.node,
+                        "output": "" if worst.output is None else str(worst.output),
+                        "output_kind": _output_kind(worst),
+                        **_values(worst),
                     }
                 )
     return frame(rows, COLUMNS)
@@ -118,24 +118,24 @@ def study_growth(lengths: Sequence[int] = (4, 8, 16, 32, 64, 128, 256)) -> pd.Da
         if length < 4 or length % 2:
             raise ParameterError(f"length is {length}; the two regimes are compared at even lengths from 4")
         limit = (length - 1) * comb(length - 2, length // 2 - 1) / 2 ** (length - 1)
-        found = privacy_loss(two_regimes(), length, float(length), CountQuery({1, 3}))
-        rows.append({"limit": limit, **_values(found)})
+        worst = privacy_loss(two_regimes(), length, float(length), CountQuery({1, 3}))
+        rows.append({"limit": limit, **_values(worst)})
     return frame(rows, GROWTH_COLUMNS)
 
 
-def _values(found: PrivacyLoss) -> dict[str, float]:
+def _values(worst: PrivacyLoss) -> dict[str, float]:
     return {
-        "length": found.length,
-        "scale": found.scale,
-        "loss": found.loss,
-        "tail": found.tail,
-        "loss_over_tail": found.loss / found.tail,
+        "length": worst.length,
+        "scale": worst.scale,
+        "loss": worst.loss,
+        "tail": worst.tail,
+        "loss_over_tail": worst.loss / worst.tail,
     }
 
 
-def _output_kind(found: PrivacyLoss) -> str:
-    output = found.output if isinstance(found.output, tuple) else (found.output,)
-    return "tail" if set(output) <= {0, found.length, None} else "inside"
+def _output_kind(worst: PrivacyLoss) -> str:
+    output = worst.output if isinstance(worst.output, tuple) else (worst.output,)
+    return "tail" if set(output) <= {0, worst.length, None} else "inside"
 
 
 def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -146,7 +146,7 @@ def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.Da
     curves : DataFrame
         Rows of :func:`study_histograms` (panel "random chains") and :func:`study_growth` ("two regimes").
     values : DataFrame
-        With the columns of ``studies.worked_examples.measure``.
+        As :func:`~pufferflow.studies.values.values_table` makes it.
     """
     random = study_histograms(
         StudySettings(settings["chains"], settings["states"], settings["length"], settings["epsilons"], seed)
@@ -165,4 +165,4 @@ def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.Da
         ("random chains", "largest loss over tail", "histograms/random/largest", float(random["loss_over_tail"].max())),
         ("two regimes", "largest loss over tail", "histograms/growth/largest", float(growth["loss_over_tail"].max())),
     ]
-    return curves[["panel", *curves.columns.drop("panel")]], pd.DataFrame(values, columns=VALUE_COLUMNS)
+    return curves[["panel", *curves.columns.drop("panel")]], values_table(map(Value._make, values))

@@ -25,8 +25,8 @@ def _order(errors: pd.DataFrame, dataset: str, place: str, reported: pd.DataFram
     label = f"{dataset}, {errors['label'].iloc[0]}"
     published = reported[reported["dataset"] == dataset]
     chain = [m for m in ("mqm-exact", "mqm-approx", "group-dp", "dp") if m in set(errors["mechanism"])]
-    for (group, task, epsilon), found in errors.groupby(["group", "task", "epsilon"], sort=False):
-        values = found.set_index("mechanism")["expected_error"]
+    for (group, task, epsilon), at_place in errors.groupby(["group", "task", "epsilon"], sort=False):
+        values = at_place.set_index("mechanism")["expected_error"]
         order = [m for m in chain if m in values.index]
         theirs = published[
             (published["group"] == group) & (published["task"] == task) & (published["epsilon"] == f"{epsilon:g}")
@@ -47,8 +47,8 @@ def _order(errors: pd.DataFrame, dataset: str, place: str, reported: pd.DataFram
         ours = f"not applicable in {failed} of {len(gk16)} settings"
         yield claim(f"GK16 is not applicable: {dataset}", place, "N/A", ours, failed == len(gk16), label)
     if len(errors["epsilon"].unique()) > 1:
-        for mechanism, found in errors[errors["status"] == "ok"].groupby("mechanism", sort=False):
-            curves = found.sort_values("epsilon", ascending=False).groupby(["group", "task"])["expected_error"]
+        for mechanism, applied in errors[errors["status"] == "ok"].groupby("mechanism", sort=False):
+            curves = applied.sort_values("epsilon", ascending=False).groupby(["group", "task"])["expected_error"]
             holds = all(increasing(curve.to_list()) for _, curve in curves)
             name = mechanism_style(str(mechanism)).label
             yield claim(
@@ -66,28 +66,28 @@ def _numbers(errors: pd.DataFrame, dataset: str, reported: pd.DataFrame) -> Iter
     published = reported[(reported["dataset"] == dataset) & (reported["task"] != "seconds")]
     keyed = {(row.group, row.task, row.mechanism, f"{row.epsilon:g}"): row for row in errors.itertuples()}
     for theirs in published.itertuples():
-        found: Any = keyed.get((theirs.group, theirs.task, theirs.mechanism, str(theirs.epsilon)))
-        if found is None:
+        computed: Any = keyed.get((theirs.group, theirs.task, theirs.mechanism, str(theirs.epsilon)))
+        if computed is None:
             continue
         mechanism = mechanism_style(str(theirs.mechanism)).label
         name = f"L1 error of {mechanism}: {theirs.group}, {theirs.task}, ε = {theirs.epsilon}"
         printed = str(theirs.value)
-        if printed == "N/A" or found.status != "ok":
-            agree = printed == "N/A" and found.status != "ok"
-            ours = "N/A" if found.status != "ok" else f"{found.expected_error:.4f}"
+        if printed == "N/A" or computed.status != "ok":
+            agree = printed == "N/A" and computed.status != "ok"
+            ours = "N/A" if computed.status != "ok" else f"{computed.expected_error:.4f}"
             verdict = NOT_APPLICABLE if agree else DIFFERS
             yield Row("number", name, str(theirs.place), printed, ours, None, None, "", verdict, label)
             continue
-        ratio = found.expected_error / float(printed)
+        ratio = computed.expected_error / float(printed)
         agree = 1 / OTHER_DATA_FACTOR <= ratio <= OTHER_DATA_FACTOR
         yield Row(
             "number",
             name,
             str(theirs.place),
             printed,
-            f"{found.mean_error:.4f}",
-            float(found.standard_error),
-            float(found.mean_error) - float(printed),
+            f"{computed.mean_error:.4f}",
+            float(computed.standard_error),
+            float(computed.mean_error) - float(printed),
             f"factor {OTHER_DATA_FACTOR:g}, other data",
             SAME if agree else DIFFERS,
             label,

@@ -31,17 +31,6 @@ SCALE_COLUMNS = [
     "lipschitz",
     *RESULT_COLUMNS,
 ]
-ERROR_COLUMNS = [
-    *KEYS,
-    "status",
-    "reason",
-    "participants",
-    "expected_error",
-    "mean_error",
-    "standard_error",
-    "repetitions",
-]
-RELEASE_COLUMNS = [*KEYS, "release", "state", "exact_frequency", "released_frequency"]
 
 PARTICIPANT_DP = "dp"
 """Row "DP" of Table 1: hides a participant's whole record inside the group's histogram."""
@@ -74,10 +63,10 @@ def scales(
                 for epsilon in epsilons:
                     if mechanism == PARTICIPANT_DP:
                         totals = [p.observations for p in people]
-                        found = compute_scale("group-dp", chains[group], totals, epsilon)
+                        result = compute_scale("group-dp", chains[group], totals, epsilon)
                     else:
                         lengths = pooled_segment_lengths(people)
-                        found = compute_scale(mechanism, chains[group], lengths, epsilon, **options.get(mechanism, {}))
+                        result = compute_scale(mechanism, chains[group], lengths, epsilon, **options.get(mechanism, {}))
                     place = {
                         "dataset": sample.dataset,
                         "label": sample.label,
@@ -89,7 +78,7 @@ def scales(
                         "observations": observations,
                         "lipschitz": 2 / observations,
                     }
-                    rows.append(place | scale_row(found) | {"mechanism": mechanism})
+                    rows.append(place | scale_row(result) | {"mechanism": mechanism})
     return frame(rows, SCALE_COLUMNS)
 
 
@@ -140,7 +129,7 @@ def errors(scale_table: pd.DataFrame, repetitions: int, seed: int) -> pd.DataFra
                     "repetitions": repetitions,
                 }
             )
-    return frame(rows, ERROR_COLUMNS)
+    return frame(rows)
 
 
 def releases(sample: Sample, scale_table: pd.DataFrame, count: int, seed: int) -> pd.DataFrame:
@@ -170,4 +159,4 @@ def releases(sample: Sample, scale_table: pd.DataFrame, count: int, seed: int) -
                             "released_frequency": released[r, s],
                         }
                     )
-    return frame(rows, RELEASE_COLUMNS)
+    return frame(rows)

@@ -20,7 +20,7 @@ from pufferflow.reporting.tables.published import Published
 
 def error_rows(
     blocks: Iterable[tuple[str, str, Mapping[tuple[str, str], tuple[Hashable, ...]]]],
-    found: Mapping[tuple[Hashable, ...], Any],
+    computed: Mapping[tuple[Hashable, ...], Any],
     published: Published,
 ) -> tuple[pd.DataFrame, bool]:
     """Two or three printed rows for each ε and mechanism: expected, simulated, published.
@@ -30,7 +30,7 @@ def error_rows(
     rows = []
     compared = False
     for epsilon, name, places in blocks:
-        ours = {shown: found.get(key) for shown, key in places.items()}
+        ours = {shown: computed.get(key) for shown, key in places.items()}
         theirs = {shown: published.get(key) for shown, key in places.items()}
         lines: dict[str, dict[tuple[str, str], str]] = {
             "expected": {s: UNDEFINED if r is None else decimals(r.expected_error) for s, r in ours.items()},

@@ -31,7 +31,6 @@ COLUMNS = [
     "counted",
     "actual_loss",
 ]
-COMPOSITION_COLUMNS = ["dataset", "label", "group", "bound", "epsilon", "length", "scale", "releases", "total_epsilon"]
 BOUNDS = ("theorem_4_4", "quilts", "leakage")
 
 
@@ -118,7 +117,7 @@ def least_noise(
             "counted": " ".join(str(state) for state in sorted(least.states)),
         }
         count = {"states": sorted(least.states)}  # the one that leaks most, for mechanisms of one query
-        found = {
+        results = {
             name: compute_scale(
                 name,
                 case.chain,
@@ -128,8 +127,8 @@ def least_noise(
             )
             for name in mechanisms
         }
-        paper = found["mqm-exact"].scale if "mqm-exact" in found else None
-        for result in found.values():
+        paper = results["mqm-exact"].scale if "mqm-exact" in results else None
+        for result in results.values():
             row = place | scale_row(result)
             if result.scale is not None:
                 if find_mechanism(result.mechanism).every_query or bins <= 2:
@@ -174,4 +173,4 @@ def composition(
                 }
                 for bound in BOUNDS
             ]
-    return frame(rows, COMPOSITION_COLUMNS)
+    return frame(rows)

@@ -22,7 +22,7 @@ from pufferflow.related.hmm.checking import ratio_text
 from pufferflow.related.hmm.maxima import Relation
 from pufferflow.related.hmm.model import Exact, fraction
 from pufferflow.studies.tidy import frame
-from pufferflow.studies.values import COLUMNS, Value
+from pufferflow.studies.values import Value, values_table
 
 CURVES = [
     "panel",
@@ -73,7 +73,7 @@ def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.Da
     rows += _map(int(settings["grid"]))
     _supremum(free, rows, claims)
     _example_2(int(settings["queries"]), rows, claims)
-    return frame(rows, CURVES), frame((claim._asdict() for claim in claims), COLUMNS)
+    return frame(rows, CURVES), values_table(claims)
 
 
 def measure_times(settings: Mapping[str, Any]) -> pd.DataFrame:
@@ -197,15 +197,15 @@ def _map(points: int) -> Iterator[dict[str, Any]]:
 
 
 def _supremum(free: hmm.PriorFamily, rows: list[dict[str, Any]], claims: list[Value]) -> None:
-    found = hmm.sup_ratio(free)
+    bracket = hmm.sup_ratio(free)
     where = "Noisy Max, p1 and p2 free"
-    values = {name: float(value) for name, value in found.prior.items()}
+    values = {name: float(value) for name, value in bracket.prior.items()}
     rows.append(
-        {"panel": "supremum", "output": int(found.witness.observations[-1]), "secret": found.witness.secret}
-        | {"largest_ratio": float(found.lower), "exact": ratio_text(found.lower)}
+        {"panel": "supremum", "output": int(bracket.witness.observations[-1]), "secret": bracket.witness.secret}
+        | {"largest_ratio": float(bracket.lower), "exact": ratio_text(bracket.lower)}
         | values
     )
-    text = ratio_text(found.lower) if found.exact else f"{float(found.lower):.9g} to {float(found.upper):.9g}"
+    text = ratio_text(bracket.lower) if bracket.exact else f"{float(bracket.lower):.9g} to {float(bracket.upper):.9g}"
     claims.append(Value(where, "supremum of the ratio", "noisy-max/supremum", text))
     at = ", ".join(f"{name} = {value:g}" for name, value in values.items())
     claims.append(Value(where, "prior of the supremum", "noisy-max/supremum/prior", at))
@@ -219,12 +219,12 @@ def _example_2(queries: int, rows: list[dict[str, Any]], claims: list[Value]) ->
     for relation in get_args(Relation):
         ratios = []
         for n in range(1, queries + 1):
-            found = hmm.largest_value_ratio(n, relation)
-            ratios.append(found.ratio)
+            largest = hmm.largest_value_ratio(n, relation)
+            ratios.append(largest.ratio)
             rows.append(
-                {"panel": "neighbours", "relation": relation, "queries": n, "largest_ratio": float(found.ratio)}
-                | {"output": found.value, "exact": ratio_text(found.ratio)}
-                | {"counts": _listed(found.counts), "neighbour": _listed(found.neighbour)}
+                {"panel": "neighbours", "relation": relation, "queries": n, "largest_ratio": float(largest.ratio)}
+                | {"output": largest.value, "exact": ratio_text(largest.ratio)}
+                | {"counts": _listed(largest.counts), "neighbour": _listed(largest.neighbour)}
             )
         failing = [n for n, ratio in enumerate(ratios, 1) if ratio > 2]
         answer = f"holds for n = 1 to {queries}" if not failing else f"fails from n = {failing[0]}"

@@ -14,23 +14,6 @@ from pufferflow.models import read_model, write_model
 from pufferflow.records.sample import Sample, pooled_segment_lengths, pooled_transition_counts
 from pufferflow.studies.tidy import frame
 
-COLUMNS = [
-    "dataset",
-    "label",
-    "group",
-    "participants",
-    "observations",
-    "segments",
-    "longest_segment",
-    "states",
-    "transitions",
-    "smallest_stationary_probability",
-    "irreducible",
-    "period",
-    "reversible",
-    "eigengap_general",
-]
-
 
 def fit_chains(sample: Sample, smoothing: float, initial_distribution: str) -> dict[str, MarkovChain]:
     """Fit one chain to each group of ``sample``."""
@@ -70,7 +53,7 @@ def describe_chains(sample: Sample, chains: dict[str, MarkovChain]) -> pd.DataFr
                 "eigengap_general": chain.eigengap("general") if chain.is_aperiodic else None,
             }
         )
-    return frame(rows, COLUMNS)
+    return frame(rows)
 
 
 def save_chains(chains: Mapping[str, MarkovChain], folder: str | Path) -> None:

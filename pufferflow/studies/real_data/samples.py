@@ -11,8 +11,6 @@ import pandas as pd
 from pufferflow.datasets import Sample, ingest_activity, ingest_electricity
 from pufferflow.studies.tidy import frame
 
-COLUMNS = ["dataset", "label", "group", "participant", "observations", "segments", "longest_segment", "transitions"]
-
 _INGEST: dict[str, Callable[..., Sample]] = {"electricity": ingest_electricity, "activity": ingest_activity}
 
 
@@ -44,5 +42,4 @@ def describe_sample(sample: Sample) -> pd.DataFrame:
             }
             for p in sample.participants
         ),
-        COLUMNS,
     )

@@ -7,10 +7,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from pufferflow.reporting.figures.panels import (
+    any_value,
     check,
     columns_of,
     finish,
-    found_any,
     handle,
     panels_of,
     plain_log_ticks,
@@ -64,7 +64,7 @@ def synthetic_error(errors: pd.DataFrame, limits: pd.DataFrame) -> Figure:
         axes.set_xlabel("α")
     for axes in panels[:: columns_of(len(panels))]:
         axes.set_ylabel("L1 error of the mean")
-    handles = [handle(name, found=found_any(errors, name)) for name in names]
+    handles = [handle(name, applies=any_value(errors, name)) for name in names]
     if marked:
         label = f"GK16 applies right of α = {limit:.4f}"
         handles.append(Line2D([], [], color=MUTED, linestyle="--", linewidth=0.8, label=label))

@@ -23,10 +23,8 @@ SCALE_COLUMNS = [
     "lipschitz",
     *RESULT_COLUMNS,
 ]
-ERROR_COLUMNS = [*KEYS, "length", "status", "expected_error", "mean_error", "standard_error", "repetitions"]
 GRID_POINTS = 3
 """P(0|0) and P(1|1) of the Wasserstein Mechanism's chains: both ends of the class and its middle."""
-LIMIT_COLUMNS = ["dataset", "label", "quantity", "alpha"]
 
 
 def alpha_grid(start: float, stop: float, step: float) -> list[float]:
@@ -51,9 +49,9 @@ def scales(
         family = BinaryInterval(alpha, 1 - alpha)
         for mechanism in mechanisms:
             for epsilon in epsilons:
-                found = compute_scale(mechanism, family, length, epsilon, **options.get(mechanism, {}))
+                result = compute_scale(mechanism, family, length, epsilon, **options.get(mechanism, {}))
                 place = {"dataset": "synthetic", "label": "synthetic", "alpha": alpha, "lipschitz": 1 / length}
-                rows.append(place | scale_row(found))
+                rows.append(place | scale_row(result))
     return frame(rows, SCALE_COLUMNS)
 
 
@@ -122,7 +120,7 @@ def errors(scale_table: pd.DataFrame, repetitions: int, seed: int) -> pd.DataFra
                     "repetitions": repetitions,
                 }
             )
-    return frame(rows, ERROR_COLUMNS)
+    return frame(rows)
 
 
 def gk16_limits(length: int) -> pd.DataFrame:
@@ -145,4 +143,4 @@ def gk16_limits(length: int) -> pd.DataFrame:
         "interior (Toeplitz) matrix": bisect(toeplitz, 0.05, 0.5, xtol=1e-9),
     }
     place = {"dataset": "synthetic", "label": "synthetic"}
-    return frame((place | {"quantity": name, "alpha": alpha} for name, alpha in limits.items()), LIMIT_COLUMNS)
+    return frame((place | {"quantity": name, "alpha": alpha} for name, alpha in limits.items()))

@@ -16,8 +16,6 @@ from pufferflow.markov import MarkovChain
 from pufferflow.studies.tidy import frame
 from pufferflow.transport import chain_sensitivity
 
-COLUMNS = ["alpha", "length", "largest_w", "corner_w"]
-
 
 def largest_on_grid(alphas: Sequence[float], length: int, points: int) -> pd.DataFrame:
     """Largest W over ``points``² chains with P(0|0), P(1|1) from α to 1 − α and any initial distribution.
@@ -27,7 +25,7 @@ def largest_on_grid(alphas: Sequence[float], length: int, points: int) -> pd.Dat
     rows = []
     for alpha in alphas:
         stays = np.linspace(alpha, 1 - alpha, points)
-        found = {
+        sensitivities = {
             (p, q): chain_sensitivity(MarkovChain([[p, 1 - p], [1 - q, q]], "any"), length, [0, 1]).W
             for p, q in product(stays, stays)
             if p >= q  # exchanging the states changes nothing
@@ -36,8 +34,8 @@ def largest_on_grid(alphas: Sequence[float], length: int, points: int) -> pd.Dat
             {
                 "alpha": alpha,
                 "length": length,
-                "largest_w": max(found.values()),
-                "corner_w": found[stays[-1], stays[-1]],
+                "largest_w": max(sensitivities.values()),
+                "corner_w": sensitivities[stays[-1], stays[-1]],
             }
         )
-    return frame(rows, COLUMNS)
+    return frame(rows)

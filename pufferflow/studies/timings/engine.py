@@ -96,11 +96,11 @@ def engine_benchmark(repeats: int = 9) -> pd.DataFrame:
         rows.append({"workload": workload, "engine_milliseconds": engine, "bar": bar, "met": met, **others})
 
     def against_twin(workload: str, matrix: Floats, length: int, epsilon: float, limit: float | None) -> None:
-        engine, found = exact(matrix, "stationary", length, epsilon)
+        engine, result = exact(matrix, "stationary", length, epsilon)
         law = MarkovChain(matrix).stationary_distribution
         twin = milliseconds(lambda: tabulated_noise_scale(matrix, law, length, epsilon), 3)
-        assert found.quilt is not None
-        steps = (found.quilt.left or 0) + (found.quilt.right or 0)
+        assert result.quilt is not None
+        steps = (result.quilt.left or 0) + (result.quilt.right or 0)
 
         def powers() -> None:
             product = matrix

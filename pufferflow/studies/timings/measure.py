@@ -17,20 +17,6 @@ from pufferflow.mechanisms import compute_scale
 from pufferflow.records.sample import Sample, pooled_segment_lengths
 from pufferflow.studies.tidy import frame
 
-COLUMNS = [
-    "dataset",
-    "label",
-    "group",
-    "mechanism",
-    "epsilon",
-    "status",
-    "median_seconds",
-    "least_seconds",
-    "most_seconds",
-    "repeats",
-    "machine",
-]
-
 
 def timings(
     samples: Sequence[Sample],
@@ -65,7 +51,7 @@ def timings(
     jobs = [(place, mechanism) for place in work for mechanism in mechanisms]
     for (dataset, label, group, make, lengths), mechanism in tqdm(jobs, desc="timing", disable=None, leave=False):
         own = options.get(mechanism, {})
-        found = compute_scale(mechanism, make(), lengths, epsilon, **own)  # compiles
+        result = compute_scale(mechanism, make(), lengths, epsilon, **own)  # compiles
         seconds = []
         for _ in range(repeats):
             began = time.perf_counter()
@@ -78,7 +64,7 @@ def timings(
                 "group": group,
                 "mechanism": mechanism,
                 "epsilon": epsilon,
-                "status": found.status,
+                "status": result.status,
                 "median_seconds": median(seconds),
                 "least_seconds": min(seconds),
                 "most_seconds": max(seconds),
@@ -86,4 +72,4 @@ def timings(
                 "machine": f"{platform.machine()}, Python {platform.python_version()}",
             }
         )
-    return frame(rows, COLUMNS)
+    return frame(rows)

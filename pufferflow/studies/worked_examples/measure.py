@@ -12,8 +12,7 @@ from pufferflow.divergences import max_divergence, wasserstein_infinity
 from pufferflow.influence import chain_influence
 from pufferflow.markov import ChainFamily, MarkovChain
 from pufferflow.mechanisms import group_dp, mqm_approx, mqm_exact
-from pufferflow.studies.tidy import frame
-from pufferflow.studies.values import COLUMNS, Value
+from pufferflow.studies.values import Value, values_table
 
 THETA_1 = MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1.0, 0.0])
 THETA_2 = MarkovChain([[0.8, 0.2], [0.3, 0.7]], [0.9, 0.1])
@@ -22,7 +21,7 @@ THETA_2 = MarkovChain([[0.8, 0.2], [0.3, 0.7]], [0.9, 0.1])
 def worked_examples() -> pd.DataFrame:
     """Compute all worked examples, one row a value."""
     values = [*_max_divergence(), *_flu_clique(), *_composition(), *_running_example()]
-    return frame((value._asdict() for value in values), COLUMNS)
+    return values_table(values)
 
 
 def _max_divergence() -> Iterator[Value]:
@@ -61,27 +60,27 @@ def _running_example() -> Iterator[Value]:
     length, epsilon = 100, 1.0
     for name, chain in (("θ1", THETA_1), ("θ2", THETA_2)):
         for convention in ("published", "exact"):
-            found = mqm_exact(chain, length, epsilon, convention=convention)
-            assert found.scale is not None
-            assert found.quilt is not None
-            assert found.node is not None
-            assert found.influence is not None
+            result = mqm_exact(chain, length, epsilon, convention=convention)
+            assert result.scale is not None
+            assert result.quilt is not None
+            assert result.node is not None
+            assert result.influence is not None
             what = f"{name}, {convention} convention"
             nodes = [
-                f"X{found.node + step}"
+                f"X{result.node + step}"
                 for step in (
-                    -found.quilt.left if found.quilt.left else None,
-                    found.quilt.right,
+                    -result.quilt.left if result.quilt.left else None,
+                    result.quilt.right,
                 )
                 if step is not None
             ]
-            yield Value("running example", f"σ of {what}", f"running/{name}/{convention}/scale", found.scale)
+            yield Value("running example", f"σ of {what}", f"running/{name}/{convention}/scale", result.scale)
             yield Value(
-                "running example", f"worst node of {what}", f"running/{name}/{convention}/node", f"X{found.node}"
+                "running example", f"worst node of {what}", f"running/{name}/{convention}/node", f"X{result.node}"
             )
             quilt = "{" + ",".join(nodes) + "}"
             yield Value("running example", f"its quilt of {what}", f"running/{name}/{convention}/quilt", quilt)
-            e = found.influence
+            e = result.influence
             yield Value("running example", f"max-influence of {what}", f"running/{name}/{convention}/influence", e)
     family = ChainFamily([THETA_1, THETA_2])
     yield Value("running example", "π_min of Θ", "running/pi_min", family.smallest_stationary_probability())
@@ -91,6 +90,6 @@ def _running_example() -> Iterator[Value]:
         base = math.exp(epsilon / 6)
         a = 2 * math.ceil(math.log((base + 1) / (base - 1) / family.smallest_stationary_probability()) / gap)
         yield Value("running example", f"a* of Θ ({kind})", f"running/a_star/{kind}", float(a))
-        found = mqm_approx(family, length, epsilon, eigengap=kind)
-        assert found.scale is not None
-        yield Value("running example", f"MQMApprox σ of Θ ({kind})", f"running/approx/{kind}", found.scale)
+        result = mqm_approx(family, length, epsilon, eigengap=kind)
+        assert result.scale is not None
+        yield Value("running example", f"MQMApprox σ of Θ ({kind})", f"running/approx/{kind}", result.scale)
