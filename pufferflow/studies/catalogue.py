@@ -39,10 +39,10 @@ STUDIES: tuple[Study, ...] = (
 def plan(settings: Mapping[str, Any]) -> tuple[list[Step], list[Claims], list[Section]]:
     """Return the jobs of a run with these settings, its claims, and its notes for the report."""
     enabled = [study for study in STUDIES if settings["experiments"][study.name]["enabled"]]
-    run = Run(settings, tuple(study.name for study in enabled if study.dataset))
+    run = Run(settings, {study.name: study.dataset for study in enabled if study.dataset})
     steps: list[Step] = []
     for study in enabled:
-        if study.dataset and study.name == run.datasets[0]:
+        if study.name == next(iter(run.datasets), None):
             steps += data_steps(run)
         steps += study.steps(run)
     return steps, [claim for study in enabled for claim in study.claims(run)], [s.note for s in enabled if s.note]

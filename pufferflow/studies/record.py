@@ -6,7 +6,7 @@ numerical library, and an edit of a function reruns the jobs that reach it and n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from math import log
@@ -158,8 +158,8 @@ class Run:
     """The settings of a run, and the names of what several studies share."""
 
     settings: Mapping[str, Any]
-    datasets: tuple[str, ...]
-    """Real data sets of the studies that are to be run."""
+    datasets: Mapping[str, str]
+    """Real data sets of the studies that are to be run, and the work that ingests each."""
 
     @property
     def seed(self) -> int:
@@ -172,10 +172,12 @@ class Run:
         options: Mapping[str, Mapping[str, Any]] = self.settings["mechanisms"]
         return options
 
-    def own(self, study: str) -> Mapping[str, Any]:
-        """Settings of a study."""
+    def own(self, study: str, without: Collection[str] | None = None) -> Mapping[str, Any]:
+        """Settings of a study: all of them, or what its main job takes, ``without`` those that are for others."""
         own: Mapping[str, Any] = self.settings["experiments"][study]
-        return own
+        if without is None:
+            return own
+        return {name: value for name, value in own.items() if name not in ("enabled", *without)}
 
     def enabled(self, study: str) -> bool:
         """Whether a study is to be run."""
@@ -211,8 +213,8 @@ class Study:
         Its jobs in a run, in the order of the report.
     claims : callable
         What it adds to the comparison.
-    dataset : bool
-        Whether it is about the real data of its name.
+    dataset : str
+        The work that ingests the real data of its name, if it is about such data.
     note : Section, optional
         What the report says where it shows nothing; its caption is the text.
     """
@@ -220,7 +222,7 @@ class Study:
     name: str
     steps: Callable[[Run], Iterator[Step]]
     claims: Callable[[Run], Iterable[Claims]] = no_claims
-    dataset: bool = False
+    dataset: str = ""
     note: Section | None = None
 
 

@@ -265,7 +265,7 @@ def test_every_job_names_a_function_that_takes_its_inputs_and_settings():
         if step.kind == "plot" and "sample" in given:
             given = given - {"sample"} | {"description"}
         if step.kind == "ingest":
-            given = given - {"file"} | {"downloads"}
+            given = step.settings["settings"].keys()
         signature(function(step.work)).bind(**dict.fromkeys(given))
     for claim in CLAIMS:
         signature(function(claim.work)).bind(**claim.inputs, **claim.settings)

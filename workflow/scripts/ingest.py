@@ -1,10 +1,11 @@
 from _job import job
 
 with job(snakemake):
+    from pufferflow.studies.real_data.samples import describe_sample, ingest
     from pufferflow.studies.record import function
     from pufferflow.studies.tidy import write_table
 
     p, out = snakemake.params, snakemake.output
-    sample, table = function(p.work)(**p.settings, downloads="results/downloads")
+    sample = ingest(function(p.work), p.settings["settings"], downloads="results/downloads")
     sample.save(out.sample)
-    write_table(table, out.table)
+    write_table(describe_sample(sample), out.table)

@@ -20,4 +20,9 @@ def _steps(run: Run) -> Iterator[Step]:
     yield figure_step(run, "activity", "figure4_lower", draw, "Activity histograms (Figure 4, lower row)", CAPTION)
 
 
-ACTIVITY = Study("activity", _steps, lambda run: claims(run, "activity", "Table 1"), dataset=True)
+ACTIVITY = Study(
+    "activity",
+    _steps,
+    lambda run: claims(run, "activity", "Table 1"),
+    dataset="pufferflow.datasets.activity:ingest_activity",
+)

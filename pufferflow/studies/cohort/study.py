@@ -37,15 +37,14 @@ def _steps(run: Run) -> Iterator[Step]:
         local=True,
         given=True,
     )
-    names = ("simulated", "epsilons", "mechanisms", "lower_bound")
     yield Step(
         "measure_cohort",
         "stream",
         f"{HERE}.measure:measure_chunk",
         {"index": index},
         {"path": f"results/cohort/{{chunk}}-of-{chunks}_{label}.csv"},
-        {name: own[name] for name in names}
-        | {"chunks": chunks, "fit": run.settings["chains"], "options": run.options, "seed": run.seed},
+        {**run.own("cohort", without=("samples",)), "fit": run.settings["chains"]}
+        | {"options": run.options, "seed": run.seed},
         megabytes=1000,
     )
     yield Step(

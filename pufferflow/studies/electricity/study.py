@@ -20,4 +20,9 @@ def _steps(run: Run) -> Iterator[Step]:
     yield figure_step(run, "electricity", "histogram", draw, "Electricity histogram", CAPTION)
 
 
-ELECTRICITY = Study("electricity", _steps, lambda run: claims(run, "electricity", "Table 3"), dataset=True)
+ELECTRICITY = Study(
+    "electricity",
+    _steps,
+    lambda run: claims(run, "electricity", "Table 3"),
+    dataset="pufferflow.datasets.electricity:ingest_electricity",
+)

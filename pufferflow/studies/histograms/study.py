@@ -24,7 +24,7 @@ def measure_steps(run: Run, dataset: str) -> Iterator[Step]:
         f"{HERE}.measure:scales",
         {"sample": run.sample(dataset), "chains": run.chains(dataset)},
         {"scales": scales},
-        {"epsilons": own["epsilons"], "mechanisms": own["mechanisms"], "options": run.options},
+        {**run.own(dataset, without=("repetitions", "releases")), "options": run.options},
     )
     yield Step(
         f"measure_{name}_errors",

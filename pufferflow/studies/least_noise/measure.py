@@ -45,13 +45,9 @@ class Case(NamedTuple):
     observations: int
 
 
-def cases(
-    stay: Iterable[Sequence[float]], length: int, sample: Sample | None, chains: Mapping[str, MarkovChain] | None
-) -> list[Case]:
-    """Cases of a fitted sample, or the synthetic ones where there is none."""
-    if sample is None or chains is None:
-        return synthetic_cases(stay, length)
-    return sample_cases(sample, chains)
+def cases(**data: Any) -> list[Case]:
+    """Cases of a fitted ``sample`` and its ``chains``, or the synthetic ones of ``stay`` and ``length``."""
+    return sample_cases(**data) if "sample" in data else synthetic_cases(**data)
 
 
 def synthetic_cases(stay: Iterable[Sequence[float]], length: int) -> list[Case]:
@@ -85,16 +81,13 @@ def sample_cases(sample: Sample, chains: Mapping[str, MarkovChain]) -> list[Case
 
 
 def least_noise(
-    stay: Iterable[Sequence[float]],
-    length: int,
     epsilons: Sequence[float],
     mechanisms: Sequence[str],
     options: Mapping[str, Mapping[str, Any]],
     exact_loss: Mapping[str, Any],
-    sample: Sample | None = None,
-    chains: Mapping[str, MarkovChain] | None = None,
+    **data: Any,
 ) -> pd.DataFrame:
-    """Scales of all mechanisms beside the lower bound and what they really give away.
+    """Scales of all mechanisms beside the lower bound and what they give away, for the :func:`cases` of ``data``.
 
     ``expected_error`` is that of the relative-frequency histogram, L1 norm; none for ``wasserstein``, whose scale is
     for one count, unless that decides the histogram, as with two states. ``actual_loss`` is that of the count of
@@ -103,7 +96,7 @@ def least_noise(
     is scale / lower bound.
     """
     rows: list[dict[str, Any]] = []
-    settings = [(case, epsilon) for case in cases(stay, length, sample, chains) for epsilon in epsilons]
+    settings = [(case, epsilon) for case in cases(**data) for epsilon in epsilons]
     for case, epsilon in tqdm(settings, desc="least noise", disable=None, leave=False):
         least = lower_bound(case.chain, case.length, epsilon, alternating=False)
         bins = case.chain.states
@@ -142,17 +135,10 @@ def least_noise(
     return frame(rows, COLUMNS)
 
 
-def composition(
-    stay: Iterable[Sequence[float]],
-    length: int,
-    epsilon: float,
-    releases: int,
-    sample: Sample | None = None,
-    chains: Mapping[str, MarkovChain] | None = None,
-) -> pd.DataFrame:
-    """Total cost of 1, 2, … releases at MQMExact's scale for ε, by every bound of the accountant."""
+def composition(epsilon: float, releases: int, **data: Any) -> pd.DataFrame:
+    """Total cost of 1, 2, … releases at MQMExact's scale for ε, by every bound, for the :func:`cases` of ``data``."""
     rows = []
-    for case in cases(stay, length, sample, chains):
+    for case in cases(**data):
         scale = compute_scale("mqm-exact", case.chain, case.length, epsilon).scale
         assert scale is not None  # mqm-exact always applies
         accountant = Accountant(case.chain, case.length)

@@ -16,34 +16,35 @@ TOTAL = (
     "ε = {composed_epsilon:g}, by Theorem 4.4, by one Markov quilt for all releases, and by leakage calibration."
 )
 NOT_COMPOSED = ("electricity",)
-"""Data sets whose releases are not added up: one household published once, by one histogram."""
+"""Data sets whose releases are not added up: 51 states take up to a second a release."""
 
 
 def _steps(run: Run) -> Iterator[Step]:
     own = run.own("least_noise")
-    cases = {"stay": own["stay"], "length": own["length"]}
-    yield from _case(run, "synthetic", "synthetic", {}, cases, composed=True)
+    chains = {"stay": own["stay"], "length": own["length"]}
+    yield from _case(run, "synthetic", "synthetic", {}, chains, composed=True)
     for dataset in run.datasets:
         fitted = {"sample": run.sample(dataset), "chains": run.chains(dataset)}
         label = SOURCES[run.settings["datasets"][dataset]["source"]]
         composed = dataset not in NOT_COMPOSED
-        yield from _case(run, run.labelled(dataset), label, fitted, cases, composed=composed)
+        yield from _case(run, run.labelled(dataset), label, fitted, {}, composed=composed)
 
 
 def _case(
-    run: Run, case: str, label: str, fitted: dict[str, str], cases: dict[str, object], *, composed: bool
+    run: Run, case: str, label: str, fitted: dict[str, str], chains: dict[str, object], *, composed: bool
 ) -> Iterator[Step]:
     own, dataset = run.own("least_noise"), case.partition("_")[0]
     table, anchor = f"results/scales/least_noise_{case}.csv", f"least-noise-{case.replace('_', '-')}"
     described = {"sample": fitted["sample"]} if fitted else {}
-    settings = {name: own[name] for name in ("epsilons", "mechanisms", "exact_loss")} | {"options": run.options}
+    others = ("stay", "length", "composed_epsilon", "composed_releases")
+    settings = {**run.own("least_noise", without=others), "options": run.options}
     yield Step(
         f"compute_least_noise_{case}",
         "measure",
         f"{HERE}.measure:least_noise",
         fitted,
         {"table": table},
-        cases | settings,
+        chains | settings,
     )
     section = Section(f"Least noise: {dataset}", anchor, RELATIVE, label, settings=own)
     yield plot(f"least_noise_{case}", f"{HERE}.figures:relative_noise", {"table": table} | described, section)
@@ -59,7 +60,7 @@ def _case(
         f"{HERE}.measure:composition",
         fitted,
         {"table": table},
-        cases | settings,
+        chains | settings,
     )
     section = Section(f"Several releases: {dataset}", f"composition-{anchor}", TOTAL.format(**own), label, settings=own)
     yield plot(f"composition_{case}", f"{HERE}.figures:composition", {"table": table} | described, section)

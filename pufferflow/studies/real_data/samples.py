@@ -8,22 +8,19 @@ from typing import Any
 
 import pandas as pd
 
-from pufferflow.datasets import Sample, ingest_activity, ingest_electricity
+from pufferflow.records.sample import Sample
 from pufferflow.studies.tidy import frame
 
-_INGEST: dict[str, Callable[..., Sample]] = {"electricity": ingest_electricity, "activity": ingest_activity}
 
-
-def ingest(dataset: str, settings: Mapping[str, Any], downloads: str | Path) -> tuple[Sample, pd.DataFrame]:
-    """Ingest ``dataset`` ("electricity" or "activity") as its section of the configuration says, and describe it.
+def ingest(work: Callable[..., Sample], settings: Mapping[str, Any], downloads: str | Path) -> Sample:
+    """Ingest a data set as its section of the configuration says.
 
     ``downloads`` is the folder that keeps what ``source: download`` fetches.
     """
     options = {key: value for key, value in settings.items() if key not in ("source", "path")}
     if settings["source"] == "download":
         options["cache_dir"] = downloads
-    sample = _INGEST[dataset](settings["source"], settings["path"], **options)
-    return sample, describe_sample(sample)
+    return work(settings["source"], settings["path"], **options)
 
 
 def describe_sample(sample: Sample) -> pd.DataFrame:

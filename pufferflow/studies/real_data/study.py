@@ -12,14 +12,14 @@ HERE = "pufferflow.studies.real_data"
 def data_steps(run: Run) -> Iterator[Step]:
     """Jobs that ingest the data sets of a run and fit chains to them."""
     described = {}
-    for dataset in run.datasets:
+    for dataset, ingest in run.datasets.items():
         settings = run.settings["datasets"][dataset]
         name, sample, chains = run.labelled(dataset), run.sample(dataset), run.chains(dataset)
         described[dataset] = f"{chains}.csv"
         yield Step(
             f"ingest_{name}",
             "ingest",
-            f"{HERE}.samples:ingest",
+            ingest,
             {"file": settings["path"]} if settings["path"] else {},
             {"sample": sample, "table": f"results/samples/{name}.csv"},
             {"dataset": dataset, "settings": settings},

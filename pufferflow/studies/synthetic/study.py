@@ -16,8 +16,7 @@ EXTENDED_ERRORS = "results/errors/synthetic_extended.csv"
 
 def _steps(run: Run) -> Iterator[Step]:
     own = run.own("synthetic")
-    names = ("epsilons", "alphas", "length", "mechanisms")
-    settings = {name: own[name] for name in names} | {"options": run.options}
+    settings = {**run.own("synthetic", without=("extension", "repetitions")), "options": run.options}
     outputs = {"scales": SCALES, "limits": LIMITS}
     yield Step("compute_synthetic_scales", "measure", f"{HERE}.measure:measure_scales", {}, outputs, settings)
     yield _errors(run, "measure_synthetic_errors", SCALES, ERRORS)

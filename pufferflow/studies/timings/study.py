@@ -14,11 +14,8 @@ benchmarks/table2.md, .tex and .csv; machine and time of the run are in provenan
 
 
 def _steps(run: Run) -> Iterator[Step]:
-    own = run.own("timings")
     inputs = {"samples": tuple(map(run.sample, run.datasets)), "chains": tuple(map(run.chains, run.datasets))}
-    names = ("alpha", "epsilon", "mechanisms", "repeats")
-    settings = {name: own[name] for name in names}
-    settings |= {"length": run.own("synthetic")["length"], "options": run.options}
+    settings = {**run.own("timings", without=()), "length": run.own("synthetic")["length"], "options": run.options}
     yield Step(
         "measure_timings", "measure", f"{HERE}.measure:timings", inputs, {"table": TIMES}, settings, threads=ALONE
     )
