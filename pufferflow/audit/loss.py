@@ -350,8 +350,8 @@ def _one_length(length: int) -> int:
     return longest(length)
 
 
-def check_work(family: AnyFamily, length: int, query: Query) -> None:
-    """Raise :class:`ParameterError` if one loss of ``query`` takes longer than is tried."""
+def check_work(family: AnyFamily, length: int, query: Query) -> float:
+    """Estimate the multiplications of one loss; raise :class:`ParameterError` where they are more than are tried."""
     records, total = _one_length(length), 0.0
     check_query(query)
     for chain in finite_chains(family, "the exact loss"):
@@ -362,6 +362,7 @@ def check_work(family: AnyFamily, length: int, query: Query) -> None:
             f"the exact loss of a {query} and {records} records takes about {total:.2g} multiplications, above "
             f"{LARGEST_WORK:.0g}; use a shorter length, fewer states or bins, or a given initial distribution for any"
         )
+    return total
 
 
 def check_query(query: Query) -> None:

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from pufferflow._checks import check_epsilon
+from pufferflow._checks import check_epsilon, check_positive
 from pufferflow.cli._scales import add_count, add_mechanisms, scales_of, status_text
 from pufferflow.cli._tables import aligned
 from pufferflow.errors import ChainError, ParameterError
@@ -21,6 +21,9 @@ DESCRIPTION = (
     "law of the chains, beside what the mechanism guarantees. The loss is never below the exact value."
 )
 EPILOG = "Example: pufferflow audit model.json --length 100 --count 1 --mechanism mqm-exact --epsilon 1"
+
+MOST_WORK = 5e10
+"""Multiplications of all losses together that are done without being asked for: 10 to 20 s."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_mechanisms(parser, "all, without --scale")
     add_count(parser, "audit the number of records in this state, from 0; repeat for a set of states")
     parser.add_argument("--histogram", action="store_true", help="audit the histogram of all states")
+    parser.add_argument(
+        "--most-work",
+        type=float,
+        metavar="N",
+        help=f"multiplications to take on at most, estimated beforehand (default: {MOST_WORK:.0e}, up to 20 s)",
+    )
     parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
 
 
@@ -56,9 +65,18 @@ def run(arguments: argparse.Namespace) -> None:
         raise ParameterError("--scale is held against a single --epsilon")
     query = HistogramQuery() if arguments.histogram else CountQuery(arguments.count)
     family = read_model(arguments.model)
-    check_work(family, arguments.length, query)
+    work = check_work(family, arguments.length, query)
+    given = arguments.most_work
+    most_work = MOST_WORK if given is None else check_positive(given, "--most-work")
     by_name = arguments.scale is not None or bool(arguments.mechanism)
-    rows = [row | _audited(row, family, arguments.length, query, by_name) for row in _scales(arguments, family)]
+    scales = _scales(arguments, family)
+    total = work * sum(bool(row["scale"]) for row in scales)
+    if total > most_work:
+        raise ParameterError(
+            f"the exact losses of a {query} and {arguments.length} records take about {total:.2g} multiplications, "
+            f"above {most_work:.2g}; allow more (--most-work), or give a shorter --length or fewer scales"
+        )
+    rows = [row | _audited(row, family, arguments.length, query, by_name) for row in scales]
     if arguments.json:
         print(json.dumps(rows, indent=2, allow_nan=False))
     else:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -314,6 +315,18 @@ def test_audit_refuses_before_it_computes_a_scale(tmp_path, run, monkeypatch):
     code, out, err = run("audit", path, "--length", 17_520, "--count", 1, "--epsilon", 1)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "multiplications, above 3e+12; use a shorter length" in err
+
+
+def test_audit_takes_on_no_more_than_it_was_allowed(tmp_path, run):
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps({"chains": [{"transition_matrix": [[0.54, 0.46], [0.45, 0.55]]}]}))
+    arguments = ("audit", path, "--histogram", "--epsilon", 1, "--mechanism", "group-dp")
+    code, out, err = run(*arguments, "--length", 1000)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert re.search(r"1000 records take about .*e\+11 multiplications, above 5e\+10; allow more \(--most-work\)", err)
+    assert run(*arguments, "--length", 20)[0] == 0
+    assert run(*arguments, "--length", 20, "--most-work", 1000)[0] == 2
+    assert run(*arguments, "--length", 20, "--most-work", 1e9)[0] == 0
 
 
 def test_a_long_audit_shows_how_far_it_is(monkeypatch):
