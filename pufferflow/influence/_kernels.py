@@ -133,6 +133,18 @@ def middle_of(low: int, high: int) -> int:
 
 
 @kernel
+def cut(low: int, high: int, spaces: int) -> int:
+    """Where to cut [low, high], ``high`` where it holds no other distance that is looked at.
+
+    These are ``spaces`` an octave, the multiples of so large a power of two, or all.
+    """
+    if low == high:
+        return high
+    middle = middle_of(low, high)  # a power of two, or of all below high the one with the largest as its factor
+    return middle if middle & -middle > middle // (2 * spaces) else high
+
+
+@kernel
 def put(rectangles: Ints, lowest: Floats, place: int, a1: int, a2: int, b1: int, b2: int, least: float) -> None:
     """Write a rectangle with its lower bound."""
     rectangles[place, 0], rectangles[place, 1] = a1, a2
@@ -146,6 +158,7 @@ def search_quilts(
     lowest: Floats,
     counts: Ints,
     work: int,
+    spaces: int,
     length: int,
     first: int,
     last: int,
@@ -179,6 +192,8 @@ def search_quilts(
         How many rectangles are to be searched and how many need a table. Updated in place.
     work : int
         About how many entries of tables to look at before returning, so that signals arrive.
+    spaces : int
+        Which distances are looked at (see ``cut``), besides the far corners of the first rectangles.
     length, first, last : int
         T and the range of nodes; cards are the largest over the range (Lemma 4.6).
     epsilon, floor : float
@@ -246,10 +261,9 @@ def search_quilts(
                 pairs[0, 0] = count + 1
             if influence >= epsilon or near / (epsilon - influence) >= best[0]:
                 continue
-        if a1 == a2 and b1 == b2:
+        am, bm = cut(a1, a2, spaces), cut(b1, b2, spaces)
+        if am == a2 and bm == b2:
             continue
-        am = middle_of(a1, a2) if a1 < a2 else a2
-        bm = middle_of(b1, b2) if b1 < b2 else b2
         # the last one, nearest, is looked at first: good quilts are found early
         if am < a2 and bm < b2:
             put(rectangles, lowest, top, am + 1, a2, bm + 1, b2, influence)

@@ -1,9 +1,18 @@
 """Finding the worst node of a chain and its best quilt (Algorithm 3) without scanning all quilts.
 
-Three facts keep the work independent of the length T.
+These facts keep the work independent of the length T and of the size of quilts.
 
 *Distance.* The terms of eq. 5 never increase with the distance of the quilt node (data processing), so a
 rectangle of quilts, a in [a1, a2] and b in [b1, b2], scores at least card(a1, b1) / (ε − e(a2, b2)).
+
+*Octaves.* Scores of large quilts hardly differ from those of their neighbours, and telling them apart takes as many
+rectangles as the best one has nodes. So between a power of two and the next one only ``SPACES`` distances are looked
+at, multiples of a smaller power of two, and besides these the ends of the chain. Every quilt gives a valid score, so
+looking at fewer never lowers the scale. It raises it by a factor of at most 1 + 1/``SPACES``: with its distances
+rounded up to the next ones looked at, or to an end of the chain that is nearer, a quilt has so many more nodes at most
+and no more influence (*Distance*). Where scores are flat, as they are about a best one inside the chain, far less is
+lost. Which distances count depends on nothing but the ends, so as a minimum over the same quilts the scale still never
+rises with ε, nor falls with T.
 
 *Likeness.* Nodes that share the first term of eq. 5 share all scores of two-sided quilts, so a node whose
 best quilt is two-sided bounds all of them: where that quilt does not fit, one of its sides alone, or the
@@ -19,6 +28,10 @@ ranges of nodes that cannot be the worst.
 whole one is no worse than the worst node, or its nodes are alike. A left quilt node that stays where it is, the
 first node say, alone covers the same number of nodes for all of them, and has no more influence on a node that
 is farther away (data processing), so its influence on the first node of a progression bounds all.
+
+*Limits.* The bound of a range of nodes is one of each of them, so where it stands for them all the scale is never too
+low. It does once ``CLOSE_LIMIT`` ranges have been told apart and it is close to the largest score of a node itself,
+which raises the scale by a factor of at most 1 + ``CLOSE``, and at ``LEAF_LIMIT`` in any case.
 """
 
 from __future__ import annotations
@@ -35,7 +48,7 @@ from pufferflow._rounding import divide_up, quilt_score
 from pufferflow._types import Bools, Floats, Ints
 from pufferflow.influence._kernels import max_influence, search_quilts
 from pufferflow.influence.laws import GivenLaws
-from pufferflow.influence.tables import INFINITE, DistanceIndex, InfluenceTables
+from pufferflow.influence.tables import INFINITE, InfluenceTables
 
 CONVERGED = 1e-12
 """How far the first term may still be from its limit (in nats) when nodes count as alike."""
@@ -43,10 +56,19 @@ CONVERGED = 1e-12
 KERNEL_WORK = 10**8
 """Entries of tables that a kernel looks at before it returns to Python, where signals arrive: tenths of a second."""
 
+SPACES = 2**10
+"""Most distances between a power of two and the next one that are looked at for quilt nodes: up to twice this all."""
+
 _ROOM = 256  # free places below which the list of rectangles is made longer
 
-LEAF_LIMIT = 50_000
-"""Most single nodes examined one by one; beyond it ranges of nodes share an upper bound."""
+CLOSE = 2.0**-12
+"""How close scores of nodes are (relatively) that count as the same beyond ``CLOSE_LIMIT``."""
+
+CLOSE_LIMIT = 1000
+"""Most ranges of nodes told apart however close their scores are, fewer where there are many states."""
+
+LEAF_LIMIT = 5000
+"""Most ranges of nodes told apart at all, fewer likewise; beyond it those that are left share an upper bound."""
 
 
 @dataclass(frozen=True)
@@ -257,7 +279,8 @@ class QuiltSearch:
         """Solve those nodes of 1..last that no quilt known so far bounds by the worst score, worst first."""
         assert self.worst is not None
         pending = [(-math.inf, *progression) for progression in self._progressions(last)]
-        solved = 0
+        fewer = max(1, self.chain.states**2 // 1000)
+        solved, told = 0, self.worst.score  # the largest score of a node itself
         while pending and -pending[0][0] > self.worst.score:
             _, low, high, stride = heappop(pending)
             where, alike = self.several(low, high, stride)
@@ -271,9 +294,13 @@ class QuiltSearch:
             candidate = self._best(where)
             if candidate.score > self.worst.score and alike and low < high:
                 candidate = worst_alike(high, where.solver(self._best), low, stride)
-                # else a quilt that reaches back before the supports settled might do better
-                alike = low - self.settled()[0] >= self.epsilon * candidate.score
-            if low == high or alike or solved > LEAF_LIMIT:
+                # else a quilt that reaches back before the supports settled might do better, if they ever did not
+                settled = self.settled()[0]
+                alike = settled == 1 or low - settled >= self.epsilon * candidate.score
+            if low == high or alike:
+                told = max(told, candidate.score)
+            close = solved > CLOSE_LIMIT // fewer and candidate.score <= told * (1 + CLOSE)
+            if low == high or alike or close or solved > LEAF_LIMIT // fewer:
                 self._keep(candidate)
             elif candidate.score > self.worst.score:
                 # at a power of two strides, which is what bounds of ranges are made for
@@ -408,6 +435,7 @@ class QuiltSearch:
         The search stops early once the score is no larger than the worst one known, which is all that
         matters then: the score is an upper bound.
         """
+        self.tables.trim()
         behind = self.length - where.last
         best = np.array([divide_up(self.length, self.epsilon), 0.0])
         quilt = np.zeros(2, dtype=np.int64)
@@ -437,7 +465,7 @@ class QuiltSearch:
         search(sides + ([(1, a, 1, b)] if a and b else []))
 
         candidate = Candidate(where.first, int(quilt[0]) or None, int(quilt[1]) or None, float(best[1]), float(best[0]))
-        self.tables.remember(int(quilt[0]), int(quilt[1]))
+        self.tables.remember(spaced(int(quilt[0])), spaced(int(quilt[1])))
         if candidate.left is not None and where.first == where.last:
             anchor = where.first - candidate.left
             self._anchors = [anchor, *(known for known in self._anchors if known != anchor)][:3]
@@ -445,7 +473,8 @@ class QuiltSearch:
 
     def _fill_missing(self, where: Range, lefts: set[int], rights: set[int]) -> None:
         """Compute the tables at these distances."""
-        known = self._left_index(where).slots if self._same_supports() else {}
+        states = self._left_states(where, 0).tobytes() if self._same_supports() else None
+        known = {} if states is None else self.tables.lefts.index(states).slots
         for a in lefts:
             if a not in known:
                 self._left_slot(where, a)
@@ -459,7 +488,7 @@ class QuiltSearch:
     ) -> tuple[Ints, Floats]:
         """Search as far as tables are at hand; return rectangles that need others."""
         tables = self.tables
-        left_distances, left_slots = self._left_index(where).arrays()
+        left_distances, left_slots = self._left_arrays(where)
         right_distances, right_slots = tables.rights.index(b"").arrays()
         floor = self.worst.score if self.worst is not None else 0.0
         counts = np.array([len(rectangles), 0])
@@ -470,6 +499,7 @@ class QuiltSearch:
                 lowest,
                 counts,
                 KERNEL_WORK,
+                SPACES,
                 self.length,
                 where.first,
                 where.last,
@@ -499,11 +529,20 @@ class QuiltSearch:
     def _left_slot(self, where: Range, a: int) -> int:
         return self.tables.left(a, self._left_states(where, a)) if a else 0
 
-    def _left_index(self, where: Range) -> DistanceIndex:
+    def _left_arrays(self, where: Range) -> tuple[Ints, Ints]:
+        """Distances of the left tables at hand, increasing, and their slots."""
         lefts = self.tables.lefts
         if not where.settled or self._same_supports():
-            return lefts.index(self._left_states(where, 0).tobytes())
-        return lefts.index_by(lambda a: self._left_states(where, a).tobytes(), where.reach)
+            return lefts.index(self._left_states(where, 0).tobytes()).arrays()
+        settled, period = self.settled()
+        early = [self.tables.left_states(self.support(node)) for node in range(1, settled + period)]
+        numbers = np.array([lefts.index(states.tobytes()).number for states in early])
+
+        def index_at(distances: Ints) -> Ints:
+            nodes = where.first - distances
+            return np.asarray(numbers[np.minimum(nodes, settled) + np.maximum(nodes - settled, 0) % period - 1])
+
+        return lefts.arrays_by(index_at, where.reach)
 
     def _same_supports(self) -> bool:
         """Whether the backward term looks at the same states wherever the left quilt node is."""
@@ -531,6 +570,12 @@ def _growing(limit: int, start: int, factor: int) -> Iterator[int]:
         n *= factor
     if limit:
         yield limit
+
+
+def spaced(distance: int) -> int:
+    """The smallest distance that is looked at (see *Octaves* above) from ``distance`` on."""
+    step = max(1, (1 << distance.bit_length()) // (2 * SPACES))
+    return -(-distance // step) * step
 
 
 def quilt_card(length: int, node: int, a: int | None, b: int | None) -> int:

@@ -32,6 +32,8 @@ MASKED = -1e200
 """Marks a pair of states that are not both secrets; outweighs ``INFINITE``."""
 
 _KEPT_BYTES = 64 * 2**20
+_OBJECT_BYTES = 512  # of an array or two, besides what they hold
+_TABLE_BYTES = 2**28
 _RESERVED_BYTES = 2**28  # of addresses; memory is taken as tables are written
 _DECIDING_KEPT = 24
 _QUILTS_KEPT = 6
@@ -50,9 +52,10 @@ class Power(NamedTuple):
 
 
 class DistanceIndex:
-    """Which slot holds the table of which distance, as sorted arrays that grow in place."""
+    """Which slot holds the table of which distance, as sorted arrays that grow in place; ``number`` is its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, number: int) -> None:
+        self.number = number
         self._distances = np.zeros(64, dtype=np.int64)
         self._slots = np.zeros(64, dtype=np.int64)
         self._used = 1
@@ -81,6 +84,7 @@ class DistanceStack:
     def __init__(self, k: int) -> None:
         self.tables = np.empty((max(8, min(512, _RESERVED_BYTES // (8 * k * k))), k, k))
         self.tables[0] = 0.0
+        self._made = np.zeros((len(self.tables), 2), dtype=np.int64)  # distance of each, and number of its index
         self._indices: dict[bytes, DistanceIndex] = {}
         self.used = 1
 
@@ -88,7 +92,7 @@ class DistanceStack:
         """Index of the tables at hand for ``states``."""
         distances = self._indices.get(states)
         if distances is None:
-            distances = self._indices[states] = DistanceIndex()
+            distances = self._indices[states] = DistanceIndex(len(self._indices))
         return distances
 
     def slot(self, distance: int, states: bytes, fill: Callable[[Floats], None]) -> int:
@@ -101,20 +105,23 @@ class DistanceStack:
                 grown = np.empty((2 * slot, *self.tables.shape[1:]))
                 grown[:slot] = self.tables
                 self.tables = grown
+                self._made = np.concatenate([self._made, self._made])
             fill(self.tables[slot])
+            self._made[slot] = distance, index.number
             self.used += 1
             index.insert(distance, slot)
         return slot
 
-    def index_by(self, states_at: Callable[[int], bytes], reach: int) -> DistanceIndex:
-        """As :meth:`index` where the states a node can take depend on its distance ≤ ``reach``."""
-        distances = DistanceIndex()
-        known = {d for index in self._indices.values() for d in index.slots if 0 < d <= reach}
-        for distance in sorted(known):
-            slot = self.index(states_at(distance)).slots.get(distance)
-            if slot is not None:
-                distances.insert(distance, slot)
-        return distances
+    def arrays_by(self, index_at: Callable[[Ints], Ints], reach: int) -> tuple[Ints, Ints]:
+        """As the arrays of an index where the states a node can take depend on its distance ≤ ``reach``.
+
+        ``index_at`` gives the numbers of the indices that hold for given distances.
+        """
+        distances, numbers = self._made[: self.used].T
+        slots = np.flatnonzero(distances <= reach)
+        slots = slots[(slots == 0) | (index_at(distances[slots]) == numbers[slots])]
+        slots = slots[np.argsort(distances[slots])]
+        return distances[slots], slots
 
 
 class InfluenceTables:
@@ -143,15 +150,21 @@ class InfluenceTables:
         one = np.eye(k)
         self._first = tuple(Power(m, m > 0, bool((m > 0).all())) for m in (one, matrix))
         self._powers: OrderedDict[int, Power] = OrderedDict()
-        self._power_limit = max(64, _KEPT_BYTES // (9 * k * k))
+        self._power_limit = max(64, _KEPT_BYTES // (9 * k * k + _OBJECT_BYTES))
         self._laws: dict[Hashable, Floats] = {}
-        self._law_limit = max(16, _KEPT_BYTES // (8 * k * k))
+        self._law_limit = max(16, _KEPT_BYTES // (8 * k * k + _OBJECT_BYTES))
 
     @property
     def size(self) -> int:
         """Bytes held, roughly."""
         tables = self.lefts.used + self.rights.used + len(self._laws) + 2 * len(self._powers)
         return 8 * self.chain.states**2 * tables
+
+    def trim(self) -> None:
+        """Start anew where the tables by distance take too much room."""
+        k = self.chain.states
+        if 8 * k * k * (self.lefts.used + self.rights.used) > _TABLE_BYTES:
+            self.lefts, self.rights = DistanceStack(k), DistanceStack(k)
 
     def remember(self, a: int, b: int) -> None:
         """Keep a quilt in ``quilts``, unless it is the trivial one."""

@@ -3,12 +3,14 @@
 import numpy as np
 import plain_influence
 import pytest
-from hypothesis import assume, given
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from random_chains import chains
 
 import pufferflow as pf
 from pufferflow.influence import search
+from pufferflow.influence._kernels import cut
+from pufferflow.influence.tables import InfluenceTables
 
 EPSILONS = st.floats(-6, 3).map(lambda power: 10.0**power)
 CONVENTIONS = st.sampled_from(["exact", "published"])
@@ -75,6 +77,90 @@ def test_few_leaves_still_give_an_upper_bound_where_early_nodes_decide(start, st
         with monkeypatch.context() as patch:
             patch.setattr(search, "LEAF_LIMIT", leaves)
             assert scale * (1 - 1e-12) <= pf.mqm_exact(chain, 300, epsilon).scale <= 300 / epsilon * (1 + 1e-15)
+
+
+@pytest.fixture
+def coarse(monkeypatch):
+    """So few distances of quilt nodes an octave, so few ranges of nodes told apart exactly."""
+
+    def coarse_(spaces, close=10**6, within=search.CLOSE):
+        monkeypatch.setattr(search, "SPACES", spaces)
+        monkeypatch.setattr(search, "CLOSE_LIMIT", close)
+        monkeypatch.setattr(search, "CLOSE", within)
+
+    return coarse_
+
+
+SPACES = st.sampled_from([1, 2, 8])
+TAME = settings(suppress_health_check=[*settings().suppress_health_check, HealthCheck.function_scoped_fixture])
+
+
+@given(chains(4) | MIXING, st.integers(1, 40), EPSILONS, CONVENTIONS, SPACES, st.integers(0, 3))
+@TAME
+def test_few_distances_and_close_nodes_raise_the_scale_by_what_is_said(
+    coarse, chain, length, epsilon, convention, spaces, close
+):
+    low, high = between(epsilon, lambda e: twin(chain, length, e, convention))
+    within = 0.1
+    coarse(spaces, close, within)
+    scale = pf.mqm_exact(chain, length, epsilon, convention=convention).scale
+    assert low <= scale <= high * (1 + 1 / spaces) * (1 + within)
+
+
+@given(chains(4) | MIXING, st.integers(1, 60), EPSILONS, st.floats(1.01, 10), SPACES)
+@TAME
+def test_scales_from_few_distances_still_fall_with_epsilon_and_rise_with_the_length(
+    coarse, chain, length, epsilon, factor, spaces
+):
+    coarse(spaces)
+    scale = pf.mqm_exact(chain, length, epsilon).scale
+    low, _ = between(epsilon * factor, lambda e: pf.mqm_exact(chain, length, e).scale)
+    assert low <= scale
+    low, _ = between(epsilon, lambda e: pf.mqm_exact(chain, length, e).scale)
+    _, high = between(epsilon, lambda e: pf.mqm_exact(chain, length + 7, e).scale)
+    assert low <= high
+
+
+@pytest.mark.parametrize("spaces", [1, 4, 64])
+def test_the_distances_that_are_looked_at(spaces, coarse):
+    """As many an octave as are said; the search rounds to them what it keeps, and cuts intervals at them alone."""
+    coarse(spaces)
+    high = 40 * spaces
+    wanted = [n for n in range(1, high + 1) if search.spaced(n) == n]
+    assert wanted[: 2 * spaces] == list(range(1, 2 * spaces + 1))
+    assert len([n for n in wanted if 8 * spaces <= n < 16 * spaces]) == spaces
+    found, pending = set(), [(1, high)]
+    while pending:
+        a, b = pending.pop()
+        found.add(b)
+        middle = cut(a, b, spaces)
+        if middle < b:
+            pending += [(a, middle), (middle + 1, b)]
+    assert found == {*wanted, high}
+
+
+@pytest.mark.parametrize("states", [2, 3, 4])
+@pytest.mark.parametrize("start", ["any", "stationary", "first", "some"])
+@pytest.mark.parametrize("rate", [1e-6, 1e-7])
+@pytest.mark.parametrize("name", ["mqm-exact", "leakage"])
+def test_work_does_not_grow_as_a_chain_slows_down(name, rate, start, states, monkeypatch):
+    """Tables of k² logarithms and looks at them, not seconds; both grew with the square root and the size of quilts."""
+    tables, looks = [], []
+    fill, look = InfluenceTables._fill, search.search_quilts
+    monkeypatch.setattr(InfluenceTables, "_fill", lambda self, *a, **k: (tables.append(1), fill(self, *a, **k))[1])
+    monkeypatch.setattr(search, "search_quilts", lambda *a: (looks.append(1), look(*a))[1])
+    monkeypatch.setattr(search, "KERNEL_WORK", 10**5)
+    rng = np.random.default_rng(states)
+    leave = rate * rng.uniform(0.3, 3, (states, states))
+    np.fill_diagonal(leave, 0)
+    matrix = np.diag(1 - leave.sum(axis=1)) + leave
+    laws = {"first": np.eye(states)[0], "some": rng.dirichlet(np.ones(states))}
+    chain = pf.MarkovChain(matrix, laws.get(start, start))
+    for length in (10**9, 10**12):
+        scale = pf.MECHANISMS[name](chain, length, 0.1).scale
+        assert 1 / rate < scale < length / 0.1
+    assert len(tables) < 3000
+    assert len(looks) < 2000
 
 
 @pytest.mark.parametrize("length", [40, 200, 10**6])
