@@ -11,6 +11,7 @@ from pufferflow._jit import kernel
 from pufferflow._types import Floats, Ints
 
 Laws = tuple[Floats, Floats, Floats, Floats]
+"""Two laws and their totals, see :func:`holds`; by index in the inner loop, where taking them apart costs a tenth."""
 
 UNREACHED = -(2**40)
 """Exponent of a row of zeros."""
@@ -159,11 +160,10 @@ def add_logs(a: float, b: float) -> float:
 @kernel
 def entry(laws: Laws, n: int, m: int, tails: bool, strict: bool, u: int, v: int) -> tuple[float, float]:
     """Positive and negative part, as log2, of a bound of c_uv (see :func:`holds`), lower if ``strict``, else upper."""
-    first, second, first_total, second_total = laws
     low, high = (0, 1) if strict else (1, 0)
     if tails:
-        return first[u, low, n] + second_total[v, low], second[v, high, m] + first_total[u, high]
-    return second[v, low, m] + first_total[u, low], first[u, high, n] + second_total[v, high]
+        return laws[0][u, low, n] + laws[3][v, low], laws[1][v, high, m] + laws[2][u, high]
+    return laws[1][v, low, m] + laws[2][u, low], laws[0][u, high, n] + laws[3][v, high]
 
 
 @kernel
