@@ -47,7 +47,6 @@ from .mechanisms import wasserstein as wasserstein
 from .models import PublicModel as PublicModel
 from .models import read_public_model as read_public_model
 from .publishing.fitting import Fit as Fit
-from .publishing.fitting import States as States
 from .publishing.fitting import fit_records as fit_records
 from .publishing.histogram import PrivateHistogram as PrivateHistogram
 from .publishing.planning import Plan as Plan
@@ -59,6 +58,7 @@ from .publishing.release import simulate_release as simulate_release
 from .records.format import RecordFormat as RecordFormat
 from .records.format import StateSpace as StateSpace
 from .records.reading import Reading as Reading
+from .records.states import States as States
 from .related import dp as dp
 from .related import hmm as hmm
 from .related.bayesnet import BayesianNetwork as BayesianNetwork

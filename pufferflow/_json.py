@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from pufferflow._checks import check_path
+from pufferflow._checks import check_path, named_type
 from pufferflow._files import read_bounded
 from pufferflow.errors import ChainError, DataError, ModelError, NetworkError
 
@@ -63,9 +63,10 @@ def parse_json(text: str, number: Callable[[str], object] | None = None) -> Any:
 
 def kind(value: object) -> str:
     """Name the JSON type of a value, for messages."""
-    if value is None:
-        return "null"
-    return {bool: "a truth value", str: "a string", list: "a list", dict: "an object"}.get(type(value), "a number")
+    if value is None or is_number(value):
+        return "null" if value is None else "a number"
+    kinds = {bool: "a truth value", str: "a string", list: "a list", dict: "an object"}
+    return kinds.get(type(value)) or named_type(value)
 
 
 def is_number(value: object) -> bool:

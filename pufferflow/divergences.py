@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pufferflow._checks import POSITIVE_FLOATS, check_numbers
+from pufferflow._numbers import held_numbers
 from pufferflow._rounding import float_up
 from pufferflow.errors import ParameterError
 
@@ -45,11 +46,6 @@ def max_divergence(p: ArrayLike, q: ArrayLike) -> float:
         return float(np.where(held, np.log(ratios), np.log(first[inside]) - np.log(second[inside])).max())
 
 
-def exact(value: Number) -> Fraction:
-    """Return the rational that a number is; not one of NumPy's integers, which overflow."""
-    return Fraction(value.item() if isinstance(value, np.generic) else value)
-
-
 def wasserstein_infinity(points: Iterable[Number], p: Iterable[Number], q: Iterable[Number]) -> float:
     """W∞ of two laws on the line: the largest gap between their quantile functions (Algorithm 1).
 
@@ -70,10 +66,7 @@ def wasserstein_infinity(points: Iterable[Number], p: Iterable[Number], q: Itera
     float
         In units of ``points``, rounded up.
     """
-    try:
-        places, first, second = ([exact(value) for value in values] for values in (points, p, q))
-    except (TypeError, ValueError, OverflowError):
-        raise ParameterError("points and weights must be finite numbers") from None
+    places, first, second = (held_numbers(values, name) for values, name in ((points, "points"), (p, "p"), (q, "q")))
     if not len(places) == len(first) == len(second):
         raise ParameterError(
             f"{len(places)} points with {len(first)} and {len(second)} weights; give one weight a point"

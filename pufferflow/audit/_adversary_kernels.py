@@ -12,12 +12,9 @@ from pufferflow._types import Bools, Floats
 
 @kernel
 def largest_ratio(
-    start: Floats,
-    steps: Floats,
-    law: Floats,
-    matrix: Floats,
-    other_law: Floats,
-    other_matrix: Floats,
+    ratios: tuple[Floats, Floats],
+    chain: tuple[Floats, Floats],
+    other: tuple[Floats, Floats],
     secrets: Bools,
     constant: bool,
     length: int,
@@ -27,10 +24,10 @@ def largest_ratio(
 
     Parameters
     ----------
-    start, steps : float arrays, shapes (k,) and (k, k)
+    ratios : tuple of float arrays, shapes (k,) and (k, k)
         Log-ratios of the initial distributions and of the transition probabilities, -∞ where a path cannot go.
-    law, matrix, other_law, other_matrix : float arrays
-        The two chains, whose laws of X_i are m and m'.
+    chain, other : tuple of float arrays, shapes (k,) and (k, k)
+        Law of the first record and transition matrix of both, whose laws of X_i are m and m'.
     secrets : bool array, shape (length, k)
         Which states count at each node; all others do not.
     constant : bool
@@ -46,6 +43,8 @@ def largest_ratio(
     size : float
         Largest modulus of a sum of log-ratios, infinities apart.
     """
+    start, steps = ratios
+    (law, matrix), (other_law, other_matrix) = chain, other
     k = len(start)
     after = np.zeros((length, k))
     size = 0.0

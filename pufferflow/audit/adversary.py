@@ -123,19 +123,9 @@ def _distance(theta: MarkovChain, tilde: MarkovChain, length: int) -> CloseAdver
         ((tilde, laws[1]), (theta, laws[0])),
         ((theta, laws[0]), (tilde, laws[1])),
     ):
-        start, steps = _log_ratios(one, other)
-        value, node, state, size = largest_ratio(
-            start,
-            steps,
-            own,
-            one.transition_matrix,
-            others,
-            other.transition_matrix,
-            secrets,
-            constant,
-            length,
-            SAFE_MINIMUM,
-        )
+        chains = (own, one.transition_matrix), (others, other.transition_matrix)
+        found = largest_ratio(_log_ratios(one, other), *chains, secrets, constant, length, SAFE_MINIMUM)
+        value, node, state, size = found
         if value > _INFINITE / 2:
             return CloseAdversary(math.inf, True, 0, node + 1, state)
         # sums of T logarithms, each rounded; products of T matrices; the stationary laws

@@ -7,7 +7,8 @@ import json
 
 from pufferflow._files import check_outputs
 from pufferflow.cli._records import add_reading, add_reason, edges, listed, reading
-from pufferflow.publishing.fitting import States, fit_records
+from pufferflow.publishing.fitting import fit_records
+from pufferflow.records.states import States
 
 DESCRIPTION = (
     "Count the states and transitions of a table (CSV or Parquet), fit a chain, and write both: DATA.sample.json, "

@@ -131,18 +131,7 @@ def _products(
 
 
 @kernel
-def count_products(
-    matrix: Any,
-    sets: Any,
-    alternating: Any,
-    cost: float,
-    first: Any,
-    steps: Any,
-    settled: float,
-    products: Any,
-    counted: Any,
-    lost: Any,
-) -> None:
+def count_products(matrix: Any, queries: Any, cost: float, first: Any, steps: Any, settled: float, filled: Any) -> None:
     """Rows of ``first`` times the n-th power of diag(e^(cost · 1[state in set])) · ``matrix``, for many n and sets.
 
     By repeated squaring: slow chains cost no more than fast ones.
@@ -151,9 +140,8 @@ def count_products(
     ----------
     matrix : float array, shape (k, k)
         P with laws in ``first``, its transpose with functions of the state.
-    sets : bool array, shape (queries, k)
-    alternating : bool array, shape (queries,)
-        Whether the set turns into its complement at every odd distance from the last entry, n + 1.
+    queries : tuple of bool arrays, shapes (queries, k) and (queries,)
+        Their sets, and whether a set turns into its complement at every odd distance from the last entry, n + 1.
     first : float array, shape (rows, k)
         At least 0, at most 1.
     steps : int64 array, shape (targets,)
@@ -161,13 +149,12 @@ def count_products(
     settled : float
         Fewer steps are taken where twice as many change no difference of logarithms by more, or would be beyond
         floats; below 0: never.
-    products : float array, shape (queries, targets, rows, k)
-        Filled, up to a factor for each query and target, by products of relative error (k + 6) roundings a step.
-    counted : int64 array, shape (queries, targets)
-        Filled: the steps that were taken.
-    lost : float array, shape (queries, targets)
-        Filled: what underflow has taken from an entry at most.
+    filled : tuple of arrays, shapes (queries, targets, rows, k), (queries, targets) and (queries, targets)
+        The products, up to a factor for each query and target, of relative error (k + 6) roundings a step; the steps
+        that were taken, int64; what underflow has taken from an entry at most.
     """
+    sets, alternating = queries
+    products, counted, lost = filled
     k, rows = len(matrix), len(first)
     for j in range(len(sets)):
         n = 2 * k if alternating[j] else k

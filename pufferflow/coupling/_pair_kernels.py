@@ -18,13 +18,13 @@ from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 
 
 @kernel
-def _evaluate(
-    p: Any, q: Any, w: Any, n: int, linear: bool, root: int, parent: Any, up: Any, work: Any, order: Any
-) -> Any:
-    """Potentials, tilted laws and flows of a tree. Rows of ``work``: u, P, Q, flow, direction, children, next.
+def _evaluate(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
+    """Potentials, tilted laws and flows of a tree.
 
-    Returns the value log (p·h)/(q·h) (linear: (p − q)·u).
+    A pair is (p, q, w, n, linear), a tree (parent, up) but for its root. Rows of ``work``: u, P, Q, flow, direction,
+    children, next. Returns the value log (p·h)/(q·h) (linear: (p − q)·u).
     """
+    (p, q, w, n, linear), (parent, up) = pair, tree
     u, P, Q, flow = work[0], work[1], work[2], work[3]
     child, sibling = order[1], order[2]
     for v in range(n):
@@ -119,10 +119,9 @@ def _nearest(w: Any, u: Any, n: int, inside: Any, falling: bool) -> Any:
 
 
 @kernel
-def _feasible(
-    w: Any, n: int, linear: bool, p: Any, q: Any, root: int, parent: Any, up: Any, work: Any, order: Any
-) -> int:
+def _feasible(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
     """Make the potentials of a tree (``root`` < 0: constant ones) feasible and a tree of tight arcs again; the root."""
+    (p, q, w, n, linear), (parent, up) = pair, tree
     u, better = work[0], work[4]
     inside = order[3]
     if root < 0:
@@ -189,18 +188,19 @@ def _feasible(
 
 
 @kernel
-def _solve(p: Any, q: Any, w: Any, n: int, linear: bool, root: int, parent: Any, up: Any, work: Any, order: Any) -> Any:
+def _solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
     """Optimal tree, from the given one where ``root`` ≥ 0; the root and the value.
 
     Along an edge of the polytope the objective is a quotient of two linear functions of e^t, hence monotone: whole
     edges are walked, each of which raises it, until no flow is negative.
     """
+    (_, _, w, n, _), (parent, up) = pair, tree
     u, flow = work[0], work[3]
     inside = order[3]
     if root >= 0:
-        _evaluate(p, q, w, n, linear, root, parent, up, work, order)
-    root = _feasible(w, n, linear, p, q, root, parent, up, work, order)
-    value = _evaluate(p, q, w, n, linear, root, parent, up, work, order)
+        _evaluate(pair, root, tree, work, order)
+    root = _feasible(pair, root, tree, work, order)
+    value = _evaluate(pair, root, tree, work, order)
     for _ in range(30 * n + 100):
         lowest, leaving = -1e-14, -1
         for v in range(n):
@@ -220,19 +220,18 @@ def _solve(p: Any, q: Any, w: Any, n: int, linear: bool, root: int, parent: Any,
         _, inner, outer = _nearest(w, u, n, inside, falling)
         parent[leaving] = -1
         _attach(inner, outer, not falling, parent, up)
-        value = _evaluate(p, q, w, n, linear, root, parent, up, work, order)
+        value = _evaluate(pair, root, tree, work, order)
     return root, value
 
 
 @kernel
-def _proved(
-    p: Any, q: Any, w: Any, n: int, linear: bool, root: int, parent: Any, up: Any, work: Any, value: float
-) -> float:
+def _proved(pair: Any, root: int, tree: Any, work: Any, value: float) -> Any:
     """Upper bound of the pair's value from the flow of its tree, whether or not it is optimal, rounding included.
 
     For g ≥ 0 with p(y) − out(y) + Σ g(z, y) e^{w(z, y)} ≤ Λ q(y) at every state y, p·h ≤ Λ q·h. In tilted units the
     inequality reads P(y) − out + Σ in · e^{w − u(z) + u(y)} ≤ ρ Q(y), and Λ = ρ e^value.
     """
+    (p, _, w, n, linear), (parent, up) = pair, tree
     u, P, Q, flow, net, size = work[0], work[1], work[2], work[3], work[4], work[5]
     reach = 0.0
     for v in range(n):
@@ -297,21 +296,9 @@ def _proved(
 
 @kernel
 def couple(
-    rows: Any,
-    support: Any,
-    w: Any,
-    secret: Any,
-    trees: Any,
-    linear: bool,
-    values: Any,
-    upper: Any,
-    arcs: Any,
-    flows: Any,
-    plain: Any,
-    start: int,
-    stop: int,
+    rows: Any, support: Any, w: Any, secret: Any, trees: Any, linear: bool, filled: Any, places: tuple[int, int]
 ) -> None:
-    """Solve the pairs of rows x, y with x · k + y from ``start`` to ``stop``; only their places are filled.
+    """Solve the pairs of rows x, y with x · k + y in the range of ``places``; only theirs are filled.
 
     Parameters
     ----------
@@ -327,13 +314,12 @@ def couple(
         Trees to start from, 2 · parent + (arc leads up), −1 for the root; −2 in place 0 where there is none. Replaced.
     linear : bool
         Whether to take the limit of small costs, the transport distance.
-    values, upper : float arrays, shape (k, k)
-        Filled: the value of the tree, and a bound proved from its flow.
-    arcs, flows : int32 and float arrays, shape (k, k, k)
-        Filled: z · k + y of each arc and its tilted flow, −1 where there is none.
-    plain : float array, shape (k, k, k) or empty
-        Filled unless empty: the flows g themselves.
+    filled : tuple of arrays
+        ``values`` and ``upper``, float, shape (k, k): the value of the tree, and a bound proved from its flow; ``arcs``
+        and ``flows``, int32 and float, shape (k, k, k): z · k + y of each arc and its tilted flow, −1 where there is
+        none; ``plain``, float, shape (k, k, k) or empty: unless empty, the flows g themselves.
     """
+    values, upper, arcs, flows, plain = filled
     k = len(rows)
     nodes = np.empty(k, dtype=np.int64)
     parent = np.empty(k, dtype=np.int64)
@@ -343,7 +329,7 @@ def couple(
     p = np.empty(k)
     q = np.empty(k)
     local = np.empty((k, k))
-    for pair in range(start, stop):
+    for pair in range(places[0], places[1]):
         x, y = pair // k, pair % k
         arcs[x, y] = -1
         values[x, y] = 0.0
@@ -377,7 +363,7 @@ def couple(
                 else:
                     parent[v] = tree[v] // 2
                     up[v] = tree[v] % 2 == 1
-        root, value = _solve(p, q, cost, n, linear, root, parent, up, work, order)
+        root, value = _solve((p, q, cost, n, linear), root, (parent, up), work, order)
         values[x, y] = value
         heavy = 0
         for v in range(n):
@@ -391,24 +377,23 @@ def couple(
                 flows[x, y, v] = work[3, v]
                 if plain.size:
                     plain[x, y, v] = work[3, v] * p[heavy] / work[1, heavy] * math.exp(work[0, heavy] - work[0, tail])
-        upper[x, y] = _proved(p, q, cost, n, linear, root, parent, up, work, value)
+        upper[x, y] = _proved((p, q, cost, n, linear), root, (parent, up), work, value)
         if upper[x, y] < value:
             upper[x, y] = value
 
 
 @kernel
-def forget(
-    rows: Any, w: Any, secret: Any, linear: bool, upper: Any, arcs: Any, flows: Any, start: int, stop: int
-) -> None:
+def forget(rows: Any, w: Any, secret: Any, linear: bool, filled: Any, places: tuple[int, int]) -> None:
     """Bound of all pairs of values of a node, seen from the node before it, whose law is not known.
 
     ``rows[x, y]`` is P(y, x). For each pair the largest 2 log((1 + √(RH)) / (√R + √H)) over ordered pairs of states
     y, y', with the cross ratio R = P(y, x) P(y', x') / (P(y, x') P(y', x)) and H = e^{w(y, y')}; linear in w where
     ``linear``. Fills bounds, and for each pair the arc that binds with its derivative.
     """
+    upper, arcs, flows = filled
     k = len(rows)
     root = np.empty(k)  # √(P(y, x) / P(y, x'))
-    for pair in range(start, stop):
+    for pair in range(places[0], places[1]):
         x, z = pair // k, pair % k
         arcs[x, z] = -1
         upper[x, z] = 0.0

@@ -296,7 +296,7 @@ def _products(
     products, counted, lost = np.empty((*shape, *first.shape)), np.empty(shape, dtype=np.int64), np.empty(shape)
     # copies: the kernel is compiled for one layout only
     matrix, first = np.array(matrix, order="C"), np.array(first, order="C")
-    count_products(matrix, *counts, float(cost), first, steps, settled, products, counted, lost)
+    count_products(matrix, tuple(counts), float(cost), first, steps, settled, (products, counted, lost))
     return products, counted, lost
 
 

@@ -93,7 +93,7 @@ class CouplingSide:
         solved = self._values, self._upper, self._arcs, self._flows, plain
         k = len(costs)
         for pairs in portions(k, k**3):
-            couple(self._rows, self._support, costs, self._secret, self._trees, linear, *solved, *pairs)
+            couple(self._rows, self._support, costs, self._secret, self._trees, linear, solved, pairs)
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
         """As :meth:`Side.derivative`."""
@@ -126,8 +126,9 @@ class ForgettingSide:
     def apply(self, costs: Floats, linear: bool = False) -> Floats:
         """As :meth:`Side.apply`, the largest over all laws of the node before."""
         k = len(costs)
+        filled = self._upper, self._arcs, self._flows
         for pairs in portions(k, k**2):
-            forget(self._rows, costs, self._secret, linear, self._upper, self._arcs, self._flows, *pairs)
+            forget(self._rows, costs, self._secret, linear, filled, pairs)
         return self._upper * (1 + 8 * UNIT_ROUNDOFF)
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:

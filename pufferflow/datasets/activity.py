@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from pufferflow._checks import check_choice, check_positive, check_whole
+from pufferflow._numbers import shortest
 from pufferflow.datasets.nhanes import SETTINGS, STATES, read_nhanes
-from pufferflow.datasets.sources import bundled_path
-from pufferflow.datasets.state_table import read_state_table
-from pufferflow.datasets.text import read_content, read_header
+from pufferflow.datasets.sources import SPLIT_BECAUSE, bundled_path
+from pufferflow.datasets.text import read_content
 from pufferflow.errors import DataError, ParameterError
+from pufferflow.records.counting import count_records
+from pufferflow.records.format import MOST_SECONDS
+from pufferflow.records.reading import Reading
+from pufferflow.records.rows import Records, open_records
 from pufferflow.records.sample import Sample, load_sample
+from pufferflow.records.scan import scan_records
+from pufferflow.records.states import States
+from pufferflow.records.tables import open_table
 
 
 def ingest_activity(
@@ -29,9 +37,9 @@ def ingest_activity(
     source : {"bundled", "file"}
         The sample inside the package (71 people of NHANES 2003-04 in three groups), or a file.
     path : path, optional
-        For "file", recognised by its first line and possibly packed as zip, gzip or xz: the NHANES minute
-        counts (see :func:`pufferflow.datasets.nhanes.read_nhanes`), or a table ``participant,time,state`` with
-        optional ``group``, time being ISO or unix seconds.
+        For "file": the NHANES minute counts (see :func:`pufferflow.datasets.nhanes.read_nhanes`), known by their
+        column ``seqn``, packed or not; or any other table that ``pufferflow fit`` reads without options, as one with
+        the columns ``participant``, ``time``, ``state`` and perhaps ``group``. Every row of it has a state.
     gap_minutes : float
         A longer time without observation starts a new chain; a shorter one is spanned by the chain, without
         a transition.
@@ -67,18 +75,20 @@ def ingest_activity(
     if states is not None:
         if isinstance(states, str) or not states or len(set(states)) < len(states):
             raise ParameterError(f"states is {states!r}; give a list of different names, or None")
-        states = [str(state) for state in states]
+        states = tuple(map(str, states))
 
-    content = None if path is None else read_content(path)
-    if content is not None and "seqn" not in read_header(content, ","):
-        states, step_seconds, participants = read_state_table(content, str(path), gap_minutes, states, step_seconds)
-        description = f"{Path(str(path)).name}: activity of {len(participants)} participants"
-        return Sample("activity", "file", description, step_seconds, states, participants, {"gap_minutes": gap_minutes})
+    settings: dict[str, Any] = {"gap_minutes": gap_minutes}
+    pause = int(min(60 * gap_minutes, MOST_SECONDS))
+    columns = [] if path is None else open_table(path).columns()
+    if path is not None and "seqn" not in columns:
+        # a local clock is taken as it is, for a pause of an hour starts a chain of its own
+        reading = Reading(value="state" if "state" in columns else None, timezone="UTC")
+        return _own_table(open_records(path, reading, lone_rows=True), states, step_seconds, pause, settings)
     if states is not None or step_seconds is not None:
-        raise ParameterError("states and step_seconds are for a participant,time,state table; NHANES has its own")
-    if content is None:
+        raise ParameterError("states and step_seconds are for a table of your own; NHANES has its own")
+    if path is None:
         return _bundled(gap_minutes)
-    participants = read_nhanes(content, str(path), gap_minutes)
+    participants = read_nhanes(read_content(path), str(path), pause)
     return Sample(
         dataset="activity",
         label="file",
@@ -86,7 +96,38 @@ def ingest_activity(
         step_seconds=60,
         states=STATES,
         participants=participants,
-        settings={"gap_minutes": gap_minutes, **SETTINGS},
+        settings=settings | SETTINGS,
+    )
+
+
+def _own_table(
+    records: Records, states: tuple[str, ...] | None, step_seconds: int | None, pause: int, settings: dict[str, Any]
+) -> Sample:
+    """A user's table, read as ``pufferflow fit`` reads it; every row has a state, and all participants one step."""
+    scan = scan_records(records, States(names=states))
+    if scan.hole is not None:
+        what = "is missing; fill it in or remove the row, or name it among the states if it is one"
+        raise records.fail(scan.hole[0], "state", scan.hole[1], what)
+    if states is None:  # "1" and "1.0" are one state, called as it was first
+        first = {shortest(name) or name: name for name in reversed(scan.names)}
+        states = tuple(name for name in scan.names if name in first.values())
+    counted = count_records(records, States(names=states), step_seconds, pause, SPLIT_BECAUSE)
+    participants, step = counted.participants, counted.form.step_seconds or 1
+    for p in participants:
+        if step_seconds is None and p.observations > 1 and not p.transition_counts.any():
+            raise DataError(
+                f"{records.table.where}: participant {p.name!r} has no two rows that are {step} s apart, the step of "
+                "the others; resample to one step or set step_seconds"
+            )
+    table = f"{Path(records.table.where).name}: column {records.columns['value']!r}"
+    return Sample(
+        dataset="activity",
+        label="file",
+        description=f"{table}, {scan.rows:,} rows of {len(participants)} participants",
+        step_seconds=step,
+        states=counted.form.states.names,
+        participants=participants,
+        settings=settings,
     )
 
 

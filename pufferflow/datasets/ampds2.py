@@ -21,7 +21,7 @@ def parse_ampds2(content: bytes, where: str) -> MinuteWatts:
     multiples of 60 s.
     """
     time_column = next(name for name in read_header(content, ",") if name.lower() == "unix_ts")
-    table = read_columns(content, (time_column, "WHE"), where, kind="category")
+    table = read_columns(content, (time_column, "WHE"), where)
     what = "is not a power in watts >= 0; mend it or leave it blank"
     watts = parse_column(table["WHE"], where, what, missing=("",))
     times = table[time_column]

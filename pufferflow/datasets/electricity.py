@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import lzma
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from pufferflow._checks import check_choice, check_positive, check_whole
 from pufferflow._files import check_outputs, write_atomic
 from pufferflow.datasets.ampds2 import is_ampds2, parse_ampds2
 from pufferflow.datasets.minute_watts import MinuteWatts
-from pufferflow.datasets.power_table import read_power_table
-from pufferflow.datasets.reduction import reduce_record
-from pufferflow.datasets.sources import bundled_path, load_sources
+from pufferflow.datasets.sources import SPLIT_BECAUSE, bundled_path, load_sources
 from pufferflow.datasets.text import read_content
 from pufferflow.datasets.uci import fetch_uci, is_uci_text, parse_uci_text
 from pufferflow.errors import DataError, ParameterError
-from pufferflow.records.sample import Sample
+from pufferflow.records.counting import Counted, count_records
+from pufferflow.records.reading import Reading
+from pufferflow.records.rows import Records, open_records, stamp
+from pufferflow.records.sample import Participant, Sample
+from pufferflow.records.states import States
+from pufferflow.records.tables import PandasTable
 
-LONGEST_GAP = {"bridge": math.inf, "split": 0}
+PAUSES = {"bridge": (None, None), "split": (0, SPLIT_BECAUSE)}
+"""After how many seconds without a record a new chain starts, and why."""
 LABELS = {"bundled": "bundled", "file": "file", "download": "downloaded"}
 YEAR = 365 * 1440
 
@@ -86,7 +91,7 @@ def ingest_electricity(
     check_choice(source, "source", LABELS)
     if (path is not None) != (source == "file"):
         raise ParameterError(f"source {source!r} with path {path!s}: a path goes with source 'file' and only with it")
-    check_choice(gaps, "gaps", LONGEST_GAP)
+    check_choice(gaps, "gaps", PAUSES)
     bins = check_whole(bins, "bins", 2)
     check_positive(bin_watts, "bin_watts")
     if window_minutes is not None:
@@ -97,6 +102,7 @@ def ingest_electricity(
         raise ParameterError(f"window_start {window_start!r} is no ISO time; write it as 2007-05-01T00:00") from error
 
     settings = {"bin_watts": bin_watts, "bins": bins, "gaps": gaps}
+    edges = States(edges=tuple(bin_watts * j for j in range(1, bins)))
     name, where = "UCI #235 household electricity", f"UCI #235 ({LABELS[source]})"
     if source == "bundled":
         readings = _bundled()
@@ -112,27 +118,21 @@ def ingest_electricity(
             column = "Global_active_power"
             readings = parse_uci_text(content, where)
         else:
-            edges = [bin_watts * j for j in range(1, bins)]
-            return replace(read_power_table(where, edges, split=gaps == "split"), settings=settings)
+            return _own_table(where, edges, gaps, settings)
         name = f"{Path(where).name}: column {column!r}"  # a header alone does not say where data are from
     readings = readings.window(window_start, window_minutes, where)
 
     seen = ~np.isnan(readings.watts)
     if not seen.any():
         raise DataError(f"{where}: no power was recorded from {readings.start} on; choose another window or file")
-    household = reduce_record(
-        "household",
-        "household",
-        readings.minutes[seen],
-        np.minimum(readings.watts[seen] // bin_watts, bins - 1).astype(np.int64),
-        bins,
-        LONGEST_GAP[gaps],
-    )
-    if not household.transition_counts.any():
+    if not (np.diff(readings.minutes[seen]) == 1).any():
         raise DataError(
-            f"{where}: {household.observations} observation(s) from {readings.start} on and no two in successive "
+            f"{where}: {seen.sum()} observation(s) from {readings.start} on and no two in successive "
             "minutes, so no transition to count; give a longer record"
         )
+    table = pd.DataFrame({"time": 60 * readings.minutes, "watts": readings.watts})
+    records = Records(PandasTable(table, where), Reading())
+    counted = count_records(records, edges, 60, *PAUSES[gaps])
     return Sample(
         dataset="electricity",
         label=LABELS[source],
@@ -142,7 +142,7 @@ def ingest_electricity(
             *(f"{low * bin_watts:g}-{(low + 1) * bin_watts:g} W" for low in range(bins - 1)),
             f">={(bins - 1) * bin_watts:g} W",
         ),
-        participants=(household,),
+        participants=_households(records, counted),
         settings=settings | {"window_start": window_start, "window_minutes": window_minutes},
     )
 
@@ -192,6 +192,29 @@ def export_electricity(
     for i, path in enumerate(paths):
         write_atomic(path, readings.rows(i * rows, (i + 1) * rows).to_table())
     return [rows] * len(paths)
+
+
+def _own_table(path: str, edges: States, gaps: str, settings: dict[str, Any]) -> Sample:
+    """A user's table, read as ``pufferflow fit`` reads it; the caption names the file and the column."""
+    records = open_records(path, Reading())
+    counted = count_records(records, edges, None, *PAUSES[gaps])
+    scan = counted.scan
+    period = f"{stamp(records, scan.first)} to {stamp(records, scan.last)}"
+    return Sample(
+        dataset="electricity",
+        label="file",
+        description=f"{Path(path).name}: column {records.columns['value']!r}, {scan.rows:,} rows from {period}",
+        step_seconds=counted.form.step_seconds or 1,
+        states=counted.form.states.names,
+        participants=_households(records, counted),
+        settings=settings,
+    )
+
+
+def _households(records: Records, counted: Counted) -> tuple[Participant, ...]:
+    """The participants as one group; where no column names them there is one."""
+    named = records.columns["participant"] is not None
+    return tuple(replace(p, name=p.name if named else "household", group="household") for p in counted.participants)
 
 
 def _bundled() -> MinuteWatts:

@@ -8,16 +8,21 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pufferflow.datasets.reduction import reduce_record
+from pufferflow.datasets.sources import SPLIT_BECAUSE
 from pufferflow.datasets.text import parse_column, read_columns, refuse
 from pufferflow.errors import DataError
+from pufferflow.records.counting import count_records
+from pufferflow.records.reading import Reading
+from pufferflow.records.rows import Records
 from pufferflow.records.sample import Participant
+from pufferflow.records.states import States
+from pufferflow.records.tables import PandasTable
 
 DAY = 1440
 STATES = ("active", "standing_still", "standing_moving", "sedentary")
 CUT_POINTS = (100, 760, 2020)
 """Counts a minute from which on a minute is standing still, standing moving, active; below: sedentary."""
-LEVELS = np.array([STATES.index(name) for name in ("sedentary", "standing_still", "standing_moving", "active")])
+STATE_OF_LEVEL = np.array(["sedentary", "standing_still", "standing_moving", "active"], dtype=object)
 GROUPS = ("men_18_54", "older_women_55plus", "overweight_women_18_54")
 """In the paper's order (cyclists, older women, overweight women); the men stand in for the cyclists."""
 MIN_WEAR_MINUTES = 3000
@@ -30,25 +35,25 @@ SETTINGS: dict[str, Any] = {
 COLUMNS = ("seqn", "day_index", "paxcal", "age", "sex", "bmi", "wear_minutes", "counts")
 
 
-def read_nhanes(content: bytes, where: str, longest_gap: float) -> tuple[Participant, ...]:
+def read_nhanes(content: bytes, where: str, split_after_seconds: int) -> tuple[Participant, ...]:
     """Reduce the minutes worn of the people in the three groups.
 
-    Raises DataError: a column is missing, a field cannot be read, or a person's days are not in order.
+    Raises DataError: a column is missing, a field cannot be read, a person's days are not in order, or nobody is kept.
 
     Parameters
     ----------
     content : bytes
         A CSV of one row a person and day: ``seqn``, ``day_index``, ``paxcal`` (1: calibrated), ``age`` (years),
         ``sex`` (M, F), ``bmi`` (kg/m2 or blank), ``wear_minutes`` (as ``0-85;126-127``), ``counts`` (1440 integers).
-    longest_gap : float
-        Minutes of non-wear that a chain may span.
+    split_after_seconds : int
+        Longest time of non-wear that a chain may span.
 
     Returns
     -------
     tuple of Participant
         Group by group, in the order of the file; the name is the ``seqn``.
     """
-    table = read_columns(content, COLUMNS, where, kind="category")
+    table = read_columns(content, COLUMNS, where)
 
     def numbers(column: str, missing: tuple[str, ...] = ()) -> NDArray[np.float64]:
         what = "is not a number >= 0; mend or remove the row"
@@ -65,7 +70,7 @@ def read_nhanes(content: bytes, where: str, longest_gap: float) -> tuple[Partici
     refuse(repeated, table["day_index"], where, "does not come after the person's row before; sort and remove repeats")
     wear, counts = table["wear_minutes"].astype(str).to_numpy(), table["counts"].astype(str).to_numpy()
 
-    participants = []
+    tables = []
     for group, member in zip(GROUPS, members, strict=True):
         chosen = seqn[member & calibrated]
         for name, rows in chosen.groupby(chosen, sort=False).groups.items():
@@ -74,9 +79,13 @@ def read_nhanes(content: bytes, where: str, longest_gap: float) -> tuple[Partici
             if worn.sum() < MIN_WEAR_MINUTES or (count == SATURATED).any():
                 continue
             minutes = (day[rows, None] * DAY + np.arange(DAY))[worn]
-            states = LEVELS[np.searchsorted(CUT_POINTS, count[worn], side="right")]
-            participants.append(reduce_record(str(name), group, minutes, states, len(STATES), longest_gap))
-    return tuple(participants)
+            states = STATE_OF_LEVEL[np.searchsorted(CUT_POINTS, count[worn], side="right")]
+            record = {"time": 60 * minutes, "state": states, "participant": str(name), "group": group}
+            tables.append(pd.DataFrame(record))
+    if not tables:
+        raise DataError(f"{where}: holds no participant to keep; check that it has calibrated devices worn for days")
+    records = Records(PandasTable(pd.concat(tables), where), Reading())
+    return count_records(records, States(names=STATES), 60, split_after_seconds, SPLIT_BECAUSE).participants
 
 
 def _worn(runs: str, where: str) -> NDArray[np.bool_]:

@@ -7,6 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+SPLIT_BECAUSE = "the settings say so"
+"""Why a pause starts a new, independent chain: it is for whoever sets the gaps to know."""
+
 _HERE = Path(__file__).parent
 
 

@@ -9,7 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -63,19 +63,17 @@ def read_header(content: bytes, separator: str) -> list[str]:
     return [name.strip().strip('"') for name in line.split(separator)]
 
 
-def read_columns(
-    content: bytes, columns: Sequence[str], where: str, separator: str = ",", kind: Literal["str", "category"] = "str"
-) -> pd.DataFrame:
+def read_columns(content: bytes, columns: Sequence[str], where: str, separator: str = ",") -> pd.DataFrame:
     """Return ``columns`` of a table in UTF-8 as text, row i being line i + 2 of the file.
 
-    The ``kind`` "category" keeps each different text once, see :func:`parse_column`. Raises DataError: a column is
+    Each different text is kept once, see :func:`parse_column`. Raises DataError: a column is
     missing or named twice, there are no rows, a line has too many fields, or the text is not UTF-8.
     """
     try:
         table = pd.read_csv(
             io.BytesIO(content.rstrip()),
             sep=separator,
-            dtype=kind,
+            dtype="category",
             na_filter=False,
             skip_blank_lines=False,
             encoding="utf-8-sig",

@@ -54,7 +54,7 @@ def parse_uci_text(content: bytes, where: str) -> MinuteWatts:
 
     Raises DataError: a column is missing, a field cannot be read, a power is negative, or time does not advance.
     """
-    table = read_columns(content, ("Date", "Time", "Global_active_power"), where, ";", "category")
+    table = read_columns(content, ("Date", "Time", "Global_active_power"), where, ";")
 
     def days_since_1970(texts: pd.Series[Any]) -> pd.Series[Any]:
         return (pd.to_datetime(texts, format="%d/%m/%Y", errors="coerce") - pd.Timestamp(0)).dt.days
@@ -116,7 +116,7 @@ def rebuild(table: bytes) -> MinuteWatts:
     source = load_sources()["uci235"]
     package = source["package"]
     where = package["member"]
-    text = read_columns(table, CHANNELS, where, kind="category")
+    text = read_columns(table, CHANNELS, where)
     channels = np.column_stack([parse_column(text[name], where, "is not a number >= 0") for name in CHANNELS])
     repeats = np.array(package["measured_repeats"], dtype="datetime64[m]") - np.datetime64(source["start"], "m")
     missing = undo_fills(channels, repeats.astype(np.int64))

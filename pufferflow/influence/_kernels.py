@@ -154,27 +154,14 @@ def put(rectangles: Ints, lowest: Floats, place: int, a1: int, a2: int, b1: int,
 
 @kernel
 def search_quilts(
-    rectangles: Ints,
-    lowest: Floats,
-    counts: Ints,
+    stack: tuple[Ints, Floats, Ints],
     work: int,
-    spaces: int,
-    length: int,
-    first: int,
-    last: int,
-    epsilon: float,
-    floor: float,
-    law: Floats,
-    mask: Floats,
-    lefts: Floats,
-    left_distances: Ints,
-    left_slots: Ints,
-    rights: Floats,
-    right_distances: Ints,
-    right_slots: Ints,
-    pairs: Ints,
-    best: Floats,
-    quilt: Ints,
+    nodes: tuple[int, int, int],
+    scores: tuple[float, float],
+    terms: tuple[Floats, Floats],
+    left_tables: tuple[Floats, Ints, Ints],
+    right_tables: tuple[Floats, Ints, Ints],
+    found: tuple[Ints, Floats, Ints],
 ) -> None:
     """Branch and bound over rectangles of quilts, as far as the tables at hand, the room and ``work`` allow.
 
@@ -182,33 +169,34 @@ def search_quilts(
 
     Parameters
     ----------
-    rectangles : int array, shape (n, 4)
-        Rectangles a1..a2 × b1..b2; 0, 0 stands for no quilt node on that side. Those to be searched come first, as a
-        stack; those whose far corner needs a table that is missing are put at the end, the last one first. Updated in
-        place.
-    lowest : float array, shape (n,)
-        Lower bounds of the max-influence in each, from the rectangle it was cut from. Updated in place.
-    counts : int array, shape (2,)
-        How many rectangles are to be searched and how many need a table. Updated in place.
+    stack : tuple of arrays, shapes (n, 4), (n,) and (2,)
+        Updated in place. Rectangles a1..a2 × b1..b2; 0, 0 stands for no quilt node on that side. Those to be searched
+        come first, as a stack; those whose far corner needs a table that is missing are put at the end, the last one
+        first. Then lower bounds of the max-influence in each, from the rectangle it was cut from, and how many
+        rectangles are to be searched and how many need a table.
     work : int
         About how many entries of tables to look at before returning, so that signals arrive.
     spaces : int
         Which distances are looked at (see ``cut``), besides the far corners of the first rectangles.
-    length, first, last : int
-        T and the range of nodes; cards are the largest over the range (Lemma 4.6).
-    epsilon, floor : float
+    nodes : tuple of int
+        T, the first and the last of the range of nodes; cards are the largest over the range (Lemma 4.6).
+    scores : tuple of float
         ε, and the score at or below which the search may stop.
-    law, mask : float arrays, shape (k, k)
+    terms : tuple of float arrays, shape (k, k)
         First term of eq. 5 with and without a left quilt node.
-    lefts, left_distances, left_slots, rights, ... : arrays
-        Stacks of tables (the first one of each is zero: no quilt node), and which slot holds which
-        distance, sorted.
-    pairs : int array, shape (m + 1, 2)
-        Row 0 holds their number; then pairs of secrets that decided before. They alone bound the influence
-        from below, which discards most rectangles. Updated in place.
-    best, quilt : arrays, shapes (2,) and (2,)
-        Smallest score so far with its influence, and its quilt. Updated in place.
+    left_tables, right_tables : tuple of arrays
+        A stack of tables (the first one is zero: no quilt node), the distances, sorted, and their slots in the stack.
+    found : tuple of arrays, shapes (m + 1, 2), (2,) and (2,)
+        Updated in place. In row 0 the number of pairs, then pairs of secrets that decided before: they alone bound the
+        influence from below, which discards most rectangles. The smallest score so far with its influence; its quilt.
     """
+    rectangles, lowest, counts = stack
+    length, first, last = nodes
+    epsilon, floor = scores
+    law, mask = terms
+    lefts, left_distances, left_slots = left_tables
+    rights, right_distances, right_slots = right_tables
+    pairs, best, quilt = found
     pair = np.zeros(2, dtype=np.int64)
     slack = 1.0 + 2.0**-51
     top, missing = int(counts[0]), int(counts[1])

@@ -488,34 +488,22 @@ class QuiltSearch:
     ) -> tuple[Ints, Floats]:
         """Search as far as tables are at hand; return rectangles that need others."""
         tables = self.tables
-        left_distances, left_slots = self._left_arrays(where)
-        right_distances, right_slots = tables.rights.index(b"").arrays()
+        lefts = tables.lefts.tables, *self._left_arrays(where)
+        rights = tables.rights.tables, *tables.rights.index(b"").arrays()
         floor = self.worst.score if self.worst is not None else 0.0
         counts = np.array([len(rectangles), 0])
         while counts[0] and best[0] > floor:
             rectangles, lowest = _with_room(rectangles, lowest, *counts.tolist())
             search_quilts(
-                rectangles,
-                lowest,
-                counts,
+                (rectangles, lowest, counts),
                 KERNEL_WORK,
                 SPACES,
-                self.length,
-                where.first,
-                where.last,
-                self.epsilon,
-                floor,
-                where.law,
-                where.mask,
-                tables.lefts.tables,
-                left_distances,
-                left_slots,
-                tables.rights.tables,
-                right_distances,
-                right_slots,
-                tables.deciding,
-                best,
-                quilt,
+                (self.length, where.first, where.last),
+                (self.epsilon, floor),
+                (where.law, where.mask),
+                lefts,
+                rights,
+                (tables.deciding, best, quilt),
             )
         missing = slice(len(rectangles) - counts[1], None)
         return rectangles[missing][::-1].copy(), lowest[missing][::-1].copy()

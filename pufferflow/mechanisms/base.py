@@ -17,6 +17,7 @@ from pufferflow._checks import (
 )
 from pufferflow._noise import LaplaceNoise
 from pufferflow.errors import ParameterError
+from pufferflow.influence.search import Candidate
 from pufferflow.influence.tables import Convention
 from pufferflow.markov.families import AnyFamily, as_family
 
@@ -126,6 +127,14 @@ class NoiseScale(LaplaceNoise):
 def not_applicable(mechanism: str, epsilon: float, length: int, reason: str) -> NoiseScale:
     """Return the result of a mechanism that cannot work."""
     return NoiseScale(mechanism, epsilon, length, None, "not applicable", reason)
+
+
+def of_quilt(mechanism: str, epsilon: float, length: int, worst: Candidate, chain: int | None = None) -> NoiseScale:
+    """Return the scale that the worst node with its best quilt asks for."""
+    quilt = Quilt(worst.left, worst.right)
+    return NoiseScale(
+        mechanism, epsilon, length, worst.score, node=worst.node, quilt=quilt, influence=worst.influence, chain=chain
+    )
 
 
 def _always(family: AnyFamily, length: Lengths, **options: Any) -> str:

@@ -11,7 +11,7 @@ from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow.errors import ChainError
 from pufferflow.influence.additive import worst_additive
 from pufferflow.markov.families import AnyFamily, Family, GapKind, as_family
-from pufferflow.mechanisms.base import Mechanism, NoiseScale, Quilt
+from pufferflow.mechanisms.base import Mechanism, NoiseScale, of_quilt
 from pufferflow.mechanisms.quilts_exact import prove_quilts
 
 if TYPE_CHECKING:
@@ -50,15 +50,7 @@ def mqm_approx(family: AnyFamily, length: Lengths, epsilon: float, *, eigengap: 
     theta = _ergodic(family)
     smallest, gap = theta.smallest_stationary_probability(), theta.eigengap(eigengap)
     worst = worst_additive(records, epsilon, _MixingBound(2, smallest, gap), _MixingBound(1, smallest, gap))
-    return NoiseScale(
-        "mqm-approx",
-        epsilon,
-        records,
-        worst.score,
-        node=worst.node,
-        quilt=Quilt(worst.left, worst.right),
-        influence=worst.influence,
-    )
+    return of_quilt("mqm-approx", epsilon, records, worst)
 
 
 def _ergodic(family: AnyFamily) -> Family:

@@ -10,7 +10,7 @@ from pufferflow.influence.intervals import worst_of_family
 from pufferflow.influence.search import worst_node
 from pufferflow.influence.tables import Convention, influence_tables
 from pufferflow.markov.families import AnyFamily, as_family
-from pufferflow.mechanisms.base import Mechanism, NoiseScale, Quilt
+from pufferflow.mechanisms.base import Mechanism, NoiseScale, of_quilt
 
 if TYPE_CHECKING:
     from pufferflow.certificates import Question
@@ -69,16 +69,7 @@ def mqm_exact(
         nodes = [worst_node(influence_tables(c, convention), records, epsilon) for c in theta.chains]
         index = max(range(len(nodes)), key=lambda i: nodes[i].score)
         worst = nodes[index]
-    result = NoiseScale(
-        "mqm-exact",
-        epsilon,
-        records,
-        worst.score,
-        node=worst.node,
-        quilt=Quilt(worst.left, worst.right),
-        influence=worst.influence,
-        chain=index,
-    )
+    result = of_quilt("mqm-exact", epsilon, records, worst, index)
     return result.certified(family, convention) if certified else result
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferflow._checks import check_confidence, check_epsilon, check_positive, check_type, check_whole
-from pufferflow._numbers import shortest
 from pufferflow._texts import as_unicode
 from pufferflow.errors import ChainError, DataError, ParameterError
 from pufferflow.interval_family import confidence_family
@@ -22,74 +18,17 @@ from pufferflow.mechanisms import find_mechanism
 from pufferflow.models import PublicModel, write_model
 from pufferflow.publishing.calibration import all_scales
 from pufferflow.publishing.noise import DiscreteLaplace, count_scale
-from pufferflow.records.format import MOST_SECONDS, MOST_STATES, Fitted, RecordFormat, StateSpace, check_split
+from pufferflow.records.counting import count_records
+from pufferflow.records.format import MOST_SECONDS, Fitted, RecordFormat, StateSpace, check_split
 from pufferflow.records.reading import Reading
-from pufferflow.records.rows import Chunk, Records, missing_texts, open_records, stamp
-from pufferflow.records.sample import Participant, Sample
+from pufferflow.records.rows import open_records, stamp
+from pufferflow.records.sample import Participant, Sample, pooled_transition_counts
+from pufferflow.records.scan import Scan
+from pufferflow.records.states import States
 from pufferflow.records.tables import Source
-from pufferflow.records.tally import Tally, add_waits, common_step
 
-DEFAULT_BINS = 20
-FEW_NUMBERS = 12
-"""A column of so few different numbers counts as categories, unless bins are asked for."""
-MOST_NAMES = 200
 SMOOTHING = 0.5
 """Added to every transition count where maximum likelihood gives no ergodic chain (Krichevsky and Trofimov)."""
-
-
-@dataclass(frozen=True)
-class States:
-    """How to make states; at most one of the first four is given, none guesses.
-
-    Attributes
-    ----------
-    bins : int or None
-        Numeric bins of equal width between the smallest and the largest value.
-    width : float or None
-        Numeric bins of this width, from a multiple of it.
-    edges : tuple of float or None
-        Edges between numeric bins.
-    names : tuple of str or None
-        The categories.
-    top : int or None
-        Of the categories that occur keep this many, the most frequent; the others become "other".
-    other : bool
-        Give categories that are not listed the state "other".
-    """
-
-    bins: int | None = None
-    width: float | None = None
-    edges: tuple[float, ...] | None = None
-    names: tuple[str, ...] | None = None
-    top: int | None = None
-    other: bool = False
-
-    def __post_init__(self) -> None:
-        given = [n for n in ("bins", "width", "edges", "names") if getattr(self, n) is not None]
-        if len(given) > 1:
-            raise ParameterError(f"{' and '.join(given)} say different things; give one of them")
-        if self.numeric and (self.top is not None or self.other):
-            raise ParameterError(f"top and other are for categories; leave {given[0]} out, or them")
-        if self.bins is not None:
-            check_whole(self.bins, "bins", 2, MOST_STATES)
-        if self.width is not None:
-            check_positive(self.width, "width")
-        if self.top is not None:
-            check_whole(self.top, "top", 1, MOST_STATES - 1)
-        if self.edges is not None:
-            StateSpace.numeric(self.edges)
-        if self.names is not None:
-            StateSpace.categories(self.names, other=self.other)
-
-    @property
-    def numeric(self) -> bool:
-        """Whether bins of numbers are asked for."""
-        return self.bins is not None or self.width is not None or self.edges is not None
-
-    @property
-    def categorical(self) -> bool:
-        """Whether categories are asked for."""
-        return self.names is not None or self.top is not None or self.other
 
 
 @dataclass(frozen=True)
@@ -144,26 +83,6 @@ class Fit:
                 note = "" if find_mechanism(row["mechanism"]).private else "  NOT PRIVATE for correlated records"
                 text.append(f"  {row['mechanism']:<12}{row['scale']:<14.6g}{row['error']:.3g}{note}")
         return "\n".join(text)
-
-
-@dataclass(repr=False)
-class _Scan:
-    """What a first look at all rows tells."""
-
-    rows: int = 0
-    first: int = 0
-    last: int = 0
-    low: float = math.inf
-    high: float = -math.inf
-    stray: tuple[int, object] | None = None
-    """Row and value of the first that is no number."""
-    missing: int = 0
-
-    def __post_init__(self) -> None:
-        self.missing_texts: Counter[str] = Counter()
-        self.names: Counter[str] = Counter()
-        self.waits: Counter[int] = Counter()
-        self.late: list[tuple[int, Chunk]] = []
 
 
 def fit_records(
@@ -228,20 +147,11 @@ def fit_records(
     if coverage is not None:
         coverage = check_confidence(coverage, "coverage")
     records = open_records(source, reading)
-    scan = _scan(records, states)
-    step, step_text = _step(records, scan, step_seconds)
-    space = _space(records, scan, states)
-    form = RecordFormat(space, step, split_after_seconds, split_because=split_because)
-    tally = Tally(form, transitions=True)
-    tally.read(records)
-    participants = tally.participants(records)
-    transitions = np.sum([p.transition_counts for p in participants], axis=0)
+    counted = count_records(records, states, step_seconds, split_after_seconds, split_because)
+    scan, space, participants = counted.scan, counted.form.states, counted.participants
+    step = counted.form.step_seconds
+    transitions = pooled_transition_counts(participants)
     where = records.table.where
-    if not transitions.any():
-        raise DataError(
-            f"{where}: {scan.rows:,} records, but no two that are one step ({step or 1} s) apart, so no transition to "
-            "count; give longer records or another step"
-        )
     if space.edges is not None:
         space, participants, transitions = _join_empty(space, participants, transitions)
     if space.count < 2:
@@ -253,7 +163,7 @@ def fit_records(
     first, last = stamp(records, scan.first), stamp(records, scan.last)
     form = RecordFormat(space, step, split_after_seconds, Fitted(first, last, observed), reading.given(), split_because)
     groups = list(dict.fromkeys(p.group for p in participants))
-    by_group = [np.sum([p.transition_counts for p in participants if p.group == g], axis=0) for g in groups]
+    by_group = [pooled_transition_counts(p for p in participants if p.group == g) for g in groups]
     chains, smoothed = _chains(where, by_group, smoothing, initial_distribution)
     family: Family = ChainFamily(chains)
     if coverage is not None:
@@ -269,7 +179,7 @@ def fit_records(
         "last": last,
         "columns": records.columns,
         "unused_columns": records.unused,
-        "step": step_text,
+        "step": _step_text(scan, step, step_seconds),
         "step_seconds": step,
         "missing_values": scan.missing,
         "missing_texts": dict(sorted(scan.missing_texts.items())),
@@ -300,123 +210,12 @@ def fit_records(
     return Fit(sample, PublicModel(family, form), facts)
 
 
-def _scan(records: Records, states: States) -> _Scan:
-    scan = _Scan()
-    declared = None if states.names is None else StateSpace.categories(states.names, other=states.other)
-    for chunk in records.chunks("looking"):
-        add_waits(scan.waits, chunk, records)
-        low, high = int(chunk.seconds.min()), int(chunk.seconds.max())
-        scan.first, scan.last = (min(scan.first, low), max(scan.last, high)) if scan.rows else (low, high)
-        scan.rows += len(chunk.rows)
-        if states.numeric:
-            numbers, _ = records.numbers(chunk, finite=True)
-            _miss(scan, chunk, np.isnan(numbers))
-            _range(scan, numbers)
-            continue
-        codes, names = records.names(chunk, declared)
-        _miss(scan, chunk, codes < 0)
-        if not states.categorical:
-            numbers, bad = records.numbers(chunk, strict=False, finite=True)
-            _range(scan, numbers)
-            if bad.any() and scan.stray is None:
-                at = int(bad.argmax())
-                scan.stray = int(chunk.rows[at]), chunk.value.iloc[at]
-        if len(scan.names) <= max(MOST_STATES, MOST_NAMES):
-            seen = np.bincount(codes[codes >= 0], minlength=len(names))
-            scan.names.update({name: int(n) for name, n in zip(names, seen, strict=True) if n})
-    if not scan.rows:
-        raise DataError(f"{records.table.where}: a header and no data; check that its download or export finished")
-    if scan.missing == scan.rows:
-        raise DataError(f"{records.table.where}: all {scan.rows:,} values are missing; check the column of the values")
-    return scan
-
-
-def _miss(scan: _Scan, chunk: Chunk, missing: NDArray[np.bool_]) -> None:
-    scan.missing += int(missing.sum())
-    if len(scan.missing_texts) <= MOST_NAMES:
-        scan.missing_texts.update(missing_texts(chunk.value[missing]))
-
-
-def _range(scan: _Scan, numbers: NDArray[np.float64]) -> None:
-    finite = numbers[np.isfinite(numbers)]
-    if finite.size:
-        scan.low, scan.high = min(scan.low, float(finite.min())), max(scan.high, float(finite.max()))
-
-
-def _step(records: Records, scan: _Scan, asked: int | None) -> tuple[int | None, str]:
-    if records.columns["time"] is None:
-        if asked is not None:
-            raise ParameterError("step is for records with times; name their column (time)")
-        return None, "no column of times: every row is one step after the row before"
+def _step_text(scan: Scan, step: int | None, asked: int | None) -> str:
+    if step is None:
+        return "no column of times: every row is one step after the row before"
     if asked is not None:
-        return asked, f"{asked} s, as asked for"
-    step = common_step(scan.waits, records)
-    share = scan.waits[step] / scan.waits.total()
-    return step, f"{step} s ({share:.1%} of the steps)"
-
-
-def _space(records: Records, scan: _Scan, states: States) -> StateSpace:
-    where = records.table.where
-    if states.edges is not None:
-        return StateSpace.numeric(states.edges)
-    if states.names is not None:
-        return StateSpace.categories(states.names, other=states.other)
-    names, numbers = scan.names, not states.categorical and scan.stray is None
-    short = {name: shortest(name) for name in names}
-    if None not in short.values():
-        names = Counter[str]()
-        for name, count in scan.names.items():
-            names[short[name] or name] += count
-    few = len(names) <= (MOST_STATES if states.categorical else MOST_NAMES)
-    if states.numeric or (numbers and len(names) > FEW_NUMBERS):
-        return StateSpace.numeric(_edges(where, scan, states))
-    if states.top is not None:
-        kept = [name for name, _ in sorted(names.items(), key=lambda item: (-item[1], item[0]))[: states.top]]
-        return StateSpace.categories(_sorted(kept), other=states.other or len(names) > states.top)
-    if not states.categorical and scan.stray is not None:
-        row, value = scan.stray
-        if 2 * sum(text is not None for text in short.values()) > len(short):
-            what = "is no number as most others are; mend it, leave it empty if missing, or name the states if they are"
-            raise records.fail(row, "value", value, f"{what} categories (states, top or other)")
-        if not few:
-            raise records.fail(row, "value", value, "is neither a number nor one of few categories")
-    if not few:
-        raise DataError(
-            f"{where}: more than {MOST_STATES} different categories; keep the most frequent ones only (top)"
-        )
-    return StateSpace.categories(_sorted(names), other=states.other)
-
-
-def _sorted(names: Any) -> list[str]:
-    """Numbers by value, other names by letter."""
-    try:
-        return sorted(names, key=float)
-    except ValueError:
-        return sorted(names)
-
-
-def _edges(where: str, scan: _Scan, states: States) -> list[float]:
-    low, high = scan.low, scan.high
-    if not low < high:
-        raise DataError(f"{where}: all values are the same, so there is one state and nothing to release")
-    if states.width is not None:
-        width = states.width
-        start, stop = math.floor(low / width) + 1, math.floor(high / width)
-        if stop - start + 2 > MOST_STATES:
-            raise ParameterError(f"width {width:g} makes {stop - start + 2} bins; choose a larger one")
-        edges = [round(j * width, 12) for j in range(start, stop + 1)]
-        if not edges:
-            raise DataError(f"{where}: all values lie in one bin of width {width:g}; choose a smaller width")
-        return edges
-    bins = states.bins or DEFAULT_BINS
-    width = (high - low) / bins
-    if not (math.isfinite(width) and width > 0):
-        raise DataError(f"{where}: the values reach from {low:g} to {high:g}, too far for equal bins; give edges")
-    digits = 2 - math.floor(math.log10(width))
-    edges = [round(low + j * width, digits) for j in range(1, bins)]
-    if any(b <= a for a, b in pairwise(edges)):
-        raise DataError(f"{where}: the values differ too little for {bins} bins; give fewer bins")
-    return edges
+        return f"{asked} s, as asked for"
+    return f"{step} s ({scan.waits[step] / scan.waits.total():.1%} of the steps)"
 
 
 def _join_empty(

@@ -62,6 +62,8 @@ class Records:
 
     table: Table
     reading: Reading
+    lone_rows: bool = False
+    """Whether most participants may have a single row, as in a table whose columns are known."""
     people: dict[str, int] = field(default_factory=dict)
     """Index of each participant, in order of first appearance; one called "" where there is no column."""
     groups: list[str] = field(default_factory=list)
@@ -168,7 +170,7 @@ class Records:
         if column is None or not rows:
             return
         named = f"{self.table.where}: the column {column!r} of the participants"
-        if rows < 2 * len(self.people):
+        if rows < 2 * len(self.people) and not self.lone_rows:
             raise DataError(
                 f"{named} has {len(self.people):,} participants in {rows:,} rows, and a single record has no chain; "
                 "name the right one (participant), or leave participants with one record out"
@@ -272,8 +274,8 @@ class Records:
                 int(chunk.rows[first]),
                 "value",
                 chunk.value.iloc[first],
-                "is none of the public states; fit the chain with the state other, so that such values have one "
-                "(that one occurs here is revealed by this message)",
+                "is none of the public states; name it among them, or fit the chain with the state other, so that such "
+                "values have one (that one occurs here is revealed by this message)",
             )
         return encoded
 
@@ -435,9 +437,9 @@ class Records:
         )
 
 
-def open_records(source: Source, reading: Reading) -> Records:
+def open_records(source: Source, reading: Reading, *, lone_rows: bool = False) -> Records:
     """Return the records of a path or a pandas object; its columns are found on first use."""
-    return Records(open_table(source, separator=reading.separator), reading)
+    return Records(open_table(source, separator=reading.separator), reading, lone_rows)
 
 
 def stamp(records: Records, seconds: int) -> str:

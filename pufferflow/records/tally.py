@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,36 +13,6 @@ from pufferflow.records.times import Integers
 
 MOST_COUNTS = 2**27
 """Transition counts of all participants together at most (1 GB)."""
-
-MOST_STEPS = 100_000
-"""Different waits between two records at most."""
-
-
-def add_waits(waits: Counter[int], chunk: Chunk, records: Records) -> None:
-    """Count the waits (s) of the records of a chunk since the ones before.
-
-    Raises DataError: there are too many different ones for any step to be common.
-    """
-    known = chunk.before != NEVER
-    different, counts = np.unique(chunk.seconds[known] - chunk.before[known], return_counts=True)
-    waits.update(dict(zip(different.tolist(), counts.tolist(), strict=True)))
-    if len(waits) > MOST_STEPS:
-        raise DataError(
-            f"{records.table.where}: the times follow no common step; resample the records to one, for example to "
-            "whole minutes"
-        )
-
-
-def common_step(waits: Counter[int], records: Records) -> int:
-    """Return the most common wait, of several the shortest.
-
-    Raises DataError: there is none.
-    """
-    if not waits:
-        raise DataError(
-            f"{records.table.where}: one record only for each participant, so no transition; give longer records"
-        )
-    return min(waits, key=lambda wait: (-waits[wait], wait))
 
 
 class Tally:
@@ -86,9 +54,11 @@ class Tally:
             wait = np.where(known, chunk.seconds - np.where(known, chunk.before, 0), 0)
             if (wait % step).any():
                 at = int((wait % step != 0).argmax())
+                but = f", but {wait[at]} s" if records.reading.show_values else ""
                 raise DataError(
                     f"{records.table.where}, {records.table.place(int(chunk.rows[at]))}: the time is not a whole "
-                    f"number of steps of {step} s after the row before; resample the records, or fit with another step"
+                    f"number of steps of {step} s after the row before{but}; resample the records, or fit with another "
+                    "step"
                 )
             jump = records.spring_jump(chunk.before, chunk.seconds, step)
             if jump.any():

@@ -10,30 +10,29 @@ from numpy.typing import NDArray
 from pufferflow._jit import kernel
 from pufferflow._types import Floats, Ints
 
+Laws = tuple[Floats, Floats, Floats, Floats]
+"""Two laws and their totals, see :func:`holds`; by index in the inner loop, where taking them apart costs a tenth."""
+
 UNREACHED = -(2**40)
 """Exponent of a row of zeros."""
 
 
 @kernel
 def advance(
-    rows: Floats,
-    exponents: Ints,
-    errors: Floats,
-    mantissas: Floats,
-    powers: Ints,
-    shift_in: Ints,
-    shift_out: Ints,
+    table: tuple[Floats, Ints, Floats],
+    matrix: tuple[Floats, Ints, Ints, Ints],
     cutoff: float,
-    out: Floats,
-    out_exponents: Ints,
-    out_errors: Floats,
+    filled: tuple[Floats, Ints, Floats],
 ) -> None:
     """One step of the dynamic program: out[y, n] = Σ_x M[x, y] rows[x, n − shift_in[x] − shift_out[y]].
 
-    Row x stands for ``rows[x] * 2**exponents[x]``, its largest entry lies in [½, 1), and each entry may be too small
-    by ``errors[x]``; the matrix M is ``mantissas * 2**powers``. Entries below ``cutoff`` are dropped, and
-    counted in the errors.
+    Tables are (rows, exponents, errors), a matrix is (mantissas, powers, shift_in, shift_out). Row x stands for
+    ``rows[x] * 2**exponents[x]``, its largest entry lies in [½, 1), and each entry may be too small by ``errors[x]``;
+    the matrix M is ``mantissas * 2**powers``. Entries below ``cutoff`` are dropped, and counted in the errors.
     """
+    rows, exponents, errors = table
+    mantissas, powers, shift_in, shift_out = matrix
+    out, out_exponents, out_errors = filled
     k, width = rows.shape
     for y in range(k):
         top = UNREACHED
@@ -65,29 +64,26 @@ def advance(
 
 @kernel
 def fill_law(
-    a: Floats,
-    b: Floats,
-    exponent: int,
-    error_a: float,
-    error_b: float,
-    tilt: int,
-    unit: int,
-    start: int,
-    stop: int,
-    lower: Floats,
-    upper: Floats,
-    exponents: Ints,
+    past: tuple[Floats, int, float],
+    future: tuple[Floats, int, float],
+    slope: tuple[int, int],
+    places: tuple[int, int],
+    law: tuple[Floats, Floats, Ints],
 ) -> tuple[int, int]:
-    """Bounds of the convolution of ``a`` and ``b`` at the places start ≤ n < stop, with the tilt taken off.
+    """Bounds of the convolution of ``past`` and ``future`` at the places start ≤ n < stop, with the tilt taken off.
 
-    The entries of ``a`` and ``b`` may be too small by ``error_a`` and ``error_b``; the law at n is the convolution
-    times 2**(exponent − tilt n / unit).
+    Both are (row, exponent, error), the entries of a row too small by at most its error. The law at n is the
+    convolution times 2**(both exponents − tilt n / unit), with the ``slope`` (tilt, unit); its lower and upper bounds
+    and their exponents are filled.
 
     Returns
     -------
     first, last : int
         First and last place where the error is negligible (2^-45); ``stop`` and -1 where there is none.
     """
+    (a, exponent_a, error_a), (b, exponent_b, error_b) = past, future
+    (tilt, unit), (start, stop) = slope, places
+    lower, upper, exponents = law
     first, last = 0, len(b)
     while first < last and b[first] == 0:
         first += 1
@@ -109,7 +105,7 @@ def fill_law(
         value = out[n - start]
         whole = tilt * n // unit
         factor = 2.0 ** (-(tilt * n - whole * unit) / unit)
-        exponents[n] = exponent - whole
+        exponents[n] = exponent_a + exponent_b - whole
         lower[n], upper[n] = max(value - error, 0.0) * factor, (value + error) * factor
         if error <= 2.0**-45 * value:
             left, right = min(left, n), n
@@ -162,41 +158,19 @@ def add_logs(a: float, b: float) -> float:
 
 
 @kernel
-def entry(
-    first: Floats,
-    second: Floats,
-    first_total: Floats,
-    second_total: Floats,
-    n: int,
-    m: int,
-    tails: bool,
-    strict: bool,
-    u: int,
-    v: int,
-) -> tuple[float, float]:
+def entry(laws: Laws, n: int, m: int, tails: bool, strict: bool, u: int, v: int) -> tuple[float, float]:
     """Positive and negative part, as log2, of a bound of c_uv (see :func:`holds`), lower if ``strict``, else upper."""
     low, high = (0, 1) if strict else (1, 0)
     if tails:
-        return first[u, low, n] + second_total[v, low], second[v, high, m] + first_total[u, high]
-    return second[v, low, m] + first_total[u, low], first[u, high, n] + second_total[v, high]
+        return laws[0][u, low, n] + laws[3][v, low], laws[1][v, high, m] + laws[2][u, high]
+    return laws[1][v, low, m] + laws[2][u, low], laws[0][u, high, n] + laws[3][v, high]
 
 
 @kernel
-def is_negative(
-    first: Floats,
-    second: Floats,
-    first_total: Floats,
-    second_total: Floats,
-    n: int,
-    m: int,
-    tails: bool,
-    strict: bool,
-    u: int,
-    v: int,
-) -> bool:
+def is_negative(laws: Laws, n: int, m: int, tails: bool, strict: bool, u: int, v: int) -> bool:
     """Whether the bound of c_uv + c_vu is negative."""
-    plus, minus = entry(first, second, first_total, second_total, n, m, tails, strict, u, v)
-    more, less = entry(first, second, first_total, second_total, n, m, tails, strict, v, u)
+    plus, minus = entry(laws, n, m, tails, strict, u, v)
+    more, less = entry(laws, n, m, tails, strict, v, u)
     negative = add_logs(minus, less)
     return negative > -np.inf and add_logs(plus, more) < negative + margin(negative, strict)
 
@@ -209,17 +183,14 @@ def margin(size: float, strict: bool) -> float:
 
 
 @kernel
-def holds(
-    first: Floats, second: Floats, first_total: Floats, second_total: Floats, n: int, m: int, tails: bool, strict: bool
-) -> bool:
+def holds(laws: Laws, n: int, m: int, tails: bool, strict: bool) -> bool:
     """Whether F(n) ≤ F'(m) for every mixture of starts, F the law given a secret and F' given the other.
 
     Parameters
     ----------
-    first, second : arrays, shape (starts, 2, width)
-        Bounds of log2 P(N ≤ n, secret | start), or of P(N > n, ...) with ``tails``.
-    first_total, second_total : arrays, shape (starts, 2)
-        Bounds of log2 P(secret | start).
+    laws : tuple of arrays
+        Of both, shape (starts, 2, width): bounds of log2 P(N ≤ n, secret | start), or of P(N > n, ...) with ``tails``;
+        then of both, shape (starts, 2): bounds of log2 P(secret | start).
     strict : bool
         Whether ``True`` is proved; otherwise ``False`` is.
 
@@ -230,18 +201,18 @@ def holds(
     same with the root divided by √(d_u d_v), d_u the number of negative s_uv, v ≠ u. For then the form is at least
     the sum of (r_u √(s_uu/d_u) − r_v √(s_vv/d_v))² over the negative pairs. For up to two starts the two are the same.
     """
-    starts = len(first)
+    starts = len(laws[0])
     for u in range(starts):
-        plus, minus = entry(first, second, first_total, second_total, n, m, tails, strict, u, u)
+        plus, minus = entry(laws, n, m, tails, strict, u, u)
         if plus < minus:
             return False
     for u in range(starts):
         for v in range(u + 1, starts):
-            if not is_negative(first, second, first_total, second_total, n, m, tails, strict, u, v):
+            if not is_negative(laws, n, m, tails, strict, u, v):
                 continue
             product = 0.0  # log2 of s_uu s_vv / (d_u d_v)
             for w in (u, v):
-                gain, loss = entry(first, second, first_total, second_total, n, m, tails, strict, w, w)
+                gain, loss = entry(laws, n, m, tails, strict, w, w)
                 rest = 0.0
                 if gain > loss:
                     rest = 1.0 - 2.0 ** max(loss - gain, -1074.0) - (1.0 if strict else -1.0) * 2.0**-50
@@ -249,11 +220,11 @@ def holds(
                 if strict and starts > 2:
                     degree = 0
                     for z in range(starts):
-                        if z != w and is_negative(first, second, first_total, second_total, n, m, tails, strict, w, z):
+                        if z != w and is_negative(laws, n, m, tails, strict, w, z):
                             degree += 1
                     product -= math.log2(float(max(degree, 1)))
-            plus, minus = entry(first, second, first_total, second_total, n, m, tails, strict, u, v)
-            more, less = entry(first, second, first_total, second_total, n, m, tails, strict, v, u)
+            plus, minus = entry(laws, n, m, tails, strict, u, v)
+            more, less = entry(laws, n, m, tails, strict, v, u)
             positive, negative = add_logs(plus, more), add_logs(minus, less)
             if product > -np.inf:
                 positive = add_logs(positive, 1.0 + product / 2)
@@ -279,11 +250,11 @@ def raise_shift(
             n = 0
             while n < width:
                 m = min(n + shift, width - 1)
-                by_tails = holds(above[x], above[y], totals[x], totals[y], n, m, True, strict)
+                by_tails = holds((above[x], above[y], totals[x], totals[y]), n, m, True, strict)
                 if strict:
-                    fine = by_tails or holds(below[x], below[y], totals[x], totals[y], n, m, False, strict)
+                    fine = by_tails or holds((below[x], below[y], totals[x], totals[y]), n, m, False, strict)
                 else:
-                    fine = by_tails and holds(below[x], below[y], totals[x], totals[y], n, m, False, strict)
+                    fine = by_tails and holds((below[x], below[y], totals[x], totals[y]), n, m, False, strict)
                 if fine or m == width - 1:
                     n += 1
                 else:

@@ -180,7 +180,7 @@ class _Steps(NamedTuple):
         if rows.shape[1] < width:
             rows = np.concatenate([rows, np.zeros((len(rows), width - rows.shape[1]))], axis=1)
         out = _Table(np.empty_like(rows), np.empty_like(table.exponents), np.empty_like(table.errors))
-        advance(rows, table.exponents, table.errors, *self, CUTOFF, *out)
+        advance((rows, table.exponents, table.errors), (*self,), CUTOFF, (*out,))
         return out
 
 
@@ -323,18 +323,11 @@ def _fill(
         tilt.go_to(node)
         past, future = tilt.starts[u], tilt.backward[length - node]
         return fill_law(
-            past.rows[x],
-            future.rows[x],
-            int(past.exponents[x] + future.exponents[x]),
-            float(past.errors[x]),
-            float(future.errors[x]),
-            s,
-            tilt.most,
-            start,
-            stop,
-            laws.lower[x, u],
-            laws.upper[x, u],
-            laws.exponents[x, u],
+            (past.rows[x], int(past.exponents[x]), float(past.errors[x])),
+            (future.rows[x], int(future.exponents[x]), float(future.errors[x])),
+            (s, tilt.most),
+            (start, stop),
+            (laws.lower[x, u], laws.upper[x, u], laws.exponents[x, u]),
         )
 
     for u, x in np.ndindex(reached.shape):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from pufferflow._checks import check_list, check_type
+from pufferflow._numbers import held_numbers
 from pufferflow._rounding import divide_up
-from pufferflow.divergences import Number, exact, wasserstein_infinity
+from pufferflow.divergences import Number, wasserstein_infinity
 from pufferflow.errors import ParameterError
 
 
@@ -76,7 +77,7 @@ def wasserstein_sensitivity(
     >>> wasserstein_sensitivity([well + ill], [0, 1, 2, 3, 4] * 2, secrets, [("well", "ill")]).W
     2.0
     """
-    values = _numbers(query, "the query")
+    values = held_numbers(query, "the query")
     check_type(secrets, "secrets", Mapping)
     masks = {name: check_list(mask, f"secret {name!r}") for name, mask in secrets.items()}
     for name, mask in masks.items():
@@ -89,7 +90,7 @@ def wasserstein_sensitivity(
     places = sorted(set(values))
     rank = {place: index for index, place in enumerate(places)}
     best = WassersteinSensitivity(0.0, None, None)
-    given = [_numbers(law, f"law {index + 1}") for index, law in enumerate(check_list(laws, "laws"))]
+    given = [held_numbers(law, f"law {index + 1}") for index, law in enumerate(check_list(laws, "laws"))]
     if not given:
         raise ParameterError("there is no law; give at least one")
     for index, law in enumerate(given):
@@ -112,10 +113,3 @@ def wasserstein_sensitivity(
                 if distance > best.W:
                     best = WassersteinSensitivity(distance, index, (first, second))
     return best
-
-
-def _numbers(values: Iterable[Number], what: str) -> Sequence[Fraction]:
-    try:
-        return [exact(value) for value in values]
-    except (TypeError, ValueError, OverflowError):
-        raise ParameterError(f"{what} must consist of finite numbers") from None

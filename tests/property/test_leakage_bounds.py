@@ -122,7 +122,7 @@ def products(matrix, inside, alternating, cost, first, steps, settled=-1.0):
     shape = (1, len(steps))
     values, counted, lost = np.empty((*shape, 1, len(matrix))), np.empty(shape, dtype=np.int64), np.empty(shape)
     sets, turned = np.array([inside]), np.array([alternating])
-    count_products(matrix, sets, turned, cost, np.array([first]), np.array(steps), settled, values, counted, lost)
+    count_products(matrix, (sets, turned), cost, np.array([first]), np.array(steps), settled, (values, counted, lost))
     return values[0, :, 0], counted[0], lost[0]
 
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plain_counting import reduce_record
 
-from pufferflow.datasets.reduction import reduce_record
 from pufferflow.records import tables
 from pufferflow.records.format import RecordFormat, StateSpace
 from pufferflow.records.reading import Reading

@@ -1,9 +1,13 @@
+import bz2
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
+from plain_counting import reduce_record
 
 from pufferflow.datasets import ingest_activity
 from pufferflow.datasets.nhanes import GROUPS, STATES
-from pufferflow.datasets.reduction import reduce_record
 from pufferflow.errors import DataError, ParameterError
 
 HEADER = "participant,time,state\n"
@@ -99,34 +103,67 @@ def test_files_of_spreadsheets_are_read(tmp_path):
     path = tmp_path / "activity.csv"
     path.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode() + b"\r\n\r\n")
     assert ingest_activity("file", path) == plain
+    path.write_text(text.replace("\n", "\n\n"))  # lines that are blank hold no record
+    assert ingest_activity("file", path) == plain
     assert plain.states == ("1", "2")
+
+
+def test_what_fit_takes_is_taken(tmp_path):
+    rows = {"user": ["a", "a", "b", "b"], "ts": [0, 900, 0, 900], "activity": ["sit", "walk", "sit", "sit"]}
+    pd.DataFrame(rows).to_parquet(tmp_path / "watches.parquet")
+    sample = ingest_activity("file", tmp_path / "watches.parquet")
+    assert sample.description == "watches.parquet: column 'activity', 4 rows of 2 participants"
+    assert (sample.step_seconds, sample.states, sample.groups) == (900, ("sit", "walk"), ("all",))
+    assert [p.transition_counts.tolist() for p in sample.participants] == [[[0, 1], [0, 0]], [[1, 0], [0, 0]]]
+    assert sample == replace(
+        ingest_activity("file", write(tmp_path, table(*zip(*rows.values(), strict=True)))),
+        description=sample.description,
+    )
+    with bz2.open(tmp_path / "packed.csv.bz2", "wt") as packed:
+        packed.write("state\nsit\nwalk\nsit\n")  # a row is a step
+    assert ingest_activity("file", tmp_path / "packed.csv.bz2").participants[0].state_counts.tolist() == [2, 1]
+
+
+def test_a_text_that_fit_takes_for_missing_is_a_state_where_it_is_named(tmp_path):
+    path = write(tmp_path, table(("a", 0, "none"), ("a", 60, "s"), ("a", 120, "none")))
+    assert ingest_activity("file", path, states=["s", "none"]).participants[0].state_counts.tolist() == [1, 2]
+    with pytest.raises(DataError, match=r"line 2: the state 'none' is missing; .* or name it among the states"):
+        ingest_activity("file", path)
+
+
+def test_a_local_clock_may_jump(tmp_path):
+    times = ["2021-03-28T01:58", "2021-03-28T01:59", "2021-03-28T03:00", "2021-03-28T03:01"]
+    sample = ingest_activity("file", write(tmp_path, table(*(("a", time, "s") for time in times))))
+    assert sample.participants[0].segment_lengths == (2, 2)
 
 
 BAD = {
     "": "the file is empty",
-    HEADER: "a header line and no data",
-    "participant,time\na,0\n": r"line 1: no column 'state' among participant, time",
-    table(("a", 0, "s")): "one observation only",
-    table(("a", 0, "s"), ("b", 0, "s")): "one observation only",
-    table(("a", 0, "s"), ("a", 60, "")): r"line 3: state '' is empty",
-    table(("a", 0, "s"), ("", 60, "s")): r"line 3: participant '' is empty",
-    table(("a", 60, "s"), ("a", 0, "s")): r"line 3: time '0' does not come after the participant's row before",
-    table(("a", 60, "s"), ("b", 0, "s"), ("a", 60, "s")): r"line 4: time '60' does not come after",
+    HEADER: "a header and no data",
+    "participant,time\na,0\n": "line 1: it is not clear which column holds the values; the columns are",
+    table(("a", 0, "s")): "one record only",
+    table(("a", 0, "s"), ("b", 0, "s")): "one record only",
+    table(("a", 0, "s"), ("a", 60, "")): r"line 3: the state '' is missing",
+    table(("a", 0, "s"), ("", 60, "s")): r"line 3: the participant '' is missing",
+    table(("a", 60, "s"), ("a", 0, "s")): r"line 3: the time '0' comes before the row before it",
+    table(("a", 60, "s"), ("b", 0, "s"), ("a", 60, "s")): r"line 4: the time '60' is that of the row before again",
     table(
         ("a", 0, "s"), ("a", 60, "s"), ("a", 150, "s"), ("a", 210, "s")
-    ): r"line 4: time '150' is not a multiple of 60 s",
-    table(("a", 0, "s"), ("a", "soon", "s")): r"line 3: time 'soon' is not a unix time",
-    table(("a", 0, "s"), ("a", "nan", "s")): r"line 3: time 'nan' is not a unix time",
-    table(("a", 0, "s"), ("a", 0.5, "s")): r"line 3: time '0.5' is not a unix time in whole seconds",
-    table(("a", 1494745200000, "s"), ("a", 1494745260000, "s")): r"line 2: time '1494745200000' is not a unix time",
-    table(("a", "2020-01-01", "s"), ("a", "2020-13-01", "s")): r"line 3: time '2020-13-01' is not an ISO time",
-    table(("a", "soon", "s"), ("a", 60, "s")): r"line 2: time 'soon' is not an ISO time",
-    table(("a", 0, "s"), ("a", 60, "s"), ("b", 0, "s"), ("b", 30, "s")): "'a' has a step of 60 s but 'b' one of 30 s",
+    ): r"line 4: the time is not a whole number of steps of 60 s after the row before, but 90 s",
+    table(("a", 0, "s"), ("a", "soon", "s")): r"line 3: the time 'soon' is neither a time",
+    table(("a", 0, "s"), ("a", "nan", "s")): r"line 3: the time 'nan' is neither a time",
+    table(("a", 0, "s"), ("a", 0.5, "s")): r"line 3: the time '0.5' is neither a .* nor whole unix seconds",
+    table(("a", 1494745200000, "s"), ("a", 1494745260000, "s")): r"line 2: the time '1494745200000' is neither",
+    table(("a", "2020-01-01", "s"), ("a", "2020-13-01", "s")): r"line 3: the time '2020-13-01' is neither a time",
+    table(("a", "soon", "s"), ("a", 60, "s")): r"line 2: the time 'soon' is neither a time",
+    table(
+        ("a", 0, "s"), ("a", 60, "s"), ("b", 0, "s"), ("b", 30, "s")
+    ): "'a' has no two rows that are 30 s apart, the step of",
     table(("a", 0, "s"), ("a", 60, "s,t")): "line 3",
-    HEADER + "a,0,s\n\na,60,s\n": r"line 3: participant '' is empty",
+    HEADER + "a,0,s\n,60,\na,60,s\n": r"line 3: the participant '' is missing",
     table(
         ("a", 0, "s", "g"), ("a", 60, "s", "h"), header="participant,time,state,group\n"
-    ): r"line 3: group 'h' differs",
+    ): r"line 3: the group 'h' is missing or differs from the participant's first one",
 }
 
 
@@ -141,9 +178,9 @@ def test_bad_tables_are_refused_in_one_sentence_with_file_and_line(tmp_path, tex
 
 def test_a_state_outside_the_given_ones_and_a_step_without_transition_are_refused(tmp_path):
     path = write(tmp_path, table(("a", 0, "s"), ("a", 60, "run")))
-    with pytest.raises(DataError, match=r"line 3: state 'run' is none of the states given \(s, w\)"):
+    with pytest.raises(DataError, match=r"line 3: the value 'run' is none of the public states; name it among"):
         ingest_activity("file", path, states=["s", "w"])
-    with pytest.raises(DataError, match="no participant has two that are 30 s apart"):
+    with pytest.raises(DataError, match=r"no two with values that are one step \(30 s\) apart"):
         ingest_activity("file", path, step_seconds=30)
 
 

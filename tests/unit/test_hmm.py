@@ -11,8 +11,8 @@ import pytest
 
 import pufferflow as pf
 from pufferflow import hmm
+from pufferflow._numbers import written_number
 from pufferflow.related.hmm import checking
-from pufferflow.related.hmm.model import fraction
 
 I, J = ["16/25", "8/25", "1/25"], ["3/5", 0, "2/5"]
 PRIORS = {"C": [I, J, [0, "1/2", "1/2"]], "not C": [I, J, ["1/2", "1/2", 0]]}
@@ -97,7 +97,7 @@ def test_truncated_geometric():
             rows = hmm.truncated_geometric(m, ratio)
             assert all(sum(row) == 1 for row in rows)
             # every value is released as the sum of what falls on and beyond it
-            a, far = fraction(ratio, "ratio"), 400
+            a, far = written_number(ratio, "ratio"), 400
             tail = [(1 - a) / (1 + a) * a ** abs(d) for d in range(-far, far + 1)]
             clipped = sum(tail[d + far] for d in range(-far, far + 1) if min(max(1 + d, 0), m) == m)
             assert float(rows[1][m]) == pytest.approx(float(clipped), rel=1e-12)

@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 import pufferflow as pf
-from pufferflow.publishing.fitting import States, fit_records
+from pufferflow.publishing.fitting import fit_records
 from pufferflow.records.reading import Reading
 from pufferflow.records.rows import open_records
+from pufferflow.records.states import States
 
 RNG = np.random.default_rng(5)
 HEADER = "time,value\n"

@@ -45,6 +45,7 @@ from pufferflow._checks import (
     check_whole,
     shown,
 )
+from pufferflow._numbers import written_number
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.related.dp import _sampling
 from pufferflow.related.dp.domains import Codes, Domain, first_occurrences, in_order
@@ -359,9 +360,9 @@ def _bounds(d: Probability, gamma: Probability) -> tuple[Fraction, Fraction]:
 
 def _probability(name: str, value: Probability) -> Fraction:
     try:
-        exact = Fraction(value) if isinstance(value, Rational) else Fraction(str(value))
-    except (ValueError, ZeroDivisionError):
+        exact = Fraction(-1) if isinstance(value, bool) else written_number(value, name)
+    except ParameterError:
         raise ParameterError(f"{name} is {shown(value)}; it must be a number in [0, 1]") from None
-    if isinstance(value, bool) or not 0 <= exact <= 1:
+    if not 0 <= exact <= 1:
         raise ParameterError(f"{name} is {value}; it must be a probability in [0, 1]")
     return exact

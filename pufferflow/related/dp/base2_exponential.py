@@ -44,7 +44,8 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, Literal
 
-from pufferflow._checks import check_choice, check_positive, check_whole, shown, shown_entry
+from pufferflow._checks import check_choice, check_positive, check_whole, shown
+from pufferflow._numbers import held_number
 from pufferflow.errors import ParameterError
 from pufferflow.related.dp._cumulative import CumulativeWeights
 
@@ -467,11 +468,7 @@ def _plain(utilities: Any) -> list[Number]:
 
 def _rational(number: Number, name: str) -> int | Fraction:
     """The number as an exact integer or fraction."""
-    try:
-        plain = number.item() if hasattr(number, "item") else number
-        exact = Fraction("none" if isinstance(plain, bool) else plain)
-    except (TypeError, ValueError, OverflowError):
-        raise ParameterError(f"{name} is {shown_entry(number)}; it must be a finite number") from None
+    exact = held_number(number, name)
     return exact.numerator if exact.denominator == 1 else exact
 
 

@@ -8,6 +8,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 from pufferflow._checks import check_choice, check_list, check_type, check_whole
+from pufferflow._numbers import written_number
 from pufferflow.errors import ModelError, ParameterError
 from pufferflow.related.hmm.model import (
     Exact,
@@ -15,7 +16,6 @@ from pufferflow.related.hmm.model import (
     Matrix,
     Vector,
     distribution,
-    fraction,
     shown,
     stochastic_matrix,
 )
@@ -83,7 +83,7 @@ def randomised_response(truth: Exact = "3/4", values: int = 2) -> Matrix:
         ``truth`` is no probability or there are fewer than two values.
     """
     k = check_whole(values, "number of values", 2, MOST_VALUES)
-    p = _exact(truth, "truth")
+    p = written_number(truth, "truth")
     if not 0 <= p <= 1:
         raise ParameterError(f"truth is {shown(p)}; give a probability between 0 and 1")
     lie = (1 - p) / (k - 1)
@@ -313,15 +313,8 @@ def _label(what: str, values: Iterable[int]) -> str:
     return f"{what} {','.join(map(str, values))}"
 
 
-def _exact(value: Exact, what: str) -> Fraction:
-    try:
-        return fraction(value, what)
-    except ModelError as error:
-        raise ParameterError(str(error)) from None
-
-
 def _inside(value: Exact, what: str) -> Fraction:
-    number = _exact(value, what)
+    number = written_number(value, what)
     if not 0 < number < 1:
         raise ParameterError(f"{what} is {shown(number)}; give a number between 0 and 1, neither of them")
     return number

@@ -24,8 +24,9 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from pufferflow._checks import check_type
+from pufferflow._numbers import written_number
 from pufferflow.errors import ParameterError
-from pufferflow.related.hmm.model import Exact, HiddenMarkovModel, asked_length, exact_text, fraction, shown
+from pufferflow.related.hmm.model import Exact, HiddenMarkovModel, asked_length, exact_text, shown
 
 MOST_PREFIXES = 200_000
 """Prefixes of one length a search keeps at most."""
@@ -98,10 +99,7 @@ def check_factor(factor: Exact) -> Fraction:
 
     Raises ParameterError: it is not a positive exact number.
     """
-    try:
-        exact = fraction(factor, "factor")
-    except ValueError as error:
-        raise ParameterError(str(error)) from None
+    exact = written_number(factor, "factor")
     if exact <= 0:
         raise ParameterError(f'factor is {shown(exact)}; give e^ε, a positive number such as 2 or "3/2"')
     return exact

@@ -6,15 +6,14 @@ and everything after that is shared. The observer sees one observation a step, t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
-from numbers import Rational
 from typing import Any, TypeAlias
 
 from pufferflow._checks import check_list, check_type, check_whole
 from pufferflow._json import kind
+from pufferflow._numbers import written_number
 from pufferflow.errors import ModelError, ParameterError
 
 Exact: TypeAlias = Fraction | int | str | float
@@ -24,29 +23,6 @@ A float stands for its shortest decimal."""
 
 Vector: TypeAlias = tuple[Fraction, ...]
 Matrix: TypeAlias = tuple[Vector, ...]
-
-_NUMBER = re.compile(r"\s*[+-]?(\d+(/\d+)?|(\d+\.\d*|\.\d+|\d+)([eE][+-]?\d{1,3})?)\s*", re.ASCII)
-_MOST_CHARACTERS = 2000
-
-
-def fraction(value: object, where: str) -> Fraction:
-    """Return ``value`` as a fraction; ``where`` names it in the message.
-
-    Raises ModelError: it is not a number, or one too long to be meant.
-    """
-    if isinstance(value, Rational) and not isinstance(value, bool):  # NumPy's integers are such numbers too
-        return Fraction(int(value.numerator), int(value.denominator))
-    text = float.__repr__(value) if isinstance(value, float) else value
-    if not isinstance(text, str):
-        raise ModelError(f'{where} must be a number or a text such as "1/3", not {kind(value)}')
-    if len(text) > _MOST_CHARACTERS:
-        raise ModelError(f"{where} has {len(text)} characters; give a number of at most {_MOST_CHARACTERS}")
-    if not _NUMBER.fullmatch(text):
-        raise ModelError(f'{where} is not an exact number; write it as "1/3", "0.2" or 2')
-    try:
-        return Fraction(text)
-    except ZeroDivisionError:
-        raise ModelError(f"{where} is {text.strip()}, a division by zero") from None
 
 
 def distribution(values: object, size: int | None, where: str, of: str) -> Vector:
@@ -60,7 +36,7 @@ def distribution(values: object, size: int | None, where: str, of: str) -> Vecto
     if not values or len(values) != (size or len(values)):
         need = "at least one" if size is None else str(size)
         raise ModelError(f"{where} has {len(values)} probabilities; give {need}, one a{of}")
-    law = tuple(fraction(value, f"{where}, entry {i}") for i, value in enumerate(values, 1))
+    law = tuple(written_number(value, f"{where}, entry {i}", ModelError) for i, value in enumerate(values, 1))
     for i, p in enumerate(law, 1):
         if not 0 <= p <= 1:
             raise ModelError(

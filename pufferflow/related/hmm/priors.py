@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from pufferflow._checks import check_type
 from pufferflow._json import kind
+from pufferflow._numbers import written_number
 from pufferflow.errors import ModelError, ParameterError
 from pufferflow.related.hmm import solver
 from pufferflow.related.hmm.checking import Witness, check, check_factor, directions, largest_ratio, ratio_text
@@ -29,7 +30,6 @@ from pufferflow.related.hmm.model import (
     Vector,
     asked_length,
     exact_text,
-    fraction,
     shortened,
     shown,
 )
@@ -146,9 +146,12 @@ class PriorFamily:
             )
         return law
 
+    def _constant(self, number: object, where: str) -> fmpq_mpoly:
+        return self._context.constant(_flint(written_number(number, where, ModelError)))
+
     def _polynomial(self, entry: object, where: str) -> fmpq_mpoly:
         if not isinstance(entry, str):
-            return self._context.constant(_flint(fraction(entry, where)))
+            return self._constant(entry, where)
         text = entry.replace("^", "**").strip()
         try:
             with warnings.catch_warnings():
@@ -164,7 +167,7 @@ class PriorFamily:
         match node:
             case ast.Constant(value=int() | float()) if not isinstance(node.value, bool):
                 # the number as it is written, not the binary float it would become
-                return self._context.constant(_flint(fraction(ast.get_source_segment(text, node), where)))
+                return self._constant(ast.get_source_segment(text, node), where)
             case ast.Name(id=name) if name in self.box:
                 return self._context.gen(list(self.box).index(name))
             case ast.Name(id=name):
@@ -203,10 +206,7 @@ class PriorFamily:
         for name, (low, high) in self.box.items():
             if name not in values:
                 raise ParameterError(f"the parameter {name} has no value; give one in [{low}, {high}]")
-            try:
-                result[name] = fraction(values[name], name)
-            except ModelError as error:
-                raise ParameterError(str(error)) from None
+            result[name] = written_number(values[name], name)
             if not low <= result[name] <= high:
                 raise ParameterError(f"{name} is {shown(result[name])}; give a value in [{low}, {high}]")
         return result
@@ -541,7 +541,7 @@ def _box(parameters: object) -> dict[str, tuple[Fraction, Fraction]]:
             raise ModelError(f"the parameter {name!r} is no name; use letters, digits and _")
         if isinstance(interval, str | Mapping) or not isinstance(interval, Sequence) or len(interval) != 2:
             raise ModelError(f"parameter {name} must have an interval, a list of its lowest and highest value")
-        low, high = (fraction(end, f"parameter {name}") for end in interval)
+        low, high = (written_number(end, f"parameter {name}", ModelError) for end in interval)
         if low > high:
             raise ModelError(f"parameter {name}: the lowest value {shown(low)} is above the highest, {shown(high)}")
         box[name] = (low, high)

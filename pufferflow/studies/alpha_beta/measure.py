@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pufferflow._numbers import written_number
 from pufferflow.related.dp.alpha_beta import AlphaBeta, choose_alpha_beta, publish
 from pufferflow.related.dp.domains import Domain
 from pufferflow.studies.tidy import frame, mean_and_error, named_generator
@@ -61,10 +62,10 @@ def _curves(settings: Mapping[str, Any], seed: int) -> Iterator[dict[str, Any]]:
         "n": [(k, value, m) for value in settings["rows_grid"]],
         "m": [(k, n, value) for value in settings["domain_tuples_grid"]],
     }
-    gamma = Fraction(str(settings["gamma"]))
+    gamma = written_number(settings["gamma"], "gamma")
     for panel, points in grids.items():
         for factor, rows, size in points:
-            d = Fraction(str(factor)) * rows / size
+            d = written_number(factor, "a factor of d") * rows / size
             if d >= gamma:
                 continue
             parameters = choose_alpha_beta(d, gamma)

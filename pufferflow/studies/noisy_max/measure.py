@@ -17,10 +17,11 @@ from typing import Any, get_args
 
 import pandas as pd
 
+from pufferflow._numbers import written_number
 from pufferflow.related import hmm
 from pufferflow.related.hmm.checking import ratio_text
 from pufferflow.related.hmm.maxima import Relation
-from pufferflow.related.hmm.model import Exact, fraction
+from pufferflow.related.hmm.model import Exact
 from pufferflow.studies.tidy import frame
 from pufferflow.studies.values import Value, values_table
 
@@ -65,11 +66,11 @@ def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.Da
     curves, claims : DataFrame
         Columns :data:`CURVES` and those of the worked examples.
     """
-    prior = fraction(settings["p1"], "p1"), fraction(settings["p2"], "p2")
+    prior = written_number(settings["p1"], "p1"), written_number(settings["p2"], "p2")
     rows: list[dict[str, Any]] = []
     claims: list[Value] = []
     free = family()
-    _example_1(free, prior, [fraction(f, "factor") for f in settings["factors"]], rows, claims)
+    _example_1(free, prior, [written_number(f, "factor") for f in settings["factors"]], rows, claims)
     rows += _map(int(settings["grid"]))
     _supremum(free, rows, claims)
     _example_2(int(settings["queries"]), rows, claims)

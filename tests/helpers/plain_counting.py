@@ -1,4 +1,4 @@
-"""From a record in time to a participant: cut it into chains where it pauses and count."""
+"""The plain twin of counting records: a whole record of one participant at once."""
 
 from __future__ import annotations
 
