@@ -155,7 +155,7 @@ def put(rectangles: Ints, lowest: Floats, place: int, a1: int, a2: int, b1: int,
 @kernel
 def search_quilts(
     stack: tuple[Ints, Floats, Ints],
-    work: int,
+    limits: tuple[int, int],
     nodes: tuple[int, int, int],
     scores: tuple[float, float],
     terms: tuple[Floats, Floats],
@@ -174,10 +174,9 @@ def search_quilts(
         come first, as a stack; those whose far corner needs a table that is missing are put at the end, the last one
         first. Then lower bounds of the max-influence in each, from the rectangle it was cut from, and how many
         rectangles are to be searched and how many need a table.
-    work : int
-        About how many entries of tables to look at before returning, so that signals arrive.
-    spaces : int
-        Which distances are looked at (see ``cut``), besides the far corners of the first rectangles.
+    limits : tuple of int
+        About how many entries of tables to look at before returning, so that signals arrive; and which distances are
+        looked at (see ``cut``), besides the far corners of the first rectangles.
     nodes : tuple of int
         T, the first and the last of the range of nodes; cards are the largest over the range (Lemma 4.6).
     scores : tuple of float
@@ -191,6 +190,7 @@ def search_quilts(
         influence from below, which discards most rectangles. The smallest score so far with its influence; its quilt.
     """
     rectangles, lowest, counts = stack
+    work, spaces = limits
     length, first, last = nodes
     epsilon, floor = scores
     law, mask = terms

@@ -496,8 +496,7 @@ class QuiltSearch:
             rectangles, lowest = _with_room(rectangles, lowest, *counts.tolist())
             search_quilts(
                 (rectangles, lowest, counts),
-                KERNEL_WORK,
-                SPACES,
+                (KERNEL_WORK, SPACES),
                 (self.length, where.first, where.last),
                 (self.epsilon, floor),
                 (where.law, where.mask),
