@@ -22,6 +22,7 @@ SLACK = 1e-6
 _SWEEPS = 40
 _NONE = np.zeros((0, 0, 0))
 _DENSE = 16
+_SLOW = 1e-2
 _PORTION = 10**7
 
 
@@ -219,10 +220,14 @@ def _solve(side: Side, residual: Floats, capped: Bools) -> Floats:
         system = np.eye(k * k)
         np.subtract.at(system, (pairs, arcs), weights)
         return np.asarray(np.linalg.solve(system, right), dtype=np.float64).reshape(k, k)
-    from scipy.sparse import csc_array, csr_array, eye_array
+    from scipy.sparse import csc_array, csr_array, diags_array, eye_array
     from scipy.sparse.linalg import bicgstab, spsolve
 
     sparse = csr_array(eye_array(k * k) - csr_array((weights, (pairs, arcs)), shape=(k * k, k * k)))
+    diagonal = sparse.diagonal()
+    if diagonal.min() < _SLOW:  # unscaled, states of different pace take thousands of steps, or it breaks down
+        shares = 1 / np.maximum(diagonal, 1e-10)
+        sparse, right = csr_array(diags_array(shares) @ sparse), shares * right
     with np.errstate(over="ignore", invalid="ignore"):  # of an iteration that diverges
         solution, status = bicgstab(sparse, right, rtol=1e-10, maxiter=2000)
     if status or not np.isfinite(solution).all():

@@ -385,6 +385,30 @@ def test_an_iteration_that_diverges_is_not_heard_of():
     assert 0 < pf.leakage(chain, 90, 1.0).scale <= pf.mqm_exact(chain, 90, 1.0).scale
 
 
+def test_states_of_different_pace_take_few_steps_of_the_iteration(monkeypatch):
+    """Thousands of steps, and a minute for one scale, where some pairs of states differ far longer than others."""
+    from scipy.sparse import linalg
+
+    steps, solve = [0], linalg.bicgstab
+
+    def counted(*arguments, **options):
+        def step(_):
+            steps[-1] += 1
+
+        steps.append(0)
+        return solve(*arguments, callback=step, **options)
+
+    monkeypatch.setattr(linalg, "bicgstab", counted)
+    monkeypatch.setattr(linalg, "spsolve", lambda *_: pytest.fail("the iteration broke down"))
+    k = 20
+    leave = np.full(k, 1e-8)
+    leave[0] = 1e-3
+    matrix = leave[:, None] / (k - 1) * (1 - np.eye(k)) + np.diag(1 - leave)
+    scale = pf.leakage(pf.MarkovChain(matrix, np.full(k, 1 / k)), 10**11, 1.0).scale
+    assert 1e8 < scale < 1e10
+    assert max(steps) < 100
+
+
 def test_couplings_of_many_states_are_not_proved():
     """Where leakage leaves its couplings out, their certificate would take minutes, and memory for k³ plans."""
     matrix = np.full((65, 65), 1 / 65)
