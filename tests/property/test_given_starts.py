@@ -126,7 +126,7 @@ import pufferflow as pf
 from pufferflow.influence import search
 search.SPACES = 2**60  # all distances
 slow = [[1 - 1e-7, 1e-7], [3e-7, 1 - 3e-7]]
-pf.mqm_exact(pf.MarkovChain([[0.9, 0.1], [0.3, 0.7]]), 100, 1.0)
+pf.mqm_exact(pf.MarkovChain(slow), 10**4, 1.0)  # compiles: an interrupt of the compiler is another matter
 try:
     print("begun", flush=True)
     pf.mqm_exact(pf.MarkovChain(slow), 2**62, 1.0)

@@ -13,9 +13,9 @@ from pufferflow.studies.record import Run, Section, Step, Study, plot, render, s
 
 HERE = "pufferflow.studies.cohort"
 CAPTION = (
-    "Share of the participants whose histogram has at most this expected L1 error (left), and whose noise is at most "
-    "this multiple of the lower bound (right, where that is computed), at ε = {epsilon:g}. Each has a chain of their "
-    "own. No Laplace noise below the lower bound is private."
+    "Share of the {who}participants whose histogram has at most this expected L1 error (left), and whose noise is at "
+    "most this multiple of the lower bound (right, where that is computed), at ε = {epsilon:g}. Each has a chain of "
+    "their own. No Laplace noise below the lower bound is private."
 )
 
 
@@ -23,6 +23,7 @@ def _steps(run: Run) -> Iterator[Step]:
     own = run.own("cohort")
     samples = sorted(map(str, Path(own["samples"]).glob("*.json"))) if own["samples"] else []
     label = "file" if samples else "synthetic"
+    who = "" if samples else f"{own['simulated']['participants']:,} "
     index, chunks = f"results/cohort/index_{label}.csv", own["chunks"]
     table, summary, distribution = (
         f"results/errors/cohort{what}_{label}.csv" for what in ("", "_summary", "_distribution")
@@ -56,7 +57,7 @@ def _steps(run: Run) -> Iterator[Step]:
         megabytes=1000,
     )
     stem, printed = f"cohort_{label}", f"results/tables/cohort_{label}.json"
-    caption = CAPTION.format(epsilon=shown_epsilon(own["epsilons"]))
+    caption = CAPTION.format(who=who, epsilon=shown_epsilon(own["epsilons"]))
     section = Section("A cohort", "cohort-figure", caption, data_from=printed, settings=own)
     yield plot(stem, f"{HERE}.figures:figure", {"distribution": distribution}, section, local=True)
     section = Section("A cohort: errors", "cohort-table", settings=own)
