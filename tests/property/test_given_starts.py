@@ -122,7 +122,9 @@ def test_the_longest_chain_whose_start_alone_tells_nothing(epsilon):
 
 
 ENDLESS = """
+import signal
 import pufferflow as pf
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts jobs in the background with it ignored
 from pufferflow.influence import search
 search.SPACES = 2**60  # all distances
 slow = [[1 - 1e-7, 1e-7], [3e-7, 1 - 3e-7]]
