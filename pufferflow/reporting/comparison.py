@@ -1,34 +1,74 @@
-"""The comparison table: every claim and number of the paper beside ours, with a verdict.
+"""The comparison table: every claim and number of the sources beside ours, with a verdict.
+
+Where a reported value comes from (``source``)
+----------------------------------------------
+printed
+    It stands in the source.
+restored
+    The formulas of the source were lost when it was turned into plain text; the value was worked out again from them.
+author's code
+    A program of an author prints it; the place names repository and file.
+other code
+    A program of others prints it; the place names repository and file.
+derived here
+    The source states no value.
 
 Verdicts
 --------
 reproduced
-    Same setting as the paper's (worked examples, its own synthetic data) and within the tolerance.
+    Same setting as the source's (its examples, its own synthetic data, bounds that no data enter) and within the
+    tolerance; never of a value that was restored or derived here.
+agrees with the restored value
+    The same of a restored value: two derivations of ours agree, the printed value was not seen.
 same conclusion on other data or settings
-    The paper's data could not be used, or the run was asked for another ε, α or length than the paper's; what was
-    computed agrees with the claim, or with the number within the tolerance.
+    An order or an applicability that holds on other data, or at other ε, α or lengths than the source's.
+not comparable
+    A number on other data: how close it is says nothing of the computation. The reason says what the difference is
+    made of.
+typo in the source
+    The source misprints what it proves.
 differs
-    Neither.
+    The same was computed and another value came out, or a claim does not hold here. The reason says why.
 not applicable
-    There is nothing to compare (a mechanism that gives no number here or there).
+    There is no number on either side, with the source.
+no verdict
+    A worked value, an illustration or a diagnosis: nothing reported that could agree.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pandas as pd
 
+from pufferflow.errors import ParameterError
+
 REPRODUCED = "reproduced"
+RESTORED = "agrees with the restored value"
 SAME = "same conclusion on other data or settings"
+NOT_COMPARABLE = "not comparable"
+TYPO = "typo in the source"
 DIFFERS = "differs"
 NOT_APPLICABLE = "not applicable"
-VERDICTS = (REPRODUCED, SAME, DIFFERS, NOT_APPLICABLE)
+UNJUDGED = "no verdict"
+VERDICTS = (REPRODUCED, RESTORED, SAME, NOT_COMPARABLE, TYPO, DIFFERS, NOT_APPLICABLE, UNJUDGED)
 
-COLUMNS = ["kind", "claim", "place", "reported", "ours", "standard_error", "difference", "tolerance", "verdict", "data"]
+ORIGINS = ("printed", "restored", "author's code", "other code", "derived here")
+
+PAPERS = {
+    "pufferfish": "Song, Wang and Chaudhuri 2017",
+    "noisy_max": "Liu, Wang and Zhang 2022",
+    "base2_exponential": "Ilvento 2020",
+    "alpha_beta": "Rastogi, Suciu and Hong 2007",
+    "classical": "Differential privacy basics",
+}
+"""Our sources, by the names of their files of reported values."""
+
+UNJUDGED_KINDS = ("worked value", "illustration", "diagnosis")
 
 WORKED = "worked example"
 """Data of a number that follows from definitions."""
@@ -37,36 +77,104 @@ WORKED = "worked example"
 class Row(NamedTuple):
     """One row of the comparison table."""
 
+    paper: str
     kind: str
     claim: str
     place: str
+    source: str
     reported: str
     ours: str
     standard_error: float | None
     difference: float | None
     tolerance: str
     verdict: str
+    reason: str
     data: str
 
 
+COLUMNS = list(Row._fields)
+
+
+@cache
+def _reported() -> pd.DataFrame:
+    folder = files("pufferflow.reporting").joinpath("reported")
+    tables = []
+    for name, paper in PAPERS.items():
+        with folder.joinpath(f"{name}.csv").open(encoding="utf-8") as stream:
+            tables.append(pd.read_csv(stream, dtype=str, keep_default_na=False).assign(paper=paper))
+    return pd.concat(tables, ignore_index=True).fillna("")
+
+
 def reported_values() -> pd.DataFrame:
-    """Return the published numbers as printed, one row a number (reported.csv)."""
-    with files("pufferflow.reporting").joinpath("reported.csv").open(encoding="utf-8") as stream:
-        return pd.read_csv(stream, dtype=str, keep_default_na=False)
+    """Return what the sources report, one row a value (the files in ``reported``).
+
+    Columns: ``key``, which finds the computed value; ``source``, one of :data:`ORIGINS`; ``kind``, empty or one of
+    :data:`UNJUDGED_KINDS`; ``place``, ``claim``, ``value``; ``disagreement``, the verdict if ours is another (empty:
+    differs); ``reason``, what a reader should know of the row; ``paper``; and of the first paper's tables ``dataset``,
+    ``group``, ``task``, ``mechanism`` and ``epsilon``.
+    """
+    return _reported().copy()
 
 
 def compare(rows: Iterable[Row]) -> pd.DataFrame:
-    """Table of all rows: claims first, then numbers, those of worked examples before those of data."""
-    ordered = sorted(rows, key=lambda row: (row.kind != "claim", row.kind == "number" and row.data != WORKED))
+    """Table of all rows, paper by paper: claims first, then numbers, those of worked examples before those of data.
+
+    Raises
+    ------
+    ParameterError
+        A row says less or more than it may: a difference without a reason, or "reproduced" of a value that no source
+        prints.
+    """
+    papers = list(PAPERS.values())
+    ordered = sorted(
+        rows,
+        key=lambda row: (papers.index(row.paper), row.kind != "claim", row.kind == "number" and row.data != WORKED),
+    )
+    for row in ordered:
+        if row.verdict in (DIFFERS, NOT_COMPARABLE, TYPO) and not row.reason:
+            raise ParameterError(f"comparison: {row.claim!r} reads {row.verdict!r} without a reason; give one")
+        if row.verdict == REPRODUCED and row.source in ("restored", "derived here"):
+            raise ParameterError(f"comparison: {row.claim!r} cannot read {REPRODUCED!r}, its value is {row.source}")
     return pd.DataFrame([row._asdict() for row in ordered], columns=COLUMNS)
 
 
+def verdicts_of(table: pd.DataFrame) -> dict[str, dict[str, int]]:
+    """Count the verdicts of each source, in the order of :data:`PAPERS` and :data:`VERDICTS`.
+
+    One number over all sources would say nothing: they differ in what could be checked.
+    """
+    counts = table.groupby(["paper", "verdict"]).size()
+    return {
+        paper: {verdict: int(counts[paper, verdict]) for verdict in VERDICTS if (paper, verdict) in counts.index}
+        for paper in PAPERS.values()
+        if paper in counts.index
+    }
+
+
 def claim(
-    text: str, place: str, reported: str, ours: str, holds: bool, data: str, *, same_setting: bool = False
+    text: str,
+    place: str,
+    reported: str,
+    ours: str,
+    holds: bool,
+    data: str,
+    reason: str,
+    *,
+    same_setting: bool = False,
+    source: str = "printed",
 ) -> Row:
-    """Row of a claim in words, which holds or does not."""
-    verdict = DIFFERS if not holds else REPRODUCED if same_setting else SAME
-    return Row("claim", text, place, reported, ours, None, None, "", verdict, data)
+    """Row of a claim of the paper in words, which holds or does not; ``reason``: why it may not."""
+    agrees = agreement(source) if same_setting else SAME
+    verdict = agrees if holds else DIFFERS
+    paper = PAPERS["pufferfish"]
+    return Row(
+        paper, "claim", text, place, source, reported, ours, None, None, "", verdict, "" if holds else reason, data
+    )
+
+
+def agreement(source: str) -> str:
+    """Verdict of a value that agrees in the source's own setting."""
+    return RESTORED if source == "restored" else REPRODUCED
 
 
 def increasing(values: list[float]) -> bool:
@@ -81,7 +189,7 @@ def _tolerance(printed: str) -> float:
 
 
 def stated_numbers(stated: pd.DataFrame) -> Iterator[Row]:
-    """Rows of the values that a source prints, beside those of a table of ``studies.values``."""
+    """Rows of the values that a source reports, beside those of a table of ``studies.values``."""
     reported = reported_values()
     printed = reported[reported["key"] != ""].set_index("key")
     for row in stated.itertuples():
@@ -89,14 +197,28 @@ def stated_numbers(stated: pd.DataFrame) -> Iterator[Row]:
             continue
         theirs: Any = printed.loc[str(row.key)]
         ours = str(row.computed)
+        difference, allowed, agree = None, "identical", ours == theirs["value"]
         try:
             difference = float(ours) - float(theirs["value"])
             tolerance = _tolerance(theirs["value"])
             agree, allowed, ours = abs(difference) <= tolerance * (1 + 1e-9), f"± {tolerance:g}", f"{float(ours):.6g}"
         except ValueError:
-            difference, agree, allowed = None, ours == theirs["value"], "identical"
-        # where the source is wrong, its note says why
-        claim = theirs["claim"] if agree or not theirs["note"] else f"{theirs['claim']} ({theirs['note']})"
-        verdict = REPRODUCED if agree else DIFFERS
-        place, value = theirs["place"], theirs["value"]
-        yield Row("number", claim, place, value, ours, None, difference, allowed, verdict, WORKED)
+            pass
+        kind, verdict = "number", agreement(theirs["source"]) if agree else theirs["disagreement"] or DIFFERS
+        if theirs["kind"]:
+            kind, verdict, difference, allowed = theirs["kind"], UNJUDGED, None, ""
+        yield Row(
+            theirs["paper"],
+            kind,
+            theirs["claim"],
+            theirs["place"],
+            theirs["source"],
+            theirs["value"],
+            ours,
+            None,
+            difference,
+            allowed,
+            verdict,
+            theirs["reason"] or ("" if agree or theirs["kind"] else "another value came out than the source states"),
+            WORKED,
+        )

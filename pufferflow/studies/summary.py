@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from pufferflow.errors import PufferflowError
-from pufferflow.reporting.comparison import VERDICTS
+from pufferflow.reporting.comparison import verdicts_of
 from pufferflow.studies.checksums import check
 from pufferflow.studies.tidy import read_table
 
@@ -15,12 +15,12 @@ def summary(results: Path) -> str:
     """Return the closing lines of a run whose outputs are in ``results``."""
     comparison = results / "tables" / "comparison.csv"
     check([comparison], results)
-    counts = read_table(comparison)["verdict"].value_counts()
+    counts = verdicts_of(read_table(comparison))
     lines = [
         f"Report:  {results / 'report.html'}",
         f"Tables:  {results / 'tables'}   Figures: {results / 'figures'}",
         "Comparison with the sources:",
-        *(f"  {int(counts.get(verdict, 0)):4d}  {verdict}" for verdict in VERDICTS),
+        *(f"  {paper}: {', '.join(f'{n} {verdict}' for verdict, n in own.items())}" for paper, own in counts.items()),
     ]
     return "\n".join(lines)
 

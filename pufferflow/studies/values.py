@@ -9,7 +9,7 @@ import pandas as pd
 
 
 class Value(NamedTuple):
-    """One computed value; ``key`` finds the printed one in reported.csv."""
+    """One computed value; ``key`` finds the reported one in ``reporting/reported``."""
 
     example: str
     quantity: str

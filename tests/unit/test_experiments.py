@@ -188,12 +188,12 @@ def test_chains_are_saved_as_model_files(sample, tmp_path):
 # -- comparison ----------------------------------------------------------------------------------
 
 
-def test_all_worked_examples_are_reproduced():
+def test_all_worked_examples_agree_with_the_restored_values():
     worked = worked_examples.worked_examples()
     table = comparison.compare(comparison.stated_numbers(worked))
     printed = comparison.reported_values()
     assert len(table) == (printed["dataset"] == "worked").sum() > 20
-    assert set(table["verdict"]) == {"reproduced"}
+    assert set(table["verdict"]) == {"agrees with the restored value"}
 
 
 def test_a_wrong_worked_value_differs():
@@ -218,22 +218,63 @@ def electricity_errors(factor):
         label="bundled",
         group="household",
         task="individual",
+        bins=51,
         mean_error=table["expected_error"],
         standard_error=0.001,
     )
 
 
-@pytest.mark.parametrize(("factor", "numbers"), [(1.0, comparison.SAME), (3.0, "differs")])
-def test_other_data_never_reads_reproduced(factor, numbers):
+@pytest.mark.parametrize("factor", [1.0, 3.0])
+def test_other_data_are_never_reproduced_nor_judged_by_how_close_they_are(factor):
     table = comparison.compare(histogram_claims(electricity_errors(factor), "electricity", "Table 3"))
     assert "reproduced" not in set(table["verdict"])
     claims = table[table["kind"] == "claim"]
     assert set(claims["verdict"]) == {comparison.SAME}
     ours = table[(table["kind"] == "number") & table["claim"].str.contains("MQMExact")]
-    assert ours["verdict"].item() == numbers
+    assert ours["verdict"].item() == "not comparable"
+    assert ours["reason"].item()
     assert table[table["reported"] == "N/A"]["verdict"].to_list()[-1] == "not applicable"
     # claims come first
     assert list(table["kind"]) == sorted(table["kind"])
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(102.0, "reproduced"), (130.0, "differs")])
+def test_what_needs_no_data_is_judged(error, verdict):
+    table = electricity_errors(1.0)
+    table.loc[table["mechanism"] == "group-dp", ["expected_error", "mean_error"]] = error
+    rows = comparison.compare(histogram_claims(table, "electricity", "Table 3", ["group-dp"]))
+    number = rows[(rows["kind"] == "number") & rows["claim"].str.contains("GroupDP")]
+    assert number["verdict"].item() == verdict
+    assert "51 bins" in number["reason"].item()
+
+
+def test_rows_without_reason_or_with_a_claim_too_large_are_refused():
+    row = next(iter(histogram_claims(electricity_errors(1.0), "electricity", "Table 3")))
+    for other, message in (
+        ({"verdict": "differs"}, "without a reason"),
+        ({"verdict": "not comparable"}, "without a reason"),
+        ({"verdict": "reproduced", "source": "restored"}, "its value is restored"),
+        ({"verdict": "reproduced", "source": "derived here"}, "its value is derived here"),
+    ):
+        with pytest.raises(pf.ParameterError, match=message):
+            comparison.compare([row._replace(**{"reason": ""} | other)])
+
+
+def test_every_reported_value_says_where_it_comes_from():
+    reported = comparison.reported_values()
+    assert set(reported["source"]) <= set(comparison.ORIGINS)
+    assert set(reported["kind"]) <= {"", *comparison.UNJUDGED_KINDS}
+    assert set(reported["disagreement"]) <= {"", *comparison.VERDICTS}
+    assert reported.loc[reported["key"] != "", "key"].is_unique
+    assert (reported["value"] != "").eq(reported["source"] != "derived here").all()
+
+
+def test_verdicts_are_counted_source_by_source():
+    rows = [*comparison.stated_numbers(worked_examples.worked_examples())]
+    rows += histogram_claims(electricity_errors(1.0), "electricity", "Table 3")
+    counts = comparison.verdicts_of(comparison.compare(rows))
+    assert list(counts) == ["Song, Wang and Chaudhuri 2017"]
+    assert sum(counts["Song, Wang and Chaudhuri 2017"].values()) == len(rows)
 
 
 def test_a_broken_order_differs():
@@ -248,14 +289,22 @@ def test_synthetic_claims():
     scales = synthetic.scales([1], [0.1, 0.25, 0.35, 0.4], 100, mechanisms, OPTIONS)
     errors = synthetic.errors(scales, 5, 1)
     limits = synthetic.gk16_limits(100)
-    assert set(comparison.compare(ordinal_claims(errors, limits))["verdict"]) == {"reproduced"}
+    table = comparison.compare(ordinal_claims(errors, limits))
+    by_claim = table.set_index("claim")["verdict"]
+    assert set(by_claim[table.set_index("claim")["kind"] == "claim"]) == {"reproduced"}
+    assert by_claim.filter(like="dashed").item() == "agrees with the restored value"
+    assert by_claim.filter(like="own entry").item() == "no verdict"
     # under other settings than the paper's nothing is reproduced
     for other in (errors.assign(epsilon=0.5), errors.assign(length=50), errors[errors["alpha"] > 0.3]):
         verdicts = comparison.compare(ordinal_claims(other, limits)).set_index("claim")["verdict"]
         assert set(verdicts.filter(like="MQM")) == {comparison.SAME}
-    errors.loc[(errors["mechanism"] == "mqm-exact") & (errors["alpha"] == 0.25), "expected_error"] = 99.0
-    verdicts = comparison.compare(ordinal_claims(errors, limits))["verdict"].to_list()
+    broken = errors.copy()
+    broken.loc[(errors["mechanism"] == "mqm-exact") & (errors["alpha"] == 0.25), "expected_error"] = 99.0
+    verdicts = comparison.compare(ordinal_claims(broken, limits))["verdict"].to_list()
     assert verdicts.count("differs") == 2
-    errors.loc[(errors["mechanism"] == "gk16") & (errors["alpha"] == 0.1), "status"] = "ok"
-    verdicts = comparison.compare(ordinal_claims(errors, limits))["verdict"].to_list()
-    assert verdicts.count("differs") == 3
+    # MQMExact better than GK16 wherever that applies is another thing than "somewhat worse beyond"
+    better = errors.copy()
+    better.loc[(errors["mechanism"] == "mqm-exact") & (errors["alpha"] == 0.4), "expected_error"] = 1e-9
+    differing = comparison.compare(ordinal_claims(better, limits)).query("verdict == 'differs'")
+    assert differing["claim"].to_list() == ["MQMExact against GK16 where that applies, ε = 1"]
+    assert differing["ours"].item() == "better at all 2 values of α"

@@ -255,12 +255,13 @@ def test_comparison_uses_display_names_and_words() -> None:
             ("σ", "Section 4", "13.0219", "13.0219", NAN, -2.8e-17, "± 5e-05", "reproduced", "activity, bundled"),
         ],
         columns=columns,
-    )
-    rows = cells(tables.render(tables.comparison(frame))["md"])
-    assert rows[1][0] == "MQMExact < DP: men 18–54"
-    assert rows[1][4:7] == ["–", "–", "–"]
-    assert rows[2][5] == "0"
-    assert rows[2][-1] == "activity, bundled real data"
+    ).assign(paper="Song, Wang and Chaudhuri 2017", kind="number", source="printed", reason="")
+    header, *body = cells(tables.render(tables.comparison(frame))["md"])
+    rows = [{}, *(dict(zip(header, row, strict=True)) for row in body)]
+    assert rows[1]["claim"] == "MQMExact < DP: men 18–54"
+    assert [rows[1][name] for name in ("standard error", "difference", "tolerance")] == ["–", "–", "–"]
+    assert rows[2]["difference"] == "0"
+    assert rows[2]["data"] == "activity, bundled real data"
 
 
 @pytest.mark.parametrize(

@@ -239,8 +239,8 @@ def test_templates_and_published_numbers_concern_only_who_reads_them():
         return {job for job in JOBS if str(ROOT / "pufferflow/reporting" / name) in read_by(job)}
 
     assert readers("report.html.j2") == {"write_report"}
-    assert "compare_results" in readers("reported.csv")
-    assert not {"plot_cohort_synthetic", "ingest_activity_bundled"} & readers("reported.csv")
+    assert "compare_results" in readers("reported/pufferfish.csv")
+    assert not {"plot_cohort_synthetic", "ingest_activity_bundled"} & readers("reported/pufferfish.csv")
 
 
 def test_records_of_studies_concern_no_job_but_by_its_parameters():

@@ -35,7 +35,7 @@ def stated_values(
     table : DataFrame
         Table of ``studies.worked_examples.measure``, or of the values of a related experiment.
     reported : DataFrame, optional
-        The published numbers (reported.csv), matched by ``key``.
+        The published numbers (``reporting.comparison.reported_values``), matched by ``key``.
     name, title : str
         Name of the table and what it is about.
     """
@@ -64,12 +64,12 @@ def stated_values(
 
 
 def comparison(table: pd.DataFrame) -> Table:
-    """Every claim and number of the paper beside ours, with a verdict.
+    """Every claim and number of the sources beside ours, with a verdict.
 
     Parameters
     ----------
     table : DataFrame
-        With columns claim, place, reported, ours, standard_error, difference, tolerance, verdict, data.
+        With the columns of :data:`pufferflow.reporting.comparison.COLUMNS`.
     """
 
     def data_words(text: str) -> str:
@@ -80,14 +80,18 @@ def comparison(table: pd.DataFrame) -> Table:
         return UNDEFINED if missing(value) else display_names(str(value))
 
     formats: dict[str, Callable[[Any], str]] = {
+        "paper": str,
+        "kind": str,
         "claim": printed,
         "place": printed,
+        "source": str,
         "reported": printed,
         "ours": lambda value: significant(value, 4) if isinstance(value, float) else printed(value),
         "standard_error": lambda value: significant(value, 2),
         "difference": lambda value: significant(0 if abs(value) < ROUNDING else value, 2),
         "tolerance": printed,
         "verdict": str,
+        "reason": printed,
         "data": data_words,
     }
     display = pd.DataFrame(

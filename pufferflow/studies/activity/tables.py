@@ -25,7 +25,7 @@ def table1(errors: pd.DataFrame, reported: pd.DataFrame | None = None) -> Table:
     errors : DataFrame
         Table of ``studies.histograms.measure.errors``.
     reported : DataFrame, optional
-        The published numbers (reported.csv), to be shown below ours.
+        The published numbers (``comparison.reported_values``), to be shown below ours.
     """
     published = published_values(reported, "Table 1", ["group", "task", "mechanism", "epsilon"])
     tasks = [task for task in ("aggregate", "individual") if task in set(errors["task"])]

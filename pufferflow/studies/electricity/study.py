@@ -23,6 +23,6 @@ def _steps(run: Run) -> Iterator[Step]:
 ELECTRICITY = Study(
     "electricity",
     _steps,
-    lambda run: claims(run, "electricity", "Table 3"),
+    lambda run: claims(run, "electricity", "Table 3", without_data=["group-dp"]),
     dataset="pufferflow.datasets.electricity:ingest_electricity",
 )

@@ -19,7 +19,7 @@ def table3(errors: pd.DataFrame, reported: pd.DataFrame | None = None) -> Table:
     errors : DataFrame
         Table of ``studies.histograms.measure.errors`` of a data set with one group and task.
     reported : DataFrame, optional
-        The published numbers (reported.csv), to be shown below ours.
+        The published numbers (``comparison.reported_values``), to be shown below ours.
     """
     if len(errors[["group", "task"]].drop_duplicates()) > 1:
         raise ParameterError("Table 3 is of one histogram, the table of errors has several; select a group and a task")

@@ -123,6 +123,7 @@ def errors(scale_table: pd.DataFrame, repetitions: int, seed: int) -> pd.DataFra
                     "status": "ok" if failed.empty else "not applicable",
                     "reason": "" if failed.empty else failed["reason"].iloc[0],
                     "participants": int(at_epsilon["participants"].sum()),
+                    "bins": bins,
                     "expected_error": bins * float(units.mean()),
                     "mean_error": mean,
                     "standard_error": standard_error,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pufferflow.studies.record import Claims, Run, Section, Step, plot, render, shown_epsilon
 
@@ -52,7 +52,7 @@ def figure_step(run: Run, dataset: str, name: str, work: str, title: str, captio
     return plot(f"{name}_{run.labelled(dataset)}", work, inputs, section, settings={"epsilon": epsilon})
 
 
-def claims(run: Run, dataset: str, place: str) -> list[Claims]:
-    """Order of the mechanisms and numbers of the paper's table ``place``."""
-    settings = {"dataset": dataset, "place": place}
+def claims(run: Run, dataset: str, place: str, without_data: Sequence[str] = ()) -> list[Claims]:
+    """Order of the mechanisms and numbers of the paper's table ``place``; ``without_data`` as the claims take it."""
+    settings = {"dataset": dataset, "place": place, "without_data": list(without_data)}
     return [Claims(f"{HERE}.claims:histogram_claims", {"errors": errors_of(run, dataset)}, settings)]

@@ -25,7 +25,7 @@ def table2(timings: pd.DataFrame, reported: pd.DataFrame | None = None) -> Table
     timings : DataFrame
         Table of ``studies.timings.measure``.
     reported : DataFrame, optional
-        The published numbers (reported.csv).
+        The published numbers (``comparison.reported_values``).
     """
     keys = ["dataset", "group", "mechanism"]
     published = published_values(reported, "Table 2", keys)
