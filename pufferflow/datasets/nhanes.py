@@ -35,7 +35,7 @@ SETTINGS: dict[str, Any] = {
 COLUMNS = ("seqn", "day_index", "paxcal", "age", "sex", "bmi", "wear_minutes", "counts")
 
 
-def read_nhanes(content: bytes, where: str, split_after_seconds: int) -> tuple[Participant, ...]:
+def read_nhanes(content: bytes, where: str, split_after_seconds: int, step_minutes: int = 1) -> tuple[Participant, ...]:
     """Reduce the minutes worn of the people in the three groups.
 
     Raises DataError: a column is missing, a field cannot be read, a person's days are not in order, or nobody is kept.
@@ -47,6 +47,8 @@ def read_nhanes(content: bytes, where: str, split_after_seconds: int) -> tuple[P
         ``sex`` (M, F), ``bmi`` (kg/m2 or blank), ``wear_minutes`` (as ``0-85;126-127``), ``counts`` (1440 integers).
     split_after_seconds : int
         Longest time of non-wear that a chain may span.
+    step_minutes : int
+        Length of a time step, a divisor of 1440; its state is that of the mean count, if all its minutes are worn.
 
     Returns
     -------
@@ -78,14 +80,18 @@ def read_nhanes(content: bytes, where: str, split_after_seconds: int) -> tuple[P
             count = np.stack([_counts(counts[row], f"{where}, line {row + 2}") for row in rows])
             if worn.sum() < MIN_WEAR_MINUTES or (count == SATURATED).any():
                 continue
-            minutes = (day[rows, None] * DAY + np.arange(DAY))[worn]
-            states = STATE_OF_LEVEL[np.searchsorted(CUT_POINTS, count[worn], side="right")]
+            windows = (len(rows), DAY // step_minutes, step_minutes)
+            whole = worn.reshape(windows).all(axis=2)
+            minutes = (day[rows, None] * DAY + np.arange(0, DAY, step_minutes))[whole]
+            mean = count.reshape(windows).mean(axis=2)[whole]
+            states = STATE_OF_LEVEL[np.searchsorted(CUT_POINTS, mean, side="right")]
             record = {"time": 60 * minutes, "state": states, "participant": str(name), "group": group}
             tables.append(pd.DataFrame(record))
     if not tables:
         raise DataError(f"{where}: holds no participant to keep; check that it has calibrated devices worn for days")
     records = Records(PandasTable(pd.concat(tables), where), Reading())
-    return count_records(records, States(names=STATES), 60, split_after_seconds, SPLIT_BECAUSE).participants
+    step = 60 * step_minutes
+    return count_records(records, States(names=STATES), step, split_after_seconds, SPLIT_BECAUSE).participants
 
 
 def _worn(runs: str, where: str) -> NDArray[np.bool_]:

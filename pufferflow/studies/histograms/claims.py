@@ -20,6 +20,7 @@ from pufferflow.reporting.comparison import (
     reported_values,
 )
 from pufferflow.reporting.style import mechanism_style
+from pufferflow.studies.other_data.reasons import other_data_reason
 
 OTHER_DATA = "on other data an order may be another"
 
@@ -27,14 +28,21 @@ RELEASES = 20
 """The paper draws so many releases of a histogram; a mean of its errors is taken to be over as many."""
 
 
-def histogram_claims(errors: pd.DataFrame, dataset: str, place: str, without_data: Sequence[str] = ()) -> Iterator[Row]:
+def histogram_claims(
+    errors: pd.DataFrame,
+    dataset: str,
+    place: str,
+    without_data: Sequence[str] = (),
+    elsewhere: pd.DataFrame | None = None,
+) -> Iterator[Row]:
     """Claims and numbers of the paper's table ``place`` beside the errors of a data set.
 
-    ``without_data`` are the mechanisms whose error does not depend on the records, so that other data are no excuse.
+    ``without_data`` are the mechanisms whose error does not depend on the records, so that other data are no excuse;
+    ``elsewhere`` are errors on other data (``studies.other_data.measure``), to say what a difference is made of.
     """
     reported = reported_values()
     yield from _order(errors, dataset, place, reported)
-    yield from _numbers(errors, dataset, reported, without_data)
+    yield from _numbers(errors, dataset, reported, without_data, elsewhere)
 
 
 def _order(errors: pd.DataFrame, dataset: str, place: str, reported: pd.DataFrame) -> Iterator[Row]:
@@ -79,7 +87,13 @@ def _order(errors: pd.DataFrame, dataset: str, place: str, reported: pd.DataFram
             )
 
 
-def _numbers(errors: pd.DataFrame, dataset: str, reported: pd.DataFrame, without_data: Sequence[str]) -> Iterator[Row]:
+def _numbers(
+    errors: pd.DataFrame,
+    dataset: str,
+    reported: pd.DataFrame,
+    without_data: Sequence[str],
+    elsewhere: pd.DataFrame | None,
+) -> Iterator[Row]:
     label = f"{dataset}, {errors['label'].iloc[0]}"
     published = reported[(reported["dataset"] == dataset) & (reported["task"] != "seconds")]
     keyed = {(row.group, row.task, row.mechanism, f"{row.epsilon:g}"): row for row in errors.itertuples()}
@@ -89,7 +103,10 @@ def _numbers(errors: pd.DataFrame, dataset: str, reported: pd.DataFrame, without
             continue
         mechanism = mechanism_style(str(theirs.mechanism)).label
         name = f"L1 error of {mechanism}: {theirs.group}, {theirs.task}, ε = {theirs.epsilon}"
-        verdict, reason, tolerance = _judge(computed, str(theirs.value), str(theirs.mechanism) in without_data)
+        printed = str(theirs.value)
+        verdict, reason, tolerance = _judge(computed, printed, str(theirs.mechanism) in without_data)
+        if verdict == NOT_COMPARABLE:
+            reason = other_data_reason(computed, float(printed), elsewhere)
         applies = computed.status == "ok"
         printed = str(theirs.value)
         yield Row(
@@ -116,7 +133,7 @@ def _judge(computed: Any, printed: str, without_data: bool) -> tuple[str, str, s
             return NOT_APPLICABLE, "", ""
         return DIFFERS, f"it applies to {'our' if printed == 'N/A' else 'their'} data only", ""
     if not without_data:
-        return NOT_COMPARABLE, "other data", ""
+        return NOT_COMPARABLE, "", ""
     # one release has a sum of k independent |Laplace|: its deviation is the mean over √k
     tolerance = 3 * computed.expected_error / sqrt(computed.bins * RELEASES)
     agree = abs(computed.expected_error - float(printed)) <= tolerance

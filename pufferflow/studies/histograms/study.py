@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from pufferflow.studies.other_data.study import ERRORS as OTHER_ERRORS
 from pufferflow.studies.record import Claims, Run, Section, Step, plot, render, shown_epsilon
 
 HERE = "pufferflow.studies.histograms"
@@ -55,4 +56,7 @@ def figure_step(run: Run, dataset: str, name: str, work: str, title: str, captio
 def claims(run: Run, dataset: str, place: str, without_data: Sequence[str] = ()) -> list[Claims]:
     """Order of the mechanisms and numbers of the paper's table ``place``; ``without_data`` as the claims take it."""
     settings = {"dataset": dataset, "place": place, "without_data": list(without_data)}
-    return [Claims(f"{HERE}.claims:histogram_claims", {"errors": errors_of(run, dataset)}, settings)]
+    inputs = {"errors": errors_of(run, dataset)}
+    if run.enabled("other_data"):
+        inputs["elsewhere"] = OTHER_ERRORS
+    return [Claims(f"{HERE}.claims:histogram_claims", inputs, settings)]
