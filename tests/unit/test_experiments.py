@@ -5,11 +5,14 @@ import pytest
 import pufferflow as pf
 from pufferflow.datasets import Participant, Sample, ingest_electricity
 from pufferflow.reporting import comparison
+from pufferflow.studies.activity.claims import pattern_claims
+from pufferflow.studies.electricity.claims import bin_claims
 from pufferflow.studies.histograms import measure as histograms
 from pufferflow.studies.histograms.claims import histogram_claims
 from pufferflow.studies.real_data.chains import describe_chains, fit_chains, load_chains, save_chains
 from pufferflow.studies.synthetic import measure as synthetic
-from pufferflow.studies.synthetic.claims import ordinal_claims
+from pufferflow.studies.synthetic.claims import growth_claims, ordinal_claims
+from pufferflow.studies.synthetic.figures import growth as synthetic_growth
 from pufferflow.studies.tidy import named_generator, read_table, write_table
 from pufferflow.studies.worked_examples import measure as worked_examples
 
@@ -308,3 +311,73 @@ def test_synthetic_claims():
     differing = comparison.compare(ordinal_claims(better, limits)).query("verdict == 'differs'")
     assert differing["claim"].to_list() == ["MQMExact against GK16 where that applies, ε = 1"]
     assert differing["ours"].item() == "better at all 2 values of α"
+
+
+def test_claims_about_longer_chains():
+    mechanisms = ["group-dp", "mqm-approx", "mqm-exact"]
+    table = synthetic.growth([0.2, 1.0], 0.2, [5, 100, 1000, 10000], mechanisms, {})
+    rows = comparison.compare(growth_claims(table)).set_index("claim")
+    group = rows[rows.index.str.contains("GroupDP")]
+    assert group["reported"].to_list() == group["ours"].to_list() == ["5", "1"]
+    assert set(group["verdict"]) == {"agrees with the restored value"}
+    longer = rows[rows.index.str.startswith("longer chains")]
+    assert set(longer["verdict"]) == {comparison.SAME}
+    (bounded,) = rows[rows.index.str.contains("MQMExact does not grow.*ε = 1$")].to_dict("records")
+    assert bounded["verdict"] == "no verdict"
+    assert bounded["ours"] == f"{pf.mqm_exact(pf.BinaryInterval(0.2, 0.8), 100, 1).scale:.4g} from T = 100 on"
+    # an error that rose with the length would be seen
+    wrong = table.assign(expected_error=table["expected_error"] * table["length"].astype(float) ** 2)
+    assert "differs" in set(comparison.compare(growth_claims(wrong))["verdict"])
+    assert len(synthetic_growth(table).axes) == 2
+
+
+def releases_table(shares):
+    """Two groups, one state; shares by mechanism: released frequencies of both in each release."""
+    rows = [
+        ("activity", "bundled", group, mechanism, 1.0, i + 1, "sedentary", exact, value)
+        for mechanism, pairs in shares.items()
+        for i, pair in enumerate(pairs)
+        for group, exact, value in zip(("men_18_54", "overweight_women_18_54"), (0.5, 0.6), pair, strict=True)
+    ]
+    names = [
+        "dataset",
+        "label",
+        "group",
+        "mechanism",
+        "epsilon",
+        "release",
+        "state",
+        "exact_frequency",
+        "released_frequency",
+    ]
+    return pd.DataFrame(rows, columns=names)
+
+
+def test_claims_about_patterns_of_the_groups():
+    table = releases_table({"group-dp": [(0.9, 0.1), (0.1, 0.9)], "mqm-exact": [(0.5, 0.6), (0.4, 0.5)]})
+    longest, visible = comparison.compare(pattern_claims(table)).to_dict("records")
+    assert longest["verdict"] == comparison.SAME
+    assert longest["ours"] == "women 18–54, BMI ≥ 25 0.600, men 18–54 0.500"
+    assert visible["verdict"] == comparison.SAME
+    assert "GroupDP 50%, MQMExact 100%" in visible["ours"]
+    swapped = table.assign(exact_frequency=1 - table["exact_frequency"])
+    contradicted = comparison.compare(pattern_claims(swapped)).iloc[0]
+    assert contradicted["verdict"] == "differs"
+    assert "among ours it is men 18–54" in contradicted["reason"]
+    clear = releases_table({"group-dp": [(0.1, 0.9)] * 2, "mqm-exact": [(0.5, 0.6)] * 2})
+    assert comparison.compare(pattern_claims(clear)).iloc[1]["verdict"] == "differs"
+    # states and groups of other people make no claim
+    assert not list(pattern_claims(table.assign(state="walking")))
+    assert not list(pattern_claims(table[table["group"] == "men_18_54"]))
+
+
+def test_claim_about_the_error_of_a_bin():
+    household = electricity_errors(1.0)
+    people = household.assign(task="individual", bins=4, dataset="activity")
+    (row,) = bin_claims(household, people)
+    assert row.verdict == comparison.SAME
+    assert row.ours == f"{0.02 / 51:.2g} against {0.02 / 4:.2g} to {0.02 / 4:.2g}"
+    (row,) = bin_claims(household, people.assign(bins=1000))
+    assert row.verdict == "differs"
+    assert row.reason
+    assert not list(bin_claims(household, people.assign(epsilon=2.0)))

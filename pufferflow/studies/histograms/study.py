@@ -15,6 +15,11 @@ def errors_of(run: Run, dataset: str) -> str:
     return f"results/errors/{run.labelled(dataset)}.csv"
 
 
+def releases_of(run: Run, dataset: str) -> str:
+    """Return the table of noisy releases of a data set."""
+    return f"results/errors/{run.labelled(dataset)}_releases.csv"
+
+
 def measure_steps(run: Run, dataset: str) -> Iterator[Step]:
     """Jobs that compute scales and errors."""
     own, name = run.own(dataset), run.labelled(dataset)
@@ -32,7 +37,7 @@ def measure_steps(run: Run, dataset: str) -> Iterator[Step]:
         "measure",
         f"{HERE}.measure:errors_and_releases",
         {"sample": run.sample(dataset), "scale_table": scales},
-        {"errors": errors_of(run, dataset), "releases": f"results/errors/{name}_releases.csv"},
+        {"errors": errors_of(run, dataset), "releases": releases_of(run, dataset)},
         {"repetitions": own["repetitions"], "count": own["releases"], "seed": run.seed},
     )
 
@@ -49,7 +54,7 @@ def figure_step(run: Run, dataset: str, name: str, work: str, title: str, captio
     own, epsilon = run.own(dataset), shown_epsilon(run.own(dataset)["epsilons"])
     caption = caption.format(epsilon=epsilon, releases=own["releases"])
     section = Section(title, f"{dataset}-figure", caption, data_from=run.sample(dataset), settings=own)
-    inputs = {"releases": f"results/errors/{run.labelled(dataset)}_releases.csv", "sample": run.sample(dataset)}
+    inputs = {"releases": releases_of(run, dataset), "sample": run.sample(dataset)}
     return plot(f"{name}_{run.labelled(dataset)}", work, inputs, section, settings={"epsilon": epsilon})
 
 

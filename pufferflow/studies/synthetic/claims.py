@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from pufferflow.reporting.comparison import PAPERS, RESTORED, UNJUDGED, Row, claim, increasing
+from pufferflow.reporting.comparison import DIFFERS, PAPERS, RESTORED, UNJUDGED, Row, claim, increasing
 from pufferflow.reporting.style import mechanism_style
 
 PLACE = "Figure 4, upper row"
@@ -22,6 +22,56 @@ class _Setting(NamedTuple):
 
 FIGURE_4 = _Setting((0.2, 1.0, 5.0), 100, (0.1, 0.4))
 """The paper's settings of the upper row of Figure 4; α from the first to the second."""
+
+
+def synthetic_claims(errors: pd.DataFrame, limits: pd.DataFrame, growth: pd.DataFrame) -> Iterator[Row]:
+    """All claims about synthetic chains, from the tables of ``studies.synthetic.measure``."""
+    yield from ordinal_claims(errors, limits)
+    yield from growth_claims(growth)
+
+
+def growth_claims(growth: pd.DataFrame) -> Iterator[Row]:
+    """What becomes of scales and errors as the chain grows longer, and GroupDP's error, which does not change."""
+    growth = growth.dropna(subset=["scale"])
+    for epsilon, at_epsilon in growth.groupby("epsilon", sort=False):
+        group = at_epsilon[(at_epsilon["mechanism"] == "group-dp") & (at_epsilon["length"] == FIGURE_4.length)]
+        if epsilon in FIGURE_4.epsilons and len(group):
+            yield _group_dp(float(str(epsilon)), float(group["expected_error"].iloc[0]))
+        for mechanism in ("mqm-exact", "mqm-approx"):
+            curve = at_epsilon[at_epsilon["mechanism"] == mechanism].sort_values("length")
+            if len(curve) > 1:
+                yield from _longer(mechanism_style(mechanism).label, float(str(epsilon)), curve)
+
+
+def _group_dp(epsilon: float, error: float) -> Row:
+    theirs = 1 / epsilon
+    agree = abs(error - theirs) <= 1e-9 * theirs
+    text = f"the error of GroupDP is 1/ε at every α, ε = {epsilon:g} (not drawn in the figure)"
+    verdict = RESTORED if agree else DIFFERS
+    paper, reason = PAPERS["pufferfish"], "one chain, of which every record may change"
+    return Row(
+        paper, "number", text, PLACE, "restored", f"{theirs:g}", f"{error:.6g}", None, error - theirs, "± 1e-09",
+        verdict, reason, "synthetic",
+    )  # fmt: skip
+
+
+def _longer(label: str, epsilon: float, curve: pd.DataFrame) -> Iterator[Row]:
+    first, last = curve.iloc[0], curve.iloc[-1]
+    ends = (f"{row['expected_error']:.4g} at T = {row['length']}" for row in (first, last))
+    ours = " down to ".join(ends)
+    # a chain too short for any quilt hides all its records, at an error of 1/ε
+    errors = curve["expected_error"]
+    falls = bool(errors.is_monotonic_decreasing and errors.iloc[-1] < errors.iloc[0])
+    where, alpha = "Section 5, utility", f"α = {first['alpha']:g}, ε = {epsilon:g}"
+    text = f"longer chains give better utility: the error of the mean under {label}, {alpha}"
+    yield claim(text, where, "falls", ours, falls, "synthetic", "at these lengths it does not")
+    settled = curve[curve["scale"] == last["scale"]]["length"].min()
+    paper, reason = PAPERS["pufferfish"], "a theorem about all lengths; here those of the grid"
+    yield Row(
+        paper, "illustration", f"the scale of {label} does not grow with the chain beyond some length, {alpha}",
+        "Theorem 4.10", "restored", "bounded", f"{last['scale']:.4g} from T = {settled} on", None, None, "",
+        UNJUDGED, reason, "synthetic",
+    )  # fmt: skip
 
 
 def ordinal_claims(errors: pd.DataFrame, limits: pd.DataFrame | None = None) -> Iterator[Row]:
@@ -94,7 +144,7 @@ def _limit(limits: pd.DataFrame, own: bool) -> Iterator[Row]:
             None,
             interior - 0.3219,
             "± 5e-05",
-            RESTORED if abs(interior - 0.3219) <= 5e-5 else "differs",
+            RESTORED if abs(interior - 0.3219) <= 5e-5 else DIFFERS,
             "the norm of a Toeplitz matrix, 2γ cos(π/(T+1)) = 1; the same at every ε",
             "synthetic",
         )

@@ -72,3 +72,33 @@ def synthetic_error(errors: pd.DataFrame, limits: pd.DataFrame) -> Figure:
     note = f"Lines: expected error. Points: mean of {repetitions} repetitions; bars: ± 1 standard error."
     finish(figure, handles, note, errors)
     return figure
+
+
+@styled
+def growth(table: pd.DataFrame) -> Figure:
+    """Noise scale against the length of the chain, one panel per ε.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Table of ``studies.synthetic.measure.growth``.
+    """
+    check(table)
+    epsilons = sorted(table["epsilon"].unique())
+    names = in_order(table["mechanism"])
+    figure, panels = panels_of(len(epsilons), height=2.0, share=True)
+    for axes, epsilon in zip(panels, epsilons, strict=True):
+        for name in names:
+            look = mechanism_style(name)
+            rows = table[(table["mechanism"] == name) & (table["epsilon"] == epsilon)].sort_values("length")
+            axes.plot(rows["length"], rows["scale"], color=look.color, **points(look) | {"linestyle": look.dashes})
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_title(f"ε = {epsilon:g}")
+        axes.set_xlabel("length T")
+    for axes in panels[:: columns_of(len(panels))]:
+        axes.set_ylabel("noise scale σ")
+    alpha = table["alpha"].iloc[0]
+    handles = [handle(name, applies=any_value(table, name, "scale")) for name in names]
+    finish(figure, handles, f"Class α = {alpha:g}, every initial distribution.", table)
+    return figure

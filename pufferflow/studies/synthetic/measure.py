@@ -60,6 +60,19 @@ def measure_scales(alphas: Mapping[str, float], length: int, **settings: Any) ->
     return scales(alphas=alpha_grid(**alphas), length=length, **settings), gk16_limits(length)
 
 
+def growth(
+    epsilons: Sequence[float],
+    alpha: float,
+    lengths: Sequence[int],
+    mechanisms: Sequence[str],
+    options: Mapping[str, Mapping[str, Any]],
+) -> pd.DataFrame:
+    """Noise scales of one class for longer and longer chains, and the expected error of their mean (Theorem 4.10)."""
+    tables = [scales(epsilons, [alpha], length, mechanisms, options) for length in lengths]
+    table = pd.concat([one.astype(object) for one in tables], ignore_index=True)
+    return table.assign(expected_error=table["scale"] * table["lipschitz"])
+
+
 def extended(
     scale_table: pd.DataFrame, mechanisms: Sequence[str], options: Mapping[str, Mapping[str, Any]]
 ) -> pd.DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from pufferflow.reporting.style import in_order
 from pufferflow.studies.record import Claims, Run, Section, Step, Study, plot
 
 HERE = "pufferflow.studies.synthetic"
@@ -12,11 +13,12 @@ EXTENDED = "results/scales/synthetic_extended.csv"
 LIMITS = "results/scales/synthetic_gk16_limits.csv"
 ERRORS = "results/errors/synthetic.csv"
 EXTENDED_ERRORS = "results/errors/synthetic_extended.csv"
+GROWTH = "results/errors/synthetic_growth.csv"
 
 
 def _steps(run: Run) -> Iterator[Step]:
     own = run.own("synthetic")
-    settings = {**run.own("synthetic", without=("extension", "repetitions")), "options": run.options}
+    settings = {**run.own("synthetic", without=("extension", "growth", "repetitions")), "options": run.options}
     outputs = {"scales": SCALES, "limits": LIMITS}
     yield Step("compute_synthetic_scales", "measure", f"{HERE}.measure:measure_scales", {}, outputs, settings)
     yield _errors(run, "measure_synthetic_errors", SCALES, ERRORS)
@@ -29,6 +31,7 @@ def _steps(run: Run) -> Iterator[Step]:
     section = Section(title, "synthetic", caption, "synthetic", settings=own)
     inputs = {"errors": ERRORS, "limits": LIMITS}
     yield plot("figure4_upper_synthetic", f"{HERE}.figures:synthetic_error", inputs, section)
+    yield from _growth(run)
     if not own["extension"]:
         return
     yield Step(
@@ -50,13 +53,31 @@ def _steps(run: Run) -> Iterator[Step]:
     yield plot("figure4_upper_synthetic_extended", f"{HERE}.figures:synthetic_error", inputs, section)
 
 
+def _growth(run: Run) -> Iterator[Step]:
+    own = run.own("synthetic")
+    settings = {
+        **own["growth"],
+        "epsilons": own["epsilons"],
+        "mechanisms": in_order(["group-dp", *own["mechanisms"]]),
+        "options": run.options,
+    }
+    yield Step("measure_synthetic_growth", "measure", f"{HERE}.measure:growth", {}, {"table": GROWTH}, settings)
+    caption = (
+        f"Noise scale for a 1-Lipschitz query of binary chains of the class α = {own['growth']['alpha']:g} against "
+        "their length T. The scale of a quilt mechanism stops growing once its widest quilt fits (Theorem 4.10), so "
+        "the error of a mean falls as 1/T; that of GroupDP grows with T and its error stays at 1/ε."
+    )
+    section = Section("Longer chains (Theorem 4.10)", "synthetic-growth", caption, "synthetic", settings=own["growth"])
+    yield plot("growth_synthetic", f"{HERE}.figures:growth", {"table": GROWTH}, section)
+
+
 def _errors(run: Run, name: str, scales: str, errors: str) -> Step:
     settings = {"repetitions": run.own("synthetic")["repetitions"], "seed": run.seed}
     return Step(name, "measure", f"{HERE}.measure:errors", {"scale_table": scales}, {"errors": errors}, settings)
 
 
 def _claims(_run: Run) -> Iterable[Claims]:
-    return [Claims(f"{HERE}.claims:ordinal_claims", {"errors": ERRORS, "limits": LIMITS})]
+    return [Claims(f"{HERE}.claims:synthetic_claims", {"errors": ERRORS, "limits": LIMITS, "growth": GROWTH})]
 
 
 SYNTHETIC = Study("synthetic", _steps, _claims)
