@@ -5,6 +5,7 @@ import pytest
 import pufferflow as pf
 from pufferflow.datasets import Participant, Sample, ingest_electricity
 from pufferflow.reporting import comparison
+from pufferflow.reporting.style import save_figure
 from pufferflow.studies.activity.claims import pattern_claims
 from pufferflow.studies.electricity.claims import bin_claims
 from pufferflow.studies.histograms import measure as histograms
@@ -15,6 +16,8 @@ from pufferflow.studies.synthetic.claims import growth_claims, ordinal_claims
 from pufferflow.studies.synthetic.figures import growth as synthetic_growth
 from pufferflow.studies.tidy import named_generator, read_table, write_table
 from pufferflow.studies.worked_examples import measure as worked_examples
+from pufferflow.studies.worked_examples import quilts as drawn_quilts
+from pufferflow.studies.worked_examples.figures import quilts as draw_quilts
 
 OPTIONS = {"mqm-exact": {"convention": "exact"}, "mqm-approx": {"eigengap": "auto"}}
 
@@ -381,3 +384,20 @@ def test_claim_about_the_error_of_a_bin():
     assert row.verdict == "differs"
     assert row.reason
     assert not list(bin_claims(household, people.assign(epsilon=2.0)))
+
+
+def test_quilts_are_drawn_as_the_library_finds_them(tmp_path, only_svg):
+    write_table(drawn_quilts.quilts(), tmp_path / "quilts.csv")
+    table = read_table(tmp_path / "quilts.csv")
+    roles = {
+        line: "".join({"node": "i", "nearby": "n", "quilt": "q", "remote": "r"}[role] for role in of_line["role"])
+        for line, of_line in table.groupby("line", sort=False)
+    }
+    assert list(roles.values()) == ["rqninqr", "rqninnn", "nnninqr", "nnninnn", "rrqnnnninnnnqrrr"]
+    network = table[table["panel"] == "a quilt in a network"].set_index("variable")
+    # parents, children and other parents of children: nothing else is next to B2 in the moral graph
+    assert set(network.index[network["role"] == "quilt"]) == {"A2", "B1", "C2", "B3", "A3", "C1"}
+    first, second = (draw_quilts(table) for _ in range(2))
+    paths = [save_figure(figure, tmp_path / name)[0] for figure, name in ((first, "a"), (second, "b"))]
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    assert len(first.axes) == 3
