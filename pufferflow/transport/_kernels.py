@@ -242,24 +242,72 @@ def raise_shift(
     ``below`` and ``above`` have shape (states, starts, 2, width), ``totals`` (states, starts, 2). The pair that
     raised the value last goes to ``pair``.
     """
-    k, width = len(below), below.shape[3]
+    k = len(below)
     for x in range(k):
         for y in range(k):
             if x == y or not (supported[x] and supported[y]):
                 continue
-            n = 0
-            while n < width:
-                m = min(n + shift, width - 1)
-                by_tails = holds((above[x], above[y], totals[x], totals[y]), n, m, True, strict)
-                if strict:
-                    fine = by_tails or holds((below[x], below[y], totals[x], totals[y]), n, m, False, strict)
-                else:
-                    fine = by_tails and holds((below[x], below[y], totals[x], totals[y]), n, m, False, strict)
-                if fine or m == width - 1:
-                    n += 1
-                else:
-                    shift += 1
-                    pair[0], pair[1] = x, y
+            if below.shape[1] == 1:
+                laws = (below[x, 0], below[y, 0]), (above[x, 0], above[y, 0]), (totals[x, 0], totals[y, 0])
+                raised = one_start(*laws, shift, strict)
+            else:
+                raised = every_start((below[x], below[y]), (above[x], above[y]), (totals[x], totals[y]), shift, strict)
+            if raised > shift:
+                shift = raised
+                pair[0], pair[1] = x, y
+    return shift
+
+
+@kernel
+def one_start(
+    below: tuple[Floats, Floats],
+    above: tuple[Floats, Floats],
+    totals: tuple[Floats, Floats],
+    shift: int,
+    strict: bool,
+) -> int:
+    """:func:`every_start` for one start, where the form of :func:`holds` is one number; rows have shape (2, width)."""
+    low, high = (0, 1) if strict else (1, 0)
+    below_x, below_y = below[0][high], below[1][low]
+    above_x, above_y = above[0][low], above[1][high]
+    heads_x, heads_y = totals[1][high], totals[0][low]
+    tails_x, tails_y = totals[1][low], totals[0][high]
+    last = len(below_x) - 1
+    for n in range(len(below_x)):
+        while n + shift < last:
+            m = n + shift
+            by_tails = above_x[n] + tails_x >= above_y[m] + tails_y
+            if strict and by_tails:
+                break
+            by_heads = below_y[m] + heads_y >= below_x[n] + heads_x
+            if by_heads and (strict or by_tails):
+                break
+            shift += 1
+    return shift
+
+
+@kernel
+def every_start(
+    below: tuple[Floats, Floats],
+    above: tuple[Floats, Floats],
+    totals: tuple[Floats, Floats],
+    shift: int,
+    strict: bool,
+) -> int:
+    """Return the smallest w ≥ ``shift`` with F_s(n) ≤ F_s'(n + w) for all n and every mixture of starts.
+
+    Bounds of the laws given s and s', as :func:`holds` takes them. At the last place both are 1.
+    """
+    last = below[0].shape[2] - 1
+    for n in range(last + 1):
+        while n + shift < last:
+            m = n + shift
+            by_tails = holds((*above, *totals), n, m, True, strict)
+            if strict and by_tails:
+                break
+            if (strict or by_tails) and holds((*below, *totals), n, m, False, strict):
+                break
+            shift += 1
     return shift
 
 
