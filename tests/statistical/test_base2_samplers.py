@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import chisquare
 
 from pufferflow.related.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
-from pufferflow.studies.base2_exponential.measure import stored_release
+from pufferflow.studies.base2_exponential.stored import stored_draw, stored_sums
 
 UTILITIES = {
     "one dominates": [0, 9, 9, 9],
@@ -55,5 +55,6 @@ def test_utilities_are_rounded_anew_at_every_release(sampler):
 def test_the_twin_that_stores_all_sums():
     mechanism = Base2Exponential(Eta(7, 3), 0, 9, 7, insecure_seed=2)
     utilities = [3, 1, 0, 7, 1, 1, 9]
-    draws = [stored_release(mechanism, utilities, mechanism._random) for _ in range(5000)]
+    sums = stored_sums(mechanism, utilities)
+    draws = [stored_draw(sums, mechanism._random) for _ in range(5000)]
     assert agree(draws, mechanism.probabilities(utilities)) > 1e-3

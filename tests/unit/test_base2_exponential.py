@@ -10,7 +10,7 @@ from shipped_settings import shipped
 import pufferflow as pf
 from pufferflow.related.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
 from pufferflow.reporting import comparison
-from pufferflow.studies.base2_exponential import figures
+from pufferflow.studies.base2_exponential import attacks, figures, times
 from pufferflow.studies.base2_exponential import measure as experiment
 
 HALF = Eta(1, 1, 1)
@@ -20,8 +20,12 @@ SMALL = shipped(
     sampler_draws=500,
     loss_outcomes=[2, 16],
     time_outcomes=[50],
-    time_ranges=[1000],
+    time_ranges=[1000, 2000],
+    time_granularities=[0.5],
     time_repeats=1,
+    noise_epsilons=[0.5, 2],
+    noise_draws=50,
+    precision_outcomes=[50, 100],
 )
 
 
@@ -238,24 +242,33 @@ def test_bad_laplace_is_one_sentence(arguments, words):
         Base2Laplace(HALF, 0, 1, 1).release(math.nan)
 
 
-@pytest.mark.parametrize("attack", [experiment.zero_rounding(30), experiment.truncated_addition()])
+@pytest.mark.parametrize(
+    "attack", [attacks.zero_rounding(30), attacks.swapped_zero_rounding(), attacks.truncated_addition()]
+)
 def test_attacks_break_the_naive_mechanism_and_not_ours(attack):
     there, absent = attack.utilities.values()
     assert max(abs(a - b) for a, b in zip(there, absent, strict=True)) == 1
-    naive = experiment.laws(attack, "naive")
-    assert experiment.privacy_loss(*naive.values()) == math.inf
+    naive = attacks.laws(attack, "naive")
+    assert attacks.privacy_loss(*naive.values()) == math.inf
     assert naive["with Alice"][attack.watched] == 1
     assert naive["without Alice"][attack.watched] < 0.7
-    ours = experiment.laws(attack, "base-2")
+    ours = attacks.laws(attack, "base-2")
     assert all(p > 0 for law in ours.values() for p in law)
-    assert experiment.privacy_loss(*ours.values()) <= attack.epsilon
+    assert attacks.privacy_loss(*ours.values()) <= attack.epsilon
+
+
+def test_two_outcomes_tell_the_database_for_sure():
+    naive = attacks.laws(attacks.swapped_zero_rounding(), "naive")
+    assert naive == {"with Alice": [1, 0], "without Alice": [0, 1]}
+    x = attacks.last_positive(0.5)
+    assert np.exp(-0.25 * x) > 0 == np.exp(-0.25 * (x + 1))
 
 
 def test_truncated_addition_hangs_on_the_order():
-    first, last = experiment.truncated_addition(), experiment.truncated_addition(watched_first=False)
-    assert experiment.privacy_loss(*experiment.laws(first, "naive").values()) == math.inf
-    assert experiment.privacy_loss(*experiment.laws(last, "naive").values()) <= last.epsilon
-    ours, reversed_ours = (experiment.laws(attack, "base-2")["with Alice"] for attack in (first, last))
+    first, last = attacks.truncated_addition(), attacks.truncated_addition(watched_first=False)
+    assert attacks.privacy_loss(*attacks.laws(first, "naive").values()) == math.inf
+    assert attacks.privacy_loss(*attacks.laws(last, "naive").values()) <= last.epsilon
+    ours, reversed_ours = (attacks.laws(attack, "base-2")["with Alice"] for attack in (first, last))
     assert ours == reversed_ours[::-1]
 
 

@@ -10,6 +10,7 @@ from pufferflow.related.dp.base2_exponential import Base2Exponential, Base2Lapla
 from pufferflow.related.dp.domains import Domain
 from pufferflow.related.dp.exponential import Exponential
 from pufferflow.related.dp.laplace import Laplace
+from pufferflow.related.dp.precision import compute_precision, needed_precision
 from pufferflow.related.dp.randomised_response import RandomisedResponse
 from pufferflow.related.dp.weighted_majority import WeightedMajority, private_rate
 
@@ -28,6 +29,8 @@ __all__ = [
     "Release",
     "WeightedMajority",
     "choose_alpha_beta",
+    "compute_precision",
+    "needed_precision",
     "private_rate",
     "publish",
 ]

@@ -52,6 +52,16 @@ class CumulativeWeights:
         lowest, highest = ((total[-1] - 1).bit_length() - self.bits for total in (self._lower, self._upper))
         return lowest if lowest == highest else (self.exact(len(self)) - 1).bit_length() - self.depth
 
+    @cached_property
+    def width(self) -> int:
+        """Bits of s: ``bits`` fractional ones, and ``exponent`` before them."""
+        return self.bits + self.exponent
+
+    @property
+    def stored_bits(self) -> int:
+        """Bits of all enclosures."""
+        return sum(end.bit_length() for ends in (self._lower, self._upper) for end in ends)
+
     def exact(self, count: int) -> int:
         """Return 2^depth · (sum of the first ``count`` weights), an integer.
 

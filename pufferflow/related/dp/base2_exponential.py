@@ -178,6 +178,9 @@ class Base2Exponential:
     precision : int
         Bits that suffice for every exact number the mechanism may meet, fixed by the public arguments alone: a sum of
         max_outcomes weights of at most 2^(y·z·(utility_max − utility_min)).
+    enclosure_bits : int
+        Fractional bits of the sums that a draw is compared with, from the same arguments; exact sums are formed where
+        these do not decide.
 
     Raises
     ------
@@ -224,12 +227,15 @@ class Base2Exponential:
                 f"to {utility_max}, more than {LARGEST_PRECISION}; narrow the range or choose a shorter η"
             )
         # an enclosed sum of n weights is at most 5·n·(range + 1) units wide, and there are n sums for s to fall into
-        self._bits = _SPARE_BITS + 3 + 2 * self.max_outcomes.bit_length() + (span + 1).bit_length()
+        self.enclosure_bits = _SPARE_BITS + 3 + 2 * self.max_outcomes.bit_length() + (span + 1).bit_length()
         self._random = (
-            random.SystemRandom()
-            if insecure_seed is None
-            else random.Random(check_whole(insecure_seed, "insecure_seed", None, None))
+            System() if insecure_seed is None else Seeded(check_whole(insecure_seed, "insecure_seed", None, None))
         )
+
+    @property
+    def random_bits(self) -> int:
+        """Random bits taken so far. Attempts depend on the data: for whoever runs the mechanism, not to be published."""
+        return self._random.taken
 
     @property
     def epsilon(self) -> float:
@@ -347,7 +353,7 @@ class Base2Exponential:
     def _cumulative(self, utilities: Sequence[int]) -> CumulativeWeights:
         """The common factor is chosen so that the largest weight is 1; the law does not depend on it."""
         best = min(utilities)
-        return CumulativeWeights(*self.eta.odd, [u - best for u in utilities], self._bits)
+        return CumulativeWeights(*self.eta.odd, [u - best for u in utilities], self.enclosure_bits)
 
     def _draw(self, weights: CumulativeWeights) -> int:
         attempt, getrandbits, rejected = _ATTEMPTS[self.sampler], self._random.getrandbits, len(weights)
@@ -359,6 +365,24 @@ class Base2Exponential:
         while chosen == rejected:
             chosen = attempt(weights, getrandbits)
         return chosen
+
+
+class Counted(random.Random):
+    """Count the random bits that are taken."""
+
+    taken = 0
+
+    def getrandbits(self, k: int, /) -> int:
+        self.taken += k
+        return super().getrandbits(k)
+
+
+class System(Counted, random.SystemRandom):
+    """The operating system's generator."""
+
+
+class Seeded(Counted):
+    """A reproducible generator, which is not private."""
 
 
 class Base2Laplace:
@@ -429,14 +453,14 @@ class Base2Laplace:
 
 def _rejection_attempt(weights: CumulativeWeights, getrandbits: Callable[[int], int]) -> int:
     """Draw s at once; the index of its outcome, or n if s ≥ t."""
-    s = getrandbits(weights.bits + weights.exponent)
+    s = getrandbits(weights.width)
     first, last = weights.locate(s, s + 1)
     return first if first == last else _settle(weights, getrandbits, s, first, last)
 
 
 def _bitwise_attempt(weights: CumulativeWeights, getrandbits: Callable[[int], int]) -> int:
     """Draw s bit by bit until one outcome (or s ≥ t) is left; its index, or n."""
-    s, left = 0, weights.bits + weights.exponent
+    s, left = 0, weights.width
     first, last = weights.locate(0, 1 << left)
     while first != last and left:
         left -= 1

@@ -1,32 +1,52 @@
-"""The exponential mechanism in floating point and in exact arithmetic: attacks, samplers, privacy loss and time.
+"""The exponential mechanism in floating point and in exact arithmetic: attacks, samplers, privacy loss and costs.
 
-Everything measured here is measured on both sides: the naive mechanism below, written as one would write it with
-doubles, and :mod:`pufferflow.related.dp.base2_exponential`. Attacks and settings are those of Ilvento, "Implementing
+Everything measured here is measured on both sides: the naive mechanisms, written as one would write them with doubles,
+and :mod:`pufferflow.related.dp.base2_exponential`. Attacks and settings are those of Ilvento, "Implementing
 the Exponential Mechanism with Base-2 Differential Privacy" (CCS 2020), and of its code and demonstration.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import partial
-from itertools import accumulate
-from random import Random
-from statistics import median
-from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pufferflow.related.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta, Number, Sampler
+from pufferflow.publishing.noise import DiscreteLaplace, add_seeded_noise
+from pufferflow.related.dp.base2_exponential import Base2Laplace, Eta
+from pufferflow.studies.base2_exponential.attacks import (
+    BASE2,
+    NAIVE,
+    WITH,
+    WITHOUT,
+    Attack,
+    exact_mechanism,
+    laws,
+    naive_draws,
+    privacy_loss,
+    rounding_loss,
+    swapped_zero_rounding,
+    truncated_addition,
+    zero_rounding,
+)
+from pufferflow.studies.base2_exponential.counts import (
+    ENCLOSED,
+    SAMPLERS,
+    STORED,
+    growth_exponent,
+    growth_rows,
+    precision_rows,
+    random_bit_rows,
+)
+from pufferflow.studies.base2_exponential.floating_noise import naive_outputs, possible
+from pufferflow.studies.base2_exponential.times import measure_times
 from pufferflow.studies.tidy import frame, named_generator
 from pufferflow.studies.values import Value, values_table
 
-NAIVE, BASE2 = "naive", "base-2"
-SAMPLERS: tuple[Sampler, ...] = ("rejection", "bitwise")
-WITH, WITHOUT = "with Alice", "without Alice"
+__all__ = ["measure", "measure_times"]
 
 CURVES = [
     "panel",
@@ -46,132 +66,18 @@ CURVES = [
     "published_bits",
     "proved_bits",
     "chi_square_p",
+    "share",
+    "utility_range",
+    "precision_bits",
+    "bits",
+    "expected_bits",
 ]
-TIMES = ["panel", "method", "outcomes", "utility_range", "precision_bits", "seconds", "repeats", "bar_seconds"]
 
-BAR_SECONDS = {1000: 1.0, 75_000: 10.0}
-"""Time one release with utilities 0, 1, …, n − 1 may take, by n; 10 s is the published one."""
-STORED_BITS = 10**8
-"""Storing all exact sums is timed only where they take no more bits than this."""
-
-Floats = np.ndarray[Any, np.dtype[np.float64]]
-
-
-class Attack(NamedTuple):
-    """Two neighbouring databases chosen by the attacker; every utility differs by at most 1.
-
-    Attributes
-    ----------
-    name : str
-    epsilon : float
-        Privacy parameter the mechanism claims.
-    utilities : dict of str to list
-        By database; the first outcome is the one the attacker looks at.
-    watched : int
-        Its index.
-    y : int
-        Bits of η that come close to ``epsilon``.
-    """
-
-    name: str
-    epsilon: float
-    utilities: dict[str, list[Number]]
-    watched: int
-    y: int
-
-
-# --- the naive mechanism ------------------------------------------------------------------------------------------
-
-
-def naive_cumulative(utilities: Sequence[Number], epsilon: float) -> Floats:
-    """Cumulative probabilities of the exponential mechanism with weights e^(−ε·u/2), in doubles from left to right."""
-    sums = np.cumsum(np.exp(-(epsilon / 2) * np.array(utilities, dtype=np.float64)))
-    return np.asarray(sums / sums[-1])
-
-
-def naive_law(utilities: Sequence[Number], epsilon: float) -> list[float]:
-    """Probability of each outcome under a uniform number compared with :func:`naive_cumulative`."""
-    return list(np.diff(naive_cumulative(utilities, epsilon), prepend=0.0))
-
-
-def naive_draws(utilities: Sequence[Number], epsilon: float, count: int, rng: np.random.Generator) -> list[int]:
-    """Draw from the naive mechanism; reproduces the leaks, never to be used."""
-    return list(np.searchsorted(naive_cumulative(utilities, epsilon), rng.random(count), side="right"))
-
-
-# --- the attacks --------------------------------------------------------------------------------------------------
-
-
-def zero_rounding(outcomes: int) -> Attack:
-    """Utility x for all; with Alice x + 1 for all but the first, whose weights all underflow to 0.
-
-    x is the last integer for which e^(−εx/2) is a positive double.
-    """
-    epsilon = 0.5
-    x = next(i for i in range(1, 10_000) if np.exp(-(epsilon / 2) * i) == 0) - 1
-    rest = outcomes - 1
-    return Attack("zero rounding", epsilon, {WITH: [x, *[x + 1] * rest], WITHOUT: [x] * outcomes}, 0, 16)
-
-
-def truncated_addition(*, watched_first: bool = True) -> Attack:
-    """One heavy outcome and 999 light ones whose positive weights vanish when added to the heavy one.
-
-    Without Alice the utilities are 1 closer, and nothing vanishes. Added up in the other order, the light ones first,
-    nothing vanishes either. A light outcome must weigh 2^−53 of the heavy one to vanish, and k = 2^53·e^−ε outcomes e^ε
-    closer are needed to be seen: with few outcomes the attack needs a large ε.
-    """
-    epsilon, heavy, outcomes = 30.0, -0.5, 1000
-    weight = np.exp(-(epsilon / 2) * heavy)
-    light = next(x for x in range(10_000) if weight + np.exp(-(epsilon / 2) * x) == weight)
-    there: list[Number] = [heavy, *[light] * (outcomes - 1)]
-    absent: list[Number] = [heavy + 1, *[light - 1] * (outcomes - 1)]
-    if watched_first:
-        return Attack("truncated addition", epsilon, {WITH: there, WITHOUT: absent}, 0, 40)
-    return Attack(
-        "truncated addition, heavy outcome last", epsilon, {WITH: there[::-1], WITHOUT: absent[::-1]}, outcomes - 1, 40
-    )
-
-
-def laws(attack: Attack, mechanism: str) -> dict[str, list[Any]]:
-    """Law of the output by database: doubles as the naive mechanism has them, exact fractions for base 2."""
-    if mechanism == NAIVE:
-        return {name: naive_law(utilities, attack.epsilon) for name, utilities in attack.utilities.items()}
-    return {name: _mechanism(attack).probabilities(utilities) for name, utilities in attack.utilities.items()}
-
-
-def privacy_loss(first: Sequence[Any], second: Sequence[Any]) -> float:
-    """Largest |log of the ratio| of two laws, in nats; infinite if an outcome is possible under one alone."""
-    worst = 0.0
-    for p, q in zip(first, second, strict=True):
-        if (p == 0) != (q == 0):
-            return math.inf
-        if p != 0:
-            worst = max(worst, abs(_log(p) - _log(q)))
-    return worst
-
-
-def rounding_loss(eta: Eta, outcomes: int, sensitivity: Fraction) -> float:
-    """Exact base-2 loss, in bits, on a bad pair of neighbours with utilities rounded at random.
-
-    The first outcome has utility 1 against 1 − α, all others 1 − α against 1, α = ``sensitivity`` in (0, 1].
-    """
-    q, alpha, rest = eta.base, Fraction(sensitivity), outcomes - 1
-    worse = sum(
-        (
-            math.comb(rest, ups) * (1 - alpha) ** ups * alpha ** (rest - ups) * q / (q + ups * q + rest - ups)
-            for ups in range(rest + 1)
-        ),
-        Fraction(0),
-    )
-    better = (1 - alpha) / outcomes + alpha / (1 + rest * q)
-    return (_log(better) - _log(worse)) / math.log(2)
-
-
-# --- the tables ---------------------------------------------------------------------------------------------------
+DISCRETE = "discrete"
 
 
 def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Run the attacks, the samplers against their exact law, and the loss of randomised rounding.
+    """Run the attacks, the samplers against their exact law, the loss of randomised rounding, and count the costs.
 
     Parameters
     ----------
@@ -185,19 +91,25 @@ def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.Da
     (curves, claims)
         Columns ``CURVES``; and one row a value that the source states too.
     """
-    attacks = [
-        zero_rounding(settings["attack_outcomes"]),
-        truncated_addition(),
-        truncated_addition(watched_first=False),
-    ]
+    attacks = {
+        "zero": zero_rounding(settings["attack_outcomes"]),
+        "swapped": swapped_zero_rounding(),
+        "truncated": truncated_addition(),
+        "last": truncated_addition(watched_first=False),
+    }
     rows: list[dict[str, Any]] = []
-    for attack in attacks:
+    for attack in attacks.values():
         for mechanism in (NAIVE, BASE2):
             rows += _attack_rows(attack, mechanism, settings["attack_draws"], seed)
+    for epsilon in settings["noise_epsilons"]:
+        rows += _noise_rows(epsilon, settings["noise_draws"], seed)
     rows += _sampler_rows(settings["sampler_draws"], seed)
     rows += _loss_rows(settings["loss_outcomes"], settings["loss_eta"])
-    curves = frame(rows, CURVES)
-    return curves, values_table(_claims(rows, attacks))
+    rows += precision_rows(settings["precision_outcomes"])
+    rows += random_bit_rows(settings["precision_outcomes"], settings["attack_draws"], seed)
+    rows += growth_rows(settings["time_outcomes"], settings["time_ranges"])
+    claims = [*_attack_claims(rows, attacks), *_noise_claims(rows), *_loss_claims(rows), *_cost_claims(rows)]
+    return frame(rows, CURVES), values_table(claims)
 
 
 def _attack_rows(attack: Attack, mechanism: str, draws: int, seed: int) -> Iterator[dict[str, Any]]:
@@ -208,7 +120,7 @@ def _attack_rows(attack: Attack, mechanism: str, draws: int, seed: int) -> Itera
         "panel": attack.name,
         "mechanism": mechanism,
         "draws": draws,
-        "epsilon": attack.epsilon if mechanism == NAIVE else _mechanism(attack).epsilon,
+        "epsilon": attack.epsilon if mechanism == NAIVE else exact_mechanism(attack).epsilon,
         "total_variation": float(sum(abs(p - q) for p, q in zip(there, absent, strict=True))) / 2,
         "loss_nats": privacy_loss(there, absent),
         # of the databases, each as likely before, how sure one is of "without" after an output other than the watched
@@ -220,7 +132,7 @@ def _attack_rows(attack: Attack, mechanism: str, draws: int, seed: int) -> Itera
             drawn = naive_draws(attack.utilities[database], attack.epsilon, draws, named_generator(seed, name))
         else:
             source = int(named_generator(seed, name).integers(2**63))
-            drawn = _mechanism(attack, source).releases(attack.utilities[database], draws)
+            drawn = exact_mechanism(attack, source).releases(attack.utilities[database], draws)
         hits = drawn.count(attack.watched)
         # the probability of the others is summed, not 1 minus: it may be too small for that
         rest = math.fsum(float(p) for i, p in enumerate(law) if i != attack.watched)
@@ -236,8 +148,32 @@ def _attack_rows(attack: Attack, mechanism: str, draws: int, seed: int) -> Itera
             }
 
 
+def _noise_rows(epsilon: float, draws: int, seed: int) -> Iterator[dict[str, Any]]:
+    """Share of releases of 0 and of 1, with noise of scale 1/ε, that are impossible for the other of the two."""
+    rng, scale = named_generator(seed, f"base2/noise/{epsilon:g}"), 1 / epsilon
+    base2 = Base2Laplace(Eta.for_epsilon(epsilon, y=24), -20, 21, 1)
+    discrete = DiscreteLaplace(scale)
+    told: dict[str, list[float]] = {NAIVE: [], BASE2: [], DISCRETE: []}
+    for value, other in ((0, 1), (1, 0)):
+        outputs = naive_outputs(value, scale, draws, rng)
+        told[NAIVE].append(sum(not possible(output, other, scale) for output in outputs) / draws)
+        # exact laws: the probability itself of what is impossible for the other value
+        both = zip(base2.probabilities(value), base2.probabilities(other), strict=True)
+        told[BASE2].append(float(sum(p for p, q in both if q == 0)))
+        noisy = np.array(add_seeded_noise([value] * draws, scale, rng))
+        told[DISCRETE].append(float((discrete.probability(noisy - other) == 0).mean()))
+    for mechanism, shares in told.items():
+        yield {
+            "panel": "floating noise",
+            "mechanism": mechanism,
+            "epsilon": epsilon,
+            "draws": 2 * draws,
+            "share": math.fsum(shares) / 2,
+        }
+
+
 def _sampler_rows(draws: int, seed: int) -> Iterator[dict[str, Any]]:
-    from scipy.stats import chisquare
+    from scipy.special import chdtrc
 
     for sampler in SAMPLERS:
         source = int(named_generator(seed, f"base2/sampler/{sampler}").integers(2**63))
@@ -245,7 +181,8 @@ def _sampler_rows(draws: int, seed: int) -> Iterator[dict[str, Any]]:
         law = laplace.probabilities(2)
         drawn = laplace.mechanism.releases(laplace.utilities(2), draws)
         counts = np.bincount(drawn, minlength=len(law))
-        test = chisquare(counts, np.array([float(p) for p in law]) * draws)
+        expected = np.array([float(p) for p in law]) * draws
+        chi_square = float(((counts - expected) ** 2 / expected).sum())
         for outcome, p, count in zip(laplace.outcomes, law, counts, strict=True):
             yield {
                 "panel": "samplers",
@@ -255,7 +192,7 @@ def _sampler_rows(draws: int, seed: int) -> Iterator[dict[str, Any]]:
                 "frequency": int(count) / draws,
                 "draws": draws,
                 "epsilon": laplace.epsilon,
-                "chi_square_p": float(test.pvalue),
+                "chi_square_p": float(chdtrc(len(law) - 1, chi_square)),
             }
 
 
@@ -274,104 +211,84 @@ def _loss_rows(sizes: Sequence[int], bits: int) -> Iterator[dict[str, Any]]:
             }
 
 
-def _claims(rows: Sequence[Mapping[str, Any]], attacks: Sequence[Attack]) -> Iterator[Value]:
-    zero, truncated = attacks[:2]
+EXAMPLE = "base-2 exponential"
+
+
+def _attack_claims(rows: Sequence[Mapping[str, Any]], attacks: Mapping[str, Attack]) -> Iterator[Value]:
     keyed = {tuple(row.get(name) for name in ("panel", "mechanism", "database", "outcome")): row for row in rows}
-    example = "base-2 exponential"
+    zero, truncated = attacks["zero"], attacks["truncated"]
     x = float(zero.utilities[WITHOUT][0])
-    yield Value(example, "last utility with a positive naive weight, ε = 0.5", "base2/zero/x", x)
+    yield Value(EXAMPLE, "last utility with a positive naive weight, ε = 0.5", "base2/zero/x", x)
     light = float(truncated.utilities[WITH][1])
-    yield Value(example, "first utility whose naive weight is lost in the sum, ε = 30", "base2/truncated/x", light)
-    for name, attack in (("zero", zero), ("truncated", truncated)):
+    yield Value(EXAMPLE, "first utility whose naive weight is lost in the sum, ε = 30", "base2/truncated/x", light)
+    outcomes = float(len(truncated.utilities[WITH]))
+    yield Value(EXAMPLE, "outcomes of truncated addition", "base2/truncated/outcomes", outcomes)
+    for name in ("zero", "swapped", "truncated"):
+        attack = attacks[name]
         hidden = keyed[attack.name, NAIVE, WITH, "any other"]
         never = "never produced" if hidden["probability"] == 0 and hidden["frequency"] == 0 else "produced"
-        yield Value(example, f"naive, {attack.name}: outputs other than o1 with Alice", f"base2/{name}/never", never)
+        yield Value(EXAMPLE, f"naive, {attack.name}: outputs other than o1 with Alice", f"base2/{name}/never", never)
         ours = keyed[attack.name, BASE2, WITH, "any other"]
         holds = ours["probability"] > 0 and ours["loss_nats"] <= ours["epsilon"]
-        yield Value(example, f"base-2, {attack.name}", f"base2/{name}/private", "private" if holds else "not private")
-    outcomes = len(zero.utilities[WITH])
-    advantage = keyed[zero.name, NAIVE, WITH, "watched"]["total_variation"]
-    quantity = f"naive, zero rounding: distinguishing probability, k = {outcomes}"
-    yield Value(example, quantity, f"base2/zero/advantage/{outcomes}", advantage)
+        yield Value(EXAMPLE, f"base-2, {attack.name}", f"base2/{name}/private", "private" if holds else "not private")
+    for name, key in (("zero", f"base2/zero/advantage/{len(zero.utilities[WITH])}"), ("swapped", "base2/swapped/told")):
+        quantity = f"naive, {attacks[name].name}: distinguishing probability"
+        yield Value(EXAMPLE, quantity, key, keyed[attacks[name].name, NAIVE, WITH, "watched"]["total_variation"])
     certainty = keyed[zero.name, NAIVE, WITH, "watched"]["certainty"]
     quantity = "naive, zero rounding: probability that Alice is absent after an output other than o1"
-    yield Value(example, quantity, "base2/zero/certainty", certainty)
+    yield Value(EXAMPLE, quantity, "base2/zero/certainty", certainty)
     half = keyed[truncated.name, NAIVE, WITHOUT, "watched"]["probability"]
-    yield Value(example, "naive, truncated addition: P(o1) without Alice", "base2/truncated/half", f"{half:.3f}")
+    yield Value(EXAMPLE, "naive, truncated addition: P(o1) without Alice", "base2/truncated/half", f"{half:.3f}")
+    # the demonstration numbers its outcomes 1, …, k, and 0, …, k − 1 with 1 the heavy one
+    numbers = {"zero": range(1, len(zero.utilities[WITH]) + 1), "truncated": [1, 0, *range(2, int(outcomes))]}
+    for name, labels in numbers.items():
+        for database, law in laws(attacks[name], NAIVE).items():
+            mean = math.fsum(p * label for p, label in zip(law, labels, strict=True))
+            quantity = f"naive, {attacks[name].name}: mean output {database}"
+            yield Value(EXAMPLE, quantity, f"base2/{name}/mean/{database.split()[0]}", mean)
     # at η = 1 the nearest double, as printed; Eta.loss would round up
-    yield Value(example, "ε of η = 1", "base2/epsilon", 2 * math.log(2) * Eta(1, 1, 1).value)
+    yield Value(EXAMPLE, "ε of η = 1", "base2/epsilon", 2 * math.log(2) * Eta(1, 1, 1).value)
+
+
+def _loss_claims(rows: Sequence[Mapping[str, Any]]) -> Iterator[Value]:
     for sensitivity, name in ((1.0, "integer"), (0.5, "half")):
         losses = [row for row in rows if row["panel"] == "loss" and row["sensitivity"] == sensitivity]
         worst = max(losses, key=lambda row: float(row["loss_bits"] / row["published_bits"]))
         computed = "holds"
         if worst["loss_bits"] > worst["published_bits"]:
             computed = f"{worst['loss_bits']:.3f} > {worst['published_bits']:g} bits with {worst['outcomes']} outcomes"
-        yield Value(example, f"loss at most 2αη, α = {sensitivity:g}", f"base2/loss/{name}", computed)
+        yield Value(EXAMPLE, f"loss at most 2αη, α = {sensitivity:g}", f"base2/loss/{name}", computed)
 
 
-def _mechanism(attack: Attack, insecure_seed: int | None = None) -> Base2Exponential:
-    """The exact mechanism with the attack's privacy parameter (or a little less) and the smallest public range."""
-    values = [u for utilities in attack.utilities.values() for u in utilities]
-    eta = Eta.for_epsilon(attack.epsilon, y=attack.y)
-    low, high = math.floor(min(values)), math.ceil(max(values))
-    return Base2Exponential(eta, low, high, len(attack.utilities[WITH]), insecure_seed=insecure_seed)
+def _noise_claims(rows: Sequence[Mapping[str, Any]]) -> Iterator[Value]:
+    for mechanism, key in ((NAIVE, "naive"), (BASE2, "base2"), (DISCRETE, "discrete")):
+        shares = [row["share"] for row in rows if row["panel"] == "floating noise" and row["mechanism"] == mechanism]
+        quantity = f"{mechanism} Laplace noise: outputs possible for one of two neighbouring values alone"
+        told = f"{min(shares):.0%} to {max(shares):.0%}" if max(shares) else "none"
+        yield Value(EXAMPLE, quantity, f"base2/noise/{key}/share", told)
+        yield Value(EXAMPLE, f"{mechanism} Laplace noise", f"base2/noise/{key}", "gaps" if max(shares) else "no gap")
 
 
-def _log(value: Any) -> float:
-    """Logarithm of a positive double or fraction, of any size."""
-    if isinstance(value, Fraction):
-        return math.log(value.numerator) - math.log(value.denominator)
-    return math.log(value)
+def _cost_claims(rows: Sequence[Mapping[str, Any]]) -> Iterator[Value]:
+    def series(panel: str, mechanism: str) -> list[Mapping[str, Any]]:
+        return [row for row in rows if row["panel"] == panel and row["mechanism"] == mechanism]
 
-
-# --- time ---------------------------------------------------------------------------------------------------------
-
-
-def measure_times(settings: Mapping[str, Any]) -> pd.DataFrame:
-    """Seconds of one release (median of ``time_repeats``) against the number of outcomes and the range of utilities.
-
-    Utilities are 0, 1, …, n − 1; or 0 and 999 values at the far end of the range, as in the source's benchmark.
-    Besides both samplers: all cumulative sums stored as exact integers, which is what the source describes, as far as
-    they fit into ``STORED_BITS``; and the naive floats.
-    """
-    jobs: list[tuple[str, list[int]]] = [("outcomes", list(range(n))) for n in settings["time_outcomes"]]
-    jobs += [("range", [0, *range(span - 998, span + 1)]) for span in settings["time_ranges"]]
-    return frame(
-        (row for panel, utilities in jobs for row in _time_rows(panel, utilities, settings["time_repeats"])), TIMES
-    )
-
-
-def _time_rows(panel: str, utilities: list[int], repeats: int) -> Iterator[dict[str, Any]]:
-    eta, span, size = Eta(1, 1, 1), utilities[-1], len(utilities)
-    methods: dict[str, Callable[[], object]] = {}
-    mechanisms = {sampler: Base2Exponential(eta, 0, span, size, sampler=sampler) for sampler in SAMPLERS}
-    for sampler, mechanism in mechanisms.items():
-        methods[sampler] = partial(mechanism.release, utilities)
-    if span * size <= STORED_BITS:
-        methods["all exact sums"] = lambda: stored_release(mechanisms["rejection"], utilities, Random())
-    methods[NAIVE] = lambda: naive_draws(utilities, mechanisms["rejection"].epsilon, 1, np.random.default_rng())
-    for name, release in methods.items():
-        seconds = []
-        for _ in range(repeats):
-            began = perf_counter()
-            release()
-            seconds.append(perf_counter() - began)
-        yield {
-            "panel": panel,
-            "method": name,
-            "outcomes": size,
-            "utility_range": span,
-            "precision_bits": mechanisms["rejection"].precision,
-            "seconds": median(seconds),
-            "repeats": repeats,
-            "bar_seconds": BAR_SECONDS.get(size) if panel == "outcomes" and name in SAMPLERS else None,
-        }
-
-
-def stored_release(mechanism: Base2Exponential, utilities: Sequence[Any], source: Random) -> int:
-    """Plain twin of the rejection sampler: all cumulative weights as exact integers, s drawn below a power of two."""
-    sums = list(accumulate(mechanism.weights(utilities)))
-    while True:
-        s = source.getrandbits((sums[-1] - 1).bit_length())
-        if s < sums[-1]:
-            return next(i for i, c in enumerate(sums) if c > s)
+    computed, worst = series("precision", "ComputePrecision"), series("precision", "theoretical")
+    for row, most in zip(computed, worst, strict=True):
+        quantity = f"bits of ComputePrecision over theoretical bits, n = {row['outcomes']}"
+        yield Value(EXAMPLE, quantity, f"base2/precision/{row['outcomes']}", f"{row['bits']} of {most['bits']}")
+    fewer = all(row["bits"] <= most["bits"] for row, most in zip(computed, worst, strict=True))
+    quantity = "ComputePrecision needs no more bits than the theoretical precision"
+    yield Value(EXAMPLE, quantity, "base2/precision", "holds" if fewer else "fails")
+    for mechanism in (STORED, *SAMPLERS):
+        ratio = max(row["expected_bits"] / row["precision_bits"] for row in series("random bits", mechanism))
+        quantity = f"expected random bits of a release at most 2p, {mechanism}"
+        yield Value(EXAMPLE, quantity, f"base2/bits/{mechanism}", "holds" if ratio <= 2 else f"{ratio:.3g}·p")
+    for mechanism in (STORED, ENCLOSED):
+        growth = growth_exponent(series("growth, range", mechanism), "utility_range", "bits")
+        named = "linear" if abs(growth - 1) < 0.05 else f"range^{growth:.2f}"
+        yield Value(EXAMPLE, f"growth of all sums with the range, {mechanism}", f"base2/range/{mechanism}", named)
+    for row in series("growth, outcomes", ENCLOSED):
+        each = row["bits"] / (2 * row["outcomes"])
+        quantity = f"bits of each end of an enclosed sum, {row['outcomes']} outcomes"
+        yield Value(EXAMPLE, quantity, f"base2/outcomes/{row['outcomes']}", f"{each:.0f} bits a sum")
