@@ -6,16 +6,19 @@ some have a second job that measures seconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from pufferflow.studies.record import STATED, Claims, Run, Section, Step, Study, plot, render
 
 
-def related_study(name: str, title: str, caption: str, *, timed: bool = False) -> Study:
+def related_study(
+    name: str, title: str, caption: str, *, timed: bool = False, further: Mapping[str, str] | None = None
+) -> Study:
     """Return the record of a study in the package of its ``name``.
 
     Its module ``measure`` has ``measure(settings, seed)``, and ``measure_times(settings)`` where it is ``timed``; its
-    module ``figures`` has ``figure(curves)``, and then ``time_figure(times)``.
+    module ``figures`` has ``figure(curves)``, and then ``time_figure(times)``. A ``further`` figure has a word of its
+    own and a caption, and is drawn by ``<word>_figure(curves)``.
     """
     home, anchor = f"pufferflow.studies.{name}", name.replace("_", "-")
     curves, stated = f"results/related/{name}_synthetic.csv", f"results/related/{name}_claims.csv"
@@ -26,6 +29,9 @@ def related_study(name: str, title: str, caption: str, *, timed: bool = False) -
         yield Step(f"measure_{name}", "measure", f"{home}.measure:measure", {}, outputs, settings)
         section = Section(title, anchor, caption, "synthetic", settings=own)
         yield plot(f"{name}_synthetic", f"{home}.figures:figure", {"curves": curves}, section)
+        for word, text in (further or {}).items():
+            also = Section(f"{title}: {word}", f"{anchor}-{word}", text, "synthetic", settings=own)
+            yield plot(f"{name}_{word}_synthetic", f"{home}.figures:{word}_figure", {"curves": curves}, also)
         yield render(
             f"{name}_claims",
             "pufferflow.reporting.tables:stated_values",

@@ -64,7 +64,11 @@ def test_compute_precision_is_doubling_until_the_test_sums_are_exact(eta, span, 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [((-1, 3), "span is -1; it must be an integer of at least 0"), ((1, 0), "outcomes is 0"), ((1, 1, 0), "start is 0")],
+    [
+        ((-1, 3), "span is -1; it must be an integer of at least 0"),
+        ((1, 0), "outcomes is 0"),
+        ((1, 1, 0), "start is 0"),
+    ],
 )
 def test_bad_arguments_are_one_sentence(arguments, words):
     with pytest.raises(pf.ParameterError, match=words):

@@ -234,7 +234,10 @@ class Base2Exponential:
 
     @property
     def random_bits(self) -> int:
-        """Random bits taken so far. Attempts depend on the data: for whoever runs the mechanism, not to be published."""
+        """Random bits taken so far.
+
+        How many depends on the data: for whoever runs the mechanism, not to be published.
+        """
         return self._random.taken
 
     @property
@@ -373,6 +376,7 @@ class Counted(random.Random):
     taken = 0
 
     def getrandbits(self, k: int, /) -> int:
+        """Return an integer of ``k`` random bits."""
         self.taken += k
         return super().getrandbits(k)
 

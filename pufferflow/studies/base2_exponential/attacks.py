@@ -66,7 +66,7 @@ def naive_draws(utilities: Sequence[Number], epsilon: float, count: int, rng: np
 
 
 def zero_rounding(outcomes: int) -> Attack:
-    """Attack of the demonstration: utility x for all; with Alice x + 1 for all but the first, whose weights underflow."""
+    """Attack of the demonstration: utility x for all; with Alice x + 1 for all but the first, and weight 0."""
     x, rest = last_positive(0.5), outcomes - 1
     return Attack("zero rounding", 0.5, {WITH: [x, *[x + 1] * rest], WITHOUT: [x] * outcomes}, 0, 16)
 

@@ -13,8 +13,9 @@ from itertools import accumulate
 from typing import Any
 
 from pufferflow.related.dp._cumulative import CumulativeWeights
-from pufferflow.related.dp.base2_exponential import Base2Exponential, Eta, Sampler, Seeded
+from pufferflow.related.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta, Sampler, Seeded
 from pufferflow.related.dp.precision import compute_precision, expected_bits, needed_precision, significant_bits
+from pufferflow.studies.base2_exponential.attacks import BASE2
 from pufferflow.studies.base2_exponential.stored import stored_draw, stored_sums
 
 ETA = Eta(1, 1, 1)
@@ -30,7 +31,7 @@ def far_utilities(span: int) -> list[int]:
 
 
 def worst_case_precision(eta: Eta, utility_min: int, utility_max: int, outcomes: int) -> int:
-    """Theoretical precision of the author's Python: (|u_max| + |u_min|)·z·(y + b_x) + n, b_x the bits of x, each ≥ 1."""
+    """Theoretical precision of the author's Python: (|u_max| + |u_min|)·z·(y + ⌈log2 x⌉) + n, factors at least 1."""
     bits_of_x = max(1, (eta.x - 1).bit_length())
     return (max(1, abs(utility_max)) + max(1, abs(utility_min))) * eta.z * (eta.y + bits_of_x) + outcomes
 
@@ -52,7 +53,7 @@ def precision_rows(sizes: Sequence[int]) -> Iterator[dict[str, Any]]:
 def random_bit_rows(sizes: Sequence[int], draws: int, seed: int) -> Iterator[dict[str, Any]]:
     """Random bits a release takes, on average over ``draws`` and as exactly expected, beside the precision p."""
     for n in sizes:
-        for shape, utilities in (("0, …, n − 1", list(range(n))), ("all equal", [n // 2] * n)):
+        for shape, utilities in (("0, …, n − 1", list(range(n))), ("all equal", [0] * n)):
             mechanisms = {s: Base2Exponential(ETA, 0, n, n, sampler=s, insecure_seed=seed + n) for s in SAMPLERS}
             sums = stored_sums(mechanisms["rejection"], utilities)
             source = Seeded(seed + n)
@@ -99,6 +100,17 @@ def _enclosed(mechanism: Base2Exponential, utilities: Sequence[int]) -> Cumulati
     """Cumulative weights as the mechanism holds them."""
     best = min(utilities)
     return CumulativeWeights(*mechanism.eta.odd, [u - best for u in utilities], mechanism.enclosure_bits)
+
+
+def laplace_grid(granularity: float, sampler: Sampler = "rejection") -> Base2Laplace:
+    """Laplace-like release on the grid from −10 to 10 of the author's benchmark."""
+    return Base2Laplace(ETA, -10, 10, granularity, sampler=sampler)
+
+
+def grid_rows(granularities: Sequence[float]) -> Iterator[dict[str, Any]]:
+    """Outcomes of a Laplace-like release, each of which gets a weight."""
+    for granularity in granularities:
+        yield {"panel": "grid", "mechanism": BASE2, "outcomes": len(laplace_grid(granularity).outcomes)}
 
 
 def growth_exponent(rows: Sequence[Mapping[str, Any]], x: str, y: str) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -19,21 +19,40 @@ from pufferflow.reporting.style import INK, MUTED, TEXT_WIDTH, Dashes
 BAND = "#dfe3e8"
 BAR = "#c9ccd1"
 NAIVE, BASE2 = "#d55e00", "#0072b2"
-METHODS: dict[str, tuple[str, str, str, Dashes]] = {
+Look = tuple[str, str, str, Dashes]
+"""Name, colour, marker and dashes of a series."""
+METHODS: dict[str, Look] = {
     "rejection": ("exact, rejection", "#0072b2", "o", (0, ())),
     "bitwise": ("exact, bit by bit", "#009e73", "s", (0, (4, 1.5))),
     "all exact sums": ("exact, all sums stored", "#cc79a7", "D", (0, (1, 1.5))),
     "naive": ("naive floats", "#d55e00", "^", (0, (6, 1.5, 1, 1.5))),
+    "floating-point Laplace": ("one number of floating-point Laplace noise", "#8a6d00", "v", (0, (8, 2))),
 }
-ZERO, TRUNCATED = "zero rounding", "truncated addition"
+NOISES: dict[str, Look] = {
+    "naive": ("Laplace noise in doubles", *METHODS["naive"][1:]),
+    "base-2": ("base-2, on a grid", *METHODS["rejection"][1:]),
+    "discrete": ("discrete Laplace, as released here", *METHODS["bitwise"][1:]),
+}
+PRECISIONS: dict[str, Look] = {
+    "theoretical": ("theoretical worst case", *METHODS["naive"][1:]),
+    "ComputePrecision": ("ComputePrecision", *METHODS["bitwise"][1:]),
+    "any utilities": ("needed by any utilities 0 … n", *METHODS["rejection"][1:]),
+    "these utilities": ("used by 0, …, n − 1", *METHODS["all exact sums"][1:]),
+}
+SUMS: dict[str, Look] = {
+    "all exact sums": METHODS["all exact sums"],
+    "enclosed sums": ("enclosed, as here", *METHODS["rejection"][1:]),
+}
+ZERO, SWAPPED, TRUNCATED = "zero rounding", "zero rounding, two outcomes", "truncated addition"
 _Place = Callable[[float], float]
+WITH_SIZE, WITHOUT_SIZE = 3.4, 6.4
 LOWEST = -16.0
 """log10 of the smallest probability drawn; 0 is drawn at the left edge, beyond a gap."""
 
 
 @styled
 def figure(curves: pd.DataFrame) -> Figure:
-    """Attacks, samplers and privacy loss in four panels.
+    """Attacks on the exponential mechanism and on Laplace noise, and privacy loss, in four panels.
 
     Parameters
     ----------
@@ -41,23 +60,29 @@ def figure(curves: pd.DataFrame) -> Figure:
         First table of ``studies.base2_exponential.measure.measure``.
     """
     check(curves)
-    drawn = Figure(figsize=(TEXT_WIDTH, 4.6), layout="constrained")
-    panels = drawn.subplots(2, 2, height_ratios=[1, 1.25])
-    _attack(panels[0, 0], curves, [(ZERO, "naive", NAIVE, ""), (ZERO, "base-2", BASE2, "")], float)
+    drawn = Figure(figsize=(TEXT_WIDTH, 5.2), layout="constrained")
+    panels = drawn.subplots(2, 2, height_ratios=[1.25, 1])
+    zero = [
+        (ZERO, "naive", NAIVE, ""),
+        (SWAPPED, "naive", NAIVE, ",\ntwo outcomes"),
+        (ZERO, "base-2", BASE2, ""),
+        (SWAPPED, "base-2", BASE2, ",\ntwo outcomes"),
+    ]
+    _attack(panels[0, 0], curves, zero, float)
     panels[0, 0].set_xlim(-0.03, 1.03)
-    shown = [
+    truncated = [
         (TRUNCATED, "naive", NAIVE, ""),
         (f"{TRUNCATED}, heavy outcome last", "naive", NAIVE, ",\nheavy last"),
         (TRUNCATED, "base-2", BASE2, ""),  # whose exact sums know no order
     ]
-    _attack(panels[0, 1], curves, shown, _log_place)
+    _attack(panels[0, 1], curves, truncated, _log_place)
     _log_axis(panels[0, 1])
-    _samplers(panels[1, 0], curves[curves["panel"] == "samplers"])
+    _noise(panels[1, 0], curves[curves["panel"] == "floating noise"])
     _loss(panels[1, 1], curves[curves["panel"] == "loss"])
-    points: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": INK, "markersize": 4.5}
+    points: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": INK}
     handles = [
-        Line2D([], [], label="with Alice", **points),
-        Line2D([], [], label="without Alice", markerfacecolor="white", **points),
+        Line2D([], [], label="with Alice", markersize=WITH_SIZE, **points),
+        Line2D([], [], label="without Alice", markersize=WITHOUT_SIZE, markerfacecolor="none", **points),
         Patch(facecolor=BAND, label="allowed with Alice by ε"),
     ]
     drawn.legend(handles=handles, loc="outside upper center", ncols=3)
@@ -65,12 +90,31 @@ def figure(curves: pd.DataFrame) -> Figure:
 
 
 @styled
+def costs_figure(curves: pd.DataFrame) -> Figure:
+    """Samplers against their law, bits of precision, random bits, and bits of all sums, in four panels.
+
+    Parameters
+    ----------
+    curves : DataFrame
+        First table of ``studies.base2_exponential.measure.measure``.
+    """
+    check(curves)
+    drawn = Figure(figsize=(TEXT_WIDTH, 5.2), layout="constrained")
+    panels = drawn.subplots(2, 2)
+    _samplers(panels[0, 0], curves[curves["panel"] == "samplers"])
+    _precision(panels[0, 1], curves[curves["panel"] == "precision"])
+    _random_bits(panels[1, 0], curves[curves["panel"] == "random bits"])
+    _growth(panels[1, 1], curves[curves["panel"] == "growth, range"])
+    return drawn
+
+
+@styled
 def time_figure(times: pd.DataFrame) -> Figure:
-    """Median seconds of one release: against the number of outcomes n, their utilities 0 … n − 1, and against a range.
+    """Median seconds of one release: of n outcomes, over a range of utilities, and of a Laplace-like number.
 
     Both exact samplers compare the leading words of the cumulative weights and form an exact sum only where these do
-    not decide; storing all exact sums gives the same law and ends where they outgrow memory. Crosses are bars to stay
-    under.
+    not decide; storing all exact sums gives the same law and ends where they outgrow memory. The cross is what the
+    source reports of its own machine.
 
     Parameters
     ----------
@@ -78,32 +122,24 @@ def time_figure(times: pd.DataFrame) -> Figure:
         Table of ``studies.base2_exponential.measure.measure_times``.
     """
     check(times)
-    drawn = Figure(figsize=(TEXT_WIDTH, 2.7), layout="constrained")
-    panels = drawn.subplots(1, 2, sharey=True)
+    drawn = Figure(figsize=(TEXT_WIDTH, 2.9), layout="constrained")
+    panels = drawn.subplots(1, 3, sharey=True)
     for axes, panel, x, label in (
         (panels[0], "outcomes", "outcomes", "number of outcomes"),
-        (panels[1], "range", "utility_range", "range of the utilities of 1000 outcomes"),
+        (panels[1], "range", "utility_range", "range of the utilities\nof 1000 outcomes"),
+        (panels[2], "laplace", "outcomes", "grid points of a\nLaplace-like release"),
     ):
-        rows = times[times["panel"] == panel]
-        for method, (_, color, marker, dashes) in METHODS.items():
-            of_method = rows[rows["method"] == method].sort_values(x)
-            axes.plot(of_method[x], of_method["seconds"], color=color, linestyle=dashes, **_hollow(marker))
-        axes.set_xscale("log")
+        _curves(axes, times[times["panel"] == panel], METHODS, x, "seconds")
+        _thousands(axes)
         axes.set_yscale("log")
         axes.set_xlabel(label)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-        axes.xaxis.set_minor_formatter(NullFormatter())
-    bars = times.dropna(subset="bar_seconds").drop_duplicates("outcomes")
-    panels[0].plot(bars["outcomes"], bars["bar_seconds"], "x", color=INK, markersize=6)
+    published = times.dropna(subset="published_seconds").drop_duplicates("outcomes")
+    panels[0].plot(published["outcomes"], published["published_seconds"], "x", color=INK, markersize=6)
     panels[0].set_ylabel("seconds of one release")
-    handles = [
-        Line2D([], [], color=color, linestyle=dashes, label=name, **_hollow(marker))
-        for method, (name, color, marker, dashes) in METHODS.items()
-        if method in set(times["method"])
-    ]
-    if len(bars):
-        handles.append(Line2D([], [], linestyle="none", marker="x", markersize=6, color=INK, label="bar"))
-    drawn.legend(handles=handles, loc="outside upper center", ncols=len(handles))
+    handles = [_handle(look) for method, look in METHODS.items() if method in set(times["method"])]
+    if len(published):
+        handles.append(Line2D([], [], linestyle="none", marker="x", markersize=6, color=INK, label="the source's own"))
+    drawn.legend(handles=handles, loc="outside upper center", ncols=3)
     return drawn
 
 
@@ -119,10 +155,11 @@ def _attack(axes: Axes, curves: pd.DataFrame, shown: Sequence[tuple[str, str, st
         high = min(absent * math.exp(epsilon), 1 - (1 - absent) * math.exp(-epsilon))
         axes.barh(y, place(high) - place(low), left=place(low), height=0.56, color=BAND, zorder=0.5)
         ends = [place(there), place(absent)]
-        points: dict[str, Any] = {"marker": "o", "color": color, "markersize": 4.5, "clip_on": False, "zorder": 3}
-        axes.plot(ends, [y + 0.11, y - 0.11], color=color, linestyle="-" if there else (0, (2, 2)), linewidth=1)
-        axes.plot(ends[1], y - 0.11, markerfacecolor="white", **points)
-        axes.plot(ends[0], y + 0.11, **points)
+        points: dict[str, Any] = {"marker": "o", "color": color, "clip_on": False, "zorder": 3}
+        axes.plot(ends, [y, y], color=color, linestyle="-" if there else (0, (2, 2)), linewidth=1)
+        # a ring around a dot, so that both are seen where they coincide
+        axes.plot(ends[1], y, markersize=WITHOUT_SIZE, markerfacecolor="none", **points)
+        axes.plot(ends[0], y, markersize=WITH_SIZE, **points)
         text = f"loss {'∞' if math.isinf(loss) else f'{loss:.3g}'}, ε = {epsilon:.3g}"
         axes.text(0.09, y + 0.31, text, fontsize=6.3, color=MUTED, va="bottom", transform=axes.get_yaxis_transform())
     axes.set_yticks([-float(i) for i in range(len(shown))], [f"{row[1]}{row[3]}" for row in shown])
@@ -143,6 +180,102 @@ def _log_axis(axes: Axes) -> None:
 
 def _log_place(probability: float) -> float:
     return LOWEST - 1.5 if probability == 0 else max(math.log10(probability), LOWEST)
+
+
+def _noise(axes: Axes, rows: pd.DataFrame) -> None:
+    _curves(axes, rows, NOISES, "epsilon", "share")
+    axes.set_ylim(-0.04, 1.3)
+    axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"])
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel("ε of a release of 0 or of 1")
+    axes.set_ylabel("possible for one of both alone")
+    axes.set_title("outputs that tell the value")
+    axes.legend(loc="upper left")
+
+
+def _precision(axes: Axes, rows: pd.DataFrame) -> None:
+    _curves(axes, rows, PRECISIONS, "outcomes", "bits")
+    axes.set_xscale("linear")  # as in the author's figure
+    _thousands(axes)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.set_xlabel("number n of outcomes, utilities 0, …, n − 1")
+    axes.set_ylabel("bits")
+    axes.set_title("bits of precision, η = 1")
+    axes.legend(loc="upper left")
+
+
+def _random_bits(axes: Axes, rows: pd.DataFrame) -> None:
+    precision = sorted(rows["precision_bits"].unique())
+    axes.fill_between(precision, precision, [2 * p for p in precision], color=BAND, label="p to 2p")
+    looks: dict[str, Look] = {
+        "all exact sums": ("s of p bits at once", *METHODS["all exact sums"][1:]),
+        "rejection": ("rejection, as here", *METHODS["rejection"][1:]),
+        "bitwise": ("bit by bit, as here", *METHODS["bitwise"][1:]),
+    }
+    for shape, filled in (("0, …, n − 1", False), ("all equal", True)):
+        _curves(
+            axes, rows[rows["outcome"] == shape], looks, "precision_bits", "bits", expected="expected_bits", full=filled
+        )
+    _thousands(axes)
+    axes.set_yscale("log")
+    axes.set_ylim(0.9, 40 * 2 * precision[-1])
+    axes.set_xlabel("needed precision p (bits)")
+    axes.set_ylabel("random bits of one release")
+    draws = int(rows["draws"].iloc[0])
+    axes.set_title(f"random bits: lines expected, points mean of {draws:,}")
+    handles: list[Any] = [_handle(look) for look in looks.values()]
+    dots: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": INK, "markersize": 3.4}
+    handles += [
+        Line2D([], [], label="utilities 0, …, n − 1", markerfacecolor="white", **dots),
+        Line2D([], [], label="all equal", **dots),
+        Patch(facecolor=BAND, label="p to 2p"),
+    ]
+    axes.legend(handles=handles, loc="upper left", ncols=2)
+
+
+def _growth(axes: Axes, rows: pd.DataFrame) -> None:
+    _curves(axes, rows, SUMS, "utility_range", "bits")
+    stored = rows[rows["mechanism"] == "all exact sums"]
+    _thousands(axes)
+    axes.set_yscale("log")
+    axes.set_ylim(top=20 * float(stored["bits"].max()))
+    axes.set_xlabel("range of the utilities of 1000 outcomes")
+    axes.set_ylabel("bits of all sums")
+    axes.set_title("growth with the range")
+    axes.legend(loc="upper left")
+
+
+def _curves(
+    axes: Axes,
+    rows: pd.DataFrame,
+    looks: Mapping[str, Look],
+    x: str,
+    y: str,
+    *,
+    expected: str = "",
+    full: bool = False,
+) -> None:
+    """One line a series, through its points or through what is ``expected`` of them."""
+    column = "method" if "method" in rows else "mechanism"
+    for series, (name, color, marker, dashes) in looks.items():
+        of = rows[rows[column] == series].sort_values(x)
+        style = _hollow(marker) | ({"markerfacecolor": color} if full else {})
+        axes.plot(of[x], of[expected or y], color=color, linestyle=dashes, label=name, **({} if expected else style))
+        if expected:
+            axes.plot(of[x], of[y], color=color, linestyle="none", **style)
+    axes.set_xscale("log")
+
+
+def _thousands(axes: Axes) -> None:
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _handle(look: Look) -> Line2D:
+    name, color, marker, dashes = look
+    return Line2D([], [], color=color, linestyle=dashes, label=name, **_hollow(marker))
 
 
 def _samplers(axes: Axes, rows: pd.DataFrame) -> None:

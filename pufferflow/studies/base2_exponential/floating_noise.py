@@ -17,7 +17,7 @@ BITS = 53
 
 
 def naive_laplace(value: float, scale: float, sign: int, uniform: int, bits: int = BITS) -> float:
-    """Return ``value`` with Laplace noise by inversion, from a sign and a uniform integer in [1, 2^bits]; never use it."""
+    """Return ``value`` with Laplace noise by inversion of a uniform integer in [1, 2^bits]; never to be used."""
     return value + sign * (scale * -math.log(uniform / 2**bits))
 
 

@@ -17,6 +17,7 @@ import pandas as pd
 
 from pufferflow.publishing.noise import DiscreteLaplace, add_seeded_noise
 from pufferflow.related.dp.base2_exponential import Base2Laplace, Eta
+from pufferflow.related.dp.precision import needed_precision
 from pufferflow.studies.base2_exponential.attacks import (
     BASE2,
     NAIVE,
@@ -34,8 +35,10 @@ from pufferflow.studies.base2_exponential.attacks import (
 )
 from pufferflow.studies.base2_exponential.counts import (
     ENCLOSED,
+    ETA,
     SAMPLERS,
     STORED,
+    grid_rows,
     growth_exponent,
     growth_rows,
     precision_rows,
@@ -108,6 +111,7 @@ def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.Da
     rows += precision_rows(settings["precision_outcomes"])
     rows += random_bit_rows(settings["precision_outcomes"], settings["attack_draws"], seed)
     rows += growth_rows(settings["time_outcomes"], settings["time_ranges"])
+    rows += grid_rows(settings["time_granularities"])
     claims = [*_attack_claims(rows, attacks), *_noise_claims(rows), *_loss_claims(rows), *_cost_claims(rows)]
     return frame(rows, CURVES), values_table(claims)
 
@@ -221,8 +225,6 @@ def _attack_claims(rows: Sequence[Mapping[str, Any]], attacks: Mapping[str, Atta
     yield Value(EXAMPLE, "last utility with a positive naive weight, ε = 0.5", "base2/zero/x", x)
     light = float(truncated.utilities[WITH][1])
     yield Value(EXAMPLE, "first utility whose naive weight is lost in the sum, ε = 30", "base2/truncated/x", light)
-    outcomes = float(len(truncated.utilities[WITH]))
-    yield Value(EXAMPLE, "outcomes of truncated addition", "base2/truncated/outcomes", outcomes)
     for name in ("zero", "swapped", "truncated"):
         attack = attacks[name]
         hidden = keyed[attack.name, NAIVE, WITH, "any other"]
@@ -239,13 +241,22 @@ def _attack_claims(rows: Sequence[Mapping[str, Any]], attacks: Mapping[str, Atta
     yield Value(EXAMPLE, quantity, "base2/zero/certainty", certainty)
     half = keyed[truncated.name, NAIVE, WITHOUT, "watched"]["probability"]
     yield Value(EXAMPLE, "naive, truncated addition: P(o1) without Alice", "base2/truncated/half", f"{half:.3f}")
+    heavy, near = truncated.utilities[WITHOUT][:2]
+    half = round(1 + math.exp(truncated.epsilon / 2 * float(near - heavy)))
+    quantity = "outcomes at which the probability of o1 without Alice is nearest to one half"
+    yield Value(EXAMPLE, quantity, "base2/truncated/half/outcomes", str(half))
     # the demonstration numbers its outcomes 1, …, k, and 0, …, k − 1 with 1 the heavy one
-    numbers = {"zero": range(1, len(zero.utilities[WITH]) + 1), "truncated": [1, 0, *range(2, int(outcomes))]}
+    numbers = {
+        "zero": range(1, len(zero.utilities[WITH]) + 1),
+        "truncated": [1, 0, *range(2, len(truncated.utilities[WITH]))],
+    }
     for name, labels in numbers.items():
         for database, law in laws(attacks[name], NAIVE).items():
             mean = math.fsum(p * label for p, label in zip(law, labels, strict=True))
             quantity = f"naive, {attacks[name].name}: mean output {database}"
             yield Value(EXAMPLE, quantity, f"base2/{name}/mean/{database.split()[0]}", mean)
+    scale = 1 / (2 * math.log(2))
+    yield Value(EXAMPLE, "scale Δ/ε of Laplace noise for Δ = 1, ε = 2 ln 2", "base2/noise/scale", f"{scale:.4f}")
     # at η = 1 the nearest double, as printed; Eta.loss would round up
     yield Value(EXAMPLE, "ε of η = 1", "base2/epsilon", 2 * math.log(2) * Eta(1, 1, 1).value)
 
@@ -277,6 +288,8 @@ def _cost_claims(rows: Sequence[Mapping[str, Any]]) -> Iterator[Value]:
     for row, most in zip(computed, worst, strict=True):
         quantity = f"bits of ComputePrecision over theoretical bits, n = {row['outcomes']}"
         yield Value(EXAMPLE, quantity, f"base2/precision/{row['outcomes']}", f"{row['bits']} of {most['bits']}")
+    edge = float(needed_precision(ETA, 1024, 2))
+    yield Value(EXAMPLE, "bits needed by two utilities of 0 to 1024, η = 1", "base2/precision/edge", edge)
     fewer = all(row["bits"] <= most["bits"] for row, most in zip(computed, worst, strict=True))
     quantity = "ComputePrecision needs no more bits than the theoretical precision"
     yield Value(EXAMPLE, quantity, "base2/precision", "holds" if fewer else "fails")
@@ -292,3 +305,6 @@ def _cost_claims(rows: Sequence[Mapping[str, Any]]) -> Iterator[Value]:
         each = row["bits"] / (2 * row["outcomes"])
         quantity = f"bits of each end of an enclosed sum, {row['outcomes']} outcomes"
         yield Value(EXAMPLE, quantity, f"base2/outcomes/{row['outcomes']}", f"{each:.0f} bits a sum")
+    finest = max(row["outcomes"] for row in rows if row["panel"] == "grid")
+    quantity = "work of a Laplace-like release on the finest grid, beside floating-point Laplace noise"
+    yield Value(EXAMPLE, quantity, "base2/laplace/work", f"{finest} weights instead of 1 logarithm")

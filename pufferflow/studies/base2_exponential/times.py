@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pufferflow.related.dp.base2_exponential import Base2Exponential, Base2Laplace, Seeded
+from pufferflow.related.dp.base2_exponential import Base2Exponential, Seeded
 from pufferflow.studies.base2_exponential.attacks import NAIVE, naive_draws
-from pufferflow.studies.base2_exponential.counts import ETA, SAMPLERS, STORED, STORED_BITS, far_utilities
+from pufferflow.studies.base2_exponential.counts import ETA, SAMPLERS, STORED, STORED_BITS, far_utilities, laplace_grid
 from pufferflow.studies.base2_exponential.stored import stored_draw, stored_sums
 from pufferflow.studies.tidy import frame
 
@@ -21,8 +21,6 @@ TIMES = ["panel", "method", "outcomes", "utility_range", "precision_bits", "seco
 PUBLISHED_SECONDS = {75_000: 10.0}
 """What the source reports, on its own machine, for utilities 0, 1, …, n − 1."""
 FLOATING = "floating-point Laplace"
-BOUND = 10
-"""The Laplace-like release is of 0 on the grid from −10 to 10, as in the author's benchmark."""
 
 Methods = dict[str, Callable[[], object]]
 
@@ -62,7 +60,7 @@ def _exponential(utilities: list[int]) -> tuple[Methods, Base2Exponential]:
 
 
 def _laplace(granularity: float) -> tuple[Methods, Base2Exponential]:
-    grids = {s: Base2Laplace(ETA, -BOUND, BOUND, granularity, sampler=s) for s in SAMPLERS}
+    grids = {sampler: laplace_grid(granularity, sampler) for sampler in SAMPLERS}
     exact = grids["rejection"].mechanism
     methods: Methods = {sampler: partial(grid.release, 0) for sampler, grid in grids.items()}
     methods[NAIVE] = _naive(list(map(float, grids["rejection"].utilities(0))), exact.epsilon)
