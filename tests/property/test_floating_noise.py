@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pufferflow.related.dp.base2_exponential import Base2Laplace, Eta
+from pufferflow.related.dp.laplace import Laplace
 from pufferflow.studies.base2_exponential.floating_noise import BITS, naive_laplace, naive_outputs, possible
 
 values = st.one_of(st.integers(-50, 50).map(float), st.floats(-1e6, 1e6, allow_nan=False))
@@ -43,6 +44,11 @@ def test_a_wider_search_finds_no_more(epsilon):
         near = round(2**BITS * math.exp(-abs(output - 1) / scale))
         for uniform in range(max(1, near - 2000), min(2**BITS, near + 2000)):
             assert naive_laplace(1, scale, sign, uniform) != output
+
+
+def test_discrete_noise_takes_every_integer():
+    laplace = Laplace(1, 0.5)
+    assert all(isinstance(z, int) and laplace.probability(z - 1) > 0 for z in laplace.release([0] * 50))
 
 
 def test_no_output_of_the_exact_mechanism_tells_the_value():

@@ -138,7 +138,7 @@ def time_figure(times: pd.DataFrame) -> Figure:
     panels[0].set_ylabel("seconds of one release")
     handles = [_handle(look) for method, look in METHODS.items() if method in set(times["method"])]
     if len(published):
-        handles.append(Line2D([], [], linestyle="none", marker="x", markersize=6, color=INK, label="the source's own"))
+        handles.append(Line2D([], [], linestyle="none", marker="x", markersize=6, color=INK, label="the source, its machine"))
     drawn.legend(handles=handles, loc="outside upper center", ncols=3)
     return drawn
 
@@ -223,12 +223,11 @@ def _random_bits(axes: Axes, rows: pd.DataFrame) -> None:
     axes.set_ylim(0.9, 40 * 2 * precision[-1])
     axes.set_xlabel("needed precision p (bits)")
     axes.set_ylabel("random bits of one release")
-    draws = int(rows["draws"].iloc[0])
-    axes.set_title(f"random bits: lines expected, points mean of {draws:,}")
+    axes.set_title("random bits")
     handles: list[Any] = [_handle(look) for look in looks.values()]
     dots: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": INK, "markersize": 3.4}
     handles += [
-        Line2D([], [], label="utilities 0, …, n − 1", markerfacecolor="white", **dots),
+        Line2D([], [], label="0, …, n − 1", markerfacecolor="white", **dots),
         Line2D([], [], label="all equal", **dots),
         Patch(facecolor=BAND, label="p to 2p"),
     ]

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pufferflow.publishing.noise import DiscreteLaplace, add_seeded_noise
 from pufferflow.related.dp.base2_exponential import Base2Laplace, Eta
+from pufferflow.related.dp.laplace import Laplace
 from pufferflow.related.dp.precision import needed_precision
 from pufferflow.studies.base2_exponential.attacks import (
     BASE2,
@@ -155,17 +155,17 @@ def _attack_rows(attack: Attack, mechanism: str, draws: int, seed: int) -> Itera
 def _noise_rows(epsilon: float, draws: int, seed: int) -> Iterator[dict[str, Any]]:
     """Share of releases of 0 and of 1, with noise of scale 1/ε, that are impossible for the other of the two."""
     rng, scale = named_generator(seed, f"base2/noise/{epsilon:g}"), 1 / epsilon
-    base2 = Base2Laplace(Eta.for_epsilon(epsilon, y=24), -20, 21, 1)
-    discrete = DiscreteLaplace(scale)
+    base2, discrete = Base2Laplace(Eta.for_epsilon(epsilon, y=24), -20, 21, 1), Laplace(1, epsilon)
     told: dict[str, list[float]] = {NAIVE: [], BASE2: [], DISCRETE: []}
     for value, other in ((0, 1), (1, 0)):
         outputs = naive_outputs(value, scale, draws, rng)
         told[NAIVE].append(sum(not possible(output, other, scale) for output in outputs) / draws)
-        # exact laws: the probability itself of what is impossible for the other value
-        both = zip(base2.probabilities(value), base2.probabilities(other), strict=True)
-        told[BASE2].append(float(sum(p for p, q in both if q == 0)))
-        noisy = np.array(add_seeded_noise([value] * draws, scale, rng))
-        told[DISCRETE].append(float((discrete.probability(noisy - other) == 0).mean()))
+        # the laws themselves: the probability of what is impossible for the other value
+        exact = zip(base2.probabilities(value), base2.probabilities(other), strict=True)
+        told[BASE2].append(float(sum(p for p, q in exact if q == 0)))
+        whole = range(-math.ceil(40 * scale), math.ceil(40 * scale) + 1)
+        both = ((discrete.probability(z - value), discrete.probability(z - other)) for z in whole)
+        told[DISCRETE].append(math.fsum(p for p, q in both if q == 0))
     for mechanism, shares in told.items():
         yield {
             "panel": "floating noise",

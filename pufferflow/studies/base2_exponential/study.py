@@ -15,7 +15,8 @@ COSTS = (
     "What exactness costs, counted. Top left: both exact samplers against the exact law. Top right: bits that the sums "
     "of n outcomes need, and bits set aside for them before the data is read: by doubling (ComputePrecision) and by "
     "the theoretical worst case of the author's code. Bottom left: random bits of one release against the needed "
-    "precision p; the source's sampler takes p to 2p of them (grey). Bottom right: bits of all cumulative weights "
+    "precision p, for utilities 0, …, n − 1 and for equal ones: expected (lines) and on average over some hundred "
+    "releases (points); s drawn at once takes p to 2p of them (grey). Bottom right: bits of all cumulative weights "
     "against the range of the utilities of 1000 outcomes: linear if stored exactly, nearly constant as enclosed here."
 )
 
