@@ -10,7 +10,7 @@ from shipped_settings import shipped
 import pufferflow as pf
 from pufferflow.related.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
 from pufferflow.reporting import comparison
-from pufferflow.studies.base2_exponential import attacks, figures, times
+from pufferflow.studies.base2_exponential import attacks, counts, figures, times
 from pufferflow.studies.base2_exponential import measure as experiment
 
 HALF = Eta(1, 1, 1)
@@ -322,6 +322,9 @@ def test_growth_is_counted(measured):
     assert list(stored["bits"]) == [1000 * (span + 1) for span in stored["utility_range"]]
     enclosed = rows[rows["mechanism"] == "enclosed sums"]["bits"]
     assert enclosed.max() < 1.01 * enclosed.min()
+    slope = counts.growth_exponent
+    assert slope([{"x": 8, "y": 64}, {"x": 2, "y": 4}], "x", "y") == pytest.approx(2)
+    assert slope([{"x": 8, "y": 64}], "x", "y") is slope([], "x", "y") is None
 
 
 def test_figures_are_drawn(measured):

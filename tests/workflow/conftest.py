@@ -50,8 +50,12 @@ experiments:
     sampler_draws: 1000
     loss_outcomes: [2, 4]
     time_outcomes: [100]
-    time_ranges: [1000]
+    time_ranges: [1000, 2000]
+    time_granularities: [1]
     time_repeats: 1
+    noise_epsilons: [1]
+    noise_draws: 20
+    precision_outcomes: [50]
   alpha_beta:
     prior_factors: [1, 10]
     rows_grid: [100]

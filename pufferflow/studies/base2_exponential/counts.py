@@ -17,6 +17,7 @@ from pufferflow.related.dp.base2_exponential import Base2Exponential, Base2Lapla
 from pufferflow.related.dp.precision import compute_precision, expected_bits, needed_precision, significant_bits
 from pufferflow.studies.base2_exponential.attacks import BASE2
 from pufferflow.studies.base2_exponential.stored import stored_draw, stored_sums
+from pufferflow.studies.tidy import named_generator
 
 ETA = Eta(1, 1, 1)
 SAMPLERS: tuple[Sampler, ...] = ("rejection", "bitwise")
@@ -53,10 +54,11 @@ def precision_rows(sizes: Sequence[int]) -> Iterator[dict[str, Any]]:
 def random_bit_rows(sizes: Sequence[int], draws: int, seed: int) -> Iterator[dict[str, Any]]:
     """Random bits a release takes, on average over ``draws`` and as exactly expected, beside the precision p."""
     for n in sizes:
+        stream = int(named_generator(seed, f"base2/bits/{n}").integers(2**63))
         for shape, utilities in (("0, …, n − 1", list(range(n))), ("all equal", [0] * n)):
-            mechanisms = {s: Base2Exponential(ETA, 0, n, n, sampler=s, insecure_seed=seed + n) for s in SAMPLERS}
+            mechanisms = {s: Base2Exponential(ETA, 0, n, n, sampler=s, insecure_seed=stream) for s in SAMPLERS}
             sums = stored_sums(mechanisms["rejection"], utilities)
-            source = Seeded(seed + n)
+            source = Seeded(stream)
             for _ in range(draws):
                 stored_draw(sums, source)
             for mechanism in mechanisms.values():
@@ -113,7 +115,9 @@ def grid_rows(granularities: Sequence[float]) -> Iterator[dict[str, Any]]:
         yield {"panel": "grid", "mechanism": BASE2, "outcomes": len(laplace_grid(granularity).outcomes)}
 
 
-def growth_exponent(rows: Sequence[Mapping[str, Any]], x: str, y: str) -> float:
-    """Slope of log y over log x from the first row to the last: 1 is linear."""
-    first, last = rows[0], rows[-1]
-    return math.log(last[y] / first[y]) / math.log(last[x] / first[x])
+def growth_exponent(rows: Sequence[Mapping[str, Any]], x: str, y: str) -> float | None:
+    """Slope of log y over log x from the least x to the largest: 1 is linear. None if there is but one x."""
+    ordered = sorted(rows, key=lambda row: float(row[x]))
+    if not rows or ordered[0][x] == ordered[-1][x]:
+        return None
+    return math.log(ordered[-1][y] / ordered[0][y]) / math.log(ordered[-1][x] / ordered[0][x])

@@ -138,7 +138,9 @@ def time_figure(times: pd.DataFrame) -> Figure:
     panels[0].set_ylabel("seconds of one release")
     handles = [_handle(look) for method, look in METHODS.items() if method in set(times["method"])]
     if len(published):
-        handles.append(Line2D([], [], linestyle="none", marker="x", markersize=6, color=INK, label="the source, its machine"))
+        handles.append(
+            Line2D([], [], linestyle="none", marker="x", markersize=6, color=INK, label="the source, its machine")
+        )
     drawn.legend(handles=handles, loc="outside upper center", ncols=3)
     return drawn
 

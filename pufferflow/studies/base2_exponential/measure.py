@@ -299,6 +299,8 @@ def _cost_claims(rows: Sequence[Mapping[str, Any]]) -> Iterator[Value]:
         yield Value(EXAMPLE, quantity, f"base2/bits/{mechanism}", "holds" if ratio <= 2 else f"{ratio:.3g}·p")
     for mechanism in (STORED, ENCLOSED):
         growth = growth_exponent(series("growth, range", mechanism), "utility_range", "bits")
+        if growth is None:
+            continue
         named = "linear" if abs(growth - 1) < 0.05 else f"range^{growth:.2f}"
         yield Value(EXAMPLE, f"growth of all sums with the range, {mechanism}", f"base2/range/{mechanism}", named)
     for row in series("growth, outcomes", ENCLOSED):
