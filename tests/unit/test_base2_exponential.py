@@ -25,6 +25,7 @@ SMALL = shipped(
     time_repeats=1,
     noise_epsilons=[0.5, 2],
     noise_draws=50,
+    rounding_granularities=[0.5, 0.25],
     precision_outcomes=[50, 100],
 )
 
@@ -336,8 +337,9 @@ def test_figures_are_drawn(measured):
     assert (seconds["seconds"] > 0).all()
     assert len(figures.figure(measured[0]).axes) == 4
     assert len(figures.costs_figure(measured[0]).axes) == 4
+    assert len(figures.rounding_figure(measured[0]).axes) == 2
     assert len(figures.time_figure(seconds).axes) == 3
-    for draw in (figures.figure, figures.costs_figure, figures.time_figure):
+    for draw in (figures.figure, figures.costs_figure, figures.rounding_figure, figures.time_figure):
         with pytest.raises(pf.DataError, match="no row"):
             draw(seconds.iloc[:0])
 

@@ -49,6 +49,7 @@ experiments:
     attack_draws: 50
     sampler_draws: 1000
     loss_outcomes: [2, 4]
+    rounding_granularities: [0.5]
     time_outcomes: [100]
     time_ranges: [1000, 2000]
     time_granularities: [1]

@@ -43,8 +43,18 @@ SUMS: dict[str, Look] = {
     "all exact sums": METHODS["all exact sums"],
     "enclosed sums": ("enclosed, as here", *METHODS["rejection"][1:]),
 }
+LAWS: dict[str, Look] = {
+    "unrounded": ("utilities as they are", *METHODS["naive"][1:]),
+    "rounded": ("rounded at random", *METHODS["rejection"][1:]),
+}
+ERRORS: dict[str, Look] = {
+    "bound": ("bound of the error", *METHODS["naive"][1:]),
+    "error": ("largest error", *METHODS["rejection"][1:]),
+    "width": ("width of the bounds", *METHODS["bitwise"][1:]),
+}
 ZERO, SWAPPED, TRUNCATED = "zero rounding", "zero rounding, two outcomes", "truncated addition"
 _Place = Callable[[float], float]
+_PLAIN = FuncFormatter(lambda value, _: f"{value:g}")
 WITH_SIZE, WITHOUT_SIZE = 3.4, 6.4
 LOWEST = -16.0
 """log10 of the smallest probability drawn; 0 is drawn at the left edge, beyond a gap."""
@@ -105,6 +115,34 @@ def costs_figure(curves: pd.DataFrame) -> Figure:
     _precision(panels[0, 1], curves[curves["panel"] == "precision"])
     _random_bits(panels[1, 0], curves[curves["panel"] == "random bits"])
     _growth(panels[1, 1], curves[curves["panel"] == "growth, range"])
+    return drawn
+
+
+@styled
+def rounding_figure(curves: pd.DataFrame) -> Figure:
+    """Law with utilities rounded at random, its bounds, and how far it is from the law without rounding.
+
+    Parameters
+    ----------
+    curves : DataFrame
+        First table of ``studies.base2_exponential.measure.measure``.
+    """
+    check(curves)
+    drawn = Figure(figsize=(TEXT_WIDTH, 2.8), layout="constrained")
+    panels = drawn.subplots(1, 2)
+    _rounded_law(panels[0], curves[curves["panel"] == "rounding law"])
+    axes = panels[1]
+    _curves(axes, curves[curves["panel"] == "rounding"], ERRORS, "granularity", "share")
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.xaxis.set_major_formatter(_PLAIN)
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(_PLAIN)
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel("granularity γ")
+    axes.set_ylabel("difference of probabilities")
+    axes.set_title("error of rounding at random")
+    axes.legend(loc="upper left")
     return drawn
 
 
@@ -189,7 +227,7 @@ def _noise(axes: Axes, rows: pd.DataFrame) -> None:
     axes.set_ylim(-0.04, 1.3)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"])
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_major_formatter(_PLAIN)
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("ε of a release of 0 or of 1")
     axes.set_ylabel("possible for one of both alone")
@@ -302,6 +340,20 @@ def _samplers(axes: Axes, rows: pd.DataFrame) -> None:
     axes.legend(handles=handles, loc="upper left")
 
 
+def _rounded_law(axes: Axes, rows: pd.DataFrame) -> None:
+    granularity = float(rows["granularity"].max())
+    laws = rows[rows["granularity"] == granularity].astype({"outcome": float})
+    lower, upper = (laws[laws["mechanism"] == end].sort_values("outcome") for end in ("lower", "upper"))
+    axes.fill_between(lower["outcome"], lower["probability"], upper["probability"], color=BAND, label="bounds")
+    _curves(axes, laws, LAWS, "outcome", "probability")
+    axes.set_xscale("linear")
+    axes.set_ylim(0, 1.5 * float(upper["probability"].max()))
+    axes.set_xlabel(f"outcome, granularity γ = {granularity:g}")
+    axes.set_ylabel("probability")
+    axes.set_title("a Laplace-like release of 0, η = 2")
+    axes.legend(loc="upper left")
+
+
 def _loss(axes: Axes, rows: pd.DataFrame) -> None:
     looks: tuple[tuple[float, str, str, str, Dashes], ...] = (
         (1.0, "α = 1", "#0072b2", "o", (0, ())),
@@ -322,7 +374,7 @@ def _loss(axes: Axes, rows: pd.DataFrame) -> None:
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_locator(FixedLocator(sizes) if len(sizes) < 7 else LogLocator(base=4))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_major_formatter(_PLAIN)
     axes.set_ylim(0, 1.15 * proved)
     axes.set_xlabel("number of outcomes")
     axes.set_ylabel("loss (bits)")

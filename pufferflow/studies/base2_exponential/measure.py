@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ from pufferflow.studies.base2_exponential.counts import (
     random_bit_rows,
 )
 from pufferflow.studies.base2_exponential.floating_noise import naive_outputs, possible
+from pufferflow.studies.base2_exponential.rounding import rounding_rows
 from pufferflow.studies.base2_exponential.times import measure_times
 from pufferflow.studies.tidy import frame, named_generator
 from pufferflow.studies.values import Value, values_table
@@ -74,6 +76,7 @@ CURVES = [
     "precision_bits",
     "bits",
     "expected_bits",
+    "granularity",
 ]
 
 DISCRETE = "discrete"
@@ -108,11 +111,13 @@ def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.Da
         rows += _noise_rows(epsilon, settings["noise_draws"], seed)
     rows += _sampler_rows(settings["sampler_draws"], seed)
     rows += _loss_rows(settings["loss_outcomes"], settings["loss_eta"])
+    rows += rounding_rows(settings["rounding_granularities"])
     rows += precision_rows(settings["precision_outcomes"])
     rows += random_bit_rows(settings["precision_outcomes"], settings["attack_draws"], seed)
     rows += growth_rows(settings["time_outcomes"], settings["time_ranges"])
     rows += grid_rows(settings["time_granularities"])
-    claims = [*_attack_claims(rows, attacks), *_noise_claims(rows), *_loss_claims(rows), *_cost_claims(rows)]
+    claims = [*_attack_claims(rows, attacks), *_noise_claims(rows), *_loss_claims(rows), *_rounding_claims(rows)]
+    claims += _cost_claims(rows)
     return frame(rows, CURVES), values_table(claims)
 
 
@@ -269,6 +274,25 @@ def _loss_claims(rows: Sequence[Mapping[str, Any]]) -> Iterator[Value]:
         if worst["loss_bits"] > worst["published_bits"]:
             computed = f"{worst['loss_bits']:.3f} > {worst['published_bits']:g} bits with {worst['outcomes']} outcomes"
         yield Value(EXAMPLE, f"loss at most 2αη, α = {sensitivity:g}", f"base2/loss/{name}", computed)
+
+
+def _rounding_claims(rows: Sequence[Mapping[str, Any]]) -> Iterator[Value]:
+    rounding = [row for row in rows if row["panel"] == "rounding"]
+    far: dict[str, dict[float, float]] = {name: {} for name in ("width", "bound", "error", "outside")}
+    for row in rounding:
+        far[row["mechanism"]][row["granularity"]] = row["share"]
+    for name in ("width", "bound"):
+        for granularity, share in far[name].items():
+            quantity = f"{'width of the bounds on' if name == 'width' else 'bound of the error of'} the law"
+            key = f"base2/rounding/{name}/{granularity:g}"
+            yield Value(EXAMPLE, f"{quantity} with utilities rounded at random, γ = {granularity:g}", key, share)
+    ordered = [error for _, error in sorted(far["error"].items())]
+    if len(ordered) > 1:
+        falls = all(fine < coarse for fine, coarse in pairwise(ordered))
+        quantity = "largest error of a probability through rounding, as the grid gets finer"
+        yield Value(EXAMPLE, quantity, "base2/rounding/error", "falls" if falls else "does not fall")
+    holds = max(far["outside"].values()) <= 1e-12  # the law is summed in doubles
+    yield Value(EXAMPLE, "bounds on the law hold", "base2/rounding/holds", "holds" if holds else "fails")
 
 
 def _noise_claims(rows: Sequence[Mapping[str, Any]]) -> Iterator[Value]:

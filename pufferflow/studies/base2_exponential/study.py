@@ -20,6 +20,16 @@ COSTS = (
     "against the range of the utilities of 1000 outcomes: linear if stored exactly, nearly constant as enclosed here."
 )
 
+ROUNDING = (
+    "What rounding non-integer utilities at random does to the law. Left: exact probabilities with and without, and "
+    "the bounds of the author's code. Right: the largest error of a probability, its bound and the width of the bounds; "
+    "all fall with the granularity of the grid."
+)
+
 BASE2_EXPONENTIAL = related_study(
-    "base2_exponential", "The base-2 exponential mechanism", CAPTION, timed=True, further={"costs": COSTS}
+    "base2_exponential",
+    "The base-2 exponential mechanism",
+    CAPTION,
+    timed=True,
+    further={"costs": COSTS, "rounding": ROUNDING},
 )

@@ -1,0 +1,41 @@
+"""The law with utilities rounded at random: against every way to round them, and within its bounds."""
+
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pufferflow.related.dp.base2_exponential import Base2Exponential, Eta
+from pufferflow.studies.base2_exponential.rounding import (
+    grid_utilities,
+    rounded_law,
+    rounding_bounds,
+    unrounded_law,
+)
+
+utilities = st.lists(st.integers(0, 12).map(lambda i: Fraction(i, 4)), min_size=1, max_size=7)
+etas = st.sampled_from([Eta(1, 1), Eta(1, 2), Eta(3, 2), Eta(5, 3)])
+
+
+@settings(max_examples=100, deadline=None)
+@given(etas, utilities)
+def test_the_law_is_that_of_all_ways_to_round(eta, values):
+    exact = [float(p) for p in Base2Exponential(eta, 0, 4, len(values)).probabilities(values)]
+    np.testing.assert_allclose(rounded_law(eta, values), exact, rtol=1e-12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(etas, utilities)
+def test_the_bounds_hold_exactly(eta, values):
+    exact = Base2Exponential(eta, 0, 4, len(values)).probabilities(values)
+    lower, width = rounding_bounds(eta, values)
+    assert all(low <= p <= low + width for low, p in zip(lower, exact, strict=True))
+    if all(u.denominator == 1 for u in values):
+        assert width == 0
+        np.testing.assert_allclose(unrounded_law(eta, values), [float(p) for p in exact], rtol=1e-12)
+
+
+def test_the_grid_is_symmetric_and_whole():
+    assert grid_utilities(1, Fraction(1, 2)) == [1, Fraction(1, 2), 0, Fraction(1, 2), 1]
+    assert len(grid_utilities(10, Fraction(1, 4))) == 81
