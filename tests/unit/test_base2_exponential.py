@@ -336,10 +336,9 @@ def test_figures_are_drawn(measured):
     assert methods["laplace"] == exponential - {"all exact sums"} | {"floating-point Laplace"}
     assert (seconds["seconds"] > 0).all()
     assert len(figures.figure(measured[0]).axes) == 4
-    assert len(figures.costs_figure(measured[0]).axes) == 4
-    assert len(figures.rounding_figure(measured[0]).axes) == 2
+    assert len(figures.exactness_figure(measured[0]).axes) == 6
     assert len(figures.time_figure(seconds).axes) == 3
-    for draw in (figures.figure, figures.costs_figure, figures.rounding_figure, figures.time_figure):
+    for draw in (figures.figure, figures.exactness_figure, figures.time_figure):
         with pytest.raises(pf.DataError, match="no row"):
             draw(seconds.iloc[:0])
 

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
 from pufferflow.reporting.figures.panels import check, styled
 from pufferflow.reporting.style import INK, MUTED, TEXT_WIDTH, Dashes
@@ -55,6 +55,7 @@ ERRORS: dict[str, Look] = {
 ZERO, SWAPPED, TRUNCATED = "zero rounding", "zero rounding, two outcomes", "truncated addition"
 _Place = Callable[[float], float]
 _PLAIN = FuncFormatter(lambda value, _: f"{value:g}")
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 WITH_SIZE, WITHOUT_SIZE = 3.4, 6.4
 LOWEST = -16.0
 """log10 of the smallest probability drawn; 0 is drawn at the left edge, beyond a gap."""
@@ -100,8 +101,8 @@ def figure(curves: pd.DataFrame) -> Figure:
 
 
 @styled
-def costs_figure(curves: pd.DataFrame) -> Figure:
-    """Samplers against their law, bits of precision, random bits, and bits of all sums, in four panels.
+def exactness_figure(curves: pd.DataFrame) -> Figure:
+    """What exactness does to the law and what it costs: samplers, rounding, precision, random bits, sums.
 
     Parameters
     ----------
@@ -109,40 +110,17 @@ def costs_figure(curves: pd.DataFrame) -> Figure:
         First table of ``studies.base2_exponential.measure.measure``.
     """
     check(curves)
-    drawn = Figure(figsize=(TEXT_WIDTH, 5.2), layout="constrained")
-    panels = drawn.subplots(2, 2)
-    _samplers(panels[0, 0], curves[curves["panel"] == "samplers"])
-    _precision(panels[0, 1], curves[curves["panel"] == "precision"])
-    _random_bits(panels[1, 0], curves[curves["panel"] == "random bits"])
-    _growth(panels[1, 1], curves[curves["panel"] == "growth, range"])
-    return drawn
-
-
-@styled
-def rounding_figure(curves: pd.DataFrame) -> Figure:
-    """Law with utilities rounded at random, its bounds, and how far it is from the law without rounding.
-
-    Parameters
-    ----------
-    curves : DataFrame
-        First table of ``studies.base2_exponential.measure.measure``.
-    """
-    check(curves)
-    drawn = Figure(figsize=(TEXT_WIDTH, 2.8), layout="constrained")
-    panels = drawn.subplots(1, 2)
-    _rounded_law(panels[0], curves[curves["panel"] == "rounding law"])
-    axes = panels[1]
-    _curves(axes, curves[curves["panel"] == "rounding"], ERRORS, "granularity", "share")
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
-    axes.xaxis.set_major_formatter(_PLAIN)
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter(_PLAIN)
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.set_xlabel("granularity γ")
-    axes.set_ylabel("difference of probabilities")
-    axes.set_title("error of rounding at random")
-    axes.legend(loc="upper left")
+    drawn = Figure(figsize=(TEXT_WIDTH, 7.4), layout="constrained")
+    panels = drawn.subplots(3, 2).flat
+    for axes, panel, draw in (
+        (panels[0], "samplers", _samplers),
+        (panels[1], "precision", _precision),
+        (panels[2], "random bits", _random_bits),
+        (panels[3], "growth, range", _growth),
+        (panels[4], "rounding law", _rounded_law),
+        (panels[5], "rounding", _rounding_error),
+    ):
+        draw(axes, curves[curves["panel"] == panel])
     return drawn
 
 
@@ -169,7 +147,7 @@ def time_figure(times: pd.DataFrame) -> Figure:
     ):
         _curves(axes, times[times["panel"] == panel], METHODS, x, "seconds")
         _thousands(axes)
-        axes.set_yscale("log")
+        _powers(axes)
         axes.set_xlabel(label)
     published = times.dropna(subset="published_seconds").drop_duplicates("outcomes")
     panels[0].plot(published["outcomes"], published["published_seconds"], "x", color=INK, markersize=6)
@@ -214,7 +192,7 @@ def _log_axis(axes: Axes) -> None:
     """Powers of ten and, left of a gap, 0."""
     axes.set_xlim(LOWEST - 2.2, 0.3)
     ticks = list(range(int(LOWEST) + 1, 1, 5))
-    axes.set_xticks([LOWEST - 1.5, *ticks], ["0", *(f"$10^{{{t}}}$" if t else "1" for t in ticks)])
+    axes.set_xticks([LOWEST - 1.5, *ticks], ["0", *(_power(10.0**t) for t in ticks)])
     axes.axvline(LOWEST - 0.7, color=MUTED, linewidth=0.6, linestyle=":")
 
 
@@ -259,7 +237,7 @@ def _random_bits(axes: Axes, rows: pd.DataFrame) -> None:
             axes, rows[rows["outcome"] == shape], looks, "precision_bits", "bits", expected="expected_bits", full=filled
         )
     _thousands(axes)
-    axes.set_yscale("log")
+    _powers(axes)
     axes.set_ylim(0.9, 40 * 2 * precision[-1])
     axes.set_xlabel("needed precision p (bits)")
     axes.set_ylabel("random bits of one release")
@@ -278,7 +256,7 @@ def _growth(axes: Axes, rows: pd.DataFrame) -> None:
     _curves(axes, rows, SUMS, "utility_range", "bits")
     stored = rows[rows["mechanism"] == "all exact sums"]
     _thousands(axes)
-    axes.set_yscale("log")
+    _powers(axes)
     axes.set_ylim(top=20 * float(stored["bits"].max()))
     axes.set_xlabel("range of the utilities of 1000 outcomes")
     axes.set_ylabel("bits of all sums")
@@ -309,7 +287,19 @@ def _curves(
 
 def _thousands(axes: Axes) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+def _powers(axes: Axes) -> None:
+    """Logarithmic y axis with whole powers of ten."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _power(value)))
+    axes.yaxis.set_minor_locator(NullLocator())
+
+
+def _power(value: float) -> str:
+    exponent = round(math.log10(value))
+    return f"10{str(exponent).translate(_RAISED)}" if exponent else "1"
 
 
 def _handle(look: Look) -> Line2D:
@@ -351,6 +341,20 @@ def _rounded_law(axes: Axes, rows: pd.DataFrame) -> None:
     axes.set_xlabel(f"outcome, granularity γ = {granularity:g}")
     axes.set_ylabel("probability")
     axes.set_title("a Laplace-like release of 0, η = 2")
+    axes.legend(loc="upper left")
+
+
+def _rounding_error(axes: Axes, rows: pd.DataFrame) -> None:
+    _curves(axes, rows, ERRORS, "granularity", "share")
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter(_PLAIN)
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(_PLAIN)
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel("granularity γ")
+    axes.set_ylabel("difference of probabilities")
+    axes.set_title("error of rounding at random")
     axes.legend(loc="upper left")
 
 

@@ -11,19 +11,15 @@ CAPTION = (
     "on bad neighbours; 2αη is approached for α = 1 and exceeded for α = ½ with utilities rounded at random, where "
     "2⌈α⌉η holds."
 )
-COSTS = (
-    "What exactness costs, counted. Top left: both exact samplers against the exact law. Top right: bits that the sums "
-    "of n outcomes need, and bits set aside for them before the data is read: by doubling (ComputePrecision) and by "
-    "the theoretical worst case of the author's code. Bottom left: random bits of one release against the needed "
-    "precision p, for utilities 0, …, n − 1 and for equal ones: expected (lines) and on average over some hundred "
-    "releases (points); s drawn at once takes p to 2p of them (grey). Bottom right: bits of all cumulative weights "
-    "against the range of the utilities of 1000 outcomes: linear if stored exactly, nearly constant as enclosed here."
-)
-
-ROUNDING = (
-    "What rounding non-integer utilities at random does to the law. Left: exact probabilities with and without, and "
-    "the bounds of the author's code. Right: the largest error of a probability, its bound and the width of the bounds; "
-    "all fall with the granularity of the grid."
+EXACTNESS = (
+    "What exactness does and costs, counted. Top: both exact samplers against the exact law; and bits that the sums of "
+    "n outcomes need, beside those set aside for them before the data is read, by doubling (ComputePrecision) and by "
+    "the theoretical worst case of the author's code. Middle: random bits of one release against the needed precision "
+    "p, for utilities 0, …, n − 1 and for equal ones, expected (lines) and on average over some hundred releases "
+    "(points), where s drawn at once takes p to 2p of them (grey); and bits of all cumulative weights against the range "
+    "of the utilities of 1000 outcomes, linear if stored exactly, nearly constant as enclosed here. Bottom: the exact "
+    "law with utilities rounded at random, the bounds of the author's code, and the largest error of a probability, "
+    "which falls with the granularity of the grid."
 )
 
 BASE2_EXPONENTIAL = related_study(
@@ -31,5 +27,5 @@ BASE2_EXPONENTIAL = related_study(
     "The base-2 exponential mechanism",
     CAPTION,
     timed=True,
-    further={"costs": COSTS, "rounding": ROUNDING},
+    further={"exactness": EXACTNESS},
 )
