@@ -16,7 +16,7 @@ EXACTNESS = (
     "n outcomes need, beside those set aside for them before the data is read, by doubling (ComputePrecision) and by "
     "the theoretical worst case of the author's code. Middle: random bits of one release against the needed precision "
     "p, for utilities 0, …, n − 1 and for equal ones, expected (lines) and on average over some hundred releases "
-    "(points), where s drawn at once takes p to 2p of them (grey); and bits of all cumulative weights against the range "
+    "(points), where s drawn at once takes p to 2p of them (grey); and bits of all cumulative weights over the range "
     "of the utilities of 1000 outcomes, linear if stored exactly, nearly constant as enclosed here. Bottom: the exact "
     "law with utilities rounded at random, the bounds of the author's code, and the largest error of a probability, "
     "which falls with the granularity of the grid."
