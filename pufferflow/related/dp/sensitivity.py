@@ -141,7 +141,7 @@ def sensitivity(
         return answers[database]
 
     largest = None
-    for database in databases:
+    for database in _hashable(databases):
         largest = largest or Sensitivity(Fraction(0))
         for other in within_steps(database, neighbours, group):
             if (change := _distance(answer(database), answer(other))) > largest.value:
@@ -149,6 +149,15 @@ def sensitivity(
     if largest is None:
         raise ParameterError("there is no database; give at least one")
     return largest
+
+
+def _hashable(databases: Iterable[Any]) -> Iterator[Any]:
+    try:
+        for database in databases:
+            hash(database)
+            yield database
+    except TypeError:
+        raise ParameterError("databases must be a sequence of hashable things; give tuples of records") from None
 
 
 def _records(domain: Domain) -> list[Record]:
