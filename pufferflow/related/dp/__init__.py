@@ -15,6 +15,7 @@ from pufferflow.related.dp.alpha_beta import (
     publish,
 )
 from pufferflow.related.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta, Release
+from pufferflow.related.dp.differencing import difference_guess, differencing_success
 from pufferflow.related.dp.domains import Domain
 from pufferflow.related.dp.exponential import Exponential
 from pufferflow.related.dp.finite import FiniteMechanism, PrivacyLevel, composed, grouped
@@ -51,6 +52,8 @@ __all__ = [
     "choose_alpha_beta",
     "composed",
     "databases",
+    "difference_guess",
+    "differencing_success",
     "grouped",
     "private_rate",
     "publish",
