@@ -64,8 +64,8 @@ def test_every_printed_claim_is_computed_and_gets_its_verdict(run):
     expected = {
         alpha_beta: {
             "αβ on the line d = (γ/(1−γ)) n/√m where the theorem says no private algorithm is useful": "no verdict",
-            "with d = k n/m ≤ γ/10, αβ is (d, γ)-private and errs by at most c √(k/γ)·√n with probability .95, with one "
-            "c for all k, γ and m": "agrees with the restored value",
+            "with d = k n/m ≤ γ/10, αβ is (d, γ)-private and errs by at most c √(k/γ)·√n with probability .95, with "
+            "one c for all k, γ and m": "agrees with the restored value",
         },
         classical: {"bound on the regret of randomised weighted majority": "typo in the source"},
     }
