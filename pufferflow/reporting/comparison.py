@@ -188,6 +188,14 @@ def _tolerance(printed: str) -> float:
     return 0.5 * 10.0**-decimals if decimals > 2 else 1e-9
 
 
+def _shortened(computed: str) -> str:
+    """Return a number in six digits, anything else as it is."""
+    try:
+        return f"{float(computed):.6g}"
+    except ValueError:
+        return computed
+
+
 def stated_numbers(stated: pd.DataFrame) -> Iterator[Row]:
     """Rows of the values that a source reports, beside those of a table of ``studies.values``."""
     reported = reported_values()
@@ -207,6 +215,7 @@ def stated_numbers(stated: pd.DataFrame) -> Iterator[Row]:
         kind, verdict = "number", agreement(theirs["source"]) if agree else theirs["disagreement"] or DIFFERS
         if theirs["kind"]:
             kind, verdict, difference, allowed = theirs["kind"], UNJUDGED, None, ""
+            ours = _shortened(ours)
         yield Row(
             theirs["paper"],
             kind,

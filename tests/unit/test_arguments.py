@@ -16,11 +16,16 @@ from pufferflow import hmm
 from pufferflow.markov.simulation import simulate_chain
 from pufferflow.publishing.planning import error_curves
 from pufferflow.records.rows import open_records
-from pufferflow.related.dp.alpha_beta import AlphaBeta, choose_alpha_beta, publish
+from pufferflow.related.dp.alpha_beta import AlphaBeta, check_views, choose_alpha_beta, publish
+from pufferflow.related.dp.differencing import differencing_success
 from pufferflow.related.dp.domains import Domain
 from pufferflow.related.dp.exponential import Exponential
+from pufferflow.related.dp.finite import FiniteMechanism, composed, grouped
 from pufferflow.related.dp.laplace import Laplace
 from pufferflow.related.dp.randomised_response import RandomisedResponse
+from pufferflow.related.dp.sensitivity import add_or_remove_one, change_one, databases, sensitivity
+from pufferflow.related.dp.statistical_difference import answer_difference, answer_difference_bound, view_difference
+from pufferflow.related.dp.views import Publisher
 from pufferflow.related.dp.weighted_majority import WeightedMajority, private_rate
 
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
@@ -32,6 +37,7 @@ ROWS = pd.Series(["a", "a", "b", "b", "a", "b"] * 4)
 TIMED = ROWS.set_axis(pd.date_range(datetime(2020, 1, 1), periods=24, freq="60s"))
 COUNT = pf.CountQuery({1})
 COINS = [["1/2", "1/2"], ["1/4", "3/4"]]
+RESPONSE = FiniteMechanism({"a": COINS[0], "b": COINS[1]})
 MODEL = hmm.mechanism_model(COINS)
 PRIORS = {"ill": COINS, "well": [["1/3", "2/3"]] * 2}
 FAMILY = hmm.noisy_max_family({"ill": [["p", "1 - p"]] * 2, "well": [["1/3", "2/3"]] * 2}, {"p": ("1/4", "1/2")})
@@ -175,7 +181,30 @@ CALLS = [
     (AlphaBeta("0.5", "0.2").check, {"d": "0.2", "gamma": "0.5"}),
     (AlphaBeta("0.5", "0.2").standard_error, {"count": 1.0, "domain_count": 3}),
     (AlphaBeta("0.5", "0.2").rho, {"n": 1, "m": 3, "failure": 0.1}),
-    (choose_alpha_beta, {"d": "0.2", "gamma": "0.5", "conditions": "exact"}),
+    (AlphaBeta("0.5", "0.2").failure, {"error": 1.0, "count": 1, "domain_count": 3}),
+    (choose_alpha_beta, {"d": "0.2", "gamma": "0.5", "views": 2, "conditions": "exact"}),
+    (check_views, {"views": [AlphaBeta("0.5", "0.2")], "d": "0.2", "gamma": "0.5"}),
+    (Publisher, {"data": [(1,)], "domain": Domain({"a": range(3)}), "d": "0.2", "gamma": "0.5"}),
+    (Publisher([(1,)], Domain({"a": range(3)}), "0.2", 1).publish, {"parameters": AlphaBeta("0.1", "0.2")}),
+    (view_difference, {"parameters": AlphaBeta("0.5", "0.2"), "first_only": 1, "second_only": 2}),
+    (answer_difference, {"parameters": AlphaBeta("0.5", "0.2"), "prior": "0.2", "tuples": 3}),
+    (answer_difference_bound, {"parameters": AlphaBeta("0.5", "0.2"), "prior": "0.2", "tuples": 3}),
+    (FiniteMechanism, {"laws": {"a": COINS[0], "b": COINS[1]}, "neighbours": [("a", "b")]}),
+    (RESPONSE.delta, {"factor": "2"}),
+    (RESPONSE.delta_at, {"epsilon": "0.5"}),
+    (RESPONSE.level, {"delta": "0.1"}),
+    (RESPONSE.is_private, {"epsilon": "1", "delta": "0.1"}),
+    (RESPONSE.level().within, {"epsilon": "1"}),
+    (RESPONSE.group, {"size": 2}),
+    (RESPONSE.compose, {"other": RESPONSE}),
+    (RESPONSE.repeated, {"times": 3}),
+    (composed, {"levels": [RESPONSE.level()]}),
+    (grouped, {"level": RESPONSE.level(), "size": 2}),
+    (databases, {"domain": Domain({"a": range(3)}), "records": 2}),
+    (change_one, {"domain": Domain({"a": range(3)})}),
+    (add_or_remove_one, {"domain": Domain({"a": range(3)})}),
+    (sensitivity, {"query": lambda rows: 1, "databases": [()], "neighbours": lambda rows: [(1,)], "group": 2}),
+    (differencing_success, {"ratio": "1/2"}),
     (Domain, {"columns": {"a": range(3)}}),
     (
         publish,

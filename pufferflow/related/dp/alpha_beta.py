@@ -21,6 +21,11 @@ once:
     α = (γ−d)/s,  β = d(1−γ)/s,  1−α−β = d/s,   s = γ + d − γd.
 
 There αβ is also ε-differentially private for one tuple more or less, with ε = logit γ − logit d.
+
+Several views of the same data multiply the odds of t by one factor each, (α_i+β_i)/β_i ≥ 1 for a view it is in and
+(1−α_i−β_i)/(1−β_i) ≤ 1 for one it is not in. The extremes are a tuple in all views and one in none, so the same two
+conditions decide with products in place of the two factors; d = .1, γ = .5 and the corner above give posteriors .5, .9
+and .988 for a tuple in one, two and three views. Parameters for k views together take the k-th root of both factors.
 """
 
 from __future__ import annotations
@@ -48,9 +53,14 @@ from pufferflow._checks import (
 from pufferflow._numbers import written_number
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.related.dp import _sampling
+from pufferflow.related.dp._binomials import sum_law, sum_window
+from pufferflow.related.dp._roots import root_up
 from pufferflow.related.dp.domains import Codes, Domain, first_occurrences, in_order
 
 Probability: TypeAlias = float | str | Rational
+
+MOST_VIEWS = 1000
+"""Views beyond which :func:`choose_alpha_beta` has no parameters."""
 
 MOST_INSERTIONS = 10**8
 """Expected insertions beyond which :func:`publish` refuses to fill the memory."""
@@ -64,11 +74,11 @@ class PrivacyCheck:
     ----------
     private : bool
     published_conditions : bool
-        Whether the paper's conditions hold; they imply ``private``.
+        Whether the paper's conditions hold, with products over the views; they imply ``private``.
     posterior_inside : Fraction
-        Largest Pr[t | V] for t in V; must not exceed γ.
+        Largest Pr[t | V] for t in every view; must not exceed γ.
     ratio_outside : Fraction
-        Infimum of Pr[t | V] / Pr[t] for t not in V; must not be below d/γ.
+        Infimum of Pr[t | V] / Pr[t] for t in no view; must not be below d/γ.
     witness : Fraction or None
         A prior in (0, d] at which the definition fails; None where it holds.
     """
@@ -108,8 +118,8 @@ class AlphaBeta:
     beta: Fraction
 
     def __init__(self, alpha: Probability, beta: Probability) -> None:
-        object.__setattr__(self, "alpha", _probability("alpha", alpha))
-        object.__setattr__(self, "beta", _probability("beta", beta))
+        object.__setattr__(self, "alpha", check_probability("alpha", alpha))
+        object.__setattr__(self, "beta", check_probability("beta", beta))
         if self.alpha == 0:
             raise ParameterError("alpha is 0: the published set would not depend on the data; alpha must be above 0")
         if self.keep > 1:
@@ -131,7 +141,7 @@ class AlphaBeta:
 
     def posterior(self, prior: Probability, *, published: bool) -> Fraction:
         """Posterior of a tuple with this prior when it is, or is not, among the published ones."""
-        p = _probability("prior", prior)
+        p = check_probability("prior", prior)
         given_in, given_out = (self.keep, self.beta) if published else (1 - self.keep, 1 - self.beta)
         evidence = given_in * p + given_out * (1 - p)
         if evidence == 0:
@@ -146,22 +156,7 @@ class AlphaBeta:
         d, gamma : Fraction, str or float
             Bounds on prior and posterior, 0 < d ≤ γ ≤ 1, d < 1.
         """
-        d, gamma = _bounds(d, gamma)
-        inside = self.posterior(d, published=True)
-        ratio = (1 - self.keep) / (1 - self.beta)
-        witness = None
-        if inside > gamma:
-            witness = d
-        elif ratio < d / gamma:
-            # the ratio (1−α−β)/(1−β−αp) is below d/γ for p below this threshold
-            witness = min(d, ((1 - self.beta) - (1 - self.keep) * gamma / d) / self.alpha / 2)
-        return PrivacyCheck(
-            private=witness is None,
-            published_conditions=self.beta / self.keep >= _odds_ratio(d, gamma) and self.keep <= 1 - d / gamma,
-            posterior_inside=inside,
-            ratio_outside=ratio,
-            witness=witness,
-        )
+        return check_views([self], d, gamma)
 
     def standard_error(self, count: float, domain_count: int) -> float:
         """Standard error of the estimate for a query that ``count`` tuples of the data, ``domain_count`` of D meet."""
@@ -192,9 +187,73 @@ class AlphaBeta:
             error = (log / 3 + math.sqrt(log**2 / 9 + 2 * (error * alpha) ** 2 * log)) / alpha
         return error / math.sqrt(n)
 
+    def failure(self, error: float, count: int, domain_count: int) -> float:
+        """Probability that the estimate of a query misses by more than ``error``, up to rounding.
+
+        Parameters
+        ----------
+        error : float
+            In tuples.
+        count, domain_count : int
+            Tuples of the data, and of D, that meet the query.
+        """
+        error = check_positive(error, "error", or_zero=True)
+        count, domain_count = check_whole(count, "count", 0), check_whole(domain_count, "domain_count", 0)
+        if count > domain_count:
+            raise ParameterError(f"count is {count}, above domain_count, {domain_count}; lower it")
+        counts = (count, float(self.keep), domain_count - count, float(self.beta))
+        low, _ = sum_window(*counts)
+        law = sum_law(*counts)
+        middle, away = self.keep * count + self.beta * (domain_count - count), self.alpha * Fraction(error)
+        # the published tuples from which the estimate lies within the error
+        first, last = (int(end) - low for end in (math.ceil(middle - away), math.floor(middle + away)))
+        return min(1.0, float(law[: max(0, first)].sum() + law[max(0, last + 1) :].sum()))
+
+
+def check_views(views: Collection[AlphaBeta], d: Probability, gamma: Probability) -> PrivacyCheck:
+    """Check exactly whether several views of the same data are (d, γ)-private together.
+
+    Parameters
+    ----------
+    views : list of AlphaBeta
+        The parameters of each view; they may have been chosen with knowledge of the views before.
+    d, gamma : Fraction, str or float
+        Bounds on prior and posterior, 0 < d ≤ γ ≤ 1, d < 1.
+
+    Raises
+    ------
+    ParameterError
+        No view, or bounds out of range.
+    """
+    views, (d, gamma) = check_list(views, "views"), check_bounds(d, gamma)
+    if not views:
+        raise ParameterError("views is empty; give the parameters of at least one view")
+    for view in views:
+        check_type(view, "an entry of views", AlphaBeta)
+    kept, inserted = math.prod(view.keep for view in views), math.prod(view.beta for view in views)
+    dropped, absent = math.prod(1 - view.keep for view in views), math.prod(1 - view.beta for view in views)
+    inside, ratio = kept * d / (kept * d + inserted * (1 - d)), dropped / absent
+    witness = None
+    if inside > gamma:
+        witness = d
+    elif ratio < d / gamma:
+        # the ratio ratio/(1 − p + p·ratio) is below d/γ for p below this threshold
+        witness = min(d, (1 - ratio * gamma / d) / (1 - ratio) / 2)
+    return PrivacyCheck(
+        private=witness is None,
+        published_conditions=inserted / kept >= _odds_ratio(d, gamma) and dropped >= d / gamma,
+        posterior_inside=inside,
+        ratio_outside=ratio,
+        witness=witness,
+    )
+
 
 def choose_alpha_beta(
-    d: Probability, gamma: Probability, *, conditions: Literal["exact", "published"] = "exact"
+    d: Probability,
+    gamma: Probability,
+    *,
+    views: int = 1,
+    conditions: Literal["exact", "published"] = "exact",
 ) -> AlphaBeta:
     """The (d, γ)-private α, β with the least error of every counting query.
 
@@ -202,6 +261,9 @@ def choose_alpha_beta(
     ----------
     d, gamma : Fraction, str or float
         Bounds on prior and posterior, 0 < d < γ ≤ 1.
+    views : int
+        How many views of the same data are to be published with these parameters: together they are (d, γ)-private.
+        Roots that are not rational are rounded to more privacy.
     conditions : {"exact", "published"}
         Best under the definition (default), or under the paper's stronger conditions.
 
@@ -210,15 +272,15 @@ def choose_alpha_beta(
     ParameterError
         Bounds out of range, or d = γ, which only α = 0 satisfies.
     """
-    d, gamma = _bounds(d, gamma)
+    d, gamma = check_bounds(d, gamma)
     check_choice(conditions, "conditions", ("exact", "published"))
     if d == gamma:
         raise ParameterError(f"d and gamma are both {float(d):g}: nothing may be learned, so alpha is 0; raise gamma")
-    if conditions == "exact":
-        total = gamma + d - gamma * d
-        return AlphaBeta((gamma - d) / total, d * (1 - gamma) / total)
-    keep = 1 - d / gamma
-    return AlphaBeta(keep * (1 - _odds_ratio(d, gamma)), keep * _odds_ratio(d, gamma))
+    views = check_whole(views, "views", most=MOST_VIEWS)
+    # β/(α+β) and the factor of a tuple that is in no view
+    inserted, outside = root_up(_odds_ratio(d, gamma), views), root_up(d / gamma, views)
+    keep = (1 - outside) / (1 - outside * inserted) if conditions == "exact" else 1 - outside
+    return AlphaBeta(keep * (1 - inserted), keep * inserted)
 
 
 @dataclass(frozen=True)
@@ -300,9 +362,7 @@ def publish(
     """
     check_type(domain, "domain", Domain)
     check_type(parameters, "parameters", AlphaBeta)
-    if not isinstance(data, pd.DataFrame):
-        data = _table(data, domain)
-    codes = domain.encode(data)
+    codes = domain.encode(data_table(data, domain))
     outside = domain.size - len(codes)
     expected = parameters.beta * outside
     if expected > MOST_INSERTIONS:
@@ -337,8 +397,11 @@ def _insertions(source: _sampling.Randomness, domain: Domain, data: Codes, count
     return rows[len(data) :]
 
 
-def _table(tuples: Collection[tuple[Any, ...]], domain: Domain) -> pd.DataFrame:
-    rows = check_list(tuples, "data")
+def data_table(data: pd.DataFrame | Collection[tuple[Any, ...]], domain: Domain) -> pd.DataFrame:
+    """Return data as a table: a table as it is, tuples in the order of the domain's columns."""
+    if isinstance(data, pd.DataFrame):
+        return data
+    rows = check_list(data, "data")
     for row in rows:
         if not isinstance(row, tuple) or len(row) != len(domain.names):
             raise DataError(
@@ -351,14 +414,16 @@ def _odds_ratio(d: Fraction, gamma: Fraction) -> Fraction:
     return d * (1 - gamma) / (gamma * (1 - d))
 
 
-def _bounds(d: Probability, gamma: Probability) -> tuple[Fraction, Fraction]:
-    d, gamma = _probability("d", d), _probability("gamma", gamma)
+def check_bounds(d: Probability, gamma: Probability) -> tuple[Fraction, Fraction]:
+    """Return the bounds of (d, γ)-privacy, exact."""
+    d, gamma = check_probability("d", d), check_probability("gamma", gamma)
     if not 0 < d <= gamma or d == 1:
         raise ParameterError(f"0 < d ≤ gamma and d < 1 must hold; d is {float(d):g}, gamma is {float(gamma):g}")
     return d, gamma
 
 
-def _probability(name: str, value: Probability) -> Fraction:
+def check_probability(name: str, value: Probability) -> Fraction:
+    """Return a probability, exact."""
     try:
         exact = Fraction(-1) if isinstance(value, bool) else written_number(value, name)
     except ParameterError:

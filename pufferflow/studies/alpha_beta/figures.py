@@ -30,17 +30,25 @@ _QUERIES = [
 _SOURCE: dict[str, Any] = {"color": "#000000", "linestyle": (0, (5, 2)), "linewidth": 1.0}
 _ZERO: dict[str, Any] = {"color": MUTED, "linestyle": (0, (1, 1.5)), "linewidth": 1.0}
 _SHADE = "#e9e9e9"
+_REFUSED = "#f6e3ec"
 
 
 @styled
 def figure(curves: pd.DataFrame) -> Figure:
     """Draw the ``curves`` of :func:`pufferflow.studies.alpha_beta.measure.measure`, one panel a parameter."""
     check(curves)
-    shares = sorted(curves["query_share"].unique(), reverse=True)
-    present = [panel for panel in _AXES if panel in set(curves["panel"])]
-    drawn, panels = panels_of(len(present), height=2.5, share=True)
+    shares = sorted(curves["query_share"].dropna().unique(), reverse=True)
+    present = [panel for panel in (*_AXES, *_OTHERS) if panel in set(curves["panel"])]
+    drawn, panels = panels_of(len(present), height=2.5)
+    errors = [axes for axes, panel in zip(panels, present, strict=True) if panel in _AXES]
+    for axes in errors[1:]:
+        axes.sharey(errors[0])
+        axes.tick_params(labelleft=False)
     for axes, panel in zip(panels, present, strict=True):
         rows = curves[curves["panel"] == panel]
+        if panel in _OTHERS:
+            _OTHERS[panel](axes, rows)
+            continue
         column, label = _AXES[panel]
         for share, (color, marker, dashes) in zip(shares, _QUERIES, strict=False):
             query = rows[rows["query_share"] == share].sort_values(column)
@@ -66,7 +74,8 @@ def figure(curves: pd.DataFrame) -> Figure:
         axes.xaxis.set_minor_formatter(NullFormatter())
         if panel == "k":
             _impossible(axes, once)
-    panels[0].set_ylabel("root-mean-square error / √n")
+    for axes in errors[:1]:
+        axes.set_ylabel("root-mean-square error / √n")
     handles: list[Line2D | Patch] = [
         Line2D([], [], color=color, linestyle=dashes, marker=marker, markerfacecolor="white", label=_query(share))
         for share, (color, marker, dashes) in zip(shares, _QUERIES, strict=False)
@@ -76,12 +85,61 @@ def figure(curves: pd.DataFrame) -> Figure:
     handles.append(Patch(facecolor=_SHADE, edgecolor=MUTED, linewidth=0.6, label="no useful algorithm"))
     drawn.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 5))
     note = (
-        f"γ = {curves['gamma'].iloc[0]:g}. Lines: exact error; points: {curves['repetitions'].max()} simulated "
+        f"γ = {curves['gamma'].iloc[0]:g}. Lines: exact; points: {curves['repetitions'].max():.0f} simulated "
         "publications, bars: ± 1 standard error. Shaded: k ≥ √m γ/(1−γ), the impossibility result with constant c = 1. "
-        "Synthetic data."
+        "Belief: of someone who expects n of the m tuples to be real, on the narrowest query. Synthetic data."
     )
     footer(drawn, note)
     return drawn
+
+
+def _difference(axes: Axes, rows: pd.DataFrame) -> None:
+    """How far a view moves the belief about an answer."""
+    rows = rows.sort_values("prior_factor_k")
+    color, _, dashes = _QUERIES[1]
+    axes.plot(rows["prior_factor_k"], rows["difference_bound"], label="upper bound", color=MUTED, linewidth=1.0)
+    axes.plot(
+        rows["prior_factor_k"],
+        rows["statistical_difference"],
+        color=color,
+        linestyle=dashes,
+        label=_query(float(rows["query_share"].iloc[0])),
+    )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel(_AXES["k"][1])
+    axes.set_ylabel("statistical difference")
+    axes.set_title("belief after a view and before")
+    axes.xaxis.set_major_locator(LogLocator(numticks=8))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.legend(loc="lower left")
+    _impossible(axes, rows)
+
+
+def _views(axes: Axes, rows: pd.DataFrame) -> None:
+    """What a tuple in all of several views is worth."""
+    rows = rows.sort_values("views")
+    gamma = float(rows["gamma"].iloc[0])
+    axes.axhspan(gamma, 1.02, facecolor=_REFUSED, zorder=0)
+    axes.plot(rows["views"], rows["posterior_same"], color="#cc79a7", marker="v", label="made for one view each")
+    axes.plot(
+        rows["views"],
+        rows["posterior_together"],
+        color="#0072b2",
+        marker="o",
+        linestyle=(0, (5, 2)),
+        markerfacecolor="white",
+        label="made for all of them",
+    )
+    axes.set_xticks(rows["views"])
+    axes.set_ylim(0, 1.02)
+    axes.set_xlabel("views of the same data")
+    axes.set_ylabel("posterior of a tuple in all of them")
+    axes.set_title(f"prior d = {float(rows['prior_bound_d'].iloc[0]):g}; shaded: above γ")
+    axes.legend(loc="lower right")
+
+
+_OTHERS = {"difference": _difference, "views": _views}
 
 
 def _impossible(axes: Axes, rows: pd.DataFrame) -> None:

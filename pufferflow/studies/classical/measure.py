@@ -7,7 +7,7 @@ the secure samplers follow these laws is a test.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -16,10 +16,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pufferflow.errors import ParameterError
+from pufferflow.related.dp.differencing import differencing_success
+from pufferflow.related.dp.domains import Domain
 from pufferflow.related.dp.exponential import Exponential
+from pufferflow.related.dp.finite import FiniteMechanism, composed, grouped
 from pufferflow.related.dp.laplace import Laplace
 from pufferflow.related.dp.randomised_response import RandomisedResponse
+from pufferflow.related.dp.sensitivity import add_or_remove_one, change_one, databases, sensitivity
 from pufferflow.related.dp.weighted_majority import ACCOUNTS, WeightedMajority, private_rate
+from pufferflow.studies.classical.worked import SmokingStudy, exact_differencing, noisy_differencing
 from pufferflow.studies.tidy import frame, mean_and_error, named_generator
 from pufferflow.studies.values import Value, values_table
 
@@ -34,7 +39,8 @@ CURVE_COLUMNS = [
     "repetitions",
 ]
 """Errors are in people (counting: root mean square; choosing: expected shortfall), in loss a round (learning) or in
-nats (privacy: the exact loss)."""
+nats (privacy: the exact loss); of the examples, the probability that a differencing attack succeeds and that of an
+illness."""
 
 NOT_PRIVATE = "tuned, not private"
 """Name of weighted majority at the rate that minimises its regret bound."""
@@ -54,7 +60,14 @@ def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.Da
     curves, claims : DataFrame
         Errors and exact privacy losses against ε, and each claim's computed value.
     """
-    rows = [*_counting(settings, seed), *_choosing(settings, seed), *_learning(settings, seed), *_privacy(settings)]
+    rows = [
+        *_counting(settings, seed),
+        *_choosing(settings, seed),
+        *_learning(settings, seed),
+        *_privacy(settings),
+        *_differencing(settings, seed),
+        *_smoking(settings),
+    ]
     return frame(rows, CURVE_COLUMNS), values_table(_claims(settings))
 
 
@@ -156,7 +169,118 @@ def _log_ratio(p: NDArray[np.float64], q: NDArray[np.float64]) -> float:
     return float(np.abs(np.log(p / q)).max())
 
 
+def _differencing(settings: Mapping[str, Any], seed: int) -> Iterator[dict[str, Any]]:
+    for epsilon in settings["epsilons"]:
+        stream, repetitions = named_generator(seed, f"classical/differencing/{epsilon}"), settings["repetitions"]
+        expected = float(differencing_success(math.exp(-1 / Laplace(1.0, epsilon).scale)))
+        yield _row(
+            "differencing",
+            "two noisy counts",
+            epsilon,
+            expected,
+            mean_error=float(noisy_differencing(epsilon, stream, repetitions).mean()),
+            # of the exact law: where almost every attack succeeds, so few fail that their own spread says little
+            standard_error=math.sqrt(expected * (1 - expected) / repetitions),
+            bound=1 / (1 + math.exp(-2 * epsilon)),
+            repetitions=repetitions,
+        )
+
+
+def _smoking(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for epsilon in settings["epsilons"]:
+        study = SmokingStudy(settings["smokers"], epsilon)
+        risks = {
+            "before the study": study.risk_before,
+            "after it, without his record": study.risk_without(),
+            "with his record": study.risk_with(ill=True),
+            "with it, all others known": study.risk_known(ill=True),
+        }
+        for name, risk in risks.items():
+            yield _row("smoking", name, epsilon, risk)
+
+
 def _claims(settings: Mapping[str, Any]) -> Iterator[Value]:
+    yield from _textbook(settings)
+    yield from _exact_levels()
+    yield from _sensitivities()
+    yield from _examples()
+
+
+def _exact_levels() -> Iterator[Value]:
+    """(ε, δ) of finite mechanisms, alone, composed and for groups."""
+    coins = _response("3/4")
+    yield Value("(ε, δ)", "e^ε of the two-coin response, δ = 0", "classical/finite/factor", float(coins.level().factor))
+    yield Value("(ε, δ)", "its δ at ε = 1", "classical/finite/delta", coins.delta_at(1))
+    often = _response("11/21")
+    yield Value(
+        "composition",
+        "ε of 100 uses of a ln 1.1-DP response, δ = 0",
+        "classical/composition/basic",
+        composed([often.level()] * 100).epsilon,
+    )
+    level = often.repeated(100).level("1e-6")
+    yield Value("composition", "the same at δ = 1e-6, exactly", "classical/composition/exact", level.epsilon)
+    each = math.log(1.1)
+    advanced = each * math.sqrt(200 * math.log(1e6)) + 100 * each * math.expm1(each)
+    yield Value("composition", "the same by advanced composition", "classical/composition/advanced", advanced)
+    person = Domain({"answer": ["yes", "no"]})
+    truth = {"yes": Fraction(3, 4), "no": Fraction(1, 4)}
+    people = list(databases(person, 3))
+    laws = {
+        given: [
+            math.prod(truth["yes" if a == b else "no"] for a, b in zip(given, said, strict=True)) for said in people
+        ]
+        for given in people
+    }
+    beside = change_one(person)
+    answers = FiniteMechanism(laws, [(given, other) for given in people for other in beside(given)])
+    group = answers.group(2).level()
+    yield Value(
+        "groups", "e^ε of three two-coin answers, one person", "classical/group/1", float(answers.level().factor)
+    )
+    yield Value("groups", "two people together", "classical/group/2", float(group.factor))
+    bound = grouped(answers.level(), 2)
+    yield Value("groups", "the bound e^(2ε)", "classical/group/bound", float(bound.factor))
+
+
+def _response(truth: str) -> FiniteMechanism:
+    kept = Fraction(truth)
+    return FiniteMechanism({"yes": [kept, 1 - kept], "no": [1 - kept, kept]})
+
+
+def _sensitivities() -> Iterator[Value]:
+    """Sensitivities of queries on three records with values 0 to 4, over all neighbours."""
+    values = Domain({"value": range(5)})
+    queries: dict[str, Callable[[Any], Any]] = {
+        "count": lambda rows: sum(value == 0 for (value,) in rows),
+        "histogram": lambda rows: [sum(value == wanted for (value,) in rows) for wanted in range(5)],
+        "sum": lambda rows: sum(value for (value,) in rows),
+        "mean": lambda rows: Fraction(sum(value for (value,) in rows), len(rows)),
+        "median": lambda rows: sorted(rows)[1][0],
+    }
+    for name, query in queries.items():
+        found = sensitivity(query, databases(values, 3), change_one(values))
+        yield Value("sensitivity", f"{name}, one record changed", f"classical/sensitivity/{name}", float(found.value))
+    found = sensitivity(queries["histogram"], databases(values, 3), add_or_remove_one(values))
+    what = "histogram, one record more or less"
+    yield Value("sensitivity", what, "classical/sensitivity/histogram-added", float(found.value))
+
+
+def _examples() -> Iterator[Value]:
+    """The differencing attack and the smoker, at ε = 1."""
+    given_away = exact_differencing((np.arange(100) < 30).astype(np.int64))
+    yield Value("differencing", "share given away by exact counts", "classical/differencing/exact", given_away)
+    success = float(differencing_success(math.exp(-1)))
+    yield Value("differencing", "attack on two counts, ε = 1 each", "classical/differencing/noisy", success)
+    study = SmokingStudy(100, 1.0)
+    yield Value("smoker", "insurer's risk before the study", "classical/smoker/before", study.risk_before)
+    yield Value("smoker", "after it, without his record", "classical/smoker/without", study.risk_without())
+    yield Value("smoker", "after it, with his record (ill)", "classical/smoker/with", study.risk_with(ill=True))
+    what = "with it, all other records known"
+    yield Value("smoker", what, "classical/smoker/known", study.risk_known(ill=True))
+
+
+def _textbook(settings: Mapping[str, Any]) -> Iterator[Value]:
     coins = RandomisedResponse(("yes", "no"), 0.75)
     ratio = max(coins.probability(a, "yes") / coins.probability(a, "no") for a in coins.categories)
     yield Value("randomised response", "loss of the two-coin response", "classical/rr/epsilon", math.log(ratio))
