@@ -298,7 +298,8 @@ def noise(mechanism: Sequence[Sequence[Exact]] | None, inputs: int) -> Matrix:
 
 def _product(laws: Iterable[Vector]) -> Vector:
     """Return the joint law of independent values, in the order of itertools.product."""
-    zero, joint = Fraction(0), (Fraction(1),)
+    zero = Fraction(0)
+    joint: Vector = (Fraction(1),)
     for law in laws:
         joint = tuple(p * q if p and q else zero for p in joint for q in law)
     return joint
