@@ -232,7 +232,8 @@ class _IntegerModel:
 
         def follow(vector: Integers) -> Iterator[tuple[int, bool, Integers | None]]:
             for o in range(len(self.emitters)):
-                seen = self.observe(vector, o)
+                if not (seen := self.observe(vector, o)):
+                    continue
                 if sum(value for _, value in seen) > 0:
                     yield o, True, None
                 following = self.predict(seen)
