@@ -98,6 +98,15 @@ def test_curves(measured):
     pd.testing.assert_frame_equal(noisy_max.measure(SETTINGS, 2)[0], curves)
 
 
+@pytest.mark.parametrize(("preserved", "regions"), [(["8/5"], 0), ([2], 1)])
+def test_factors_that_no_prior_or_every_prior_preserves(preserved, regions):
+    curves, claims = noisy_max.measure(SETTINGS | {"preserved": preserved, "searched_queries": 1}, 1)
+    value = claims.set_index("key")["computed"][f"noisy-max/preserving/{preserved[0]}/prior"]
+    assert (value == "none") == (regions == 0)
+    chart = figures_noisy_max.figure(curves).axes[1]
+    assert len(chart.collections) == 1 + regions  # all priors, and those of each region
+
+
 def test_another_prior():
     _, claims = noisy_max.measure(SETTINGS | {"p1": 1, "p2": 1, "grid": 2, "queries": 1, "searched_queries": 1}, 1)
     value = claims.set_index("key")["computed"]
@@ -123,6 +132,6 @@ def test_figure(measured, tmp_path, only_svg):
     assert chart.get_xlabel() == "p1"
     np.testing.assert_allclose(neighbours.lines[0].get_ydata(), [2, 4, 8, 16, 32])
     assert [path.name for path in save_figure(figure, tmp_path / "figure")] == ["figure.svg"]
-    with pytest.raises(pf.DataError, match="panel region"):
-        figures_noisy_max.figure(curves[curves["panel"] != "region"])
+    with pytest.raises(pf.DataError, match="panel supremum"):
+        figures_noisy_max.figure(curves[curves["panel"] != "supremum"])
     assert study.CAPTION.count(". ") <= 4

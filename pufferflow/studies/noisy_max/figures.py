@@ -120,7 +120,7 @@ def _laws(axes: Axes, laws: pd.DataFrame, example: pd.Series) -> None:
 
 def _priors(drawing: Figure, axes: Axes, curves: pd.DataFrame) -> None:
     """Priors by the smallest factor that they preserve of those asked for, the darkest the smallest."""
-    regions = _panel(curves, "region").sort_values("factor")
+    regions = curves[curves["panel"] == "region"].sort_values("factor")  # none where no prior preserves any
     factors = list(dict.fromkeys(zip(regions["factor"], regions["exact"], strict=True)))
     colors = ListedColormap(colormaps["cividis"](np.linspace(0.15, 1, len(factors) + 1)))
     axes.fill_between([0, 1], 0, 1, color=colors(len(factors)), linewidth=0)
