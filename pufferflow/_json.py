@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pufferflow._checks import check_path, named_type
 from pufferflow._files import read_bounded
-from pufferflow.errors import ChainError, DataError, ModelError, NetworkError
+from pufferflow.errors import ChainError, DataError, ModelError, NetworkError, ParameterError
 
 _Model = TypeVar("_Model")
 
@@ -44,7 +44,7 @@ def read_json(
         raise ModelError(f"{name} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
     except RecursionError as error:
         raise ModelError(f"{name} is nested too deeply to be a model") from error
-    except (ModelError, ChainError, NetworkError) as error:
+    except (ModelError, ChainError, NetworkError, ParameterError) as error:
         raise ModelError(f"{name}: {error}") from error
     except ValueError as error:  # an integer too long for Python to convert
         raise ModelError(f"{name} holds a number that cannot be read ({error})") from error

@@ -25,6 +25,8 @@ def written_number(value: object, name: str, error: type[PufferflowError] = Para
 
     A float stands for its shortest decimal. Raises ``error``: it is no finite number, or one too long to be meant.
     """
+    if type(value) is Fraction:  # what is exact already: large matrices consist of it
+        return value
     if isinstance(value, Rational) and not isinstance(value, bool):  # NumPy's integers are such numbers too
         return Fraction(int(value.numerator), int(value.denominator))
     if isinstance(value, float | np.floating | Decimal) and not math.isfinite(value):

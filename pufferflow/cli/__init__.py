@@ -29,6 +29,7 @@ COMMANDS = {
     "verify": "check a certificate",
     "audit": "exact loss of Laplace noise",
     "check": "decide Pufferfish privacy of a hidden Markov model",
+    "noisymax": "which of several counts is the largest, privately",
     "network": "Laplace scale for a Bayesian network",
 }
 """Every command with its line of help, in the order in which one meets them."""

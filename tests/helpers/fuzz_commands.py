@@ -81,7 +81,7 @@ class Word:
     value: str | bytes = ""
 
 
-FILES = ("data", "model", "certificate", "network", "hidden", "ledger")
+FILES = ("data", "model", "certificate", "network", "hidden", "counts", "ledger")
 
 OPTIONS = {
     "reading": [
@@ -121,7 +121,10 @@ OPTIONS = {
     ],
     "verify": [("--json", ""), ("--most-work", "real")],
     "audit": [("--scale", "real"), ("--histogram", "")],
-    "check": [("--factor", "factor"), ("--length", "whole"), ("--json", "")],
+    "check": [("--factor", "factor"), ("--length", "whole"), ("--preserving", ""), ("--json", "")],
+    "noisymax": [
+        *(("--release", "text"), ("--ties", "text"), ("--largest", "whole"), ("--ratio", "factor"), ("--json", "")),
+    ],
     "network": [("--epsilon", "epsilon"), ("--secret", "text"), ("--query", "text"), ("--json", "")],
 }
 """What may be added to a command line: the options of a command, and those that several have."""
@@ -289,6 +292,13 @@ class Lines:
             Word("", "hidden", json.dumps(fuzz_inputs.random_hidden(self.dice)).encode()),
             self._of("--factor", "factor"),
             *self._some(Word("--length", "whole", self.dice.choice("123")), Word("--json", "")),
+        ]
+
+    def noisymax(self) -> list[Word]:
+        counts = [self.dice.randrange(3) for _ in range(self.dice.choice((1, 2, 5)))]
+        return [
+            Word("", "counts", json.dumps(counts).encode()),
+            *self._some(Word("--release", "text", "value"), Word("--largest", "whole", "3"), Word("--json", "")),
         ]
 
     def network(self) -> list[Word]:

@@ -60,6 +60,35 @@ def test_priors_tried_one_by_one(family, length, factor):
             assert hmm.check(family.at(**satisfying.prior), factor, length).holds
 
 
+@given(families(), st.integers(1, 2), st.sampled_from(["1", "21/20", "3/2", "2", "4"]))
+@settings(max_examples=30)
+def test_region_is_where_the_check_holds(family, length, factor):
+    region = hmm.preserving_region(family, factor, length)
+    holds = {tuple(at.values()): hmm.check(family.at(**at), factor, length).holds for at in grid(family)}
+    for at in grid(family):
+        assert region.contains(**at) == holds[tuple(at.values())]
+    if not region.conditions:
+        assert all(holds.values())
+    for name in family.box:
+        (other,) = set(family.box) - {name}
+        if any(polynomial.degrees()["pq".index(name)] > 1 for polynomial in region.polynomials):
+            with pytest.raises(pf.ParameterError, match="higher power"):
+                region.interval(name, **{other: family.box[other][0]})
+            continue
+        low, high = family.box[name]
+        for at in grid(family, 3):
+            ends = region.interval(name, **{other: at[other]})
+            inside = {low, high, (low + high) / 2}
+            if ends is not None:
+                width = Fraction(1, 10**9)
+                assert low <= ends[0] <= ends[1] <= high
+                assert all(region.contains(**at | {name: end}) for end in ends)
+                inside |= {min(high, ends[1] + width), max(low, ends[0] - width)}
+            for value in inside:
+                within = ends is not None and ends[0] <= value <= ends[1]
+                assert region.contains(**at | {name: value}) == within
+
+
 @given(families(), st.integers(1, 2))
 @settings(max_examples=20)
 def test_supremum(family, length):

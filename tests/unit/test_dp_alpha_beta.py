@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pufferflow import _randomness
 from pufferflow.errors import DataError, ParameterError, PufferflowError
-from pufferflow.related.dp import _sampling
 from pufferflow.related.dp.alpha_beta import AlphaBeta, choose_alpha_beta, publish
 from pufferflow.related.dp.domains import Domain, first_occurrences
 
@@ -97,8 +97,9 @@ def test_a_billion_tuples_take_the_work_of_the_data_and_the_insertions(monkeypat
     d, gamma = Fraction(2 * n, domain.size), Fraction(1, 2)
     parameters = choose_alpha_beta(d, gamma)
     taken = []
-    take = _sampling.SeededRandomness.take
-    monkeypatch.setattr(_sampling.SeededRandomness, "take", lambda self, size: taken.append(size) or take(self, size))
+    source = _randomness.GeneratorRandomness
+    take = source.take
+    monkeypatch.setattr(source, "take", lambda self, size: taken.append(size) or take(self, size))
     tracemalloc.start()
     try:
         found = publish(data, domain, parameters, insecure_seed=1)

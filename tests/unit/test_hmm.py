@@ -61,7 +61,7 @@ def test_edges_into_0_2_1():
     edge = {name: row[into] for name, row in zip(index.states, index.transition_matrix, strict=True)}
     assert edge["counts 0,1,1"] == Fraction(2, 3) * Fraction(1, 3) * Fraction(1, 3)
     assert edge["counts 1,2,0"] == Fraction(1, 3) * Fraction(2, 3) * Fraction(1, 6)
-    assert edge["counts 2,0,0"] == Fraction(1, 6) ** 3
+    assert edge["counts 2,0,2"] == Fraction(1, 6) ** 3
 
 
 def test_free_priors():
@@ -77,6 +77,27 @@ def test_free_priors():
     assert hmm.largest_ratio(family.at(p1="1/5", p2=0.4)).ratio == Fraction(911, 550)
     assert hmm.find_prior(family, "8/5", violates=False) is None
     assert hmm.find_prior(family, "17/10", violates=False) is not None
+
+
+def test_priors_of_example_7_1_that_preserve():
+    free = [["(1 - p1)^2", "2*p1*(1-p1)", "p1**2"], ["1 - p2", "0", "p2"]]
+    family = hmm.noisy_max_family({s: [*free, law[2]] for s, law in PRIORS.items()}, {"p1": [0, 1], "p2": [0, 1]})
+    region = hmm.preserving_region(family, "5/3")
+    assert region.conditions == ("9*p1^2*p2 - 13*p1^2 - 18*p1*p2 + 22*p1 + 9*p2 - 7 <= 0",)
+    assert region.interval("p2", p1=0) == (0, Fraction(7, 9))
+    assert region.interval("p2", p1="1/5") == (0, Fraction(13, 24))
+    assert region.interval("p2", p1=1) is None
+    assert region.contains(p1="1/5", p2="2/5")
+    assert hmm.preserving_region(family, 2).conditions == ()
+    for asked, message in [
+        (lambda: region.interval("p1", p2=0), "p1 occurs to a higher power"),
+        (lambda: region.interval("p3", p2=0), "parameter is .p3.; choose from p1, p2"),
+        (lambda: region.interval("p2"), "the parameter p1 has no value"),
+        (lambda: region.interval("p2", p1=2), "p1 is 2; give a value in"),
+        (lambda: region.contains(p1=0), "the parameter p2 has no value"),
+    ]:
+        with pytest.raises(pf.ParameterError, match=message):
+            asked()
 
 
 @pytest.mark.parametrize("n", range(1, 13))
@@ -221,6 +242,54 @@ def test_free_parameters_on_the_command_line(check):
     assert found["largest"]["exact"] is True
 
 
+SHORT = {"release": "value", "priors": {"a": [["p", "1 - p"]], "b": [["1/2", "1/2"]]}}
+
+
+def test_noisy_max_from_a_few_numbers(check):
+    code, out, err = check(json.dumps({"noisy_max": {"priors": PRIORS}}), "--factor", 2)
+    assert (code, err) == (0, "")
+    assert out == check(json.dumps(hmm.noisy_max(PRIORS).document()), "--factor", 2)[1]
+    described = {"priors": PRIORS, "release": "value", "ties": "last", "mechanism": [["1/2", "1/2"]] * 3}
+    found = hmm.parse_hidden_markov_model({"noisy_max": described, "pairs": [["not C", "C"]]})
+    assert found.document() == hmm.noisy_max(pairs=[("not C", "C")], **described).document()
+
+
+def test_priors_that_preserve_on_the_command_line(check):
+    text = json.dumps({"noisy_max": SHORT, "parameters": {"p": [0, 1]}})
+    lines = check(text, "--factor", "5/4", "--preserving")[1].splitlines()
+    at = lines.index("preserved at the prior p = 1/2, and at all with")
+    # from the ratios (1 + p)/3 : 1/2 and (2 - p)/3 : 1/2 and their inverses
+    assert sorted(lines[at + 1 :]) == ["  -5*p + 1 <= 0", "  -8*p + 1 <= 0", "  5*p - 4 <= 0", "  8*p - 7 <= 0"]
+    family = hmm.noisy_max_family(**SHORT, parameters={"p": [0, 1]})
+    found = json.loads(check(text, "--factor", "5/4", "--preserving", "--json")[1])["preserving"]
+    assert found["conditions"] == list(hmm.preserving_region(family, "5/4").conditions)
+    assert hmm.check(family.at(**found["prior"]), "5/4").holds
+    assert check(text, "--factor", 2, "--preserving")[1].endswith("every prior of the box preserves it\n")
+    narrow = json.dumps({"noisy_max": SHORT, "parameters": {"p": [0.9, 1]}})
+    assert check(narrow, "--factor", "11/10", "--preserving")[1].endswith("no prior of the box preserves it\n")
+    fixed = json.dumps({"noisy_max": {"priors": PRIORS}})
+    assert "--preserving is about free parameters" in check(fixed, "--factor", 2, "--preserving")[2]
+
+
+def test_noisy_max_on_the_command_line(run):
+    drawn = {run("noisymax", "-", stdin="[0, 2, 1]")[1] for _ in range(60)}
+    assert {f"index {i}\nfactor 2 at most where one count changes by one\n" for i in range(2)} <= drawn
+    words = ("--release", "value", "--largest", 4, "--ratio", "1/3", "--json")
+    found = json.loads(run("noisymax", "-", *words, stdin="[0, 4]")[1])
+    assert found["value"] in range(5)
+    assert found["factor"] == "3"
+    for text, message in [
+        ("[0, 7771]", "count 2 is no whole number from 0 to 2"),
+        ('[0, "7771"]', "count 2 is no whole number"),
+        ("[]", "there are no counts"),
+        ('{"counts": [7771]}', "the counts must be a list, not an object"),
+    ]:
+        code, out, err = run("noisymax", "-", stdin=text)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert message in err
+        assert "7771" not in err
+
+
 def test_check_needs_no_solver_without_parameters():
     code = "import sys; from pufferflow import hmm; hmm.check(hmm.mechanism_model([[1, 0], [0, 1]]), 2); "
     code += "print([m for m in ('z3', 'flint') if m in sys.modules])"
@@ -259,6 +328,12 @@ BAD = [
     ("", "is empty; it must hold"),
     ("{", "is not JSON"),
     (model(), "no length of observation sequences"),
+    ('{"noisy_max": 1}', "noisy_max must be an object with"),
+    ('{"noisy_max": {}}', "noisy_max must be an object with"),
+    ('{"noisy_max": {"priors": 1}}', "priors is an int; give a Mapping"),
+    ('{"noisy_max": {"priors": {"a": [[1]]}, "n": 1}}', "noisy_max has the unknown key 'n'"),
+    ('{"noisy_max": {"priors": {"a": [[1, 0]]}, "release": "x"}}', "release is 'x'; choose from index, value"),
+    ('{"noisy_max": {"priors": {}}, "length": 2}', "the model has the unknown key 'length'"),
 ]
 LAW = {"b": [0, 1]}
 BAD_FREE = [

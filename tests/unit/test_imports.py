@@ -22,6 +22,7 @@ GROUND = (
     "_json",
     "_numbers",
     "_noise",
+    "_randomness",
 )
 """What anything may stand on."""
 

@@ -6,65 +6,30 @@ knows the noise.
 
 from __future__ import annotations
 
-import os
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferflow._checks import check_whole
+from pufferflow._randomness import GeneratorRandomness, SystemRandomness
+from pufferflow._randomness import Randomness as Randomness
+from pufferflow._randomness import integer_below as integer_below
 
 WORD = 64
-
-
-class Randomness(Protocol):
-    """A source of independent fair bits."""
-
-    def take(self, size: int) -> bytes:
-        """Return ``size`` random bytes."""
-        ...
-
-
-class SystemRandomness:
-    """The operating system's generator."""
-
-    def take(self, size: int) -> bytes:
-        """Return ``size`` random bytes."""
-        return os.urandom(size)
-
-
-class SeededRandomness:
-    """Reproducible and therefore not private."""
-
-    def __init__(self, seed: int) -> None:
-        self._generator = np.random.default_rng(seed)
-
-    def take(self, size: int) -> bytes:
-        """Return ``size`` pseudo-random bytes."""
-        return self._generator.bytes(size)
 
 
 def randomness(insecure_seed: int | None = None) -> Randomness:
     """Return the system's source, or the seeded twin where a seed is given by name."""
     if insecure_seed is None:
         return SystemRandomness()
-    return SeededRandomness(check_whole(insecure_seed, "insecure_seed", 0, None))
+    return GeneratorRandomness(np.random.default_rng(check_whole(insecure_seed, "insecure_seed", 0, None)))
 
 
 def words(source: Randomness, count: int) -> NDArray[np.uint64]:
     """``count`` uniform 64-bit words."""
     return np.frombuffer(source.take(8 * count), dtype="<u8").astype(np.uint64)
-
-
-def integer_below(source: Randomness, bound: int) -> int:
-    """Uniform integer in [0, bound) of any size, by rejection."""
-    bits = (bound - 1).bit_length()
-    size = -(-bits // 8)
-    while True:
-        value = int.from_bytes(source.take(size), "little") & ((1 << bits) - 1)
-        if value < bound:
-            return value
 
 
 def integers_below(source: Randomness, bound: int, count: int) -> NDArray[np.int64]:

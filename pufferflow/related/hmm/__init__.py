@@ -21,12 +21,16 @@ from pufferflow.related.hmm.files import parse_hidden_markov_model, read_hidden_
 from pufferflow.related.hmm.maxima import NeighbourRatio, index_law, largest_value_ratio, noisy_laws, value_law
 from pufferflow.related.hmm.model import HiddenMarkovModel
 from pufferflow.related.hmm.priors import FoundPrior, PriorFamily, Supremum, find_prior, sup_ratio
+from pufferflow.related.hmm.regions import PreservingRegion, preserving_region
+from pufferflow.related.hmm.sampling import NoisyMax
 from pufferflow.related.hmm.solver import check_by_solver
 
 __all__ = [
     "FoundPrior",
     "HiddenMarkovModel",
     "NeighbourRatio",
+    "NoisyMax",
+    "PreservingRegion",
     "PriorFamily",
     "Supremum",
     "Verdict",
@@ -42,6 +46,7 @@ __all__ = [
     "noisy_max",
     "noisy_max_family",
     "parse_hidden_markov_model",
+    "preserving_region",
     "randomised_response",
     "read_hidden_markov_model",
     "sup_ratio",

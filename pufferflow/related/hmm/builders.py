@@ -298,9 +298,10 @@ def noise(mechanism: Sequence[Sequence[Exact]] | None, inputs: int) -> Matrix:
 
 def _product(laws: Iterable[Vector]) -> Vector:
     """Return the joint law of independent values, in the order of itertools.product."""
+    zero = Fraction(0)
     joint: Vector = (Fraction(1),)
     for law in laws:
-        joint = tuple(p * q for p in joint for q in law)
+        joint = tuple(p * q if p and q else zero for p in joint for q in law)
     return joint
 
 

@@ -202,7 +202,8 @@ class _IntegerModel:
     """The model with every matrix multiplied by its common denominator, zero entries left out."""
 
     def __init__(self, model: HiddenMarkovModel) -> None:
-        self.laws = model.initial_distributions
+        laws = model.initial_distributions
+        self.laws = dict(zip(laws, _over_common_denominator(list(laws.values())), strict=True))
         transitions = _over_common_denominator(model.transition_matrix)
         emissions = _over_common_denominator(model.observation_matrix)
         self.successors = [[(j, p) for j, p in enumerate(row) if p] for row in transitions]
@@ -226,13 +227,13 @@ class _IntegerModel:
         self, secret: str, other: str, factor: Fraction, length: int
     ) -> tuple[tuple[int, ...] | None, bool]:
         """Return a shortest sequence of ratio above ``factor``, and whether the search ended by itself."""
-        (start,) = _over_common_denominator(
-            [[p - factor * q for p, q in zip(self.laws[secret], self.laws[other], strict=True)]]
-        )
+        c, over = factor.as_integer_ratio()
+        start = tuple(over * p - c * q for p, q in zip(self.laws[secret], self.laws[other], strict=True))
 
         def follow(vector: Integers) -> Iterator[tuple[int, bool, Integers | None]]:
             for o in range(len(self.emitters)):
-                seen = self.observe(vector, o)
+                if not (seen := self.observe(vector, o)):
+                    continue
                 if sum(value for _, value in seen) > 0:
                     yield o, True, None
                 following = self.predict(seen)
@@ -272,7 +273,7 @@ class _IntegerModel:
 
         All ratios on the way are finite.
         """
-        vectors = _over_common_denominator([self.laws[secret], self.laws[other]])
+        vectors = [self.laws[secret], self.laws[other]]
         result, best, kept = list(sequence), Fraction(0), 0
         for at in range(length):
             options: list[tuple[Fraction, int]] = []
@@ -290,8 +291,8 @@ class _IntegerModel:
 
 
 def _over_common_denominator(rows: Sequence[Sequence[Fraction]]) -> list[Integers]:
-    denominator = math.lcm(*(p.denominator for row in rows for p in row))
-    return [tuple(p.numerator * (denominator // p.denominator) for p in row) for row in rows]
+    denominator = math.lcm(*{p.denominator for row in rows for p in row})
+    return [tuple(p.numerator * (denominator // p.denominator) if p else 0 for p in row) for row in rows]
 
 
 class _Dominance:

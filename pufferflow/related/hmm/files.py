@@ -8,19 +8,30 @@ A model file is one object (numbers are read as written: 0.1 is one tenth; ``"1/
 
 Names, pairs (default: all) and the length of the observation sequences may be left out. With the key
 ``parameters`` it is a :class:`pufferflow.hmm.PriorFamily`.
+
+The key ``noisy_max`` stands for the matrices of Noisy Max, which has thousands of entries from a few::
+
+    {"noisy_max": {"priors": {"ill": [["(1 - p)**2", "2*p*(1 - p)", "p**2"], [0, "1/2", "1/2"]], "healthy": …},
+                   "release": "index", "ties": "first", "mechanism": [[…]]},
+     "parameters": {"p": [0, 1]}, "pairs": […]}
+
+All but the priors may be left out, see :func:`pufferflow.hmm.noisy_max`.
 """
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from pufferflow._json import kind, only_keys, read_json
 from pufferflow.errors import ModelError
+from pufferflow.related.hmm.builders import noisy_max, noisy_max_family
 from pufferflow.related.hmm.model import HiddenMarkovModel
 from pufferflow.related.hmm.priors import PriorFamily
 
 _REQUIRED = ("transition_matrix", "observation_matrix", "initial_distributions")
 _OPTIONAL = ("states", "observations", "pairs", "length")
+_NOISY_MAX = ("mechanism", "release", "ties")
 
 
 def read_hidden_markov_model(path: str | os.PathLike[str]) -> HiddenMarkovModel | PriorFamily:
@@ -44,6 +55,8 @@ def parse_hidden_markov_model(document: object) -> HiddenMarkovModel | PriorFami
     """
     if not isinstance(document, dict):
         raise ModelError(f"a hidden Markov model is an object, not {kind(document)}")
+    if "noisy_max" in document:
+        return _noisy_max(document)
     only_keys(document, (*_REQUIRED, *_OPTIONAL, "parameters"), "the model")
     for key in _REQUIRED:
         if key not in document:
@@ -53,3 +66,16 @@ def parse_hidden_markov_model(document: object) -> HiddenMarkovModel | PriorFami
     if "parameters" in document:
         return PriorFamily(transitions, emissions, laws, document["parameters"], **named)
     return HiddenMarkovModel(transitions, emissions, laws, **named)
+
+
+def _noisy_max(document: dict[str, Any]) -> HiddenMarkovModel | PriorFamily:
+    only_keys(document, ("noisy_max", "parameters", "pairs"), "the model")
+    described = document["noisy_max"]
+    if not isinstance(described, dict) or "priors" not in described:
+        raise ModelError('noisy_max must be an object with "priors": the laws of the counts under each secret')
+    only_keys(described, ("priors", *_NOISY_MAX), "noisy_max")
+    priors, options = described["priors"], {key: described[key] for key in _NOISY_MAX if key in described}
+    pairs = document.get("pairs")
+    if "parameters" in document:
+        return noisy_max_family(priors, document["parameters"], **options, pairs=pairs)
+    return noisy_max(priors, **options, pairs=pairs)

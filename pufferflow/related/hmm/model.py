@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
+from math import lcm
 from typing import Any, TypeAlias
 
 from pufferflow._checks import check_list, check_type, check_whole
@@ -38,12 +39,13 @@ def distribution(values: object, size: int | None, where: str, of: str) -> Vecto
         raise ModelError(f"{where} has {len(values)} probabilities; give {need}, one a{of}")
     law = tuple(written_number(value, f"{where}, entry {i}", ModelError) for i, value in enumerate(values, 1))
     for i, p in enumerate(law, 1):
-        if not 0 <= p <= 1:
+        if not 0 <= p.numerator <= p.denominator:
             raise ModelError(
                 f"{where}, entry {i} is {'negative' if p < 0 else 'above 1'}; probabilities lie between 0 and 1"
             )
-    if sum(law) != 1:
-        raise ModelError(f'{where} sums to {shown(sum(law, Fraction(0)))}, not exactly to 1; write thirds as "1/3"')
+    over = lcm(*{p.denominator for p in law})  # sums of integers take a fraction of the time
+    if (total := sum(p.numerator * (over // p.denominator) for p in law)) != over:
+        raise ModelError(f'{where} sums to {shown(Fraction(total, over))}, not exactly to 1; write thirds as "1/3"')
     return law
 
 

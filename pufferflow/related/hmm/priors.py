@@ -102,7 +102,7 @@ class PriorFamily:
         self._likelihoods: dict[int, tuple[tuple[str, str, fmpq_mpoly, fmpq_mpoly], ...]] = {}
         for name, law in self._laws.items():
             for i, entry in enumerate(law, 1):
-                at = self._positive_point(-entry)
+                at = self.positive_point(-entry)
                 if at is not None:
                     raise ModelError(
                         f"initial distribution of {name!r}, entry {i} is negative at {_assigned(at)}; mend it or "
@@ -121,7 +121,7 @@ class PriorFamily:
         ParameterError
             A parameter is unknown, missing or outside its interval.
         """
-        return self.model(self._checked(values))
+        return self.model(self.checked(values))
 
     def model(self, values: Mapping[str, Fraction]) -> HiddenMarkovModel:
         """Return the model of one prior of the box, its values known to be good."""
@@ -147,7 +147,7 @@ class PriorFamily:
         return law
 
     def _constant(self, number: object, where: str) -> fmpq_mpoly:
-        return self._context.constant(_flint(written_number(number, where, ModelError)))
+        return self._context.constant(flint_number(written_number(number, where, ModelError)))
 
     def _polynomial(self, entry: object, where: str) -> fmpq_mpoly:
         if not isinstance(entry, str):
@@ -196,9 +196,13 @@ class PriorFamily:
         )
 
     def _values(self, name: str, values: Mapping[str, Fraction]) -> Vector:
-        return tuple(_value(entry, [values[p] for p in self.box]) for entry in self._laws[name])
+        return tuple(value_at(entry, [values[p] for p in self.box]) for entry in self._laws[name])
 
-    def _checked(self, values: Mapping[str, Exact]) -> dict[str, Fraction]:
+    def checked(self, values: Mapping[str, Exact]) -> dict[str, Fraction]:
+        """Return the values of one prior as fractions, in the order of the parameters.
+
+        Raises ParameterError: one is unknown, missing or outside its interval.
+        """
         for name in values:
             if name not in self.box:
                 raise ParameterError(f"{name!r} is no parameter; the parameters are {', '.join(self.box)}")
@@ -220,7 +224,7 @@ class PriorFamily:
         sequences need no check: their ratios are no larger.
         """
         if length not in self._likelihoods:
-            vectors = [[_flint(f) for f in vector] for vector in _backward_vectors(self._model, length)]
+            vectors = [[flint_number(f) for f in vector] for vector in _backward_vectors(self._model, length)]
             zero = self._context.constant(0)
             of = {
                 name: [sum((p * f for p, f in zip(law, vector, strict=True) if f), zero) for vector in vectors]
@@ -239,7 +243,7 @@ class PriorFamily:
             yield dict(zip(self.box, ends, strict=True))
         yield {name: (low + high) / 2 for name, (low, high) in self.box.items()}
 
-    def _positive_point(
+    def positive_point(
         self,
         polynomial: fmpq_mpoly,
         zero: fmpq_mpoly | None = None,
@@ -269,10 +273,10 @@ class PriorFamily:
         names = list(self.box)
         if None not in fixed:
             values = [value for value in fixed if value is not None]
-            good = _value(polynomial, values) > 0 and (zero is None or _value(zero, values) == 0)
+            good = value_at(polynomial, values) > 0 and (zero is None or value_at(zero, values) == 0)
             return dict(zip(names, values, strict=True)) if good else None
         known: dict[str | int, fmpq] = {
-            name: _flint(value) for name, value in zip(names, fixed, strict=True) if value is not None
+            name: flint_number(value) for name, value in zip(names, fixed, strict=True) if value is not None
         }
         rest = polynomial.subs(known)
         if rest.is_constant() and rest.leading_coefficient() <= 0:
@@ -303,7 +307,7 @@ class PriorFamily:
                 for name, value in zip(variables, values, strict=True)
             ]
             at = dict(zip(variables, near, strict=True))
-            if _value(polynomial, [at.get(name, low) for name, (low, _) in self.box.items()]) > 0:
+            if value_at(polynomial, [at.get(name, low) for name, (low, _) in self.box.items()]) > 0:
                 return near
         return exact
 
@@ -398,14 +402,14 @@ def find_prior(
     """
     check_type(family, "family", PriorFamily)
     limit, steps = check_factor(factor), asked_length(family, length)
-    bound = _flint(limit)
+    bound = flint_number(limit)
     for values in family.corners():
         verdict = check(family.model(values), limit, steps)
         if verdict.holds != violates:
             return FoundPrior(values, verdict.witness)
     if violates:
         for _, _, p, q in family.likelihoods(steps):
-            at = family._positive_point(p - bound * q, timeout_seconds=timeout_seconds)
+            at = family.positive_point(p - bound * q, timeout_seconds=timeout_seconds)
             if at is not None:
                 witness = check(family.model(at), limit, steps).witness
                 if witness is None:
@@ -458,7 +462,7 @@ def sup_ratio(
     check_type(family, "family", PriorFamily)
     steps, gap = asked_length(family, length), check_factor(tolerance)
     for _, _, p, q in family.likelihoods(steps):
-        at = family._positive_point(p, zero=q, timeout_seconds=timeout_seconds)
+        at = family.positive_point(p, zero=q, timeout_seconds=timeout_seconds)
         if at is not None:
             worst = largest_ratio(family.model(at), steps)
             if worst.ratio == math.inf:
@@ -552,14 +556,16 @@ def _assigned(values: Mapping[str, Fraction]) -> str:
     return ", ".join(f"{name} = {shown(value)}" for name, value in values.items())
 
 
-def _flint(value: Fraction) -> fmpq:
+def flint_number(value: Fraction) -> fmpq:
+    """Return a fraction as a number of FLINT."""
     from flint import fmpq
 
     return fmpq(value.numerator, value.denominator)
 
 
-def _value(polynomial: fmpq_mpoly, values: Sequence[Fraction]) -> Fraction:
-    result = polynomial(*map(_flint, values))
+def value_at(polynomial: fmpq_mpoly, values: Sequence[Fraction]) -> Fraction:
+    """Return a polynomial at values of its parameters, in their order."""
+    result = polynomial(*map(flint_number, values))
     return Fraction(int(result.p), int(result.q))
 
 

@@ -39,41 +39,53 @@ def check_by_solver(
     ParameterError
         Factor or length are out of range, or the solver gave no answer in time.
     """
-    import z3
-
     check_type(model, "model", HiddenMarkovModel)
     limit, steps = check_factor(factor), asked_length(model, length)
-    k = len(model.states)
     for secret, other in directions(model):
-        laws = zip(model.initial_distributions[secret], model.initial_distributions[other], strict=True)
-        # only the difference of the two forward vectors matters, see pufferflow.related.hmm.checking
-        predicted: list[Any] = [number(p - limit * q) for p, q in laws]
-        solver = z3.SolverFor("QF_LRA")
-        choices = []
-        for t in range(steps):
-            seen = [z3.Real(f"seen_{t}_{i}") for i in range(k)]
-            choice = [z3.Bool(f"choice_{t}_{o}") for o in range(len(model.observations))]
-            for o, chosen in enumerate(choice):
-                rows = model.observation_matrix
-                solver.add(z3.Implies(chosen, z3.And([seen[i] == number(rows[i][o]) * predicted[i] for i in range(k)])))
-            solver.add(z3.PbEq([(chosen, 1) for chosen in choice], 1))
-            choices.append(choice)
-            predicted = [
-                z3.Sum([number(row[j]) * seen[i] for i, row in enumerate(model.transition_matrix) if row[j]])
-                for j in range(k)
-            ]
-        solver.add(z3.Sum(seen) > 0)
-        answer = satisfied(solver, timeout_seconds)
-        if answer is not None:
-            sequence = tuple(
-                name
-                for choice in choices
-                for name, chosen in zip(model.observations, choice, strict=True)
-                if z3.is_true(answer.eval(chosen))
-            )
+        sequence = _violation(model, secret, other, limit, steps, timeout_seconds)
+        if sequence is not None:
             probabilities = (model.probability(name, sequence) for name in (secret, other))
             return Verdict(False, limit, steps, False, Witness(secret, other, sequence, *probabilities))
     return Verdict(True, limit, steps, False, None)
+
+
+def _violation(
+    model: HiddenMarkovModel, secret: str, other: str, limit: Fraction, steps: int, timeout_seconds: float
+) -> tuple[str, ...] | None:
+    """Return a sequence of the full length that violates in one direction, or None."""
+    import z3
+
+    laws = zip(model.initial_distributions[secret], model.initial_distributions[other], strict=True)
+    # only the difference of the two forward vectors matters, see pufferflow.related.hmm.checking; of it only the
+    # entries that can differ from 0
+    predicted: dict[int, Any] = {i: number(p - limit * q) for i, (p, q) in enumerate(laws) if p or q}
+    rows = model.observation_matrix
+    solver = z3.SolverFor("QF_LRA")
+    choices = []
+    for t in range(steps):
+        seen = {i: z3.Real(f"seen_{t}_{i}") for i in predicted}
+        choice = [z3.Bool(f"choice_{t}_{o}") for o in range(len(model.observations))]
+        for o, chosen in enumerate(choice):
+            weighted = [seen[i] == (number(rows[i][o]) * value if rows[i][o] else 0) for i, value in predicted.items()]
+            solver.add(z3.Implies(chosen, z3.And(weighted)))
+        solver.add(z3.PbEq([(chosen, 1) for chosen in choice], 1))
+        choices.append(choice)
+        terms: dict[int, list[Any]] = {}
+        for i, value in seen.items():
+            for j, p in enumerate(model.transition_matrix[i]):
+                if p:
+                    terms.setdefault(j, []).append(number(p) * value)
+        predicted = {j: z3.Sum(of) for j, of in terms.items()}
+    solver.add(z3.Sum(list(seen.values())) > 0)
+    answer = satisfied(solver, timeout_seconds)
+    if answer is None:
+        return None
+    return tuple(
+        name
+        for choice in choices
+        for name, chosen in zip(model.observations, choice, strict=True)
+        if z3.is_true(answer.eval(chosen))
+    )
 
 
 def number(value: Fraction) -> Any:

@@ -1,10 +1,13 @@
-"""Figures of Noisy Max: exact laws, the largest ratio over the priors, and over the number of queries."""
+"""Figures of Noisy Max: exact laws, the priors that preserve privacy, the largest ratio by the number of queries."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter
 
@@ -27,7 +30,7 @@ METHODS: dict[str, tuple[str, str, str, Dashes]] = {
 
 @styled
 def figure(curves: pd.DataFrame) -> Figure:
-    """Laws, map and neighbours side by side.
+    """Laws, priors and neighbours side by side.
 
     Parameters
     ----------
@@ -42,7 +45,7 @@ def figure(curves: pd.DataFrame) -> Figure:
     drawing = Figure(figsize=(TEXT_WIDTH, 2.55), layout="constrained")
     panels = drawing.subplots(1, 3, width_ratios=[1, 1.3, 1.15])
     _laws(panels[0], _panel(curves, "laws"), _panel(curves, "example").iloc[0])
-    _map(drawing, panels[1], curves)
+    _priors(drawing, panels[1], curves)
     _neighbours(panels[2], _panel(curves, "neighbours"))
     return drawing
 
@@ -115,32 +118,31 @@ def _laws(axes: Axes, laws: pd.DataFrame, example: pd.Series) -> None:
     axes.legend(loc="upper right", handlelength=1.4)
 
 
-def _map(drawing: Figure, axes: Axes, curves: pd.DataFrame) -> None:
-    grid = _panel(curves, "map").pivot_table(index="p2", columns="p1", values="largest_ratio")
-    p1, p2, ratio = grid.columns.to_numpy(float), grid.index.to_numpy(float), grid.to_numpy(float)
-    levels = MaxNLocator(8, steps=[1, 2, 2.5, 5]).tick_values(ratio.min(), ratio.max())
-    filled = axes.contourf(p1, p2, ratio, levels=levels, cmap="cividis")
-    axes.contour(p1, p2, ratio, levels=levels, colors="white", linewidths=0.4)
-    bar = drawing.colorbar(filled, ax=axes, pad=0.02, aspect=28)
+def _priors(drawing: Figure, axes: Axes, curves: pd.DataFrame) -> None:
+    """Priors by the smallest factor that they preserve of those asked for, the darkest the smallest."""
+    regions = curves[curves["panel"] == "region"].sort_values("factor")  # none where no prior preserves any
+    factors = list(dict.fromkeys(zip(regions["factor"], regions["exact"], strict=True)))
+    colors = ListedColormap(colormaps["cividis"](np.linspace(0.15, 1, len(factors) + 1)))
+    axes.fill_between([0, 1], 0, 1, color=colors(len(factors)), linewidth=0)
+    for at, (factor, _) in reversed(list(enumerate(factors))):
+        rows = regions[regions["factor"] == factor].sort_values("p1")
+        ends = rows["lowest_p2"].to_numpy(float), rows["highest_p2"].to_numpy(float)
+        axes.fill_between(rows["p1"].to_numpy(float), *ends, color=colors(at), linewidth=0)
+    bar = drawing.colorbar(
+        ScalarMappable(BoundaryNorm(np.arange(len(factors) + 2), colors.N), colors),
+        ax=axes,
+        pad=0.02,
+        aspect=28,
+        ticks=np.arange(1, len(factors) + 1),
+    )
+    bar.ax.set_yticklabels([exact for _, exact in factors])
     bar.outline.set_linewidth(0.4)
-    bar.set_label("largest ratio")
-    example, supremum = _panel(curves, "example").iloc[0], _panel(curves, "supremum").iloc[0]
-    marks = ((example, "o", (5, 4), "left", "bottom", "white"), (supremum, "*", (-6, -6), "right", "top", INK))
-    for row, marker, offset, across, along, color in marks:
-        axes.plot(
-            row["p1"], row["p2"], marker=marker, markersize=6, color="white", mec=INK, clip_on=False, linestyle="none"
-        )
-        prefix = "supremum " if row["panel"] == "supremum" else ""
-        axes.annotate(
-            f"{prefix}{row['exact']}",
-            (row["p1"], row["p2"]),
-            xytext=offset,
-            textcoords="offset points",
-            ha=across,
-            va=along,
-            fontsize=6.5,
-            color=color,
-        )
+    bar.set_label("smallest factor preserved")
+    for panel, marker, label in (("example", "o", "example"), ("supremum", "*", "supremum")):
+        row = _panel(curves, panel).iloc[0]
+        text = f"{label}: {row['exact']}"
+        axes.plot(row["p1"], row["p2"], marker, markersize=7, color="white", mec=INK, label=text, clip_on=False)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, handletextpad=0.1, columnspacing=1)
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
     axes.set_xticks(np.linspace(0, 1, 6))
@@ -148,7 +150,7 @@ def _map(drawing: Figure, axes: Axes, curves: pd.DataFrame) -> None:
     axes.grid(visible=False)
     axes.set_xlabel("p1")
     axes.set_ylabel("p2")
-    axes.set_title("index released, every prior")
+    axes.set_title("index, every prior")
 
 
 def _neighbours(axes: Axes, table: pd.DataFrame) -> None:
@@ -179,7 +181,7 @@ def _neighbours(axes: Axes, table: pd.DataFrame) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    axes.set_ylim(1, 2.0 ** (top + 0.5))
+    axes.set_ylim(0.7, 2.0 ** (top + 0.5))
     axes.set_xlabel("queries n")
     axes.set_ylabel("largest ratio")
     axes.set_title("value released, neighbours")

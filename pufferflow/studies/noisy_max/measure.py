@@ -4,15 +4,19 @@ Three independent counts on {0, 1, 2}: i ~ Binomial(2, p1); j = 2 with probabili
 John has the disease C, on {0, 1} if he has not. Each gets the truncated geometric noise of ratio 1/2. Example 7.1
 releases the smallest index of the largest noisy count, Example 7.2 the largest noisy count itself, of n counts
 that are known up to a neighbour. Everything is exact; no random number is drawn.
+
+Two diagnoses say why the source's answers may be others: its public programs (repository fmlab-iis/dp-pomdp) ask
+Example 7.1 with the factor 1/2 (simple.py), and Example 7.2 with prior vectors that were set to 0 (noisymax-bad.py).
 """
 
 from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
+from math import prod
 from typing import Any, get_args
 
 import pandas as pd
@@ -21,7 +25,7 @@ from pufferflow._numbers import written_number
 from pufferflow.related import hmm
 from pufferflow.related.hmm.checking import ratio_text
 from pufferflow.related.hmm.maxima import Relation
-from pufferflow.related.hmm.model import Exact
+from pufferflow.related.hmm.model import Exact, Vector, step
 from pufferflow.studies.tidy import frame
 from pufferflow.studies.values import Value, values_table
 
@@ -38,8 +42,13 @@ CURVES = [
     "probability",
     "largest_ratio",
     "exact",
+    "factor",
+    "lowest_p2",
+    "highest_p2",
 ]
-"""Columns of the curves; ``output`` is the released index or value, ``exact`` the fraction it is about."""
+"""Columns of the curves; ``output`` is the released index or value, ``exact`` the fraction it is about.
+
+In the panel ``region`` a prior (p1, p2) preserves the ``factor`` for p2 from ``lowest_p2`` to ``highest_p2``."""
 
 TIMES = ["method", "queries", "seconds", "answer", "machine"]
 
@@ -48,16 +57,22 @@ JOHN: dict[str, tuple[Exact, ...]] = {ILL: (0, "1/2", "1/2"), HEALTHY: ("1/2", "
 
 METHODS = ("product-form", "search", "z3")
 
+SHORT = {ILL: "C", HEALTHY: "not C"}
+
+FIGURE_COUNTS, FIGURE_NOISY = ((0, 1, 1), (1, 2, 0), (2, 0, 2)), (0, 2, 1)
+"""Counts of the source's figure, and the noisy counts into which its three edges go."""
+
 
 def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Compute the laws of Example 7.1, the map of the largest ratio over the priors, and Example 7.2.
+    """Compute the laws of Example 7.1, the priors that preserve privacy, and Example 7.2.
 
     Parameters
     ----------
     settings : mapping
-        ``p1``, ``p2``: the prior of Example 7.1; ``factors``: values of e^ε to decide it for; ``grid``: points of each
-        axis of the map; ``queries``: the largest n of Example 7.2. Probabilities and factors are read as exact numbers
-        (:data:`pufferflow.related.hmm.model.Exact`).
+        ``p1``, ``p2``: the prior of Example 7.1; ``factors``: values of e^ε to decide it for; ``preserved``: those for
+        which the priors that preserve them are found; ``grid``: values of p1 there; ``queries``: the largest n of
+        Example 7.2; ``searched_queries``: the n for which it is decided in the hidden Markov model too, as the source
+        does. Probabilities and factors are read as exact numbers (:data:`pufferflow.related.hmm.model.Exact`).
     seed : int
         Not used: nothing is random.
 
@@ -71,9 +86,13 @@ def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.Da
     claims: list[Value] = []
     free = family()
     _example_1(free, prior, [written_number(f, "factor") for f in settings["factors"]], rows, claims)
-    rows += _map(int(settings["grid"]))
+    _figure(free, prior, claims)
     _supremum(free, rows, claims)
+    for factor in settings["preserved"]:
+        _preserving(free, written_number(factor, "preserved"), int(settings["grid"]), rows, claims)
     _example_2(int(settings["queries"]), rows, claims)
+    _searched(int(settings["searched_queries"]), claims)
+    _diagnoses(prior, claims)
     return frame(rows, CURVES), values_table(claims)
 
 
@@ -86,7 +105,8 @@ def measure_times(settings: Mapping[str, Any]) -> pd.DataFrame:
     Parameters
     ----------
     settings : mapping
-        ``timed_queries``: the numbers n of queries; z3 takes about 0.2, 1 and 15 s for 1, 2 and 3.
+        ``timed_queries``: the numbers n of queries; ``solver_queries``: those for which z3 is asked too, which takes
+        it about 1, 3, 15 and 200 s for n = 2 to 5.
     """
     machine = f"{platform.machine()}, Python {platform.python_version()}"
     rows = []
@@ -98,6 +118,8 @@ def measure_times(settings: Mapping[str, Any]) -> pd.DataFrame:
             "z3": lambda model=model: hmm.check_by_solver(model, 2).holds,  # type: ignore[misc]
         }
         for method in METHODS:
+            if method == "z3" and n not in settings["solver_queries"]:
+                continue
             began = time.perf_counter()
             holds = ways[method]()
             seconds = time.perf_counter() - began
@@ -155,7 +177,6 @@ def _example_1(
     in_model = {secret: tuple(model.observation_law(secret).values()) for secret in JOHN}
     assert in_model == laws, "the hidden Markov model and the product form disagree"
     where = f"Noisy Max, p1 = {float(p1):g}, p2 = {float(p2):g}"
-    short = {ILL: "C", HEALTHY: "not C"}
     for secret, law in laws.items():
         for index, p in enumerate(law):
             exact = str(p)
@@ -164,7 +185,7 @@ def _example_1(
                 | {"probability": float(p), "exact": exact}
             )
             claims.append(
-                Value(where, f"P({index} | {short[secret]})", f"noisy-max/law/{short[secret]}/{index}", exact)
+                Value(where, f"P({index} | {SHORT[secret]})", f"noisy-max/law/{SHORT[secret]}/{index}", exact)
             )
     released = _released(laws)
     worst = hmm.largest_ratio(released)
@@ -182,19 +203,30 @@ def _example_1(
         claims.append(Value(where, f"Pufferfish with the factor {factor}", f"noisy-max/check/{factor}", answer))
 
 
-def _map(points: int) -> Iterator[dict[str, Any]]:
-    grid = [Fraction(i, points - 1) for i in range(points)]
-    for p1, p2 in product(grid, repeat=2):
-        laws = _laws(p1, p2)
-        ratio, output, secret = max(
-            (p / q, index, secret)
-            for secret, other in ((ILL, HEALTHY), (HEALTHY, ILL))
-            for index, (p, q) in enumerate(zip(laws[secret], laws[other], strict=True))
-        )
-        yield (
-            {"panel": "map", "p1": float(p1), "p2": float(p2), "output": output, "secret": secret}
-            | {"largest_ratio": float(ratio), "exact": str(ratio)}
-        )
+def _figure(free: hmm.PriorFamily, prior: tuple[Fraction, Fraction], claims: list[Value]) -> None:
+    """What the source says of single nodes and edges of its figure of the hidden Markov model."""
+    p1, p2 = prior
+    where, rows, model = "Noisy Max, figure of the model", hmm.truncated_geometric(2), free.at(p1=p1, p2=p2)
+    into = model.states.index(_named("noisy", FIGURE_NOISY))
+    for counts in FIGURE_COUNTS:
+        factors = [rows[x][z] for x, z in zip(counts, FIGURE_NOISY, strict=True)]
+        assert model.transition_matrix[model.states.index(_named("counts", counts))][into] == prod(factors)
+        edge = "".join(map(str, counts))
+        claims.append(Value(where, f"edge from {edge} into 021", f"noisy-max/edge/{edge}", "·".join(map(str, factors))))
+    node = model.states.index(_named("counts", FIGURE_NOISY))
+
+    def start(x: Fraction, y: Fraction) -> Fraction:
+        return free.at(p1=x, p2=y).initial_distributions[ILL][node]
+
+    # of degree 2 in p1 and 1 in p2, so equal everywhere if equal at 3 × 2 points
+    points = product((Fraction(0), Fraction(1, 2), Fraction(1)), (Fraction(0), Fraction(1)))
+    agree = all(start(x, y) == (1 - x) ** 2 * y / 2 for x, y in points)
+    claims.append(Value(where, "π(0,2,1) = (1 − p1)²·p2·1/2", "noisy-max/start", "holds" if agree else "fails"))
+    claims.append(Value(where, f"π(0,2,1) at p1 = {p1}, p2 = {p2}", "noisy-max/start/value", str(start(p1, p2))))
+    one, other = (hmm.NoisyMax().law(counts) for counts in ((0, 1, 1), (0, 2, 1)))
+    ratio = max(max(p / q, q / p) for p, q in zip(one, other, strict=True))
+    quantity = "largest ratio of the index's laws, neighbours 011 and 021"
+    claims.append(Value(where, quantity, "noisy-max/neighbours/011-021", str(ratio)))
 
 
 def _supremum(free: hmm.PriorFamily, rows: list[dict[str, Any]], claims: list[Value]) -> None:
@@ -213,6 +245,25 @@ def _supremum(free: hmm.PriorFamily, rows: list[dict[str, Any]], claims: list[Va
     violating = hmm.find_prior(free, 2)
     answer = "none" if violating is None else str(violating.prior)
     claims.append(Value(where, "a prior that violates the factor 2", "noisy-max/prior/2", answer))
+
+
+def _preserving(
+    free: hmm.PriorFamily, factor: Fraction, points: int, rows: list[dict[str, Any]], claims: list[Value]
+) -> None:
+    where, key = "Noisy Max, p1 and p2 free", f"noisy-max/preserving/{factor}"
+    region, found = hmm.preserving_region(free, factor), hmm.find_prior(free, factor, violates=False)
+    prior = "none" if found is None else ", ".join(f"{name} = {value}" for name, value in found.prior.items())
+    claims.append(Value(where, f"a prior that preserves the factor {factor}", f"{key}/prior", prior))
+    conditions = " and ".join(region.conditions) or "every prior"
+    claims.append(Value(where, f"all priors that preserve the factor {factor}", f"{key}/region", conditions))
+    for p1 in (Fraction(i, points - 1) for i in range(points)):
+        ends = region.interval("p2", p1=p1)
+        if ends is not None:
+            lowest, highest = map(float, ends)
+            rows.append(
+                {"panel": "region", "factor": float(factor), "p1": float(p1), "exact": str(factor)}
+                | {"lowest_p2": lowest, "highest_p2": highest}
+            )
 
 
 def _example_2(queries: int, rows: list[dict[str, Any]], claims: list[Value]) -> None:
@@ -237,6 +288,45 @@ def _example_2(queries: int, rows: list[dict[str, Any]], claims: list[Value]) ->
                 where, f"largest ratio, neighbours {relation}, n = {queries}", f"noisy-max/value/{relation}/ratio", of
             )
         )
+
+
+def _searched(queries: int, claims: list[Value]) -> None:
+    verdict = hmm.check(neighbour_model(queries), 2)
+    quantity = f"ln 2-DP, n = {queries}, exact search in the hidden Markov model"
+    answer = "holds" if verdict.holds else "violated"
+    claims.append(Value("Noisy Max, the value is released", quantity, f"noisy-max/search/{queries}", answer))
+
+
+def _diagnoses(prior: tuple[Fraction, Fraction], claims: list[Value]) -> None:
+    """Compute what the source's public programs ask instead of what they mean to ask."""
+    where, half = "Noisy Max, the public programs", Fraction(1, 2)
+    laws = _laws(*prior)
+    both = [i for i, (p, q) in enumerate(zip(laws[ILL], laws[HEALTHY], strict=True)) if p > half * q and q > half * p]
+    quantity = "indices that violate the factor 1/2, in both directions"
+    claims.append(Value(where, quantity, "noisy-max/diagnosis/half", ", ".join(map(str, both)) or "none"))
+    model, factors = neighbour_model(3), (Fraction(2), half, Fraction(1, 1000))
+    intended = [model.initial_distributions[name] for name in model.pairs[0]]
+    zeroed = [(Fraction(0),) * len(model.states)] * 2
+    found = {
+        name: ", ".join(str(c) for c in factors if _some_ratio_above(model, vectors, c)) or "none"
+        for name, vectors in (("zeroed", zeroed), ("intended", intended))
+    }
+    quantity = f"violated of the factors {', '.join(map(str, factors))}, prior vectors of 0 (as intended)"
+    answer = f"{found['zeroed']} ({found['intended']})"
+    claims.append(Value(where, quantity, "noisy-max/diagnosis/zeroed", answer))
+
+
+def _some_ratio_above(model: hmm.HiddenMarkovModel, vectors: Sequence[Vector], factor: Fraction) -> bool:
+    """Whether a released value has more weight under the first vector than ``factor`` times that under the second.
+
+    The vectors are weights of the counts, which need not be laws.
+    """
+    first, second = (step(step(vector, model.transition_matrix), model.observation_matrix) for vector in vectors)
+    return any(p > factor * q for p, q in zip(first, second, strict=True))
+
+
+def _named(what: str, values: Sequence[int]) -> str:
+    return f"{what} {','.join(map(str, values))}"
 
 
 def _listed(counts: tuple[int, ...]) -> str:
