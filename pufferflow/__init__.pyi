@@ -25,6 +25,7 @@ from .errors import ModelError as ModelError
 from .errors import NetworkError as NetworkError
 from .errors import ParameterError as ParameterError
 from .errors import PufferflowError as PufferflowError
+from .general import PufferfishFramework as PufferfishFramework
 from .interval_family import IntervalFamily as IntervalFamily
 from .interval_family import confidence_family as confidence_family
 from .ledger import Ledger as Ledger

@@ -27,7 +27,7 @@ GROUND = (
 
 ORDER = (
     *GROUND,
-    *("related", "records", "divergences"),
+    *("related", "records", "divergences", "general"),
     *(
         "markov",
         "influence",
