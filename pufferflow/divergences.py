@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -118,6 +118,11 @@ class Law:
         positive = tuple(masses[value] for value in values)
         return cls(values, positive, sum(positive))
 
+    @property
+    def pairs(self) -> Iterator[tuple[Fraction, int]]:
+        """Each value with its mass."""
+        return zip(self.values, self.masses, strict=True)
+
     def __repr__(self) -> str:
         return f"Law({len(self.values)} values)"
 
@@ -166,9 +171,9 @@ def quantile_gap(first: Law, second: Law) -> Fraction:
 
 def largest_log_ratio(p: Law, q: Law) -> float:
     """D∞(p‖q) in nats, rounded up; infinite where p has a value that q has not."""
-    known = dict(zip(q.values, q.masses, strict=True))
+    known = dict(q.pairs)
     if not known.keys() >= set(p.values):
         return math.inf
     # every ratio is compared as an exact one; that of the totals is the same for all
-    largest = max(Fraction(mass, known[value]) for value, mass in zip(p.values, p.masses, strict=True))
+    largest = max(Fraction(mass, known[value]) for value, mass in p.pairs)
     return log_up(largest * Fraction(q.total, p.total))

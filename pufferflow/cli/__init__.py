@@ -30,6 +30,7 @@ COMMANDS = {
     "audit": "exact loss of Laplace noise",
     "check": "decide Pufferfish privacy of a hidden Markov model",
     "network": "Laplace scale for a Bayesian network",
+    "general": "Laplace scale and release of a number, for any secrets and scenarios",
 }
 """Every command with its line of help, in the order in which one meets them."""
 

@@ -25,7 +25,8 @@ class Distance:
 
     def loss(self, epsilon: float) -> float:
         """Privacy loss ε + 2Δ against the adversary of a mechanism that is ε-private for Θ, rounded up."""
-        return math.nextafter(check_positive(epsilon, "epsilon") + 2 * self.delta, math.inf)
+        budget = check_positive(epsilon, "epsilon")
+        return math.nextafter(budget + 2 * self.delta, math.inf) if self.delta else budget
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeVar
 
-from pufferflow._checks import check_list, shown_name
+from pufferflow._checks import check_epsilon, check_list, shown_name
 from pufferflow._rounding import divide_up, float_up
 from pufferflow.divergences import Law
 from pufferflow.errors import ParameterError
 
 Database = tuple[Hashable, ...]
+_Secret = TypeVar("_Secret", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class GroupSensitivity:
 
     def scale(self, epsilon: float) -> float:
         """Laplace scale of group differential privacy, rounded up."""
-        return divide_up(self.sensitivity, epsilon)
+        return divide_up(self.sensitivity, check_epsilon(epsilon))
 
 
 @dataclass(frozen=True)
@@ -57,18 +59,18 @@ class Databases:
     query: Mapping[Database, Fraction]
     masses: Mapping[Hashable, Mapping[Database, int]]
 
-    def laws(self, secrets: Callable[[Database], Iterable[Hashable]]) -> dict[Hashable, dict[Hashable, Law]]:
+    def laws(self, secrets: Callable[[Database], Iterable[_Secret]]) -> dict[Hashable, dict[_Secret, Law]]:
         """Laws of the query given each of the secrets that hold in a database, for each scenario."""
-        found: dict[Hashable, dict[Hashable, Law]] = {}
+        found: dict[Hashable, dict[_Secret, Law]] = {}
         for scenario, masses in self.masses.items():
-            given: dict[Hashable, Counter[Fraction]] = defaultdict(Counter)
+            given: dict[_Secret, Counter[Fraction]] = defaultdict(Counter)
             for database, mass in masses.items():
                 for secret in secrets(database) if mass else ():
                     given[secret][self.query[database]] += mass
             found[scenario] = {secret: Law.counted(counts) for secret, counts in given.items()}
         return found
 
-    def states(self, database: Database) -> list[Hashable]:
+    def states(self, database: Database) -> list[tuple[str, Hashable]]:
         """The secrets "this record has this value" that hold in a database."""
         return list(zip(self.records, database, strict=True))
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pufferflow._checks import check_epsilon, check_list, check_positive, check_type, named_type
 from pufferflow._numbers import written_number
@@ -24,7 +25,18 @@ from pufferflow.general.given import (
     scenario_laws,
 )
 from pufferflow.general.noise import add_lattice_noise
-from pufferflow.general.sensitivity import Laws, Pair, WassersteinSensitivity, laplace_loss, widest_pair
+from pufferflow.general.sensitivity import (
+    Laws,
+    Pair,
+    WassersteinSensitivity,
+    laplace_loss,
+    possible_values,
+    widest_pair,
+)
+from pufferflow.general.tables import read_scenarios
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 GivenLaws: TypeAlias = "Mapping[Any, Mapping[Any, Law | Mapping[Any, Any]]]"
 
@@ -152,24 +164,49 @@ class PufferfishFramework:
         GroupSensitivity(sensitivity=2.0, group=('X1', 'X2'), independent=True)
         """
         databases = given_databases(scenarios, query, records)
-        return cls._of(databases, secrets, pairs)
+        if secrets is None:
+            laws = databases.laws(databases.states)
+            return cls._of(databases, laws, pairs_of_records(laws) if pairs is None else pairs)
+        check_type(secrets, "secrets", Mapping)
+        tests = dict(secrets)
+        if not all(map(callable, tests.values())):
+            raise ParameterError("a secret is no function of a database that says whether it holds; give one")
+        held = databases.laws(lambda database: [name for name, holds in tests.items() if holds(database)])
+        return cls._of(databases, held, pairs)
+
+    @classmethod
+    def from_table(
+        cls, source: str | os.PathLike[str] | pd.DataFrame, pairs: Iterable[Iterable[Hashable]] | None = None
+    ) -> PufferfishFramework:
+        """Return the framework of a table.
+
+        Parameters
+        ----------
+        source : path or DataFrame
+            A CSV file (``"-"`` is standard input) or a frame with the columns ``scenario`` (may be left out),
+            ``secret``, ``value`` and ``probability``: a row is P(F = value | secret, scenario). Or without ``secret``,
+            a column for each record instead: a row is P(database | scenario) and the query there, the secrets are the
+            texts ``record=state`` and the pairs any two states of one record.
+        pairs : iterable of pairs of secrets, optional
+            As for the class.
+
+        Raises
+        ------
+        DataError
+            The table cannot be read, a column is missing or unknown, or its probabilities do not sum to 1.
+        ParameterError
+            A pair is not one of secrets of the table.
+        """
+        laws, databases, likely = read_scenarios(source)
+        return cls._of(databases, laws, likely if pairs is None else pairs)
 
     @classmethod
     def _of(
         cls,
-        databases: Databases,
-        secrets: Mapping[Any, Callable[[Any], bool]] | None = None,
-        pairs: Iterable[Iterable[Hashable]] | None = None,
+        databases: Databases | None,
+        laws: Mapping[Any, Mapping[Any, Law]],
+        pairs: Iterable[Iterable[Hashable]] | None,
     ) -> PufferfishFramework:
-        if secrets is None:
-            laws = databases.laws(databases.states)
-            pairs = pairs_of_records(laws) if pairs is None else pairs
-        else:
-            check_type(secrets, "secrets", Mapping)
-            tests = dict(secrets)
-            if not all(map(callable, tests.values())):
-                raise ParameterError("a secret is no function of a database that says whether it holds; give one")
-            laws = databases.laws(lambda database: [name for name, holds in tests.items() if holds(database)])
         framework = cls(laws, pairs)
         framework._databases = databases
         return framework
@@ -213,7 +250,7 @@ class PufferfishFramework:
             ε is out of range, no scenario gives ``value`` positive probability, or the lattice is too fine.
         """
         budget = Fraction(check_epsilon(epsilon))
-        values = sorted({value for given in self.laws.values() for law in given.values() for value in law.values})
+        values = possible_values(self.laws)
         try:
             exact = written_number(value, "the value")
         except ParameterError:

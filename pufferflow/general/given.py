@@ -57,7 +57,7 @@ def given_databases(
             if not isinstance(database, tuple) or not database:
                 raise ParameterError(f"{where} has a database that is no tuple of records; give one entry a record")
             if database not in answers:
-                answers[database] = _value(query(database), "the query of a database")
+                answers[database] = exact_value(query(database), "the query of a database")
         masses[scenario] = dict(zip(weights, multiples, strict=True))
     sizes = {len(database) for database in answers}
     if len(sizes) > 1:
@@ -79,7 +79,9 @@ def _weights(given: Any, where: str) -> dict[Database, Fraction]:
             raise ParameterError(f"{where} must consist of pairs of a database and its probability")
         database, probability = entry
         hashable([database], "a database")
-        weights[database] = weights.get(database, Fraction(0)) + _probability(probability, where)
+        weights[database] = weights.get(database, Fraction(0)) + exact_probability(
+            probability, f"a probability of {where}"
+        )
     return weights
 
 
@@ -88,10 +90,10 @@ def _law(given: Any, where: str) -> Law:
         raise ParameterError(f"{where} is {named_type(given)}; it must be a mapping from value to probability")
     weights: dict[Fraction, Fraction] = {}
     for value, probability in given.items():
-        exact = _value(value, f"a value of {where}")
+        exact = exact_value(value, f"a value of {where}")
         if exact in weights:
             raise ParameterError(f"{where} has the same value twice; give each once")
-        weights[exact] = _probability(probability, where)
+        weights[exact] = exact_probability(probability, f"a probability of {where}")
     return Law.counted(dict(zip(weights, _masses(list(weights.values()), where), strict=True)))
 
 
@@ -103,14 +105,16 @@ def _masses(weights: list[Fraction], where: str) -> list[int]:
     return masses
 
 
-def _probability(value: Any, where: str) -> Fraction:
-    exact = written_number(value, f"a probability of {where}")
+def exact_probability(value: Any, what: str) -> Fraction:
+    """Return a probability exactly, or raise :class:`ParameterError`."""
+    exact = written_number(value, what)
     if not 0 <= exact <= 1 + Fraction(SUM_TOLERANCE):
-        raise ParameterError(f"a probability of {where} lies outside 0 to 1; give the law of the query")
+        raise ParameterError(f"{what} lies outside 0 to 1; give a probability")
     return exact
 
 
-def _value(value: Any, what: str) -> Fraction:
+def exact_value(value: Any, what: str) -> Fraction:
+    """Return a value of the query exactly, or raise :class:`ParameterError`."""
     exact = written_number(value, what)
     if abs(exact) > MOST_VALUE:
         raise ParameterError(f"{what} is beyond {float(MOST_VALUE):g}; give the query in larger units")

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from pufferflow._checks import check_epsilon
 from pufferflow._rounding import UNIT_ROUNDOFF, divide_up
 from pufferflow._types import Floats
 from pufferflow.divergences import Law, quantile_gap
@@ -44,7 +45,12 @@ class WassersteinSensitivity:
 
     def scale(self, epsilon: float) -> float:
         """Laplace scale W/ε of the query, rounded up."""
-        return divide_up(self.W, epsilon)
+        return divide_up(self.W, check_epsilon(epsilon))
+
+
+def possible_values(laws: Laws) -> list[Fraction]:
+    """Return the values that the query has under Θ, increasing."""
+    return sorted({value for given in laws.values() for law in given.values() for value, _ in law.pairs})
 
 
 def widest_pair(laws: Laws, pairs: Iterable[Pair]) -> tuple[Fraction, Hashable | None, Pair | None]:
@@ -69,7 +75,7 @@ def laplace_loss(laws: Laws, pairs: Iterable[Pair], scale: float) -> float:
     ones it is constant: the largest stands at a value of F. The same holds for discrete noise on a lattice.
     """
     asked = tuple(pairs)
-    points = {name: sorted({v for law in given.values() for v in law.values}) for name, given in laws.items()}
+    points = {name: possible_values({name: given}) for name, given in laws.items()}
     _check_work(sum(len(points[n]) * len(law.values) for n in laws for law in laws[n].values()), "densities")
     widest = max((float(points[name][-1] - points[name][0]) for name in points if points[name]), default=0.0)
     if widest / scale > MOST_LOSS:
