@@ -100,7 +100,7 @@ def _law(given: Any, where: str) -> Law:
 def _masses(weights: list[Fraction], where: str) -> list[int]:
     """Probabilities as multiples of one; their sum must be 1 but for rounding."""
     *masses, one = whole_multiples([*weights, Fraction(1)], f"the probabilities of {where}")
-    if abs(sum(masses) - one) > SUM_TOLERANCE * one:
+    if abs(Fraction(sum(masses), one) - 1) > SUM_TOLERANCE:
         raise ParameterError(f"the probabilities of {where} sum to {float(Fraction(sum(masses), one)):.10g}, not to 1")
     return masses
 

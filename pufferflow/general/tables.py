@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 MOST_ROWS = 10**5
 """Rows of a table at most."""
 
+MOST_COLUMNS = 1000
+"""Columns of a table at most."""
+
 ONLY = "all"
 """Name of the scenario of a table without a column of scenarios."""
 
@@ -180,9 +183,11 @@ def _file_rows(source: str | os.PathLike[str]) -> Iterator[Any]:
 
 
 def _checked_header(where: str, names: list[str]) -> list[str]:
-    for name in names:
+    if len(names) > MOST_COLUMNS:
+        raise DataError(f"{where}: {len(names):,} columns; at most {MOST_COLUMNS:,} are read")
+    for place, name in enumerate(names):
         if not (name and name.isprintable() and len(name) <= LONGEST_SHOWN):
             raise DataError(f"{where}: names of columns must be 1 to {LONGEST_SHOWN} printable characters")
-        if names.count(name) > 1:
+        if name in names[:place]:
             raise DataError(f"{where}: the column {name!r} is there twice; give each a name of its own")
     return names

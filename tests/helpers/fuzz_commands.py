@@ -147,7 +147,7 @@ VALUES: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "edges": (("10", "100,500"), (*TEXTS, *NUMBERS)),
     "text": (("value", "time", "UTC", ",", ".", "v1", "general", "published"), TEXTS),
     "mechanism": (MECHANISMS, TEXTS),
-    "group": (("a,b", "a", "c,b"), TEXTS),
+    "group": (("a,b", "a"), TEXTS),
     "factor": (("2", "3/2", "1.5"), (*NUMBERS, "1/0", "1e9999")),
     "action": (("show", "verify"), TEXTS),
     "dataset": (("electricity",), TEXTS),

@@ -338,6 +338,8 @@ def test_a_fault_shows_nothing(run, table, monkeypatch):
         ("secret,weight,value,probability\ns,1,1,1\n", "unknown column 'weight'"),
         ("value,probability\n1,1\n", "neither a column secret nor one of a record"),
         ("secret,value,value,probability\n", "'value' is there twice"),
+        ("x," * 1000 + "value,probability\n", "1,002 columns; at most 1,000"),
+        ("secret,value,probability\ns,1,1e-400\n", "sum to 0, not to 1"),
         ("secret,,value,probability\n", "names of columns must be"),
         ("a=b,value,probability\n1,1,1\n", "has an = in it"),
         ("secret,value,probability\ns,1\n", "line 2: 2 fields, the header has 3"),
