@@ -97,6 +97,7 @@ CALLS = [
     (pf.BayesianNetwork, {"variables": [pf.Variable("A", [0.5, 0.5])]}),
     (pf.chain_network, {"chain": CHAIN, "length": 3}),
     (pf.markov_quilt_mechanism, {"networks": NETWORK, "epsilon": 1.0, "secrets": ["X1"], "query": ["X1"], "limit": 5}),
+    (pf.network_cost, {"networks": NETWORK, "scales": [1.0, 2.0], "secrets": ["X1"], "query": ["X1"], "limit": 5}),
     (quilts, {"network": NETWORK, "node": "X1"}),
     (pf.max_influence, {"network": NETWORK, "node": "X1", "quilt": ["X2"]}),
     (pf.close_adversary, {"theta": CHAIN, "theta_tilde": CHAIN, "length": 5}),

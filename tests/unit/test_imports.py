@@ -17,6 +17,7 @@ GROUND = (
     "_files",
     "_jit",
     "_rounding",
+    "_composition",
     "_types",
     "_checks",
     "_json",
