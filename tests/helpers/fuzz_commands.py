@@ -126,7 +126,9 @@ OPTIONS = {
         *(("--epsilon", "epsilon"), ("--group", "group"), ("--adversary", "scenarios"), ("--release", "number")),
         *(("--pair", "text"), ("", "text"), ("--json", "")),
     ],
-    "network": [("--epsilon", "epsilon"), ("--secret", "text"), ("--query", "text"), ("--json", "")],
+    "network": [
+        *(("--epsilon", "epsilon"), ("--secret", "text"), ("--query", "text"), ("--releases", "whole"), ("--json", "")),
+    ],
 }
 """What may be added to a command line: the options of a command, and those that several have."""
 SHARED = {
@@ -301,6 +303,7 @@ class Lines:
             Word("", "network", json.dumps(fuzz_inputs.random_network(self.dice)).encode()),
             *[self._of("--epsilon", "epsilon")] * self.dice.choice((1, 1, 2)),
             *self._some(Word("--secret", "text", "v0"), Word("--query", "text", "v0"), Word("--json", "")),
+            *self._some(self._of("--releases", "whole"), often=0.1),
         ]
 
     def general(self) -> list[Word]:
