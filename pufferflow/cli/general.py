@@ -147,9 +147,9 @@ def _lines(answer: dict[str, Any]) -> Iterator[str]:
     yield aligned(rows)
     if group is not None:
         which = (
-            "independent of each other, so W is never larger"
+            "independent of each other, so noise for them hides the states of every record"
             if group["independent"]
-            else "not independent of each other: noise for one of them does not hide its records from the others"
+            else "not independent of each other, so noise for one of them does not hide its records from the others"
         )
         yield f"group sensitivity {group['sensitivity']!r} ({', '.join(group['records'])}); the groups are {which}"
     for one in answer.get("adversaries", ()):

@@ -30,7 +30,7 @@ class GroupSensitivity:
         Records of the group that decides.
     independent : bool
         Whether the groups are independent of each other under every scenario. Only then does protection of groups
-        protect the secrets of single records, and W is at most this sensitivity (Theorem 3.3).
+        protect the values of single records, and W of such pairs is at most this sensitivity (Theorem 3.3).
     """
 
     sensitivity: float

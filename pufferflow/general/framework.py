@@ -301,7 +301,8 @@ class PufferfishFramework:
         """Largest change of the query when all records of one correlated group change (Definition 2.2 and B.2).
 
         Over the databases given, also those of probability 0. Where the groups are independent under every scenario, W
-        is at most this (Theorem 3.3).
+        of pairs of values of a record is at most this (Theorem 3.3): the coupling that changes the record's group and
+        keeps the others moves the query no further.
 
         Parameters
         ----------

@@ -14,7 +14,7 @@ import pytest
 import pufferflow as pf
 from pufferflow import cli
 from pufferflow.cli.general import EPILOG
-from pufferflow.general import noise, sensitivity
+from pufferflow.general import noise, sensitivity, tables
 
 WELL = {0: "0.2", 1: "0.225", 2: "0.5", 3: "0.075"}
 FLU = {"well": WELL, "ill": {4 - n: p for n, p in WELL.items()}}
@@ -261,7 +261,7 @@ def test_groups_and_adversaries(run, table):
     assert adversary["delta"] == close.delta == pytest.approx(math.log(2))
     assert adversary["losses"] == [{"epsilon": 1.0, "loss": close.loss(1.0)}]
     _, out, _ = run("general", people, "--epsilon", 1, *options)
-    assert "group sensitivity 4.0 (ann, bob, cem, dan); the groups are independent" in out
+    assert "group sensitivity 4.0 (ann, bob, cem, dan); the groups are independent of each other, so noise" in out
     assert "adversary other: delta 0.693" in out
     _, out, _ = run("general", people, "--epsilon", 1, "--group", "ann,bob")
     assert "the groups are not independent of each other" in out
@@ -358,7 +358,6 @@ def test_a_fault_shows_nothing(run, table, monkeypatch):
         (b"secret,value,probability\n\xff,1,1\n", "is not UTF-8 text"),
         ('secret,value,probability\n"s,1,1\n', "mend that line"),
         ("secret,value,probability\n" + "s,1,0\n" * 2, "has this value already"),
-        ("secret,value,probability\n" + "".join(f"s,{n},0\n" for n in range(100_001)), "more than 100,000 rows"),
     ],
 )
 def test_bad_tables(run, table, content, message):
@@ -389,6 +388,21 @@ def test_bad_options(run, table, options, message):
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
     assert message in err
+
+
+def test_long_tables_are_refused(run, table, monkeypatch):
+    monkeypatch.setattr(tables, "MOST_ROWS", 5)
+    long = "secret,value,probability\n" + "".join(f"{s},{n},1/3\n" for s in "st" for n in range(3))
+    assert "has more than 5 rows" in run("general", table(long), "--epsilon", 1)[2]
+    with pytest.raises(pf.DataError, match="has 6 rows; at most 5"):
+        pf.PufferfishFramework.from_table(pd.read_csv(table(long)))
+    monkeypatch.setattr(tables, "MOST_ROWS", 6)
+    assert run("general", table(long), "--epsilon", 1)[0] == 0
+
+
+def test_the_value_may_come_from_a_pipe(run, table):
+    assert "released " in run("general", table(LAWS), "--epsilon", 1, "--release", "-", stdin="3\n")[1]
+    assert "released " not in run("general", "-", "--epsilon", 1, stdin=LAWS)[1]
 
 
 def test_pairs_that_no_scenario_allows(run, table):
