@@ -25,6 +25,7 @@ from .errors import ModelError as ModelError
 from .errors import NetworkError as NetworkError
 from .errors import ParameterError as ParameterError
 from .errors import PufferflowError as PufferflowError
+from .general import PufferfishFramework as PufferfishFramework
 from .interval_family import IntervalFamily as IntervalFamily
 from .interval_family import confidence_family as confidence_family
 from .ledger import Ledger as Ledger
@@ -63,11 +64,13 @@ from .related import dp as dp
 from .related import hmm as hmm
 from .related.bayesnet import BayesianNetwork as BayesianNetwork
 from .related.bayesnet import MarkovQuilt as MarkovQuilt
+from .related.bayesnet import NetworkCost as NetworkCost
 from .related.bayesnet import NetworkScale as NetworkScale
 from .related.bayesnet import Variable as Variable
 from .related.bayesnet import markov_quilt_mechanism as markov_quilt_mechanism
 from .related.bayesnet import markov_quilts as markov_quilts
 from .related.bayesnet import max_influence as max_influence
+from .related.bayesnet import network_cost as network_cost
 from .related.dp.base2_exponential import Base2Exponential as Base2Exponential
 from .related.dp.base2_exponential import Base2Laplace as Base2Laplace
 from .related.dp.base2_exponential import Eta as Eta

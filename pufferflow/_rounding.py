@@ -43,6 +43,16 @@ def divide_up(numerator: float, denominator: float) -> float:
     return quotient
 
 
+def log_up(ratio: Fraction) -> float:
+    """Logarithm of a number of at least 1, never below the exact one; 0 for 1."""
+    above = ratio - 1
+    if above < 1:
+        return math.log1p(float_up(above)) * (1 + 8 * UNIT_ROUNDOFF)
+    doublings = ratio.numerator.bit_length() - ratio.denominator.bit_length()
+    rest = float_up(ratio / 2**doublings)  # between ½ and 2, so the sum is at least log 2 and loses no digits
+    return (doublings * math.log(2) + math.log(rest)) * (1 + 16 * UNIT_ROUNDOFF)
+
+
 def quilt_score(card: int, influence: float, epsilon: float) -> float:
     """Card / (ε − e) rounded up; infinite unless e < ε."""
     if not influence < epsilon:

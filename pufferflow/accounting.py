@@ -25,14 +25,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from pufferflow._checks import EPSILON_RANGE, Lengths, check_epsilon, check_scale, check_whole, longest
+from pufferflow._composition import PRECISION, entrywise_loss, joint_scale, least_epsilon
 from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.mechanisms import find_mechanism, leakage_loss
 
 MOST_RELEASES = 10**6
 """Releases that can be recorded at once."""
-
-PRECISION = 1e-10
-"""Relative width to which ε is found; the upper end is returned."""
 
 
 def guarantee(
@@ -73,14 +71,7 @@ def guarantee(
 
     smallest, largest = EPSILON_RANGE
     low, high = max(smallest, 1 / scale / (1 + PRECISION)), min(largest, records / scale * (1 + PRECISION))
-    if not enough(high):
-        return math.inf
-    if enough(low):
-        return low
-    while high > low * (1 + PRECISION):
-        middle = math.sqrt(low) * math.sqrt(high)
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return least_epsilon(enough, low, high)
 
 
 @dataclass(frozen=True)
@@ -177,12 +168,11 @@ class Accountant:
     @property
     def entrywise(self) -> float:
         """Sum of 1/σ_k, rounded up."""
-        total = math.fsum(1 / scale for scale in self._scales)
-        return total + 3 * math.ulp(total)  # fsum rounds once, as does each quotient
+        return entrywise_loss(self._scales)
 
     def _together(self) -> float:
         """Scale of the one release that all so far amount to, rounded down."""
-        return math.nextafter(1 / self.entrywise, 0.0)
+        return joint_scale(self._scales)
 
     def _bounded(self) -> bool:
         """Whether the releases amount to one of a scale that can be computed with."""

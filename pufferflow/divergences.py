@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import TypeAlias
@@ -12,10 +14,13 @@ from numpy.typing import ArrayLike
 
 from pufferflow._checks import POSITIVE_FLOATS, check_numbers
 from pufferflow._numbers import held_numbers
-from pufferflow._rounding import float_up
+from pufferflow._rounding import float_up, log_up
 from pufferflow.errors import ParameterError
 
 Number: TypeAlias = int | float | Fraction
+
+MOST_BITS = 10**8
+"""Size of all numbers of a law together, with one denominator."""
 
 
 def max_divergence(p: ArrayLike, q: ArrayLike) -> float:
@@ -76,19 +81,99 @@ def wasserstein_infinity(points: Iterable[Number], p: Iterable[Number], q: Itera
     for weights in (first, second):
         if any(weight < 0 for weight in weights) or not any(weights):
             raise ParameterError("the weights of a law must be non-negative and not all 0")
-    # the same total on both sides, then the quantile coupling, piece by piece
-    left = [weight * sum(second) for weight in first]
-    right = [weight * sum(first) for weight in second]
+    laws = (Law.of(dict(zip(places, weights, strict=True)), "the weights") for weights in (first, second))
+    return float_up(quantile_gap(*laws))
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law on finitely many rational numbers, exactly.
+
+    Attributes
+    ----------
+    values : tuple of Fraction
+        Those of positive probability, increasing.
+    masses : tuple of int
+        Positive; the probability of a value is its mass divided by ``total``.
+    total : int
+        Sum of the masses.
+    """
+
+    values: tuple[Fraction, ...]
+    masses: tuple[int, ...]
+    total: int
+
+    @classmethod
+    def of(cls, weights: Mapping[Fraction, Fraction], what: str) -> Law:
+        """Return the law with these weights, of which some are positive and none negative.
+
+        Raises ParameterError: their common denominator is too large to compute with.
+        """
+        return cls.counted(dict(zip(weights, whole_multiples(weights.values(), what), strict=True)))
+
+    @classmethod
+    def counted(cls, masses: Mapping[Fraction, int]) -> Law:
+        """Return the law with these masses, of which some are positive and none negative."""
+        values = tuple(sorted(value for value, mass in masses.items() if mass))
+        positive = tuple(masses[value] for value in values)
+        return cls(values, positive, sum(positive))
+
+    @property
+    def pairs(self) -> Iterator[tuple[Fraction, int]]:
+        """Each value with its mass."""
+        return zip(self.values, self.masses, strict=True)
+
+    def __repr__(self) -> str:
+        return f"Law({len(self.values)} values)"
+
+
+def whole_multiples(numbers: Iterable[Fraction], what: str) -> list[int]:
+    """Return numbers as multiples of one over their common denominator.
+
+    Raises ParameterError: with that they would take more than ``MOST_BITS``.
+    """
+    given = list(numbers)
+    unit = common_denominator(given, what)
+    return [number.numerator * (unit // number.denominator) for number in given]
+
+
+def common_denominator(numbers: Sequence[Fraction], what: str) -> int:
+    """Return the least common denominator; raises as :func:`whole_multiples`."""
+    unit = 1
+    for denominator in {number.denominator for number in numbers}:
+        unit = math.lcm(unit, denominator)
+        if unit.bit_length() * len(numbers) > MOST_BITS:
+            raise ParameterError(
+                f"{what} have no common denominator of a size to compute with; write fractions of one denominator, or "
+                "decimals"
+            )
+    return unit
+
+
+def quantile_gap(first: Law, second: Law) -> Fraction:
+    """W∞ exactly: the largest gap between the quantile functions."""
+    left, right = first.masses[0] * second.total, second.masses[0] * first.total
     i = j = 0
-    largest = Fraction(0)
-    while i < len(places) and j < len(places):
-        if not left[i]:
+    largest = abs(first.values[0] - second.values[0])
+    while True:  # the quantile coupling, piece by piece, with the same total on both sides
+        moved = min(left, right)
+        left, right = left - moved, right - moved
+        if not left:
             i += 1
-        elif not right[j]:
+        if not right:
             j += 1
-        else:
-            largest = max(largest, abs(places[i] - places[j]))
-            moved = min(left[i], right[j])
-            left[i] -= moved
-            right[j] -= moved
-    return float_up(largest)
+        if i == len(first.values):  # so is the other
+            return largest
+        left = left or first.masses[i] * second.total
+        right = right or second.masses[j] * first.total
+        largest = max(largest, abs(first.values[i] - second.values[j]))
+
+
+def largest_log_ratio(p: Law, q: Law) -> float:
+    """D∞(p‖q) in nats, rounded up; infinite where p has a value that q has not."""
+    known = dict(q.pairs)
+    if not known.keys() >= set(p.values):
+        return math.inf
+    # every ratio is compared as an exact one; that of the totals is the same for all
+    largest = max(Fraction(mass, known[value]) for value, mass in p.pairs)
+    return log_up(largest * Fraction(q.total, p.total))

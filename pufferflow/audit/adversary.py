@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pufferflow._checks import check_positive, check_whole
+from pufferflow._checks import check_whole
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
 from pufferflow.audit._adversary_kernels import largest_ratio, max_plus
 from pufferflow.errors import ChainError
+from pufferflow.general import Distance
 from pufferflow.markov.chain import MarkovChain
 from pufferflow.markov.families import Family, finite_chains
 
@@ -26,14 +27,11 @@ _INFINITE = 1e100
 
 
 @dataclass(frozen=True)
-class CloseAdversary:
-    """Distance Δ of an adversary's belief from Θ, and what it costs.
+class CloseAdversary(Distance):
+    """Distance from a family of chains.
 
     Attributes
     ----------
-    delta : float
-        Δ of Theorem 2.4 in nats, rounded up; infinite where the adversary takes something for possible that no chain
-        of Θ does, or the other way round.
     exact : bool
         Whether ``delta`` is Δ itself up to rounding; otherwise it is an upper bound.
     chain : int
@@ -42,15 +40,10 @@ class CloseAdversary:
         The secret X_node = state that decides, the node from 1 and the state from 0; None where only a bound is known.
     """
 
-    delta: float
     exact: bool
     chain: int
     node: int | None
     state: int | None
-
-    def loss(self, epsilon: float) -> float:
-        """Privacy loss ε + 2Δ against the adversary of a mechanism that is ε-private for Θ, rounded up."""
-        return math.nextafter(check_positive(epsilon, "epsilon") + 2 * self.delta, math.inf)
 
 
 def close_adversary(theta: Family | MarkovChain, theta_tilde: MarkovChain, length: int) -> CloseAdversary:

@@ -31,6 +31,7 @@ COMMANDS = {
     "check": "decide Pufferfish privacy of a hidden Markov model",
     "noisymax": "which of several counts is the largest, privately",
     "network": "Laplace scale for a Bayesian network",
+    "general": "Laplace scale and release of a number, for any secrets and scenarios",
 }
 """Every command with its line of help, in the order in which one meets them."""
 

@@ -8,9 +8,10 @@ import os
 from typing import Any
 
 from pufferflow._files import check_outputs
+from pufferflow.cli._faults import nothing_quoted
 from pufferflow.cli._records import AS_FITTED, add_reading
 from pufferflow.cli._releases import add_model, add_output, release_request, show, show_columns, warn
-from pufferflow.errors import ParameterError, PufferflowError
+from pufferflow.errors import ParameterError
 from pufferflow.ledger import UNNOTICED
 from pufferflow.publishing.account import usual_ledger
 from pufferflow.publishing.folder import INTERNAL, PUBLISH, require_new
@@ -59,22 +60,11 @@ def run(arguments: argparse.Namespace) -> None:
         arguments, ledger=ledger, limit=arguments.limit, chain_is_public=arguments.chain_is_public, output=output
     )
     new = ledger is not None and not os.path.lexists(ledger)
-    try:
+    with nothing_quoted():
         if arguments.dry_run:
             _show_rehearsal(arguments, rehearse(request))
             return
         released = release(request)
-    except (PufferflowError, OSError):
-        raise
-    except Exception as error:
-        # whatever else goes wrong, its text could quote the data
-        at = error.__traceback__
-        while at is not None and at.tb_next is not None:
-            at = at.tb_next
-        place = "" if at is None else f" ({at.tb_frame.f_code.co_name}, line {at.tb_lineno})"
-        raise PufferflowError(
-            f"a fault of this program: {type(error).__name__}{place}; nothing of the data is shown, please report it"
-        ) from None
     show(arguments, released, f"{output}/{PUBLISH}")
     if not arguments.json:
         print(f"{output}/{INTERNAL}/ holds the chain and the certificate of the scale, and must not leave")

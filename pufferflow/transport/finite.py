@@ -1,39 +1,17 @@
-"""The Wasserstein Mechanism in general: any joint laws, secrets and scalar query (Song et al., Algorithm 1)."""
+"""W of joint laws over listed outcomes (Song et al., Algorithm 1)."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 from pufferflow._checks import check_list, check_type
 from pufferflow._numbers import held_numbers
-from pufferflow._rounding import divide_up
-from pufferflow.divergences import Number, wasserstein_infinity
+from pufferflow._rounding import float_up
+from pufferflow.divergences import Law, Number, whole_multiples
 from pufferflow.errors import ParameterError
-
-
-@dataclass(frozen=True)
-class WassersteinSensitivity:
-    """W of Algorithm 1, and what decides it.
-
-    Attributes
-    ----------
-    W : float
-        In units of the query, rounded up; 0 where no pair of secrets has positive probability under a law.
-    law : int or None
-        Index of the law θ that decides; None where W is 0.
-    pair : tuple or None
-        Names of its two secrets.
-    """
-
-    W: float
-    law: int | None
-    pair: tuple[Hashable, Hashable] | None
-
-    def scale(self, epsilon: float) -> float:
-        """Laplace scale W/ε of the query, rounded up."""
-        return divide_up(self.W, epsilon)
+from pufferflow.general.sensitivity import WassersteinSensitivity, widest_pair
 
 
 def wasserstein_sensitivity(
@@ -55,6 +33,7 @@ def wasserstein_sensitivity(
         Which outcomes each secret holds in.
     pairs : iterable of pairs of names
         Pairs that must not be told apart. One with a secret of probability 0 under θ does not count under θ.
+        :class:`pufferflow.PufferfishFramework` refuses one that counts under no θ, and releases.
 
     Returns
     -------
@@ -87,12 +66,11 @@ def wasserstein_sensitivity(
     for pair in asked:
         if len(pair) != 2 or not all(name in masks for name in pair):
             raise ParameterError(f"each of the pairs must name two of the secrets {', '.join(map(repr, masks))}")
-    places = sorted(set(values))
-    rank = {place: index for index, place in enumerate(places)}
-    best = WassersteinSensitivity(0.0, None, None)
     given = [held_numbers(law, f"law {index + 1}") for index, law in enumerate(check_list(laws, "laws"))]
     if not given:
         raise ParameterError("there is no law; give at least one")
+    used = {name: masks[name] for pair in asked for name in pair}
+    conditional: dict[Hashable, dict[Hashable, Law]] = {}
     for index, law in enumerate(given):
         if len(law) != len(values):
             raise ParameterError(
@@ -100,16 +78,14 @@ def wasserstein_sensitivity(
             )
         if any(weight < 0 for weight in law) or not any(law):
             raise ParameterError(f"the weights of law {index + 1} must be non-negative and not all 0")
-        conditional = {}
-        for name in dict.fromkeys(name for pair in asked for name in pair):
-            probabilities = [Fraction(0)] * len(places)
-            for inside, weight, value in zip(masks[name], law, values, strict=True):
-                if inside:
-                    probabilities[rank[value]] += weight
-            conditional[name] = probabilities
-        for first, second in asked:
-            if any(conditional[first]) and any(conditional[second]):
-                distance = wasserstein_infinity(places, conditional[first], conditional[second])
-                if distance > best.W:
-                    best = WassersteinSensitivity(distance, index, (first, second))
-    return best
+        masses = whole_multiples(law, f"the weights of law {index + 1}")
+        conditional[index] = {}
+        for name, mask in used.items():
+            inside: Counter[Fraction] = Counter()
+            for held, mass, value in zip(mask, masses, values, strict=True):
+                if held:
+                    inside[value] += mass
+            if any(inside.values()):
+                conditional[index][name] = Law.counted(inside)
+    widest, index_of_law, pair_of_names = widest_pair(conditional, [(one, other) for one, other in asked])
+    return WassersteinSensitivity(float_up(widest), index_of_law, pair_of_names)

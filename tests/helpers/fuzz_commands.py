@@ -81,7 +81,7 @@ class Word:
     value: str | bytes = ""
 
 
-FILES = ("data", "model", "certificate", "network", "hidden", "counts", "ledger")
+FILES = ("data", "model", "certificate", "network", "hidden", "counts", "ledger", "scenarios", "number")
 
 OPTIONS = {
     "reading": [
@@ -125,7 +125,13 @@ OPTIONS = {
     "noisymax": [
         *(("--release", "text"), ("--ties", "text"), ("--largest", "whole"), ("--ratio", "factor"), ("--json", "")),
     ],
-    "network": [("--epsilon", "epsilon"), ("--secret", "text"), ("--query", "text"), ("--json", "")],
+    "general": [
+        *(("--epsilon", "epsilon"), ("--group", "group"), ("--adversary", "scenarios"), ("--release", "number")),
+        *(("--pair", "text"), ("", "text"), ("--json", "")),
+    ],
+    "network": [
+        *(("--epsilon", "epsilon"), ("--secret", "text"), ("--query", "text"), ("--releases", "whole"), ("--json", "")),
+    ],
 }
 """What may be added to a command line: the options of a command, and those that several have."""
 SHARED = {
@@ -146,6 +152,7 @@ VALUES: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "edges": (("10", "100,500"), (*TEXTS, *NUMBERS)),
     "text": (("value", "time", "UTC", ",", ".", "v1", "general", "published"), TEXTS),
     "mechanism": (MECHANISMS, TEXTS),
+    "group": (("a,b", "a"), TEXTS),
     "factor": (("2", "3/2", "1.5"), (*NUMBERS, "1/0", "1e9999")),
     "action": (("show", "verify"), TEXTS),
     "dataset": (("electricity",), TEXTS),
@@ -306,7 +313,23 @@ class Lines:
             Word("", "network", json.dumps(fuzz_inputs.random_network(self.dice)).encode()),
             *[self._of("--epsilon", "epsilon")] * self.dice.choice((1, 1, 2)),
             *self._some(Word("--secret", "text", "v0"), Word("--query", "text", "v0"), Word("--json", "")),
+            *self._some(self._of("--releases", "whole"), often=0.1),
         ]
+
+    def general(self) -> list[Word]:
+        table = fuzz_inputs.random_scenarios(self.dice)
+        pair = [Word("--pair", "text", "well"), Word("", "text", "ill")]
+        return [
+            Word("", "scenarios", table),
+            self._of("--epsilon", "epsilon"),
+            *self._some(Word("--adversary", "scenarios", self._scenarios(table)), Word("--json", "")),
+            *(self._some(self._of("--group", "group"), often=0.6) if b",b," in table else []),
+            *(pair if b"well" in table and b"ill" in table and self.dice.random() < 0.2 else []),
+            *self._some(Word("--release", "number", self.dice.choice((b"0", b"1", b"2\n", b" 1/1")))),
+        ]
+
+    def _scenarios(self, table: bytes) -> bytes:
+        return table if self.dice.random() < 0.5 else fuzz_inputs.random_scenarios(self.dice)
 
 
 def _options(*words: str) -> list[Word]:
@@ -336,7 +359,7 @@ class Damage:
             how = self.dice.choice((self._forge, self._forge, self._column, self._flip, self._cut))
         elif content[:1] == b"{":
             how = self.dice.choice((self._json,) * 8 + (self._flip, self._cut))
-        elif kind == "data":
+        elif kind in ("data", "scenarios"):
             how = self.dice.choice(
                 (self._flip, self._cut, self._twice, self._field, self._field, self._rows, self._rows)
             )
@@ -527,6 +550,10 @@ class Case:
             self.line.remove(self.dice.choice(self.line))
 
     def _sound(self, kind: str) -> bytes:
+        if kind == "scenarios":
+            return fuzz_inputs.random_scenarios(self.dice)
+        if kind == "number":
+            return self.dice.choice((b"1", b"", b"x", b"1e400", b"-1e99", b"1\n2", b"0." + b"3" * 3000, bytes(20_000)))
         endings = {"data": (".2021", ".2022"), "model": (".chain",), "ledger": (".ledger",)}.get(
             kind, (".certificate",)
         )

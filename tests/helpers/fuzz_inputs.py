@@ -15,6 +15,7 @@ import random
 import shutil
 import zipfile
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -262,6 +263,30 @@ def random_network(dice: random.Random) -> dict:
         variables.append(variable | ({"parents": [f"v{parent}" for parent in parents]} if parents else {}))
         states.append(k)
     return {"variables": variables}
+
+
+def random_scenarios(dice: random.Random) -> bytes:
+    """A table of scenarios: laws given secrets, or databases of two or three records a, b, c."""
+    rows = []
+    scenarios = dice.choice(([""], ["u,", "v,"]))
+    if dice.random() < 0.5:
+        header = "secret,value,probability"
+        for scenario in scenarios:
+            for secret in dice.sample(("well", "ill", "away"), dice.choice((2, 3))):
+                values = dice.sample(range(-3, 9), dice.choice((1, 2, 4)))
+                law = _law(dice, len(values))
+                rows += [f"{scenario}{secret},{value},{p}" for value, p in zip(values, law, strict=True)]
+    else:
+        records = "abc"[: dice.choice((2, 3))]
+        header = f"{','.join(records)},value,probability"
+        databases = list(product("01", repeat=len(records)))
+        for scenario in scenarios:
+            law = _law(dice, len(databases))
+            rows += [
+                f"{scenario}{','.join(database)},{database.count('1')},{p}"
+                for database, p in zip(databases, law, strict=True)
+            ]
+    return "\n".join([("scenario," if scenarios[0] else "") + header, *rows]).encode() + b"\n"
 
 
 def _table(dice: random.Random, parents: Sequence[int], k: int) -> list:

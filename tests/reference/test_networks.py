@@ -205,3 +205,36 @@ def test_theta_1_of_the_paper():
     found = pf.markov_quilt_mechanism(pf.chain_network(chain, 40), 1.0)
     assert (found.node, found.quilt) == ("X8", ("X1", "X13"))
     assert found.scale == pytest.approx(12.934051, abs=1e-6)
+
+
+# -- several releases --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(40, 43))
+def test_cost_of_several_releases_is_the_best_over_all_quilts(seed):
+    """Theorem 4.4 and the bound of one quilt for all, against every quilt of every node."""
+    for network, rng in networks(seed, 4, nodes=(2, 3, 4, 5)):
+        table = quilt_table(network)
+        scales = rng.uniform(0.3, 5, int(rng.integers(1, 5))).tolist()
+        cost = pf.network_cost(network, scales)
+
+        def exact(together, table=table):
+            return max(min(float(e) + len(nearby) * together for _, nearby, e in quilts) for quilts in table.values())
+
+        assert cost.releases == len(scales)
+        assert cost.quilts == pytest.approx(exact(sum(1 / scale for scale in scales)), rel=1e-9)
+        assert cost.quilts >= exact(sum(1 / scale for scale in scales)) * (1 - 1e-15)
+        assert cost.theorem_4_4 == pytest.approx(len(scales) * exact(1 / min(scales)), rel=1e-9)
+        assert cost.epsilon == min(cost.quilts, cost.theorem_4_4)
+        assert cost.quilts <= cost.theorem_4_4 * (1 + 1e-9)
+        own = [pf.markov_quilt_mechanism(network, epsilon).scale for epsilon in (0.5, 2.0)]
+        assert pf.network_cost(network, own).quilts <= 2.5 * (1 + 1e-9)  # Σ ε_k
+
+
+def test_no_release_costs_nothing_to_ask():
+    network = pf.BayesianNetwork([pf.Variable("A", [0.5, 0.5])])
+    with pytest.raises(pf.ParameterError, match="there is no release"):
+        pf.network_cost(network, [])
+    with pytest.raises(pf.ParameterError, match="scale"):
+        pf.network_cost(network, [0.0])
+    assert pf.network_cost([network], [2.0, 2.0], secrets=["A"], query=["A"]).quilts == pytest.approx(1)

@@ -43,6 +43,12 @@ PRIORS = {"ill": COINS, "well": [["1/3", "2/3"]] * 2}
 FAMILY = hmm.noisy_max_family({"ill": [["p", "1 - p"]] * 2, "well": [["1/3", "2/3"]] * 2}, {"p": ("1/4", "1/2")})
 MAJORITY = WeightedMajority(2, 0.5)
 ON_CHAIN = {"family": CHAIN, "length": 10}
+LAWS = {"well": {0: 0.5, 1: 0.5}, "ill": {1: 0.5, 2: "1/2"}}
+FRAMEWORK = pf.PufferfishFramework.from_databases(
+    {"all": {(0,): 0.5, (1,): 0.25, (2,): "1/4"}},
+    sum,
+    secrets={"well": lambda d: d != (2,), "ill": lambda d: d != (0,)},
+)
 RNG = np.random.default_rng(1)
 
 
@@ -97,6 +103,7 @@ CALLS = [
     (pf.BayesianNetwork, {"variables": [pf.Variable("A", [0.5, 0.5])]}),
     (pf.chain_network, {"chain": CHAIN, "length": 3}),
     (pf.markov_quilt_mechanism, {"networks": NETWORK, "epsilon": 1.0, "secrets": ["X1"], "query": ["X1"], "limit": 5}),
+    (pf.network_cost, {"networks": NETWORK, "scales": [1.0, 2.0], "secrets": ["X1"], "query": ["X1"], "limit": 5}),
     (quilts, {"network": NETWORK, "node": "X1"}),
     (pf.max_influence, {"network": NETWORK, "node": "X1", "quilt": ["X2"]}),
     (pf.close_adversary, {"theta": CHAIN, "theta_tilde": CHAIN, "length": 5}),
@@ -106,6 +113,30 @@ CALLS = [
         pf.wasserstein_sensitivity,
         {"laws": [[1, 1]], "query": [0, 1], "secrets": {"a": [True, False], "b": [False, True]}, "pairs": [("a", "b")]},
     ),
+    (pf.PufferfishFramework, {"laws": {"all": LAWS}, "pairs": [("well", "ill")]}),
+    (
+        pf.PufferfishFramework.from_function,
+        {"law": lambda _, s: LAWS.get(s), "scenarios": ["all"], "secrets": ["well", "ill"], "pairs": [("well", "ill")]},
+    ),
+    (
+        pf.PufferfishFramework.from_databases,
+        {"scenarios": {"all": {(0,): 0.5, (1,): 0.5}}, "query": sum, "records": ["ann"], "pairs": None}
+        | {"secrets": {"well": lambda d: d == (0,), "ill": lambda d: d == (1,)}},
+    ),
+    (
+        pf.PufferfishFramework.from_table,
+        {
+            "source": pd.DataFrame({"secret": ["a", "b"], "value": [0, 1], "probability": [1, 1.0]}),
+            "pairs": [("a", "b")],
+        },
+    ),
+    (FRAMEWORK.wasserstein().scale, {"epsilon": 1.0}),
+    (FRAMEWORK.release, {"value": 1, "epsilon": 1.0}),
+    (FRAMEWORK.privacy_loss, {"scale": 1.0}),
+    (FRAMEWORK.close_adversary, {"belief": LAWS}),
+    (FRAMEWORK.close_adversary(LAWS).loss, {"epsilon": 1.0}),
+    (FRAMEWORK.group_sensitivity, {"groups": [["X1"]]}),
+    (FRAMEWORK.group_sensitivity([["X1"]]).scale, {"epsilon": 1.0}),
     (pf.error_quantile, {"noise_scale": 3.0, "bins": 3, "records": 10, "confidence": 0.9, "kind": "total"}),
     (
         pf.plan_release,
@@ -297,6 +328,7 @@ PATHS = ("source", "model", "path", "ledger", "output")
 MODELS = (
     *("document", "columns", "priors", "secrets", "parents", "quilt", "mechanisms"),
     *("initial_distributions", "parameters", "query", "outputs", "epsilons", "pairs"),
+    *("laws", "scenarios", "belief", "groups"),
 )
 """Names in them are those of a model, which a message may say; numbers are not."""
 

@@ -300,6 +300,15 @@ def test_command_line(network):
     assert row.split()[1:5] == [repr(results[0]["scale"]), "Bob", "{Ann}", "{Bob}"]
     code, out, _ = network(document, "--epsilon", 6, "--secret", "Ann", "--query", "Ann", "--json")
     assert json.loads(out)[0]["node"] == "Ann"
+    code, out, _ = network(document, "--epsilon", 6, "--releases", 3, "--json")
+    cost = pf.network_cost(PAIR, [results[0]["scale"]] * 3)
+    assert json.loads(out)[0]["cost"] == {"releases": 3, "theorem_4_4": cost.theorem_4_4, "quilts": cost.quilts}
+    code, out, _ = network(document, "--epsilon", 6, "--releases", 3)
+    assert "3 by Theorem 4.4  3 by one quilt" in out.splitlines()[0]
+    assert out.split()[-2:] == [f"{cost.theorem_4_4:.6g}", f"{cost.quilts:.6g}"]
+    code, _, err = network(document, "--epsilon", 6, "--releases", 0)
+    assert code == 2
+    assert "releases is 0; it must be an integer of at least 1" in err
 
 
 @pytest.mark.parametrize(

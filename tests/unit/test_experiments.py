@@ -16,6 +16,7 @@ from pufferflow.studies.synthetic.claims import growth_claims, ordinal_claims
 from pufferflow.studies.synthetic.figures import growth as synthetic_growth
 from pufferflow.studies.tidy import named_generator, read_table, write_table
 from pufferflow.studies.worked_examples import measure as worked_examples
+from pufferflow.studies.worked_examples import networks
 from pufferflow.studies.worked_examples import quilts as drawn_quilts
 from pufferflow.studies.worked_examples.figures import quilts as draw_quilts
 
@@ -195,15 +196,17 @@ def test_chains_are_saved_as_model_files(sample, tmp_path):
 
 
 def test_all_worked_examples_agree_with_the_restored_values():
-    worked = worked_examples.worked_examples()
+    worked, _ = worked_examples.worked_examples()
     table = comparison.compare(comparison.stated_numbers(worked))
     printed = comparison.reported_values()
     assert len(table) == (printed["dataset"] == "worked").sum() > 20
-    assert set(table["verdict"]) == {"agrees with the restored value"}
+    derived = table["source"] == "derived here"
+    assert set(table.loc[~derived, "verdict"]) == {"agrees with the restored value"}
+    assert set(table.loc[derived, "verdict"]) == {"no verdict"}
 
 
 def test_a_wrong_worked_value_differs():
-    worked = worked_examples.worked_examples()
+    worked, _ = worked_examples.worked_examples()
     for key, wrong in (("running/θ1/published/scale", 13.03), ("running/θ1/published/node", "X9")):
         broken = worked.copy()
         broken["computed"] = broken["computed"].astype(object)
@@ -276,7 +279,7 @@ def test_every_reported_value_says_where_it_comes_from():
 
 
 def test_verdicts_are_counted_source_by_source():
-    rows = [*comparison.stated_numbers(worked_examples.worked_examples())]
+    rows = [*comparison.stated_numbers(worked_examples.worked_examples()[0])]
     rows += histogram_claims(electricity_errors(1.0), "electricity", "Table 3")
     counts = comparison.verdicts_of(comparison.compare(rows))
     assert list(counts) == ["Song, Wang and Chaudhuri 2017"]
@@ -401,3 +404,32 @@ def test_quilts_are_drawn_as_the_library_finds_them(tmp_path, only_svg):
     paths = [save_figure(figure, tmp_path / name)[0] for figure, name in ((first, "a"), (second, "b"))]
     assert paths[0].read_bytes() == paths[1].read_bytes()
     assert len(first.axes) == 3
+
+
+# -- flu networks --------------------------------------------------------------------------------
+
+
+def test_flu_network_by_hand():
+    """Its table is the framework; the other cliques do not move one clique's people further apart than its own law."""
+    found = {value.key: value.computed for value in networks.network_values()}
+    table = networks.flu_table()
+    assert list(table.columns) == ["scenario", *networks.PEOPLE, "value", "probability"]
+    assert len(table) == 2 * 2**9
+    framework = pf.PufferfishFramework.from_table(table)
+    assert framework.wasserstein().W == found["flu/network/wasserstein"] == 2
+    group = framework.group_sensitivity(networks.GROUPS)
+    assert (group.sensitivity, group.independent) == (4, True) == (found["flu/network/group"], True)
+    assert not framework.group_sensitivity([("ann", "bob")]).independent
+    alone = [
+        pf.PufferfishFramework.from_databases({"a": networks.clique_law(law)}, sum).wasserstein().W
+        for laws in networks.SEASONS.values()
+        for law in laws
+    ]
+    assert found["flu/network/wasserstein"] <= max(alone)
+    assert found["flu/network/quilts"] == pytest.approx(4)
+    assert found["flu/network/loss"] < 1
+    assert found["theorem-2.4/lost"] <= found["theorem-2.4/guaranteed"]
+    assert found["theorem-2.4/delta"] == pytest.approx(np.log(2))
+    assert found["theorem-3.3/larger"] == 0 < found["theorem-3.3/ratio"] < 1
+    assert found["composition/network/quilts"] < found["composition/network/theorem"]
+    assert found["composition/network/theorem"] == pytest.approx(9)

@@ -17,6 +17,7 @@ GROUND = (
     "_files",
     "_jit",
     "_rounding",
+    "_composition",
     "_types",
     "_checks",
     "_json",
@@ -28,7 +29,7 @@ GROUND = (
 
 ORDER = (
     *GROUND,
-    *("related", "records", "divergences"),
+    *("related", "records", "divergences", "general"),
     *(
         "markov",
         "influence",

@@ -38,6 +38,7 @@ What is *not* guaranteed: the networks are believed. A person with knowledge tha
 than ε allows. Where the tables are not known exactly, give several networks.
 """
 
+from pufferflow.related.bayesnet.composition import NetworkCost, network_cost
 from pufferflow.related.bayesnet.files import network_document, parse_networks, read_networks, write_networks
 from pufferflow.related.bayesnet.influence import max_influence
 from pufferflow.related.bayesnet.mechanism import NetworkScale, markov_quilt_mechanism
@@ -47,11 +48,13 @@ from pufferflow.related.bayesnet.quilts import MarkovQuilt, markov_quilts
 __all__ = [
     "BayesianNetwork",
     "MarkovQuilt",
+    "NetworkCost",
     "NetworkScale",
     "Variable",
     "markov_quilt_mechanism",
     "markov_quilts",
     "max_influence",
+    "network_cost",
     "network_document",
     "parse_networks",
     "read_networks",

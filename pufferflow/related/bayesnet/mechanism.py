@@ -119,8 +119,7 @@ def markov_quilt_mechanism(
     epsilon = check_epsilon(epsilon)
     if limit is not None:
         limit = check_whole(limit, "limit", 0)
-    family = [networks] if isinstance(networks, BayesianNetwork) else check_list(networks, "networks")
-    _require_alike(family)
+    family = require_alike([networks] if isinstance(networks, BayesianNetwork) else check_list(networks, "networks"))
     protected = _names(secrets, family[0], "secrets")
     read = _names(query, family[0], "query")
     work = len(protected) * sum(mask.bit_count() for network in family for mask in network.ancestors)
@@ -167,7 +166,8 @@ def _central_first(network: BayesianNetwork, nodes: list[int]) -> list[int]:
     return sorted(nodes, key=lambda node: (sum(1 for _ in graph.spheres(node)), node))
 
 
-def _require_alike(family: Sequence[BayesianNetwork]) -> None:
+def require_alike(family: list[BayesianNetwork]) -> list[BayesianNetwork]:
+    """Return networks, or raise :class:`NetworkError` unless there are some and all have the same variables."""
     if not family:
         raise NetworkError("there is no network; give at least one")
     for network in family:
@@ -181,6 +181,7 @@ def _require_alike(family: Sequence[BayesianNetwork]) -> None:
                     f"network {i} differs from network 1 in the variable {name!r} or its states; "
                     "all networks describe the same data"
                 )
+    return family
 
 
 def _names(given: Iterable[str] | None, network: BayesianNetwork, what: str) -> list[str]:

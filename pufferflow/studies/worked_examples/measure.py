@@ -5,45 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-import numpy as np
 import pandas as pd
 
-from pufferflow.divergences import max_divergence, wasserstein_infinity
+from pufferflow.divergences import max_divergence
 from pufferflow.influence import chain_influence
 from pufferflow.markov import ChainFamily, MarkovChain
-from pufferflow.mechanisms import group_dp, mqm_approx, mqm_exact
+from pufferflow.mechanisms import mqm_approx, mqm_exact
 from pufferflow.studies.values import Value, values_table
+from pufferflow.studies.worked_examples.networks import flu_table, network_values
 
 THETA_1 = MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1.0, 0.0])
 THETA_2 = MarkovChain([[0.8, 0.2], [0.3, 0.7]], [0.9, 0.1])
 
 
-def worked_examples() -> pd.DataFrame:
-    """Compute all worked examples, one row a value."""
-    values = [*_max_divergence(), *_flu_clique(), *_composition(), *_running_example()]
-    return values_table(values)
+def worked_examples() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Compute all worked examples, one row a value, and the databases of the flu network."""
+    values = [*_max_divergence(), *network_values(), *_composition(), *_running_example()]
+    return values_table(values), flu_table()
 
 
 def _max_divergence() -> Iterator[Value]:
     p, q = [1 / 3, 1 / 2, 1 / 6], [1 / 2, 1 / 4, 1 / 4]
     yield Value("max-divergence", "D∞(p‖q)", "max-divergence", max_divergence(p, q))
-
-
-def _flu_clique() -> Iterator[Value]:
-    people = 4
-    law = np.array([0.1, 0.15, 0.5, 0.15, 0.1])
-    infected = np.arange(people + 1)
-    healthy_given = law * (people - infected) / people
-    ill_given = law * infected / people
-    without, with_ = healthy_given / healthy_given.sum(), ill_given / ill_given.sum()
-    for name, values in (("N | X=0", without), ("N | X=1", with_)):
-        for j in infected:
-            yield Value("flu clique", f"P({name.replace('N', f'N={j}')})", f"flu/{name[-1]}/{j}", float(values[j]))
-    w = wasserstein_infinity(infected, without, with_)
-    yield Value("flu clique", "Wasserstein sensitivity W", "flu/wasserstein", w)
-    scale = group_dp(THETA_1, people, 1.0).scale
-    assert scale is not None
-    yield Value("flu clique", "group-DP sensitivity", "flu/group", scale)
 
 
 def _composition() -> Iterator[Value]:

@@ -8,6 +8,7 @@ from pufferflow.studies.record import STATED, Claims, Run, Section, Step, Study,
 
 HERE = "pufferflow.studies.worked_examples"
 VALUES = "results/scales/worked_examples.csv"
+FLU_NETWORK = "results/scales/flu_network.csv"
 QUILTS = "results/scales/quilts.csv"
 CAPTION = (
     "Markov quilts (the paper's Figures 1 to 3), drawn from the library's own objects: given the quilt, the remote "
@@ -21,7 +22,7 @@ def _steps(_run: Run) -> Iterator[Step]:
         "measure",
         f"{HERE}.measure:worked_examples",
         {},
-        {"table": VALUES},
+        {"table": VALUES, "flu_network": FLU_NETWORK},
     )
     yield render(
         "worked_examples",

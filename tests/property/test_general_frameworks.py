@@ -1,0 +1,216 @@
+"""Any finite framework: W, its release, close adversaries and group privacy against plain twins."""
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import plain_frameworks as plain
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import pufferflow as pf
+from pufferflow._rounding import float_up, log_up
+
+VALUES = st.sampled_from([Fraction(n, d) for n in range(-6, 7) for d in (1, 2, 3)])
+MASSES = st.sampled_from([0, 0, 1, 1, 2, 3, 7, 10**9])
+
+
+@st.composite
+def laws(draw, most=5):
+    """A law of at most five values, some with probability 0."""
+    values = draw(st.lists(VALUES, min_size=1, max_size=most, unique=True))
+    masses = draw(st.lists(MASSES, min_size=len(values), max_size=len(values)).filter(any))
+    return {value: Fraction(mass, sum(masses)) for value, mass in zip(values, masses, strict=True)}
+
+
+@st.composite
+def frameworks(draw):
+    """Scenarios that give some of three secrets positive probability, at least two of them."""
+    scenarios = {}
+    for name in draw(st.lists(st.sampled_from("ABC"), min_size=1, max_size=3, unique=True)):
+        secrets = draw(st.lists(st.sampled_from("xyz"), min_size=2, max_size=3, unique=True))
+        shared = draw(st.booleans()) and draw(laws())  # equal laws: nothing to hide
+        scenarios[name] = {secret: shared or draw(laws()) for secret in secrets}
+    return scenarios
+
+
+def likely_pairs(scenarios):
+    return [(name, a, b) for name, given in scenarios.items() for a in given for b in given if a != b]
+
+
+@given(frameworks())
+@settings(max_examples=150, deadline=None)
+def test_sensitivity_is_the_smallest_gap_of_a_coupling(scenarios):
+    found = pf.PufferfishFramework(scenarios).wasserstein()
+    exact = {(n, a, b): plain.w_infinity(scenarios[n][a], scenarios[n][b]) for n, a, b in likely_pairs(scenarios)}
+    widest = max(exact.values())
+    assert float_up(widest) == found.W
+    if widest:
+        assert exact[(found.law, *found.pair)] == widest
+    else:
+        assert (found.law, found.pair) == (None, None)
+
+
+@given(laws(), laws())
+@settings(max_examples=40, deadline=None)
+def test_no_coupling_of_a_linear_program_keeps_closer(p, q):
+    w = pf.PufferfishFramework({"only": {"s": p, "t": q}}).wasserstein().W
+    assert plain.coupling_exists(p, q, w + 1e-9)
+    if w:
+        assume(min(mass for law in (p, q) for mass in law.values() if mass) > 1e-5)  # a linear program has tolerances
+        assert not plain.coupling_exists(p, q, w - 1e-9)
+
+
+@given(frameworks(), st.sampled_from([1e-90, 1e-3, 0.1, 1.0, 5.0, 300.0, 1e90]))
+@settings(max_examples=100, deadline=None)
+def test_noise_of_the_mechanism_loses_at_most_epsilon(scenarios, epsilon):
+    framework = pf.PufferfishFramework(scenarios)
+    found = framework.wasserstein()
+    scale = found.scale(epsilon)
+    assert Fraction(scale) * Fraction(epsilon) >= Fraction(found.W)
+    assert scale <= found.W / epsilon * (1 + 1e-15)
+    if not found.W or not 1e-6 < epsilon < 1e3:
+        return
+    loss = framework.privacy_loss(scale)
+    assert loss <= epsilon * (1 + 1e-9) + 1e-12
+    points = sorted({float(value) for one in scenarios.values() for law in one.values() for value in law})
+    grid = [*points, *np.linspace(points[0] - 1, points[-1] + 1, 40)]
+    for name, a, b in likely_pairs(scenarios) if epsilon < 100 else []:
+        for w in grid:
+            one, other = (plain.density(scenarios[name][s], w, scale) for s in (a, b))
+            if one > 0 and other > 1e-280:
+                assert math.log(one / other) <= loss + 1e-9
+    assert (
+        loss
+        == pytest.approx(
+            max(
+                abs(math.log(plain.density(scenarios[n][a], w, scale) / plain.density(scenarios[n][b], w, scale)))
+                for n, a, b in likely_pairs(scenarios)
+                for w in points
+            ),
+            abs=1e-9,
+        )
+        or epsilon >= 100
+    )
+
+
+@given(frameworks(), frameworks(), st.sampled_from([0.1, 1.0, 5.0]))
+@settings(max_examples=100, deadline=None)
+def test_close_adversaries(scenarios, beliefs, epsilon):
+    """Δ against sums over points, and Theorem 2.4: what an adversary outside Θ learns is at most ε + 2Δ."""
+    framework = pf.PufferfishFramework(scenarios)
+    known = {secret for one in scenarios.values() for secret in one}
+    belief = {secret: law for secret, law in next(iter(beliefs.values())).items() if secret in known}
+    asked = {s for pair in framework.pairs if set(pair) <= belief.keys() for s in pair}
+    distances = {
+        name: max(
+            (
+                max(plain.divergence(belief[s], one[s]), plain.divergence(one[s], belief[s])) if s in one else math.inf
+                for s in asked
+            ),
+            default=0.0,
+        )
+        for name, one in scenarios.items()
+    }
+    close = framework.close_adversary(belief)
+    assert close.delta == pytest.approx(min(distances.values()), rel=1e-12)
+    assert distances[close.scenario] == pytest.approx(close.delta, rel=1e-12)
+    w = framework.wasserstein().W
+    if w and asked and math.isfinite(close.delta):
+        learnt = pf.PufferfishFramework({"adversary": belief}, [p for p in framework.pairs if set(p) <= asked])
+        assert learnt.privacy_loss(w / epsilon) <= close.loss(epsilon) + 1e-9
+
+
+@given(laws(most=4), laws(most=4))
+@settings(max_examples=50, deadline=None)
+def test_a_belief_in_theta_is_no_distance_away(p, q):
+    close = pf.PufferfishFramework({"A": {"s": p, "t": q}}).close_adversary({"s": p, "t": q})
+    assert (close.delta, close.secret) == (0.0, None)
+    assert close.loss(1.0) == 1
+
+
+# -- databases and groups ----------------------------------------------------------------------------
+
+
+@st.composite
+def grouped(draw):
+    """Scenarios over up to four records in independent groups, and a query."""
+    sizes = draw(st.lists(st.integers(1, 2), min_size=1, max_size=2))
+    parts = [list(product((0, 1), repeat=size)) for size in sizes]
+    scenarios = {}
+    for name in draw(st.lists(st.sampled_from("ABC"), min_size=1, max_size=2, unique=True)):
+        masses = [draw(st.lists(MASSES, min_size=len(part), max_size=len(part)).filter(any)) for part in parts]
+        scenarios[name] = {
+            sum((part[i] for part, i in zip(parts, place, strict=True)), ()): math.prod(
+                (Fraction(mass[i], sum(mass)) for mass, i in zip(masses, place, strict=True)), start=Fraction(1)
+            )
+            for place in product(*(range(len(part)) for part in parts))
+        }
+    databases = list(next(iter(scenarios.values())))
+    query = dict(zip(databases, draw(st.lists(VALUES, min_size=len(databases), max_size=len(databases))), strict=True))
+    ends = np.cumsum(sizes).tolist()
+    groups = [[f"X{i + 1}" for i in range(end - size, end)] for end, size in zip(ends, sizes, strict=True)]
+    return scenarios, query, groups
+
+
+@given(grouped())
+@settings(max_examples=150, deadline=None)
+def test_the_wasserstein_mechanism_never_needs_more_noise_than_group_privacy(model):
+    """Theorem 3.3, over random frameworks with independent groups."""
+    scenarios, query, groups = model
+    possible = [[database for database, p in law.items() if p] for law in scenarios.values()]
+    assume(any(len(set(values)) > 1 for some in possible for values in zip(*some, strict=True)))
+    framework = pf.PufferfishFramework.from_databases(scenarios, query.__getitem__)
+    group = framework.group_sensitivity(groups)
+    assert group.independent
+    assert group.sensitivity >= framework.wasserstein().W
+    places = [[int(name[1:]) - 1 for name in names] for names in groups]
+    changes = [plain.largest_change(query.__getitem__, list(query), place) for place in places]
+    assert group.sensitivity == float_up(max(changes))
+    for scenario, law in scenarios.items():
+        for (record, value), found in framework.laws[scenario].items():
+            place = int(record[1:]) - 1
+            exact = plain.conditional(law, query.__getitem__, lambda d, i=place, x=value: d[i] == x)
+            assert {v: Fraction(m, found.total) for v, m in zip(found.values, found.masses, strict=True)} == exact
+
+
+def test_dependent_groups_are_seen():
+    twins = {"twins": {(0, 0): "1/2", (1, 1): "1/2"}}
+    framework = pf.PufferfishFramework.from_databases(twins, sum, records=["ann", "bob"])
+    alone = framework.group_sensitivity([])
+    assert (alone.sensitivity, alone.independent) == (0.0, False)  # no two listed databases differ in one record
+    assert framework.group_sensitivity([["bob", "ann"]]).sensitivity == 2
+    assert framework.group_sensitivity([["bob", "ann"]]).independent
+    assert framework.wasserstein().W == 2
+
+
+# -- releases ----------------------------------------------------------------------------------------
+
+
+@given(frameworks(), st.data())
+@settings(max_examples=60, deadline=None)
+def test_releases_stay_on_the_lattice(scenarios, data):
+    framework = pf.PufferfishFramework(scenarios)
+    values = sorted({value for one in scenarios.values() for law in one.values() for value, p in law.items() if p})
+    value = data.draw(st.sampled_from(values))
+    released = framework.release(value, data.draw(st.sampled_from([1e-9, 0.5, 3, 1e90])))
+    if not framework.wasserstein().W:
+        assert released == pytest.approx(float(value))
+    steps = (Fraction(released).limit_denominator(10**6) - values[0]) * 6
+    assert released > 1e9 or released < -1e9 or steps.denominator == 1
+
+
+def test_logarithms_round_up():
+    """Against decimals of 400 digits."""
+    rng = np.random.default_rng(3)
+    assert log_up(Fraction(1)) == 0
+    with localcontext(prec=400):
+        for _ in range(300):
+            bits = int(rng.choice([2, 20, 60, 400]))
+            low = int.from_bytes(rng.bytes(bits), "little") + 1
+            ratio = Fraction(low + 1 + int.from_bytes(rng.bytes(int(rng.integers(1, bits + 2))), "little"), low)
+            exact = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
+            assert exact <= Decimal(log_up(ratio)) <= exact * (1 + Decimal("1e-14")) + Decimal("1e-320")
