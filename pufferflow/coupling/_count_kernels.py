@@ -151,7 +151,8 @@ def count_products(matrix: Any, queries: Any, cost: float, first: Any, steps: An
         floats; below 0: never.
     filled : tuple of arrays, shapes (queries, targets, rows, k), (queries, targets) and (queries, targets)
         The products, up to a factor for each query and target, of relative error (k + 6) roundings a step; the steps
-        that were taken, int64; what underflow has taken from an entry at most.
+        that were taken, int64; what underflow has taken from an entry at most. Where that is no less than an entry, the
+        entry is unknown; where it is infinite, underflow took all of a product and the entries are NaN.
     """
     sets, alternating = queries
     products, counted, lost = filled

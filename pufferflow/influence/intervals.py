@@ -342,7 +342,7 @@ class IntervalInfluence:
             m *= 2
         if self._narrow:
             differences = np.full(3 * singles.lower.shape[:1], math.inf)
-            while self._centre.n < min(n, CENTRED):
+            while self._centre.n < n <= CENTRED:  # those of fewer steps than n may be the smaller ones
                 differences = self._centre.advance()
             phi, psi = _direct(singles, differences)
             useless = math.isfinite(forward) and phi >= forward and psi >= backward

@@ -32,7 +32,10 @@ _LARGEST_ERROR = 1e-3  # beyond it products of errors would count
 
 
 class Chord(NamedTuple):
-    """Bound of log m_i(x')/m_i(x) over some nodes i, shape (k, k), and how far it exceeds that of any one at most."""
+    """Bound of log m_i(x')/m_i(x) over some nodes i, shape (k, k), and how far it exceeds that of any one at most.
+
+    ∞ where a probability leaves the range of floats: the bound is then no more than that.
+    """
 
     table: Floats
     excess: float
@@ -87,9 +90,9 @@ class GivenLaws:
         """
         top = first + (stride << levels)
         low, high = self.table(first, support), self.table(top, support)
-        bent = min(self._bent(first, levels, stride, support), INFINITE)
+        bent = self._bent(first, levels, stride, support)
         apart = float(np.abs(high - low).max())
-        return Chord(np.maximum(low, high) + bent, apart + 2 * bent)
+        return Chord(np.maximum(low, high) + min(bent, INFINITE), apart + 2 * bent)
 
     def _bent(self, first: int, levels: int, stride: int, support: Bools) -> float:
         """Bound of log (1 + δ)/(1 − δ)."""

@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from interval_families import draw, family, log_ratios
 
@@ -88,6 +88,7 @@ def test_log_ratios_are_covered_without_all_sets(seed, k, width, sticky):
 
 
 @given(SEEDS, STATES, WIDTHS)
+@example(0, 3, 0.0)  # the centre is followed to 127 steps, between two distances
 @settings(max_examples=30, deadline=None)
 def test_far_distances_cover_too(seed, k, width):
     """Strides, doubled steps and products of total variations, on chains that mix slowly."""
