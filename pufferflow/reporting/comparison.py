@@ -21,8 +21,8 @@ DIFFERS = "differs"
 NOT_APPLICABLE = "not applicable"
 UNJUDGED = "no verdict"
 MEANINGS = {
-    REPRODUCED: "the source's own setting (its examples, its own synthetic data, bounds that no data enter), and within "
-    "the tolerance; never of a value that was restored or derived here",
+    REPRODUCED: "the source's own setting (its examples, its own synthetic data, bounds that no data enter), and "
+    "within the tolerance; never of a value that was restored or derived here",
     RESTORED: "the same of a restored value: two derivations of ours agree, the printed value was not seen",
     SAME: "an order or an applicability that holds on other data, or at other ε, α or lengths than the source's",
     NOT_COMPARABLE: "a number on other data: how close it is says nothing of the computation; the reason says what the "
@@ -38,8 +38,8 @@ VERDICTS = tuple(MEANINGS)
 
 ORIGIN_MEANINGS = {
     "printed": "it stands in the source",
-    "restored": "the formulas of the source were lost when it was turned into plain text; the value was worked out again "
-    "from them",
+    "restored": "the formulas of the source were lost when it was turned into plain text; the value was worked out "
+    "again from them",
     "author's code": "a program of an author prints it; the place names repository and file",
     "other code": "a program of others prints it; the place names repository and file",
     "derived here": "the source states no value",

@@ -61,7 +61,10 @@ def sources_of(comparison: Table) -> list[Source]:
     ParameterError
         A verdict is none of ``comparison.VERDICTS``.
     """
-    rows = comparison.display.astype(str).to_dict("records")
+    names = [str(name) for name in comparison.display.columns]
+    rows = [
+        dict(zip(names, map(str, row), strict=True)) for row in comparison.display.itertuples(index=False, name=None)
+    ]
     if unknown := {row["verdict"] for row in rows} - set(VERDICTS):
         raise ParameterError(f"verdict {min(unknown)!r} is none of {', '.join(VERDICTS)}")
     sources = []

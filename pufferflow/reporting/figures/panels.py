@@ -96,7 +96,7 @@ def plain_log_ticks(axis: Axis, subs: Sequence[float] = (1, 2, 5)) -> None:
 
 
 def symmetric_log_ticks(axis: Axis, threshold: float) -> None:
-    """Label 0 and decades on both sides of it, at most three a side, on a ``symlog`` axis linear up to ``threshold``."""
+    """Label 0 and decades on both sides of it, three a side or so, on a ``symlog`` axis linear up to ``threshold``."""
     low, high = axis.get_view_interval()
     nearest, farthest = (int(np.floor(np.log10(x) + 1e-9)) for x in (threshold, max(-low, high, threshold)))
     step = 1 + (farthest - nearest) // 4

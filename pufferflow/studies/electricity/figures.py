@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -35,7 +34,7 @@ def power_histogram(releases: pd.DataFrame, *, description: str = "") -> Figure:
         What the data are, for the footer.
     """
     check(releases)
-    if releases["group"].nunique() > 1:
+    if len(set(releases["group"])) > 1:
         raise ParameterError("the figure is of one histogram, the table has several groups; select one")
     states = list(dict.fromkeys(releases["state"]))
     names, epsilons = in_order(releases["mechanism"]), sorted(releases["epsilon"].unique())
@@ -61,18 +60,19 @@ def power_histogram(releases: pd.DataFrame, *, description: str = "") -> Figure:
     handles = [EXACT, *(handle(name) for name in names)]
     handles.append(Line2D([], [], color="#777777", linewidth=1.4, label="least to most released"))
     note = (
-        f"{releases['release'].nunique()} releases per mechanism. Marks: the first of them; thin lines: the least to the "
-        f"most of all, in each bin; level lines and |noise|: the mean absolute noise of a bin. The axis is linear within ± {threshold:g}."
+        f"{releases['release'].nunique()} releases per mechanism. Marks: the first of them; thin lines: the least to "
+        "the most of all, in each bin; level lines and |noise|: the mean absolute noise of a bin. "
+        f"The axis is linear within ± {threshold:g}."
     )
     finish(figure, handles, note, releases, description)
     return figure
 
 
-def _releases(axes: Axes, rows: pd.DataFrame, states: Sequence[str], name: str, noise: float) -> None:
+def _releases(axes: Axes, rows: pd.DataFrame, states: list[str], name: str, noise: float) -> None:
     """Bars of the exact histogram, one release as marks, and the range of all of them."""
     look, x = mechanism_style(name), np.arange(len(states))
     exact = rows.drop_duplicates("state").set_index("state")["exact_frequency"].reindex(states)
-    released = rows.pivot(index="state", columns="release", values="released_frequency").reindex(states)
+    released = rows.pivot_table(index="state", columns="release", values="released_frequency").reindex(states)
     axes.bar(x, exact, width=0.92, color=BAR)
     axes.vlines(x, released.min(axis=1), released.max(axis=1), color=look.color, linewidth=0.6, alpha=0.55)
     axes.plot(x, released.iloc[:, 0], color=look.color, markersize=1.9, **points(look) | {"markeredgewidth": 0.5})
@@ -90,6 +90,6 @@ def _edge(state: str) -> str:
     return found[0] if found else state
 
 
-def _unit(states: Sequence[str]) -> str:
+def _unit(states: list[str]) -> str:
     """Say what the edges of the bins are."""
     return "power (W), lower edge of a bin" if all(state.endswith(" W") for state in states) else "state"

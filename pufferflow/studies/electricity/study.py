@@ -8,8 +8,9 @@ from pufferflow.studies.histograms.study import claims, errors_of, figure_step, 
 from pufferflow.studies.record import Claims, Run, Step, Study
 
 CAPTION = (
-    "Histogram of electric power, one row a mechanism and one column an ε: exact relative frequencies (bars), one noisy "
-    "release (marks) and the range of {releases} (thin lines). A symmetric logarithmic axis shows the negative values too."
+    "Histogram of electric power, one row a mechanism and one column an ε: exact relative frequencies (bars), one "
+    "noisy release (marks) and the range of {releases} (thin lines). A symmetric logarithmic axis shows the negative "
+    "values too."
 )
 
 READING = "Another household's power: only GroupDP's errors, which depend on no record, can be compared as numbers."

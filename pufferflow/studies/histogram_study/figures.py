@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -64,7 +66,7 @@ def _excess(axes: Axes, random: pd.DataFrame) -> None:
     excess = 100 * (random["loss_over_tail"] - 1)
     top = max(1.25 * float(excess.max()), 100 * ROUNDING_PERCENT)
     for shift, (kind, (color, marker)) in enumerate(KINDS.items()):
-        look = {"color": color, "marker": marker, "linestyle": "none", "markerfacecolor": "white"}
+        look: dict[str, Any] = {"color": color, "marker": marker, "linestyle": "none", "markerfacecolor": "white"}
         axes.plot([], [], label=kind, **look)
         for place, epsilon in enumerate(epsilons):
             values = excess[(random["kind"] == kind) & (random["epsilon"] == epsilon)]

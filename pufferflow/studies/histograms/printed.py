@@ -16,7 +16,7 @@ from pufferflow.reporting.comparison import reported_values
 from pufferflow.reporting.figures.panels import check, finish, panels_of, styled
 from pufferflow.reporting.style import INK, MUTED, TEXT_WIDTH, VERBATIM, group_label, in_order, mechanism_style
 from pufferflow.reporting.tables.formats import NOT_APPLICABLE, UNDEFINED, decimals, missing
-from pufferflow.reporting.tables.published import number, published_values
+from pufferflow.reporting.tables.published import number, published_values, with_published
 from pufferflow.studies.histograms.figures import at_epsilon
 
 PLACE = ["dataset", "group", "task", "mechanism", "epsilon"]
@@ -40,7 +40,7 @@ def beside_printed(errors: pd.DataFrame, *, columns: int, epsilon: float) -> Fig
     check(errors)
     reported = reported_values()
     published = published_values(reported[reported["place"].str.startswith("Table")], "", PLACE)
-    printed = errors.assign(printed=[published.get(key) for key in errors[PLACE].itertuples(index=False, name=None)])
+    printed = with_published(errors, published, PLACE).rename(columns={"published": "printed"})
     panels = [rows for _, rows in _panels(printed, epsilon)]
     names = in_order(name for rows in panels for name in rows["mechanism"])
     width = TEXT_WIDTH if columns > 1 else 0.6 * TEXT_WIDTH
@@ -95,7 +95,7 @@ def _title(rows: pd.DataFrame, errors: pd.DataFrame) -> str:
         "task": str(first["task"]),
         "epsilon": f"ε = {first['epsilon']:g}",
     }
-    told = [text for name, text in parts.items() if errors[name].nunique() > 1]
+    told = [text for name, text in parts.items() if len(set(errors[name])) > 1]
     return ", ".join(told or [parts["epsilon"]])
 
 

@@ -56,7 +56,7 @@ def table_steps(run: Run, dataset: str, name: str, title: str, reading: str, col
     ``reading`` says how to read the figure, which has so many ``columns`` of panels.
     """
     anchor, own, errors = f"{dataset}-printed", run.own(dataset), {"errors": errors_of(run, dataset)}
-    told = {"data_from": run.sample(dataset), "settings": own}
+    told: dict[str, Any] = {"data_from": run.sample(dataset), "settings": own}
     section = Section(title, anchor, PRINTED.format(reading=reading), lead=True, **told)
     settings = {"columns": columns, "epsilon": shown_epsilon(own["epsilons"])}
     draw, stem = f"{HERE}.printed:beside_printed", f"{name}_{run.labelled(dataset)}"

@@ -23,9 +23,9 @@ def _steps(run: Run) -> Iterator[Step]:
     yield Step("compute_synthetic_scales", "measure", f"{HERE}.measure:measure_scales", {}, outputs, settings)
     yield _errors(run, "measure_synthetic_errors", SCALES, ERRORS)
     caption = (
-        f"L1 error of the released mean of a binary chain of length {own['length']} against the class parameter α. Lines "
-        f"are expected errors, points means over {own['repetitions']} simulated chains with one standard error. Left of "
-        "the dashed line GK16 does not apply."
+        f"L1 error of the released mean of a binary chain of length {own['length']} against the class parameter α. "
+        f"Lines are expected errors, points means over {own['repetitions']} simulated chains with one standard error. "
+        "Left of the dashed line GK16 does not apply."
     )
     title = "Figure 4, upper row: synthetic chains"
     section = Section(title, "synthetic", caption, "synthetic", settings=own, lead=True)

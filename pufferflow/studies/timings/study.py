@@ -28,8 +28,7 @@ def _steps(run: Run) -> Iterator[Step]:
         ("ratios", "Table 2: ratios of the seconds"),
     ):
         section = Section(title, stem, settings=run.own("timings"))
-        inputs = {"timings": TIMES}
-        yield render(stem, f"{HERE}.tables:{stem}", inputs, section, folder="benchmarks", published=True)
+        yield render(stem, f"{HERE}.tables:{stem}", {"timings": TIMES}, section, folder="benchmarks", published=True)
     # `make bench` runs it
     yield render("engine", f"{HERE}.tables:engine_table", {}, folder="benchmarks", threads=ALONE, usual=False)
 

@@ -69,7 +69,8 @@ def _partly_applicable(timings: pd.DataFrame) -> str:
     """Say of which families a mean is, where it is not of all."""
     rows = timings[(timings["applicable"] > 0) & (timings["applicable"] < timings["families"])]
     told = [
-        f"{mechanism_style(r.mechanism).label}: mean over the {r.applicable} it applies to." for r in rows.itertuples()
+        f"{mechanism_style(str(row.mechanism)).label}: mean over the {row.applicable} it applies to."
+        for row in rows.itertuples()
     ]
     return " ".join(told)
 
