@@ -40,7 +40,7 @@ def beside_printed(errors: pd.DataFrame, *, columns: int, epsilon: float) -> Fig
     check(errors)
     reported = reported_values()
     published = published_values(reported[reported["place"].str.startswith("Table")], "", PLACE)
-    printed = with_published(errors, published, PLACE).rename(columns={"published": "printed"})
+    printed = with_published(errors.reset_index(drop=True), published, PLACE).rename(columns={"published": "printed"})
     panels = [rows for _, rows in _panels(printed, epsilon)]
     names = in_order(name for rows in panels for name in rows["mechanism"])
     width = TEXT_WIDTH if columns > 1 else 0.6 * TEXT_WIDTH
