@@ -53,7 +53,7 @@ addEventListener("hashchange", openTo);
 openTo();
 let closed = [];
 addEventListener("beforeprint", () => {
-  closed = folds.filter((fold) => !fold.open);
+  closed = folds.filter((fold) => !fold.open && fold.className !== "settings"); // all settings are at the end
   closed.forEach((fold) => (fold.open = true));
 });
 addEventListener("afterprint", () => closed.forEach((fold) => (fold.open = false)));

@@ -74,7 +74,9 @@ def write_times(path: str | Path, *, title: str, about: str, sections: Sequence[
     title, about : str
         ``about`` says how to read the page.
     sections : sequence of Section
+        The leading ones come first.
     report : str
         Address of the report, from the page.
     """
-    return write_page(path, "times.html.j2", title=title, about=about, following=blocks(sections), report=report)
+    leading_first = sorted(blocks(sections), key=lambda block: not block[0].lead)
+    return write_page(path, "times.html.j2", title=title, about=about, following=leading_first, report=report)

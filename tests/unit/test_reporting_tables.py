@@ -220,6 +220,7 @@ def test_synthetic_seconds_are_means_over_the_classes_a_mechanism_applies_to() -
     assert set(table["group"]) == {"mean over 3 alpha"}
     assert table["families"].to_list() == [3, 3]
     assert table["applicable"].to_dict() == {"gk16": 1, "mqm-approx": 3}
+    assert table["repeats"].to_list() == [2, 2]
     assert (table["least_seconds"] > 0).all()
     assert (table["least_seconds"] <= table["median_seconds"]).all()
     nowhere = timings([], [], alphas | {"stop": 0.3}, 20, 1.0, ["gk16"], {}, 1)

@@ -27,7 +27,7 @@ def _steps(run: Run) -> Iterator[Step]:
         ("table2", "Table 2: seconds to compute a scale"),
         ("ratios", "Table 2: ratios of the seconds"),
     ):
-        section = Section(title, stem, settings=run.own("timings"))
+        section = Section(title, stem, settings=run.own("timings"), lead=True)
         yield render(stem, f"{HERE}.tables:{stem}", {"timings": TIMES}, section, folder="benchmarks", published=True)
     # `make bench` runs it
     yield render("engine", f"{HERE}.tables:engine_table", {}, folder="benchmarks", threads=ALONE, usual=False)

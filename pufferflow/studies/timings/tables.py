@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import log10
+from typing import Any
 
 import pandas as pd
 
@@ -55,7 +56,7 @@ def table2(timings: pd.DataFrame, reported: pd.DataFrame | None = None) -> Table
         display = display.drop(columns=["published", "published ÷ here (different machine)"])
     caption = f"Seconds to compute a noise scale at ε = {timings['epsilon'].iloc[0]:g}."
     note = (
-        f"From the transition matrix on, compiled code warm; {timings['repeats'].iloc[0]} repeats on "
+        f"From the transition matrix on, compiled code warm; {_counts(timings['repeats'])} repeats on "
         f"{timings['machine'].iloc[0]}. {NOT_APPLICABLE}: the mechanism does not apply."
     )
     if partial := _partly_applicable(timings):
@@ -63,6 +64,11 @@ def table2(timings: pd.DataFrame, reported: pd.DataFrame | None = None) -> Table
     if published:
         note += " The published seconds were measured on another machine, in other code and on other data."
     return Table("table2", caption, data_labels(timings), data, display, headers=2, note=note)
+
+
+def _counts(values: pd.Series[Any]) -> str:
+    """Least and most of some counts."""
+    return "–".join(dict.fromkeys((str(values.min()), str(values.max()))))
 
 
 def _partly_applicable(timings: pd.DataFrame) -> str:
