@@ -1,39 +1,4 @@
-"""The comparison table: every claim and number of the sources beside ours, with a verdict.
-
-Where a reported value comes from (``source``)
-----------------------------------------------
-printed
-    It stands in the source.
-restored
-    The formulas of the source were lost when it was turned into plain text; the value was worked out again from them.
-author's code
-    A program of an author prints it; the place names repository and file.
-other code
-    A program of others prints it; the place names repository and file.
-derived here
-    The source states no value.
-
-Verdicts
---------
-reproduced
-    Same setting as the source's (its examples, its own synthetic data, bounds that no data enter) and within the
-    tolerance; never of a value that was restored or derived here.
-agrees with the restored value
-    The same of a restored value: two derivations of ours agree, the printed value was not seen.
-same conclusion on other data or settings
-    An order or an applicability that holds on other data, or at other ε, α or lengths than the source's.
-not comparable
-    A number on other data: how close it is says nothing of the computation. The reason says what the difference is
-    made of.
-typo in the source
-    The source misprints what it proves.
-differs
-    The same was computed and another value came out, or a claim does not hold here. The reason says why.
-not applicable
-    There is no number on either side, with the source.
-no verdict
-    A worked value, an illustration or a diagnosis: nothing reported that could agree.
-"""
+"""The comparison table: every claim and number of the sources beside ours, with a verdict."""
 
 from __future__ import annotations
 
@@ -55,9 +20,33 @@ TYPO = "typo in the source"
 DIFFERS = "differs"
 NOT_APPLICABLE = "not applicable"
 UNJUDGED = "no verdict"
-VERDICTS = (REPRODUCED, RESTORED, SAME, NOT_COMPARABLE, TYPO, DIFFERS, NOT_APPLICABLE, UNJUDGED)
+MEANINGS = {
+    REPRODUCED: "the source's own setting (its examples, its own synthetic data, bounds that no data enter), and "
+    "within the tolerance; never of a value that was restored or derived here",
+    RESTORED: "the same of a restored value: two derivations of ours agree, the printed value was not seen",
+    SAME: "an order or an applicability that holds on other data, or at other ε, α or lengths than the source's",
+    NOT_COMPARABLE: "a number on other data: how close it is says nothing of the computation; the reason says what the "
+    "difference is made of",
+    TYPO: "the source misprints what it proves",
+    DIFFERS: "the same was computed and another value came out, or a claim does not hold here; the reason says why",
+    NOT_APPLICABLE: "there is no number on either side, with the source",
+    UNJUDGED: "a worked value, an illustration or a diagnosis: nothing reported that could agree",
+}
+"""What each verdict says."""
 
-ORIGINS = ("printed", "restored", "author's code", "other code", "derived here")
+VERDICTS = tuple(MEANINGS)
+
+ORIGIN_MEANINGS = {
+    "printed": "it stands in the source",
+    "restored": "the formulas of the source were lost when it was turned into plain text; the value was worked out "
+    "again from them",
+    "author's code": "a program of an author prints it; the place names repository and file",
+    "other code": "a program of others prints it; the place names repository and file",
+    "derived here": "the source states no value",
+}
+"""Where a reported value comes from."""
+
+ORIGINS = tuple(ORIGIN_MEANINGS)
 
 PAPERS = {
     "pufferfish": "Song, Wang and Chaudhuri 2017",

@@ -36,6 +36,28 @@ themeButton.addEventListener("click", () => {
   setTheme(next);
 });
 
+// -- folded parts: all at once, for an address inside one, and on paper -------------------------------
+const folds = [...document.querySelectorAll("main details, header details")];
+const foldButton = add(tools, "Open all");
+foldButton.addEventListener("click", () => {
+  const open = foldButton.textContent === "Open all";
+  folds.forEach((fold) => (fold.open = open));
+  foldButton.textContent = open ? "Fold all" : "Open all";
+});
+const openTo = () => {
+  const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  for (let at = target; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
+  if (target) target.scrollIntoView();
+};
+addEventListener("hashchange", openTo);
+openTo();
+let closed = [];
+addEventListener("beforeprint", () => {
+  closed = folds.filter((fold) => !fold.open && fold.className !== "settings"); // all settings are at the end
+  closed.forEach((fold) => (fold.open = true));
+});
+addEventListener("afterprint", () => closed.forEach((fold) => (fold.open = false)));
+
 // -- tables: a click on a column's name sorts by it, up, down, and back ----------------------------
 const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 const number = (text) => {
@@ -66,7 +88,7 @@ const separate = (body) => {
   });
 };
 
-document.querySelectorAll("main table").forEach((table) => {
+document.querySelectorAll("table:not(.matrix)").forEach((table) => {
   const body = table.tBodies[0];
   const merged = [...body.rows];
   let whole = null; // rows of the body with every name in its place
@@ -104,20 +126,21 @@ const close = add(dialog, "Close");
 close.addEventListener("click", () => dialog.close());
 let home = null;
 dialog.addEventListener("close", () => home?.());
-document.querySelectorAll("main figure").forEach((figure) => {
+document.querySelectorAll("figure").forEach((figure) => {
   const drawing = figure.querySelector("svg");
+  const place = drawing.parentElement;
   const button = add(figure, "Enlarge", `Enlarge: ${drawing.getAttribute("aria-label")}`);
   button.addEventListener("click", () => {
     dialog.append(drawing);
     dialog.setAttribute("aria-label", drawing.getAttribute("aria-label"));
-    home = () => figure.prepend(drawing);
+    home = () => place.append(drawing);
     dialog.showModal();
   });
 });
 
 // -- contents: closed on a narrow screen, and the section being read is marked ---------------------
 const contents = document.querySelector("nav details");
-if (matchMedia("(max-width: 75rem)").matches) contents.open = false;
+if (contents && matchMedia("(max-width: 75rem)").matches) contents.open = false;
 const links = new Map([...document.querySelectorAll("nav a")].map((link) => [link.hash.slice(1), link]));
 const reading = new IntersectionObserver(
   (entries) => {

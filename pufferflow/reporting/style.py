@@ -29,7 +29,7 @@ VERBATIM: dict[str, Any] = {"parse_math": False}
 """For texts that hold names from data and settings, of which one may be ``$5%$``: they are no formulas."""
 
 RC: dict[str, Any] = {
-    "font.family": "DejaVu Sans",
+    "font.family": ["DejaVu Sans"],
     "mathtext.fontset": "dejavusans",
     "font.size": 7.5,
     "axes.titlesize": 8,
@@ -59,8 +59,8 @@ RC: dict[str, Any] = {
     "lines.markersize": 3.2,
     "lines.markeredgewidth": 0.7,
     "savefig.dpi": 300,
-    # Text as outlines and a fixed salt: the same bytes on every run, the same look on every machine.
-    "svg.fonttype": "path",
+    # Text as text, to be found, copied and read aloud; a fixed salt: the same bytes on every run.
+    "svg.fonttype": "none",
     "svg.hashsalt": "pufferflow",
     "pdf.fonttype": 42,
 }
@@ -71,6 +71,9 @@ METADATA: dict[str, dict[str, None]] = {
     "pdf": dict.fromkeys(("CreationDate", "Creator", "Producer")),
     "png": {"Software": None},
 }
+
+SVG_FONTS = "'DejaVu Sans', Verdana, Geneva, sans-serif"
+"""Fonts of the text in SVG files: the one that the layout is computed with, then others as wide."""
 
 Dashes = tuple[float, tuple[float, ...]]
 
@@ -195,5 +198,8 @@ def save_figure(figure: Figure, stem: str | Path) -> list[Path]:
         for suffix, metadata in METADATA.items():
             stream = BytesIO()
             figure.savefig(stream, format=suffix, metadata=metadata, facecolor="white")
-            written.append(write_atomic(f"{stem}.{suffix}", stream.getvalue()))
+            content = stream.getvalue()
+            if suffix == "svg":
+                content = content.replace(b"'DejaVu Sans'", SVG_FONTS.encode())
+            written.append(write_atomic(f"{stem}.{suffix}", content))
     return written

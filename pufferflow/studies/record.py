@@ -53,6 +53,12 @@ class Section:
         File that knows the label instead: a sample or a printed table.
     settings : mapping
         Settings to show below it.
+    lead : bool
+        Whether it belongs on the first screen.
+    under : str
+        Anchor of the section below which it is folded.
+    link : str
+        Address, from the report, of what a note is about.
     """
 
     title: str
@@ -61,6 +67,9 @@ class Section:
     data: str = ""
     data_from: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    lead: bool = False
+    under: str = ""
+    link: str = ""
 
 
 @dataclass(frozen=True)
@@ -119,6 +128,15 @@ class Step:
         """The file that the report takes."""
         return self.outputs["svg" if self.kind == "plot" else "json"]
 
+    @property
+    def timed(self) -> bool:
+        """Whether it shows seconds, which change from run to run and are kept out of the report."""
+        return self.section is not None and self.shown.startswith(TIMES_FOLDER)
+
+
+TIMES_FOLDER = "results/benchmarks/"
+TIMES_PAGE = f"{TIMES_FOLDER}table2.html"
+"""The page of what is timed."""
 
 ALONE = 256
 """Threads of a job beside which none runs: Snakemake caps them at ``--cores``."""

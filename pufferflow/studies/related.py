@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pufferflow.studies.record import STATED, Claims, Run, Section, Step, Study, plot, render
 
+SECONDS = "Seconds on the machine of this run; the study itself is in the report."
+
 
 def related_study(
     name: str, title: str, caption: str, *, timed: bool = False, further: Mapping[str, str] | None = None
@@ -36,7 +38,7 @@ def related_study(
             f"{name}_claims",
             "pufferflow.reporting.tables:stated_values",
             {"table": stated},
-            Section(f"{title}: values", f"{anchor}-values"),
+            Section(f"{title}: values", f"{anchor}-values", under=anchor),
             settings={"name": f"{name}_claims", "title": title},
             published=True,
         )
@@ -45,7 +47,8 @@ def related_study(
             times = f"results/benchmarks/{name}.csv"
             work = f"{home}.measure:measure_times"
             yield Step(f"measure_{name}_times", "measure", work, {}, {"times": times}, {"settings": own})
-            yield plot(name, f"{home}.figures:time_figure", {"times": times}, folder="benchmarks")
+            seconds = Section(f"{title}: seconds", f"{anchor}-seconds", SECONDS, "synthetic", settings=own)
+            yield plot(name, f"{home}.figures:time_figure", {"times": times}, seconds, folder="benchmarks")
 
     def claims(_run: Run) -> Iterable[Claims]:
         return [Claims(STATED, {"stated": stated})]

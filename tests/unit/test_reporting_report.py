@@ -11,8 +11,9 @@ import pytest
 
 from pufferflow.errors import ParameterError
 from pufferflow.reporting import report, style, tables
-from pufferflow.reporting.comparison import VERDICTS
-from pufferflow.reporting.report import Section
+from pufferflow.reporting.comparison import PAPERS, VERDICTS
+from pufferflow.reporting.page import MARKS, SHORT
+from pufferflow.reporting.section import Section
 from pufferflow.studies.synthetic import measure as synthetic
 from pufferflow.studies.synthetic.figures import synthetic_error
 
@@ -44,11 +45,14 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
-def comparison(verdicts: list[str]) -> tables.Table:
+SONG, LIU = PAPERS["pufferfish"], PAPERS["noisy_max"]
+
+
+def comparison(verdicts: list[str], papers: list[str] | None = None) -> tables.Table:
     return tables.comparison(
         pd.DataFrame(
             {
-                "paper": "Song, Wang and Chaudhuri 2017",
+                "paper": papers or [SONG] * len(verdicts),
                 "kind": "number",
                 "source": "printed",
                 "reason": "other people",
@@ -85,14 +89,26 @@ def arguments(svg: str) -> dict[str, Any]:
     )
     return {
         "title": "A reproduction",
-        "comparison": comparison([VERDICTS[0], VERDICTS[0], VERDICTS[1], VERDICTS[3]]),
+        "asked": "What was asked?",
+        "comparison": comparison(
+            [VERDICTS[3], VERDICTS[0], VERDICTS[0], VERDICTS[1], VERDICTS[5]], [SONG, SONG, SONG, SONG, LIU]
+        ),
         "sections": [
             Section(
-                "Figure 4", "figure4", "figure", svg, 'Errors, "expected" & simulated', "synthetic data", {"length": 20}
+                "Figure 4",
+                "figure4",
+                "figure",
+                svg,
+                'Errors, "expected" & simulated',
+                "synthetic data",
+                {"length": 20},
+                lead=True,
             ),
             Section("Figure 4 again", "figure4-again", "figure", svg, "The same", "synthetic data"),
             Section("Worked", "worked", "table", tables.stated_values(worked)),
             Section("Limits", "limits", "note", "Not <published>.\n\ndoi:10.1145/3035918.3064025, https://example.org"),
+            Section("Its numbers", "figure4-table", "table", tables.stated_values(worked), under="figure4-again"),
+            Section("Table 2", "times", "note", "Seconds stand apart.", link="benchmarks/table2.html"),
         ],
         "provenance": {"python": "3.11", "packages": {"numpy": "2"}, "none": None},
         "settings": {"epsilons": [0.2, 1], "datasets": [{"name": "activity"}, {"name": "electricity"}]},
@@ -119,7 +135,7 @@ def test_page_is_whole_and_loads_nothing(page: str) -> None:
         if name in ("src", "href", "xlink:href", "data", "srcset")
     ]
     assert references
-    assert all(str(value).startswith("#") for value in references)
+    assert {value for value in references if not str(value).startswith("#")} == {"benchmarks/table2.html"}
     assert "@import" not in page
     assert not re.search(r"url\((?!#)", page)
     assert "<!DOCTYPE svg" not in page
@@ -132,19 +148,104 @@ def test_ids_are_unique_and_references_resolve(page: str) -> None:
     assert {a or b for a, b in targets} <= set(ids)
 
 
-def test_verdicts_are_counted_and_in_words(page: str) -> None:
-    badges = re.findall(r'<li class="verdict v\d"><b>(\d+)</b>([^<]+)</li>', page)
-    assert badges[:4] == [("2", VERDICTS[0]), ("1", VERDICTS[1]), ("0", VERDICTS[2]), ("1", VERDICTS[3])]
-    assert "4 claims and numbers" in page
-    marked = re.findall(r'<td class="verdict v(\d)">([^<]+)</td>', page)
-    assert [(VERDICTS[int(i)], text) for i, text in marked] == [(t, t) for _, t in marked]
-    assert len(marked) == 4
+BADGE = r'<span class="verdict v(\d)"><span aria-hidden="true">(.) </span>([^<]+)</span>'
 
 
-def test_comparison_comes_first_and_navigation_lists_all(page: str) -> None:
-    contents = re.findall(r'<li><a href="#([^"]+)">', page)
-    assert contents == ["comparison", "figure4", "figure4-again", "worked", "limits", "settings", "provenance"]
-    assert re.findall(r'<h2 id="([^"]+)">', page) == contents
+def test_verdicts_are_counted_source_by_source_and_never_over_all(page: str) -> None:
+    matrix = page[page.index('<table class="matrix">') : page.index("</table>")]
+    heads = re.findall(r'<th scope="col"><a href="#([^"]+)">([^<]+)</a>', matrix)
+    assert [name for _, name in heads] == [SONG, LIU]
+    rows = re.split(r'<tr><th scope="row">', matrix)[1:]
+    counts = [re.findall(r">(\d+|–)</(?:a|span)></td>|>(–)</span>", row) for row in rows]
+    read = [[a or b for a, b in row] for row in counts]
+    assert read == [["2", "–"], ["1", "–"], ["–", "–"], ["1", "–"], ["–", "–"], ["–", "1"], ["–", "–"], ["–", "–"]]
+    header = page[page.index("<header") : page.index("</header>")]
+    first_screen = re.sub("<[^>]+>", " ", re.sub("<svg.*?</svg>", "", header, flags=re.DOTALL))
+    assert not re.search(r"\b5\b", first_screen)
+    assert "claims and numbers" not in page
+
+
+def test_verdicts_are_words_with_a_sign_and_a_colour_each(page: str) -> None:
+    badges = re.findall(BADGE, page)
+    assert {(VERDICTS[int(i)], MARKS[VERDICTS[int(i)]]) for i, _, _ in badges} == {
+        (text, mark) for _, mark, text in badges
+    }
+    assert {text for _, _, text in badges} == set(VERDICTS)
+    assert len(set(MARKS.values())) == len(VERDICTS)
+    assert all(f".v{i} {{" in page for i in range(len(VERDICTS)))
+
+
+def test_claims_are_folded_by_source_with_their_numbers_below(page: str) -> None:
+    sources = re.findall(r'<details class="source" id="([^"]+)">', page)
+    assert len(sources) == 2
+    song = page[page.index(f'id="{sources[0]}"') : page.index(f'id="{sources[1]}"')]
+    assert re.findall(r'<span class="count"><b>(\d)</b> ' + BADGE, song) == [
+        ("2", "0", "✓", "reproduced"),
+        ("1", "1", "≈", "agrees with the restored value"),
+        ("1", "3", "○", "not comparable"),
+    ]
+    rows = re.findall(
+        r'<details class="row" id="[^"]+">\s*<summary>' + BADGE + r' <span class="claim">([^<]+)</span>', song
+    )
+    assert [(text, claim) for _, _, text, claim in rows] == [
+        ("reproduced", "claim 1 at ε\u00a0=\u00a01"),
+        ("reproduced", "claim 2 at ε\u00a0=\u00a01"),
+        ("agrees with the restored value", "claim 3 at ε\u00a0=\u00a01"),
+        ("not comparable", "claim 0 at ε\u00a0=\u00a01"),
+    ]
+    told = re.findall(r"<dt>([^<]+)</dt><dd>([^<]+)</dd>", song)[:9]
+    assert told == [
+        ("place", "Table 1"),
+        ("where the value comes from", "printed"),
+        ("reported", "0.0074"),
+        ("ours", "0.0075"),
+        ("standard error", "0.00010"),
+        ("difference", "0.00010"),
+        ("tolerance", "factor 2"),
+        ("reason", "other people"),
+        ("data", "activity, bundled real data"),
+    ]
+    assert not re.search(r"<details[^>]* open", song)
+
+
+def test_first_screen_comes_first_and_navigation_lists_what_follows(page: str) -> None:
+    header, rest = page.split("</header>")
+    assert re.findall(r'<h2 id="([^"]+)">', header) == ["figure4", "verdicts"]
+    assert "What was asked?" in header
+    contents = re.findall(r'<li><a href="#([^"]+)">', rest)
+    assert contents == ["comparison", "figure4-again", "worked", "limits", "times", "settings", "provenance"]
+    assert re.findall(r'<h2 id="([^"]+)">', rest) == contents
+
+
+def test_long_tables_and_those_of_another_section_are_folded(tmp_path: Path, arguments: dict[str, Any]) -> None:
+    def stated(rows: int) -> tables.Table:
+        numbers = [str(i) for i in range(rows)]
+        return tables.stated_values(pd.DataFrame({"example": "e", "quantity": "q", "key": numbers, "computed": 1.0}))
+
+    sections = [
+        Section("Short", "short", "table", stated(SHORT)),
+        Section("Long", "long", "table", stated(SHORT + 1)),
+        Section("Below", "below", "table", stated(1), under="short"),
+    ]
+    page = report.write_report(tmp_path / "r.html", **arguments | {"sections": sections}).read_text(encoding="utf-8")
+    parts = {title: page.index(f">{title}</h2>") for title in ("Short", "Long")}
+    short = page[parts["Short"] : parts["Long"]]
+    assert short.index("<table>") < short.index('<details class="fold" id="below">')
+    long = page[parts["Long"] :]
+    assert long.index('<details class="fold">') < long.index("<table>")
+    assert f"{SHORT + 1} rows" in long
+
+
+def test_seconds_have_a_page_of_their_own_in_the_same_style(tmp_path: Path, svg: str, page: str) -> None:
+    sections = [Section("Seconds", "seconds", "figure", svg, "How long it takes", "synthetic data")]
+    written = report.write_times(
+        tmp_path / "t.html", title="Table 2", about="They <change>.", sections=sections, report="../report.html"
+    ).read_text(encoding="utf-8")
+    parsed = Page(written)
+    assert '<a href="../report.html">' in written
+    assert "They &lt;change&gt;." in written
+    assert [svg.get("aria-label") for svg in parsed.all("svg")] == ["How long it takes"]
+    assert written[written.index("<style>") : written.index("</style>")] in page
 
 
 def test_page_is_accessible(page: str) -> None:
@@ -153,7 +254,7 @@ def test_page_is_accessible(page: str) -> None:
     described = [svg.get("aria-label") for svg in parsed.all("svg")]
     assert described == ['Errors, "expected" & simulated', "The same"]
     assert all(svg.get("role") == "img" for svg in parsed.all("svg"))
-    assert len(parsed.all("caption")) == len(parsed.all("table")) == 2
+    assert len(parsed.all("caption")) == len(parsed.all("table")) == 3
     assert parsed.all("html")[0]["lang"] == "en"
 
 
@@ -169,7 +270,7 @@ def test_text_is_escaped(page: str) -> None:
 
 def test_labels_settings_and_provenance_are_there(page: str) -> None:
     assert "Data: synthetic data." in page
-    assert "Data: activity, bundled real data." in page
+    assert "<dt>data</dt><dd>activity, bundled real data</dd>" in page
     assert "Settings of this figure" in page
     assert "<dt>epsilons</dt><dd>0.2, 1</dd>" in re.sub(r"\s*(</?d[dt]>)\s*", r"\1", page)
     assert re.search(r"<dt>numpy</dt>\s*<dd>2\s*</dd>", page)
@@ -178,10 +279,13 @@ def test_labels_settings_and_provenance_are_there(page: str) -> None:
 def test_wrong_arguments_are_refused(tmp_path: Path, svg: str, arguments: dict[str, Any]) -> None:
     with pytest.raises(ParameterError, match="verdict 'maybe' is none of"):
         report.write_report(tmp_path / "x.html", **arguments | {"comparison": comparison(["maybe"])})
-    for anchor in ("comparison", "settings"):
+    for anchor in ("comparison", "settings", "from-song-wang-and-chaudhuri-2017"):
         sections = [Section("Twice", anchor, "note", "text")]
         with pytest.raises(ParameterError, match=f"anchor '{anchor}' is used twice"):
             report.write_report(tmp_path / "x.html", **arguments | {"sections": sections})
+    folded = [Section("Below", "below", "note", "text", under="nothing")]
+    with pytest.raises(ParameterError, match="there is no section 'nothing' below which to fold it"):
+        report.write_report(tmp_path / "x.html", **arguments | {"sections": folded})
     assert not (tmp_path / "x.html").exists()
     with pytest.raises(ParameterError, match="must be a letter"):
         Section("A", "no spaces", "note", "text")
@@ -274,7 +378,7 @@ def test_figures_enlarge_and_return(tmp_path: Path, page: str) -> None:
     seen.larger = dialog.querySelector("svg").getBoundingClientRect().width > before;
     const closed = new Promise((done) => dialog.addEventListener("close", done));
     dialog.close(); await closed;
-    seen.back = figure.firstElementChild.tagName;
+    seen.back = figure.firstElementChild.firstElementChild.tagName;
     seen.focus = document.activeElement.textContent;
     """
     seen = probe(tmp_path, page, steps)
@@ -293,6 +397,79 @@ def test_light_and_dark(tmp_path: Path, page: str) -> None:
     assert light == ["Colours: light", "rgb(255, 255, 255)"]
     assert dark == ["Colours: dark", "rgb(22, 25, 29)"]
     assert system[0] == "Colours: system"
+
+
+@in_browser
+def test_folds_open_for_an_address_for_paper_and_all_at_once(tmp_path: Path, page: str) -> None:
+    steps = """
+    const folds = () => [...document.querySelectorAll("main details")];
+    const row = document.querySelector("details.row");
+    seen.closed = folds().filter((fold) => fold.open).length;
+    const moved = new Promise((done) => addEventListener("hashchange", done));
+    location.hash = row.id; await moved;
+    seen.row = [row.open, row.parentElement.open];
+    dispatchEvent(new Event("beforeprint"));
+    seen.print = folds().every((fold) => fold.open !== (fold.className === "settings"));
+    dispatchEvent(new Event("afterprint"));
+    seen.after = folds().filter((fold) => fold.open).length;
+    const all = [...document.querySelectorAll(".tools button")].find((button) => button.textContent === "Open all");
+    all.click(); seen.all = [folds().every((fold) => fold.open), all.textContent];
+    all.click(); seen.none = folds().some((fold) => fold.open);
+    """
+    seen = probe(tmp_path, page, steps)
+    assert seen == {
+        "closed": 0,
+        "row": [True, True],
+        "print": True,
+        "after": 2,
+        "all": [True, "Fold all"],
+        "none": False,
+    }
+
+
+LUMINANCE = """
+    const light = (colour) => {
+      const parts = colour.match(/[\\d.]+/g).slice(0, 3).map((part) => part / 255);
+      const linear = parts.map((x) => (x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4));
+      return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+    };
+    const ground = (element) => {
+      for (let at = element; at; at = at.parentElement) {
+        const colour = getComputedStyle(at).backgroundColor;
+        if (!colour.endsWith(", 0)")) return colour;
+      }
+    };
+    const contrast = (element) => {
+      const [a, b] = [light(getComputedStyle(element).color), light(ground(element))].sort((x, y) => y - x);
+      return (a + 0.05) / (b + 0.05);
+    };
+"""
+
+
+@in_browser
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_verdict_can_be_read_in_light_and_dark(tmp_path: Path, page: str, theme: str) -> None:
+    steps = (
+        LUMINANCE
+        + f"""
+    document.documentElement.dataset.theme = "{theme}";
+    await tick();
+    seen.contrasts = [...document.querySelectorAll(".matrix .verdict")].map(contrast);
+    """
+    )
+    contrasts = probe(tmp_path, page, steps)["contrasts"]
+    assert len(contrasts) == len(VERDICTS)
+    assert min(contrasts) >= 4.5
+
+
+@in_browser
+def test_figures_on_a_phone_scroll_instead_of_shrinking(tmp_path: Path, page: str) -> None:
+    steps = """
+    const drawing = document.querySelector("figure svg"), text = drawing.querySelector("text");
+    seen.scale = drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width;
+    seen.points = parseFloat(getComputedStyle(text).fontSize) * seen.scale;
+    """
+    assert probe(tmp_path, page, steps, width=500)["points"] >= 9
 
 
 @in_browser

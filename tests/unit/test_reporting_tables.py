@@ -14,7 +14,8 @@ from pufferflow.studies.activity.tables import table1
 from pufferflow.studies.electricity.tables import table3
 from pufferflow.studies.real_data.tables import chain_properties
 from pufferflow.studies.synthetic import measure as synthetic
-from pufferflow.studies.timings.tables import table2
+from pufferflow.studies.timings.measure import timings
+from pufferflow.studies.timings.tables import ratios, table2
 
 NAN = float("nan")
 
@@ -59,6 +60,7 @@ def reported() -> pd.DataFrame:
             ("c", "Table 1", "", "activity", "men_18_54", "individual", "dp", "1", "", ""),
             ("d", "Table 2", "", "activity", "men_18_54", "seconds", "mqm-exact", "1", "1.5186", ""),
             ("e", "Table 2", "", "activity", "men_18_54", "seconds", "gk16", "1", "N/A", ""),
+            ("g", "Table 2", "", "activity", "men_18_54", "seconds", "mqm-approx", "1", "0.0064", ""),
             ("f", "Table 3", "", "activity", "men_18_54", "aggregate", "mqm-exact", "0.2", "0.0370", ""),
             ("flu/0/0", "Section 3", "", "worked", "", "", "", "", "0.2", ""),
         ],
@@ -180,25 +182,49 @@ def test_table3(errors: pd.DataFrame, reported: pd.DataFrame) -> None:
 
 
 def test_table2_compares_only_where_both_have_seconds(reported: pd.DataFrame) -> None:
-    columns = ["dataset", "label", "group", "mechanism", "epsilon", "status"]
+    columns = ["dataset", "label", "group", "mechanism", "epsilon", "status", "families", "applicable"]
     columns += ["median_seconds", "least_seconds", "most_seconds", "repeats", "machine"]
-    timings = pd.DataFrame(
+    synthetic = ("synthetic", "synthetic", "mean over 31 alpha")
+    measured = pd.DataFrame(
         [
-            ("synthetic", "synthetic", "alpha = 0.2", "mqm-exact", 1.0, "ok", 0.01, 0.009, 0.011, 3, "x86_64"),
-            ("activity", "bundled", "men_18_54", "gk16", 1.0, "not applicable", 0.1, 0.1, 0.1, 3, "x86_64"),
-            ("activity", "bundled", "men_18_54", "mqm-exact", 1.0, "ok", 0.015186, 0.01, 0.02, 3, "x86_64"),
+            (*synthetic, "gk16", 1.0, "ok", 31, 8, 0.01, 0.009, 0.011, 3, "x86_64"),
+            (*synthetic, "mqm-exact", 1.0, "ok", 31, 31, 0.01, 0.009, 0.011, 3, "x86_64"),
+            ("activity", "bundled", "men_18_54", "gk16", 1.0, "not applicable", 1, 0, 0.1, 0.1, 0.1, 3, "x86_64"),
+            ("activity", "bundled", "men_18_54", "mqm-approx", 1.0, "ok", 1, 1, 0.0032, 0.003, 0.004, 3, "x86_64"),
+            ("activity", "bundled", "men_18_54", "mqm-exact", 1.0, "ok", 1, 1, 0.015186, 0.01, 0.02, 3, "x86_64"),
         ],
         columns=columns,
     )
-    table = table2(timings, reported)
+    table = table2(measured, reported)
     assert cells(tables.render(table)["md"])[1:] == [
-        ["synthetic, α = 0.2", "MQMExact", "0.0100", "0.00900 – 0.0110", "–", "–"],
+        ["synthetic, mean over 31 α", "GK16", "0.0100", "0.00900 – 0.0110", "–", "–"],
+        ["", "MQMExact", "0.0100", "0.00900 – 0.0110", "–", "–"],
         ["activity, men 18–54", "GK16", "N/A", "N/A", "N/A", "–"],
+        ["", "MQMApprox", "0.00320", "0.00300 – 0.00400", "0.0064", "2.0"],
         ["", "MQMExact", "0.0152", "0.0100 – 0.0200", "1.5186", "100"],
+    ]
+    assert "GK16: mean over the 8 it applies to." in table.note
+    assert cells(tables.render(ratios(measured, reported))["md"])[1:] == [
+        ["synthetic, mean over 31 α", "–", "–", "–", "–"],
+        # 1.5186 / 0.0064 and 0.015186 / 0.0032
+        ["activity, men 18–54", "237", "2.4", "4.7", "0.7"],
     ]
     assert "different machine" in table.column_names()[-1]
     assert table.data_label == "synthetic data; bundled real data (activity)"
-    assert "published" not in table2(timings).column_names()
+    assert "published" not in table2(measured).column_names()
+
+
+def test_synthetic_seconds_are_means_over_the_classes_a_mechanism_applies_to() -> None:
+    alphas = {"start": 0.2, "stop": 0.4, "step": 0.1}
+    table = timings([], [], alphas, 20, 1.0, ["gk16", "mqm-approx"], {}, 2).set_index("mechanism")
+    assert set(table["group"]) == {"mean over 3 alpha"}
+    assert table["families"].to_list() == [3, 3]
+    assert table["applicable"].to_dict() == {"gk16": 1, "mqm-approx": 3}
+    assert table["repeats"].to_list() == [2, 2]
+    assert (table["least_seconds"] > 0).all()
+    assert (table["least_seconds"] <= table["median_seconds"]).all()
+    nowhere = timings([], [], alphas | {"stop": 0.3}, 20, 1.0, ["gk16"], {}, 1)
+    assert nowhere["status"].to_list() == ["not applicable"]
 
 
 def test_worked_examples(reported: pd.DataFrame) -> None:

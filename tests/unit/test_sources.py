@@ -29,6 +29,7 @@ JOBS = {
     **{step.name: (step.kind, {module_of(step.work)}) for step in STEPS},
     "compare_results": ("compare", {module_of(claim.work) for claim in CLAIMS}),
     "write_report": ("report", set()),
+    "write_times": ("times", set()),
     "record_provenance": ("provenance", set()),
 }
 """Script of each job of a run with everything, and the modules it is told to run."""
@@ -238,7 +239,7 @@ def test_templates_and_published_numbers_concern_only_who_reads_them():
     def readers(name):
         return {job for job in JOBS if str(ROOT / "pufferflow/reporting" / name) in read_by(job)}
 
-    assert readers("report.html.j2") == {"write_report"}
+    assert readers("report.html.j2") == {"write_report", "write_times"}
     assert "compare_results" in readers("reported/pufferfish.csv")
     assert not {"plot_cohort_synthetic", "ingest_activity_bundled"} & readers("reported/pufferfish.csv")
 

@@ -42,7 +42,10 @@ def test_complete_run_has_every_output(finished):
         "errors/electricity_bundled_releases.csv",
     ):
         assert expected in results
-    assert (finished.folder / "results/benchmarks/table2.md").is_file()
+    benchmarks = finished.folder / "results/benchmarks"
+    assert (benchmarks / "table2.md").is_file()
+    assert "MQMExact ÷ seconds of MQMApprox" in (benchmarks / "table2.html").read_text(encoding="utf-8")
+    assert 'href="benchmarks/table2.html"' in (finished.folder / "results/report.html").read_text(encoding="utf-8")
     verdicts = pd.read_csv(finished.folder / "results/tables/comparison.csv")
     worked = verdicts[verdicts["data"] == "worked example"]
     # where the source is wrong, or says "about"; the claim says why
@@ -263,6 +266,7 @@ def test_edited_source_reruns_exactly_the_rules_whose_scripts_reach_it(copy, sou
     jobs = {step.name: (step.kind, [step.work]) for step in steps if step.usual} | {
         "compare_results": ("compare", [claim.work for claim in claims]),
         "write_report": ("report", []),
+        "write_times": ("times", []),
         "record_provenance": ("provenance", []),
     }
     assert set(jobs) == {path.stem for path in (copy.folder / "results/logs").iterdir()}

@@ -9,7 +9,7 @@ from pufferflow.errors import PufferflowError
 from pufferflow.studies.catalogue import plan
 from pufferflow.studies.checksums import missing_files
 from pufferflow.studies.folder import hold
-from pufferflow.studies.record import TABLE_FORMATS, module_of
+from pufferflow.studies.record import TABLE_FORMATS, TIMES_PAGE, module_of
 from pufferflow.studies.settings import check_settings
 
 try:
@@ -22,7 +22,8 @@ except PufferflowError as error:
     raise WorkflowError(str(error)) from None
 
 STEPS, CLAIMS, NOTES = plan(config)
-SHOWN = [step for step in STEPS if step.section]
+SHOWN = [step for step in STEPS if step.section and not step.timed]
+TIMED = [step for step in STEPS if step.timed]
 SAMPLES = {
     step.settings["dataset"]: step.outputs["sample"]
     for step in STEPS

@@ -36,6 +36,23 @@ rule write_report:
         "../scripts/report.py"
 
 
+rule write_times:
+    input:
+        shown=[step.shown for step in TIMED],
+    output:
+        TIMES_PAGE,
+    log:
+        "results/logs/write_times.log",
+    conda:
+        "../envs/pufferflow.yaml"
+    params:
+        shown=[*map(shown_of, TIMED)],
+        report="../report.html",
+        sources=sources_of("times"),
+    script:
+        "../scripts/times.py"
+
+
 rule record_provenance:
     input:
         results=["results/report.html", *final_results(), *rules.compare_results.output],

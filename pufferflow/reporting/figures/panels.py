@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from pufferflow.errors import DataError
 from pufferflow.reporting.style import (
@@ -27,6 +28,9 @@ from pufferflow.reporting.style import (
     figure_style,
     mechanism_style,
 )
+
+LEGEND_ENTRY = 1.5
+"""Width in inches of a long entry of a legend."""
 
 Draw = TypeVar("Draw", bound=Callable[..., Figure])
 
@@ -53,7 +57,12 @@ def columns_of(count: int) -> int:
 
 
 def panels_of(
-    count: int, *, height: float, columns: int | None = None, width: float | None = None, share: bool = False
+    count: int,
+    *,
+    height: float,
+    columns: int | None = None,
+    width: float | None = None,
+    share: bool | Literal["row"] = False,
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure and its panels, each ``height`` inches high; one panel alone fills a column of a paper."""
     columns = columns or columns_of(count)
@@ -81,9 +90,21 @@ def handle(name: str, *, line: bool = True, applies: bool = True) -> Line2D:
 
 def plain_log_ticks(axis: Axis, subs: Sequence[float] = (1, 2, 5)) -> None:
     """Label ``subs`` times the powers of ten in plain decimals."""
-    axis.set_major_locator(LogLocator(subs=subs))
+    axis.set_major_locator(LogLocator(subs=subs, numticks=15))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
+
+
+def symmetric_log_ticks(axis: Axis, threshold: float) -> None:
+    """Label 0 and decades on both sides of it, three a side or so, on a ``symlog`` axis linear up to ``threshold``."""
+    low, high = axis.get_view_interval()
+    nearest, farthest = (int(np.floor(np.log10(x) + 1e-9)) for x in (threshold, max(-low, high, threshold)))
+    step = 1 + (farthest - nearest) // 4
+    # those next to 0 would lie over each other
+    decades = 10.0 ** np.arange(farthest, nearest - 0.5 + (farthest - nearest > 1), -step)
+    ticks = [tick for tick in [*-decades, 0.0, *decades[::-1]] if low <= tick <= high]
+    axis.set_ticks(ticks, [f"{tick:g}".replace("-", "−") for tick in ticks])
+    axis.set_minor_locator(NullLocator())
 
 
 def finish(figure: Figure, handles: list[Any], note: str, table: pd.DataFrame, description: str = "") -> None:
@@ -92,8 +113,8 @@ def finish(figure: Figure, handles: list[Any], note: str, table: pd.DataFrame, d
     data = data[0].upper() + data[1:] + (f": {description}" if description else "")
     width = figure.get_figwidth()
     fits = sum(len(h.get_label()) + 8 for h in handles) < 15 * width
-    columns = min(len(handles), 6) if fits else -(-len(handles) // 2)
-    figure.legend(handles=handles, loc="outside upper center", ncols=2 if width < TEXT_WIDTH else columns)
+    columns = min(len(handles), 6) if fits else min(-(-len(handles) // 2), int(width / LEGEND_ENTRY))
+    figure.legend(handles=handles, loc="outside upper center", ncols=columns)
     footer(figure, f"{note} {data}.")
 
 

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pufferflow.studies.histograms.study import claims, figure_step, measure_steps, releases_of, table_step
-from pufferflow.studies.record import Claims, Run, Step, Study
+from pufferflow.studies.histograms.study import claims, figure_step, measure_steps, releases_of, table_steps
+from pufferflow.studies.record import Claims, Run, Step, Study, shown_epsilon
 
 CAPTION = (
-    "Figure 4, lower row: exact aggregate histograms of the groups (bars) and {releases} noisy releases of each "
-    "mechanism (points) at ε = {epsilon:g}."
+    "Exact aggregate histograms of the groups (bars) and {releases} noisy releases of each "
+    "mechanism (points) at ε = {epsilon:g}; below, the same releases as their distance from the exact frequency, on a "
+    "symmetric logarithmic axis that tells the quilt mechanisms apart."
+)
+
+READING = (
+    "The paper's activity data were never published; other people stand in for its groups. Which mechanism is better, "
+    "and where none applies, can agree; the numbers cannot be compared."
 )
 
 
 def _steps(run: Run) -> Iterator[Step]:
     yield from measure_steps(run, "activity")
-    yield table_step(run, "activity", "table1", "Activity (Table 1)")
+    yield from table_steps(run, "activity", "table1", "Table 1: activity", READING, columns=3)
     draw = "pufferflow.studies.activity.figures:group_histograms"
-    yield figure_step(run, "activity", "figure4_lower", draw, "Activity histograms (Figure 4, lower row)", CAPTION)
+    own, epsilon = run.own("activity"), shown_epsilon(run.own("activity")["epsilons"])
+    caption = CAPTION.format(epsilon=epsilon, releases=own["releases"])
+    title = "Figure 4, lower row: activity histograms"
+    yield figure_step(run, "activity", "figure4_lower", draw, title, caption, {"epsilon": epsilon})
 
 
 def _claims(run: Run) -> list[Claims]:

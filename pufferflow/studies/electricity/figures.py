@@ -2,78 +2,94 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.lines import Line2D
 
 from pufferflow.errors import ParameterError
-from pufferflow.reporting.figures.panels import (
-    finish,
-    handle,
-    panels_of,
-    points,
-    styled,
-)
-from pufferflow.reporting.style import (
-    VERBATIM,
-    in_order,
-    mechanism_style,
-    state_label,
-)
-from pufferflow.studies.histograms.figures import BAR, EXACT, at_epsilon
+from pufferflow.reporting.figures.panels import check, finish, handle, panels_of, points, styled, symmetric_log_ticks
+from pufferflow.reporting.style import VERBATIM, in_order, mechanism_style
+from pufferflow.studies.histograms.figures import BAR, EXACT
+
+LABELLED_BINS = 5
+"""Bins between labels are a multiple of so many."""
 
 
 @styled
-def power_histogram(releases: pd.DataFrame, *, epsilon: float, description: str = "") -> Figure:
-    """Exact histogram of many bins and its noisy releases on a log axis, one panel a mechanism.
+def power_histogram(releases: pd.DataFrame, *, description: str = "") -> Figure:
+    """Exact histogram of many bins and its noisy releases: a row of panels a mechanism, a column an ε.
+
+    The axis is symmetric and logarithmic, for a fifth to a half of the released values are negative; it is shared in a
+    row, and linear where the noise of the best mechanism hides everything anyway.
 
     Parameters
     ----------
     releases : DataFrame
         Table of ``studies.histograms.measure.releases`` of one group.
-    epsilon : float
-        The ε to draw.
     description : str
         What the data are, for the footer.
     """
-    table = at_epsilon(releases, epsilon)
-    if len(set(table["group"])) > 1:
+    check(releases)
+    if len(set(releases["group"])) > 1:
         raise ParameterError("the figure is of one histogram, the table has several groups; select one")
-    states = list(dict.fromkeys(table["state"]))
-    names = in_order(table["mechanism"])
-    exact = table.drop_duplicates("state").set_index("state")["exact_frequency"].reindex(states)
-    positive = exact[exact > 0]
-    bottom = 10.0 ** np.floor(np.log10(positive.min()))
-    top = 10.0 ** np.ceil(np.log10(max(positive.max(), table["released_frequency"].max())))
-    figure, panels = panels_of(len(names), height=1.45, columns=1)
-    for axes, name in zip(panels, names, strict=True):
-        look = mechanism_style(name)
-        rows = table[table["mechanism"] == name]
-        x = rows["state"].map(states.index).to_numpy(float)
-        released = rows["released_frequency"].to_numpy(float)
-        axes.set_yscale("log")
-        axes.bar(range(len(states)), (exact - bottom).clip(lower=0), bottom=bottom, width=0.92, color=BAR)
-        above = released > bottom
-        axes.plot(x[above], released[above], color=look.color, alpha=0.7, markersize=2, **points(look))
-        noise = float((rows["released_frequency"] - rows["exact_frequency"]).abs().mean())
-        axes.axhline(noise, color=look.color, linestyle=look.dashes)
-        axes.set_ylim(bottom, top)
-        axes.set_xlim(-0.8, len(states) - 0.2)
-        lost = 100 * np.mean(~above)
-        below = f"; {lost:.0f} % of the released values lie below the axis" if lost else ""
-        axes.set_title(f"{look.label}: mean |noise| of a bin {noise:#.2g}{below}", loc="left")
-        axes.set_ylabel("frequency")
-        axes.yaxis.set_major_locator(LogLocator(numticks=6))
-        axes.yaxis.set_minor_formatter(NullFormatter())
-        axes.grid(visible=False, axis="x")
-        ticks = range(0, len(states), max(1, (len(states) - 1) // 5))
-        axes.set_xticks(ticks, [state_label(states[i]) for i in ticks] if axes is panels[-1] else [], **VERBATIM)
+    states = list(dict.fromkeys(releases["state"]))
+    names, epsilons = in_order(releases["mechanism"]), sorted(releases["epsilon"].unique())
+    noise = (releases["released_frequency"] - releases["exact_frequency"]).abs()
+    means = noise.groupby([releases["mechanism"], releases["epsilon"]]).mean()
+    threshold = 10.0 ** np.floor(np.log10(means.min()))
+    figure, panels = panels_of(len(names) * len(epsilons), height=1.45, columns=len(epsilons), share="row")
+    for place, axes in enumerate(panels):
+        name, epsilon = names[place // len(epsilons)], epsilons[place % len(epsilons)]
+        axes.set_yscale("symlog", linthresh=threshold, linscale=0.5)
+        of_panel = (releases["mechanism"] == name) & (releases["epsilon"] == epsilon)
+        _releases(axes, releases[of_panel], states, name, float(means[name, epsilon]))
+        title = f"{mechanism_style(name).label}, ε = {epsilon:g}: |noise| {means[name, epsilon]:.2g}"
+        axes.set_title(title, loc="left", fontsize=7.2)
+        if place % len(epsilons) == 0:
+            axes.set_ylabel("relative frequency")
+        if place >= len(panels) - len(epsilons):
+            axes.set_xlabel(_unit(states))
+        else:
+            axes.tick_params(axis="x", labelbottom=False)
+    for axes in panels:
+        symmetric_log_ticks(axes.yaxis, threshold)
     handles = [EXACT, *(handle(name) for name in names)]
+    handles.append(Line2D([], [], color="#777777", linewidth=1.4, label="least to most released"))
     note = (
-        f"ε = {epsilon:g}; {table['release'].nunique()} releases per mechanism. "
-        "Points: released values; those below the axis, negative or almost 0, are not drawn. "
-        "Lines: mean absolute noise of a bin."
+        f"{releases['release'].nunique()} releases per mechanism. Marks: the first of them; thin lines: the least to "
+        "the most of all, in each bin; level lines and |noise|: the mean absolute noise of a bin. "
+        f"The axis is linear within ± {threshold:g}."
     )
-    finish(figure, handles, note, table, description)
+    finish(figure, handles, note, releases, description)
     return figure
+
+
+def _releases(axes: Axes, rows: pd.DataFrame, states: list[str], name: str, noise: float) -> None:
+    """Bars of the exact histogram, one release as marks, and the range of all of them."""
+    look, x = mechanism_style(name), np.arange(len(states))
+    exact = rows.drop_duplicates("state").set_index("state")["exact_frequency"].reindex(states)
+    released = rows.pivot_table(index="state", columns="release", values="released_frequency").reindex(states)
+    axes.bar(x, exact, width=0.92, color=BAR)
+    axes.vlines(x, released.min(axis=1), released.max(axis=1), color=look.color, linewidth=0.6, alpha=0.55)
+    axes.plot(x, released.iloc[:, 0], color=look.color, markersize=1.9, **points(look) | {"markeredgewidth": 0.5})
+    for side in (-noise, noise):
+        axes.axhline(side, color=look.color, linestyle=look.dashes, linewidth=0.7)
+    axes.set_xlim(-0.8, len(states) - 0.2)
+    axes.grid(visible=False, axis="x")
+    step = LABELLED_BINS * max(1, -(-(len(states) - 1) // (3 * LABELLED_BINS))) if len(states) > 8 else 1
+    axes.set_xticks(x[::step], [_edge(state) for state in states[::step]], **VERBATIM)
+
+
+def _edge(state: str) -> str:
+    """Lower edge of a bin, the state itself where it names none."""
+    found = re.search(r"\d+", state)
+    return found[0] if found else state
+
+
+def _unit(states: list[str]) -> str:
+    """Say what the edges of the bins are."""
+    return "power (W), lower edge of a bin" if all(state.endswith(" W") for state in states) else "state"

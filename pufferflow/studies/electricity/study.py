@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pufferflow.studies.histograms.study import claims, errors_of, figure_step, measure_steps, table_step
+from pufferflow.studies.histograms.study import claims, errors_of, figure_step, measure_steps, table_steps
 from pufferflow.studies.record import Claims, Run, Step, Study
 
 CAPTION = (
-    "Histogram of electric power: exact relative frequencies (bars) and {releases} noisy releases of each mechanism "
-    "(points) at ε = {epsilon:g}."
+    "Histogram of electric power, one row a mechanism and one column an ε: exact relative frequencies (bars), one "
+    "noisy release (marks) and the range of {releases} (thin lines). A symmetric logarithmic axis shows the negative "
+    "values too."
 )
+
+READING = "Another household's power: only GroupDP's errors, which depend on no record, can be compared as numbers."
 
 
 def _steps(run: Run) -> Iterator[Step]:
     yield from measure_steps(run, "electricity")
-    yield table_step(run, "electricity", "table3", "Electricity (Table 3)")
+    yield from table_steps(run, "electricity", "table3", "Table 3: electricity", READING, columns=1)
     draw = "pufferflow.studies.electricity.figures:power_histogram"
-    yield figure_step(run, "electricity", "histogram", draw, "Electricity histogram", CAPTION)
+    caption = CAPTION.format(releases=run.own("electricity")["releases"])
+    yield figure_step(run, "electricity", "histogram", draw, "Electricity histogram", caption)
 
 
 def _claims(run: Run) -> Iterator[Claims]:

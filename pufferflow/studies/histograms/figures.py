@@ -7,9 +7,7 @@ import pandas as pd
 from matplotlib.patches import Patch
 
 from pufferflow.errors import ParameterError
-from pufferflow.reporting.figures.panels import (
-    check,
-)
+from pufferflow.reporting.figures.panels import check
 
 BAR = "#c9ccd1"
 EXACT = Patch(facecolor=BAR, label="exact histogram")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 from pufferflow.studies.other_data.study import ERRORS as OTHER_ERRORS
 from pufferflow.studies.record import Claims, Run, Section, Step, plot, render, shown_epsilon
 
 HERE = "pufferflow.studies.histograms"
+EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 def errors_of(run: Run, dataset: str) -> str:
@@ -42,20 +45,33 @@ def measure_steps(run: Run, dataset: str) -> Iterator[Step]:
     )
 
 
-def table_step(run: Run, dataset: str, name: str, title: str) -> Step:
-    """Job that prints the errors as the paper's table ``name``."""
-    section = Section(title, f"{dataset}-table", data_from=run.sample(dataset), settings=run.own(dataset))
-    work = f"pufferflow.studies.{dataset}.tables:{name}"
-    return render(f"{name}_{run.labelled(dataset)}", work, {"errors": errors_of(run, dataset)}, section, published=True)
+PRINTED = (
+    "L1 error of a histogram as the paper prints it (hollow) and its expectation as computed here (filled). {reading}"
+)
 
 
-def figure_step(run: Run, dataset: str, name: str, work: str, title: str, caption: str) -> Step:
-    """Job that draws histograms and their releases; ``caption`` has places for ``releases`` and ``epsilon``."""
-    own, epsilon = run.own(dataset), shown_epsilon(run.own(dataset)["epsilons"])
-    caption = caption.format(epsilon=epsilon, releases=own["releases"])
-    section = Section(title, f"{dataset}-figure", caption, data_from=run.sample(dataset), settings=own)
+def table_steps(run: Run, dataset: str, name: str, title: str, reading: str, columns: int) -> Iterator[Step]:
+    """Jobs that print the errors as the paper's table ``name``, and draw its numbers beside ours.
+
+    ``reading`` says how to read the figure, which has so many ``columns`` of panels.
+    """
+    anchor, own, errors = f"{dataset}-printed", run.own(dataset), {"errors": errors_of(run, dataset)}
+    told: dict[str, Any] = {"data_from": run.sample(dataset), "settings": own}
+    section = Section(title, anchor, PRINTED.format(reading=reading), lead=True, **told)
+    settings = {"columns": columns, "epsilon": shown_epsilon(own["epsilons"])}
+    draw, stem = f"{HERE}.printed:beside_printed", f"{name}_{run.labelled(dataset)}"
+    yield plot(stem, draw, errors, section, settings=settings)
+    section = Section(f"{title}: all numbers", f"{dataset}-table", under=anchor, **told)
+    yield render(stem, f"pufferflow.studies.{dataset}.tables:{name}", errors, section, published=True)
+
+
+def figure_step(
+    run: Run, dataset: str, name: str, work: str, title: str, caption: str, settings: Mapping[str, Any] = EMPTY
+) -> Step:
+    """Job that draws histograms and their releases."""
+    section = Section(title, f"{dataset}-figure", caption, data_from=run.sample(dataset), settings=run.own(dataset))
     inputs = {"releases": releases_of(run, dataset), "sample": run.sample(dataset)}
-    return plot(f"{name}_{run.labelled(dataset)}", work, inputs, section, settings={"epsilon": epsilon})
+    return plot(f"{name}_{run.labelled(dataset)}", work, inputs, section, settings=settings)
 
 
 def claims(run: Run, dataset: str, place: str, without_data: Sequence[str] = ()) -> list[Claims]:

@@ -48,7 +48,7 @@ def _case(
     )
     section = Section(f"Least noise: {dataset}", anchor, RELATIVE, label, settings=own)
     yield plot(f"least_noise_{case}", f"{HERE}.figures:relative_noise", {"table": table} | described, section)
-    section = Section(f"Least noise: {dataset}, table", f"{anchor}-table")
+    section = Section(f"Least noise: {dataset}, table", f"{anchor}-table", under=anchor)
     yield render(f"least_noise_{case}", f"{HERE}.tables:least_noise", {"table": table}, section)
     if not composed:
         return

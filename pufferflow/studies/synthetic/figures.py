@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from pufferflow.reporting.figures.panels import (
     any_value,
@@ -38,7 +39,9 @@ def synthetic_error(errors: pd.DataFrame, limits: pd.DataFrame) -> Figure:
     check(errors)
     epsilons = sorted(errors["epsilon"].unique())
     names = in_order(errors["mechanism"])
-    figure, panels = panels_of(len(epsilons), height=2.25)
+    figure, panels = panels_of(len(epsilons), height=2.25, share=True)
+    drawn = errors[["expected_error", "mean_error"]]
+    narrow = drawn.max().max() < 50 * drawn.min().min()
     limit = float(limits.loc[limits["quantity"].str.startswith("class"), "alpha"].iloc[0])
     marked = "gk16" in names and errors["alpha"].min() < limit < errors["alpha"].max()
     for axes, epsilon in zip(panels, epsilons, strict=True):
@@ -59,7 +62,8 @@ def synthetic_error(errors: pd.DataFrame, limits: pd.DataFrame) -> Figure:
         if marked:
             axes.axvline(limit, color=MUTED, linestyle="--", linewidth=0.8)
         axes.set_yscale("log")
-        plain_log_ticks(axes.yaxis)
+        plain_log_ticks(axes.yaxis, (1, 2, 5) if narrow else (1,))
+        axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.set_title(f"ε = {epsilon:g}")
         axes.set_xlabel("α")
     for axes in panels[:: columns_of(len(panels))]:

@@ -23,12 +23,12 @@ def _steps(run: Run) -> Iterator[Step]:
     yield Step("compute_synthetic_scales", "measure", f"{HERE}.measure:measure_scales", {}, outputs, settings)
     yield _errors(run, "measure_synthetic_errors", SCALES, ERRORS)
     caption = (
-        f"Figure 4, upper row: L1 error of the released mean of a binary chain of length {own['length']} against the "
-        f"class parameter α. Lines are expected errors, points means over {own['repetitions']} simulated chains with "
-        "one standard error. Left of the dashed line GK16 does not apply."
+        f"L1 error of the released mean of a binary chain of length {own['length']} against the class parameter α. "
+        f"Lines are expected errors, points means over {own['repetitions']} simulated chains with one standard error. "
+        "Left of the dashed line GK16 does not apply."
     )
-    title = "Synthetic chains (Figure 4, upper row)"
-    section = Section(title, "synthetic", caption, "synthetic", settings=own)
+    title = "Figure 4, upper row: synthetic chains"
+    section = Section(title, "synthetic", caption, "synthetic", settings=own, lead=True)
     inputs = {"errors": ERRORS, "limits": LIMITS}
     yield plot("figure4_upper_synthetic", f"{HERE}.figures:synthetic_error", inputs, section)
     yield from _growth(run)
@@ -47,7 +47,7 @@ def _steps(run: Run) -> Iterator[Step]:
         "Figure 4, upper row, with mechanisms the paper does not draw. Leakage holds for the whole class and every "
         "query; the Wasserstein Mechanism only for the mean, and here for a grid of chains of the class."
     )
-    title = "Synthetic chains with further mechanisms"
+    title = "Figure 4, upper row, with further mechanisms"
     section = Section(title, "synthetic-extended", caption, "synthetic", settings=own)
     inputs = {"errors": EXTENDED_ERRORS, "limits": LIMITS}
     yield plot("figure4_upper_synthetic_extended", f"{HERE}.figures:synthetic_error", inputs, section)
