@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pufferflow._checks import EPSILON_RANGE, Lengths, check_epsilon, check_scale, check_whole, longest
-from pufferflow._composition import PRECISION, entrywise_loss, joint_scale, least_epsilon
+from pufferflow._composition import PRECISION, entrywise_loss, joint_scale
 from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.mechanisms import find_mechanism, leakage_loss
 
@@ -71,7 +71,14 @@ def guarantee(
 
     smallest, largest = EPSILON_RANGE
     low, high = max(smallest, 1 / scale / (1 + PRECISION)), min(largest, records / scale * (1 + PRECISION))
-    return least_epsilon(enough, low, high)
+    if not enough(high):
+        return math.inf
+    if enough(low):
+        return low
+    while high > low * (1 + PRECISION):
+        middle = math.sqrt(low) * math.sqrt(high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
 @dataclass(frozen=True)

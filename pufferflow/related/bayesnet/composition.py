@@ -12,15 +12,15 @@ A bound at σ and the scale at ε say the same: e + card/σ ≤ ε exactly if ca
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from pufferflow._checks import EPSILON_RANGE, check_list, check_scale
-from pufferflow._composition import PRECISION, joint_scale, least_epsilon
+from pufferflow._composition import PRECISION, joint_scale
 from pufferflow.errors import ParameterError
-from pufferflow.related.bayesnet.mechanism import markov_quilt_mechanism, require_alike
+from pufferflow.related.bayesnet.mechanism import NetworkScale, markov_quilt_mechanism, require_alike
 from pufferflow.related.bayesnet.network import BayesianNetwork
 
 
@@ -92,16 +92,34 @@ def network_cost(
     family = require_alike([networks] if isinstance(networks, BayesianNetwork) else check_list(networks, "networks"))
     protected, read = (None if names is None else check_list(names, "names") for names in (secrets, query))
 
-    def cost(scale: float) -> float:
-        def enough(epsilon: float) -> bool:
-            found = markov_quilt_mechanism(family, epsilon, secrets=protected, query=read, limit=limit)
-            return found.scale <= scale
+    def scale_at(epsilon: float) -> NetworkScale:
+        return markov_quilt_mechanism(family, epsilon, secrets=protected, query=read, limit=limit)
 
-        # between what one record alone and all that are read together can tell, which the empty quilt pays for
-        smallest, largest = EPSILON_RANGE
-        together = len(family[0] if read is None else read) / scale * (1 + PRECISION)
-        return least_epsilon(enough, max(smallest, 1 / scale / (1 + PRECISION)), min(largest, together))
-
-    single = cost(min(noise))
+    counted = set(family[0].names if read is None else read)
+    single = _cost(scale_at, min(noise), counted)
     theorem = math.nextafter(len(noise) * single, math.inf)
-    return NetworkCost(len(noise), theorem, cost(joint_scale(noise)))
+    return NetworkCost(len(noise), theorem, _cost(scale_at, joint_scale(noise), counted))
+
+
+def _cost(scale_at: Callable[[float], NetworkScale], scale: float, counted: set[str]) -> float:
+    """Smallest ε at which the mechanism asks for no more than ``scale``, at most :data:`PRECISION` above it.
+
+    The quilt that decides at one ε costs e + card/σ, which is where the scale of that node meets σ: the next ε to try.
+    Only an ε that was tried and is enough is returned.
+    """
+    smallest, largest = EPSILON_RANGE
+    # between what one record alone and all that are read together can tell, which the empty quilt pays for
+    low = max(smallest, 1 / scale / (1 + 2 * PRECISION))
+    high = epsilon = min(largest, len(counted) / scale * (1 + PRECISION))
+    if scale_at(high).scale > scale:
+        return math.inf
+    while high > low * (1 + PRECISION):
+        found = scale_at(epsilon)
+        low, high = (low, epsilon) if found.scale <= scale else (epsilon, high)
+        card = len(counted.intersection(found.nearby))
+        epsilon = (found.influence + card / scale) * (1 + PRECISION / 4)
+        if epsilon >= high:  # as good as the best so far: is there a better one?
+            epsilon = high / (1 + PRECISION)
+        elif epsilon <= low * (1 + PRECISION):
+            epsilon = math.sqrt(low) * math.sqrt(high)
+    return high
