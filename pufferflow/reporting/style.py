@@ -195,6 +195,8 @@ def save_figure(figure: Figure, stem: str | Path) -> list[Path]:
     """
     written = []
     with figure_style():
+        figure.draw_without_rendering()  # places everything, once for all formats
+        figure.set_layout_engine("none")
         for suffix, metadata in METADATA.items():
             stream = BytesIO()
             figure.savefig(stream, format=suffix, metadata=metadata, facecolor="white")
