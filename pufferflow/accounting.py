@@ -53,8 +53,9 @@ def guarantee(
     Returns
     -------
     float
-        ε in nats, at most 1e-10 above the smallest, relatively; infinite where the mechanism is not
-        applicable whatever ε.
+        ε in nats, at most 1e-10 above the smallest, relatively, where scales fall as ε grows (those of mqm-exact may
+        rise by a thousandth with thousands of records: a smaller ε may then do, too); infinite where the mechanism is
+        not applicable whatever ε.
 
     Raises
     ------

@@ -11,8 +11,10 @@ at, multiples of a smaller power of two, and besides these the ends of the chain
 looking at fewer never lowers the scale. It raises it by a factor of at most 1 + 1/``SPACES``: with its distances
 rounded up to the next ones looked at, or to an end of the chain that is nearer, a quilt has so many more nodes at most
 and no more influence (*Distance*). Where scores are flat, as they are about a best one inside the chain, far less is
-lost. Which distances count depends on nothing but the ends, so as a minimum over the same quilts the scale still never
-rises with ε, nor falls with T.
+lost. The exact scale never rises with ε, nor falls with T. The scale found may, by no more than that factor and the
+one of *Limits* (together 1.0013, unless ``LEAF_LIMIT`` is reached): which nodes are solved is up to bounds from quilts
+at other distances too (*Likeness*, *Chords*), and these may be the better ones. With up to 2 · ``SPACES`` nodes all
+distances are looked at.
 
 *Likeness.* Nodes that share the first term of eq. 5 share all scores of two-sided quilts, so a node whose
 best quilt is two-sided bounds all of them: where that quilt does not fit, one of its sides alone, or the

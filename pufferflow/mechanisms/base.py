@@ -52,7 +52,7 @@ class NoiseScale(LaplaceNoise):
     mechanism : str
     epsilon : float
     length : int
-        The segment length that decides: the longest (no scale decreases with the length), but for ``wasserstein``.
+        The segment length that decides: the longest (exact scales never decrease with it), but for ``wasserstein``.
     scale : float or None
         Laplace scale of a 1-Lipschitz query, in units of the query, never below the exact value; an
         L-Lipschitz query (L1 norm) gets L · scale on every coordinate. None if not applicable.

@@ -284,7 +284,7 @@ def _length(theta: Family, name: str, note: str, accuracy: float, error: _Error,
         """Records for the noise of segments of that length; it suffices where it is no more than the length."""
         return error.records(_scale(theta, name, length, epsilon), accuracy)
 
-    # no scale falls when segments grow: what the noise of a longer record needs suffices for a shorter one
+    # no exact scale falls when segments grow: what the noise of a longer record needs suffices for a shorter one
     try:
         length = needed(LONGEST_PLANNED)
     except ParameterError:  # noise beyond all counts
@@ -293,6 +293,8 @@ def _length(theta: Family, name: str, note: str, accuracy: float, error: _Error,
         return Plan(name, epsilon, None, None, "no length reaches it")
     while (shorter := needed(length)) < 0.999 * length:
         length = shorter
+    while (longer := needed(length)) > length:  # scales found may fall by a thousandth
+        length = longer
     unit = 10 ** max(len(str(length)) - 3, 0)
     rounded = -(-length // unit) * unit
     length = rounded if needed(rounded) <= rounded else length
