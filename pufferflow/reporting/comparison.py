@@ -127,16 +127,16 @@ def compare(rows: Iterable[Row]) -> pd.DataFrame:
     return pd.DataFrame([row._asdict() for row in ordered], columns=COLUMNS)
 
 
-def verdicts_of(table: pd.DataFrame) -> dict[str, dict[str, int]]:
-    """Count the verdicts of each source, in the order of :data:`PAPERS` and :data:`VERDICTS`.
+def verdicts_of(table: pd.DataFrame, column: str = "paper") -> dict[str, dict[str, int]]:
+    """Count the verdicts by ``paper`` or by ``source``, in the order of :data:`PAPERS`, :data:`ORIGINS` and verdicts.
 
-    One number over all sources would say nothing: they differ in what could be checked.
+    One number over all papers would say nothing: they differ in what could be checked.
     """
-    counts = table.groupby(["paper", "verdict"]).size()
+    counts = table.groupby([column, "verdict"]).size()
     return {
-        paper: {verdict: int(counts[paper, verdict]) for verdict in VERDICTS if (paper, verdict) in counts.index}
-        for paper in PAPERS.values()
-        if paper in counts.index
+        name: {verdict: int(counts[name, verdict]) for verdict in VERDICTS if (name, verdict) in counts.index}
+        for name in (PAPERS.values() if column == "paper" else ORIGINS)
+        if name in counts.index
     }
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+
+import pandas as pd
 
 from pufferflow.errors import PufferflowError
 from pufferflow.reporting.comparison import verdicts_of
@@ -15,14 +18,21 @@ def summary(results: Path) -> str:
     """Return the closing lines of a run whose outputs are in ``results``."""
     comparison = results / "tables" / "comparison.csv"
     check([comparison], results)
-    counts = verdicts_of(read_table(comparison))
+    table = read_table(comparison)
     lines = [
         f"Report:  {results / 'report.html'}",
         f"Tables:  {results / 'tables'}   Figures: {results / 'figures'}",
         "Comparison with the sources:",
-        *(f"  {paper}: {', '.join(f'{n} {verdict}' for verdict, n in own.items())}" for paper, own in counts.items()),
+        *_counted(table, "paper"),
+        "by where the reported value comes from:",
+        *_counted(table, "source"),
     ]
     return "\n".join(lines)
+
+
+def _counted(table: pd.DataFrame, column: str) -> Iterator[str]:
+    for name, counts in verdicts_of(table, column).items():
+        yield f"  {name}: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}"
 
 
 def main() -> int:

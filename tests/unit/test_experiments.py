@@ -284,6 +284,10 @@ def test_verdicts_are_counted_source_by_source():
     counts = comparison.verdicts_of(comparison.compare(rows))
     assert list(counts) == ["Song, Wang and Chaudhuri 2017"]
     assert sum(counts["Song, Wang and Chaudhuri 2017"].values()) == len(rows)
+    by_origin = comparison.verdicts_of(comparison.compare(rows), "source")
+    assert list(by_origin) == ["printed", "restored", "derived here"]
+    assert "reproduced" not in by_origin["restored"] | by_origin["derived here"]
+    assert sum(map(sum, (own.values() for own in by_origin.values()))) == len(rows)
 
 
 def test_a_broken_order_differs():
