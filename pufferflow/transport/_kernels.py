@@ -16,6 +16,12 @@ Laws = tuple[Floats, Floats, Floats, Floats]
 UNREACHED = -(2**40)
 """Exponent of a row of zeros."""
 
+LARGE = 2.0**300
+"""A sum beyond is brought back to the size of 1; from 1 to this its exponent is left alone."""
+
+FAR = 300
+"""Terms whose exponents are farther from a sum's are aligned with it first: products by powers of 2 stay exact."""
+
 
 @kernel
 def advance(
@@ -127,22 +133,30 @@ def cumulate(
         sign = -1.0 if side == 0 else 1.0
         for backward in range(2):
             sums = above if backward else below
-            total, exponent = 0.0, 0
+            total, base = 0.0, 0
+            shift, factor = 0, 1.0  # 2**shift, kept as long as it is needed again
             for step in range(last - first + 1):
                 n = last - step if backward else first + step
                 if values[n] > 0:
-                    value, shift = math.frexp(values[n])
-                    power = int(exponents[n]) + shift
-                    if total == 0.0 or power > exponent:
-                        total = math.ldexp(total, max(exponent - power, -2000)) + value
-                        exponent = power
+                    gap = exponents[n] - base
+                    if total == 0.0 or total > LARGE or gap > FAR or gap < -FAR:
+                        value, power = math.frexp(values[n])
+                        power += int(exponents[n])
+                        if total == 0.0:
+                            total, base = value, power
+                        else:
+                            mantissa, own = math.frexp(total)
+                            top = max(own + base, power)
+                            total = math.ldexp(mantissa, max(own + base - top, -2000))
+                            total += math.ldexp(value, max(power - top, -2000))
+                            base = top
                     else:
-                        total += math.ldexp(value, max(power - exponent, -2000))
-                    total, shift = math.frexp(total)
-                    exponent += shift
+                        if gap != shift:
+                            shift, factor = gap, math.ldexp(1.0, gap)
+                        total += values[n] * factor
                 place = n - 1 if backward else n
                 if total > 0 and place >= 0:
-                    size = math.log2(total) + exponent
+                    size = math.log2(total) + base
                     sums[side, place] = size + sign * (slack + (abs(size) + 4) * 2.0**-50)
         below[side, last + 1 :] = below[side, last]
         above[side, :first] = below[side, last]
