@@ -8,7 +8,7 @@ counts by one pass backwards over P. Nothing is subtracted, so relative errors o
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -85,7 +85,7 @@ class NodeDensities(NamedTuple):
     ----------
     node : int
         1-based.
-    values : ndarray, shape (starts, k, outputs)
+    values : ndarray, shape (scales, starts, k, outputs)
         At the outputs with whole coordinates from 0 to T, flattened.
     possible : ndarray of bool, shape (starts, k)
         Whether the state has positive probability; where it has not, the values mean nothing.
@@ -128,16 +128,17 @@ class _Marginals:
 
 
 class CountDensities:
-    """Densities of a noisy count.
+    """Densities of a noisy count under noise of several scales, whose laws without noise are the same.
 
-    Raises ParameterError: the scale is below 1/150; ChainError: a probability leaves the range of floats.
+    Raises ParameterError: a scale is below 1/150; ChainError: a probability leaves the range of floats.
     """
 
-    def __init__(self, chain: MarkovChain, length: int, scale: float, query: CountQuery) -> None:
-        self.decay = 1.0 / scale
-        if self.decay > LARGEST_DECAY:
+    def __init__(self, chain: MarkovChain, length: int, scales: Sequence[float], query: CountQuery) -> None:
+        self.decays = [1.0 / scale for scale in scales]
+        if max(self.decays) > LARGEST_DECAY:
             raise ParameterError(
-                f"scale is {scale}; the exact loss of a count is computed for scales of at least 1/{LARGEST_DECAY:g}"
+                f"scale is {min(scales)}; the exact loss of a count is computed for scales of at least "
+                f"1/{LARGEST_DECAY:g}"
             )
         self.chain, self.length = chain, length
         self.counted: Ints = np.array([int(x in query.states) for x in range(chain.states)])
@@ -147,15 +148,14 @@ class CountDensities:
         """Return the output at a flat place."""
         return place
 
-    @property
-    def error(self) -> float:
-        """Bound on the error of every log density.
+    def error(self, decay: float) -> float:
+        """Bound on the error of every log density at 1 / scale.
 
         Either pass makes at most 2k + 8 roundings a record (weights, products, sum), the rows of P and the masses
         another k + 8; the convolution 2T; e^(−c), of relative error (c + 2)u, is used at most T times with 3
         roundings each; a logarithm of size at most cT + log(T + 1) has 4 relative ones.
         """
-        k, length, c = self.chain.states, self.length, self.decay
+        k, length, c = self.chain.states, self.length, decay
         return roundings(self.chain, length * (5 * k + 40 + 8 * (c + 3)) + 4 * math.log(length + 1) + 64)
 
     def __iter__(self) -> Iterator[NodeDensities]:
@@ -183,12 +183,13 @@ class CountDensities:
                 for n in range(last, node, -1):
                     futures[n - 1] = _prepend(matrix, self.counted, futures[n])
             m_future, e_future = futures.pop(node)
-            values = np.zeros((starts, k, length + 1))
+            values = np.zeros((len(self.decays), starts, k, length + 1))
             for r, x in np.argwhere(marginals.possible).tolist():
                 m_past, e_past = past[r]
-                log_densities(
-                    m_past[x], e_past[x], m_future[x], e_future[x], int(self.counted[x]), self.decay, values[r, x]
-                )
+                for own, decay in zip(values, self.decays, strict=True):
+                    log_densities(
+                        m_past[x], e_past[x], m_future[x], e_future[x], int(self.counted[x]), decay, own[r, x]
+                    )
             yield NodeDensities(node, values, marginals.possible, marginals.masses)
 
 
@@ -201,22 +202,22 @@ def _prepend(weights: Floats, counted: Ints, values: tuple[Floats, Ints]) -> tup
 
 
 class HistogramDensities:
-    """Densities of a noisy histogram.
+    """Densities of a noisy histogram under noise of several scales.
 
     Laws of counts of T records in j bins live on (T + 1)^(j − 1) places (the last count follows from the others), the
     densities on the (T + 1)^j outputs; smoothing by independent noise is one pass along every axis.
 
-    Raises ParameterError: the scale is too small for floats; ChainError: a probability leaves the range of floats.
+    Raises ParameterError: a scale is too small for floats; ChainError: a probability leaves the range of floats.
     """
 
-    def __init__(self, chain: MarkovChain, length: int, scale: float, query: HistogramQuery) -> None:
+    def __init__(self, chain: MarkovChain, length: int, scales: Sequence[float], query: HistogramQuery) -> None:
         bins = query.bin_of_states(chain)
         self.chain, self.length, self.bins = chain, length, max(bins) + 1
-        self.decay = 1.0 / (query.lipschitz * scale)
-        if self.decay * length * self.bins > LARGEST_EXPONENT:
+        self.decays = [1.0 / (query.lipschitz * scale) for scale in scales]
+        if max(self.decays) * length * self.bins > LARGEST_EXPONENT:
             raise ParameterError(
-                f"scale is {scale}; the exact loss of a histogram of {self.bins} bins and {length} records is computed "
-                f"for scales of at least {length * self.bins / (query.lipschitz * LARGEST_EXPONENT):.3g}"
+                f"scale is {min(scales)}; the exact loss of a histogram of {self.bins} bins and {length} records is "
+                f"computed for scales of at least {length * self.bins / (query.lipschitz * LARGEST_EXPONENT):.3g}"
             )
         free = self.bins - 1
         self._strides: Ints = np.array([(length + 1) ** (free - 1 - bin_) if bin_ < free else 0 for bin_ in bins])
@@ -233,13 +234,12 @@ class HistogramDensities:
         """Return the output at a flat place."""
         return tuple(int(w) for w in np.unravel_index(place, (self.length + 1,) * self.bins))
 
-    @property
-    def error(self) -> float:
-        """Bound on the error of every log density: as for a count, with one smoothing an axis.
+    def error(self, decay: float) -> float:
+        """Bound on the error of every log density at 1 / scale: as for a count, with one smoothing an axis.
 
         The convolution adds at most (T + 1)^(bins − 1) terms.
         """
-        k, length, c = self.chain.states, self.length, self.decay
+        k, length, c = self.chain.states, self.length, decay
         smoothing = self.bins * length * (2 * c + 8)
         terms = (length + 1) ** (self.bins - 1)
         return roundings(self.chain, length * (5 * k + 40) + smoothing + 4 * c * length * self.bins + 2 * terms + 64)
@@ -260,22 +260,23 @@ class HistogramDensities:
         marginals = _Marginals(self.chain)
         starts = len(marginals.masses)
         past = [alone] * starts
-        outside = math.exp(-self.decay)
+        outsides = [math.exp(-decay) for decay in self.decays]
         for node in range(1, length + 1):
             if node > 1:
                 backwards = marginals.step()
                 past = [self._prepend(backwards[r], past[r]) for r in range(starts)]
             future = futures.pop()
-            values = np.zeros((starts, k, (length + 1) ** self.bins))
+            values = np.zeros((len(outsides), starts, k, (length + 1) ** self.bins))
             for r, x in np.argwhere(marginals.possible).tolist():
                 before, after = np.flatnonzero(past[r][x]), np.flatnonzero(future[x])
                 law = np.zeros(places)
                 convolve(before + self._strides[x], past[r][x][before], after, future[x][after], law)
                 support = np.flatnonzero(law)
-                values[r, x][self._full[support]] = law[support]
-                for axis in range(self.bins):
-                    smooth(values[r, x].reshape((length + 1) ** axis, length + 1, -1), outside)
-                np.log(values[r, x], out=values[r, x])
+                for own, outside in zip(values[:, r, x], outsides, strict=True):
+                    own[self._full[support]] = law[support]
+                    for axis in range(self.bins):
+                        smooth(own.reshape((length + 1) ** axis, length + 1, -1), outside)
+                    np.log(own, out=own)
             yield NodeDensities(node, values, marginals.possible, marginals.masses)
 
 

@@ -28,13 +28,13 @@ x and x' are different ones, and single starts are best for either.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from pufferflow._checks import POSITIVE_FLOATS, check_epsilon, check_positive, check_scale, longest, shown
+from pufferflow._checks import POSITIVE_FLOATS, check_epsilon, check_list, check_positive, check_scale, longest, shown
 from pufferflow._rounding import divide_up
 from pufferflow._types import Ints
 from pufferflow.audit._kernels import LARGEST_GAP, mixed_start_gap
@@ -142,17 +142,38 @@ def privacy_loss(family: AnyFamily, length: int, scale: float, query: Query) -> 
     terminal a progress bar says how long); a histogram of j bins O(T k (jT^j + T^(2j−2)/(2j−1)!)) and k arrays of
     (T + 1)^j numbers. With any initial distribution both grow by k, and the search over pairs by k²/2.
     """
+    return privacy_losses(family, length, [scale], query)[0]
+
+
+def privacy_losses(family: AnyFamily, length: int, scales: Sequence[float], query: Query) -> list[PrivacyLoss]:
+    """:func:`privacy_loss` for noise of several scales, in their order; the laws without noise are found only once.
+
+    Raises as that one; ParameterError also where there is no scale.
+    """
     chains = finite_chains(family, "the exact loss")
     records = _one_length(length)
-    noise = check_scale(scale, POSITIVE_FLOATS)  # the search for a scale may pass through very large ones
+    # the search for a scale may pass through very large ones
+    noises = [check_scale(scale, POSITIVE_FLOATS) for scale in check_list(scales, "scales")]
+    if not noises:
+        raise ParameterError("scales is empty; give at least one")
     check_query(query)
     check_work(family, records, query)
-    losses = [_loss(index, chains[index], records, noise, query) for index in range(len(chains))]
+    # densities of a histogram fill the memory at one scale
+    together = [noises] if isinstance(query, CountQuery) else [[noise] for noise in noises]
+    found: list[PrivacyLoss] = []
+    for some in together:
+        of_chains = [_losses(index, chain, records, some, query) for index, chain in enumerate(chains)]
+        found += [_worst(list(losses), records, query) for losses in zip(*of_chains, strict=True)]
+    return found
+
+
+def _worst(losses: list[PrivacyLoss], records: int, query: Query) -> PrivacyLoss:
+    """The largest loss of all chains at one scale."""
     worst = max(losses, key=lambda one: one.loss)
     return PrivacyLoss(
         query,
         records,
-        noise,
+        worst.scale,
         worst.loss,
         max(one.lower for one in losses),
         max(one.tail for one in losses),
@@ -243,33 +264,40 @@ def _finest_scale(family: ChainFamily, length: int, query: Query) -> float:
     return length * bins / (query.lipschitz * LARGEST_EXPONENT) * (1 + 1e-9)
 
 
-def _loss(index: int, chain: Any, length: int, scale: float, query: Query) -> PrivacyLoss:
+def _losses(index: int, chain: Any, length: int, scales: Sequence[float], query: Query) -> list[PrivacyLoss]:
     densities: CountDensities | HistogramDensities
     if isinstance(query, CountQuery):
-        densities = CountDensities(chain, length, scale, query)
+        densities = CountDensities(chain, length, scales, query)
     else:
-        densities = HistogramDensities(chain, length, scale, query)
+        densities = HistogramDensities(chain, length, scales, query)
     # both densities of a ratio, and the difference of their logarithms
-    error = 2 * densities.error * (1 + 1e-9)
-    search, tails = _GapSearch(error), _GapSearch(error)
+    errors = [2 * densities.error(decay) * (1 + 1e-9) for decay in densities.decays]
+    searches = [(_GapSearch(error), _GapSearch(error)) for error in errors]
     for here in _watched(densities, length):
-        # the tails first: an output inside is named only where it is worse by more than rounding
-        tails.scan(here, densities.tails)
-        search.scan(here, densities.tails)
-        search.scan(here, None)
-    error = error + 4e-16 * search.bound if search.compared else 0.0
-    return PrivacyLoss(
-        query,
-        length,
-        scale,
-        min(search.bound + error, divide_up(length, scale)),
-        max(0.0, search.attained - error),
-        tails.attained,
-        search.node,
-        search.pair,
-        None if search.place is None else densities.output(search.place),
-        index,
-    )
+        for values, (search, tails) in zip(here.values, searches, strict=True):
+            own = here._replace(values=values)
+            # the tails first: an output inside is named only where it is worse by more than rounding
+            tails.scan(own, densities.tails)
+            search.scan(own, densities.tails)
+            search.scan(own, None)
+    losses = []
+    for scale, error, (search, tails) in zip(scales, errors, searches, strict=True):
+        total = error + 4e-16 * search.bound if search.compared else 0.0
+        losses.append(
+            PrivacyLoss(
+                query,
+                length,
+                scale,
+                min(search.bound + total, divide_up(length, scale)),
+                max(0.0, search.attained - total),
+                tails.attained,
+                search.node,
+                search.pair,
+                None if search.place is None else densities.output(search.place),
+                index,
+            )
+        )
+    return losses
 
 
 def _watched(densities: Iterable[NodeDensities], length: int) -> Iterable[NodeDensities]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pufferflow.mechanisms import NoiseScale
@@ -25,3 +26,8 @@ def scale_row(scale: NoiseScale) -> dict[str, Any]:
         "quilt_right": quilt.right if quilt else None,
         "influence": scale.influence,
     }
+
+
+def without_proofs(options: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Options of the mechanisms for scales that explain or are timed, and release nothing: proofs cost more."""
+    return {name: {key: value for key, value in own.items() if key != "certified"} for name, own in options.items()}

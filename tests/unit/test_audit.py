@@ -10,6 +10,7 @@ import pytest
 
 import pufferflow as pf
 from pufferflow._rounding import divide_up
+from pufferflow.audit import privacy_losses
 from pufferflow.studies.histogram_study.measure import StudySettings, study_growth, study_histograms
 
 THETA_1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])
@@ -402,3 +403,17 @@ def test_every_length_refuses_what_it_cannot_do():
     with pytest.raises(pf.ParameterError, match="at least"):
         pf.loss_at_any_length(cycle, 0.001, ONE, window=5)
     assert pf.loss_at_any_length(pf.MarkovChain([[1.0]]), 1.0, pf.HistogramQuery(), window=2).loss == 0
+
+
+@pytest.mark.parametrize("query", [pf.CountQuery({1}), pf.HistogramQuery()])
+@pytest.mark.parametrize("start", ["stationary", "any"])
+def test_losses_at_several_scales_are_those_of_each(query, start):
+    family = [pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]], start), pf.MarkovChain([[0.6, 0.4], [0.1, 0.9]], start)]
+    scales = [5.0, 0.7, 40.0]
+    assert privacy_losses(pf.ChainFamily(family), 9, scales, query) == [
+        pf.privacy_loss(pf.ChainFamily(family), 9, scale, query) for scale in scales
+    ]
+    with pytest.raises(pf.ParameterError, match="scales is empty"):
+        privacy_losses(pf.ChainFamily(family), 9, [], query)
+    with pytest.raises(pf.ParameterError, match="scale"):
+        privacy_losses(pf.ChainFamily(family), 9, [1.0, -1.0], query)

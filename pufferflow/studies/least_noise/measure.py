@@ -9,12 +9,12 @@ import pandas as pd
 from tqdm import tqdm
 
 from pufferflow.accounting import Accountant
-from pufferflow.audit import CountQuery, privacy_loss
+from pufferflow.audit import CountQuery, privacy_losses
 from pufferflow.coupling import lower_bound
 from pufferflow.markov import MarkovChain
 from pufferflow.mechanisms import compute_scale, find_mechanism
 from pufferflow.records.sample import Sample, pooled_segment_lengths
-from pufferflow.studies.scaling import RESULT_COLUMNS, scale_row
+from pufferflow.studies.scaling import RESULT_COLUMNS, scale_row, without_proofs
 from pufferflow.studies.tidy import frame
 
 KEYS = ["dataset", "label", "group", "mechanism", "epsilon"]
@@ -96,6 +96,7 @@ def least_noise(
     is scale / lower bound.
     """
     rows: list[dict[str, Any]] = []
+    plain = without_proofs(options)
     settings = [(case, epsilon) for case in cases(**data) for epsilon in epsilons]
     for case, epsilon in tqdm(settings, desc="least noise", disable=None, leave=False):
         least = lower_bound(case.chain, case.length, epsilon, alternating=False)
@@ -116,11 +117,16 @@ def least_noise(
                 case.chain,
                 case.length,
                 epsilon,
-                **(options.get(name, {}) if find_mechanism(name).every_query else count),
+                **(plain.get(name, {}) if find_mechanism(name).every_query else count),
             )
             for name in mechanisms
         }
         paper = results["mqm-exact"].scale if "mqm-exact" in results else None
+        losses: dict[float, float] = {}
+        if case.length <= exact_loss["longest"] and epsilon in exact_loss["epsilons"]:
+            found = sorted({result.scale for result in results.values() if result.scale is not None})
+            of_found = privacy_losses(case.chain, case.length, found, CountQuery(least.states))
+            losses = {scale: one.loss for scale, one in zip(found, of_found, strict=True)}
         for result in results.values():
             row = place | scale_row(result)
             if result.scale is not None:
@@ -128,9 +134,7 @@ def least_noise(
                     row["expected_error"] = bins * result.scale * 2 / case.observations
                 row["relative_noise"] = None if paper is None else result.scale / paper
                 row["gap"] = result.scale / least.scale if least.scale > 0 else None
-                if case.length <= exact_loss["longest"] and epsilon in exact_loss["epsilons"]:
-                    query = CountQuery(least.states)
-                    row["actual_loss"] = privacy_loss(case.chain, case.length, result.scale, query).loss
+                row["actual_loss"] = losses.get(result.scale)
             rows.append(row)
     return frame(rows, COLUMNS)
 

@@ -11,6 +11,7 @@ from pufferflow.datasets import Sample, ingest_activity, ingest_electricity
 from pufferflow.datasets.elsewhere import other_activity
 from pufferflow.studies.histograms.measure import errors, scales
 from pufferflow.studies.real_data.chains import fit_chains
+from pufferflow.studies.scaling import without_proofs
 from pufferflow.studies.tidy import frame
 
 YEARS = ("2007-05-01T00:00", "2008-04-30T00:00")
@@ -32,8 +33,8 @@ def other_data(
     A chain of maximum likelihood is fitted to each group, with a stationary start. Scales come without proof: they
     explain a difference and release nothing. ``step_minutes`` are the time steps of the household.
     """
-    plain = {name: {key: value for key, value in own.items() if key != "certified"} for name, own in options.items()}
     rows: list[dict[str, Any]] = []
+    plain = without_proofs(options)
     for sample in _samples(step_minutes):
         scale_table = scales(sample, fit_chains(sample, 0.0, "stationary"), epsilons, mechanisms, plain)
         for row in errors(scale_table, 1, 0).to_dict("records"):

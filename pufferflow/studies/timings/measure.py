@@ -16,6 +16,7 @@ from pufferflow.markov import BinaryInterval, MarkovChain
 from pufferflow.markov.families import Family
 from pufferflow.mechanisms import compute_scale
 from pufferflow.records.sample import Sample, pooled_segment_lengths
+from pufferflow.studies.scaling import without_proofs
 from pufferflow.studies.synthetic.measure import alpha_grid
 from pufferflow.studies.tidy import frame
 
@@ -52,7 +53,7 @@ def timings(
     ``alphas`` (start, stop, step) to which the mechanism applies, as in the paper, in
     fewer repeats.
     """
-    options = {name: {k: v for k, v in own.items() if k != "certified"} for name, own in options.items()}
+    options = without_proofs(options)
     columns = [_synthetic(alpha_grid(**alphas), length), *_real(samples, chains)]
     jobs = [(column, mechanism) for column in columns for mechanism in mechanisms]
     rows = []
