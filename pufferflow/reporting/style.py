@@ -193,15 +193,17 @@ def save_figure(figure: Figure, stem: str | Path) -> list[Path]:
     list of Path
         The three files.
     """
-    written = []
+    written, layout = [], figure.get_layout_engine()
     with figure_style():
         figure.draw_without_rendering()  # places everything, once for all formats
         figure.set_layout_engine("none")
         for suffix, metadata in METADATA.items():
             stream = BytesIO()
             figure.savefig(stream, format=suffix, metadata=metadata, facecolor="white")
+            figure.set_layout_engine("none")  # what the first drawing laid out serves all: most of the time is layout
             content = stream.getvalue()
             if suffix == "svg":
                 content = content.replace(b"'DejaVu Sans'", SVG_FONTS.encode())
             written.append(write_atomic(f"{stem}.{suffix}", content))
+    figure.set_layout_engine(layout)
     return written

@@ -164,7 +164,8 @@ def test_power_histogram_is_of_one_group_and_bears_empty_bins() -> None:
     table = releases({"mqm-exact": 0.001})
     empty = table["exact_frequency"].mask(table["state"] == "active", 0.0)
     axes = power_histogram(table.assign(exact_frequency=empty)).axes[0]
-    assert [bar.get_height() > 0 for bar in axes.patches] == [False, True, True]
+    heights, *_ = axes.patches[0].get_data()
+    assert [height > 0 for height in heights] == [False, True, True]
     with pytest.raises(ParameterError, match="select one"):
         power_histogram(releases({"dp": 1.0}, groups=("a", "b")))
 
@@ -210,6 +211,12 @@ def test_errors_of_which_none_is_printed_are_drawn_alone() -> None:
     figure = beside_printed(table, columns=2, epsilon=3.0)
     assert [axes.get_title("left") for axes in figure.axes] == ["aggregate, ε = 3", "individual, ε = 3"]
     assert [text.get_text() for text in figure.axes[0].texts][2:4] == ["–", "0.0200"]
+
+
+def test_a_panel_where_no_mechanism_applies_says_so() -> None:
+    table = errors(2.0, ("young",))
+    figure = beside_printed(table[table["mechanism"] == "gk16"], columns=2, epsilon=2.0)
+    assert [text.get_text() for text in figure.axes[0].texts] == ["–", "N/A", "printed", "here"]
 
 
 def test_text_of_a_drawing_is_text_with_fonts_to_fall_back_on(tmp_path: Path, only_svg: None) -> None:

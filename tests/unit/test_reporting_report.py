@@ -185,7 +185,10 @@ def test_claims_are_folded_by_source_with_their_numbers_below(page: str) -> None
         ("1", "3", "○", "not comparable"),
     ]
     rows = re.findall(
-        r'<details class="row" id="[^"]+">\s*<summary>' + BADGE + r' <span class="claim">([^<]+)</span>', song
+        r'<details class="row" id="[^"]+">\s*<summary>'
+        + BADGE
+        + r' <span class="claim">([^<]+) <span class="place">Table 1<',
+        song,
     )
     assert [(text, claim) for _, _, text, claim in rows] == [
         ("reproduced", "claim 1 at ε\u00a0=\u00a01"),

@@ -60,7 +60,7 @@ def _steps(run: Run) -> Iterator[Step]:
     caption = CAPTION.format(who=who, epsilon=shown_epsilon(own["epsilons"]))
     section = Section("A cohort", "cohort-figure", caption, data_from=printed, settings=own)
     yield plot(stem, f"{HERE}.figures:figure", {"distribution": distribution}, section, local=True)
-    section = Section("A cohort: errors", "cohort-table", settings=own)
+    section = Section("A cohort: errors", "cohort-table", settings=own, under="cohort-figure")
     yield render(stem, f"{HERE}.tables:cohort", {"table": summary}, section, local=True)
 
 

@@ -73,7 +73,7 @@ def _releases(axes: Axes, rows: pd.DataFrame, states: list[str], name: str, nois
     look, x = mechanism_style(name), np.arange(len(states))
     exact = rows.drop_duplicates("state").set_index("state")["exact_frequency"].reindex(states)
     released = rows.pivot_table(index="state", columns="release", values="released_frequency").reindex(states)
-    axes.bar(x, exact, width=0.92, color=BAR)
+    axes.stairs(exact, np.arange(len(states) + 1) - 0.5, fill=True, color=BAR)
     axes.vlines(x, released.min(axis=1), released.max(axis=1), color=look.color, linewidth=0.6, alpha=0.55)
     axes.plot(x, released.iloc[:, 0], color=look.color, markersize=1.9, **points(look) | {"markeredgewidth": 0.5})
     for side in (-noise, noise):

@@ -46,7 +46,7 @@ def beside_printed(errors: pd.DataFrame, *, columns: int, epsilon: float) -> Fig
     width = TEXT_WIDTH if columns > 1 else 0.6 * TEXT_WIDTH
     figure, all_axes = panels_of(len(panels), height=0.26 + 0.18 * len(names), columns=columns, width=width)
     shown = pd.concat(panels)
-    values = [*shown["expected_error"].dropna(), *filter(None, map(number, shown["printed"]))]
+    values = [*shown["expected_error"].dropna(), *filter(None, map(number, shown["printed"]))] or [1.0]
     decades = np.floor(np.log10(min(values)) - 0.05), np.ceil(np.log10(max(values)) + 0.05)
     for place, (axes, rows) in enumerate(zip(all_axes, panels, strict=True)):
         _rows(axes, rows.set_index("mechanism"), names, first=place % columns == 0)
