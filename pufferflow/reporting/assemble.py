@@ -26,7 +26,8 @@ computed anew. A scale is the scale of Laplace noise that hides the state at any
 chain; no scale here is below its exact value. Errors are L1 norms of the noise of a release.
 
 Real data are not the paper's: its activity data was never published, and its household's electricity data is not ours \
-to ship. A number on other data can therefore agree in its conclusion, never read “reproduced”."""
+to ship. A number on other data is therefore not comparable, however close it lies; an order, or what no record \
+enters, can agree."""
 
 TIMES_TITLE = "Seconds: Table 2 of the paper, and what else is timed"
 

@@ -8,14 +8,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-import matplotlib.style
 import pandas as pd
-from matplotlib.figure import Figure
 
 from pufferflow._files import write_atomic
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TEXT_WIDTH = 7.0
 """Width in inches of a figure across both columns of a paper."""
@@ -175,6 +176,8 @@ def display_names(text: str) -> str:
 @contextmanager
 def figure_style() -> Iterator[None]:
     """Use the style of this project inside the block, whatever the user's own settings are."""
+    import matplotlib.style  # loads slowly, and tables want names and labels alone
+
     with matplotlib.style.context(["default", RC]):
         yield
 

@@ -111,9 +111,12 @@ def test_sha256sum_reads_the_checksums(made):
 def test_summary_refuses_a_damaged_comparison(tmp_path):
     table = tmp_path / "results/tables/comparison.csv"
     table.parent.mkdir(parents=True)
-    table.write_text("verdict\nreproduced\ndiffers\n", encoding="utf-8")
+    rows = ["paper,source,verdict", "Ilvento 2020,printed,reproduced", "Ilvento 2020,restored,differs"]
+    table.write_text("\n".join(rows) + "\n", encoding="utf-8")
     record([table], tmp_path / "results")
-    assert "1  reproduced" in summary(tmp_path / "results")
-    table.write_text("verdict\nreproduced\n", encoding="utf-8")
+    said = summary(tmp_path / "results").splitlines()
+    assert "  Ilvento 2020: 1 reproduced, 1 differs" in said
+    assert said[-2:] == ["  printed: 1 reproduced", "  restored: 1 differs"]
+    table.write_text("\n".join(rows[:2]) + "\n", encoding="utf-8")
     with pytest.raises(DataError, match="1 rows, not 2"):
         summary(tmp_path / "results")

@@ -1,11 +1,13 @@
 """Running the workflow in a copy of the project, package included, so that tests may edit anything."""
 
+import compileall
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from py_compile import PycInvalidationMode
 
 import pytest
 
@@ -19,6 +21,7 @@ experiments:
     epsilons: [0.5, 1]
     alphas: { start: 0.1, stop: 0.4, step: 0.1 }
     length: 30
+    growth: { lengths: [10, 30] }
     repetitions: 20
   activity:
     repetitions: 20
@@ -27,6 +30,10 @@ experiments:
     epsilons: [1]
     repetitions: 20
     releases: 3
+  other_data:
+    epsilons: [1]
+    mechanisms: [group-dp]
+    step_minutes: [60]
   least_noise:
     epsilons: [1]
     mechanisms: [mqm-exact, leakage]
@@ -92,6 +99,8 @@ class Project:
                 shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy(source, folder / part)
+        # a job need not compile what it imports, and an edit is seen by what it says, however soon it comes
+        compileall.compile_dir(folder / "pufferflow", quiet=1, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
         (folder / "tiny.yaml").write_text(TINY, encoding="utf-8")
 
     def command(self, *arguments: str, cores: int = 2) -> list[str]:

@@ -197,6 +197,8 @@ def test_further_epsilon_reruns_what_uses_it_and_changes_no_other_digit(copy, fi
         "compute_extended_synthetic_scales",
         "measure_synthetic_errors",
         "measure_extended_synthetic_errors",
+        "measure_synthetic_growth",
+        "plot_growth_synthetic",
         "plot_figure4_upper_synthetic",
         "plot_figure4_upper_synthetic_extended",
         "compare_results",
