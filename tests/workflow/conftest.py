@@ -1,6 +1,7 @@
 """Running the workflow in a copy of the project, package included, so that tests may edit anything."""
 
 import compileall
+import fcntl
 import hashlib
 import os
 import shutil
@@ -103,6 +104,13 @@ class Project:
         compileall.compile_dir(folder / "pufferflow", quiet=1, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
         (folder / "tiny.yaml").write_text(TINY, encoding="utf-8")
 
+    @classmethod
+    def at(cls, folder: Path) -> "Project":
+        """The project that is in a folder already."""
+        project = cls.__new__(cls)
+        project.folder = folder
+        return project
+
     def command(self, *arguments: str, cores: int = 2) -> list[str]:
         return [sys.executable, "-m", "snakemake", "--cores", str(cores), "--configfile", "tiny.yaml", *arguments]
 
@@ -158,10 +166,20 @@ class Project:
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project with a complete uninterrupted run on two cores; do not change it, take a copy."""
-    project = Project(tmp_path_factory.mktemp("finished") / "project")
-    project.run()
-    return project
+    """A project with a complete uninterrupted run on two cores; do not change it, take a copy.
+
+    The first worker that wants it makes it for all.
+    """
+    own = tmp_path_factory.getbasetemp()
+    shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "finished"
+    with shared.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if shared.exists():
+            return Project.at(shared)
+        project = Project(own / "making")
+        project.run()
+        project.folder.rename(shared)
+        return Project.at(shared)
 
 
 @pytest.fixture
@@ -174,6 +192,4 @@ def project(tmp_path: Path) -> Project:
 def copy(finished: Project, tmp_path: Path) -> Project:
     """The finished project once more, to change at will."""
     shutil.copytree(finished.folder, tmp_path / "project", symlinks=True, copy_function=shutil.copy2)
-    project = Project.__new__(Project)
-    project.folder = tmp_path / "project"
-    return project
+    return Project.at(tmp_path / "project")
