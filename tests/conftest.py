@@ -15,6 +15,11 @@ settings.register_profile("random", derandomize=False, max_examples=60, **_alway
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+def pytest_collection_modifyitems(items):
+    # the longest first: workers then end together
+    items.sort(key=lambda item: "workflow" not in item.path.parts)
+
+
 @pytest.fixture
 def only_svg(monkeypatch):
     """Figures are saved in one format: for what is the same in all three."""
