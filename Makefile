@@ -40,7 +40,7 @@ docs: .venv/.ready
 
 # Renew the pins: needs `uv`; the lock carries hashes and no registry address.
 lock:
-	uv pip compile pyproject.toml --extra workflow --extra dev --universal --python-version 3.11 --fork-strategy fewest \
+	uv pip compile pyproject.toml --extra cluster --extra dev --universal --python-version 3.11 --fork-strategy fewest \
 	    --generate-hashes --no-emit-index-url --no-header --upgrade --output-file requirements.lock
 
 clean:

@@ -98,3 +98,9 @@ def kernel(function: _Function) -> _Function:
     finally:
         vars(settings).update(before)
     return cast(_Function, compiled)
+
+
+def most_threads() -> int:
+    """Threads that kernels may run on at a time: numba's setting NUMBA_NUM_THREADS, the cores by default."""
+    settings: Any = numba.config
+    return int(settings.NUMBA_NUM_THREADS)

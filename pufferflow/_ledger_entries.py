@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from pufferflow._checks import check_epsilon, check_scale, check_whole, shown
 from pufferflow._files import sha256
 from pufferflow._json import parse_json
+from pufferflow._protection import PROTECTION, check_protection
 from pufferflow.errors import LedgerError, ParameterError, PufferflowError
 from pufferflow.markov import Family
 from pufferflow.models import parse_model
@@ -130,7 +131,7 @@ def _content(kind: str, text: str) -> dict[str, Any]:
     document, checks = parse_json(text), _CONTENTS[kind]
     if not isinstance(document, dict):
         raise ParameterError("its content is no object")
-    optional = {"extent"}  # ledgers of version 1 have none
+    optional = {"extent", *PROTECTION}  # ledgers of version 1 have none
     if not checks.keys() - optional <= document.keys() <= checks.keys():
         raise ParameterError(f"its keys are not {', '.join(checks)}")
     content = {key: checks[key](value, key) for key, value in document.items()}
@@ -148,7 +149,7 @@ def _check_together(entries: list[Entry]) -> None:
         (not entries or entries[0].kind != "limit", "it does not begin with a limit"),
         ({r["family"] for r in reserved} - {f["digest"] for f in families}, "the chains of a release are not in it"),
         (
-            len({states_of(parse_model(f["model"])) for f in families}) > 1,
+            len({states_of(parse_model(f["model"])) for f in families} - {None}) > 1,
             "its chains differ in their number of states",
         ),
         (len({r["form"] for r in reserved}) > 1, "its releases are of different steps of the records"),
@@ -158,9 +159,9 @@ def _check_together(entries: list[Entry]) -> None:
             raise LedgerError(f"it is damaged: {what}; {MEND}")
 
 
-def states_of(family: Family) -> int:
-    """Return the number of states of its chains (of the first, where they differ)."""
-    return family.sizes[0]
+def states_of(family: Family) -> int | None:
+    """Return the number of states of its chains (of the first, where they differ); None where it may be any."""
+    return next(iter(family.sizes), None)
 
 
 def _time(value: object, name: str) -> str:
@@ -203,6 +204,8 @@ _CONTENTS: dict[str, dict[str, Callable[[Any, str], Any]]] = {
         "certificate": _or_none(_hexadecimal),
         "form": _or_none(_hexadecimal),
         "extent": _or_none(_extent),
+        "window": check_whole,
+        "knows": lambda value, name: check_protection(1, value).knows,
     },
     "released": {"reservation": check_whole},
 }

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pufferflow._checks import check_numbers, check_positive, check_type
+from pufferflow._optional import load
 from pufferflow._types import Floats
 from pufferflow.errors import ParameterError
 
 
 def open_dp() -> Any:
     """OpenDP with its contributed mechanisms on; it takes long to import, so only where it is used."""
-    import opendp.prelude as dp
-
+    dp = load("opendp.prelude", "exact noise")
     dp.enable_features("contrib")
     return dp
 

@@ -43,6 +43,14 @@ def divide_up(numerator: float, denominator: float) -> float:
     return quotient
 
 
+def divide_down(numerator: float, denominator: float) -> float:
+    """Quotient of two floats, never above the exact one; exact where it can be."""
+    quotient = numerator / denominator
+    if math.isinf(quotient) or Fraction(quotient) * Fraction(denominator) > Fraction(numerator):
+        return math.nextafter(quotient, 0.0)
+    return quotient
+
+
 def log_up(ratio: Fraction) -> float:
     """Logarithm of a number of at least 1, never below the exact one; 0 for 1."""
     above = ratio - 1

@@ -21,11 +21,12 @@ of ε is at most σ exactly if the bound at σ is at most ε.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from pufferflow._checks import EPSILON_RANGE, Lengths, check_epsilon, check_scale, check_whole, longest
 from pufferflow._composition import PRECISION, entrywise_loss, joint_scale
+from pufferflow._protection import Knowledge, check_protection
 from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.mechanisms import find_mechanism, leakage_loss
 
@@ -46,9 +47,9 @@ def guarantee(
     scale : float
         Laplace scale of a 1-Lipschitz query.
     mechanism : str
-        Name of a mechanism whose scale falls as ε grows and never exceeds that of group-dp.
+        Name of a mechanism whose scale falls as ε grows.
     options
-        Of the mechanism.
+        Of the mechanism, ``window`` and ``knows`` among them.
 
     Returns
     -------
@@ -62,18 +63,22 @@ def guarantee(
     ParameterError
         ``scale`` is not a positive number, or the mechanism is unknown.
     """
-    calibrate, records = find_mechanism(mechanism).scale, longest(length)
+    asked, records = find_mechanism(mechanism), longest(length)
     scale = check_scale(scale)
+    if asked.uncovered(**options) or asked.unfit(family, length, **asked.own(options)):
+        return math.inf
 
     def enough(epsilon: float) -> bool:
         # all lengths, not the longest alone: of some mechanisms a shorter segment decides
-        needed = calibrate(family, length, epsilon, **options).scale
+        needed = asked.called(family, length, epsilon, **options).scale
         return needed is not None and needed <= scale
 
     smallest, largest = EPSILON_RANGE
     low, high = max(smallest, 1 / scale / (1 + PRECISION)), min(largest, records / scale * (1 + PRECISION))
-    if not enough(high):
-        return math.inf
+    while not enough(high):  # bayesian-dp may ask for more than group-dp does
+        if high == largest:
+            return math.inf
+        high = min(2 * high, largest)
     if enough(low):
         return low
     while high > low * (1 + PRECISION):
@@ -121,6 +126,10 @@ class Accountant:
         Θ, the same for all releases.
     length : int or sequence of int
         Segment lengths of the data.
+    window, knows
+        What the total is stated for, as for :func:`pufferflow.leakage`. A release that hides windows of several records
+        hides those of fewer, and one that holds against those who know records holds against those who know none: so
+        the total is that of the least of what its releases promise. By Σ 1/σ_k it can be stated for any.
 
     Examples
     --------
@@ -134,8 +143,9 @@ class Accountant:
     True
     """
 
-    def __init__(self, family: AnyFamily, length: Lengths) -> None:
+    def __init__(self, family: AnyFamily, length: Lengths, *, window: int = 1, knows: Knowledge = "nothing") -> None:
         self.family = as_family(family)
+        self.protection = check_protection(window, knows)
         self.length = longest(length)
         self._scales: list[float] = []
 
@@ -158,7 +168,7 @@ class Accountant:
         """Return what all releases so far cost together."""
         if not self._scales:
             return Cost(0, 0.0, 0.0, 0.0, 0.0)
-        single = guarantee(self.family, self.length, min(self._scales))
+        single = self._alone(min(self._scales))
         theorem = math.nextafter(len(self._scales) * single, math.inf)
         return Cost(len(self._scales), self.entrywise, theorem, self._quilts(), self._leakage())
 
@@ -187,9 +197,15 @@ class Accountant:
         return self._together() >= EPSILON_RANGE[0]
 
     def _quilts(self) -> float:
-        return guarantee(self.family, self.length, self._together()) if self._bounded() else math.inf
+        return self._alone(self._together()) if self._bounded() else math.inf
+
+    def _alone(self, scale: float) -> float:
+        """What one release costs by quilts, or without any where these say nothing of such adversaries."""
+        informed = self.protection.knows != "nothing"
+        name = "group-dp" if informed else "mqm-exact"
+        return guarantee(self.family, self.length, scale, mechanism=name, **asdict(self.protection))
 
     def _leakage(self) -> float:
-        if self.family.bounds is not None or not self._bounded():
-            return math.inf  # no such bound is known
-        return leakage_loss(self.family, self.length, self._together())
+        if not self._bounded():
+            return math.inf
+        return leakage_loss(self.family, self.length, self._together(), **asdict(self.protection))

@@ -3,86 +3,56 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pufferflow._checks import check_confidence
 from pufferflow._types import Floats
-from pufferflow.errors import ChainError, DataError
-from pufferflow.markov.bounds import TransitionBounds
+from pufferflow.bounded_family import BoundedFamily
+from pufferflow.errors import DataError
 from pufferflow.markov.chain import MarkovChain
-from pufferflow.markov.families import GapKind
 
 if TYPE_CHECKING:
     from pufferflow.influence.gaps import IntervalGap
 
 
-class IntervalFamily(TransitionBounds):
+class IntervalFamily(BoundedFamily):
     """All chains with low ≤ P ≤ high entrywise, and every initial distribution; immutable.
 
     Unlike ``BinaryInterval`` no single chain is known to dominate it: :func:`pufferflow.mqm_exact` returns an
     upper bound of the noise scale over the whole family (proved in ``pufferflow.influence.intervals``), and
-    :meth:`gap` sets a chain of the family beside it.
+    :meth:`gap` sets a chain of the family beside it. :func:`pufferflow.leakage` needs less noise (``docs/leakage.md``).
+    Neither uses that all steps follow the same P, so chains that change with time are in the family as well.
 
     Parameters
     ----------
     low, high : array_like, shape (k, k)
         Bounds of the transition probabilities. Both are kept as tight as the row sums allow: an upper bound is at most
         1 minus the other lower bounds of its row, and the other way round.
+    backward : IntervalFamily, optional
+        Bounds of the law of a record given the one *after* it: then the family is smaller, the chains between the
+        bounds read either way, and the past of a record costs :func:`pufferflow.leakage` less noise.
 
     Raises
     ------
+    ParameterError
+        ``backward`` is no such family.
     ChainError
         The shapes differ or are not square, a bound is not a probability, an upper one is below its lower one, or a row
-        has no distribution between its bounds.
+        has no distribution between its bounds; ``backward`` has another number of states, or backward bounds itself.
     """
 
-    def __repr__(self) -> str:
-        return f"IntervalFamily({self.states} states)"
+    kind = "interval"
 
-    @property
-    def chains(self) -> tuple[MarkovChain, ...]:
-        """No finite set of chains is known to have the noise scale of the family, so this raises."""
-        self._refuse()
+    def __init__(self, low: ArrayLike, high: ArrayLike, *, backward: IntervalFamily | None = None) -> None:
+        super().__init__(low, high)
+        self._follow(backward)
 
-    @property
-    def bounds(self) -> TransitionBounds:
-        """The family is these bounds."""
-        return self
-
-    @property
-    def members(self) -> tuple[MarkovChain, ...]:
-        """Empty: there is no end of them."""
-        return ()
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Number of states, of all chains."""
-        return (self.states,)
-
-    def text(self, public: bool) -> str:
-        """Say in words which chains these are."""
-        return f"any chain on these {self.states} states between the bounds of the model, from any start"
-
-    def document(self) -> dict[str, Any]:
-        """Return the model as plain JSON types."""
-        return {"interval": {"low": self.low.tolist(), "high": self.high.tolist()}}
-
-    def smallest_stationary_probability(self) -> float:
-        """Not available, as :attr:`chains`."""
-        self._refuse()
-
-    def eigengap(self, kind: GapKind) -> float:
-        """Not available, as :attr:`chains`."""
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
-        raise ChainError(
-            "this needs finitely many chains, which an interval family does not have; use mqm-exact, "
-            "or give chains of it or a binary interval"
-        )
+    def numbers(self) -> dict[str, Any]:
+        """As :meth:`BoundedFamily.numbers`."""
+        return {"low": self.low.tolist(), "high": self.high.tolist()}
 
     def worst_chain(
         self, length: int, epsilon: float, *, evaluations: int = 300, rng: np.random.Generator | None = None
@@ -129,12 +99,13 @@ class IntervalFamily(TransitionBounds):
 
 
 def confidence_family(
-    transition_counts: NDArray[np.integer[Any]] | ArrayLike, coverage: float = 0.95
+    transition_counts: NDArray[np.integer[Any]] | ArrayLike, coverage: float = 0.95, *, backward: bool = False
 ) -> IntervalFamily:
     """Family that holds the unknown transition matrix with probability at least ``coverage``.
 
     Every interval holds its transition probability p except with probability
-    α = (1 − coverage) / (number of intervals): one interval a state for two states, k for more. It is the set of p with
+    α = (1 − coverage) / (number of intervals): one interval a state for two states, k for more, and twice as many with
+    ``backward``. It is the set of p with
     p^s (1 − p)^(n − s) > α ∫ q^s (1 − q)^(n − s) Beta(½, ½)(dq), s the transitions counted and n the visits.
 
     *Proof.* Run along the chain, the ratio of the integral to p^s (1 − p)^(n − s) changes only on leaving the row's
@@ -143,6 +114,11 @@ def confidence_family(
     1/α with probability at most α, although n is random; by Ville's inequality even if the record was stopped by
     looking at it. Clopper–Pearson intervals would need a union bound over n. A sum over all intervals, also those of
     states never visited, gives the coverage.
+
+    *Backwards.* Read from the end, a stationary chain is a chain, too, with the reversed matrix, and the same counts
+    transposed are its transition counts; so the argument holds for it as well, and the sum over the intervals of both
+    readings gives one coverage of both. That the chain is stationary is then part of what is assumed, and that where
+    the records end does not depend on them.
 
     The bounds depend on the counts, which must be public or from other records than the ones to protect.
 
@@ -153,6 +129,8 @@ def confidence_family(
         the full simplex. No transition is taken for impossible.
     coverage : float
         Between 0 and 1.
+    backward : bool
+        Whether to bound the law of a record given the one after it, too, for chains that are stationary.
 
     Returns
     -------
@@ -175,11 +153,16 @@ def confidence_family(
     if k == 1:
         return IntervalFamily([[1.0]], [[1.0]])
     intervals = k if k == 2 else k * k  # of two complementary probabilities one interval is the other's mirror image
+    alpha = (1 - coverage) / (2 * intervals if backward else intervals)
+    reversed_bounds = IntervalFamily(*_confidence_bounds(counts.T, alpha)) if backward else None
+    return IntervalFamily(*_confidence_bounds(counts, alpha), backward=reversed_bounds)
+
+
+def _confidence_bounds(counts: NDArray[np.integer[Any]], alpha: float) -> tuple[Floats, Floats]:
+    """Lower and upper ends of the intervals of all transition probabilities."""
     successes = counts.astype(np.float64)
     visits = np.broadcast_to(successes.sum(axis=1, keepdims=True), successes.shape)
-    alpha = (1 - coverage) / intervals
-    upper = _upper_confidence(successes, visits, alpha)
-    return IntervalFamily(1 - _upper_confidence(visits - successes, visits, alpha), upper)
+    return 1 - _upper_confidence(visits - successes, visits, alpha), _upper_confidence(successes, visits, alpha)
 
 
 def _upper_confidence(successes: Floats, visits: Floats, alpha: float) -> Floats:

@@ -38,6 +38,7 @@ from pufferflow._ledger_entries import (
     parse_entries,
     states_of,
 )
+from pufferflow._protection import NARROWEST, Knowledge, Protection, asked_for, check_protection
 from pufferflow.accounting import Accountant
 from pufferflow.errors import BudgetError, DataError, LedgerError, ParameterError
 from pufferflow.markov.families import AnyFamily, Family, as_family
@@ -110,6 +111,10 @@ class Reservation:
         SHA-256 of what says how the records become steps of the chain; None where nobody said.
     extent : Extent or None
         Which records; None where nobody said.
+    window : int
+        How many consecutive records it hides together.
+    knows : {"nothing", "any records"}
+        What an adversary may know beside Θ.
     """
 
     number: int
@@ -122,6 +127,8 @@ class Reservation:
     certificate: str | None = None
     form: str | None = None
     extent: Extent | None = None
+    window: int = 1
+    knows: Knowledge = "nothing"
 
 
 class Checked(NamedTuple):
@@ -294,14 +301,18 @@ class Ledger:
         certificate: Mapping[str, Any] | None = None,
         form: Mapping[str, Any] | None = None,
         extent: Extent | None = None,
+        window: int = 1,
+        knows: Knowledge = "nothing",
     ) -> Reservation:
         """Pay for a release before it is made.
 
-        All reservations must be of the same steps of the same chain; of others the sum would say nothing.
+        All reservations must be of the same steps of the same chain; of others the sum would say nothing. Where they
+        hide windows of different lengths, or from different adversaries, the sum is stated for the shortest window and
+        for the adversary who knows least: that is what all of them promise.
 
         Parameters
         ----------
-        family, length, mechanism, epsilon, scale, query
+        family, length, mechanism, epsilon, scale, query, window, knows
             As in :class:`Reservation`.
         certificate : mapping, optional
             Of the scale.
@@ -334,6 +345,8 @@ class Ledger:
             "form": None if form is None else digest_of(form),
             "extent": None if extent is None else asdict(check_extent(extent)),
         }
+        if (protection := check_protection(window, knows)) != NARROWEST:
+            content |= asdict(protection)
         return self._pay(family, document, content)
 
     def _pay(self, family: Family, document: dict[str, Any], content: dict[str, Any]) -> Reservation:
@@ -343,8 +356,8 @@ class Ledger:
             entries, _ = self._read(connection)
             known = [e.content for e in entries if e.kind == "family"]
             forms = {e.content["form"] for e in entries if e.kind == "reserved"}
-            states = {states_of(parse_model(other["model"])) for other in known}
-            if forms - {content["form"]} or states - {states_of(family)}:
+            states = {states_of(parse_model(other["model"])) for other in known} | {states_of(family)}
+            if forms - {content["form"]} or len(states - {None}) > 1:
                 raise LedgerError(
                     f"ledger {self.path}: earlier releases made other steps of the records (other states, time step, "
                     "pauses or column), and with those this one cannot be added up; keep to one way, or publish both "
@@ -431,7 +444,7 @@ class Ledger:
             It cannot be read, or what its releases cost has no finite bound.
         """
         entries = self.entries()
-        limit, spent = _limit(entries), _spent(entries)
+        limit, spent, total = _limit(entries), _spent(entries), _protection(entries)
         if math.isinf(spent):
             raise LedgerError(f"ledger {self.path}: no finite ε bounds what its releases cost together; {MEND}")
         made = {e.content["reservation"] for e in entries if e.kind == "released"}
@@ -441,7 +454,8 @@ class Ledger:
             asdict(r) | {"time": times[r.number], "released": r.number in made, "overlaps": _overlapping(r, reserved)}
             for r in reserved
         ]
-        return {"limit": limit, "spent": spent, "left": max(0.0, limit - spent), "releases": releases}
+        sums = {"limit": limit, "spent": spent, "left": max(0.0, limit - spent)}
+        return sums | asdict(total) | {"releases": releases}
 
 
 def _own(connection: sqlite3.Connection) -> set[tuple[str, str]]:
@@ -474,6 +488,13 @@ def _limit(entries: list[Entry]) -> float:
     return float([e for e in entries if e.kind == "limit"][-1].content["epsilon"])
 
 
+def _protection(entries: list[Entry]) -> Protection:
+    """What all reservations promise: the shortest window, and the adversary who knows least."""
+    reserved = [asked_for(e.content) for e in entries if e.kind == "reserved"] or [NARROWEST]
+    informed = all(p.knows != "nothing" for p in reserved)
+    return Protection(min(p.window for p in reserved), "any records" if informed else "nothing")
+
+
 def _accounts(entries: list[Entry]) -> Iterator[Accountant]:
     """All reservations, seen with every Θ that one of them was made for."""
     reserved = [e.content for e in entries if e.kind == "reserved"]
@@ -481,7 +502,7 @@ def _accounts(entries: list[Entry]) -> Iterator[Accountant]:
     used = {r["family"] for r in reserved}
     for family in (e.content for e in entries if e.kind == "family"):
         if family["digest"] in used:
-            account = Accountant(parse_model(family["model"]), length)
+            account = Accountant(parse_model(family["model"]), length, **asdict(_protection(entries)))
             for r in reserved:
                 account.add(r["scale"])
             yield account

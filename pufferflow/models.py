@@ -2,24 +2,44 @@
 
 Either ``{"chains": [{"transition_matrix": [[…]], "initial_distribution": …}, …]}``, the initial distribution a
 list, ``"stationary"`` (also where it is left out) or ``"any"``; or ``{"binary_interval": [low, high]}``; or
-``{"interval": {"low": [[…]], "high": [[…]]}}``, bounds of every transition probability. Beside it ``records`` may
-say what the states are and how records become steps, see :mod:`pufferflow.records.format`.
+``{"interval": {"low": [[…]], "high": [[…]]}}``, bounds of every transition probability; or
+``{"total_variation": {"transition_matrix": [[…]], "radius": [r, …]}}``, rows within distances of those given (these two
+may have ``"backward"``, an object like themselves about the law of a record given the one after it); or
+``{"forgetting": {"steps": 60, "overlap": 0.4}}``, how soon chains forget, on any states; or
+``{"labelled": {"transition_matrix": [[…]], "initial_distribution": …, "labels": [0, 0, 1]}}``, a chain of which only
+labels are recorded; or ``{"periodic": {"transition_matrices": [[[…]]], "repeat": 60, "first_phase": null,
+"initial_distribution": "stationary"}}``, matrices that follow a public clock. Beside it ``records`` may say what the
+states are and how records become steps, see :mod:`pufferflow.records.format`.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pufferflow._files import write_atomic
 from pufferflow._json import is_number, kind, only_keys, read_json
-from pufferflow.errors import ChainError, ModelError
+from pufferflow.errors import ChainError, ModelError, ParameterError
+from pufferflow.forgetting_family import ForgettingFamily
 from pufferflow.interval_family import IntervalFamily
-from pufferflow.markov import STATIONARY, BinaryInterval, ChainFamily, Family, MarkovChain, as_family
+from pufferflow.markov import (
+    STATIONARY,
+    BinaryInterval,
+    ChainFamily,
+    Family,
+    LabelledChain,
+    MarkovChain,
+    PeriodicChain,
+    as_family,
+)
 from pufferflow.records.format import RecordFormat, parse_records
+from pufferflow.total_variation_family import TotalVariationFamily
+
+_KINDS = ("chains", "binary_interval", "interval", "total_variation", "forgetting", "labelled", "periodic")
 
 
 @dataclass(frozen=True)
@@ -50,7 +70,10 @@ def read_public_model(path: str | os.PathLike[str]) -> PublicModel:
     return read_json(
         path,
         parse_public_model,
-        '{"chains": […]}, {"binary_interval": [low, high]} or {"interval": {"low": [[…]], "high": [[…]]}}',
+        '{"chains": […]}, {"binary_interval": [low, high]}, {"interval": {"low": [[…]], "high": [[…]]}}, '
+        '{"total_variation": {"transition_matrix": [[…]], "radius": [r, …]}}, '
+        '{"forgetting": {"steps": m, "overlap": a}}, {"labelled": {"transition_matrix": […], "labels": […]}}, '
+        '{"periodic": {"transition_matrices": […], "repeat": 60}}',
     )
 
 
@@ -69,7 +92,7 @@ def parse_public_model(document: object) -> PublicModel:
         records = parse_records(document["records"])
         document = {key: value for key, value in document.items() if key != "records"}
     family = _family(document)
-    if records is not None and records.states.count != number_of_states(family):
+    if records is not None and number_of_states(family) not in (None, records.states.count):
         raise ModelError(
             f"records describes {records.states.count} states, the chains have {number_of_states(family)}; "
             "give one name a state, or one edge less than states"
@@ -77,33 +100,39 @@ def parse_public_model(document: object) -> PublicModel:
     return PublicModel(family, records)
 
 
-def number_of_states(family: Family) -> int:
-    """Return the number of states k of the chains of a family.
+def number_of_states(family: Family) -> int | None:
+    """Return the number of states k of the chains of a family, None where they may have any number.
 
     Raises ModelError: its chains differ in it.
     """
     if len(family.sizes) > 1:
         sizes = " and ".join(map(str, sorted(family.sizes)))
         raise ModelError(f"the chains have {sizes} states; records needs one number")
-    return family.sizes[0]
+    return next(iter(family.sizes), None)
 
 
 def _family(document: object) -> Family:
     if not isinstance(document, dict):
-        raise ModelError(f"a model is an object with the key chains, binary_interval or interval, not {kind(document)}")
-    only_keys(document, ("chains", "binary_interval", "interval"), "the model")
+        raise ModelError(f"a model is an object with one of the keys {', '.join(_KINDS)}, not {kind(document)}")
+    only_keys(document, _KINDS, "the model")
     if len(document) != 1:
         given = " and ".join(document) if document else "none of them"
-        raise ModelError(
-            f"the model needs exactly one of the keys chains, binary_interval and interval; it has {given}"
-        )
+        raise ModelError(f"the model needs exactly one of the keys {', '.join(_KINDS)}; it has {given}")
     if "chains" in document:
         chains = document["chains"]
         if not isinstance(chains, list):
             raise ModelError(f"chains must be a list of chains, not {kind(chains)}")
         return ChainFamily([_chain(entry, f"chain {i}") for i, entry in enumerate(chains, 1)])
     if "interval" in document:
-        return _intervals(document["interval"])
+        return _both_ways(document["interval"], "interval", _intervals)
+    if "total_variation" in document:
+        return _both_ways(document["total_variation"], "total_variation", _balls)
+    if "periodic" in document:
+        return _periodic(document["periodic"])
+    if "labelled" in document:
+        return _labelled(document["labelled"])
+    if "forgetting" in document:
+        return _forgetting(document["forgetting"])
     interval = document["binary_interval"]
     if not (isinstance(interval, list) and len(interval) == 2 and all(map(is_number, interval))):
         raise ModelError("binary_interval must be a list of two numbers, low and high")
@@ -135,6 +164,31 @@ def model_json(family: Family | MarkovChain, records: RecordFormat | None = None
     return json.dumps(document) + "\n"
 
 
+def _periodic(entry: object) -> PeriodicChain:
+    keys = ("transition_matrices", "repeat", "first_phase", "initial_distribution")
+    if not (isinstance(entry, dict) and isinstance(entry.get("transition_matrices"), list)):
+        raise ModelError("periodic must be an object with transition_matrices, a list of matrices")
+    only_keys(entry, keys, "periodic")
+    for i, matrix in enumerate(entry["transition_matrices"], 1):
+        if not _is_matrix(matrix):
+            raise ModelError(f"periodic: matrix {i} must be a list of rows, each a list of numbers")
+    options = {key: value for key, value in entry.items() if key != "transition_matrices"}
+    try:
+        return PeriodicChain(entry["transition_matrices"], **options)
+    except (ChainError, ParameterError) as error:
+        raise ChainError(f"periodic: {error}") from error
+
+
+def _labelled(entry: object) -> LabelledChain:
+    if not (isinstance(entry, dict) and isinstance(entry.get("labels"), list)):
+        raise ModelError("labelled must be an object with a transition_matrix and labels, a list of integers")
+    chain = _chain({key: value for key, value in entry.items() if key != "labels"}, "labelled")
+    try:
+        return LabelledChain(chain, entry["labels"])
+    except (ChainError, ParameterError) as error:
+        raise ChainError(f"labelled: {error}") from error
+
+
 def _chain(entry: object, where: str) -> MarkovChain:
     if not isinstance(entry, dict):
         raise ModelError(f"{where} must be an object with a transition_matrix, not {kind(entry)}")
@@ -153,19 +207,63 @@ def _chain(entry: object, where: str) -> MarkovChain:
         raise ChainError(f"{where}: {error}") from error
 
 
-def _intervals(entry: object) -> IntervalFamily:
+_Bounded = TypeVar("_Bounded", IntervalFamily, TotalVariationFamily)
+
+
+def _both_ways(entry: object, where: str, parse: Callable[[object, str, _Bounded | None], _Bounded]) -> _Bounded:
+    """A family between bounds, with those of the reversed chain where there are some."""
+    if not isinstance(entry, dict) or "backward" not in entry:
+        return parse(entry, where, None)
+    forward = {key: value for key, value in entry.items() if key != "backward"}
+    return parse(forward, where, parse(entry["backward"], f"{where}, backward", None))
+
+
+def _intervals(entry: object, where: str, backward: IntervalFamily | None) -> IntervalFamily:
     if not isinstance(entry, dict):
-        raise ModelError(f"interval must be an object with low and high, not {kind(entry)}")
-    only_keys(entry, ("low", "high"), "interval")
+        raise ModelError(f"{where} must be an object with low and high, not {kind(entry)}")
+    only_keys(entry, ("low", "high"), where)
     for side in ("low", "high"):
         if side not in entry:
-            raise ModelError(f"interval has no {side}; give one row of bounds a state")
+            raise ModelError(f"{where} has no {side}; give one row of bounds a state")
         if not _is_matrix(entry[side]):
-            raise ModelError(f"interval: {side} must be a list of rows, each a list of numbers")
+            raise ModelError(f"{where}: {side} must be a list of rows, each a list of numbers")
     try:
-        return IntervalFamily(entry["low"], entry["high"])
+        return IntervalFamily(entry["low"], entry["high"], backward=backward)
     except ChainError as error:
-        raise ChainError(f"interval: {error}") from error
+        raise ChainError(f"{where}: {error}") from error
+
+
+def _balls(entry: object, where: str, backward: TotalVariationFamily | None) -> TotalVariationFamily:
+    if not isinstance(entry, dict):
+        raise ModelError(f"{where} must be an object with transition_matrix and radius, not {kind(entry)}")
+    only_keys(entry, ("transition_matrix", "radius"), where)
+    for key in ("transition_matrix", "radius"):
+        if key not in entry:
+            raise ModelError(f"{where} has no {key}; give rows of probabilities, and the distances of rows from them")
+    matrix, radius = entry["transition_matrix"], entry["radius"]
+    if not _is_matrix(matrix):
+        raise ModelError(f"{where}: transition_matrix must be a list of rows, each a list of numbers")
+    if not (is_number(radius) or (isinstance(radius, list) and all(map(is_number, radius)))):
+        raise ModelError(f"{where}: radius must be a number, or a list of one for each state")
+    try:
+        return TotalVariationFamily(matrix, radius, backward=backward)
+    except ChainError as error:
+        raise ChainError(f"{where}: {error}") from error
+
+
+def _forgetting(entry: object) -> ForgettingFamily:
+    if not isinstance(entry, dict):
+        raise ModelError(f"forgetting must be an object with steps and overlap, not {kind(entry)}")
+    only_keys(entry, ("steps", "overlap"), "forgetting")
+    for key in ("steps", "overlap"):
+        if key not in entry:
+            raise ModelError(f"forgetting has no {key}; give steps, such as 60, and overlap, such as 0.4")
+        if not is_number(entry[key]):
+            raise ModelError(f"forgetting: {key} must be a number, not {kind(entry[key])}")
+    try:
+        return ForgettingFamily(**entry)
+    except (ChainError, ParameterError) as error:
+        raise ChainError(f"forgetting: {error}") from error
 
 
 def _is_matrix(value: object) -> bool:

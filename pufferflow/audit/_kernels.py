@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from pufferflow._jit import kernel
-from pufferflow._types import Floats, Ints
+from pufferflow._types import Bools, Floats, Ints
 
 LOG_2 = math.log(2.0)
 NEGLIGIBLE_BITS = 90
@@ -88,6 +88,12 @@ def _add(value: float, power: int, w: int, m: Floats, e: Ints) -> None:
 
 
 @kernel
+def _block_of(c: float) -> int:
+    """Entries whose densities stay so close together, at 1 / scale = c, that their products stay floats."""
+    return min(512, max(1, int(FARTHEST_FACTOR / 2 / c)))
+
+
+@kernel
 def _law_of_sum(
     m_past: Floats, e_past: Ints, m_future: Floats, e_future: Ints, own: int, c: float, m: Floats, e: Ints
 ) -> None:
@@ -99,7 +105,7 @@ def _law_of_sum(
     """
     a, b, slope = len(m_past), len(m_future), c / LOG_2
     least = NEGLIGIBLE_BITS + math.log2(len(m))
-    block = min(512, max(1, int(FARTHEST_FACTOR / 2 / c)))
+    block = _block_of(c)
     past, future = np.empty(a), np.empty(b)
     tops, tops_future = np.empty(a // block + 1, dtype=np.int64), np.empty(b // block + 1, dtype=np.int64)
     _blocks(m_past, e_past, slope, least, block, past, tops)
@@ -145,12 +151,28 @@ def _carried(value: float, base: int, m: float, e: int) -> tuple[float, int]:
 
 @kernel
 def log_densities(
-    m_past: Floats, e_past: Ints, m_future: Floats, e_future: Ints, own: int, c: float, out: Floats
+    m_past: Floats, e_past: Ints, m_future: Floats, e_future: Ints, own: int, decays: Floats, out: Floats
 ) -> None:
-    """Fill out[w] = log E e^(−c|w − past − own − future|), w = 0, …, T, from the laws of past and future."""
-    size = len(out)
+    """Fill out[s, w] = log E e^(−c|w − past − own − future|), w = 0, …, T, c = decays[s], from both laws.
+
+    The law of the sum for the largest of several decays with blocks of one length serves them all: it leaves out least.
+    """
+    size, block = out.shape[1], 0
     m, e = np.empty(size), np.empty(size, dtype=np.int64)
-    _law_of_sum(m_past, e_past, m_future, e_future, own, c, m, e)
+    for s in range(len(decays)):
+        if block != _block_of(decays[s]):
+            block, steepest = _block_of(decays[s]), decays[s]
+            for c in decays[s:]:
+                if _block_of(c) == block:
+                    steepest = max(steepest, c)
+            _law_of_sum(m_past, e_past, m_future, e_future, own, steepest, m, e)
+        _log_density(m, e, decays[s], out[s])
+
+
+@kernel
+def _log_density(m: Floats, e: Ints, c: float, out: Floats) -> None:
+    """Fill out[w] = log Σ_n e^(−c|w − n|) law(n) for the law (m, e)."""
+    size = len(out)
     decay = math.exp(-c)
     below, base_below = np.empty(size), np.empty(size, dtype=np.int64)
     value, base = 0.0, 0
@@ -170,6 +192,36 @@ def log_densities(
         out[w] = math.log(mantissa) + (power + high) * LOG_2
         value, base = _carried(value, base, m[w], e[w])
         value *= decay
+
+
+@kernel
+def raise_gap(values: Floats, possible: Bools, tolerance: float, gaps: Floats, found: Ints) -> bool:
+    """Raise ``gaps`` = (attained, placed) to the largest difference of two rows that are ``possible``.
+
+    Of those that exceed the placed one by more than ``tolerance``, in turn, the last is: ``found`` becomes its rows,
+    the larger one first, and its place. Returns whether it did.
+    """
+    rows, size = values.shape
+    raised = False
+    for x in range(rows):
+        for y in range(x):
+            if not (possible[x] and possible[y]):
+                continue
+            most, least = 0, 0
+            for w in range(size):
+                if values[x, w] - values[y, w] > values[x, most] - values[y, most]:
+                    most = w
+                if values[x, w] - values[y, w] < values[x, least] - values[y, least]:
+                    least = w
+            for place in (most, least):
+                gap = values[x, place] - values[y, place]
+                first, second = (x, y) if gap > 0 else (y, x)
+                gap = abs(gap)
+                gaps[0] = max(gaps[0], gap)
+                if gap > gaps[1] + tolerance:
+                    gaps[1], raised = gap, True
+                    found[0], found[1], found[2] = first, second, place
+    return raised
 
 
 @kernel

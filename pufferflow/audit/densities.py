@@ -3,13 +3,17 @@
 X_i = x splits a chain: the records before i and those after i are independent given it. The law of the past counts
 follows by one pass forwards over the time-reversed steps R_i(x, y) = P(X_{i−1} = y | X_i = x), that of the future
 counts by one pass backwards over P. Nothing is subtracted, so relative errors only add up.
+
+Secrets may be the values of w consecutive records. The past depends on the first of them alone, the future on the
+last, and the count on how many of them it counts: so those that share these three share their densities.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +37,8 @@ LARGEST_EXPONENT = 500.0
 LARGEST_MEMORY = 2**31
 """Bytes for the densities of a histogram."""
 
+MOST_KEPT = 2**18
+"""Numbers in the laws of a histogram that are kept from one scale to the next."""
 
 LARGEST_WORK = 3e12
 """Multiplications for one loss beyond which it is not tried: half an hour or more where no count is unlikely."""
@@ -59,7 +65,7 @@ def check_size(chain: MarkovChain, length: int, query: CountQuery | HistogramQue
         )
 
 
-def work(chain: MarkovChain, length: int, query: CountQuery | HistogramQuery) -> float:
+def work(chain: MarkovChain, length: int, query: CountQuery | HistogramQuery, window: int = 1) -> float:
     """Estimate the multiplications of one loss, other steps counted as so many; rather too many than too few.
 
     The laws of past and future, their convolution and its smoothing for every record, start and state, then the
@@ -74,22 +80,23 @@ def work(chain: MarkovChain, length: int, query: CountQuery | HistogramQuery) ->
         outputs, places, passes = (n + 1) ** (free + 1), (n + 1) ** free, 2
         convolution = n ** (2 * free + 1) / math.factorial(2 * free + 1)
     laws = passes * (1 + starts) * k**2 * places * n
-    pairs = k**2 * (100 * outputs + 50_000) * n * (starts**2 if starts > 1 else 0.1) / 2
-    return laws + starts * k * (convolution + 150 * outputs * n) + pairs
+    secrets = k if window == 1 else k**2 * (min(window, length) + 1)
+    pairs = secrets**2 * (100 * outputs + 50_000) * n * (starts**2 if starts > 1 else 0.1) / 2
+    return laws + starts * secrets * (convolution + 150 * outputs * n) + pairs
 
 
 class NodeDensities(NamedTuple):
-    """Log densities of the noisy output given X_node = x, up to one common factor.
+    """Log densities of the noisy output given X_node = x, or a window from X_node on, up to one common factor.
 
     Attributes
     ----------
     node : int
         1-based.
-    values : ndarray, shape (scales, starts, k, outputs)
+    values : ndarray, shape (scales, starts, secrets, outputs)
         At the outputs with whole coordinates from 0 to T, flattened.
-    possible : ndarray of bool, shape (starts, k)
-        Whether the state has positive probability; where it has not, the values mean nothing.
-    masses : ndarray, shape (starts, k)
+    possible : ndarray of bool, shape (starts, secrets)
+        Whether the state (the first one of a window) has positive probability; where not, the values mean nothing.
+    masses : ndarray, shape (starts, secrets)
         P(X_node = x) from each start.
     """
 
@@ -127,13 +134,36 @@ class _Marginals:
             )
 
 
+class _Secret(NamedTuple):
+    """Values of a window that share their densities: the first and the last state, how many count, and one of them."""
+
+    first: int
+    last: int
+    own: int
+    window: tuple[int, ...]
+
+
+def _secrets(matrix: Floats, counted: Ints, window: int) -> list[_Secret]:
+    """One for all windows that can occur and share their densities; of one record, the states."""
+    found: dict[tuple[int, int, int], tuple[int, ...]] = {(x, x, int(counted[x])): (x,) for x in range(len(matrix))}
+    for _ in range(window - 1):
+        longer: dict[tuple[int, int, int], tuple[int, ...]] = {}
+        for (x, z, own), states in found.items():
+            for y in np.flatnonzero(matrix[z] > 0).tolist():
+                longer.setdefault((x, y, own + int(counted[y])), (*states, y))
+        found = longer
+    return [_Secret(*key, states) for key, states in found.items()]
+
+
 class CountDensities:
     """Densities of a noisy count under noise of several scales, whose laws without noise are the same.
 
     Raises ParameterError: a scale is below 1/150; ChainError: a probability leaves the range of floats.
     """
 
-    def __init__(self, chain: MarkovChain, length: int, scales: Sequence[float], query: CountQuery) -> None:
+    def __init__(
+        self, chain: MarkovChain, length: int, scales: Sequence[float], query: CountQuery, window: int = 1
+    ) -> None:
         self.decays = [1.0 / scale for scale in scales]
         if max(self.decays) > LARGEST_DECAY:
             raise ParameterError(
@@ -143,6 +173,13 @@ class CountDensities:
         self.chain, self.length = chain, length
         self.counted: Ints = np.array([int(x in query.states) for x in range(chain.states)])
         self.tails: Ints = np.unique([0, length])
+        self._window = min(window, length)
+        self._secrets = _secrets(chain.transition_matrix, self.counted, self._window)
+
+    def secret(self, index: int) -> int | tuple[int, ...]:
+        """Return a state, or the states of a window."""
+        states = self._secrets[index].window
+        return states if len(states) > 1 else states[0]
 
     def output(self, place: int) -> int:
         """Return the output at a flat place."""
@@ -173,24 +210,26 @@ class CountDensities:
         starts = len(marginals.masses)
         past = [(np.full((k, 1), 0.5), np.ones((k, 1), dtype=np.int64)) for _ in range(starts)]
         futures: dict[int, tuple[Floats, Ints]] = {}
-        for node in range(1, length + 1):
+        first = np.array([secret.first for secret in self._secrets])
+        decays = np.array(self.decays)
+        for node in range(1, length - self._window + 2):
             if node > 1:
                 backwards = marginals.step()
                 past = [_prepend(backwards[r], self.counted, past[r]) for r in range(starts)]
-            if node not in futures:
-                last = min(length, -(-node // stride) * stride)
+            end = node + self._window - 1
+            if end not in futures:
+                last = min(length, -(-end // stride) * stride)
                 futures = {last: kept.pop(last)}
-                for n in range(last, node, -1):
+                for n in range(last, end, -1):
                     futures[n - 1] = _prepend(matrix, self.counted, futures[n])
-            m_future, e_future = futures.pop(node)
-            values = np.zeros((len(self.decays), starts, k, length + 1))
-            for r, x in np.argwhere(marginals.possible).tolist():
-                m_past, e_past = past[r]
-                for own, decay in zip(values, self.decays, strict=True):
-                    log_densities(
-                        m_past[x], e_past[x], m_future[x], e_future[x], int(self.counted[x]), decay, own[r, x]
-                    )
-            yield NodeDensities(node, values, marginals.possible, marginals.masses)
+            m_future, e_future = futures.pop(end)
+            values = np.zeros((len(decays), starts, len(first), length + 1))
+            possible = marginals.possible[:, first]
+            for r, index in np.argwhere(possible).tolist():
+                x, z, own, _ = self._secrets[index]
+                (m_past, e_past), ahead = past[r], (m_future[z], e_future[z])
+                log_densities(m_past[x], e_past[x], *ahead, own, decays, values[:, r, index])
+            yield NodeDensities(node, values, possible, marginals.masses[:, first])
 
 
 def _prepend(weights: Floats, counted: Ints, values: tuple[Floats, Ints]) -> tuple[Floats, Ints]:
@@ -230,6 +269,10 @@ class HistogramDensities:
         corners = np.indices((2,) * self.bins).reshape(self.bins, -1) * length
         self.tails: Ints = np.unique(np.ravel_multi_index(tuple(corners), (length + 1,) * self.bins))
 
+    def secret(self, index: int) -> int:
+        """Return a state."""
+        return index
+
     def output(self, place: int) -> tuple[int, ...]:
         """Return the output at a flat place."""
         return tuple(int(w) for w in np.unravel_index(place, (self.length + 1,) * self.bins))
@@ -244,40 +287,67 @@ class HistogramDensities:
         terms = (length + 1) ** (self.bins - 1)
         return roundings(self.chain, length * (5 * k + 40) + smoothing + 4 * c * length * self.bins + 2 * terms + 64)
 
-    def _prepend(self, weights: Floats, laws: Floats) -> Floats:
-        shifted = np.zeros_like(laws)
-        for y, stride in enumerate(self._strides.tolist()):
-            shifted[y, stride:] = laws[y, : laws.shape[1] - stride]
-        return np.asarray(weights @ shifted)
-
     def __iter__(self) -> Iterator[NodeDensities]:
-        k, length, places = self.chain.states, self.length, (self.length + 1) ** (self.bins - 1)
-        alone = np.zeros((k, places))
-        alone[:, 0] = 1.0
-        futures = [alone]
-        for _ in range(length - 1):
-            futures.append(self._prepend(self.chain.transition_matrix, futures[-1]))
-        marginals = _Marginals(self.chain)
-        starts = len(marginals.masses)
-        past = [alone] * starts
-        outsides = [math.exp(-decay) for decay in self.decays]
-        for node in range(1, length + 1):
-            if node > 1:
-                backwards = marginals.step()
-                past = [self._prepend(backwards[r], past[r]) for r in range(starts)]
-            future = futures.pop()
-            values = np.zeros((len(outsides), starts, k, (length + 1) ** self.bins))
-            for r, x in np.argwhere(marginals.possible).tolist():
-                before, after = np.flatnonzero(past[r][x]), np.flatnonzero(future[x])
-                law = np.zeros(places)
-                convolve(before + self._strides[x], past[r][x][before], after, future[x][after], law)
-                support = np.flatnonzero(law)
+        length, outsides = self.length, [math.exp(-decay) for decay in self.decays]
+        for here in _laws_of(self.chain, length, self.bins, tuple(self._strides.tolist())):
+            values = np.zeros((len(outsides), *here.possible.shape, (length + 1) ** self.bins))
+            for r, x, support, law in here.laws:
                 for own, outside in zip(values[:, r, x], outsides, strict=True):
-                    own[self._full[support]] = law[support]
+                    own[self._full[support]] = law
                     for axis in range(self.bins):
                         smooth(own.reshape((length + 1) ** axis, length + 1, -1), outside)
                     np.log(own, out=own)
-            yield NodeDensities(node, values, marginals.possible, marginals.masses)
+            yield NodeDensities(here.node, values, here.possible, here.masses)
+
+
+class _NodeLaws(NamedTuple):
+    """Laws of a histogram without noise: (start, state, flat places, their probabilities) of those possible."""
+
+    node: int
+    laws: list[tuple[int, int, Ints, Floats]]
+    possible: Bools
+    masses: Floats
+
+
+def _laws_of(chain: MarkovChain, length: int, bins: int, strides: tuple[int, ...]) -> Iterable[_NodeLaws]:
+    """Laws at every node; few numbers are kept, since the search for a scale asks for them again and again."""
+    starts = chain.states if chain.start == "any" else 1
+    few = starts * chain.states * length * (length + 1) ** (bins - 1) <= MOST_KEPT
+    return _kept_laws(chain, length, bins, strides) if few else _histogram_laws(chain, length, bins, strides)
+
+
+@lru_cache(maxsize=4)
+def _kept_laws(chain: MarkovChain, length: int, bins: int, strides: tuple[int, ...]) -> tuple[_NodeLaws, ...]:
+    return tuple(_histogram_laws(chain, length, bins, strides))
+
+
+def _histogram_laws(chain: MarkovChain, length: int, bins: int, strides: tuple[int, ...]) -> Iterator[_NodeLaws]:
+    places = (length + 1) ** (bins - 1)
+    alone = np.zeros((chain.states, places))
+    alone[:, 0] = 1.0
+
+    def prepend(weights: Floats, laws: Floats) -> Floats:
+        shifted = np.zeros_like(laws)
+        for y, stride in enumerate(strides):
+            shifted[y, stride:] = laws[y, : laws.shape[1] - stride]
+        return np.asarray(weights @ shifted)
+
+    futures = [alone]
+    for _ in range(length - 1):
+        futures.append(prepend(chain.transition_matrix, futures[-1]))
+    marginals = _Marginals(chain)
+    past = [alone] * len(marginals.masses)
+    for node in range(1, length + 1):
+        if node > 1:
+            past = [prepend(weights, laws) for weights, laws in zip(marginals.step(), past, strict=True)]
+        future, found = futures.pop(), []
+        for r, x in np.argwhere(marginals.possible).tolist():
+            before, after = np.flatnonzero(past[r][x]), np.flatnonzero(future[x])
+            law = np.zeros(places)
+            convolve(before + strides[x], past[r][x][before], after, future[x][after], law)
+            support = np.flatnonzero(law)
+            found.append((r, x, support, law[support]))
+        yield _NodeLaws(node, found, marginals.possible, marginals.masses)
 
 
 def roundings(chain: MarkovChain, count: float) -> float:

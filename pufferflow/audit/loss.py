@@ -34,10 +34,19 @@ from typing import Any
 
 import numpy as np
 
-from pufferflow._checks import POSITIVE_FLOATS, check_epsilon, check_list, check_positive, check_scale, longest, shown
+from pufferflow._checks import (
+    POSITIVE_FLOATS,
+    check_epsilon,
+    check_list,
+    check_positive,
+    check_scale,
+    check_whole,
+    longest,
+    shown,
+)
 from pufferflow._rounding import divide_up
 from pufferflow._types import Ints
-from pufferflow.audit._kernels import LARGEST_GAP, mixed_start_gap
+from pufferflow.audit._kernels import LARGEST_GAP, mixed_start_gap, raise_gap
 from pufferflow.audit.densities import (
     LARGEST_DECAY,
     LARGEST_EXPONENT,
@@ -71,9 +80,10 @@ class PrivacyLoss:
     tail : float
         Largest loss over outputs beyond the range of the data alone (rounded to nearest).
     node : int or None
-        A worst record, 1-based; None where no output tells two secrets apart.
-    pair : tuple of int or None
-        The secrets X_node = x and X_node = x' whose densities have that ratio, states from 0.
+        A worst record, 1-based, of windows the first one; None where no output tells two secrets apart.
+    pair : tuple of int, of tuples, or None
+        The secrets X_node = x and X_node = x' whose densities have that ratio, states from 0; of windows, two of the
+        windows (their states) that have it.
     output : int, tuple of int or None
         The output at which they have it. An end of [0, length] stands for everything beyond it too.
     chain : int
@@ -87,9 +97,10 @@ class PrivacyLoss:
     lower: float
     tail: float
     node: int | None
-    pair: tuple[int, int] | None
+    pair: tuple[int | tuple[int, ...], int | tuple[int, ...]] | None
     output: int | tuple[int, ...] | None
     chain: int
+    window: int = 1
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain JSON types."""
@@ -101,13 +112,14 @@ class PrivacyLoss:
             "lower": self.lower,
             "tail": self.tail,
             "node": self.node,
-            "pair": None if self.pair is None else list(self.pair),
+            "pair": None if self.pair is None else [s if isinstance(s, int) else list(s) for s in self.pair],
             "output": list(self.output) if isinstance(self.output, tuple) else self.output,
             "chain": self.chain,
+            "window": self.window,
         }
 
 
-def privacy_loss(family: AnyFamily, length: int, scale: float, query: Query) -> PrivacyLoss:
+def privacy_loss(family: AnyFamily, length: int, scale: float, query: Query, *, window: int = 1) -> PrivacyLoss:
     """Exact Pufferfish loss of independent Laplace noise on ``query``.
 
     The largest |log ratio| of the densities of the output given X_i = x and X_i = x' over all chains of the family, all
@@ -122,6 +134,8 @@ def privacy_loss(family: AnyFamily, length: int, scale: float, query: Query) -> 
     scale : float
         Laplace scale for a 1-Lipschitz query, in records, as a mechanism returns it.
     query : CountQuery or HistogramQuery
+    window : int
+        Secrets are the values of so many consecutive records; above 1 for counts only.
 
     Returns
     -------
@@ -142,13 +156,30 @@ def privacy_loss(family: AnyFamily, length: int, scale: float, query: Query) -> 
     terminal a progress bar says how long); a histogram of j bins O(T k (jT^j + T^(2j−2)/(2j−1)!)) and k arrays of
     (T + 1)^j numbers. With any initial distribution both grow by k, and the search over pairs by k²/2.
     """
-    return privacy_losses(family, length, [scale], query)[0]
+    return privacy_losses(family, length, [scale], query, window=window)[0]
 
 
-def privacy_losses(family: AnyFamily, length: int, scales: Sequence[float], query: Query) -> list[PrivacyLoss]:
-    """:func:`privacy_loss` for noise of several scales, in their order; the laws without noise are found only once.
+def privacy_losses(
+    family: AnyFamily, length: int, scales: Sequence[float], query: Query, *, window: int = 1
+) -> list[PrivacyLoss]:
+    """Exact Pufferfish loss of Laplace noise of several scales; the laws without noise are found only once.
 
-    Raises as that one; ParameterError also where there is no scale.
+    Parameters
+    ----------
+    family, length, query, window
+        As :func:`privacy_loss`.
+    scales : sequence of float, shape (n,)
+        Laplace scales for a 1-Lipschitz query, in records.
+
+    Returns
+    -------
+    list of PrivacyLoss, n
+        What :func:`privacy_loss` returns at each scale, in their order.
+
+    Raises
+    ------
+    ParameterError, ChainError
+        As :func:`privacy_loss`, or there is no scale.
     """
     chains = finite_chains(family, "the exact loss")
     records = _one_length(length)
@@ -157,12 +188,15 @@ def privacy_losses(family: AnyFamily, length: int, scales: Sequence[float], quer
     if not noises:
         raise ParameterError("scales is empty; give at least one")
     check_query(query)
-    check_work(family, records, query)
+    window = check_whole(window, "window")
+    if window > 1 and not isinstance(query, CountQuery):
+        raise ParameterError(f"window is {window}; the exact loss of windows is computed for counts (CountQuery)")
+    check_work(family, records, query, window)
     # densities of a histogram fill the memory at one scale
     together = [noises] if isinstance(query, CountQuery) else [[noise] for noise in noises]
     found: list[PrivacyLoss] = []
     for some in together:
-        of_chains = [_losses(index, chain, records, some, query) for index, chain in enumerate(chains)]
+        of_chains = [_losses(index, chain, records, some, query, window) for index, chain in enumerate(chains)]
         found += [_worst(list(losses), records, query) for losses in zip(*of_chains, strict=True)]
     return found
 
@@ -181,11 +215,12 @@ def _worst(losses: list[PrivacyLoss], records: int, query: Query) -> PrivacyLoss
         worst.pair,
         worst.output,
         worst.chain,
+        worst.window,
     )
 
 
 def smallest_scale(
-    family: AnyFamily, length: int, epsilon: float, query: Query, *, relative: float = 1e-9
+    family: AnyFamily, length: int, epsilon: float, query: Query, *, relative: float = 1e-9, window: int = 1
 ) -> PrivacyLoss:
     """Smallest Laplace scale whose exact loss is at most ε, for this query and length only.
 
@@ -196,7 +231,7 @@ def smallest_scale(
 
     Parameters
     ----------
-    family, length, query
+    family, length, query, window
         As :func:`privacy_loss`.
     epsilon : float
         ε > 0.
@@ -224,7 +259,7 @@ def smallest_scale(
         enough = max(enough, records / LARGEST_GAP)
 
     def loss(log_scale: float) -> PrivacyLoss:
-        return privacy_loss(chains, records, min(math.exp(log_scale), enough), query)
+        return privacy_loss(chains, records, min(math.exp(log_scale), enough), query, window=window)
 
     def excess(log_scale: float) -> float:
         return math.log(max(loss(log_scale).loss, 1e-300) / epsilon)
@@ -264,10 +299,12 @@ def _finest_scale(family: ChainFamily, length: int, query: Query) -> float:
     return length * bins / (query.lipschitz * LARGEST_EXPONENT) * (1 + 1e-9)
 
 
-def _losses(index: int, chain: Any, length: int, scales: Sequence[float], query: Query) -> list[PrivacyLoss]:
+def _losses(
+    index: int, chain: Any, length: int, scales: Sequence[float], query: Query, window: int
+) -> list[PrivacyLoss]:
     densities: CountDensities | HistogramDensities
     if isinstance(query, CountQuery):
-        densities = CountDensities(chain, length, scales, query)
+        densities = CountDensities(chain, length, scales, query, window)
     else:
         densities = HistogramDensities(chain, length, scales, query)
     # both densities of a ratio, and the difference of their logarithms
@@ -292,9 +329,10 @@ def _losses(index: int, chain: Any, length: int, scales: Sequence[float], query:
                 max(0.0, search.attained - total),
                 tails.attained,
                 search.node,
-                search.pair,
+                None if search.pair is None else (densities.secret(search.pair[0]), densities.secret(search.pair[1])),
                 None if search.place is None else densities.output(search.place),
                 index,
+                window,
             )
         )
     return losses
@@ -355,14 +393,13 @@ class _GapSearch:
                 see(float(gaps[0]), x, y, int(where[0]))
 
         if starts == 1:
-            states = np.flatnonzero(here.possible[0]).tolist()
-            for j, x in enumerate(states):
-                for y in states[:j]:
-                    self.compared = True
-                    difference = values[0, x] - values[0, y]
-                    for place in (int(difference.argmax()), int(difference.argmin())):
-                        gap = float(difference[place])
-                        see(gap, x, y, place) if gap > 0 else see(-gap, y, x, place)
+            self.compared = self.compared or bool(np.count_nonzero(here.possible) > 1)
+            gaps, found = np.array([self.attained, self._placed]), np.empty(3, dtype=np.int64)
+            if raise_gap(values[0], here.possible[0], self._tolerance, gaps, found):
+                self.node, self.pair = here.node, (int(found[0]), int(found[1]))
+                self.place = int(found[2] if places is None else places[found[2]])
+            self.attained, self._placed = map(float, gaps)
+            self.bound = max(self.bound, self.attained)
         else:
             for x in range(k):
                 for y in range(k):
@@ -378,13 +415,13 @@ def _one_length(length: int) -> int:
     return longest(length)
 
 
-def check_work(family: AnyFamily, length: int, query: Query) -> float:
+def check_work(family: AnyFamily, length: int, query: Query, window: int = 1) -> float:
     """Estimate the multiplications of one loss; raise :class:`ParameterError` where they are more than are tried."""
     records, total = _one_length(length), 0.0
     check_query(query)
     for chain in finite_chains(family, "the exact loss"):
         check_size(chain, records, query)
-        total += work(chain, records, query)
+        total += work(chain, records, query, window)
     if total > LARGEST_WORK:
         raise ParameterError(
             f"the exact loss of a {query} and {records} records takes about {total:.2g} multiplications, above "

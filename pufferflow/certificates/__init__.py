@@ -6,10 +6,12 @@ A certificate is a JSON object; probabilities, ε and the scale are exact number
      "family": {"chains": [{"transition_matrix": [["0.9", "0.1"], …],
                             "initial_distribution": [...] | "stationary" | "any"}, …]}
                or {"binary_interval": [low, high]}
-               or {"interval": {"low": [[…], …], "high": [[…], …]}},
-     "epsilon": "1.0", "length": T, "scale": "12.93…", …}
+               or {"interval": {"low": [[…], …], "high": [[…], …]}}
+               or {"forgetting": {"steps": m, "overlap": "0.4"}},
+               or {"total_variation": {"transition_matrix": [[…], …], "radius": [r, …]}},
+     "epsilon": "1.0", "length": T, "window": w, "knows": "nothing" | "any records", "scale": "12.93…", …}
 
-and what proves the scale, by mechanism:
+where a window of one record and an adversary who knows nothing are left out, and what proves the scale, by mechanism:
 
 mqm-exact, mqm-approx
     ``"convention": "exact" | "published"`` and ``"nodes": [[{"first": 1, "last": 7, "left": a | null,
@@ -26,13 +28,18 @@ leakage
     ``"cost": c`` with scale = 1/c and ``"couplings": [{"ahead": {"leakages": [["0.0", "0.02…", …], …], "flows":
     [{"value": 1, "other": 2, "flow": [[1, 2, "0.25"], …]}, …]}, "past": {…}}, …]``: for every chain bounds of what two
     values of a node tell through either side, and the flows that prove them (:mod:`pufferflow.verify.couplings`);
-    states count from 1. They serve all nodes alike, so the scale can be above that of :func:`pufferflow.leakage`.
+    states count from 1. They serve all nodes alike; where that costs noise there is
+    ``"steps"`` instead, lists of such bounds for one node after the other (:mod:`pufferflow.verify.stepwise`), or the
+    ``"convention"`` and ``"nodes"`` of mqm-exact. For
+    families between bounds, which may have a ``"backward"`` like themselves, there is one entry, and beside every
+    ``flow`` there are ``"surplus"`` and ``"reserve"``, and perhaps a ``"block"`` (:mod:`pufferflow.verify.robust`).
+    For a forgetting family nothing more: the verifier solves one equation (:mod:`pufferflow.verify.forgetting`).
 wasserstein
     ``"weights": [0, 1]``, what a visit to each state adds to the count, ``"lengths": [T, …]`` of all segments, ``"W"``,
     and ``"slack"``, "0" but for laws that agree up to rounding (:mod:`pufferflow.verify.counts`).
 entry-dp
     ``"nodes"`` as for mqm-exact. Its scale protects independent records only.
-group-dp
+group-dp, bayesian-dp
     Nothing more.
 
 Where these come from does not matter: the scale is the upper end of the verifier's own enclosure, rounded up.
@@ -42,16 +49,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from decimal import ROUND_CEILING
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from pufferflow._checks import Lengths, longest, shown
+from pufferflow._protection import NARROWEST, Protection
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.influence.tables import Convention
-from pufferflow.markov.families import Family
+from pufferflow.markov.families import Family, without_matrix
 from pufferflow.verify import parse
-from pufferflow.verify.parsing import VERSION, BinaryClass, CertificateError, Chain, Intervals, decimal, parse_family
+from pufferflow.verify.parsing import (
+    VERSION,
+    BinaryClass,
+    CertificateError,
+    Chain,
+    Clocked,
+    Forgetting,
+    Intervals,
+    decimal,
+    parse_family,
+)
 from pufferflow.verify.proof import MOST_WORK, Bound, Proof
 
 _WIDTH = Fraction(1, 10**20)
@@ -71,6 +90,12 @@ class Question(NamedTuple):
     convention: Convention
     scale: float | None
     states: Sequence[int] | None
+    protection: Protection = NARROWEST
+
+    @property
+    def windows(self) -> int:
+        """Windows of the longest segment."""
+        return self.length - min(self.protection.window, self.length) + 1
 
     @property
     def length(self) -> int:
@@ -80,9 +105,12 @@ class Question(NamedTuple):
     @property
     def chains(self) -> tuple[Chain, ...]:
         """The exact chains of the family."""
+        if reason := without_matrix(self.family):
+            raise ParameterError(reason)
         chains = parse_family(_exact_family(self.family))
         if isinstance(chains, Intervals):
             raise ParameterError("an interval family is not a finite set of chains; use mqm-exact")
+        assert not isinstance(chains, Forgetting | Clocked)
         return (chains.worst,) if isinstance(chains, BinaryClass) else chains
 
 
@@ -103,6 +131,7 @@ def prove(mechanism: str, question: Question, attempts: Callable[[Question], Ite
         "family": _exact_family(question.family),
         "epsilon": repr(question.epsilon),
         "length": question.length,
+        **{key: value for key, value in asdict(question.protection).items() if value != getattr(NARROWEST, key)},
         "scale": "0",
     }
     try:
@@ -153,12 +182,34 @@ def _exact_family(theta: Family) -> _Document:
     match theta.document():
         case {"binary_interval": [low, high]}:
             return {"binary_interval": [repr(float(low)), repr(float(high))]}
-        case {"interval": {"low": low, "high": high}}:
-            rows = [_exact_bounds(*pair) for pair in zip(low, high, strict=True)]
-            return {"interval": {"low": [low for low, _ in rows], "high": [high for _, high in rows]}}
+        case {"forgetting": {"steps": steps, "overlap": overlap}}:
+            return {"forgetting": {"steps": steps, "overlap": repr(overlap)}}
+        case {"interval": numbers}:
+            return {"interval": _both_ways(numbers, _exact_intervals)}
+        case {"total_variation": numbers}:
+            return {"total_variation": _both_ways(numbers, _exact_balls)}
+        case {"periodic": {"transition_matrices": matrices, **rest}}:
+            return {"periodic": {"transition_matrices": [list(map(_exact_row, matrix)) for matrix in matrices]} | rest}
+        case {"labelled": {"transition_matrix": matrix, "initial_distribution": start, "labels": labels}}:
+            return {"labelled": _exact_chain(matrix, start) | {"labels": labels}}
         case {"chains": chains} if theta.members:
             return {"chains": [_exact_chain(**chain) for chain in chains]}
     raise ParameterError(f"no certificate: {shown(theta)} is neither a finite family of chains nor an interval")
+
+
+def _both_ways(numbers: _Document, exact: Callable[..., _Document]) -> _Document:
+    """What is known of the rows, and of those of the reversed chain where there are bounds of them."""
+    forward = {key: value for key, value in numbers.items() if key != "backward"}
+    return exact(**forward) | ({"backward": exact(**numbers["backward"])} if "backward" in numbers else {})
+
+
+def _exact_intervals(low: list[list[float]], high: list[list[float]]) -> _Document:
+    rows = [_exact_bounds(*pair) for pair in zip(low, high, strict=True)]
+    return {"low": [below for below, _ in rows], "high": [above for _, above in rows]}
+
+
+def _exact_balls(transition_matrix: list[list[float]], radius: list[float]) -> _Document:
+    return {"transition_matrix": [_exact_row(row) for row in transition_matrix], "radius": [repr(r) for r in radius]}
 
 
 def _exact_chain(transition_matrix: list[list[float]], initial_distribution: str | list[float]) -> _Document:

@@ -7,20 +7,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferflow._protection import NARROWEST, Protection
 from pufferflow._rounding import UNIT_ROUNDOFF
-from pufferflow._types import Floats
+from pufferflow._types import Bools, Floats
 from pufferflow.coupling.calibration import MOST_STATES, Loss, largest_cost
 from pufferflow.coupling.sides import CouplingSide, ForgettingSide, Side, costs_of, post_fixed_point, reached
 from pufferflow.errors import ParameterError
 from pufferflow.markov.chain import MarkovChain
+from pufferflow.markov.windows import followers, largest_after
 
-_CLOSE = 1e-9
+CLOSE = 1e-9
 _STEP = 1e-7
-_DIGITS = 15
-_ROOM = 1e-9
+DIGITS = 15
+ROOM = 1e-9
 
 
-def couplings(chains: tuple[MarkovChain, ...], length: int, epsilon: float) -> dict[str, Any]:
+def couplings(
+    chains: tuple[MarkovChain, ...], length: int, epsilon: float, protection: Protection = NARROWEST
+) -> dict[str, Any]:
     """Return the fields of a proof by post-fixed points for the largest c that they allow all chains.
 
     Raises ChainError: a stationary probability is too small to divide by; ParameterError: the search found no cost that
@@ -31,13 +35,13 @@ def couplings(chains: tuple[MarkovChain, ...], length: int, epsilon: float) -> d
         raise ParameterError(
             f"{states} states; plans for all pairs are made for at most {MOST_STATES}, use mqm-exact or fewer states"
         )
-    sides = [FixedPoints(chain, length) for chain in chains]
+    sides = [FixedPoints(chain, length, protection) for chain in chains]
 
     def loss(cost: float) -> Loss:
         return Loss(max(side.loss(cost) for side in sides), 1)
 
-    target = epsilon * (1 - _CLOSE)
-    low = target / length * (1 - _CLOSE)
+    target = epsilon * (1 - CLOSE)
+    low = target / length * (1 - CLOSE)
     cost, _ = largest_cost(loss, target, low, loss(low), target)
     # post-fixed points depend a little on where they were started from: go down until one suffices
     step = _STEP
@@ -49,19 +53,22 @@ def couplings(chains: tuple[MarkovChain, ...], length: int, epsilon: float) -> d
 
 
 class FixedPoints:
-    """Bounds for all nodes of a chain at once, as the verifier checks them."""
+    """Bounds for all windows of a chain at once, as the verifier checks them."""
 
-    def __init__(self, chain: MarkovChain, length: int) -> None:
-        self._length = length
+    def __init__(self, chain: MarkovChain, length: int, protection: Protection = NARROWEST) -> None:
+        self._window = min(protection.window, length)
+        self._length = length - self._window + 1  # windows, as far as either side goes
         self._states = chain.states
         stationary = chain.start == "stationary"
         self._inside = np.flatnonzero(chain.initial_support) if stationary else np.arange(chain.states)
         if stationary:  # transient states never occur
             chain = chain.restricted(chain.initial_support)
         matrix = chain.transition_matrix
-        self._ahead = CouplingSide(matrix)
+        self._last = followers(matrix, self._window)
+        informed = protection.knows != "nothing"
+        self._ahead: Side = ForgettingSide(matrix.T) if informed else CouplingSide(matrix)
         self._past: Side
-        if stationary:
+        if stationary and not informed:
             self._past = CouplingSide(chain.time_reversal, 2 * chain.stationary_error + 4 * UNIT_ROUNDOFF)
         else:
             self._past = ForgettingSide(matrix)
@@ -73,15 +80,17 @@ class FixedPoints:
     def loss(self, cost: float) -> float:
         """Bound of the loss at c, rounded up."""
         cap = np.full((len(self._inside),) * 2, (self._length - 1) * cost * (1 + 4 * UNIT_ROUNDOFF))
-        room = _ROOM * cost * (1 - np.eye(len(self._inside)))  # for the rounding of flows
+        room = ROOM * cost * (1 - np.eye(len(self._inside)))  # for the rounding of flows
         ahead, past = (
             post_fixed_point(side, cost, cap, start * cost, extra=room)
             for side, start in zip((self._ahead, self._past), self._leakages, strict=True)
         )
         self._leakages = [ahead / cost, past / cost]
         self._found = ahead, past
-        largest = max(_largest(ahead, self._first), _largest(ahead + past, self._later))
-        return min(cost + largest, self._length * cost) * (1 + 4 * UNIT_ROUNDOFF)
+        beyond = largest_after(ahead, self._last) if self._window > 1 else ahead
+        largest = max(_largest(beyond, self._first), _largest(beyond + past, self._later))
+        most = (self._length + self._window - 1) * cost
+        return min(self._window * cost + largest, most) * (1 + 4 * UNIT_ROUNDOFF)
 
     def document(self, cost: float) -> dict[str, Any]:
         """The post-fixed points found last, which were at c, and the flows that prove them."""
@@ -91,24 +100,28 @@ class FixedPoints:
         }
 
     def _side(self, side: Side, leakages: Floats, cost: float) -> dict[str, Any]:
-        inside, k = self._inside, len(self._inside)
+        inside = self._inside
         full = np.zeros((self._states, self._states))
         full[np.ix_(inside, inside)] = leakages
         flows = []
         if isinstance(side, CouplingSide):
-            arcs, amounts = side.plans(costs_of(leakages, cost))
-            for x in range(k):
-                for y in range(k):
-                    parts = _parts(arcs[x, y], amounts[x, y], inside)
-                    if parts:
-                        flows.append({"value": int(inside[x]) + 1, "other": int(inside[y]) + 1, "flow": parts})
+            flows = [entry for entry in flows_of(side, costs_of(leakages, cost), leakages > 0, inside) if entry["flow"]]
         return {"leakages": [[repr(a) for a in row] for row in full.tolist()], "flows": flows}
+
+
+def flows_of(side: CouplingSide, costs: Floats, planned: Bools, names: NDArray[np.intp]) -> list[dict[str, Any]]:
+    """Write the flows that prove the ``planned`` pairs of values, shape (k, k), whose states have other ``names``."""
+    arcs, amounts = side.plans(costs)
+    return [
+        {"value": int(names[x]) + 1, "other": int(names[y]) + 1, "flow": _parts(arcs[x, y], amounts[x, y], names)}
+        for x, y in np.argwhere(planned & ~np.eye(len(costs), dtype=np.bool_)).tolist()
+    ]
 
 
 def _parts(arcs: NDArray[Any], amounts: Floats, names: NDArray[np.intp]) -> list[list[Any]]:
     k = len(names)
     return [
-        [int(names[arc // k]) + 1, int(names[arc % k]) + 1, f"{amount:.{_DIGITS}g}"]
+        [int(names[arc // k]) + 1, int(names[arc % k]) + 1, f"{amount:.{DIGITS}g}"]
         for arc, amount in zip(arcs.tolist(), amounts.tolist(), strict=True)
         if arc >= 0 and amount > 0
     ]

@@ -36,19 +36,21 @@ class _Search(Protocol):
 
 
 def quilts_of_chains(
-    theta: Family, chains: tuple[Chain, ...], length: int, epsilon: float, convention: Convention
+    theta: Family, chains: tuple[Chain, ...], length: int, epsilon: float, convention: Convention, window: int = 1
 ) -> dict[str, Any]:
     """Return the fields of a proof by quilts for the exact ``chains``, which are those of ``theta``.
 
     The quilts are found with the floating-point search and judged with the balls of the verifier.
     """
-    tables = [influence_tables(chain, convention) for chain in theta.chains]
+    tables = [influence_tables(chain, convention, window) for chain in theta.chains]
     worst = [worst_node(table, length, epsilon) for table in tables]
     searches = [QuiltSearch(table, length, epsilon) for table in tables]
+    hidden = min(window, length)
+    numbers = length - hidden + 1, Fraction(repr(epsilon)), hidden
     for precision in PRECISIONS:
         try:
             with ctx.workprec(precision):
-                scores = [QuiltScores(chain, convention, length, Fraction(repr(epsilon))) for chain in chains]
+                scores = [QuiltScores(chain, convention, *numbers) for chain in chains]
                 return {"convention": convention, "nodes": _node_ranges(scores, searches, worst)}
         except UndecidedError:
             continue
@@ -56,12 +58,12 @@ def quilts_of_chains(
 
 
 def quilts_of_intervals(
-    family: TransitionBounds, length: int, epsilon: float, convention: Convention
+    family: TransitionBounds, length: int, epsilon: float, convention: Convention, window: int = 1
 ) -> dict[str, Any]:
     """Return the fields of a proof by quilts for an interval family, with how their influence is bounded."""
-    search = IntervalSearch(family, length, epsilon)
+    search = IntervalSearch(family, length, epsilon, window)
     with ctx.workprec(PRECISIONS[0]):
-        [nodes] = _node_ranges([_EngineScores(search, length, epsilon)], [search], [search.worst])
+        [nodes] = _node_ranges([_EngineScores(search, epsilon)], [search], [search.worst])
     left, right = ({d for entry in nodes if (d := entry[side]) is not None} for side in ("left", "right"))
     bounds = [list(pair) for pair in search.derivation(left, right)]
     return {"convention": convention, "nodes": [nodes], "bounds": bounds}
@@ -79,8 +81,8 @@ def neighbours(length: int) -> list[dict[str, int | None]]:
 class _EngineScores(Scores):
     """Scores of the quilts of an interval family as the search has them, to choose among them."""
 
-    def __init__(self, search: IntervalSearch, length: int, epsilon: float) -> None:
-        super().__init__(length, Fraction(repr(epsilon)))
+    def __init__(self, search: IntervalSearch, epsilon: float) -> None:
+        super().__init__(search.length, Fraction(repr(epsilon)), search.window)
         self._search = search
 
     def influence_ratio(self, nodes: NodeRange) -> arb | None:
@@ -162,7 +164,9 @@ class _Cover:
             score = self.scores.score(nodes)
             if score is None:
                 return None
-            most = int(float((self.target * (end + b - 1) / score).mid())) if self.target.is_finite() else end + b - 1
+            hidden = self.scores.hidden - 1
+            card = end + b - 1 + hidden
+            most = (int(float((self.target * card / score).mid())) if self.target.is_finite() else card) - hidden
             for last in (most - b + 1, most - b):
                 nodes = NodeRange(node, min(last, end), a, b)
                 if last >= node and self._good(nodes):

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import math
+from fractions import Fraction
 
 from pufferflow.errors import ParameterError
-from pufferflow.records.format import READING_OPTIONS, RecordFormat
+from pufferflow.records.format import MOST_STATES, READING_OPTIONS, RecordFormat
 from pufferflow.records.reading import GUESSES, Reading
+
+EDGES = "edges between numeric bins, or first:last:width"
+"""What ``--edges`` is given."""
 
 AS_FITTED = "What was given of these when the chain was fitted holds here too, unless it is given again."
 
@@ -62,11 +67,28 @@ def listed(text: str | None) -> tuple[str, ...] | None:
 
 
 def edges(text: str | None) -> tuple[float, ...] | None:
-    """Read ``0,200,400``.
+    """Read ``0,200,400`` or ``0:400:200``.
 
-    Raises ParameterError: a part is no number.
+    Raises ParameterError: a part is no number, or the three are no range.
     """
+    if text is None:
+        return None
     try:
-        return None if text is None else tuple(float(part) for part in text.split(","))
-    except ValueError:
-        raise ParameterError(f"edges are {text!r}; give numbers with commas, for example 0,200,400") from None
+        if text.count(":") == 2:
+            return _evenly(*map(Fraction, text.split(":")))
+        return tuple(float(part) for part in text.split(","))
+    except (ValueError, ZeroDivisionError):
+        raise ParameterError(
+            f"edges are {text!r}; give numbers with commas, for example 0,200,400, or first:last:width"
+        ) from None
+
+
+def _evenly(first: Fraction, last: Fraction, width: Fraction) -> tuple[float, ...]:
+    """Edges from the first to the last one, the same width apart.
+
+    Raises ValueError: that are none, or too many for states.
+    """
+    count = (last - first) / width
+    if width <= 0 or not 0 <= count <= MOST_STATES:
+        raise ValueError
+    return tuple(float(first + i * width) for i in range(math.floor(count) + 1))

@@ -7,9 +7,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pufferflow.cli._records import add_reason, edges, listed, reading
-from pufferflow.errors import ParameterError
-from pufferflow.models import read_public_model
+from pufferflow.cli._records import EDGES, add_reason, edges, listed, reading
+from pufferflow.cli._scales import add_protection, protection
+from pufferflow.errors import ParameterError, PufferflowError
+from pufferflow.forgetting_family import ForgettingFamily
+from pufferflow.models import PublicModel, read_public_model
 from pufferflow.publishing.histogram import PrivateHistogram
 from pufferflow.publishing.request import ReleaseRequest
 from pufferflow.records.format import RecordFormat, StateSpace
@@ -17,14 +19,10 @@ from pufferflow.records.format import RecordFormat, StateSpace
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """Declare what ``release`` and ``simulate`` know besides the data."""
-    parser.add_argument(
-        "--chain",
-        required=True,
-        metavar="MODEL.json",
-        help="made by fit from other data, or any model file; - reads standard input",
-    )
+    add_theta(parser)
     parser.add_argument("--epsilon", type=float, required=True, help="privacy parameter")
     parser.add_argument("--mechanism", metavar="NAME", help="(default: the least noise that can be certified)")
+    add_protection(parser)
     parser.add_argument(
         "--post-process",
         choices=("clip", "simplex"),
@@ -37,12 +35,46 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     )
     form = parser.add_argument_group("states, where the model does not say")
     form.add_argument("--states", metavar="A,B,...", help="the categories, in the order of the chain")
-    form.add_argument("--edges", metavar="A,B,...", help="edges between numeric bins; both ends are open")
+    form.add_argument("--edges", metavar="A,B,...", help=f"{EDGES}; both ends are open")
     form.add_argument("--step", type=int, metavar="SECONDS", help="time step of the chain")
     form.add_argument(
         "--split-after", type=int, metavar="SECONDS", help="a longer pause starts a new, independent segment"
     )
     add_reason(form)
+
+
+def add_theta(parser: argparse.ArgumentParser) -> None:
+    """Declare what is assumed of the records, the first choice first."""
+    theta = parser.add_argument_group(
+        "what is assumed of the records (one of the two)",
+        "First choice: that they forget, for which nothing is fitted. Second: a chain, or intervals of one, from "
+        "public records or other people's; one fitted to these records would give them away.",
+    ).add_mutually_exclusive_group(required=True)
+    theta.add_argument(
+        "--forgets",
+        nargs=2,
+        metavar=("STEPS", "OVERLAP"),
+        help="the laws of the record so many steps on, and back, from any two states overlap in at least so much, for "
+        "example 60 0.4 for minutes of electricity; fit says which hold for other data",
+    )
+    theta.add_argument(
+        "--chain", metavar="MODEL.json", help="made by fit from other data, or any model file; - reads standard input"
+    )
+
+
+def model(arguments: argparse.Namespace) -> PublicModel:
+    """Return what the options of :func:`add_theta` say.
+
+    Raises ParameterError: the numbers of ``--forgets`` are none.
+    """
+    if arguments.forgets is None:
+        return read_public_model(arguments.chain)
+    steps, overlap = arguments.forgets
+    try:
+        return PublicModel(ForgettingFamily(int(steps), float(overlap)))
+    except (ValueError, PufferflowError) as error:
+        why = error if isinstance(error, PufferflowError) else f"{steps} {overlap} are not two numbers"
+        raise ParameterError(f"--forgets: {why}; give steps and an overlap, for example 60 0.4") from None
 
 
 def add_output(parser: argparse.ArgumentParser, default: str) -> None:
@@ -79,14 +111,17 @@ def record_format(arguments: argparse.Namespace) -> RecordFormat | None:
 
 def release_request(arguments: argparse.Namespace, **more: Any) -> ReleaseRequest:
     """Return what is asked for by the options of models, of output and of reading."""
-    model = read_public_model(arguments.chain)
+    public = model(arguments)
+    form = record_format(arguments)
+    known = form or public.records
     return ReleaseRequest(
         arguments.data,
-        model,
+        public,
         arguments.epsilon,
-        form=record_format(arguments),
-        reading=reading(arguments, model.records),
+        form=form,
+        reading=reading(arguments, public.records),
         mechanism=arguments.mechanism,
+        **protection(arguments, None if known is None else known.step_seconds),
         post_processing=arguments.post_process,
         fitted_to_others=arguments.fitted_to_others,
         figure=not arguments.no_figure,

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import math
+import re
+from dataclasses import asdict
+from fractions import Fraction
 from typing import Any, get_args
 
+from pufferflow._checks import shown
+from pufferflow._protection import PROTECTION, Knowledge, check_protection
+from pufferflow.errors import ParameterError
 from pufferflow.influence.tables import Convention
 from pufferflow.markov.families import Family
 from pufferflow.mechanisms import KNOWN, NoiseScale, compute_scale, find_mechanism
+
+SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
+"""Units of a window given as a time."""
 
 
 def add_mechanisms(parser: argparse.ArgumentParser, default: str) -> None:
@@ -26,6 +36,42 @@ def add_mechanisms(parser: argparse.ArgumentParser, default: str) -> None:
     )
 
 
+def add_protection(parser: argparse.ArgumentParser) -> None:
+    """Declare what is to be hidden, and from whom."""
+    parser.add_argument(
+        "--window",
+        default="1",
+        metavar="W",
+        help="hide what happened during W consecutive records (or a time such as 90min or 1h where the time step is "
+        "known), not during one (default: 1)",
+    )
+    parser.add_argument(
+        "--knows",
+        choices=tuple(name.replace(" ", "-") for name in get_args(Knowledge)),
+        default="nothing",
+        help="what of a participant's records an adversary may know: none of them, or any others than those hidden "
+        "(default: nothing)",
+    )
+
+
+def protection(arguments: argparse.Namespace, step_seconds: int | None = None) -> dict[str, Any]:
+    """Return the options ``window`` and ``knows`` that are asked for, with the time step of the records if known.
+
+    Raises ParameterError: the window is neither a number of records nor a time, or a time without a step.
+    """
+    knows = arguments.knows.replace("-", " ")
+    given = re.fullmatch(r"([0-9]{1,18}(?:\.[0-9]{1,9})?)(s|min|h|d)?", arguments.window.strip())
+    if given is None or (given[2] is None and "." in given[1]):
+        raise ParameterError(
+            f"--window is {shown(arguments.window)}; give a number of records, or a time such as 90min or 1h"
+        )
+    if given[2] is None:
+        return asdict(check_protection(int(given[1]), knows))
+    if step_seconds is None:
+        raise ParameterError(f"--window is {arguments.window}, but no time step is known; give a number of records")
+    return asdict(check_protection(math.ceil(Fraction(given[1]) * SECONDS[given[2]] / step_seconds), knows))
+
+
 def add_count(parser: argparse.ArgumentParser, purpose: str) -> None:
     """Declare the states of a count."""
     parser.add_argument("--count", type=int, action="append", metavar="STATE", help=purpose)
@@ -42,9 +88,9 @@ def scales_of(
     for epsilon in epsilons:
         for name in asked or KNOWN:
             mechanism = find_mechanism(name)
-            own = {key: value for key, value in options.items() if key in mechanism.options}
+            own = {key: value for key, value in options.items() if key in (*mechanism.options, *PROTECTION)}
             if asked:
-                scales.append(mechanism.scale(family, lengths, epsilon, **own))
+                scales.append(mechanism.called(family, lengths, epsilon, **own))
             else:
                 scales.append(compute_scale(name, family, lengths, epsilon, **own))
     return scales

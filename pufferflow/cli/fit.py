@@ -6,7 +6,9 @@ import argparse
 import json
 
 from pufferflow._files import check_outputs
-from pufferflow.cli._records import add_reading, add_reason, edges, listed, reading
+from pufferflow.cli._records import EDGES, add_reading, add_reason, edges, listed, reading
+from pufferflow.errors import ParameterError
+from pufferflow.publishing.diagnosis import diagnose, diagnosis_text
 from pufferflow.publishing.fitting import fit_records
 from pufferflow.records.states import States
 
@@ -30,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     states.add_argument("--bins", type=int, metavar="K", help="numeric bins of equal width")
     states.add_argument("--width", type=float, metavar="W", help="numeric bins of this width")
-    states.add_argument("--edges", metavar="A,B,...", help="edges between numeric bins; both ends are open")
+    states.add_argument("--edges", metavar="A,B,...", help=f"{EDGES}; both ends are open")
     states.add_argument("--states", metavar="A,B,...", help="the categories")
     states.add_argument("--top", type=int, metavar="K", help="keep the K most frequent categories, the rest is 'other'")
     states.add_argument("--other", action="store_true", help="have a state 'other' for categories that are not listed")
@@ -48,9 +50,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     chain.add_argument("--start", choices=("stationary", "any"), default="stationary", help="initial distribution")
     chain.add_argument(
-        "--coverage", type=float, metavar="P", help="all chains within confidence intervals, not one chain"
+        "--coverage",
+        type=float,
+        metavar="P",
+        help="all chains within confidence intervals, forwards and (unless --start any) backwards",
     )
     parser.add_argument("--epsilon", type=float, default=1.0, help="for the summary (default: 1)")
+    parser.add_argument(
+        "--diagnose",
+        action="store_true",
+        help="try richer models (order 2, a matrix an hour) and say what is lost if they are true; speaks of the "
+        "records, so only with --public",
+    )
+    parser.add_argument("--public", action="store_true", help="the records are public, so they may be spoken of")
     parser.add_argument("--sample", metavar="FILE", help="in a folder that exists (default: DATA.sample.json)")
     parser.add_argument("--chain", metavar="FILE", help="in a folder that exists (default: DATA.chain.json)")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
@@ -60,6 +72,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Fit, write both files, print the summary."""
     sample = arguments.sample or f"{arguments.data}.sample.json"
     chain = arguments.chain or f"{arguments.data}.chain.json"
+    if arguments.diagnose and not arguments.public:
+        raise ParameterError("--diagnose says things about the records, without noise; say --public if they are public")
     check_outputs([sample, chain], [arguments.data])
     states = States(
         bins=arguments.bins,
@@ -81,12 +95,18 @@ def run(arguments: argparse.Namespace) -> None:
         coverage=arguments.coverage,
         epsilon=arguments.epsilon,
     )
+    table = None
+    if arguments.diagnose:
+        table = diagnose(arguments.data, fit, reading=reading(arguments), epsilon=arguments.epsilon)
     fit.sample.save(sample)
     fit.save_chain(chain)
     if arguments.json:
-        print(json.dumps(fit.facts | {"sample": sample, "chain_file": chain}, indent=1, allow_nan=False))
+        tried = {} if table is None else {"diagnosis": json.loads(table.to_json(orient="records"))}
+        print(json.dumps(fit.facts | {"sample": sample, "chain_file": chain} | tried, indent=1, allow_nan=False))
     else:
         print(fit.summary())
+        if table is not None:
+            print("\n" + diagnosis_text(table, arguments.epsilon))
         print(
             f"\nwrote {sample} (exact counts) and {chain} (for releases of other data): both are as private as the "
             "data, and only you may read them"

@@ -65,16 +65,22 @@ def _show(shown: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print(json.dumps(shown, indent=1, allow_nan=False))
         return
-    print(f"limit {shown['limit']:g}, spent {shown['spent']:.6g}, left {shown['left']:.6g}")
+    print(f"limit {shown['limit']:g}, spent {shown['spent']:.6g}, left {shown['left']:.6g}{_hidden(shown)}")
     places = {entry["number"]: place for place, entry in enumerate(shown["releases"], 1)}
     for entry in shown["releases"]:
         state = "released" if entry["released"] else "reserved, not known to be released (counts as spent)"
         print(
             f"{places[entry['number']]:>4}  {entry['time']}  epsilon {entry['epsilon']:g}  {entry['mechanism']}  "
-            f"scale {entry['scale']:.6g}  {entry['query']}{_extent(entry['extent'])}  {state}"
+            f"scale {entry['scale']:.6g}  {entry['query']}{_extent(entry['extent'])}{_hidden(entry)}  {state}"
         )
         if entry["overlaps"]:
             print(f"      of the same time as {', '.join(str(places[number]) for number in entry['overlaps'])}")
+
+
+def _hidden(shown: dict[str, Any]) -> str:
+    """What it is stated for, where that is not one record and an adversary who knows none."""
+    records = "" if shown["window"] == 1 else f"  {shown['window']} records in a row"
+    return records + ("" if shown["knows"] == "nothing" else "  even if others are known")
 
 
 def _extent(extent: dict[str, Any] | None) -> str:

@@ -8,10 +8,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from pufferflow._files import check_outputs
+from pufferflow._optional import require
+from pufferflow.cli._releases import add_theta, model
+from pufferflow.cli._scales import add_protection, protection
 from pufferflow.cli._tables import aligned
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import find_mechanism
-from pufferflow.models import read_model
 from pufferflow.publishing.planning import KINDS, Plan, error_curves, grid_around, plan_release
 
 DESCRIPTION = (
@@ -24,7 +26,7 @@ EPILOG = "Example: pufferflow plan --chain last_year.csv.chain.json --length 525
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--chain", required=True, metavar="MODEL.json", help="made by fit, or any model file")
+    add_theta(parser)
     parser.add_argument("--accuracy", type=float, required=True, metavar="E", help="wanted error, for example 0.01")
     parser.add_argument("--confidence", type=float, default=0.95, help="probability to stay below it (default: 0.95)")
     parser.add_argument(
@@ -36,7 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--length", type=int, metavar="T", help="longest segment")
     parser.add_argument("--records", type=int, metavar="N", help="records of all segments together (default: T)")
     parser.add_argument("--epsilon", type=float, help="privacy parameter")
+    parser.add_argument("--states", type=int, metavar="K", help="number of states, where the model does not say")
     parser.add_argument("--mechanism", action="append", metavar="NAME", help="repeat for several (default: all)")
+    add_protection(parser)
     parser.add_argument(
         "--figure",
         metavar="STEM",
@@ -48,9 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Print the plan; draw the figure where one is asked for."""
     if arguments.figure is not None:
-        from pufferflow.publishing.histogram import require_matplotlib
-
-        require_matplotlib()
+        require("matplotlib", "--figure")
         if arguments.length is None:
             raise ParameterError("--figure needs --length, for which the errors are drawn")
         from pufferflow.reporting.style import METADATA, save_figure
@@ -58,8 +60,17 @@ def run(arguments: argparse.Namespace) -> None:
         stem = Path(arguments.figure)
         stem = stem.with_suffix("") if stem.suffix[1:].lower() in METADATA else stem
         check_outputs([f"{stem}.{suffix}" for suffix in METADATA], [arguments.chain])
-    family = read_model(arguments.chain)
-    terms = {"confidence": arguments.confidence, "kind": arguments.error, "mechanisms": arguments.mechanism}
+    public = model(arguments)
+    family, states = public.family, arguments.states
+    if states is None and public.records is not None:
+        states = public.records.states.count
+    terms = {
+        "confidence": arguments.confidence,
+        "kind": arguments.error,
+        "mechanisms": arguments.mechanism,
+        "states": states,
+        **protection(arguments, None if public.records is None else public.records.step_seconds),
+    }
     plans = plan_release(
         family,
         arguments.accuracy,

@@ -18,13 +18,17 @@ from pufferflow.publishing.folder import INTERNAL, PUBLISH, require_new
 from pufferflow.publishing.release import rehearse, release
 
 DESCRIPTION = (
-    "Release the histogram of a table with noise that keeps every single step private. A new folder has publish/ "
-    "(numbers, statement and figure, which may leave) and internal/ (the chain and the certificate, which must not: "
-    "they tell the counts that the chain was fitted to). The noise comes from the operating system's randomness; there "
-    "is no seed. What it costs is reserved in a ledger first; the first release of a table makes one with epsilon as "
-    "its limit."
+    "Release the histogram of a table with noise that keeps every single step private. What is assumed of the records "
+    "is said by --forgets (first choice: nothing is fitted) or --chain (of public records or other people's). A new "
+    "folder has publish/ (numbers, statement and figure, which may leave) and internal/ (a fitted chain and the "
+    "certificate, which must not: they tell the counts that the chain was fitted to). The noise comes from the "
+    "operating system's randomness; there is no seed. What it costs is reserved in a ledger first; the first release "
+    "of a table makes one with epsilon as its limit."
 )
-EPILOG = "Example: pufferflow release this_year.csv --chain last_year.csv.chain.json --epsilon 1"
+EPILOG = (
+    "Example: pufferflow release meter.csv --forgets 60 0.4 --epsilon 1 --edges 200:10000:200 --step 60, or "
+    "pufferflow release this_year.csv --chain last_year.csv.chain.json --epsilon 1"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,11 +70,17 @@ def run(arguments: argparse.Namespace) -> None:
             return
         released = release(request)
     show(arguments, released, f"{output}/{PUBLISH}")
-    if not arguments.json:
+    if not arguments.json and not released.chain_is_public:
         print(f"{output}/{INTERNAL}/ holds the chain and the certificate of the scale, and must not leave")
     if not arguments.json and ledger is not None:
         made = f" (new: {UNNOTICED})" * new
         print(f"accounted for in {ledger}{made}; see pufferflow ledger show {ledger}")
+
+
+def _hidden(facts: dict[str, Any]) -> str:
+    what = "any one step" if facts["window"] == 1 else f"any {facts['window']} steps in a row"
+    whom = "know none of the records" if facts["knows"] == "nothing" else "may know any of the other records"
+    return f"{what}, from those who {whom}"
 
 
 def _show_rehearsal(arguments: argparse.Namespace, facts: dict[str, Any]) -> None:
@@ -84,6 +94,7 @@ def _show_rehearsal(arguments: argparse.Namespace, facts: dict[str, Any]) -> Non
         f"participant(s), the longest of {facts['longest_segment']:,} steps\n"
         f"mechanism   {facts['mechanism']}, scale {facts['scale']:.6g}, "
         f"{'certified' if facts['certified'] else 'without a certificate'}\n"
+        f"hides       {_hidden(facts)}\n"
         f"noise       scale {facts['noise_scale']:.6g} on each of {facts['states']} counts; 95 % error of a frequency "
         f"{facts['error_95']:.3g}"
     )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import get_args
 
 from pufferflow._files import check_outputs, write_atomic
-from pufferflow.cli._scales import add_count, add_mechanisms, scales_of, status_text
+from pufferflow.cli._scales import add_count, add_mechanisms, add_protection, protection, scales_of, status_text
 from pufferflow.cli._tables import aligned
 from pufferflow.errors import ParameterError
 from pufferflow.markov.families import GapKind
@@ -32,7 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL.json",
         help='family of chains: {"chains": [{"transition_matrix": [[...]], "initial_distribution": [...] | '
         '"stationary" | "any"}, ...]} or {"binary_interval": [low, high]} or '
-        '{"interval": {"low": [[...]], "high": [[...]]}}; - reads standard input',
+        '{"interval": {"low": [[...]], "high": [[...]]}} or {"total_variation": {"transition_matrix": [[...]], '
+        '"radius": r}} or {"forgetting": {"steps": 60, "overlap": 0.4}}; - reads standard input',
     )
     parser.add_argument(
         "--length",
@@ -46,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--epsilon", type=float, action="append", required=True, help="privacy parameter; repeat for several"
     )
     add_mechanisms(parser, "all")
+    add_protection(parser)
     parser.add_argument(
         "--eigengap",
         choices=get_args(GapKind),
@@ -69,6 +71,7 @@ def run(arguments: argparse.Namespace) -> None:
     check_outputs([arguments.certificate], [arguments.model])
     family = read_model(arguments.model)
     options = {"convention": arguments.convention, "eigengap": arguments.eigengap, "states": arguments.count}
+    options |= protection(arguments)
     asked = arguments.mechanism
     if arguments.certificate is not None:
         asked = asked or ["mqm-exact"]

@@ -7,7 +7,6 @@ import argparse
 from pufferflow.cli._records import AS_FITTED, add_reading
 from pufferflow.cli._releases import add_model, add_output, release_request, show
 from pufferflow.publishing.folder import INTERNAL, require_new
-from pufferflow.publishing.histogram import require_matplotlib
 from pufferflow.publishing.release import simulate
 
 DESCRIPTION = (
@@ -35,8 +34,6 @@ def run(arguments: argparse.Namespace) -> None:
     """Simulate, write the folder, say that it is not private."""
     output = arguments.output or f"{arguments.data or arguments.chain}.simulation-not-private"
     require_new(output)
-    if not arguments.no_figure:
-        require_matplotlib()
     made = simulate(release_request(arguments), arguments.seed, arguments.length)
     made.save(output, figure=not arguments.no_figure)
     show(arguments, made, f"{output}/{INTERNAL}")

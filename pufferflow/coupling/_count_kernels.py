@@ -1,4 +1,9 @@
-"""Kernels of the bound from below: products that give the laws of counts under an exponential tilt."""
+"""Kernels of the bound from below: counts of visits under an exponential tilt, and the sets that leak most.
+
+A side of a secret is a product K D_1 K D_2 … K D_n · end of a matrix K ≥ 0 and diagonal matrices: D_t is 1 on the
+states that the query counts t entries away and e^{-c} on the others. Vectors are kept at a largest entry of 1; only
+ratios of their entries are used.
+"""
 
 from __future__ import annotations
 
@@ -8,165 +13,358 @@ from typing import Any
 import numpy as np
 
 from pufferflow._jit import kernel
-from pufferflow._rounding import UNIT_ROUNDOFF
 
-UNDERFLOW = 2.3e-308  # error of a product that leaves the normal floats, at most
+UNDERFLOW = 2.3e-308
+"""Error of a product that leaves the normal floats, at most."""
+
+LIFT = 2.0**900
+"""What underflow takes is kept times this, as it would vanish itself."""
+
+_TIE = 1e-13
+_LEAST_GAIN = 1e-12
 
 
 @kernel
-def _multiply(left: Any, right: Any, out: Any) -> float:
-    """Fill ``out`` with left · right, all ≥ 0, over its largest entry, which is returned."""
+def _scaled(values: Any) -> float:
+    """Divide by the largest entry, which is returned; nothing where it is 0."""
     top = 0.0
-    for i in range(len(left)):
-        for j in range(right.shape[1]):
-            out[i, j] = 0.0
-        for m in range(len(right)):
-            factor = left[i, m]
-            if factor > 0:
-                for j in range(right.shape[1]):
-                    out[i, j] += factor * right[m, j]
-        for j in range(right.shape[1]):
-            top = max(top, out[i, j])
-    for i in range(len(left)):
-        for j in range(right.shape[1]):
-            out[i, j] /= top
+    for z in range(len(values)):
+        top = max(top, values[z])
+    if top > 0:
+        for z in range(len(values)):
+            values[z] /= top
     return top
 
 
 @kernel
-def _copy(source: Any, target: Any) -> None:
-    for i in range(len(source)):
-        for j in range(source.shape[1]):
-            target[i, j] = source[i, j]
+def _multiply(rows: Any, values: Any, out: Any) -> None:
+    """Fill ``out`` with Σ_y values[y] · rows[y]; the inner loop runs along memory."""
+    for z in range(len(out)):
+        out[z] = 0.0
+    for y in range(len(values)):
+        factor = values[y]
+        if factor > 0:
+            for z in range(len(out)):
+                out[z] += factor * rows[y, z]
 
 
 @kernel
-def _known(values: Any, lost: float) -> bool:
-    """Whether what underflow took is below the rounding of every value."""
-    for i in range(len(values)):
-        for j in range(values.shape[1]):
-            if not values[i, j] > lost / UNIT_ROUNDOFF:
-                return False
-    return True
+def _carry(rows: Any, lost: Any, out: Any) -> None:
+    """The same of errors, which may be infinite: those of states that cannot be reached stay where they are."""
+    for z in range(len(out)):
+        out[z] = 0.0
+        for y in range(len(lost)):
+            if rows[y, z] > 0:
+                out[z] += lost[y] * rows[y, z]
 
 
 @kernel
-def _change(values: Any, others: Any, states: int) -> float:
-    """Largest change of a difference of logarithms."""
-    low, high = np.inf, -np.inf
-    for i in range(len(values)):
-        for j in range(states):
-            change = math.log(values[i, j] / others[i, j])
-            low, high = min(low, change), max(high, change)
-    return high - low
+def _weigh(values: Any, inside: Any, low: float, out: Any) -> None:
+    for z in range(len(values)):
+        out[z] = values[z] if inside[z] else low * values[z]
 
 
 @kernel
-def _tilt(matrix: Any, inside: Any, turned: bool, cost: float, tilted: Any) -> None:
-    """Rows of ``matrix`` times e^cost where the state counts, up to a factor.
+def _choose(first: Any, second: Any, values: Any, low: float, inside: Any) -> bool:
+    """Let the set of one entry be the one that makes (first·D·values)/(second·D·values) largest; whether it changed.
 
-    Where the set turns into its complement at odd distances, on pairs of a state and a parity: the first half of them
-    holds what comes right before an odd distance.
+    That ratio R is largest where the set holds the states whose own ratio is above R (Dinkelbach's method).
     """
-    k = len(matrix)
-    for y in range(k):
-        counted, other = (1.0, math.exp(-cost)) if inside[y] else (math.exp(-cost), 1.0)
-        for x in range(k):
-            if turned:
-                tilted[y, x] = tilted[k + y, k + x] = 0.0
-                tilted[k + y, x] = other * matrix[y, x]
-                tilted[y, k + x] = counted * matrix[y, x]
-            else:
-                tilted[y, x] = counted * matrix[y, x]
+    changed = False
+    for _ in range(len(values) + 1):
+        over, under = 0.0, 0.0
+        for z in range(len(values)):
+            weight = values[z] if inside[z] else low * values[z]
+            over += first[z] * weight
+            under += second[z] * weight
+        moved = False
+        for z in range(len(values)):
+            better = first[z] * values[z] * under > second[z] * values[z] * over * (1 + _TIE)
+            if better != inside[z]:
+                inside[z] = better
+                moved = True
+        if not moved:
+            break
+        changed = True
+    return changed
 
 
 @kernel
-def _products(
-    step: Any, begin: Any, steps: Any, settled: float, states: int, values: Any, counted: Any, lost: Any
-) -> None:
-    """Fill ``values[m]`` with ``begin`` times the steps[m]-th power of ``step``; see :func:`count_products`."""
-    n = len(step)
-    power, square = step.copy(), np.empty_like(step)
-    following, whole = np.empty_like(begin), np.empty_like(begin)
-    for m in range(len(steps)):
-        _copy(begin, values[m])
-        counted[m] = 0
-        lost[m] = 0.0
-    # ``whole`` is what ``known`` steps give, a power of two; ``missing`` and ``blur`` are what power and whole lost
-    size, known, missing = 1, 1, 2 * UNDERFLOW
-    blur = 2 * n * (missing + UNDERFLOW) / _multiply(begin, power, whole)
-    while True:
-        for m in range(len(steps)):
-            if steps[m] & size:
-                lost[m] = 2 * n * (lost[m] + missing + UNDERFLOW) / _multiply(values[m], power, following)
-                counted[m] += size
-                _copy(following, values[m])
-                if settled >= 0 and not _known(following, lost[m]):
-                    _copy(whole, values[m])
-                    counted[m], lost[m] = known, blur
-        finished = 2 * size
-        if finished > steps.max():
+def _ratio(first: Any, second: Any, values: Any) -> float:
+    over, under = 0.0, 0.0
+    for z in range(len(values)):
+        over += first[z] * values[z]
+        under += second[z] * values[z]
+    return over / under if under > 0 else np.nan
+
+
+@kernel
+def ascend(
+    matrix: Any, transposed: Any, end: Any, sets: Any, cost: float, pair: Any, sweeps: int, apart: Any, message: Any
+) -> float:
+    """Change the sets of one entry after another as long as the two values of the secret can be told apart better.
+
+    Where no set of a single entry can be improved no query at all is better (Theorem 10 of docs/leakage.md).
+
+    Parameters
+    ----------
+    matrix, transposed : float arrays, shape (k, k)
+        K and its transpose.
+    end : float array, shape (k,)
+    sets : bool array, shape (n, k)
+        Where to start; left as the sets found.
+    cost : float
+        c.
+    pair : pair of int
+        Rows of K whose ratio is to be large.
+    sweeps : int
+        How often to go there and back at most.
+    apart : float array, shape (n,)
+        Filled with the total variation between the tilted laws of each entry.
+    message : float array, shape (2, k)
+        Filled with what the two rows give at the last entry, its own weight included, each up to a factor.
+
+    Returns
+    -------
+    float
+        The logarithm of the ratio of the two entries of the product, not rounded in any direction.
+    """
+    n, k = sets.shape
+    low = math.exp(-cost)
+    values = np.empty((n + 1, k))
+    first, second = np.empty((n + 1, k)), np.empty((n + 1, k))
+    weighed = np.empty(k)
+    values[n] = end
+    _scaled(values[n])
+    for t in range(n, 0, -1):
+        _weigh(values[t], sets[t - 1], low, weighed)
+        _multiply(transposed, weighed, values[t - 1])
+        _scaled(values[t - 1])
+    value = -np.inf
+    for _ in range(sweeps):
+        changed = False
+        first[0], second[0] = matrix[pair[0]], matrix[pair[1]]
+        for t in range(n):
+            changed |= _choose(first[t], second[t], values[t + 1], low, sets[t])
+            _weigh(first[t], sets[t], low, weighed)
+            _multiply(matrix, weighed, first[t + 1])
+            _scaled(first[t + 1])
+            _weigh(second[t], sets[t], low, weighed)
+            _multiply(matrix, weighed, second[t + 1])
+            _scaled(second[t + 1])
+        for t in range(n - 1, -1, -1):
+            changed |= _choose(first[t], second[t], values[t + 1], low, sets[t])
+            _weigh(values[t + 1], sets[t], low, weighed)
+            over, under = 0.0, 0.0
+            for z in range(k):
+                over += first[t, z] * weighed[z]
+                under += second[t, z] * weighed[z]
+            apart[t] = 0.0
+            for z in range(k):
+                apart[t] += 0.5 * abs(first[t, z] / over - second[t, z] / under) * weighed[z]
+            if t > 0:
+                _multiply(transposed, weighed, values[t])
+                _scaled(values[t])
+        _weigh(values[1], sets[0], low, weighed)
+        new = math.log(_ratio(matrix[pair[0]], matrix[pair[1]], weighed))
+        if not changed or not new > value + _LEAST_GAIN * abs(new):
             break
-        missing = 2 * n * (2 * missing + UNDERFLOW) / _multiply(power, power, square)
-        power, square = square, power
-        size = finished
-        if settled < 0:
+        value = new
+    _weigh(first[n - 1], sets[n - 1], low, message[0])
+    _weigh(second[n - 1], sets[n - 1], low, message[1])
+    return new
+
+
+@kernel
+def profile(transposed: Any, end: Any, sets: Any, cost: float, careful: bool, values: Any, lost: Any) -> None:
+    """Fill ``values`` with K D_1 K D_2 … K D_n · end, over its largest entry, and bound what underflow took.
+
+    Parameters
+    ----------
+    transposed : float array, shape (k, k)
+        The transpose of K.
+    end : float array, shape (k,)
+    sets : bool array, shape (n, k)
+    cost : float
+    careful : bool
+        Whether to bound what underflow takes; else ``lost`` is left alone and ``values`` are logarithms.
+    values : float array, shape (k,)
+        Filled; relative errors are at most (k + 6) roundings for each factor, beside ``lost``.
+    lost : float array, shape (k,)
+        What underflow has taken from ``end`` at most, and after that from ``values``, times :data:`LIFT`.
+    """
+    n, k = sets.shape
+    low = math.exp(-cost)
+    weighed, carried, following = np.empty(k), np.empty(k), np.empty(k)
+    for z in range(k):
+        values[z] = end[z]
+    top = _scaled(values)
+    for z in range(k):
+        lost[z] /= top
+    for t in range(n - 1, -1, -1):
+        _weigh(values, sets[t], low, weighed)
+        _multiply(transposed, weighed, values)
+        top = _scaled(values)
+        if not careful:
             continue
-        more = 2 * n * (missing + UNDERFLOW) / _multiply(begin, power, following)
-        if not _known(following, more):
-            break
-        change = _change(following, whole, states)
-        rounding = 4 * (states + 8) * UNIT_ROUNDOFF * (size - known)
-        if change > rounding:  # else the steps bring less than they cost
-            _copy(following, whole)
-            known, blur = size, more
-        if change < max(settled, rounding):
-            _multiply(whole, step, following)  # a periodic chain can look settled from one power of two to the next
-            if _change(following, whole, states) < max(settled, rounding):
-                break
-    for m in range(len(steps)):
-        if steps[m] >= finished:
-            _copy(whole, values[m])
-            counted[m], lost[m] = known, blur
+        _weigh(lost, sets[t], low, carried)
+        _carry(transposed, carried, following)
+        if not top > 0:  # no step is possible, or underflow took all
+            lost[:] = np.inf
+            return
+        for z in range(k):
+            lost[z] = following[z] / top + 3 * k * UNDERFLOW * LIFT / min(top, 1.0)
+    if not careful:
+        for z in range(k):
+            values[z] = math.log(values[z]) if values[z] > 0 else -np.inf
 
 
 @kernel
-def count_products(matrix: Any, queries: Any, cost: float, first: Any, steps: Any, settled: float, filled: Any) -> None:
-    """Rows of ``first`` times the n-th power of diag(e^(cost · 1[state in set])) · ``matrix``, for many n and sets.
-
-    By repeated squaring: slow chains cost no more than fast ones.
+def distances(matrix: Any, steps: int, least: float, total: Any) -> None:
+    """Add to ``total`` the total variation between rows x and x' of K, K², …, until it is below ``least`` everywhere.
 
     Parameters
     ----------
     matrix : float array, shape (k, k)
-        P with laws in ``first``, its transpose with functions of the state.
-    queries : tuple of bool arrays, shapes (queries, k) and (queries,)
-        Their sets, and whether a set turns into its complement at every odd distance from the last entry, n + 1.
-    first : float array, shape (rows, k)
-        At least 0, at most 1.
-    steps : int64 array, shape (targets,)
-        The n.
-    settled : float
-        Fewer steps are taken where twice as many change no difference of logarithms by more, or would be beyond
-        floats; below 0: never.
-    filled : tuple of arrays, shapes (queries, targets, rows, k), (queries, targets) and (queries, targets)
-        The products, up to a factor for each query and target, of relative error (k + 6) roundings a step; the steps
-        that were taken, int64; what underflow has taken from an entry at most. Where that is no less than an entry, the
-        entry is unknown; where it is infinite, underflow took all of a product and the entries are NaN.
+        Rows are laws.
+    steps : int
+        Powers at most.
+    least : float
+    total : float array, shape (k, k)
     """
-    sets, alternating = queries
-    products, counted, lost = filled
-    k, rows = len(matrix), len(first)
-    for j in range(len(sets)):
-        n = 2 * k if alternating[j] else k
-        step, begin = np.empty((n, n)), np.empty((rows, n))
-        values = np.empty((len(steps), rows, n))
-        _tilt(matrix, sets[j], alternating[j], cost, step)
-        for i in range(rows):
-            for x in range(n):
-                begin[i, x] = first[i, x % k]
-        _products(step, begin, steps, settled, k, values, counted[j], lost[j])
-        for m in range(len(steps)):
-            for i in range(rows):
+    k = len(matrix)
+    power, following = matrix.copy(), np.empty_like(matrix)
+    for _ in range(steps):
+        largest = 0.0
+        for x in range(k):
+            for y in range(x):
+                distance = 0.0
+                for z in range(k):
+                    distance += abs(power[x, z] - power[y, z])
+                total[x, y] += distance / 2
+                total[y, x] += distance / 2
+                largest = max(largest, distance / 2)
+        if largest < least:
+            return
+        for x in range(k):
+            _multiply(matrix, power[x], following[x])
+        power, following = following, power
+
+
+@kernel
+def signs(matrix: Any, pair: Any, sets: Any) -> None:
+    """Fill ``sets`` with the states that are likelier after one row of K than after the other: best as c → 0.
+
+    Parameters
+    ----------
+    matrix : float array, shape (k, k)
+    pair : pair of int
+    sets : bool array, shape (n, k)
+    """
+    n, k = sets.shape
+    first, second, following = matrix[pair[0]].copy(), matrix[pair[1]].copy(), np.empty(k)
+    for t in range(n):
+        over, under = first.sum(), second.sum()
+        for z in range(k):
+            sets[t, z] = first[z] * under > second[z] * over * (1 + _TIE)
+        _multiply(matrix, first, following)
+        _scaled(following)
+        first, following = following, first
+        _multiply(matrix, second, following)
+        _scaled(following)
+        second, following = following, second
+
+
+@kernel
+def gains(matrix: Any, transposed: Any, end: Any, sets: Any, cost: float, pair: Any, total: Any) -> None:
+    """Add to ``total`` how much likelier each state is in the tilted laws of one row than in those of the other.
+
+    That is the derivative of the logarithm of the ratio when the weight of a state grows at all entries alike.
+
+    Parameters
+    ----------
+    matrix, transposed, end, sets, cost, pair
+        As for :func:`ascend`; the sets are left alone.
+    total : float array, shape (k,)
+    """
+    n, k = sets.shape
+    low = math.exp(-cost)
+    values = np.empty((n + 1, k))
+    weighed = np.empty(k)
+    values[n] = end
+    _scaled(values[n])
+    for t in range(n, 1, -1):
+        _weigh(values[t], sets[t - 1], low, weighed)
+        _multiply(transposed, weighed, values[t - 1])
+        _scaled(values[t - 1])
+    for row, sign in ((pair[0], 1.0), (pair[1], -1.0)):
+        ahead, following = matrix[row].copy(), np.empty(k)
+        for t in range(n):
+            _weigh(ahead, sets[t], low, weighed)
+            mass = 0.0
+            for z in range(k):
+                mass += weighed[z] * values[t + 1, z]
+            for z in range(k):
+                total[z] += sign * weighed[z] * values[t + 1, z] / mass
+            _multiply(matrix, weighed, following)
+            _scaled(following)
+            ahead, following = following, ahead
+
+
+@kernel
+def farthest_windows(possible: Any, first: Any, cost: float, steps: int, best: Any, back: Any) -> int:
+    """Pairs of windows that differ most: values of the best ones by their last two records, and how to trace them.
+
+    Parameters
+    ----------
+    possible : bool array, shape (k, k)
+        Steps of positive probability.
+    first : float array, shape (k, k)
+        What two values of the first record are worth; −∞ where they cannot be.
+    cost : float
+        What a record in which they differ is worth.
+    steps : int
+        Records of a window, less one.
+    best : float array, shape (k, k)
+        Filled with the worth of the best pair that ends in the two values.
+    back : int array, shape (at most ``steps``, k, k)
+        Filled with the two values before, x · k + x'; −1 where there are none.
+
+    Returns
+    -------
+    int
+        Layers of ``back`` that were filled: the last one repeats where they are fewer than ``steps``.
+    """
+    k = len(possible)
+    for x in range(k):
+        for y in range(k):
+            best[x, y] = first[x, y]
+    half, who, following = np.empty((k, k)), np.empty((k, k), np.int64), np.empty((k, k))
+    for t in range(len(back)):
+        for x in range(k):
+            for z in range(k):
+                half[x, z], who[x, z] = -np.inf, -1
+                for y in range(k):
+                    if possible[y, z] and best[x, y] > half[x, z]:
+                        half[x, z], who[x, z] = best[x, y], y
+        same = True
+        for z in range(k):
+            for v in range(k):
+                following[z, v], back[t, z, v] = -np.inf, -1
                 for x in range(k):
-                    products[j, m, i, x] = values[m, i, x]
+                    if possible[x, z] and half[x, v] > following[z, v]:
+                        following[z, v], back[t, z, v] = half[x, v], x * k + who[x, v]
+                if z != v:
+                    following[z, v] += cost
+                # at this point every step adds the same to all
+                grown = following[z, v] - best[z, v]
+                same &= (following[z, v] == -np.inf and best[z, v] == -np.inf) or abs(grown - cost) <= 1e-12 * cost
+        for z in range(k):
+            for v in range(k):
+                best[z, v] = following[z, v]
+        if same:
+            for z in range(k):
+                for v in range(k):
+                    best[z, v] += cost * (steps - t - 1)
+            return t + 1
+    return len(back)

@@ -16,25 +16,25 @@ import numpy as np
 from pufferflow._jit import kernel
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 
+LISTS = 5
+"""Rows of ``order``."""
+
 
 @kernel
-def _evaluate(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
-    """Potentials, tilted laws and flows of a tree.
+def _climb(pair: Any, root: int, tree: Any, work: Any, order: Any) -> None:
+    """Potentials u of a tree, whose arcs are tight, and its states with parents before children.
 
-    A pair is (p, q, w, n, linear), a tree (parent, up) but for its root. Rows of ``work``: u, P, Q, flow, direction,
-    children, next. Returns the value log (p·h)/(q·h) (linear: (p − q)·u).
+    A pair is (p, q, w, n, linear), a tree (parent, up) but for its root. Rows of ``work``: u, P, Q, flow and two to
+    work in; of ``order``: states, and four to work in.
     """
-    (p, q, w, n, linear), (parent, up) = pair, tree
-    u, P, Q, flow = work[0], work[1], work[2], work[3]
-    child, sibling = order[1], order[2]
+    (_, _, w, n, _), (parent, up) = pair, tree
+    u, line, child, sibling = work[0], order[0], order[1], order[2]
     for v in range(n):
         child[v] = -1
     for v in range(n):
         if v != root:
             sibling[v] = child[parent[v]]
             child[parent[v]] = v
-    # parents before children
-    line = order[0]
     line[0] = root
     filled = 1
     at = 0
@@ -48,6 +48,13 @@ def _evaluate(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
             line[filled] = v
             filled += 1
             v = sibling[v]
+
+
+@kernel
+def _weigh(pair: Any, tree: Any, work: Any, order: Any) -> Any:
+    """Tilted laws P, Q and flows of a tree with its potentials; the value log (p·h)/(q·h) (linear: (p − q)·u)."""
+    (p, q, _, n, linear), (parent, up) = pair, tree
+    u, P, Q, flow, rises, line = work[0], work[1], work[2], work[3], work[4], order[0]
     if linear:
         value = 0.0
         for v in range(n):
@@ -66,10 +73,16 @@ def _evaluate(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
         near = max(high_p, high_q) - low < 0.5
         if near:
             high_p = high_q = low
+        apart = math.exp(high_p - high_q) if abs(high_p - high_q) < 50 else 0.0
         sum_p, sum_q, excess = 0.0, 0.0, 0.0
         for v in range(n):
-            P[v] = p[v] * math.exp(u[v] - high_p) if p[v] > 0 else 0.0
-            Q[v] = q[v] * math.exp(u[v] - high_q) if q[v] > 0 else 0.0
+            rise = math.exp(u[v] - high_p) if p[v] > 0 or apart > 0 else 0.0
+            rises[v] = rise
+            P[v] = p[v] * rise
+            if q[v] > 0:
+                Q[v] = q[v] * (rise * apart if apart > 0 else math.exp(u[v] - high_q))
+            else:
+                Q[v] = 0.0
             sum_p += P[v]
             sum_q += Q[v]
         if near:  # without cancellation
@@ -78,7 +91,7 @@ def _evaluate(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
             excess /= sum_q
             value = math.log1p(excess)
             for v in range(n):
-                flow[v] = math.exp(u[v] - low) * ((p[v] - q[v]) - excess * q[v]) / sum_p
+                flow[v] = rises[v] * ((p[v] - q[v]) - excess * q[v]) / sum_p
         else:
             value = math.log(sum_p) - math.log(sum_q) + (high_p - high_q)
             for v in range(n):
@@ -105,22 +118,32 @@ def _attach(inner: int, outer: int, upward: bool, parent: Any, up: Any) -> None:
 
 
 @kernel
-def _nearest(w: Any, u: Any, n: int, inside: Any, falling: bool) -> Any:
+def _nearest(w: Any, u: Any, n: int, order: Any, falling: bool) -> Any:
     """The arc that becomes tight first when u falls (rises) on ``inside``: its ends inside and outside."""
+    inside, outer_states = order[3], order[4]
+    count = 0
+    for a in range(n):  # listed, as branches are slow
+        if not inside[a]:
+            outer_states[count] = a
+            count += 1
     least, inner, outer = np.inf, -1, -1
     for b in range(n):
         if inside[b]:
-            for a in range(n):
-                if not inside[a]:
-                    r = w[a, b] - u[a] + u[b] if falling else w[b, a] - u[b] + u[a]
-                    if r < least:
-                        least, inner, outer = r, b, a
+            here = u[b]
+            for i in range(count):
+                a = outer_states[i]
+                r = w[a, b] - u[a] + here if falling else w[b, a] - here + u[a]
+                if r < least:
+                    least, inner, outer = r, b, a
     return least, inner, outer
 
 
 @kernel
 def _feasible(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
-    """Make the potentials of a tree (``root`` < 0: constant ones) feasible and a tree of tight arcs again; the root."""
+    """Make the potentials of a tree (``root`` < 0: constant ones) feasible and a tree of tight arcs again; the root.
+
+    Returns it as −1 − root where nothing had to be done.
+    """
     (p, q, w, n, linear), (parent, up) = pair, tree
     u, better = work[0], work[4]
     inside = order[3]
@@ -129,7 +152,13 @@ def _feasible(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
             u[v] = 0.0
             parent[v] = -1
     else:
-        violated = False
+        violated = 0
+        for z in range(n):
+            here = u[z]
+            for y in range(n):
+                violated += u[y] + w[z, y] < here
+        if not violated:
+            return -1 - root
         for z in range(n):
             lowest, at = u[z], z
             for y in range(n):
@@ -137,9 +166,6 @@ def _feasible(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
                     lowest, at = u[y] + w[z, y], y
             better[z] = lowest
             order[0, z] = at
-            violated = violated or at != z
-        if not violated:
-            return root
         # arcs between states that kept their potential stay tight; the others hang on the state that binds them
         for z in range(n):
             if order[0, z] != z:
@@ -175,7 +201,7 @@ def _feasible(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
                 in_p += p[a] * e
                 in_q += q[a] * e
         falling = in_p * sum_q < in_q * sum_p
-        least, inner, outer = _nearest(w, u, n, inside, falling)
+        least, inner, outer = _nearest(w, u, n, order, falling)
         _attach(inner, outer, not falling, parent, up)
         joined = component[outer]
         for a in range(n):
@@ -188,6 +214,18 @@ def _feasible(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
 
 
 @kernel
+def restart(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
+    """Feasible potentials from the given tree where ``root`` ≥ 0, on a tree of tight arcs; the root."""
+    if root >= 0:
+        _climb(pair, root, tree, work, order)
+    root = _feasible(pair, root, tree, work, order)
+    if root < 0:
+        return -1 - root
+    _climb(pair, root, tree, work, order)
+    return root
+
+
+@kernel
 def _solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
     """Optimal tree, from the given one where ``root`` ≥ 0; the root and the value.
 
@@ -197,10 +235,8 @@ def _solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
     (_, _, w, n, _), (parent, up) = pair, tree
     u, flow = work[0], work[3]
     inside = order[3]
-    if root >= 0:
-        _evaluate(pair, root, tree, work, order)
-    root = _feasible(pair, root, tree, work, order)
-    value = _evaluate(pair, root, tree, work, order)
+    root = restart(pair, root, tree, work, order)
+    value = _weigh(pair, tree, work, order)
     for _ in range(30 * n + 100):
         lowest, leaving = -1e-14, -1
         for v in range(n):
@@ -217,10 +253,11 @@ def _solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
             if inside[parent[v]]:
                 inside[v] = 1
         falling = up[leaving]
-        _, inner, outer = _nearest(w, u, n, inside, falling)
+        _, inner, outer = _nearest(w, u, n, order, falling)
         parent[leaving] = -1
         _attach(inner, outer, not falling, parent, up)
-        value = _evaluate(pair, root, tree, work, order)
+        _climb(pair, root, tree, work, order)
+        value = _weigh(pair, tree, work, order)
     return root, value
 
 
@@ -295,10 +332,30 @@ def _proved(pair: Any, root: int, tree: Any, work: Any, value: float) -> Any:
 
 
 @kernel
+def _local(rows: Any, support: Any, x: int, y: int, nodes: Any) -> Any:
+    """List the states that x or y can be followed by; their number, or 0 where both rows are the same."""
+    n = 0
+    same = True
+    for v in range(len(rows)):
+        if support[x, v] or support[y, v]:
+            nodes[n] = v
+            same = same and rows[x, v] == rows[y, v]
+            n += 1
+    return 0 if same else n
+
+
+@kernel
 def couple(
-    rows: Any, support: Any, w: Any, secret: Any, trees: Any, linear: bool, filled: Any, places: tuple[int, int]
+    rows: Any,
+    support: Any,
+    w: Any,
+    secret: Any,
+    trees: Any,
+    mode: tuple[bool, bool],
+    filled: Any,
+    places: tuple[int, int],
 ) -> None:
-    """Solve the pairs of rows x, y with x · k + y in the range of ``places``; only theirs are filled.
+    """Solve the pairs of rows {x, y}, both ways, with x < y and x · k + y in the range of ``places``; fill theirs only.
 
     Parameters
     ----------
@@ -312,74 +369,143 @@ def couple(
         Rows that matter; pairs with another one get 0.
     trees : int16 array, shape (k, k, k)
         Trees to start from, 2 · parent + (arc leads up), −1 for the root; −2 in place 0 where there is none. Replaced.
-    linear : bool
-        Whether to take the limit of small costs, the transport distance.
+    mode : tuple of bool
+        ``linear``, whether to take the limit of small costs, the transport distance; ``mirror``, whether y, x starts
+        from the tree found for x, y turned round, which is optimal where costs are small and symmetric.
     filled : tuple of arrays
         ``values`` and ``upper``, float, shape (k, k): the value of the tree, and a bound proved from its flow; ``arcs``
         and ``flows``, int32 and float, shape (k, k, k): z · k + y of each arc and its tilted flow, −1 where there is
         none; ``plain``, float, shape (k, k, k) or empty: unless empty, the flows g themselves.
     """
     values, upper, arcs, flows, plain = filled
+    linear, mirror = mode
     k = len(rows)
     nodes = np.empty(k, dtype=np.int64)
     parent = np.empty(k, dtype=np.int64)
     up = np.empty(k, dtype=np.bool_)
     work = np.empty((6, k))
-    order = np.empty((4, k), dtype=np.int64)
-    p = np.empty(k)
-    q = np.empty(k)
+    order = np.empty((LISTS, k), dtype=np.int64)
+    laws = np.empty((2, k))
     local = np.empty((k, k))
-    for pair in range(places[0], places[1]):
-        x, y = pair // k, pair % k
-        arcs[x, y] = -1
-        values[x, y] = 0.0
-        upper[x, y] = 0.0
-        if x == y or not (secret[x] and secret[y]):
+    for place in range(places[0], places[1]):
+        first, second = place // k, place % k
+        if first == second:
+            arcs[first, first] = -1
+            values[first, first] = upper[first, first] = 0.0
+        if first >= second:
             continue
-        n = 0
-        same = True
-        for v in range(k):
-            if support[x, v] or support[y, v]:
-                nodes[n] = v
-                p[n] = rows[x, v]
-                q[n] = rows[y, v]
-                same = same and p[n] == q[n]
-                n += 1
-        if same:
-            continue
+        n = _local(rows, support, first, second, nodes) if secret[first] and secret[second] else 0
+        for i in range(n):
+            laws[0, i], laws[1, i] = rows[first, nodes[i]], rows[second, nodes[i]]
         cost = w
-        if n < k:
+        if 0 < n < k:
             for i in range(n):
                 for j in range(n):
                     local[i, j] = w[nodes[i], nodes[j]]
             cost = local
-        tree = trees[x, y]
-        root = -1
-        if tree[0] != -2:
+        for turn in range(2):
+            x, y = (second, first) if turn else (first, second)
+            arcs[x, y] = -1
+            values[x, y] = upper[x, y] = 0.0
+            if n == 0:
+                continue
+            p, q = laws[turn], laws[1 - turn]
+            tree = trees[x, y]
+            if turn and mirror:
+                tree = trees[y, x]
+            root = -1
+            if tree[0] != -2:
+                for v in range(n):
+                    if tree[v] < 0:
+                        root = v
+                        parent[v] = -1
+                    else:
+                        parent[v] = tree[v] // 2
+                        up[v] = (tree[v] % 2 == 1) != (turn and mirror)
+            root, value = _solve((p, q, cost, n, linear), root, (parent, up), work, order)
+            values[x, y] = value
+            tree = trees[x, y]
+            heavy = 0
             for v in range(n):
-                if tree[v] < 0:
-                    root = v
-                    parent[v] = -1
-                else:
-                    parent[v] = tree[v] // 2
-                    up[v] = tree[v] % 2 == 1
-        root, value = _solve((p, q, cost, n, linear), root, (parent, up), work, order)
-        values[x, y] = value
-        heavy = 0
-        for v in range(n):
-            if work[1, v] > work[1, heavy]:
-                heavy = v
-        for v in range(n):
-            tree[v] = -1 if v == root else 2 * parent[v] + (1 if up[v] else 0)
-            if v != root and work[3, v] > 0:
-                tail, head = (v, parent[v]) if up[v] else (parent[v], v)
-                arcs[x, y, v] = nodes[tail] * k + nodes[head]
-                flows[x, y, v] = work[3, v]
-                if plain.size:
-                    plain[x, y, v] = work[3, v] * p[heavy] / work[1, heavy] * math.exp(work[0, heavy] - work[0, tail])
-        upper[x, y] = _proved((p, q, cost, n, linear), root, (parent, up), work, value)
-        if upper[x, y] < value:
-            upper[x, y] = value
+                if work[1, v] > work[1, heavy]:
+                    heavy = v
+            for v in range(n):
+                tree[v] = -1 if v == root else 2 * parent[v] + (1 if up[v] else 0)
+                if v != root and work[3, v] > 0:
+                    tail, head = (v, parent[v]) if up[v] else (parent[v], v)
+                    arcs[x, y, v] = nodes[tail] * k + nodes[head]
+                    flows[x, y, v] = work[3, v]
+                    if plain.size:
+                        shift = work[0, heavy] - work[0, tail]
+                        plain[x, y, v] = work[3, v] * p[heavy] / work[1, heavy] * math.exp(shift)
+            upper[x, y] = _proved((p, q, cost, n, linear), root, (parent, up), work, value)
+            if upper[x, y] < value:
+                upper[x, y] = value
+
+
+@kernel
+def staircase(
+    rows: Any, support: Any, secret: Any, line: Any, trees: Any, filled: Any, places: tuple[int, int]
+) -> None:
+    """Couple the pairs of rows in the range of ``places`` monotonically along the ``line`` of states.
+
+    What p has more than q is carried to where q has more, the first to the first: transport of costs that are a
+    distance along a line, and a tree to start from where they are about that.
+
+    Parameters
+    ----------
+    rows, support, secret, trees, places
+        As for :func:`couple`.
+    line : int array, shape (k,)
+        The states in their order.
+    filled : tuple of arrays
+        ``arcs`` and ``flows`` of :func:`couple`.
+    """
+    arcs, flows = filled
+    k = len(rows)
+    nodes = np.empty(k, dtype=np.int64)
+    where = np.empty(k, dtype=np.int64)
+    ends = np.empty((2, k), dtype=np.int64)
+    left = np.empty((2, k))
+    for place in range(places[0], places[1]):
+        x, y = place // k, place % k
+        arcs[x, y] = -1
+        n = _local(rows, support, x, y, nodes) if x != y and secret[x] and secret[y] else 0
+        for i in range(n):
+            where[nodes[i]] = i
+        sizes = np.zeros(2, dtype=np.int64)
+        tree = trees[x, y]
+        for i in range(k):
+            v = line[i]
+            if n == 0 or not (support[x, v] or support[y, v]):
+                continue
+            more = rows[x, v] - rows[y, v]
+            side = 0 if more > 0 else 1
+            ends[side, sizes[side]] = v
+            left[side, sizes[side]] = abs(more)
+            sizes[side] += 1
+        if sizes[0] == 0 or sizes[1] == 0:
+            tree[0] = -2
+            continue
+        at = np.zeros(2, dtype=np.int64)
+        tree[where[ends[0, 0]]] = -1
+        fresh = 1  # the side whose present end is not in the tree yet
+        while True:
+            a, b = ends[0, at[0]], ends[1, at[1]]
+            amount = min(left[0, at[0]], left[1, at[1]])
+            leaf, inner = (b, a) if fresh == 1 else (a, b)
+            i = where[leaf]
+            tree[i] = 2 * where[inner] + (1 if fresh == 0 else 0)
+            if amount > 0:
+                arcs[x, y, i] = a * k + b
+                flows[x, y, i] = amount
+            left[0, at[0]] -= amount
+            left[1, at[1]] -= amount
+            last = at[0] == sizes[0] - 1, at[1] == sizes[1] - 1
+            if last[0] and last[1]:
+                break
+            fresh = 1 if last[0] or (left[1, at[1]] <= left[0, at[0]] and not last[1]) else 0
+            at[fresh] += 1
 
 
 @kernel

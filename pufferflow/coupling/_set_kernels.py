@@ -36,3 +36,35 @@ def set_leakages(rows: Any, secret: Any, growth: float, out: Any, start: int, st
                 break
             excess = reached
         out[x, y] = math.log1p(excess)
+
+
+@kernel
+def sets_leak(rows: Any, secret: Any, growth: float, least: Any, start: int, stop: int) -> bool:
+    """Whether the largest value of :func:`set_leakages` is at least ``least[x, x']``, shape (k, k), for all pairs.
+
+    It need not be found: sets that reach so much will do.
+    """
+    k = len(rows)
+    for pair in range(start, stop):
+        x, y = pair // k, pair % k
+        if x == y or not least[x, y] > 0:
+            continue
+        if not (secret[x] and secret[y]):
+            return False
+        needed = math.expm1(least[x, y])
+        excess = 0.0
+        for _ in range(2 * k + 4):
+            more, mass = 0.0, 0.0
+            for z in range(k):
+                difference = rows[x, z] - rows[y, z]
+                if difference > excess * rows[y, z]:
+                    more += difference
+                    mass += rows[y, z]
+            reached = growth * more / (1 + growth * mass)
+            if reached >= needed or not reached > excess * (1 + 4 * UNIT_ROUNDOFF):
+                excess = max(excess, reached)
+                break
+            excess = reached
+        if excess < needed:
+            return False
+    return True

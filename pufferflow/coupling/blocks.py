@@ -7,16 +7,25 @@ the rest taken as infinite this is the bound of a Markov quilt, so nothing here 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
-from pufferflow.coupling._set_kernels import set_leakages
-from pufferflow.coupling.sides import largest_log_cross_ratios, largest_log_ratios, portions, reached
+from pufferflow.coupling._set_kernels import set_leakages, sets_leak
+from pufferflow.coupling.sides import (
+    ForgettingSide,
+    largest_log_cross_ratios,
+    largest_log_ratios,
+    portions,
+    reached,
+)
 
 MOST_DISTANCES = 40
+_FARTHEST_PAST = 10_000
+_FORGOTTEN = 0.02  # nats: more steps only cost more
 _LARGEST = 500.0  # leakages above it are not passed through P^m
 
 
@@ -38,9 +47,13 @@ class Blocks:
         Bound on the relative error of the entries of ``rows`` and of all its powers, beyond rounding.
     forget : bool
         Whether ``rows`` is P and the past under all laws is meant, through cross ratios of its columns.
+    farthest : int, optional
+        Largest distance that is used.
     """
 
-    def __init__(self, rows: Floats, error: float, length: int, *, forget: bool = False) -> None:
+    def __init__(
+        self, rows: Floats, error: float, length: int, *, forget: bool = False, farthest: int | None = None
+    ) -> None:
         self._forget = forget
         self._length = length
         k = len(rows)
@@ -49,20 +62,37 @@ class Blocks:
         self._alike = ~(self._secret[:, None] & self._secret[None, :]) | np.eye(k, dtype=np.bool_)
         if not (forget or error):
             self._alike |= np.array([(rows == row).all(axis=-1) for row in rows])
-        self._distances: list[_Distance] = []
-        steps, power, support = 0, np.eye(k), np.eye(k, dtype=np.bool_)
-        known = {1: (rows, rows > 0)}
-        for m in _grid(length):
-            power, support = known.get(m - steps) or _power(rows, m - steps)
+        self._rows, self._error = rows, error
+        self._grid = _grid(length if farthest is None else min(length, farthest + 1))
+        self._found: list[_Distance] = []
+        self._others = self._farther()
+
+    @property
+    def _distances(self) -> Iterator[_Distance]:
+        """All distances that are used, the nearest first, each worked out when it is asked for the first time."""
+        for i in range(len(self._grid)):
+            if i == len(self._found):
+                found = next(self._others, None)
+                if found is None:
+                    return
+                self._found.append(found)
+            yield self._found[i]
+
+    def _farther(self) -> Iterator[_Distance]:
+        k, steps = len(self._rows), 0
+        known = {1: (self._rows, self._rows > 0)}
+        for m in self._grid:
+            power, support = known.get(m - steps) or matrix_power(self._rows, m - steps)
             if steps:
                 last = known[steps]
                 power, support = np.dot(last[0], power), (last[1].astype(np.float32) @ support) > 0
             known[m] = power, support
             steps = m
-            margin = 2 * error + 4 * m * (k + 3) * UNIT_ROUNDOFF
-            self._distances.append(self._at(m, power, support, margin))
-            if float(self._distances[-1].limit.max()) < max(1e-9, 2 * margin):
-                break
+            margin = 2 * self._error + 4 * m * (k + 3) * UNIT_ROUNDOFF
+            distance = self._at(m, power, support, margin)
+            yield distance
+            if float(distance.limit.max()) < max(1e-9, 2 * margin):
+                return
 
     def _at(self, m: int, power: Floats, support: Bools, margin: float) -> _Distance:
         values = np.where(support, np.maximum(power, 0.0), 0.0)
@@ -105,22 +135,89 @@ class Blocks:
         np.fill_diagonal(bound, 0.0)
         return np.asarray(bound * (1 + 8 * UNIT_ROUNDOFF))
 
+    def bind(self, cost: float, leakages: Floats) -> bool:
+        """Whether :meth:`caps` can be below ``leakages``, bounds for every node, of a pair of values.
+
+        They are as valid an α to start from as any, and what passes through P^m grows with α: if nothing that they
+        let through is below them, they are no larger than the caps.
+        """
+        largest = float(leakages.max())
+        for d in self._distances:
+            beyond = leakages - (d.steps - 1) * cost
+            if d.steps > self._length or not (beyond > 0).any():
+                break
+            if (beyond > d.limit).any():
+                return True
+            if self._forget or cost + largest > _LARGEST:
+                if (self._through(d, cost + largest, cost) < leakages).any():
+                    return True
+                continue
+            k, growth = len(leakages), math.expm1(cost + largest)
+            beyond[leakages >= largest * (1 - 1e-9)] *= 1 - 1e-9  # α itself, up to rounding
+            if not all(sets_leak(d.rows, self._secret, growth, beyond, *part) for part in portions(k, 4 * k)):
+                return True
+        return False
+
     def _through(self, d: _Distance, alpha: float, cost: float) -> Floats:
         """(m − 1)·c plus what P^m lets through of a rest that leaks at most α."""
         out = np.empty_like(d.limit)
-        if alpha > _LARGEST:
-            out = np.minimum(d.limit, alpha)
-        elif self._forget:
-            half = np.exp(np.minimum(d.limit, 600.0) / 2)  # √R
-            with np.errstate(over="ignore", invalid="ignore"):
-                through = 2 * np.log1p((half - 1) * math.expm1(alpha / 2) / (half + math.exp(alpha / 2)))
-            out = np.where(d.limit >= 600, alpha, through * (1 + 16 * UNIT_ROUNDOFF))
+        if self._forget or alpha > _LARGEST:
+            out = forgotten(d.limit, alpha)
         else:
             k = len(out)
             for pairs in portions(k, 4 * k):
                 set_leakages(d.rows, self._secret, math.expm1(alpha), out, *pairs)
             out = np.where(d.limit > 0, np.minimum(out * (1 + 1e-13) + 2 * d.margin, alpha), 0.0)
         return np.asarray(np.minimum(out, d.limit) + (d.steps - 1) * cost)
+
+
+def forgotten(limit: Floats, alpha: float) -> Floats:
+    """What passes from a rest that leaks at most α, under any law of the node between, rounded up (Lemma 6).
+
+    ``limit`` has the largest logarithms of cross ratios of each pair of values, which bound it for every α.
+    """
+    if alpha > _LARGEST:
+        return np.minimum(limit, alpha)
+    half = np.exp(np.minimum(limit, 600.0) / 2)  # √R
+    with np.errstate(over="ignore", invalid="ignore"):
+        through = 2 * np.log1p((half - 1) * math.expm1(alpha / 2) / (half + math.exp(alpha / 2)))
+    return np.minimum(np.where(limit >= 600, alpha, through * (1 + 16 * UNIT_ROUNDOFF)), limit)
+
+
+class PastBlock(NamedTuple):
+    """The node so many steps before, whatever its law is."""
+
+    steps: int
+    side: ForgettingSide
+    margin: float
+    """What the rounding of P^m may add to a leakage."""
+
+    def extra(self, cost: float) -> float:
+        """What is added to what ``side`` lets through: the nodes between, and rounding."""
+        return (self.steps - 1) * cost * (1 + 4 * UNIT_ROUNDOFF) + self.margin
+
+
+def past_blocks(matrix: Floats, length: int) -> list[PastBlock]:
+    """Pasts through P^2, P^3, P^4, P^6, … as far as they forget more and more."""
+    blocks: list[PastBlock] = []
+    k, steps = len(matrix), 1
+    power, support = matrix, matrix > 0
+    last = np.inf
+    for m in _grid(min(length, _FARTHEST_PAST))[1:]:
+        more, there = matrix_power(matrix, m - steps)
+        power, support = np.dot(power, more), (support.astype(np.float32) @ there) > 0
+        steps = m
+        values = np.where(support, power, 0.0)
+        if (values[support] < SAFE_MINIMUM).any():
+            break
+        side = ForgettingSide(values)
+        largest = float(side.limit.max())
+        if largest < 0.9 * last:
+            last = largest
+            blocks.append(PastBlock(m, side, 32 * m * (k + 3) * UNIT_ROUNDOFF))
+        if largest < _FORGOTTEN:
+            break
+    return blocks
 
 
 def _grid(length: int) -> list[int]:
@@ -133,7 +230,8 @@ def _grid(length: int) -> list[int]:
     return distances
 
 
-def _power(rows: Floats, n: int) -> tuple[Floats, Bools]:
+def matrix_power(rows: Floats, n: int) -> tuple[Floats, Bools]:
+    """Return the n-th power of a matrix, n ≥ 1, and which of its entries are exactly positive."""
     values, support = rows, rows > 0
     result: tuple[Floats, Bools] | None = None
     while n:

@@ -7,34 +7,51 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from pufferflow._protection import NARROWEST, Protection
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
-from pufferflow.coupling.blocks import Blocks
-from pufferflow.coupling.sides import CouplingSide, ForgettingSide, Side, costs_of, post_fixed_point, reached
+from pufferflow.coupling.blocks import Blocks, PastBlock, past_blocks
+from pufferflow.coupling.sides import (
+    CouplingSide,
+    ForgettingSide,
+    Side,
+    costs_of,
+    newton_iterate,
+    post_fixed_point,
+    reached,
+)
 from pufferflow.errors import ChainError
 from pufferflow.markov.chain import MarkovChain
+from pufferflow.markov.windows import followers, largest_after
 
 _EXACT_WORK = 20_000
 _EXACT_NODES = 400
 _KEPT = 16
-_SMALL_EPSILON = 1e-4
+SMALL_EPSILON = 1e-4
+_TOLERANCE = 1e-7
+_DRAFTS = 12
+NEAR = 0.5
+"""Spread up to which a law is near another one."""
+_GUESSES = 6
+_Made = TypeVar("_Made")
 
 MOST_STATES = 64
 """Largest number of states for which couplings of all pairs of values are computed by default."""
 
 
 class Loss(NamedTuple):
-    """Largest loss of a node, in nats and rounded up, with the node, 1-based."""
+    """Largest loss of a window, in nats and rounded up, with its first node, 1-based."""
 
     value: float
     node: int
 
 
-class _View(NamedTuple):
+class View(NamedTuple):
     """A side at one c: its map Φ_c plus ``extra``, never above ``cap``."""
 
     side: Side
@@ -42,16 +59,23 @@ class _View(NamedTuple):
     linear: bool
     extra: Floats | float
     cap: Floats
+    differ: Floats  # 1 where two values differ in what a mechanism sees
+    kappa: float = 0.0  # of Theorem 8, where linear
+
+    @property
+    def costs(self) -> Floats:
+        """c·1[z and y differ]."""
+        return self.cost * self.differ
 
     def step(self, before: Floats) -> Floats:
         """Leakages of a node from those of its neighbour."""
-        image = self.side.apply(costs_of(before, self.cost), self.linear) + self.extra
+        image = self.side.apply(costs_of(before, self.costs), self.linear) + self.extra
         image = np.minimum(image, self.cap)
         np.fill_diagonal(image, 0.0)
         return np.asarray(image)
 
 
-class _Past(NamedTuple):
+class Past(NamedTuple):
     """A node (or, the last of a list, all nodes from it on), the values it can take and what its past leaks."""
 
     node: int
@@ -60,29 +84,53 @@ class _Past(NamedTuple):
 
 
 class ChainLeakage:
-    """Upper bounds of the loss over the nodes of one chain, for mechanisms known only by c.
+    """Upper bounds of the loss over the windows of one chain, for mechanisms known only by c.
 
-    Short chains get the recursions (c) node by node, long ones their post-fixed points; (b) caps both.
+    Short chains get the recursions (c) node by node, long ones their post-fixed points; (b) caps both. A window is a
+    node in what follows, of a chain that is shorter by the records the window has beyond one: its past is that of its
+    first record, what lies ahead that of its last one, which other values can be those of.
 
     Parameters
     ----------
+    protection : Protection
+        Where other records may be known, both sides are taken under all laws of their next node (Lemma 6).
     pairs : bool
         Whether to use couplings (c), or blocks (b) alone, which cost less on many states.
+    differ : float array, shape (k, k), optional
+        1 where a mechanism can tell two values apart, otherwise 0; by default it can tell all.
     """
 
-    def __init__(self, chain: MarkovChain, length: int, *, pairs: bool = True) -> None:
+    def __init__(
+        self,
+        chain: MarkovChain,
+        length: int,
+        protection: Protection = NARROWEST,
+        *,
+        pairs: bool = True,
+        differ: Floats | None = None,
+    ) -> None:
         if chain.start == "stationary":  # transient states never occur
             chain = chain.restricted(chain.initial_support)
+        self._window = min(protection.window, length)
+        length -= self._window - 1  # as many windows, and as far as either side goes
         self._chain, self._length, self._pairs = chain, length, pairs
+        self._informed = protection.knows == "any records"
         matrix = chain.transition_matrix
+        self._last = followers(matrix, self._window)
         self._zeros = np.zeros_like(matrix)
-        self._ahead = CouplingSide(matrix)
-        self._forget = ForgettingSide(matrix)
-        self._ahead_blocks = Blocks(matrix, 0.0, length)
+        self._differ = 1 - np.eye(chain.states) if differ is None else differ
+        self._ahead: CouplingSide | ForgettingSide = (
+            ForgettingSide(matrix.T) if self._informed else CouplingSide(matrix)
+        )
+        self._forgets: dict[bytes, ForgettingSide] = {}
+        # a known record ends what leaks through it, a known label of a state does not: no powers of P then
+        near = 1 if self._informed and differ is not None else None
+        rows = matrix.T if self._informed else matrix
+        self._ahead_blocks = Blocks(rows, 0.0, length, forget=self._informed, farthest=near)
         self._reversed: CouplingSide | None = None
         reversal: Floats | None = None
         error = 2 * chain.stationary_error + 4 * UNIT_ROUNDOFF
-        if chain.is_irreducible:
+        if chain.is_irreducible and not self._informed:
             with suppress(ChainError):  # stationary probabilities too small to divide by
                 reversal = chain.time_reversal
         if reversal is not None and reversal[matrix.T > 0].min() < SAFE_MINIMUM:
@@ -92,7 +140,7 @@ class ChainLeakage:
         if chain.start == "stationary" and reversal is not None:
             self._past_blocks = Blocks(reversal, error, length)
         else:
-            self._past_blocks = Blocks(matrix, 0.0, length, forget=True)
+            self._past_blocks = Blocks(matrix, 0.0, length, forget=True, farthest=near)
         self._early = min(length, _EXACT_NODES, max(1, _EXACT_WORK // chain.states**3)) if pairs else 1
         self.exact = pairs and self._early == length
         """Whether every node is computed, rather than bounded by a post-fixed point."""
@@ -101,15 +149,46 @@ class ChainLeakage:
         self._laws: list[tuple[Floats, Bools]] = []
         self._conditionals: dict[int, CouplingSide | None] = {}
         self._farthest = 0.0  # largest leakage of a pair at the last loss
+        self._settle: Callable[..., Floats] = post_fixed_point
+        self._costs: dict[float, float] = {}
+        self._moved = 0.0  # how far, relatively, the last steps towards post-fixed points led
+        alike = self._early == 1 < length or (not self.exact and chain.start == "stationary" and reversal is not None)
+        self._one_tail = pairs and alike and chain.states > 1 and not self._informed
+        """Whether one bound of a side serves all nodes, and blocks may do nothing for it."""
+
+    @property
+    def chain(self) -> MarkovChain:
+        """The chain, without transient states if they never occur."""
+        return self._chain
+
+    @property
+    def early(self) -> int:
+        """Number of nodes that are looked at one by one."""
+        return self._early
+
+    @property
+    def reversed(self) -> CouplingSide | None:
+        """The node before under the stationary law, where there is one that can be divided by."""
+        return self._reversed
 
     def loss(self, cost: float) -> Loss:
         """Bound of the loss of a mechanism whose density changes by at most e^cost with one entry."""
+        if self._one_tail:
+            loss = self._loss(cost, *self._plain_caps(cost))
+            ends = (self._ahead_blocks, self._bounds[0]), (self._past_blocks, self._bounds[-1])
+            if not any(blocks.bind(cost, leakages) for blocks, leakages in ends):
+                return loss
         return self._loss(cost, self._ahead_blocks.caps(cost), self._past_blocks.caps(cost))
+
+    def _plain_caps(self, cost: float) -> tuple[Floats, Floats]:
+        """What all nodes of a side tell together."""
+        cap = np.full_like(self._zeros, (self._length - 1) * cost * (1 + 4 * UNIT_ROUNDOFF))
+        return cap, cap
 
     def _loss(
         self, cost: float, ahead_cap: Floats, past_cap: Floats, *, linear: bool = False, kappa: float = 0.0
     ) -> Loss:
-        side = _View(self._ahead, cost, linear, kappa * self._ahead.distances, ahead_cap)
+        side = View(self._ahead, cost, linear, kappa * self._ahead.distances, ahead_cap, self._differ, kappa)
         if self.exact:
             ahead = [self._zeros]
             for _ in range(self._length - 1):
@@ -118,122 +197,187 @@ class ChainLeakage:
             ahead = [self._fixed("ahead", side) if self._pairs else ahead_cap]
         self._farthest = max(float(bound.max()) for bound in ahead)
         value, node = 0.0, 1
-        for past in self._pasts(cost, linear, kappa, past_cap):
-            both = ahead[self._length - past.node if self.exact else 0] + past.leakages
-            largest = float(np.where(past.secrets[:, None] & past.secrets[None, :], both, 0.0).max())
-            if largest > value:
-                value, node = largest, past.node
+        pasts = self._pasts(cost, linear, kappa, past_cap)
+        self._bounds = ahead[0], pasts[-1].leakages
+        beyond = [self._of_windows(leakages) for leakages in ahead]
+        for past in pasts:
+            told = self.told(side, beyond[self._length - past.node if self.exact else 0], past)
+            if told > value:
+                value, node = told, past.node
             self._farthest = max(self._farthest, float(past.leakages.max()))
-        return Loss(min(cost + value, self._length * cost) * (1 + 4 * UNIT_ROUNDOFF), node)
+        loss = min(value, (self._length + self._window - 1) * cost)
+        return Loss(loss * (1 + 4 * UNIT_ROUNDOFF), node)
 
-    def _fixed(self, name: str, side: _View) -> Floats:
+    def _of_windows(self, leakages: Floats) -> Floats:
+        """Largest leakage of the last values of two windows, by their first values."""
+        if self._window == 1:
+            return leakages
+        return largest_after(leakages, self._last)
+
+    def told(self, view: View, ahead: Floats, past: Past) -> float:
+        """Loss of a window at the c of ``view``, from what its two sides leak."""
+        both = ahead + past.leakages
+        return self._window * view.cost + float(
+            np.where(past.secrets[:, None] & past.secrets[None, :], both, 0.0).max()
+        )
+
+    def _fixed(self, name: str, side: View, floor: Floats | float = 0.0) -> Floats:
         """Post-fixed point of a side, started from the one found last; the first of the past, from that ahead."""
         key = name, side.linear
-        known = self._starts.get(key, self._starts.get(("ahead", side.linear)))
-        if known is not None:
-            start = known * side.cost
-        else:  # distinct distances: plans between equal ones are degenerate, which costs time
-            k = self._chain.states
-            start = np.random.default_rng(0).random((k, k)) * (side.cost / 2)
-        leakages = post_fixed_point(side.side, side.cost, side.cap, start, linear=side.linear, extra=side.extra)
+        start = self._start(key, side.side) * side.cost
+        known = {"linear": side.linear, "extra": side.extra, "floor": floor}
+        leakages = self._settle(side.side, side.costs, side.cap, start, **known)
         self._starts[key] = leakages / side.cost
+        self._moved = max(self._moved, float(np.abs(leakages - start).max() / (side.cost + leakages.max())))
         return leakages
+
+    def _start(self, key: tuple[str, bool], side: Side) -> Floats:
+        """Leakages to start from, in units of c."""
+        known = self._starts.get(key)
+        if known is None and isinstance(side, CouplingSide):
+            return side.start()
+        known = self._starts.get(("ahead", key[1])) if known is None else known
+        if known is not None:
+            return known
+        # distinct distances: plans between equal ones are degenerate, which costs time
+        return np.random.default_rng(0).random(self._zeros.shape) / 2
 
     # -- the past of every node ------------------------------------------------------------------
 
-    def _pasts(self, cost: float, linear: bool, kappa: float, cap: Floats) -> list[_Past]:
+    def _pasts(self, cost: float, linear: bool, kappa: float, cap: Floats) -> list[Past]:
         """The pasts of all nodes, or of the early ones and a bound of all later ones."""
         matrix = self._chain.transition_matrix
-        forget = _View(self._forget, cost, linear, 0.0, cap)
+        forget = View(self._forgetting(np.ones(len(matrix), dtype=np.bool_)), cost, linear, 0.0, cap, self._differ)
         stationary = self._stationary_side(cost, linear, kappa, cap)
-        pasts = [_Past(1, self._chain.initial_support, self._zeros)]
+        pasts = [Past(1, self._chain.initial_support, self._zeros)]
         if self._chain.start == "stationary" and (stationary is not None or not self._pairs):
             if self.exact:
                 assert stationary is not None
                 for i in range(2, self._length + 1):
-                    pasts.append(_Past(i, pasts[0].secrets, stationary.step(pasts[-1].leakages)))
+                    pasts.append(Past(i, pasts[0].secrets, stationary.step(pasts[-1].leakages)))
                 return pasts
             tail = cap if stationary is None else self._fixed("stationary", stationary)
-            return [*pasts, _Past((self._length + 2) // 2, pasts[0].secrets, tail)]
+            return [*pasts, Past((self._length + 2) // 2, pasts[0].secrets, tail)]
         for i in range(2, self._early + 1):
             secrets, before = reached(pasts[-1].secrets, matrix), pasts[-1].leakages
-            conditional = self._conditional(i)
+            conditional = self.conditional(i)
             if conditional is not None:
-                bound = _View(conditional, cost, linear, kappa * conditional.distances, cap).step(before)
+                extra = kappa * conditional.distances
+                bound = View(conditional, cost, linear, extra, cap, self._differ).step(before)
             else:
-                bound = forget.step(before)
-                if self._chain.start == "any" and stationary is not None and self._spread(i - 1) < math.inf:
+                bound = forget._replace(side=self._forgetting(pasts[-1].secrets)).step(before)
+                for block in () if linear else self.past_blocks:
+                    if block.steps < i:
+                        view = forget._replace(side=block.side, extra=block.extra(cost))
+                        bound = np.minimum(bound, view.step(pasts[i - block.steps - 1].leakages))
+                if self._chain.start == "any" and stationary is not None and self.spread(i - 1) < math.inf:
                     farthest = cost + float(before.max()) + kappa  # κ is 0 unless linear
-                    away = _away(self._spread(i - 1), self._spread(i), farthest, linear)
-                    bound = np.minimum(bound, stationary.step(before) + away)
+                    more = beyond_stationary(self.spread(i - 1), self.spread(i), farthest, linear)
+                    bound = np.minimum(bound, stationary.step(before) + more)
                     np.fill_diagonal(bound, 0.0)
-            pasts.append(_Past(i, secrets, bound))
+            pasts.append(Past(i, secrets, bound))
         if self.exact:
             return pasts
         tail = cap
         if self._pairs:
-            near = None
+            near, spread = None, math.inf
             if stationary is not None:
-                spread = self._spread(self._early) if self._chain.start == "any" else self._distance()
-                near = self._near_stationary(stationary, spread, pasts[-1].leakages)
-            if near is None:
-                tail = self._fixed("forget", forget)
-            elif linear:  # its allowance for the spread grows with T; each of the two bounds all later nodes
-                tail = np.minimum(near, self._fixed("forget", forget))
-            else:
+                spread = self.spread(self._early)
+                near = self._near_stationary(stationary, spread, pasts[-1].leakages, kappa)
+            if near is not None and spread < 1e-7 * cost:
                 tail = near
+            else:  # each of them bounds all later nodes
+                tail = self._fixed("forget", forget)
+                if near is not None:
+                    tail = np.minimum(tail, near)
+                for block in () if linear else self.past_blocks:
+                    view = forget._replace(side=block.side, extra=block.extra(cost) * (1 - np.eye(len(matrix))))
+                    tail = np.minimum(tail, self._fixed(f"forget {block.steps}", view))
         return [
             *pasts,
-            _Past(
+            Past(
                 max(self._early + 1, (self._length + 2) // 2),
                 reached(np.ones(len(matrix), dtype=np.bool_), matrix),
                 tail,
             ),
         ]
 
-    def _stationary_side(self, cost: float, linear: bool, kappa: float, cap: Floats) -> _View | None:
+    @cached_property
+    def past_blocks(self) -> list[PastBlock]:
+        """Pasts of several steps whose law is not known; none on many states, where each takes long."""
+        if self._informed or self._one_tail or not self._pairs:
+            return []
+        return past_blocks(self._chain.transition_matrix, self._length)
+
+    def _forgetting(self, states: Bools) -> ForgettingSide:
+        """The node before, under all laws on these states."""
+        key = states.tobytes()
+        if key not in self._forgets:
+            self._forgets[key] = ForgettingSide(self._chain.transition_matrix * states[:, None])
+        return self._forgets[key]
+
+    def _stationary_side(self, cost: float, linear: bool, kappa: float, cap: Floats) -> View | None:
         if self._reversed is None or not self._pairs:
             return None
-        return _View(self._reversed, cost, linear, kappa * self._reversed.distances, cap)
+        return View(self._reversed, cost, linear, kappa * self._reversed.distances, cap, self._differ)
 
-    def _near_stationary(self, stationary: _View, spread: float, before: Floats) -> Floats | None:
-        """Bound for all nodes after one whose past leaks ``before`` and whose law is near the stationary one."""
-        if not spread < 1e-7 * stationary.cost:
+    def _near_stationary(self, stationary: View, spread: float, before: Floats, kappa: float) -> Floats | None:
+        """Bound for all nodes after one whose past leaks ``before`` and whose law is near the stationary one (Lemma 7).
+
+        What is added depends on the largest leakage, so that is guessed, from the last one found.
+        """
+        if not spread < NEAR:
             return None
-        reach = float(self._length) if stationary.linear else 1.0
-        off_diagonal = 1.0 - np.eye(self._chain.states)
-        extra = stationary.extra + (2 * spread * reach + 1e-7 * stationary.cost) * off_diagonal
-        leakages = self._fixed("near stationary", stationary._replace(extra=extra))
-        return leakages if (before <= leakages).all() else None
+        linear, name = stationary.linear, "near stationary"
+        unit = stationary.cost + kappa
+        largest = max(float(before.max()), float(self._starts.get((name, linear), self._zeros).max()) * stationary.cost)
+        for _ in range(_GUESSES):
+            more = beyond_stationary(spread, spread, unit + largest, linear)
+            extra = stationary.extra + more * (1.0 - np.eye(self._chain.states))
+            leakages = self._fixed(name, stationary._replace(extra=extra), before)
+            if leakages.max() <= largest:
+                return leakages
+            largest = float(leakages.max()) * 1.01
+        return None
 
-    def _spread(self, node: int) -> float:
-        """Largest spread of log m(x)/π(x) over the laws m of a node, whatever the initial distribution."""
+    def spread(self, node: int) -> float:
+        """Largest spread of log m(x)/π(x) over the laws m that an early node (or the one after them) can have.
+
+        ∞ where there is no unique π > 0, or a probability is too small to tell.
+        """
+        if self._reversed is None:
+            return math.inf
+        stationary, k = self._chain.stationary_distribution, self._chain.states
+        error = 2 * self._chain.stationary_error + 4 * node * (k + 3) * UNIT_ROUNDOFF
+        if self._chain.start == "given":
+            law, _ = self._law(node)
+            if not (law >= SAFE_MINIMUM).all():
+                return math.inf
+            ratios = np.log(law / stationary)
+            return float(ratios.max() - ratios.min()) + error
         if not self._spreads:
-            power = np.eye(self._chain.states)
-            error = 2 * self._chain.stationary_error
+            power = np.eye(k)
             with np.errstate(divide="ignore", under="ignore"):
-                for i in range(1, self._early + 2):
-                    ratios = np.log(power / self._chain.stationary_distribution)
-                    spread = (
-                        float((ratios.max(axis=1) - ratios.min(axis=1)).max()) if power.min() > 1e-290 else math.inf
-                    )
-                    self._spreads.append(spread + error + 4 * i * (self._chain.states + 3) * UNIT_ROUNDOFF)
+                for _ in range(self._early + 1):
+                    logs = np.log(power / stationary)
+                    spread = float((logs.max(axis=1) - logs.min(axis=1)).max()) if power.min() > 1e-290 else math.inf
+                    self._spreads.append(spread)
                     power = np.dot(power, self._chain.transition_matrix)
-        return self._spreads[node - 1]
+        return self._spreads[node - 1] + error
 
     def _law(self, node: int) -> tuple[Floats, Bools]:
         """Law of an early node and the states it can take, from a given initial distribution."""
         if not self._laws:
             law, states = self._chain.initial_distribution, self._chain.initial_support
             assert law is not None
-            for _ in range(self._early):
+            for _ in range(self._early + 1):
                 self._laws.append((law, states))
                 law, states = law @ self._chain.transition_matrix, reached(states, self._chain.transition_matrix)
         return self._laws[node - 1]
 
-    def _conditional(self, node: int) -> CouplingSide | None:
+    def conditional(self, node: int) -> CouplingSide | None:
         """The node before an early one, given its value; None where its law is not given or too small to divide by."""
-        if self._chain.start == "any":
+        if self._chain.start == "any" or self._informed:
             return None
         if node not in self._conditionals:
             (before, states), (law, secrets) = self._law(node - 1), self._law(node)
@@ -249,28 +393,26 @@ class ChainLeakage:
             self._conditionals[node] = side
         return self._conditionals[node]
 
-    def _distance(self) -> float:
-        """Spread of log m(x)/π(x) of the law m of the last early node."""
-        law, _ = self._law(self._early)
-        if not (law >= SAFE_MINIMUM).all():
-            return math.inf
-        ratios = np.log(law / self._chain.stationary_distribution)
-        error = 2 * self._chain.stationary_error + 4 * self._early * (self._chain.states + 3) * UNIT_ROUNDOFF
-        return float(ratios.max() - ratios.min()) + error
-
     # -- scales --------------------------------------------------------------------------------
 
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
         """Smallest scale that these bounds give for ε, and a node that decides; None where none is below ``upper``."""
         small = None
-        if epsilon <= _SMALL_EPSILON and self._pairs:
-            small, kappa = self._small_scale(epsilon)
+        if epsilon <= SMALL_EPSILON and self._pairs:
+            small, kappa = small_scale(self._linear, epsilon)
             if small is not None and kappa < 1e-3:
                 return small if small[0] < upper else None
             upper = upper if small is None else min(upper, small[0])
         low = 1 / upper
         with self._counted() as losses:
-            at_low = losses(low)
+            if self._one_tail:
+                guess, at_guess = self._guess(epsilon, low)
+                if low <= guess and at_guess.value <= epsilon:
+                    low, at_low = guess, at_guess
+                else:
+                    at_low = losses(low)
+            else:
+                at_low = losses(low)
             if at_low.value > epsilon:
                 return small
             cost, loss = largest_cost(losses, epsilon, low, at_low, epsilon)
@@ -278,6 +420,53 @@ class ChainLeakage:
         while 1 / scale > cost:
             scale = math.nextafter(scale, math.inf)
         return scale, loss.node
+
+    def _guess(self, epsilon: float, low: float) -> tuple[float, Loss]:
+        """Cost whose loss is at most ε, and nearly so, with that loss; or one of larger loss.
+
+        Newton's method for the leakages and the secant method for c at the same time, where nothing is proved on the
+        way; then a few small steps down if the loss is just above ε.
+        """
+        cost = self._nearby(math.log(epsilon), low)
+        point, slope, moved = None, 1.0, math.inf
+        for _ in range(_DRAFTS):
+            with self._drafts():
+                value = self._loss(cost, *self._plain_caps(cost)).value
+            last, point = point, (math.log(cost), math.log(value))
+            if last is not None and moved < 1e-2 and abs(point[0] - last[0]) > 1e-9:
+                slope = min(max((point[1] - last[1]) / (point[0] - last[0]), 0.5), 2.0)
+            moved = self._moved
+            step = (math.log(epsilon) - _TOLERANCE - point[1]) / slope
+            cost = min(cost * math.exp(step), epsilon)
+            if moved < 3e-5 and abs(step) < 1e-4:
+                break
+        for _ in range(4):
+            loss = self.loss(cost)
+            if loss.value <= epsilon or loss.value > epsilon * (1 + 1e-3):
+                break
+            cost *= (epsilon * (1 - _TOLERANCE) / loss.value) ** (1 / slope)
+        self._costs[math.log(loss.value)] = math.log(cost)
+        return cost, loss
+
+    @contextmanager
+    def _drafts(self) -> Iterator[None]:
+        self._moved = 0.0
+        self._settle = newton_iterate
+        try:
+            yield
+        finally:
+            self._settle = post_fixed_point
+
+    def _nearby(self, wanted: float, low: float) -> float:
+        """Cost to start from, between those of other losses (logarithms of both are kept), or for small leakages."""
+        if self._costs:
+            return min(math.exp(_interpolated(self._costs, wanted)), math.exp(wanted))
+        self._settle = _as_started
+        try:
+            loss = self._loss(low, *self._plain_caps(low))
+        finally:
+            self._settle = post_fixed_point
+        return min(low * math.exp(wanted) / loss.value, math.exp(wanted))
 
     @contextmanager
     def _counted(self) -> Iterator[Callable[[float], Loss]]:
@@ -297,24 +486,45 @@ class ChainLeakage:
 
             yield counted
 
-    def _small_scale(self, epsilon: float) -> tuple[tuple[float, int] | None, float]:
-        """Scale from the limit of small c, with a bound of what the limit neglects; and that bound, relative to c."""
-        kappa = 0.0
-        for _ in range(6):
-            cap = np.full_like(self._zeros, float(self._length - 1))
-            loss = self._loss(1.0, cap, cap, linear=True, kappa=kappa)
-            cost = epsilon / loss.value
-            farthest = cost * (1 + self._farthest)
-            needed = farthest**2 / 2 * math.exp(farthest) / cost * (1 + 1e-9) if farthest < 1 else math.inf
-            if needed <= kappa:
-                return (loss.value / epsilon * (1 + 8 * UNIT_ROUNDOFF), loss.node), kappa
-            kappa = 1.2 * needed
-            if not kappa < 0.1:
-                break
-        return None, math.inf
+    def _linear(self, kappa: float) -> tuple[Loss, float]:
+        """Loss in the limit of small c with an allowance of κ, in units of c, and the largest leakage of a pair."""
+        cap = np.full_like(self._zeros, float(self._length - 1))
+        return self._loss(1.0, cap, cap, linear=True, kappa=kappa), self._farthest
 
 
-def _away(spread: float, following: float, farthest: float, linear: bool) -> float:
+def small_scale(limit: Callable[[float], tuple[Loss, float]], epsilon: float) -> tuple[tuple[float, int] | None, float]:
+    """Scale from the limit of small c, with a bound κ of what the limit neglects, relative to c (Theorem 8).
+
+    ``limit`` returns the loss of the limit for κ, in units of c, and the largest leakage of a pair.
+    """
+    kappa = 0.0
+    for _ in range(6):
+        loss, largest = limit(kappa)
+        cost = epsilon / loss.value
+        farthest = cost * (1 + largest)
+        needed = farthest**2 / 2 * math.exp(farthest) / cost * (1 + 1e-9) if farthest < 1 else math.inf
+        if needed <= kappa:
+            return (loss.value / epsilon * (1 + 8 * UNIT_ROUNDOFF), loss.node), kappa
+        kappa = 1.2 * needed
+        if not kappa < 0.1:
+            break
+    return None, math.inf
+
+
+def _interpolated(known: dict[float, float], x: float) -> float:
+    """Between the two next points, or along the line through the last two; with slope 1 from a single one."""
+    if len(known) == 1:
+        [(at, value)] = known.items()
+        return value + x - at
+    one, other = sorted(known, key=lambda at: abs(at - x))[:2]
+    return known[one] + (known[other] - known[one]) * (x - one) / (other - one)
+
+
+def _as_started(side: Side, cost: Floats, cap: Floats, start: Floats, **_: object) -> Floats:
+    return np.minimum(start, cap)
+
+
+def beyond_stationary(spread: float, following: float, farthest: float, linear: bool) -> float:
     """How much more than under P* the past of a node can leak at most.
 
     The law of the node before is π times e^r with r of the given spread, that of the node one with the following one;
@@ -332,9 +542,10 @@ def largest_cost(
 ) -> tuple[float, Loss]:
     """Largest c ≤ ``high`` with loss(c) ≤ ε, to about 1e-7, from below: the loss there was computed and is at most ε.
 
-    Secant steps for log loss over log c, kept between the largest c known to suffice and the smallest that does not.
+    Secant steps for log loss over log c, kept between the largest c known to suffice and the smallest that does not;
+    where they do not lead there soon, as where the loss rises steeply, every other one halves what lies between.
     """
-    tolerance = 1e-7
+    tolerance = _TOLERANCE
     below, at_below = low, at_low
     above = high * (1 + tolerance)
     points = [(math.log(low), math.log(at_low.value / epsilon))]
@@ -350,6 +561,8 @@ def largest_cost(
         if not below * (1 + tolerance / 2) < cost < above * (1 - tolerance / 2):
             near = min(high, below * (1 + tolerance)) if cost <= below * (1 + tolerance) else math.sqrt(below * above)
             cost = near if below < near < above else math.sqrt(below * above)
+        if len(points) > 8 and len(points) % 2:
+            cost = math.sqrt(below * above)
         cost = min(cost, high)
         if cost <= below:
             break
@@ -364,17 +577,24 @@ def largest_cost(
     return below, at_below
 
 
-_kept: OrderedDict[tuple[int, MarkovChain, int, bool], ChainLeakage] = OrderedDict()
+_kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 
 
-def chain_leakage(chain: MarkovChain, length: int, *, pairs: bool = True) -> ChainLeakage:
-    """Bounds of ``chain``, shared by all calls on the same object: plans of one ε are where the next one starts.
+def kept(make: Callable[..., _Made], *arguments: Any, **options: Any) -> _Made:
+    """Bounds of a family, shared by all calls on the same objects: plans of one ε are where the next one starts.
 
     They are worked out in place, so every thread has its own.
     """
-    key = threading.get_ident(), chain, length, pairs
-    leakage = _kept.pop(key, None) or ChainLeakage(chain, length, pairs=pairs)
+    key = threading.get_ident(), make, *arguments, *options.items()
+    made = _kept.pop(key, None) or make(*arguments, **options)
     while len(_kept) >= _KEPT:
         _kept.popitem(last=False)
-    _kept[key] = leakage
-    return leakage
+    _kept[key] = made
+    return made
+
+
+def chain_leakage(
+    chain: MarkovChain, length: int, protection: Protection = NARROWEST, *, pairs: bool = True
+) -> ChainLeakage:
+    """Bounds of ``chain``, kept for further calls."""
+    return kept(ChainLeakage, chain, length, protection, pairs=pairs)

@@ -5,16 +5,18 @@ The proofs are in ``docs/leakage.md``; (c) and the numbers of its statements are
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferflow._jit import most_threads
 from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
-from pufferflow.coupling._pair_kernels import couple, forget
+from pufferflow.coupling._pair_kernels import couple, forget, staircase
 
 SLACK = 1e-6
 """Relative excess asked of a post-fixed point, so that rounding cannot spoil it."""
@@ -22,7 +24,7 @@ SLACK = 1e-6
 _SWEEPS = 40
 _NONE = np.zeros((0, 0, 0))
 _DENSE = 16
-_SLOW = 1e-2
+_FINE, _COARSE = 1e-10, 1e-5  # tolerances of iterative solutions
 _PORTION = 10**7
 
 
@@ -62,6 +64,7 @@ class CouplingSide:
         self._rows = np.ascontiguousarray(rows)
         self._support = self._rows > 0
         self._secret = np.ones(k, dtype=np.bool_) if secret is None else secret
+        self._mirror = False  # whether pairs start from the trees of those turned round
         self._margin = 4.1 * error + 4 * UNIT_ROUNDOFF
         differ = (self._rows[:, None, :] != self._rows[None, :, :]).any(axis=-1) | (error > 0)  # equal after rounding?
         self._apart: Bools = differ & self._secret[:, None] & self._secret[None, :] & ~np.eye(k, dtype=np.bool_)
@@ -69,7 +72,7 @@ class CouplingSide:
         self.distances: Floats = (
             np.array([np.maximum(row - self._rows, 0.0).sum(axis=-1) for row in self._rows]) + self._margin
         )
-        """Total variation distances of the rows, rounded up."""
+        """Of the limit of small costs: what a pair needs beyond it for each κ of Theorem 8, the total variation."""
 
     @cached_property
     def _trees(self) -> NDArray[np.int16]:
@@ -91,10 +94,36 @@ class CouplingSide:
         return np.where(self._apart, self._upper + added, 0.0)
 
     def _couple(self, costs: Floats, linear: bool, plain: Floats) -> None:
-        solved = self._values, self._upper, self._arcs, self._flows, plain
         k = len(costs)
-        for pairs in portions(k, k**3):
-            couple(self._rows, self._support, costs, self._secret, self._trees, linear, solved, pairs)
+        solved = self._values, self._upper, self._arcs, self._flows, plain
+        mode, self._mirror = (linear, self._mirror), False
+        law = self._rows, self._support
+
+        def solve(pairs: tuple[int, int]) -> None:
+            couple(*law, costs, self._secret, self._trees, mode, solved, pairs)
+
+        for_all_pairs(solve, k, k**3)
+
+    def start(self) -> Floats:
+        """Leakages in units of c, for small c, of couplings that are monotone along a line, shape (k, k).
+
+        The line is that of the slowest eigenvector, along which differences are forgotten last. They are an upper bound
+        but for rounding; the best couplings are looked for from these on.
+        """
+        k = len(self._rows)
+        values, vectors = np.linalg.eig(self._rows)
+        slowest = np.argsort(-values.real)[min(1, k - 1)]
+        line = np.argsort(vectors[:, slowest].real, kind="stable")
+        filled = self._arcs, self._flows
+        law = self._rows, self._support, self._secret
+
+        def couple_pairs(pairs: tuple[int, int]) -> None:
+            staircase(*law, line, self._trees, filled, pairs)
+
+        for_all_pairs(couple_pairs, k, 10 * k)
+        self._mirror = True
+        moved = self._flows.sum(axis=-1, where=self._arcs >= 0)
+        return _newton_step(self, np.zeros((k, k)), moved, np.zeros((k, k), dtype=np.bool_), 1e-3)
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
         """As :meth:`Side.derivative`."""
@@ -110,9 +139,13 @@ class CouplingSide:
 class ForgettingSide:
     """The past of a node when the law of the node before it is not known: the largest leakage over all laws.
 
+    What lies ahead of a node whose next node has an unknown law, because later records may be known, is the past
+    under the transposed matrix: the law of the next node is proportional to a row of P times anything.
+
     Parameters
     ----------
     transition_matrix : float array, shape (k, k)
+        Its rows need not sum to 1; those of zeros are of states that the node before cannot take.
     """
 
     def __init__(self, transition_matrix: Floats) -> None:
@@ -123,6 +156,8 @@ class ForgettingSide:
         self._arcs = np.full((k, k, 1), -1, dtype=np.int32)
         self._flows = np.zeros((k, k, 1))
         self.limit = largest_log_cross_ratios(self._rows, self._secret)
+        self.distances: Floats = np.zeros((k, k))
+        """As those of a :class:`CouplingSide`: the bound is concave in the costs, so the limit bounds it."""
 
     def apply(self, costs: Floats, linear: bool = False) -> Floats:
         """As :meth:`Side.apply`, the largest over all laws of the node before."""
@@ -142,6 +177,23 @@ def portions(k: int, work: int) -> Iterator[tuple[int, int]]:
     size = max(1, _PORTION // work)
     for start in range(0, k * k, size):
         yield start, min(start + size, k * k)
+
+
+def for_all_pairs(kernel: Callable[[tuple[int, int]], None], k: int, work: int) -> None:
+    """Call ``kernel`` with ranges of the k² pairs of states, of so much ``work`` each, on the threads of numba.
+
+    A kernel that fills only the places of its pairs gives the same on any number of threads.
+    """
+    parts, threads = list(portions(k, work)), most_threads()
+    if threads == 1 or len(parts) < 2 * threads:
+        for part in parts:
+            kernel(part)
+        return
+    pool = ThreadPoolExecutor(threads)
+    try:
+        list(pool.map(kernel, parts))
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def largest_log_ratios(rows: Floats, secret: Bools) -> Floats:
@@ -174,67 +226,122 @@ def reached(states: Bools, matrix: Floats) -> Bools:
     return np.asarray((matrix[states] > 0).any(axis=0))
 
 
-def costs_of(leakage: Floats, cost: float) -> Floats:
-    """w(z, y) = c·1[z ≠ y] + A[z, y]."""
+def costs_of(leakage: Floats, cost: Floats | float) -> Floats:
+    """w(z, y) = c·1[z ≠ y] + A[z, y]; or c only where ``cost`` has it."""
     w = leakage + cost
     np.fill_diagonal(w, 0.0)
     return w
 
 
 def post_fixed_point(
-    side: Side, cost: float, cap: Floats, start: Floats, *, linear: bool = False, extra: Floats | float = 0.0
+    side: Side,
+    cost: Floats | float,
+    cap: Floats,
+    start: Floats,
+    *,
+    linear: bool = False,
+    extra: Floats | float = 0.0,
+    floor: Floats | float = 0.0,
 ) -> Floats:
-    """A with min(Φ_c(A), cap) ≤ A, close to the least one, so a bound for every node of at most ``length`` ones.
+    """A ≥ ``floor`` with min(Φ_c(A), cap) ≤ A, close to the least one: a bound for every node of at most ``length``.
 
     Newton's method on A = Φ_c(A), whose derivative is the matrix of the tilted flows: policy iteration over plans.
-    ``cost`` is c, 1 where ``linear``: then the limit of small c is taken, in units of c. ``cap`` bounds the leakages
-    otherwise, ``start`` is where to start, and ``extra`` is added to Φ.
+    ``cost`` is c (or a matrix, c where values are told apart), 1 where ``linear``: then the limit of small c is taken,
+    in units of c. ``cap`` bounds the leakages otherwise, ``start`` is where to start, and ``extra`` is added to Φ.
     """
-    cap = cap.copy() if linear else np.minimum(cap, side.limit)
-    np.fill_diagonal(cap, 0.0)
-    now = np.minimum(start, cap)
+    equation = _Equation(side, cost, cap, linear, extra, floor)
+    cap, now = equation.cap, np.minimum(start, equation.cap)
     for _ in range(_SWEEPS):
-        image = np.minimum(side.apply(costs_of(now, cost), linear) + extra, cap)
-        np.fill_diagonal(image, 0.0)
+        image = equation.image(now)
         wanted = np.minimum(image * (1 + SLACK), cap)
         if (image <= now).all() and (now <= wanted * (1 + SLACK) + 1e-300).all():
             return now
-        now = np.clip(now + _solve(side, wanted - now, image >= cap), 0.0, cap)
+        now = np.clip(now + equation.newton_step(now, wanted, image, _FINE), 0.0, cap)
     # slower and sure: from above, where every iterate is a post-fixed point
     now = cap
     for _ in range(_SWEEPS):
-        image = np.minimum(side.apply(costs_of(now, cost), linear) + extra, cap)
-        np.fill_diagonal(image, 0.0)
-        now = np.minimum(now, image)
+        now = np.minimum(now, equation.image(now))
     return now
 
 
-def _solve(side: Side, residual: Floats, capped: Bools) -> Floats:
-    """Solve (I − J) d = residual, J the derivative, zero in the rows of capped pairs."""
-    k = len(residual)
+def newton_iterate(
+    side: Side,
+    cost: Floats | float,
+    cap: Floats,
+    start: Floats,
+    *,
+    linear: bool = False,
+    extra: Floats | float = 0.0,
+    floor: Floats | float = 0.0,
+) -> Floats:
+    """One step of :func:`post_fixed_point`: closer to a post-fixed point, and no bound of anything."""
+    equation = _Equation(side, cost, cap, linear, extra, floor)
+    now = np.minimum(start, equation.cap)
+    image = equation.image(now)
+    wanted = np.minimum(image * (1 + SLACK), equation.cap)
+    return np.clip(now + equation.newton_step(now, wanted, image, _COARSE), 0.0, equation.cap)
+
+
+class _Equation:
+    """A = max(min(Φ_c(A) + extra, cap), floor), for a floor below the cap."""
+
+    def __init__(
+        self,
+        side: Side,
+        cost: Floats | float,
+        cap: Floats,
+        linear: bool,
+        extra: Floats | float,
+        floor: Floats | float,
+    ) -> None:
+        self._side, self._cost, self._linear, self._extra, self._floor = side, cost, linear, extra, floor
+        self.cap = cap.copy() if linear else np.minimum(cap, np.maximum(side.limit + extra, floor))
+        np.fill_diagonal(self.cap, 0.0)
+
+    def image(self, now: Floats) -> Floats:
+        """The right side."""
+        image = self._side.apply(costs_of(now, self._cost), self._linear) + self._extra
+        image = np.minimum(np.maximum(image, self._floor), self.cap)
+        np.fill_diagonal(image, 0.0)
+        return np.asarray(image)
+
+    def newton_step(self, now: Floats, wanted: Floats, image: Floats, tolerance: float) -> Floats:
+        """How far to go from ``now``, with this image, to where the right side is about ``wanted``."""
+        return _newton_step(self._side, now, wanted, (image >= self.cap) | (image <= self._floor), tolerance)
+
+
+def _newton_step(side: Side, now: Floats, wanted: Floats, fixed: Bools, tolerance: float) -> Floats:
+    """Solve (I − J) d = wanted − now, J the derivative, zero in the rows of ``fixed`` pairs.
+
+    ``tolerance`` is that of an iterative solution, which many states get, relative to the right side.
+    """
+    k = len(now)
     pairs, arcs, weights = side.derivative()
-    keep = ~capped.ravel()[pairs]
-    pairs, arcs, weights = pairs[keep], arcs[keep], weights[keep] * (1 - 1e-10)
-    right = residual.ravel()
+    if fixed.any():
+        keep = ~fixed.ravel()[pairs]
+        pairs, arcs, weights = pairs[keep], arcs[keep], weights[keep]
+    weights = weights * (1 - 1e-10)
+    right = (wanted - now).ravel()
     if k <= _DENSE:
         system = np.eye(k * k)
         np.subtract.at(system, (pairs, arcs), weights)
         return np.asarray(np.linalg.solve(system, right), dtype=np.float64).reshape(k, k)
-    from scipy.sparse import csc_array, csr_array, diags_array, eye_array
-    from scipy.sparse.linalg import bicgstab, spsolve
+    from scipy.sparse import csc_array, csr_array, eye_array
+    from scipy.sparse.linalg import LinearOperator, bicgstab, spsolve
 
-    sparse = csr_array(eye_array(k * k) - csr_array((weights, (pairs, arcs)), shape=(k * k, k * k)))
-    diagonal = sparse.diagonal()
-    if diagonal.min() < _SLOW:  # unscaled, states of different pace take thousands of steps, or it breaks down
-        shares = 1 / np.maximum(diagonal, 1e-10)
-        sparse, right = csr_array(diags_array(shares) @ sparse), shares * right
+    ends = np.searchsorted(pairs, np.arange(k * k + 1))
+    jacobian = csr_array((weights, arcs, ends), shape=(k * k, k * k))
+    # unscaled, states of different pace take thousands of steps, or it breaks down
+    shares = 1 / np.maximum(1 - jacobian.diagonal(), 1e-10)
+    operator = LinearOperator((k * k, k * k), matvec=lambda d: shares * (d - jacobian @ d), dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):  # of an iteration that diverges
-        solution, status = bicgstab(sparse, right, rtol=1e-10, maxiter=2000)
+        least = 1e-13 * float(np.linalg.norm(shares * wanted.ravel()))  # rounding
+        solution, status = bicgstab(operator, shares * right, rtol=tolerance, atol=least, maxiter=2000)
     if status or not np.isfinite(solution).all():
-        solution = spsolve(csc_array(sparse), right)
+        solution = spsolve(csc_array(eye_array(k * k) - jacobian), right)
     return np.asarray(solution).reshape(k, k)
 
 
 def _entries(arcs: NDArray[Any], flows: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-    x, y, v = np.nonzero(arcs >= 0)
-    return x * len(arcs) + y, arcs[x, y, v].astype(np.int64), flows[x, y, v]
+    filled = np.flatnonzero(arcs >= 0)
+    return filled // arcs.shape[-1], arcs.ravel()[filled].astype(np.int64), flows.ravel()[filled]

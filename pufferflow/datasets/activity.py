@@ -8,14 +8,15 @@ from typing import Any
 
 from pufferflow._checks import check_choice, check_positive, check_whole
 from pufferflow._numbers import shortest
-from pufferflow.datasets.nhanes import SETTINGS, STATES, read_nhanes
+from pufferflow.datasets.nhanes import SETTINGS, STATES, nhanes_records, read_nhanes
 from pufferflow.datasets.sources import SPLIT_BECAUSE, bundled_path
 from pufferflow.datasets.text import read_content
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.records.counting import count_records
-from pufferflow.records.format import MOST_SECONDS
+from pufferflow.records.format import MOST_SECONDS, RecordFormat, StateSpace
 from pufferflow.records.reading import Reading
 from pufferflow.records.rows import Records, open_records
+from pufferflow.records.runs import Runs, count_runs, load_runs
 from pufferflow.records.sample import Sample, load_sample
 from pufferflow.records.scan import scan_records
 from pufferflow.records.states import States
@@ -79,11 +80,8 @@ def ingest_activity(
 
     settings: dict[str, Any] = {"gap_minutes": gap_minutes}
     pause = int(min(60 * gap_minutes, MOST_SECONDS))
-    columns = [] if path is None else open_table(path).columns()
-    if path is not None and "seqn" not in columns:
-        # a local clock is taken as it is, for a pause of an hour starts a chain of its own
-        reading = Reading(value="state" if "state" in columns else None, timezone="UTC")
-        return _own_table(open_records(path, reading, lone_rows=True), states, step_seconds, pause, settings)
+    if path is not None and not _is_nhanes(path):
+        return _own_table(_open(path), states, step_seconds, pause, settings)
     if states is not None or step_seconds is not None:
         raise ParameterError("states and step_seconds are for a table of your own; NHANES has its own")
     if path is None:
@@ -98,6 +96,32 @@ def ingest_activity(
         participants=participants,
         settings=settings | SETTINGS,
     )
+
+
+def activity_runs(
+    source: str,
+    path: str | Path | None = None,
+    *,
+    gap_minutes: float = 10,
+    states: Sequence[str] | None = None,
+    step_seconds: int | None = None,
+) -> dict[str, Runs]:
+    """Count the runs of successive records of each group; parameters and errors as for :func:`ingest_activity`."""
+    sample = ingest_activity(source, path, gap_minutes=gap_minutes, states=states, step_seconds=step_seconds)
+    if path is None:
+        return load_runs(bundled_path("nhanes2003-runs"))
+    form = RecordFormat(StateSpace.categories(sample.states), sample.step_seconds)
+    return count_runs(nhanes_records(read_content(path), str(path)) if _is_nhanes(path) else _open(path), form)
+
+
+def _is_nhanes(path: str | Path) -> bool:
+    return "seqn" in open_table(path).columns()
+
+
+def _open(path: str | Path) -> Records:
+    """A user's table; a local clock is taken as it is, for a pause of an hour starts a chain of its own."""
+    value = "state" if "state" in open_table(path).columns() else None
+    return open_records(path, Reading(value=value, timezone="UTC"), lone_rows=True)
 
 
 def _own_table(

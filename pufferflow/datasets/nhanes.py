@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pufferflow._checks import check_whole
 from pufferflow.datasets.sources import SPLIT_BECAUSE
 from pufferflow.datasets.text import parse_column, read_columns, refuse
-from pufferflow.errors import DataError
+from pufferflow.errors import DataError, ParameterError
 from pufferflow.records.counting import count_records
 from pufferflow.records.reading import Reading
 from pufferflow.records.rows import Records
@@ -36,6 +37,26 @@ COLUMNS = ("seqn", "day_index", "paxcal", "age", "sex", "bmi", "wear_minutes", "
 
 
 def read_nhanes(content: bytes, where: str, split_after_seconds: int, step_minutes: int = 1) -> tuple[Participant, ...]:
+    """Count the states and transitions of :func:`nhanes_records`; raises as that.
+
+    Parameters
+    ----------
+    content, where, step_minutes
+        As for :func:`nhanes_records`.
+    split_after_seconds : int
+        Longest time of non-wear that a chain may span.
+
+    Returns
+    -------
+    tuple of Participant
+        Group by group, in the order of the file; the name is the ``seqn``.
+    """
+    records = nhanes_records(content, where, step_minutes)
+    step = 60 * step_minutes
+    return count_records(records, States(names=STATES), step, split_after_seconds, SPLIT_BECAUSE).participants
+
+
+def nhanes_records(content: bytes, where: str, step_minutes: int = 1) -> Records:
     """Reduce the minutes worn of the people in the three groups.
 
     Raises DataError: a column is missing, a field cannot be read, a person's days are not in order, or nobody is kept.
@@ -45,16 +66,23 @@ def read_nhanes(content: bytes, where: str, split_after_seconds: int, step_minut
     content : bytes
         A CSV of one row a person and day: ``seqn``, ``day_index``, ``paxcal`` (1: calibrated), ``age`` (years),
         ``sex`` (M, F), ``bmi`` (kg/m2 or blank), ``wear_minutes`` (as ``0-85;126-127``), ``counts`` (1440 integers).
-    split_after_seconds : int
-        Longest time of non-wear that a chain may span.
     step_minutes : int
         Length of a time step, a divisor of 1440; its state is that of the mean count, if all its minutes are worn.
 
     Returns
     -------
-    tuple of Participant
-        Group by group, in the order of the file; the name is the ``seqn``.
+    Records
+        Group by group, in the order of the file; seconds count from midnight of the first day.
+
+    Raises
+    ------
+    DataError
+        The file is no such table, or holds nobody to keep.
+    ParameterError
+        ``step_minutes`` does not divide a day.
     """
+    if DAY % check_whole(step_minutes, "step_minutes", 1, DAY):
+        raise ParameterError(f"step_minutes is {step_minutes}; it must divide the {DAY} minutes of a day")
     table = read_columns(content, COLUMNS, where)
 
     def numbers(column: str, missing: tuple[str, ...] = ()) -> NDArray[np.float64]:
@@ -89,9 +117,7 @@ def read_nhanes(content: bytes, where: str, split_after_seconds: int, step_minut
             tables.append(pd.DataFrame(record))
     if not tables:
         raise DataError(f"{where}: holds no participant to keep; check that it has calibrated devices worn for days")
-    records = Records(PandasTable(pd.concat(tables), where), Reading())
-    step = 60 * step_minutes
-    return count_records(records, States(names=STATES), step, split_after_seconds, SPLIT_BECAUSE).participants
+    return Records(PandasTable(pd.concat(tables), where), Reading())
 
 
 def _worn(runs: str, where: str) -> NDArray[np.bool_]:

@@ -23,6 +23,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pufferflow._files import sha256, write_atomic
+from pufferflow._optional import load
 from pufferflow.datasets.minute_watts import MinuteWatts
 from pufferflow.datasets.sources import load_sources
 from pufferflow.datasets.text import decompress, parse_column, read_columns, read_header, refuse_unordered
@@ -145,7 +146,7 @@ def download_text(url: str, *, attempts: int, backoff: float, timeout: float) ->
     timeout : float
         Seconds to wait for the server.
     """
-    import requests  # a fifth of a second that only downloads need to pay
+    requests = load("requests", "a download")  # a fifth of a second that only downloads need to pay
 
     problem = "not tried"
     for attempt in range(attempts):

@@ -156,7 +156,7 @@ def put(rectangles: Ints, lowest: Floats, place: int, a1: int, a2: int, b1: int,
 def search_quilts(
     stack: tuple[Ints, Floats, Ints],
     limits: tuple[int, int],
-    nodes: tuple[int, int, int],
+    nodes: tuple[int, int, int, int],
     scores: tuple[float, float],
     terms: tuple[Floats, Floats],
     left_tables: tuple[Floats, Ints, Ints],
@@ -178,7 +178,8 @@ def search_quilts(
         About how many entries of tables to look at before returning, so that signals arrive; and which distances are
         looked at (see ``cut``), besides the far corners of the first rectangles.
     nodes : tuple of int
-        T, the first and the last of the range of nodes; cards are the largest over the range (Lemma 4.6).
+        The last node there is, the first and the last of the range of nodes, and the records that each stands for;
+        cards are the largest over the range (Lemma 4.6).
     scores : tuple of float
         ε, and the score at or below which the search may stop.
     terms : tuple of float arrays, shape (k, k)
@@ -191,7 +192,7 @@ def search_quilts(
     """
     rectangles, lowest, counts = stack
     work, spaces = limits
-    length, first, last = nodes
+    length, first, last, window = nodes
     epsilon, floor = scores
     law, mask = terms
     lefts, left_distances, left_slots = left_tables
@@ -211,6 +212,7 @@ def search_quilts(
             near, far = last + b1 - 1, last + b2 - 1
         else:
             near, far = a1 + b1 - 1, a2 + b2 - 1
+        near, far = near + window - 1, far + window - 1
         if near / (epsilon - least) >= best[0]:
             continue
         i = find_slot(left_distances, left_slots, a2)

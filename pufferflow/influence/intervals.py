@@ -404,14 +404,19 @@ class IntervalSearch:
     Distances are added until the node that decides could not use a larger one: a quilt at distance d covers at
     least d nodes, so it scores at least d / ε.
 
+    A node stands for ``window`` records (see *Windows* in ``influence.search``); the bounds are those of all pairs of
+    values, so they hold for the last values of windows, too.
+
     Attributes
     ----------
     worst : Candidate
         Node and quilt whose score bounds the MQMExact scale of every chain of the family.
     """
 
-    def __init__(self, family: TransitionBounds, length: int, epsilon: float) -> None:
-        self.length, self.epsilon = length, epsilon
+    def __init__(self, family: TransitionBounds, length: int, epsilon: float, window: int = 1) -> None:
+        self.window = min(window, length)
+        self.length = length = length - self.window + 1
+        self.epsilon = epsilon
         self._bounds = None if family.states == 1 else interval_influence(family)
         while True:
             if self._bounds is None:  # nothing to infer
@@ -419,7 +424,7 @@ class IntervalSearch:
             else:
                 self._left = _Tabled(self._bounds.distances, self._bounds.backward)
                 self._right = _Tabled(self._bounds.distances, self._bounds.forward)
-            self.worst = worst_additive(length, epsilon, self._left, self._right)
+            self.worst = worst_additive(length, epsilon, self._left, self._right, self.window)
             if self._bounds is None or self._bounds.stuck:
                 return
             if self._bounds.distances[-1] >= min(length - 1, epsilon * self.worst.score):
@@ -428,7 +433,7 @@ class IntervalSearch:
 
     def best_quilt(self, node: int) -> Candidate:
         """Best quilt of ``node``."""
-        return best_additive(node, self.length, self.epsilon, self._left, self._right)
+        return best_additive(node, self.length, self.epsilon, self._left, self._right, self.window)
 
     def influence(self, left: int | None, right: int | None) -> float:
         """Bound of the max-influence of the quilt at these distances, as best quilts have them."""
@@ -440,6 +445,6 @@ class IntervalSearch:
         return [(1, 0)] if self._bounds is None else self._bounds.derivation(left, right)
 
 
-def worst_of_family(family: TransitionBounds, length: int, epsilon: float) -> Candidate:
+def worst_of_family(family: TransitionBounds, length: int, epsilon: float, window: int = 1) -> Candidate:
     """Node and quilt whose score bounds the MQMExact scale of every chain of the family."""
-    return IntervalSearch(family, length, epsilon).worst
+    return IntervalSearch(family, length, epsilon, window).worst

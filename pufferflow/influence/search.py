@@ -2,6 +2,12 @@
 
 These facts keep the work independent of the length T and of the size of quilts.
 
+*Windows.* Secrets may be what happened during w consecutive records. Given these, past and future are independent, the
+past depends on the first one alone and the future on the last: so the max-influence of a quilt at distances a before
+and b after a window is eq. 5 with the forward term taken over pairs of last values that can follow the pair of first
+ones, X_N is larger by the w − 1 records that the window has beyond one, and nothing else changes. A node below is the
+first record of a window, so there are T − w + 1 of them.
+
 *Distance.* The terms of eq. 5 never increase with the distance of the quilt node (data processing), so a
 rectangle of quilts, a in [a1, a2] and b in [b1, b2], scores at least card(a1, b1) / (ε − e(a2, b2)).
 
@@ -124,7 +130,7 @@ class Range:
 
 
 def worst_node(tables: InfluenceTables, length: int, epsilon: float) -> Candidate:
-    """Return the node with the largest best score, for one chain of T = ``length`` nodes.
+    """Return the node with the largest best score, for one chain of T = ``length`` records.
 
     Parameters
     ----------
@@ -178,7 +184,8 @@ class QuiltSearch:
     def __init__(self, tables: InfluenceTables, length: int, epsilon: float) -> None:
         self.tables = tables
         self.chain = tables.chain
-        self.length = length
+        self.window = min(tables.window, length)
+        self.length = length - self.window + 1  # nodes: windows by their first records
         self.epsilon = epsilon
         self.worst: Candidate | None = None
         self._supports = [tables.canonical(self.chain.initial_support)]
@@ -217,13 +224,17 @@ class QuiltSearch:
         """Find the worst node."""
         middle = self.single((self.length + 1) // 2)
         if self._hopeless(middle):
-            return Candidate(middle.first, None, None, 0.0, divide_up(self.length, self.epsilon))
+            return Candidate(middle.first, None, None, 0.0, self._all())
         if self.chain.start == "stationary":
             self._bisect(1, 1, self._stationary_law())
         else:
             self._forget()
         assert self.worst is not None
         return self.worst
+
+    def _all(self) -> float:
+        """Score of the trivial quilt."""
+        return divide_up(self.length + self.window - 1, self.epsilon)
 
     def _hopeless(self, node: Range) -> bool:
         """Whether a node has only the trivial quilt (then no node can be worse)."""
@@ -338,16 +349,16 @@ class QuiltSearch:
             fitting |= {(a if a_fits else 0, b if b_fits else 0), (a if a_fits else 0, 0), (0, b if b_fits else 0)}
         for a, b in sorted(fitting - {(0, 0)}):
             e = self.influence(where, a, b)
-            card = quilt_card(self.length, where.first if not b else where.last, a or None, b or None)
+            card = quilt_card(self.length, where.first if not b else where.last, a or None, b or None, self.window)
             yield quilt_score(card, e, self.epsilon)
         if self.chain.start == "given":
             first = self.single(where.first)
             for anchor in self._anchors:
                 if anchor < where.first:
                     e = self.influence(first, where.first - anchor, 0)
-                    yield quilt_score(self.length - anchor, e, self.epsilon)
+                    yield quilt_score(self.length - anchor + self.window - 1, e, self.epsilon)
                     for b in {b for _, b in fitting if b}:
-                        card = where.last - anchor + b - 1
+                        card = where.last - anchor + b - 1 + self.window - 1
                         yield quilt_score(card, e + self.influence(first, 0, b), self.epsilon)
 
     # -- first term ------------------------------------------------------------------------------
@@ -439,7 +450,7 @@ class QuiltSearch:
         """
         self.tables.trim()
         behind = self.length - where.last
-        best = np.array([divide_up(self.length, self.epsilon), 0.0])
+        best = np.array([self._all(), 0.0])
         quilt = np.zeros(2, dtype=np.int64)
 
         def search(pending: list[tuple[int, int, int, int]]) -> None:
@@ -499,7 +510,7 @@ class QuiltSearch:
             search_quilts(
                 (rectangles, lowest, counts),
                 (KERNEL_WORK, SPACES),
-                (self.length, where.first, where.last),
+                (self.length, where.first, where.last, self.window),
                 (self.epsilon, floor),
                 (where.law, where.mask),
                 lefts,
@@ -567,8 +578,8 @@ def spaced(distance: int) -> int:
     return -(-distance // step) * step
 
 
-def quilt_card(length: int, node: int, a: int | None, b: int | None) -> int:
-    """card(X_N) of a chain quilt (Lemma 4.6)."""
-    if b is None:
-        return length if a is None else length - node + a
-    return node + b - 1 if a is None else a + b - 1
+def quilt_card(length: int, node: int, a: int | None, b: int | None, window: int = 1) -> int:
+    """card(X_N) of a chain quilt (Lemma 4.6), of the ``length`` nodes there are; they stand for ``window`` records."""
+    left = length if a is None else length - node + a  # without a node to the right
+    right = node + (b or 0) - 1 if a is None else a + (b or 0) - 1
+    return (left if b is None else right) + window - 1

@@ -22,6 +22,7 @@ from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats, Ints
 from pufferflow.influence._kernels import insert_sorted, max_ratios, round_up
 from pufferflow.markov.chain import MarkovChain
+from pufferflow.markov.windows import followers, largest_after
 
 Convention: TypeAlias = Literal["exact", "published"]
 
@@ -132,11 +133,15 @@ class InfluenceTables:
     convention : {"exact", "published"}
         Whether the backward term looks only at states the left quilt node can take (Definition 4.1), or
         at all states, as the paper's eq. 5 is printed.
+    window : int
+        How many records the secrets are of; pairs are of their first values, and the forward term is the largest over
+        their last ones.
     """
 
-    def __init__(self, chain: MarkovChain, convention: Convention) -> None:
+    def __init__(self, chain: MarkovChain, convention: Convention, window: int = 1) -> None:
         self.chain = chain
         self.convention = convention
+        self.window = window
         self.step_error = 2.0 * (chain.states + 3) * UNIT_ROUNDOFF
         k = chain.states
         self.lefts = DistanceStack(k)
@@ -151,6 +156,7 @@ class InfluenceTables:
         self._first = tuple(Power(m, m > 0, bool((m > 0).all())) for m in (one, matrix))
         self._powers: OrderedDict[int, Power] = OrderedDict()
         self._power_limit = max(64, _KEPT_BYTES // (9 * k * k + _OBJECT_BYTES))
+        self._last = followers(chain.transition_matrix, window) if window > 1 else None
         self._laws: dict[Hashable, Floats] = {}
         self._law_limit = max(16, _KEPT_BYTES // (8 * k * k + _OBJECT_BYTES))
 
@@ -196,8 +202,14 @@ class InfluenceTables:
         return power
 
     def right(self, b: int) -> int:
-        """Slot of max over z of log P^b(x, z) / P^b(x', z)."""
-        return self.rights.slot(b, b"", lambda out: self._fill(out, b, self.everything, backward=False))
+        """Slot of max over z of log P^b(x, z) / P^b(x', z); of windows, the largest over their last values."""
+
+        def fill(out: Floats) -> None:
+            self._fill(out, b, self.everything, backward=False)
+            if self._last is not None:
+                out[:] = largest_after(out, self._last)
+
+        return self.rights.slot(b, b"", fill)
 
     def left(self, a: int, support: Bools) -> int:
         """Slot of max over z of log P^a(z, x) / P^a(z, x').
@@ -274,18 +286,18 @@ def _mask(table: Floats, support: Bools) -> Floats:
     return np.where(support[:, None] & support[None, :], table, MASKED)
 
 
-_kept: OrderedDict[tuple[MarkovChain, Convention], InfluenceTables] = OrderedDict()
+_kept: OrderedDict[tuple[MarkovChain, Convention, int], InfluenceTables] = OrderedDict()
 
 
-def influence_tables(chain: MarkovChain, convention: Convention) -> InfluenceTables:
+def influence_tables(chain: MarkovChain, convention: Convention, window: int = 1) -> InfluenceTables:
     """Tables of ``chain``, shared by all calls on the same object: a grid of ε costs little more than one.
 
     Those of the chains used last are kept, up to a gigabyte in all.
     """
-    key = chain, convention
+    key = chain, convention, window
     tables = _kept.pop(key, None)
     if tables is None:
-        tables = InfluenceTables(chain, convention)
+        tables = InfluenceTables(chain, convention, window)
         while _kept and (len(_kept) >= _CHAINS_KEPT or sum(t.size for t in _kept.values()) > 2**30):
             _kept.popitem(last=False)
     _kept[key] = tables

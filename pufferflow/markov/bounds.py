@@ -12,6 +12,7 @@ from pufferflow._rounding import SUM_TOLERANCE
 from pufferflow._types import Floats
 from pufferflow.errors import ChainError
 from pufferflow.markov.chain import MarkovChain
+from pufferflow.markov.row_sets import Masses, RowSets
 
 
 class TransitionBounds:
@@ -40,6 +41,12 @@ class TransitionBounds:
     def states(self) -> int:
         """Number of states, k."""
         return len(self.low)
+
+    @property
+    def rows(self) -> RowSets:
+        """What is known of each row."""
+        left = np.array([math.fsum([1.0, *(-row)]) for row in self.low])
+        return RowSets(self.low, (Masses(self.high - self.low, np.maximum(left, 0.0)),))
 
     def contains(self, chain: MarkovChain, tolerance: float = SUM_TOLERANCE) -> bool:
         """Whether the transition matrix of ``chain`` lies between the bounds, up to ``tolerance``.
@@ -77,6 +84,7 @@ def _tighten(low: Floats, high: Floats, row: int) -> None:
         low /= least * (1 + 1e-15)
     if most < 1:
         high /= most * (1 - 1e-15)
+        np.minimum(high, 1.0, out=high)
     given_low, given_high = low.tolist(), high.tolist()
     for z in range(len(low)):
         # the sums are correctly rounded, so one step outward covers them and tightening twice changes nothing

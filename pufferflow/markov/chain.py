@@ -39,7 +39,7 @@ class MarkovChain:
 
     def __init__(self, transition_matrix: ArrayLike, initial_distribution: str | ArrayLike = STATIONARY) -> None:
         _check_labels(transition_matrix, initial_distribution)
-        self.transition_matrix: Floats = _distributions(transition_matrix, "transition matrix")
+        self.transition_matrix: Floats = checked_distributions(transition_matrix, "transition matrix")
         """P, shape (k, k), read-only."""
         self.start: Literal["stationary", "any", "given"]
         """Which kind of initial distribution the chain has."""
@@ -57,7 +57,7 @@ class MarkovChain:
         else:
             self.start = "given"
             rows: Any = [initial_distribution]
-            given = _distributions(rows, "initial distribution")[0]
+            given = checked_distributions(rows, "initial distribution")[0]
             if len(given) != self.states:
                 raise ChainError(
                     f"the initial distribution has {len(given)} entries, the transition matrix {self.states} states; "
@@ -334,7 +334,7 @@ def _listed(labels: list[Any]) -> str:
     return ", ".join(map(str, labels[:6])) + (", …" if len(labels) > 6 else "")
 
 
-def _distributions(values: ArrayLike, what: str) -> Floats:
+def checked_distributions(values: ArrayLike, what: str) -> Floats:
     """Return ``values`` as a read-only matrix whose rows are distributions, or say what is wrong."""
     try:
         matrix = np.array(values, dtype=np.float64)
@@ -345,7 +345,7 @@ def _distributions(values: ArrayLike, what: str) -> Floats:
         raise ChainError(f"the {what} must be non-empty rows of numbers, not an array of shape {matrix.shape}")
     if what == "transition matrix" and matrix.shape[0] != matrix.shape[1]:
         raise ChainError(f"the {what} must be square, not {matrix.shape[0]} × {matrix.shape[1]}; one row a state")
-    rows = what == "transition matrix"
+    rows = what != "initial distribution"
     for i, j in np.argwhere(~(np.isfinite(matrix) & (matrix >= 0))):
         where = f"row {i + 1}, column {j + 1}" if rows else f"entry {j + 1}"
         raise ChainError(f"the {what} has {matrix[i, j]} in {where}; probabilities must lie between 0 and 1")

@@ -2,26 +2,54 @@
 
 from __future__ import annotations
 
+from typing import Literal, overload
+
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow._checks import check_numbers, check_positive
-from pufferflow.errors import DataError
+from pufferflow._checks import check_numbers, check_positive, check_whole
+from pufferflow._types import Floats
+from pufferflow.errors import ChainError, DataError
 from pufferflow.markov.chain import STATIONARY, MarkovChain
+from pufferflow.markov.labelled import LabelledChain
+from pufferflow.markov.periodic import PeriodicChain
+
+
+@overload
+def fit_chain(
+    transition_counts: NDArray[np.int64],
+    *,
+    order: Literal[1] = 1,
+    smoothing: float = 0.0,
+    initial_distribution: str = STATIONARY,
+) -> tuple[MarkovChain, NDArray[np.intp]]: ...
+
+
+@overload
+def fit_chain(
+    transition_counts: NDArray[np.int64],
+    *,
+    order: int,
+    smoothing: float = 0.0,
+    initial_distribution: str = STATIONARY,
+) -> tuple[MarkovChain | LabelledChain, NDArray[np.intp]]: ...
 
 
 def fit_chain(
     transition_counts: NDArray[np.int64],
     *,
+    order: int = 1,
     smoothing: float = 0.0,
     initial_distribution: str = STATIONARY,
-) -> tuple[MarkovChain, NDArray[np.intp]]:
+) -> tuple[MarkovChain | LabelledChain, NDArray[np.intp]]:
     """Maximum-likelihood chain of the states that occur (Song et al., section 5).
 
     Parameters
     ----------
-    transition_counts : int array, shape (n, n)
-        Steps from state (row) to state (column).
+    transition_counts : int array, shape (n, n), or (n,) · (m + 1) for order m
+        Steps from state (row) to state (column); of order m how often each sequence of m + 1 records occurred.
+    order : int
+        m: of how many records before it a record depends; from 2 on the result is a :class:`LabelledChain`.
     smoothing : float
         Added to every count between states that occur; 0 is maximum likelihood.
     initial_distribution : {"stationary", "any"}
@@ -29,7 +57,7 @@ def fit_chain(
 
     Returns
     -------
-    chain : MarkovChain
+    chain : MarkovChain or LabelledChain
         On the k ≤ n states with at least one transition in or out.
     states : int array, shape (k,)
         Which states those are, as indices into the counts.
@@ -37,29 +65,98 @@ def fit_chain(
     Raises
     ------
     ParameterError
-        ``smoothing`` is negative or not finite.
+        ``smoothing`` is negative or not finite, or ``order`` no integer of at least 1.
     DataError
-        The counts are no square matrix, there is no transition at all, or a state is entered and never left.
+        The counts are no square matrix (of order m no array with m + 1 equal sides), there is no transition at all, or
+        a state is entered and never left.
+    """
+    smoothing = check_positive(smoothing, "smoothing", or_zero=True)
+    order = check_whole(order, "order", most=8)
+    counts = check_numbers(transition_counts, "transition_counts")
+    if counts.ndim != order + 1 or len(set(counts.shape)) != 1 or not np.all((counts >= 0) & (counts < np.inf)):
+        what = "a square matrix" if order == 1 else f"an array with {order + 1} equal sides"
+        raise DataError(f"the transition counts must be {what} of numbers of at least 0; give one row a state")
+    counts, states = _occurring(counts)
+    rows = _fractions(counts + smoothing, states)
+    if order == 1:
+        return MarkovChain(rows, initial_distribution), states
+    try:
+        return LabelledChain.of_order(rows, initial_distribution), states
+    except ChainError as error:
+        raise DataError(f"{error}; set smoothing > 0 or merge states") from error
+
+
+def fit_periodic_chain(
+    transition_counts: NDArray[np.int64],
+    *,
+    repeat: int = 1,
+    smoothing: float = 1.0,
+    first_phase: int | None = None,
+    initial_distribution: Literal["stationary", "any"] = STATIONARY,
+) -> tuple[PeriodicChain, NDArray[np.intp]]:
+    """Chain with one matrix for each part of the period of a public clock, on the states that occur.
+
+    Parameters
+    ----------
+    transition_counts : int array, shape (p, n, n)
+        Steps from state (row) to state (column) in each part: 24 for the hours of a day, 168 for those of a week
+        (:func:`pufferflow.count_steps` counts them).
+    repeat, first_phase, initial_distribution
+        Passed to :class:`PeriodicChain`.
+    smoothing : float
+        Every row counts as many more steps, shared out as those from its state in the whole period are; so no step gets
+        possible that never occurred. At 0 the row of a state that a part never leaves is that of the whole period.
+
+    Returns
+    -------
+    chain : PeriodicChain
+    states : int array, shape (k,)
+        Which states those are, as indices into the counts.
+
+    Raises
+    ------
+    ParameterError
+        ``smoothing`` or an option of the chain is out of range.
+    DataError
+        The counts are no p square matrices, there is no transition at all, or a state is entered and never left.
     """
     smoothing = check_positive(smoothing, "smoothing", or_zero=True)
     counts = check_numbers(transition_counts, "transition_counts")
-    if counts.ndim != 2 or counts.shape[0] != counts.shape[1] or not np.all((counts >= 0) & (counts < np.inf)):
-        raise DataError("the transition counts must be a square matrix of numbers of at least 0; give one row a state")
-    states = np.flatnonzero(counts.any(axis=0) | counts.any(axis=1))
+    if counts.ndim != 3 or counts.shape[1] != counts.shape[2] or not np.all((counts >= 0) & (counts < np.inf)):
+        raise DataError("the transition counts must be square matrices of numbers of at least 0, one for each part")
+    whole, states = _occurring(counts.sum(axis=0))
+    pooled = _fractions(whole, states)
+    parts = counts[np.ix_(np.arange(len(counts)), states, states)] + smoothing * pooled
+    totals = parts.sum(axis=2, keepdims=True)
+    matrices = np.divide(parts, totals, out=np.broadcast_to(pooled, parts.shape).copy(), where=totals > 0)
+    chain = PeriodicChain(matrices, repeat=repeat, first_phase=first_phase, initial_distribution=initial_distribution)
+    return chain, states
+
+
+def _occurring(counts: Floats) -> tuple[Floats, NDArray[np.intp]]:
+    """Counts of the states that occur in a transition, and these."""
+    axes = range(counts.ndim)
+    seen = [counts.any(axis=tuple(other for other in axes if other != axis)) for axis in axes]
+    states = np.flatnonzero(np.any(seen, axis=0))
     if states.size == 0:
         raise DataError("the sample has no transition, so no chain can be fitted; give at least two observations")
-    counts = counts[np.ix_(states, states)] + smoothing
+    return counts[np.ix_(*[states] * counts.ndim)], states
+
+
+def _fractions(counts: Floats, states: NDArray[np.intp]) -> Floats:
+    """Shares of the last records among what follows the same past; of order 1 every past must have some."""
     with np.errstate(over="ignore"):
-        totals = counts.sum(axis=1)
-    for row in np.flatnonzero(np.isinf(totals)):
+        totals = counts.sum(axis=-1, keepdims=True)
+    for row in np.argwhere(np.isinf(totals[..., 0])):
         raise DataError(
-            f"the counts and the smoothing of the transitions from state {states[row] + 1} have a sum beyond the range "
-            "of floats; give counts of records, and a smaller smoothing"
+            f"the counts and the smoothing of the transitions from state {states[row[-1]] + 1} have a sum beyond the "
+            "range of floats; give counts of records, and a smaller smoothing"
         )
     stuck = np.flatnonzero(totals == 0)
-    if stuck.size:
+    if stuck.size and counts.ndim == 2:
         raise DataError(
             f"state {states[stuck[0]] + 1} is entered but never left in the sample, so its row cannot be fitted; "
             "set smoothing > 0 or merge it with another state"
         )
-    return MarkovChain(counts / totals[:, None], initial_distribution), states
+    shares: Floats = np.divide(counts, totals, out=np.zeros_like(counts), where=totals > 0)
+    return shares

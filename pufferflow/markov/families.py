@@ -37,7 +37,7 @@ class Family(Protocol):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Numbers of states that its chains have, each once."""
+        """Numbers of states that its chains have, each once; none where they may have any number."""
 
     def text(self, public: bool) -> str:
         """Say in words which chains these are, and their numbers where they are ``public``."""
@@ -213,7 +213,8 @@ def as_family(family: AnyFamily) -> Family:
         getattr_static(family, name, None) is None for name in ("chains", "smallest_stationary_probability", "eigengap")
     ):
         raise ParameterError(
-            f"family is {shown(family)}; give a MarkovChain, a ChainFamily, a BinaryInterval or an IntervalFamily"
+            f"family is {shown(family)}; give a MarkovChain, a ChainFamily, a BinaryInterval, an IntervalFamily, "
+            "a TotalVariationFamily or a ForgettingFamily"
         )
     return family if getattr_static(family, "document", None) is not None else _Foreign(family)
 
@@ -229,6 +230,29 @@ class _Foreign(ChainFamily):
             object.__setattr__(self, name, getattr(family, name))
 
 
+def standing_chains(family: AnyFamily) -> tuple[MarkovChain, ...]:
+    """Return :attr:`Family.chains`, none where a family says that it has none.
+
+    Raises ParameterError: it is no family.
+    """
+    try:
+        return as_family(family).chains
+    except ChainError:
+        return ()
+
+
+def without_matrix(family: AnyFamily) -> str:
+    """Say why a family has neither chains that stand for it nor bounds of a matrix; empty where it has one of them.
+
+    What needs a transition matrix is not applicable then, for this reason. Raises ParameterError: it is no family.
+    """
+    theta = as_family(family)
+    try:
+        return "" if theta.bounds is not None or theta.chains else "the family has no chains"
+    except ChainError as error:
+        return str(error)
+
+
 def finite_chains(family: AnyFamily, who: str) -> tuple[MarkovChain, ...]:
     """Return the chains of a finite Θ; the chain a class has for some mechanisms stands for it in these alone.
 
@@ -236,4 +260,6 @@ def finite_chains(family: AnyFamily, who: str) -> tuple[MarkovChain, ...]:
     """
     if chains := as_family(family).members:
         return chains
-    raise ChainError(f"{who} is computed for finitely many chains, not for all between bounds; give chains of them")
+    why = without_matrix(family)
+    what = f": {why}" if why else ", not for all between bounds; give chains of them"
+    raise ChainError(f"{who} is computed for finitely many chains{what}")

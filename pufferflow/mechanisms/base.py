@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
@@ -16,6 +17,7 @@ from pufferflow._checks import (
     shown_name,
 )
 from pufferflow._noise import LaplaceNoise
+from pufferflow._protection import NARROWEST, PROTECTION, Knowledge, Protection, asked_for, check_protection
 from pufferflow.errors import ParameterError
 from pufferflow.influence.search import Candidate
 from pufferflow.influence.tables import Convention
@@ -60,7 +62,7 @@ class NoiseScale(LaplaceNoise):
     reason : str
         Why it is not applicable, or what else there is to know; otherwise empty.
     node : int or None
-        A worst node, 1-based.
+        A worst node, 1-based; of windows the first one of a worst window.
     quilt : Quilt or None
         The quilt that decides there; ``Quilt(None, None)`` is the trivial one.
     influence : float or None
@@ -70,6 +72,10 @@ class NoiseScale(LaplaceNoise):
     count : Count or None
         The one query, with its functions, that the scale of ``wasserstein`` is for; those of the others are for every
         query.
+    window : int
+        Secrets are what happened during so many consecutive records.
+    knows : {"nothing", "any records"}
+        What an adversary may know beside Θ: nothing, or any other records of the participant.
     certificate : dict or None
         Proof of the scale as JSON types, where it was asked for (:meth:`certified`).
     """
@@ -85,6 +91,8 @@ class NoiseScale(LaplaceNoise):
     influence: float | None = None
     chain: int | None = None
     count: Count | None = None
+    window: int = 1
+    knows: Knowledge = "nothing"
     certificate: dict[str, Any] | None = field(default=None, compare=False, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -120,21 +128,41 @@ class NoiseScale(LaplaceNoise):
             mechanism=self.mechanism,
             scale=self.scale,
             states=None if self.count is None else self.count.states,
+            window=self.window,
+            knows=self.knows,
         )
         return replace(self, scale=float(certificate["scale"]), certificate=certificate)
 
 
-def not_applicable(mechanism: str, epsilon: float, length: int, reason: str) -> NoiseScale:
+def not_applicable(
+    mechanism: str, epsilon: float, length: int, reason: str, protection: Protection = NARROWEST
+) -> NoiseScale:
     """Return the result of a mechanism that cannot work."""
-    return NoiseScale(mechanism, epsilon, length, None, "not applicable", reason)
+    return NoiseScale(mechanism, epsilon, length, None, "not applicable", reason, **asdict(protection))
 
 
-def of_quilt(mechanism: str, epsilon: float, length: int, worst: Candidate, chain: int | None = None) -> NoiseScale:
+def of_quilt(
+    mechanism: str, epsilon: float, length: int, worst: Candidate, window: int, chain: int | None = None
+) -> NoiseScale:
     """Return the scale that the worst node with its best quilt asks for."""
-    quilt = Quilt(worst.left, worst.right)
     return NoiseScale(
-        mechanism, epsilon, length, worst.score, node=worst.node, quilt=quilt, influence=worst.influence, chain=chain
+        mechanism,
+        epsilon,
+        length,
+        worst.score,
+        node=worst.node,
+        quilt=Quilt(worst.left, worst.right),
+        influence=worst.influence,
+        chain=chain,
+        window=window,
     )
+
+
+def unfit_informed(mechanism: str, knows: Knowledge) -> str:
+    """Why a mechanism cannot work that bounds what an adversary learns who knows no records; empty for such ones."""
+    if check_protection(1, knows) == NARROWEST:
+        return ""
+    return f"{mechanism} has no bound for adversaries who know other records; use leakage, bayesian-dp or group-dp"
 
 
 def _always(family: AnyFamily, length: Lengths, **options: Any) -> str:
@@ -171,7 +199,31 @@ class Mechanism:
     @property
     def options(self) -> tuple[str, ...]:
         """Names of the options that are its own."""
-        return tuple(signature(self.scale).parameters)[3:]
+        return _options(self.scale)
+
+    def own(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Those options that the mechanism has; it may lack ``window`` and ``knows``."""
+        return {key: value for key, value in options.items() if key in self.options or key not in PROTECTION}
+
+    def called(self, family: AnyFamily, length: Lengths, epsilon: float, **options: Any) -> NoiseScale:
+        """Return the scale, or "not applicable" where it has no bound for such a ``window`` or ``knows``."""
+        if reason := self.uncovered(**options):
+            return not_applicable(self.name, check_epsilon(epsilon), longest(length), reason, asked_for(options))
+        return self.scale(family, length, epsilon, **self.own(options))
+
+    def uncovered(self, **options: Any) -> str:
+        """Why the mechanism has no bound for such secrets or adversaries, empty where it has options for them."""
+        protection = asked_for(options)
+        if protection.window > 1 and "window" not in self.options:
+            return f"{self.name} hides single records; use a mechanism with a bound for windows, such as leakage"
+        if protection.knows != "nothing" and "knows" not in self.options:
+            return unfit_informed(self.name, protection.knows)
+        return ""
+
+
+@cache
+def _options(scale: Callable[..., NoiseScale]) -> tuple[str, ...]:
+    return tuple(signature(scale).parameters)[3:]
 
 
 KNOWN: dict[str, Mechanism] = {}
@@ -195,15 +247,17 @@ def find_mechanism(name: str) -> Mechanism:
 def compute_scale(name: str, family: AnyFamily, length: Lengths, epsilon: float, **options: Any) -> NoiseScale:
     """Return the scale of a mechanism with options of its own, "not applicable" with the reason where it cannot work.
 
+    ``window`` and ``knows`` may be given to all of them.
+
     Raises
     ------
     ParameterError
         The mechanism is unknown, or an argument out of range.
     """
     mechanism = find_mechanism(name)
-    if reason := mechanism.unfit(family, length, **options):
-        return not_applicable(name, check_epsilon(epsilon), longest(length), reason)
-    return mechanism.scale(family, length, epsilon, **options)
+    if reason := mechanism.uncovered(**options) or mechanism.unfit(family, length, **mechanism.own(options)):
+        return not_applicable(name, check_epsilon(epsilon), longest(length), reason, asked_for(options))
+    return mechanism.called(family, length, epsilon, **options)
 
 
 def certify(
@@ -215,6 +269,8 @@ def certify(
     mechanism: str = "mqm-exact",
     scale: float | None = None,
     states: Sequence[int] | None = None,
+    window: int = 1,
+    knows: Knowledge = "nothing",
 ) -> dict[str, Any]:
     """Return a certificate of the scale of a mechanism.
 
@@ -235,6 +291,8 @@ def certify(
         computed with default options).
     states : sequence of int, optional
         As for :func:`pufferflow.wasserstein`.
+    window, knows
+        As for :func:`pufferflow.leakage`; without them single records are hidden from those who know no others.
 
     Returns
     -------
@@ -245,8 +303,9 @@ def certify(
     Raises
     ------
     ParameterError
-        ε or T is out of range, the mechanism is not applicable, there is no proof for this mechanism or this kind of
-        family, or no precision suffices to decide (numbers so far apart do not occur in fitted chains).
+        ε, T, ``window`` or ``knows`` is out of range, the mechanism is not applicable, there is no proof for this
+        mechanism or this kind of family, or no precision suffices to decide (numbers so far apart do not occur in
+        fitted chains).
     """
     from pufferflow.certificates import Question, prove  # loads the interval arithmetic
     from pufferflow.verify import PROOFS
@@ -259,5 +318,8 @@ def certify(
     if mechanism not in tuple(PROOFS):
         named = shown_name(mechanism)
         raise ParameterError(f"no certificate for {named}: only the scales of {', '.join(PROOFS)} have proofs")
-    question = Question(theta, length, epsilon, convention, scale, states)
-    return prove(mechanism, question, find_mechanism(mechanism).proof)
+    record, protection = find_mechanism(mechanism), check_protection(window, knows)
+    if reason := record.uncovered(window=window, knows=knows):
+        raise ParameterError(f"no certificate for {mechanism}: {reason}")
+    question = Question(theta, length, epsilon, convention, scale, states, protection)
+    return prove(mechanism, question, record.proof)

@@ -4,26 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from pufferflow._checks import Lengths, check_epsilon, check_scale, check_whole, longest
-from pufferflow.coupling.calibration import MOST_STATES, chain_leakage
-from pufferflow.markov.chain import MarkovChain
-from pufferflow.markov.families import AnyFamily, as_family
-from pufferflow.mechanisms.base import Mechanism, NoiseScale
-from pufferflow.mechanisms.quilts_exact import mqm_exact
+import numpy as np
+
+from pufferflow._checks import Lengths, check_epsilon, check_scale, check_type, check_whole, longest
+from pufferflow._protection import Knowledge, Protection, check_protection
+from pufferflow.coupling.bounds import Part, loss_bounds
+from pufferflow.coupling.calibration import MOST_STATES, kept
+from pufferflow.coupling.periodic import PeriodicLeakage
+from pufferflow.markov.families import AnyFamily, as_family, standing_chains
+from pufferflow.markov.periodic import PeriodicChain
+from pufferflow.mechanisms.base import Mechanism, NoiseScale, compute_scale
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from pufferflow.certificates import Question
 
-MOST_BLOCK_STATES = 200
-"""Largest number of states for which blocks of steps are computed: their time grows faster than the cube."""
-_TOO_MANY = f"of {{}} states other bounds would take minutes, they are computed for at most {MOST_BLOCK_STATES}"
 
-
-def leakage(family: AnyFamily, length: Lengths, epsilon: float, *, max_states: int = MOST_STATES) -> NoiseScale:
-    """Smallest scale that the bounds of ``docs/leakage.md`` allow, rounded up; never above that of MQMExact.
+def leakage(
+    family: AnyFamily,
+    length: Lengths,
+    epsilon: float,
+    *,
+    window: int = 1,
+    knows: Knowledge = "nothing",
+    max_states: int = MOST_STATES,
+) -> NoiseScale:
+    """Smallest scale that the bounds of ``docs/leakage.md`` allow, rounded up; never above those of other mechanisms.
 
     A mechanism whose density changes by at most e^c with one entry (Laplace noise of scale 1/c on a 1-Lipschitz query)
     is analysed along the chain, without a quilt: by optimal couplings of two copies of the chain that start at
@@ -34,15 +44,23 @@ def leakage(family: AnyFamily, length: Lengths, epsilon: float, *, max_states: i
     Parameters
     ----------
     family : Family or MarkovChain
-        Θ. Of an ``IntervalFamily`` the scale is that of :func:`pufferflow.mqm_exact`, and ``reason`` says so.
+        Θ. For an ``IntervalFamily`` or a ``TotalVariationFamily`` every step may follow other rows between the bounds;
+        it costs least where bounds of the reversed chain are known too. Where such chains need not forget, ``reason``
+        names the states to merge.
     length : int or sequence of int
         Segment lengths; the longest decides, as every bound holds for shorter ones.
     epsilon : float
         ε > 0.
+    window : int
+        Secrets are what happened during so many consecutive records, all of it together; those of a shorter segment are
+        all its records. What is so hidden is hidden of every part of a window, too.
+    knows : {"nothing", "any records"}
+        ``"any records"``: the bound holds for adversaries who know any records outside of the window, and for those
+        who know none. There it is the least of the couplings, ``bayesian-dp`` and ``group-dp``.
     max_states : int
-        Chains with more states get the cheaper bounds (blocks and quilts) only: couplings take time and memory in
-        proportion to the cube of the states, and more. 0 leaves them out. With more than
-        :data:`MOST_BLOCK_STATES` quilts alone are left, and ``reason`` says so.
+        Chains with more states (families between bounds: at most 12) get the cheaper bounds (blocks and quilts) only:
+        couplings take time and memory in proportion to the cube of the states, and more. 0 leaves them out. With more
+        than 200 states quilts alone are left, and ``reason`` says so.
 
     Returns
     -------
@@ -53,24 +71,29 @@ def leakage(family: AnyFamily, length: Lengths, epsilon: float, *, max_states: i
     Raises
     ------
     ParameterError
-        ε, a length or ``max_states`` is out of range.
+        ε, a length, ``window``, ``knows`` or ``max_states`` is out of range.
     """
     epsilon = check_epsilon(epsilon)
     records = longest(length)
+    protection = check_protection(window, knows)
     max_states = check_whole(max_states, "max_states", 0)
     theta = as_family(family)
-    if theta.bounds is not None:
-        return replace(
-            mqm_exact(theta, records, epsilon),
-            mechanism="leakage",
-            reason="the scale of mqm-exact: no other bound is known for interval families",
-        )
-    scales = [_chain_scale(chain, records, epsilon, max_states) for chain in theta.chains]
+    parts = loss_bounds(theta, records, protection, max_states)
+    scales = [_scale(part, records, epsilon, protection) for part in parts]
     index = max(range(len(scales)), key=lambda i: scales[i].scale or math.inf)
-    return replace(scales[index], mechanism="leakage", chain=index)
+    chain = index if standing_chains(theta) else None
+    return replace(scales[index], mechanism="leakage", chain=chain, **asdict(protection))
 
 
-def leakage_loss(family: AnyFamily, length: Lengths, scale: float, *, max_states: int = MOST_STATES) -> float:
+def leakage_loss(
+    family: AnyFamily,
+    length: Lengths,
+    scale: float,
+    *,
+    window: int = 1,
+    knows: Knowledge = "nothing",
+    max_states: int = MOST_STATES,
+) -> float:
     """Upper bound of the privacy loss of a mechanism whose density changes by at most e^(1/scale) with one entry.
 
     For several releases of the same records with scales σ_k, 1/scale is Σ 1/σ_k.
@@ -78,11 +101,11 @@ def leakage_loss(family: AnyFamily, length: Lengths, scale: float, *, max_states
     Parameters
     ----------
     family : Family or MarkovChain
-        Θ, finite or a :class:`pufferflow.BinaryInterval`.
+        Θ.
     length : int or sequence of int
     scale : float
         Laplace scale of a 1-Lipschitz query.
-    max_states : int
+    window, knows, max_states
         As for :func:`leakage`.
 
     Returns
@@ -93,42 +116,86 @@ def leakage_loss(family: AnyFamily, length: Lengths, scale: float, *, max_states
     Raises
     ------
     ParameterError
-        ``scale``, a length or ``max_states`` is out of range.
-    ChainError
-        The family is an interval family.
+        ``scale``, a length, ``window``, ``knows`` or ``max_states`` is out of range.
     """
     records = longest(length)
+    protection = check_protection(window, knows)
     max_states = check_whole(max_states, "max_states", 0)
     scale = check_scale(scale, (1e-90, 1e100))
     cost = math.nextafter(1 / scale, math.inf)
-    chains = as_family(family).chains
-    return max(_chain_loss(chain, records, cost, max_states) for chain in chains)
+    parts = loss_bounds(as_family(family), records, protection, max_states)
+    return max(_loss(part, records, cost) for part in parts)
 
 
-def _chain_loss(chain: MarkovChain, records: int, cost: float, max_states: int) -> float:
-    if chain.states > MOST_BLOCK_STATES:  # what every record of the segment tells
-        return math.nextafter(records * cost, math.inf)
-    return chain_leakage(chain, records, pairs=chain.states <= max_states).loss(cost).value
+def loss_profile(
+    chain: PeriodicChain, length: Lengths, scale: float, *, window: int = 1, knows: Knowledge = "nothing"
+) -> pd.DataFrame:
+    """Upper bound of the loss over the period of a clock: :func:`leakage_loss` is the largest of it.
+
+    Parameters
+    ----------
+    chain : PeriodicChain
+    length : int or sequence of int
+    scale : float
+        Laplace scale of a 1-Lipschitz query.
+    window, knows
+        As for :func:`leakage`.
+
+    Returns
+    -------
+    DataFrame
+        A row a phase of the clock: ``phase``, from 0; ``matrix``, which of the matrices serves the step from there,
+        from 0; ``loss_nats``, what a record (a window that begins) at this phase loses at most. Of a segment shorter
+        than the period, with a first phase, the phases that it has.
+
+    Raises
+    ------
+    ParameterError
+        An argument is out of range.
+    """
+    check_type(chain, "chain", PeriodicChain)
+    protection = check_protection(window, knows)
+    cost = math.nextafter(1 / check_scale(scale, (1e-90, 1e100)), math.inf)
+    losses = kept(PeriodicLeakage, chain, longest(length), protection).profile(cost)
+    phases = np.flatnonzero(losses > 0)
+    import pandas as pd
+
+    return pd.DataFrame({"phase": phases, "matrix": phases // chain.repeat, "loss_nats": losses[phases]})
 
 
-def _chain_scale(chain: MarkovChain, records: int, epsilon: float, max_states: int) -> NoiseScale:
-    quilts = mqm_exact(chain, records, epsilon)
-    assert quilts.scale is not None
-    if chain.states > MOST_BLOCK_STATES:
-        return replace(quilts, reason=f"the scale of mqm-exact: {_TOO_MANY.format(chain.states)}")
-    bounds = chain_leakage(chain, records, pairs=chain.states <= max_states)
-    bounded = bounds.scale(epsilon, quilts.scale)
-    if bounded is None or bounded[0] >= quilts.scale:
+def _loss(part: Part, records: int, cost: float) -> float:
+    if part.bound is not None:
+        return part.bound.loss(cost).value
+    return math.nextafter(records * cost, math.inf)  # what every record of the segment tells
+
+
+def _scale(part: Part, records: int, epsilon: float, protection: Protection) -> NoiseScale:
+    known = _known(part, records, epsilon, protection)
+    assert known.scale is not None
+    if part.bound is None:
+        return replace(known, reason=f"the scale of {known.mechanism}: {part.why}")
+    bounded = part.bound.scale(epsilon, known.scale)
+    if bounded is None or bounded[0] >= known.scale:
+        return replace(known, reason=part.why)
+    return NoiseScale("leakage", epsilon, records, bounded[0], reason=part.why, node=bounded[1])
+
+
+def _known(part: Part, records: int, epsilon: float, protection: Protection) -> NoiseScale:
+    """The least scale of the other mechanisms with such a guarantee; group-dp has every one."""
+    others = (
+        compute_scale(name, part.family, records, epsilon, **asdict(protection))
+        for name in ("mqm-exact", "bayesian-dp", "group-dp")
+    )
+    quilts = next(others)
+    if quilts.scale is not None:  # a quilt is never worse than the neighbours or than none at all
         return quilts
-    return NoiseScale("leakage", epsilon, records, bounded[0], node=bounded[1])
+    return min((s for s in others if s.scale is not None), key=lambda s: s.scale or 0.0)
 
 
 def _proof(question: Question) -> Iterator[dict[str, Any]]:
-    from pufferflow.certificates.couplings import couplings
+    from pufferflow.certificates.losses import loss_proof
 
-    theta = question.family
-    assert len(question.chains) == len(theta.chains)
-    yield couplings(theta.chains, question.length, question.epsilon)
+    yield from loss_proof(question.family, question)
 
 
 LEAKAGE = Mechanism("leakage", leakage, _proof)

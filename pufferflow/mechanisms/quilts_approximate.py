@@ -7,18 +7,27 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, get_args
 
 from pufferflow._checks import Lengths, check_choice, check_epsilon, longest
+from pufferflow._protection import Knowledge, check_protection
 from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow.errors import ChainError
 from pufferflow.influence.additive import worst_additive
 from pufferflow.markov.families import AnyFamily, Family, GapKind, as_family
-from pufferflow.mechanisms.base import Mechanism, NoiseScale, of_quilt
+from pufferflow.mechanisms.base import Mechanism, NoiseScale, not_applicable, of_quilt, unfit_informed
 from pufferflow.mechanisms.quilts_exact import prove_quilts
 
 if TYPE_CHECKING:
     from pufferflow.certificates import Question
 
 
-def mqm_approx(family: AnyFamily, length: Lengths, epsilon: float, *, eigengap: GapKind = "auto") -> NoiseScale:
+def mqm_approx(
+    family: AnyFamily,
+    length: Lengths,
+    epsilon: float,
+    *,
+    window: int = 1,
+    knows: Knowledge = "nothing",
+    eigengap: GapKind = "auto",
+) -> NoiseScale:
     """Scale of MQMApprox (Song et al., Algorithm 4), rounded up.
 
     The max-influence of a quilt is bounded through π_min, the smallest stationary probability, and g,
@@ -33,6 +42,8 @@ def mqm_approx(family: AnyFamily, length: Lengths, epsilon: float, *, eigengap: 
         Segment lengths; the longest decides, as for MQMExact.
     epsilon : float
         ε > 0.
+    window, knows
+        As for :func:`pufferflow.mqm_exact`; the bound is one of all pairs of values, so of those of windows.
     eigengap : {"auto", "general", "reversible"}
         Which g to use: that of PP*, valid for all chains, or the larger one of reversible chains;
         ``"auto"`` takes the latter exactly for the chains in detailed balance.
@@ -40,17 +51,22 @@ def mqm_approx(family: AnyFamily, length: Lengths, epsilon: float, *, eigengap: 
     Raises
     ------
     ParameterError
-        ε, a length or ``eigengap`` is out of range.
+        ε, a length, ``window``, ``knows`` or ``eigengap`` is out of range.
     ChainError
         A chain is reducible or periodic, or not reversible where that is asked.
     """
     epsilon = check_epsilon(epsilon)
     check_choice(eigengap, "eigengap", get_args(GapKind))
     records = longest(length)
+    protection = check_protection(window, knows)
+    if reason := unfit_informed("mqm-approx", knows):
+        return not_applicable("mqm-approx", epsilon, records, reason, protection)
     theta = _ergodic(family)
     smallest, gap = theta.smallest_stationary_probability(), theta.eigengap(eigengap)
-    worst = worst_additive(records, epsilon, _MixingBound(2, smallest, gap), _MixingBound(1, smallest, gap))
-    return of_quilt("mqm-approx", epsilon, records, worst)
+    hidden = min(protection.window, records)
+    sides = _MixingBound(2, smallest, gap), _MixingBound(1, smallest, gap)
+    worst = worst_additive(records - hidden + 1, epsilon, *sides, hidden)
+    return of_quilt("mqm-approx", epsilon, records, worst, protection.window)
 
 
 def _ergodic(family: AnyFamily) -> Family:
@@ -61,8 +77,12 @@ def _ergodic(family: AnyFamily) -> Family:
     return theta
 
 
-def _unfit(family: AnyFamily, length: Lengths, eigengap: GapKind = "auto") -> str:
+def _unfit(
+    family: AnyFamily, length: Lengths, *, knows: Knowledge = "nothing", eigengap: GapKind = "auto", **options: Any
+) -> str:
     """Why the mechanism cannot work: the family is not finite, a chain does not mix, or not as it is asked."""
+    if reason := unfit_informed("mqm-approx", knows):
+        return reason
     try:
         theta = _ergodic(family)
         if eigengap == "reversible":
@@ -105,7 +125,12 @@ class _MixingBound:
 def _proof(question: Question) -> Iterator[dict[str, Any]]:
     """The quilts of MQMExact prove less than this mechanism asks for, so its own scale goes along."""
     for fields in prove_quilts(question):
-        own = question.scale or mqm_approx(question.family, question.lengths, question.epsilon).scale or 0.0
+        window = question.protection.window
+        own = (
+            question.scale
+            or mqm_approx(question.family, question.lengths, question.epsilon, window=window).scale
+            or 0.0
+        )
         yield fields | {"proved": "0", "scale": repr(own)}
 
 

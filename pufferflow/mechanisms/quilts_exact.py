@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, get_args
 
 from pufferflow._checks import Lengths, check_choice, check_epsilon, longest
+from pufferflow._protection import Knowledge, check_protection
 from pufferflow.influence.intervals import worst_of_family
 from pufferflow.influence.search import worst_node
 from pufferflow.influence.tables import Convention, influence_tables
-from pufferflow.markov.families import AnyFamily, as_family
-from pufferflow.mechanisms.base import Mechanism, NoiseScale, of_quilt
+from pufferflow.markov.families import AnyFamily, as_family, without_matrix
+from pufferflow.mechanisms.base import Mechanism, NoiseScale, not_applicable, of_quilt, unfit_informed
 
 if TYPE_CHECKING:
     from pufferflow.certificates import Question
@@ -21,6 +22,8 @@ def mqm_exact(
     length: Lengths,
     epsilon: float,
     *,
+    window: int = 1,
+    knows: Knowledge = "nothing",
     convention: Convention = "exact",
     certified: bool = False,
 ) -> NoiseScale:
@@ -41,6 +44,11 @@ def mqm_exact(
         node of the longer one has no smaller best score).
     epsilon : float
         ε > 0.
+    window : int
+        How many consecutive records are hidden together: X_N grows by as many as they have beyond one
+        (:mod:`pufferflow.influence.search`).
+    knows : {"nothing", "any records"}
+        With ``"any records"`` the mechanism is not applicable: the max-influence is that on somebody who knows none.
     convention : {"exact", "published"}
         ``"exact"`` lets the left quilt node take only values it can take (Definition 4.1);
         ``"published"`` uses eq. 5 as printed, which is never smaller.
@@ -57,31 +65,41 @@ def mqm_exact(
     Raises
     ------
     ParameterError
-        ε, a length or the convention is out of range.
+        ε, a length, ``window``, ``knows`` or the convention is out of range.
+    ChainError
+        The family has neither chains that stand for it nor bounds of a matrix.
     """
     epsilon = check_epsilon(epsilon)
+    protection = check_protection(window, knows)
     check_choice(convention, "convention", get_args(Convention))
     records = longest(length)
     theta = as_family(family)
+    if reason := unfit_informed("mqm-exact", knows):
+        return not_applicable("mqm-exact", epsilon, records, reason, protection)
     if theta.bounds is not None:
-        worst, index = worst_of_family(theta.bounds, records, epsilon), None
+        worst, index = worst_of_family(theta.bounds, records, epsilon, window), None
     else:
-        nodes = [worst_node(influence_tables(c, convention), records, epsilon) for c in theta.chains]
+        nodes = [worst_node(influence_tables(c, convention, window), records, epsilon) for c in theta.chains]
         index = max(range(len(nodes)), key=lambda i: nodes[i].score)
         worst = nodes[index]
-    result = of_quilt("mqm-exact", epsilon, records, worst, index)
+    result = of_quilt("mqm-exact", epsilon, records, worst, window, index)
     return result.certified(family, convention) if certified else result
+
+
+def _unfit(family: AnyFamily, length: Lengths, *, knows: Knowledge = "nothing", **options: Any) -> str:
+    """Why the mechanism cannot work: for such an adversary, or without a matrix whose powers say what a quilt tells."""
+    return unfit_informed("mqm-exact", knows) or without_matrix(family)
 
 
 def prove_quilts(question: Question) -> Iterator[dict[str, Any]]:
     """Yield the fields that prove the scale."""
     from pufferflow.certificates.quilts import quilts_of_chains, quilts_of_intervals
 
-    theta, length, epsilon, convention = question.family, question.length, question.epsilon, question.convention
+    theta, terms = question.family, (question.length, question.epsilon, question.convention, question.protection.window)
     if theta.bounds is not None:
-        yield quilts_of_intervals(theta.bounds, length, epsilon, convention)
+        yield quilts_of_intervals(theta.bounds, *terms)
     else:
-        yield quilts_of_chains(theta, question.chains, length, epsilon, convention)
+        yield quilts_of_chains(theta, question.chains, *terms)
 
 
-MQM_EXACT = Mechanism("mqm-exact", mqm_exact, prove_quilts)
+MQM_EXACT = Mechanism("mqm-exact", mqm_exact, prove_quilts, _unfit)

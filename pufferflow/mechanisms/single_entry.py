@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pufferflow._checks import Lengths, check_epsilon, longest
+from pufferflow._protection import Knowledge, check_protection
 from pufferflow._rounding import divide_up
 from pufferflow.markov.families import AnyFamily
 from pufferflow.mechanisms.base import Mechanism, NoiseScale
@@ -14,11 +16,13 @@ if TYPE_CHECKING:
     from pufferflow.certificates import Question
 
 
-def entry_dp(family: AnyFamily, length: Lengths, epsilon: float) -> NoiseScale:
-    """Scale 1/ε: hides one record among independent ones.
+def entry_dp(
+    family: AnyFamily, length: Lengths, epsilon: float, *, window: int = 1, knows: Knowledge = "nothing"
+) -> NoiseScale:
+    """Scale w/ε: hides w records among independent ones, of which an adversary may know the others.
 
-    **Not private for correlated data**: it protects the value of one entry, not what neighbouring
-    entries reveal of it. It is here to be compared against.
+    **Not private for correlated data**: it protects the values of w entries, not what neighbouring
+    entries reveal of them. It is here to be compared against.
 
     Parameters
     ----------
@@ -28,20 +32,27 @@ def entry_dp(family: AnyFamily, length: Lengths, epsilon: float) -> NoiseScale:
         Segment lengths.
     epsilon : float
         ε > 0.
+    window : int
+        w, how many consecutive records are hidden together.
+    knows : {"nothing", "any records"}
+        What the guarantee is stated for: independent records tell nothing of each other.
 
     Raises
     ------
     ParameterError
-        ε or a length is out of range.
+        ε, a length, ``window`` or ``knows`` is out of range.
     """
     epsilon = check_epsilon(epsilon)
-    return NoiseScale("entry-dp", epsilon, longest(length), divide_up(1, epsilon))
+    records = longest(length)
+    protection = check_protection(window, knows)
+    scale = divide_up(min(protection.window, records), epsilon)
+    return NoiseScale("entry-dp", epsilon, records, scale, **asdict(protection))
 
 
 def _neighbours(question: Question) -> Iterator[dict[str, Any]]:
     from pufferflow.certificates.quilts import neighbours
 
-    yield {"nodes": [neighbours(question.length) for _ in question.chains]}
+    yield {"nodes": [neighbours(question.windows) for _ in question.chains]}
 
 
 ENTRY_DP = Mechanism("entry-dp", entry_dp, _neighbours, private=False)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pufferflow._checks import Lengths, check_epsilon, longest
+from pufferflow._protection import Knowledge, check_protection
 from pufferflow._rounding import divide_up
 from pufferflow.markov.families import AnyFamily
 from pufferflow.mechanisms.base import Mechanism, NoiseScale
@@ -14,10 +16,13 @@ if TYPE_CHECKING:
     from pufferflow.certificates import Question
 
 
-def group_dp(family: AnyFamily, length: Lengths, epsilon: float) -> NoiseScale:
+def group_dp(
+    family: AnyFamily, length: Lengths, epsilon: float, *, window: int = 1, knows: Knowledge = "nothing"
+) -> NoiseScale:
     """Scale M/ε, M the length of the longest independent chain (Song et al., section 5).
 
-    Private whatever the correlation within a chain is.
+    Private whatever the correlation within a chain is: all of the chain is hidden, so windows of any number of its
+    records are, and whoever knows some of them learns no more of the others.
 
     Parameters
     ----------
@@ -27,15 +32,20 @@ def group_dp(family: AnyFamily, length: Lengths, epsilon: float) -> NoiseScale:
         Segment lengths.
     epsilon : float
         ε > 0.
+    window : int
+        What the guarantee is stated for; the scale is the same for all.
+    knows : {"nothing", "any records"}
+        Likewise.
 
     Raises
     ------
     ParameterError
-        ε or a length is out of range.
+        ε, a length, ``window`` or ``knows`` is out of range.
     """
     epsilon = check_epsilon(epsilon)
     records = longest(length)
-    return NoiseScale("group-dp", epsilon, records, divide_up(records, epsilon))
+    protection = check_protection(window, knows)
+    return NoiseScale("group-dp", epsilon, records, divide_up(records, epsilon), **asdict(protection))
 
 
 def _length_alone(question: Question) -> Iterator[dict[str, Any]]:

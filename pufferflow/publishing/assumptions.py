@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pufferflow.errors import DataError
-from pufferflow.markov import Family, MarkovChain
+from pufferflow.markov import Family, LabelledChain, MarkovChain
 from pufferflow.records.format import Fitted, RecordFormat
 from pufferflow.records.rows import Records, stamp
 from pufferflow.records.tally import Tally
@@ -90,7 +90,8 @@ def check_origin(records: Records, tally: Tally, fitted: Fitted | None, others: 
 def doubts(family: Family, states: tuple[str, ...], epsilon: float, scale: float) -> Iterator[str]:
     """What of Θ and ε has little sense, given the names of the states and the Laplace scale of a 1-Lipschitz query."""
     # a family between bounds has every start, so every state occurs
-    never = sorted({int(j) for chain in family.members for j in np.flatnonzero(~_occurring(chain))})
+    occurring = [family.occurring] if isinstance(family, LabelledChain) else map(_occurring, family.members)
+    never = sorted({int(j) for states in occurring for j in np.flatnonzero(~states)})
     if never:
         shown = ", ".join(repr(states[j]) for j in never[:5]) + (", …" if len(never) > 5 else "")
         yield (

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pufferflow._checks import check_epsilon, longest
+from pufferflow._protection import NARROWEST, Protection
 from pufferflow.errors import ParameterError
 from pufferflow.markov.families import AnyFamily, Family, as_family
 from pufferflow.mechanisms import KNOWN, Mechanism, NoiseScale, compute_scale, find_mechanism
@@ -53,13 +54,16 @@ def mechanism_for_histograms(name: str, advice: str) -> Mechanism:
     return mechanism
 
 
-def all_scales(family: AnyFamily, length: int, epsilon: float) -> list[NoiseScale]:
+def all_scales(family: AnyFamily, length: int, epsilon: float, protection: Protection = NARROWEST) -> list[NoiseScale]:
     """Scale of every mechanism for histograms, with the reason where one is not applicable."""
     theta = as_family(family)
-    return [compute_scale(name, theta, length, epsilon) for name in histogram_mechanisms()]
+    options = asdict(protection)
+    return [compute_scale(name, theta, length, epsilon, **options) for name in histogram_mechanisms()]
 
 
-def calibrate(family: AnyFamily, length: int, epsilon: float, mechanism: str | None = None) -> Calibration:
+def calibrate(
+    family: AnyFamily, length: int, epsilon: float, mechanism: str | None = None, protection: Protection = NARROWEST
+) -> Calibration:
     """Least scale that can be certified; it depends on Θ, T and ε alone.
 
     For a kind of family that no certificate covers, the least scale of a mechanism whose scales are proved in its
@@ -72,6 +76,8 @@ def calibrate(family: AnyFamily, length: int, epsilon: float, mechanism: str | N
     ----------
     mechanism : str, optional
         Take this one.
+    protection : Protection
+        What is to be hidden, and from whom.
     """
     theta, epsilon, length = as_family(family), check_epsilon(epsilon), longest(length)
     if mechanism is not None:
@@ -80,10 +86,12 @@ def calibrate(family: AnyFamily, length: int, epsilon: float, mechanism: str | N
             raise ParameterError(
                 f"{mechanism} hides nothing in correlated records; leave mechanism out for the least noise"
             )
-        scale = asked.scale(theta, length, epsilon)
+        scale = asked.called(theta, length, epsilon, **asdict(protection))
         scale.noise_scale(1.0)  # raises where it is not applicable
         return _certified(theta, scale)
-    ranked = sorted((s for s in all_scales(theta, length, epsilon) if s.scale is not None), key=lambda s: s.scale or 0)
+    ranked = sorted(
+        (s for s in all_scales(theta, length, epsilon, protection) if s.scale is not None), key=lambda s: s.scale or 0
+    )
     from pufferflow.verify import PROOFS
 
     best: Calibration | None = None

@@ -12,7 +12,8 @@ import numpy as np
 from pufferflow._checks import check_epsilon, check_type
 from pufferflow._ledger_entries import Extent
 from pufferflow.errors import DataError, ParameterError
-from pufferflow.markov import Family, MarkovChain, as_family, simulate_chain
+from pufferflow.markov import Family, LabelledChain, MarkovChain, as_family, simulate_chain
+from pufferflow.markov.families import standing_chains
 from pufferflow.models import PublicModel, number_of_states, read_public_model
 from pufferflow.publishing.assumptions import IN_TURN, check_origin, check_pieces, doubts
 from pufferflow.publishing.calibration import Calibration
@@ -164,7 +165,7 @@ def _extent(records: Records, tally: Tally, observed: int, timed: bool) -> Exten
 
 
 def _check_states(form: RecordFormat, family: Family) -> None:
-    if form.states.count != (k := number_of_states(family)):
+    if (k := number_of_states(family)) not in (None, form.states.count):
         raise ParameterError(f"{form.states.count} states are given, the chain has {k}; give one name a state")
 
 
@@ -176,7 +177,8 @@ def _signs(reading: Reading) -> dict[str, str | bool]:
 
 def _check_starts(family: Family, tally: Tally, where: str) -> None:
     """Raise unless a given start, which is the law of a participant's first row, is that of every segment."""
-    if family.bounds is not None or all(chain.start != "given" for chain in family.chains):
+    chains = (family.chain,) if isinstance(family, LabelledChain) else standing_chains(family)
+    if all(chain.start != "given" for chain in chains):
         return
     why = "a first value is missing" if tally.late else "a segment begins after a pause" if tally.closed else ""
     if why:
@@ -193,9 +195,10 @@ def simulated_counts(
 
     Raises ParameterError: Θ has no chain to simulate.
     """
-    if model.family.bounds is not None:
-        raise ParameterError("a family of intervals has no chain to simulate; give a table, or a model of one chain")
-    chain = model.family.chains[0]
+    chains = standing_chains(model.family)
+    if not chains:
+        raise ParameterError("the family has no chain to simulate; give a table, or a model of one chain")
+    chain = chains[0]
     if chain.start == "any":
         chain = MarkovChain(chain.transition_matrix)
     form = model.records if form is None else form

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,12 @@ from pufferflow._checks import check_confidence, check_epsilon, check_positive, 
 from pufferflow._texts import as_unicode
 from pufferflow.errors import ChainError, DataError, ParameterError
 from pufferflow.interval_family import confidence_family
-from pufferflow.markov import STATIONARY, ChainFamily, Family, MarkovChain
-from pufferflow.mechanisms import find_mechanism
+from pufferflow.markov import ANY, STATIONARY, ChainFamily, Family, MarkovChain
+from pufferflow.mechanisms import compute_scale, find_mechanism
 from pufferflow.models import PublicModel, write_model
+from pufferflow.overlaps import forgetting, overlaps_from_counts
 from pufferflow.publishing.calibration import all_scales
-from pufferflow.publishing.noise import DiscreteLaplace, count_scale
+from pufferflow.publishing.noise import LARGEST, DiscreteLaplace, count_scale
 from pufferflow.records.counting import count_records
 from pufferflow.records.format import MOST_SECONDS, Fitted, RecordFormat, StateSpace, check_split
 from pufferflow.records.reading import Reading
@@ -29,6 +31,12 @@ from pufferflow.records.tables import Source
 
 SMOOTHING = 0.5
 """Added to every transition count where maximum likelihood gives no ergodic chain (Krichevsky and Trofimov)."""
+
+STEPS = (1, 2, 5, 10, 20, 30, 60, 120, 240, 480)
+"""Numbers of steps for which it is said how much a chain forgets."""
+
+CONFIDENCE = 0.95
+"""With which the overlaps of all of them hold."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +90,7 @@ class Fit:
             else:
                 note = "" if find_mechanism(row["mechanism"]).private else "  NOT PRIVATE for correlated records"
                 text.append(f"  {row['mechanism']:<12}{row['scale']:<14.6g}{row['error']:.3g}{note}")
-        return "\n".join(text)
+        return "\n".join([*text, "", *_forgetting_lines(f)])
 
 
 def fit_records(
@@ -119,7 +127,8 @@ def fit_records(
         Added to every transition count; by default 0 where that makes an ergodic chain and ½ elsewhere.
     initial_distribution : {"stationary", "any"}
     coverage : float, optional
-        Θ is all chains within simultaneous confidence intervals of this coverage, not one chain a group.
+        Θ is all chains within simultaneous confidence intervals of this coverage, not one chain a group; unless
+        ``initial_distribution`` is "any", of the steps backwards as well, of one coverage together.
     epsilon : float
         For the summary.
 
@@ -169,7 +178,7 @@ def fit_records(
     if coverage is not None:
         if len(groups) > 1:
             raise ParameterError("coverage is for one group; fit each group's records alone")
-        family = confidence_family(transitions, coverage)
+        family = confidence_family(transitions, coverage, backward=initial_distribution == STATIONARY)
     longest = max(length for p in participants for length in p.segment_lengths)
     facts = {
         "records": observed,
@@ -193,10 +202,11 @@ def fit_records(
         "state_names": _listed(space.names),
         "transitions": int(transitions.sum()),
         "transition_kinds": int((transitions > 0).sum()),
-        "chain": _describe(chains, groups, smoothed, coverage),
+        "chain": _describe(chains, groups, smoothed, coverage, initial_distribution),
         "mixing": _mixing(chains),
         "epsilon": epsilon,
         "noise": _noise(family, longest, epsilon, observed),
+        "forgetting": _forgetting(chains, by_group, longest, epsilon),
     }
     sample = Sample(
         dataset=as_unicode(Path(where).stem) if where != "the table" else "table",
@@ -272,6 +282,48 @@ def _chain(where: str, counts: NDArray[np.int64], smoothing: float, start: str) 
         raise DataError(f"{where}: {error}; leave smoothing out or set it above 0") from error
 
 
+# -- how much it forgets ---------------------------------------------------------------------------------
+
+
+def _forgetting(
+    chains: list[MarkovChain], counts: list[NDArray[np.int64]], length: int, epsilon: float
+) -> list[dict[str, Any]]:
+    """Forgetting families that the chains lie in, as fitted and with confidence, and their noise on a count."""
+    steps = [m for m in STEPS if m < length]
+    each = 1 - (1 - CONFIDENCE) / len(counts)
+    sure = [overlaps_from_counts(c, steps, each) for c in counts] if steps else []
+    rows = []
+    for i, m in enumerate(steps):
+        fitted = forgetting(ChainFamily(chains), m)
+        scale = None
+        if fitted.overlap > 0:
+            needed = compute_scale("leakage", fitted.family(), length, epsilon).noise_scale(1.0)
+            scale = count_scale(needed) if needed < LARGEST / 4 else None
+        rows.append({"steps": m, "overlap": fitted.overlap, "sure": min(s[i].overlap for s in sure), "scale": scale})
+    return rows
+
+
+def _forgetting_lines(facts: dict[str, Any]) -> list[str]:
+    """Which forgetting families to choose from, for people."""
+    rows = [row for row in facts["forgetting"] if row["scale"] is not None and row["overlap"] >= 0.001]
+    if not rows:
+        return ["forgetting  no number of steps looked at makes the laws given any two states overlap"]
+    text = [
+        "forgetting: overlap of the laws so many steps from any two states, ahead and behind; choose one, less a",
+        f"margin, for releases of other data (forgets); scale on a count at epsilon = {facts['epsilon']:g}:",
+        f"  {'steps':<8}{'overlap':<10}{f'{CONFIDENCE:.0%} sure':<10}scale",
+    ]
+    text += [f"  {r['steps']:<8}{_three(r['overlap']):<10}{_three(r['sure']):<10}{r['scale']:.6g}" for r in rows]
+    if not any(row["sure"] for row in rows):
+        text.append("  none is sure: a state that is rarely left may last for all the counts say; merge such states")
+    return text
+
+
+def _three(overlap: float) -> str:
+    """Three digits, rounded down."""
+    return f"{math.floor(overlap * 1000) / 1000:.3f}"
+
+
 # -- the summary -----------------------------------------------------------------------------------------
 
 
@@ -286,9 +338,12 @@ def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(names if len(names) <= 8 else (*names[:4], "…", *names[-2:]))
 
 
-def _describe(chains: list[MarkovChain], groups: list[str], smoothing: float, coverage: float | None) -> str:
+def _describe(
+    chains: list[MarkovChain], groups: list[str], smoothing: float, coverage: float | None, start: str
+) -> str:
     if coverage is not None:
-        return f"all chains within {coverage:.0%} simultaneous confidence intervals, any start"
+        ways = "any start" if start == ANY else "forwards and backwards, if they are stationary"
+        return f"all chains within {coverage:.0%} simultaneous confidence intervals, {ways}"
     ergodic = all(chain.is_aperiodic for chain in chains)
     fitted = "maximum likelihood" if not smoothing else f"counts + {smoothing:g} (maximum likelihood is not ergodic)"
     many = "" if len(chains) == 1 else f"one a group ({', '.join(groups)}), "

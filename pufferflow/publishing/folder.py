@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from pufferflow._checks import check_path
 from pufferflow._files import PathLike, check_folder, workplace, write_atomic
+from pufferflow._optional import absence
 from pufferflow.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Draft:
         """
         fault = self.write(made, figure=figure).figure_fault
         shutil.rmtree(self.folder)
-        if fault:
+        if fault and not absence("matplotlib"):
             raise ParameterError(
                 f"the figure cannot be drawn ({fault}); mend the settings of matplotlib (such as MPLBACKEND), or ask "
                 "for no figure"
@@ -73,6 +74,8 @@ class Draft:
 
     def _draw(self, made: PrivateHistogram) -> str:
         """Draw the figure; what went wrong, or nothing."""
+        if missing := absence("matplotlib"):
+            return missing
         folder = self.folder / (PUBLISH if made.private else INTERNAL)
         try:
             from pufferflow.reporting.style import save_figure

@@ -8,7 +8,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -17,8 +16,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pufferflow._checks import check_choice, check_confidence
+from pufferflow._optional import require
 from pufferflow._texts import spreadsheet_csv
-from pufferflow.errors import ParameterError
+from pufferflow.forgetting_family import ForgettingFamily
 from pufferflow.models import PublicModel, model_json
 from pufferflow.publishing.account import Account
 from pufferflow.publishing.calibration import Calibration
@@ -65,7 +65,8 @@ class PrivateHistogram:
     post_processing : {"clip", "simplex"} or None
         What was done to the frequencies after the noise; it costs no privacy.
     chain_is_public : bool
-        Whether the records that the chain was fitted to are public, so that it may leave with the release.
+        Whether the records that the chain was fitted to are public, so that it may leave with the release; always of
+        a forgetting family, which is fitted to none.
     unused_columns : int
         Columns of the table that have no role.
     warnings : tuple of str
@@ -100,9 +101,18 @@ class PrivateHistogram:
     seed: int | None = None
     account: Account | None = None
 
+    def __post_init__(self) -> None:
+        if self._is_chosen:
+            object.__setattr__(self, "chain_is_public", True)
+
     def __repr__(self) -> str:
         kind = "PrivateHistogram" if self.private else "NOT PRIVATE: PrivateHistogram"
         return f"{kind}({len(self.states)} states, {self.records} records, epsilon={self.epsilon:g}, {self.mechanism})"
+
+    @property
+    def _is_chosen(self) -> bool:
+        """Whether Θ is a choice of two numbers, which tells nothing of any record."""
+        return isinstance(self.model.family, ForgettingFamily)
 
     @property
     def scale(self) -> float:
@@ -161,13 +171,17 @@ class PrivateHistogram:
     def statement(self) -> str:
         """One paragraph: what is guaranteed, to whom and under which Θ, and what is not."""
         form, theta = self.model.records, self.model.family.text(self.chain_is_public)
-        moment = f"step ({form.step_seconds} s)" if form is not None and form.step_seconds else "step"
+        chosen = self.calibration.chosen
+        secrets = _secrets(chosen.window, None if form is None else form.step_seconds)
+        knowing, other = "may know any of the others", ""
+        if chosen.knows == "nothing":
+            knowing, other = "knows none of them", "that who knows other steps of a participant learns no more; "
         proof = "internal/certificate.json proves that this scale suffices"
         if self.calibration.certificate is None:
             proof = "there is no certificate of it"
         sentences = [
-            f"Guarantee: whoever believes that the records follow {theta}, changes the odds "
-            f"between any two states at any one {moment} of any one participant by a factor of at most e^epsilon = "
+            f"Guarantee: whoever believes that the records follow {theta}, and {knowing}, changes the odds "
+            f"between any two {secrets} of any one participant by a factor of at most e^epsilon = "
             f"{_exp(self.epsilon)} on seeing this histogram (Pufferfish privacy, epsilon = {self.epsilon:g} nats; "
             "Song, Wang and Chaudhuri, SIGMOD 2017).",
             f"Noise: independent discrete Laplace noise of scale {self.noise_scale!r} on each count, twice the scale "
@@ -178,8 +192,8 @@ class PrivateHistogram:
             f"({self.records}), when there is a record, and the lengths of the segments ({self.segments} of "
             f"{self.participants} participant(s)), which are taken to be independent of each other.",
             *_pauses(form),
-            _records_of_chain(form),
-            "Not guaranteed: anything about a participant's whole record, a day or a habit; and to somebody who "
+            *([] if self._is_chosen else [_records_of_chain(form)]),
+            f"Not guaranteed: {_beyond(chosen.window)}; {other}and to somebody who "
             "believes in a chain outside the set, only epsilon plus twice its distance (Theorem 2.4).",
             "Releases of the same records add up." if self.account is None else self.account.statement,
             f"Outside any such guarantee: {'; '.join(OUTSIDE)}.",
@@ -204,6 +218,11 @@ class PrivateHistogram:
         return " ".join(sentences)
 
     def _about_the_chains(self) -> str:
+        if self._is_chosen:
+            return (
+                "The set of chains was chosen, not fitted, so it tells nothing of any record; it and the certificate "
+                "are published too (chain.json, certificate.json)."
+            )
         if self.chain_is_public:
             return (
                 "The set of chains and the certificate are published too (chain.json, certificate.json), as the "
@@ -229,6 +248,8 @@ class PrivateHistogram:
             "statement": self.statement,
             "epsilon": self.epsilon,
             "mechanism": self.mechanism,
+            "window": self.calibration.chosen.window,
+            "knows": self.calibration.chosen.knows,
             "scale": self.scale,
             "certified": self.calibration.certificate is not None,
             "noise": {"law": "discrete Laplace on each count", "scale": self.noise_scale},
@@ -263,7 +284,7 @@ class PrivateHistogram:
 
     def figure(self) -> Figure:
         """Return a figure with error bars (needs matplotlib)."""
-        require_matplotlib()
+        require("matplotlib", "a figure")
         from pufferflow.reporting.figures.publishing import histogram
 
         return histogram(self.to_frame(), self._caption())
@@ -295,22 +316,10 @@ class PrivateHistogram:
         ------
         DataError
             Something of that name exists, or the folder that it is to be in does not.
-        ParameterError
-            There is no matplotlib for the figure.
         """
-        if figure:
-            require_matplotlib()
         with draft(folder) as making:
             making.write(self, figure=figure)
             return making.finish()
-
-
-def require_matplotlib() -> None:
-    """Raise :class:`ParameterError` unless figures can be drawn."""
-    if find_spec("matplotlib") is None:
-        raise ParameterError(
-            "figures need matplotlib, which is not installed; install pufferflow[workflow], or ask for no figure"
-        )
 
 
 def _within(folder: str, files: Mapping[str, str]) -> dict[str, str]:
@@ -322,6 +331,20 @@ def _to_simplex(raw: NDArray[np.float64]) -> NDArray[np.float64]:
     falling = np.sort(raw)[::-1]
     shift = (np.cumsum(falling) - 1) / np.arange(1, len(raw) + 1)
     return np.asarray(np.maximum(raw - shift[np.flatnonzero(falling > shift)[-1]], 0.0))
+
+
+def _secrets(window: int, step: int | None) -> str:
+    """What is hidden, in words."""
+    if window == 1:
+        return f"states at any one step ({step} s)" if step else "states at any one step"
+    return f"courses of any {window} steps in a row" + (f" ({window * step} s)" if step else "")
+
+
+def _beyond(window: int) -> str:
+    """What is not hidden."""
+    if window == 1:
+        return "anything about a participant's whole record, a day or a habit"
+    return f"anything about more than {window} steps in a row, such as a participant's whole record or a habit"
 
 
 def _pauses(form: RecordFormat | None) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
@@ -27,6 +27,7 @@ from pufferflow._checks import (
     check_whole,
     longest,
 )
+from pufferflow._protection import Knowledge, check_protection
 from pufferflow.accounting import guarantee
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.markov import Family, MarkovChain, as_family
@@ -142,6 +143,9 @@ def plan_release(
     records: int | None = None,
     epsilon: float | None = None,
     mechanisms: Sequence[str] | None = None,
+    states: int | None = None,
+    window: int = 1,
+    knows: Knowledge = "nothing",
 ) -> list[Plan]:
     """What every mechanism needs so that the error stays below ``accuracy`` with probability ``confidence``.
 
@@ -162,6 +166,10 @@ def plan_release(
         segments of at most that length.
     mechanisms : sequence of str, optional
         Default: all.
+    states : int, optional
+        k, where Θ is of any number of states (``kind`` "bin" does not need it).
+    window, knows
+        What is to be hidden, and from whom: as for :func:`pufferflow.leakage`.
 
     Returns
     -------
@@ -173,8 +181,8 @@ def plan_release(
     ParameterError
         An argument is out of range, or neither a length nor ε is given.
     """
-    theta = as_family(family)
-    accuracy, error = check_positive(accuracy, "accuracy"), _Error(kind, confidence, number_of_states(theta))
+    theta, options = as_family(family), asdict(check_protection(window, knows))
+    accuracy, error = check_positive(accuracy, "accuracy"), _Error(kind, confidence, _bins(theta, kind, states))
     if length is None and (epsilon is None or records is not None):
         raise ParameterError("give a length (to find epsilon), epsilon (to find the length), or both (to find records)")
     if length is not None:
@@ -189,11 +197,11 @@ def plan_release(
             if epsilon is None:
                 assert length is not None
                 scale = largest_scale(error.noise(accuracy, records or length))
-                plans.append(_epsilon(theta, name, note, scale, length, records or length))
+                plans.append(_epsilon(theta, name, note, scale, length, records or length, options))
             elif length is None:
-                plans.append(_length(theta, name, note, accuracy, error, epsilon))
+                plans.append(_length(theta, name, note, accuracy, error, epsilon, options))
             else:
-                n = error.records(_scale(theta, name, length, epsilon), accuracy)
+                n = error.records(_scale(theta, name, length, epsilon, options), accuracy)
                 if n > LONGEST:
                     plans.append(Plan(name, epsilon, length, None, "no number of records reaches it"))
                     continue
@@ -214,13 +222,16 @@ def error_curves(
     confidence: float = 0.95,
     kind: ErrorKind = "bin",
     mechanisms: Sequence[str] | None = None,
+    states: int | None = None,
+    window: int = 1,
+    knows: Knowledge = "nothing",
 ) -> pd.DataFrame:
     """Error of every mechanism at every ε: columns mechanism, epsilon, error (missing where not applicable).
 
     Raises ParameterError: an argument is out of range, or a mechanism unknown.
     """
-    theta = as_family(family)
-    wanted = _Error(kind, confidence, number_of_states(theta))
+    theta, options = as_family(family), asdict(check_protection(window, knows))
+    wanted = _Error(kind, confidence, _bins(theta, kind, states))
     length = longest(length)
     records = length if records is None else check_whole(records, "records")
     budgets = [check_epsilon(epsilon) for epsilon in check_list(epsilons, "epsilons")]
@@ -228,13 +239,23 @@ def error_curves(
     for name in _named(mechanisms):
         for epsilon in budgets:
             try:
-                scale = _scale(theta, name, length, epsilon)
+                scale = _scale(theta, name, length, epsilon, options)
             except (ChainError, ParameterError):  # not applicable, or noise beyond all counts
                 error = math.nan
             else:
                 error = wanted.quantile(scale, records)
             rows.append({"mechanism": name, "epsilon": epsilon, "error": error})
     return pd.DataFrame(rows)
+
+
+def _bins(theta: Family, kind: str, states: int | None) -> int:
+    """States of the histogram; the error of one bin does not depend on how many others there are."""
+    known = number_of_states(theta)
+    if states is not None and check_whole(states, "states", most=MOST_STATES) != (known or states):
+        raise ParameterError(f"states is {states}, the chains have {known}; leave it out")
+    if known is None and states is None and kind != "bin":
+        raise ParameterError(f"the family is of any number of states; give states for the {KINDS.get(kind, kind)}")
+    return known or states or 1
 
 
 def grid_around(epsilon: float, points: int = 9) -> list[float]:
@@ -253,36 +274,40 @@ def _named(mechanisms: Sequence[str] | None) -> list[str]:
     return names
 
 
-def _scale(theta: Family, name: str, length: int, epsilon: float) -> float:
-    needed = compute_scale(name, theta, length, epsilon)
+def _scale(theta: Family, name: str, length: int, epsilon: float, options: dict[str, Any]) -> float:
+    needed = compute_scale(name, theta, length, epsilon, **options)
     if needed.scale is None:
         raise ChainError(needed.reason)
     return count_scale(needed.scale)
 
 
-def _epsilon(theta: Family, name: str, note: str, scale: float, length: int, records: int) -> Plan:
-    epsilon = _leakage(theta, length, scale) if name == "leakage" else None
+def _epsilon(
+    theta: Family, name: str, note: str, scale: float, length: int, records: int, options: dict[str, Any]
+) -> Plan:
+    epsilon = _leakage(theta, length, scale, options) if name == "leakage" else None
     if epsilon is None:
-        epsilon = guarantee(theta, length, scale, mechanism=name)
+        epsilon = guarantee(theta, length, scale, mechanism=name, **options)
     if math.isinf(epsilon):
-        needed = compute_scale(name, theta, length, 1.0)
+        needed = compute_scale(name, theta, length, 1.0, **options)
         return Plan(name, None, length, records, f"not applicable: {needed.reason or 'no epsilon reaches it'}")
     return Plan(name, epsilon, length, records, note)
 
 
-def _leakage(theta: Family, length: int, scale: float) -> float | None:
+def _leakage(theta: Family, length: int, scale: float, options: dict[str, Any]) -> float | None:
     """What :func:`guarantee` finds by bisection, directly; None where that does not do."""
     if theta.bounds is not None:
         return None
-    epsilon = leakage_loss(theta, length, scale) * (1 + 1e-6)
-    needed = compute_scale("leakage", theta, length, epsilon).scale
+    epsilon = leakage_loss(theta, length, scale, **options) * (1 + 1e-6)
+    needed = compute_scale("leakage", theta, length, epsilon, **options).scale
     return epsilon if needed is not None and needed <= scale else None
 
 
-def _length(theta: Family, name: str, note: str, accuracy: float, error: _Error, epsilon: float) -> Plan:
+def _length(
+    theta: Family, name: str, note: str, accuracy: float, error: _Error, epsilon: float, options: dict[str, Any]
+) -> Plan:
     def needed(length: int) -> int:
         """Records for the noise of segments of that length; it suffices where it is no more than the length."""
-        return error.records(_scale(theta, name, length, epsilon), accuracy)
+        return error.records(_scale(theta, name, length, epsilon, options), accuracy)
 
     # no exact scale falls when segments grow: what the noise of a longer record needs suffices for a shorter one
     try:

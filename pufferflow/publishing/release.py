@@ -22,7 +22,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,8 @@ import numpy as np
 
 from pufferflow._checks import check_epsilon, check_path, check_whole
 from pufferflow._files import check_folder, workplace
+from pufferflow._noise import open_dp
+from pufferflow._protection import Knowledge
 from pufferflow._texts import as_unicode
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
 from pufferflow.ledger import Ledger, Reservation
@@ -38,7 +40,7 @@ from pufferflow.publishing.account import Account, account_of
 from pufferflow.publishing.calibration import Calibration, calibrate
 from pufferflow.publishing.exact import ExactCounts, count_records, public_model, simulated_counts
 from pufferflow.publishing.folder import Draft, draft
-from pufferflow.publishing.histogram import CONFIDENCE, PostProcessing, PrivateHistogram, require_matplotlib
+from pufferflow.publishing.histogram import CONFIDENCE, PostProcessing, PrivateHistogram
 from pufferflow.publishing.noise import DiscreteLaplace, add_noise, add_seeded_noise, count_scale
 from pufferflow.publishing.request import LedgerLike, Model, ReleaseRequest
 from pufferflow.records.format import RecordFormat
@@ -56,6 +58,8 @@ def release_histogram(
     form: RecordFormat | None = None,
     reading: Reading | None = None,
     mechanism: str | None = None,
+    window: int = 1,
+    knows: Knowledge = "nothing",
     post_processing: PostProcessing | None = None,
     fitted_to_others: bool = False,
     chain_is_public: bool = False,
@@ -85,6 +89,10 @@ def release_histogram(
         Columns and clock (default: as the data were read that the chain was fitted to).
     mechanism : str, optional
         Default: the least certified noise, which depends on Θ, T and ε alone.
+    window : int
+        How many consecutive steps are hidden together.
+    knows : {"nothing", "any records"}
+        What an adversary may know beside Θ: nothing, or any other steps of the participant.
     post_processing : {"clip", "simplex"}, optional
     fitted_to_others : bool
         Say that a chain which was fitted to records of the same time was fitted to those of other participants.
@@ -125,6 +133,8 @@ def rehearse_release(
     form: RecordFormat | None = None,
     reading: Reading | None = None,
     mechanism: str | None = None,
+    window: int = 1,
+    knows: Knowledge = "nothing",
     fitted_to_others: bool = False,
     chain_is_public: bool = False,
     output: str | os.PathLike[str] | None = None,
@@ -134,7 +144,9 @@ def rehearse_release(
 
     Parameters
     ----------
-    source, model, epsilon, ledger, limit, form, reading, mechanism, fitted_to_others, chain_is_public, output, figure
+    source, model, epsilon, ledger, limit, form, reading, mechanism, window, knows
+        As for :func:`release_histogram`, which raises the same errors.
+    fitted_to_others, chain_is_public, output, figure
         As for :func:`release_histogram`, which raises the same errors.
 
     Returns
@@ -157,6 +169,8 @@ def simulate_release(
     form: RecordFormat | None = None,
     reading: Reading | None = None,
     mechanism: str | None = None,
+    window: int = 1,
+    knows: Knowledge = "nothing",
     post_processing: PostProcessing | None = None,
     fitted_to_others: bool = False,
 ) -> PrivateHistogram:
@@ -166,7 +180,7 @@ def simulate_release(
     ----------
     source : path, Series, DataFrame or None
         None simulates ``length`` steps of the first chain of the family.
-    model, epsilon, form, reading, mechanism, post_processing, fitted_to_others
+    model, epsilon, form, reading, mechanism, window, knows, post_processing, fitted_to_others
         As for :func:`release_histogram`.
     seed : int
     length : int, optional
@@ -185,6 +199,8 @@ def simulate_release(
         form=form,
         reading=reading,
         mechanism=mechanism,
+        window=window,
+        knows=knows,
         post_processing=post_processing,
         fitted_to_others=fitted_to_others,
     )
@@ -193,6 +209,7 @@ def simulate_release(
 
 def release(request: ReleaseRequest) -> PrivateHistogram:
     """Release what is asked for; see :func:`release_histogram`."""
+    open_dp()  # where it is missing, that must show before anything is paid for
     with _drafted(request) as making:
         prepared = _prepare(request)
         account = account_of(request.source, request.ledger, prepared.exact.extent)
@@ -217,6 +234,7 @@ def release(request: ReleaseRequest) -> PrivateHistogram:
 
 def rehearse(request: ReleaseRequest) -> dict[str, Any]:
     """Say what a release would do; see :func:`rehearse_release`."""
+    open_dp()
     with _drafted(request) as making:
         prepared = _prepare(request)
         account = account_of(request.source, request.ledger, prepared.exact.extent)
@@ -234,6 +252,7 @@ def rehearse(request: ReleaseRequest) -> dict[str, Any]:
         "states": exact.states.count,
         "epsilon": exact.epsilon,
         "mechanism": calibration.chosen.mechanism,
+        **asdict(request.protection),
         "scale": scale / 2,
         "certified": calibration.certificate is not None,
         "noise_scale": scale,
@@ -322,6 +341,7 @@ class _Prepared:
             certificate=self.calibration.certificate,
             form=self.exact.form,
             extent=self.exact.extent,
+            **asdict(self.request.protection),
         )
 
     def tried(self) -> dict[str, Any]:
@@ -348,7 +368,8 @@ def _prepare(request: ReleaseRequest) -> _Prepared:
 
 
 def _calibrated(request: ReleaseRequest, exact: ExactCounts) -> _Prepared:
-    calibration = calibrate(exact.model.family, exact.longest_segment, exact.epsilon, request.mechanism)
+    terms = exact.longest_segment, exact.epsilon, request.mechanism, request.protection
+    calibration = calibrate(exact.model.family, *terms)
     return _Prepared(request, exact, calibration, count_scale(calibration.scale))
 
 
@@ -363,7 +384,5 @@ def _drafted(request: ReleaseRequest) -> Iterator[Draft | None]:
     if request.output is None:
         yield None
         return
-    if request.figure:
-        require_matplotlib()
     with draft(request.output) as making:
         yield making

@@ -7,6 +7,7 @@ from typing import TypeAlias, get_args
 
 from pufferflow._checks import check_choice, check_type
 from pufferflow._files import PathLike
+from pufferflow._protection import Knowledge, Protection, check_protection
 from pufferflow.ledger import Ledger
 from pufferflow.markov import Family, MarkovChain
 from pufferflow.models import PublicModel
@@ -24,7 +25,7 @@ LedgerLike: TypeAlias = "Ledger | PathLike"
 class ReleaseRequest:
     """One release, as it was asked for; the fields are those of :func:`pufferflow.release_histogram`.
 
-    Raises ParameterError: ``post_processing`` or ``chain_is_public`` is out of range.
+    Raises ParameterError: ``window``, ``knows``, ``post_processing`` or ``chain_is_public`` is out of range.
     """
 
     source: Source | None
@@ -34,6 +35,8 @@ class ReleaseRequest:
     form: RecordFormat | None = None
     reading: Reading | None = None
     mechanism: str | None = None
+    window: int = 1
+    knows: Knowledge = "nothing"
     post_processing: PostProcessing | None = None
     fitted_to_others: bool = False
     chain_is_public: bool = False
@@ -46,6 +49,12 @@ class ReleaseRequest:
         if self.post_processing is not None:
             check_choice(self.post_processing, "post_processing", get_args(PostProcessing))
         check_type(self.chain_is_public, "chain_is_public", bool)
+        check_protection(self.window, self.knows)
+
+    @property
+    def protection(self) -> Protection:
+        """What is to be hidden, and from whom."""
+        return check_protection(self.window, self.knows)
 
     def __repr__(self) -> str:
         return "ReleaseRequest(…)"

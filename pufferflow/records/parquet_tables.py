@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from pufferflow._optional import load
 from pufferflow.errors import DataError
 from pufferflow.records.blocks import BLOCK, BUFFER, ROWS
 from pufferflow.records.text_tables import MOST_COLUMNS
@@ -77,15 +78,15 @@ class ParquetTable:
     @contextmanager
     def _open(self, packed: Sequence[str] = ()) -> Iterator[ParquetFile]:
         """Open the file, to read these texts packed; whatever a reader raises becomes one sentence."""
-        import pyarrow.parquet
-
+        pyarrow = load("pyarrow", f"{self.where}: a Parquet file")
+        parquet = load("pyarrow.parquet", "a Parquet file")
         try:
             if _description(self.where) > MOST_DESCRIPTION:
                 raise DataError(
                     f"{self.where}: it describes itself in more than {MOST_DESCRIPTION:,} bytes; write it with fewer "
                     "columns or larger row groups"
                 )
-            with pyarrow.parquet.ParquetFile(
+            with parquet.ParquetFile(
                 self.where,
                 read_dictionary=list(packed),
                 buffer_size=BUFFER,

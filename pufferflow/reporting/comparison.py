@@ -185,8 +185,8 @@ def _shortened(computed: str) -> str:
         return computed
 
 
-def stated_numbers(stated: pd.DataFrame) -> Iterator[Row]:
-    """Rows of the values that a source reports, beside those of a table of ``studies.values``."""
+def stated_numbers(stated: pd.DataFrame, data: str = WORKED) -> Iterator[Row]:
+    """Rows of the values that a source reports, beside those of a table of ``studies.values`` made from ``data``."""
     reported = reported_values()
     printed = reported[reported["key"] != ""].set_index("key")
     for row in stated.itertuples():
@@ -218,5 +218,5 @@ def stated_numbers(stated: pd.DataFrame) -> Iterator[Row]:
             allowed,
             verdict,
             theirs["reason"] or ("" if agree or theirs["kind"] else "another value came out than the source states"),
-            WORKED,
+            data,
         )

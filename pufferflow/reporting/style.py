@@ -198,12 +198,12 @@ def save_figure(figure: Figure, stem: str | Path) -> list[Path]:
     """
     written, layout = [], figure.get_layout_engine()
     with figure_style():
-        figure.draw_without_rendering()  # places everything, once for all formats
-        figure.set_layout_engine("none")
+        if layout is not None:
+            layout.execute(figure)  # places everything, once for all formats: most of the time is layout
+            figure.set_layout_engine(None)
         for suffix, metadata in METADATA.items():
             stream = BytesIO()
             figure.savefig(stream, format=suffix, metadata=metadata, facecolor="white")
-            figure.set_layout_engine("none")  # what the first drawing laid out serves all: most of the time is layout
             content = stream.getvalue()
             if suffix == "svg":
                 content = content.replace(b"'DejaVu Sans'", SVG_FONTS.encode())

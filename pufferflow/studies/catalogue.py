@@ -1,8 +1,9 @@
-"""All studies, in the order of the report, and the jobs of a run."""
+"""All studies, in the order of the report, and the steps and jobs of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pufferflow.studies.activity.study import ACTIVITY
@@ -16,9 +17,10 @@ from pufferflow.studies.least_noise.study import LEAST_NOISE
 from pufferflow.studies.noisy_max.study import NOISY_MAX
 from pufferflow.studies.other_data.study import OTHER_DATA
 from pufferflow.studies.real_data.study import data_steps
-from pufferflow.studies.record import Claims, Run, Section, Step, Study
+from pufferflow.studies.record import Claims, Job, Run, Section, Step, Study
 from pufferflow.studies.synthetic.study import SYNTHETIC
 from pufferflow.studies.timings.study import TIMINGS
+from pufferflow.studies.wider_guarantees.study import WIDER_GUARANTEES
 from pufferflow.studies.worked_examples.study import WORKED_EXAMPLES
 
 STUDIES: tuple[Study, ...] = (
@@ -28,6 +30,7 @@ STUDIES: tuple[Study, ...] = (
     ELECTRICITY,
     OTHER_DATA,
     LEAST_NOISE,
+    WIDER_GUARANTEES,
     HISTOGRAM_STUDY,
     NOISY_MAX,
     BASE2_EXPONENTIAL,
@@ -39,12 +42,28 @@ STUDIES: tuple[Study, ...] = (
 
 
 def plan(settings: Mapping[str, Any]) -> tuple[list[Step], list[Claims], list[Section]]:
-    """Return the jobs of a run with these settings, its claims, and its notes for the report."""
+    """Return what a run with these settings does, its claims, and its notes for the report."""
     enabled = [study for study in STUDIES if settings["experiments"][study.name]["enabled"]]
     run = Run(settings, {study.name: study.dataset for study in enabled if study.dataset})
     steps: list[Step] = []
     for study in enabled:
         if study.name == next(iter(run.datasets), None):
-            steps += data_steps(run)
-        steps += study.steps(run)
+            steps += _assigned("data", data_steps(run))
+        steps += _assigned(study.name, study.steps(run))
     return steps, [claim for study in enabled for claim in study.claims(run)], [s.note for s in enabled if s.note]
+
+
+def jobs(steps: Iterable[Step]) -> list[Job]:
+    """Return the jobs that do these steps."""
+    gathered: dict[str, list[Step]] = {}
+    for step in steps:
+        gathered.setdefault(step.job, []).append(step)
+    return [Job(name, tuple(parts)) for name, parts in gathered.items()]
+
+
+def _assigned(study: str, steps: Iterable[Step]) -> Iterator[Step]:
+    """Give each step its job: one draws and prints all that a study shows, one all that is timed in a usual run."""
+    for step in steps:
+        shows = step.kind in ("plot", "render") and step.usual
+        job = ("show_times" if step.timed else f"show_{study}") if shows else step.name
+        yield replace(step, job=step.job or job)

@@ -1,7 +1,8 @@
-"""What a study is made of: jobs with files in and files out, what the report shows of them, and claims to compare.
+"""What a study is made of: steps with files in and files out, what the report shows of them, and claims to compare.
 
-Records are data. A job names its function as ``"module:function"``, so that reading the list of all jobs imports no
-numerical library, and an edit of a function reruns the jobs that reach it and no others.
+Records are data. A step names its function as ``"module:function"``, so that reading the list of all jobs imports no
+numerical library, and an edit of a function reruns the jobs that reach it and no others. A job is a process that does
+one step or several.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from re import findall
 from typing import Any, Literal, TypeAlias
 
 Kind = Literal["ingest", "fit", "measure", "stream", "plot", "render"]
-"""What a job does; the script of that name in workflow/scripts runs it."""
+"""What a step does."""
 
 Paths: TypeAlias = Mapping[str, str | tuple[str, ...]]
 """Files by the names of the arguments they become."""
@@ -74,12 +75,11 @@ class Section:
 
 @dataclass(frozen=True)
 class Step:
-    """One job.
+    """One piece of work.
 
     Attributes
     ----------
     name : str
-        Of its rule and its log.
     kind : str
     work : str
         ``"module:function"``, called with the inputs, read, and the settings.
@@ -93,6 +93,8 @@ class Step:
         :data:`ALONE` for work that is timed.
     megabytes : int
         Memory to ask a cluster for; 0 for its default.
+    priority : int
+        Of several that can begin, those with the highest do: what is long, and what that waits for.
     local : bool
         Whether it is too small for a cluster.
     given : bool
@@ -101,6 +103,8 @@ class Step:
         Whether the function also takes the published numbers, as ``reported``.
     usual : bool
         Whether a complete run has it.
+    job : str
+        Name of the :class:`Job` that does it, perhaps among others.
     """
 
     name: str
@@ -112,16 +116,12 @@ class Step:
     section: Section | None = None
     threads: int = 1
     megabytes: int = 0
+    priority: int = 0
     local: bool = False
     given: bool = False
     published: bool = False
     usual: bool = True
-
-    @property
-    def log(self) -> str:
-        """File for what it says; one of several jobs has its wildcards in the name."""
-        wildcards = sorted(set(findall(r"{\w+}", " ".join(self.outputs.values()))))
-        return f"results/logs/{'/'.join([self.name, *wildcards])}.log"
+    job: str = ""
 
     @property
     def shown(self) -> str:
@@ -132,6 +132,79 @@ class Step:
     def timed(self) -> bool:
         """Whether it shows seconds, which change from run to run and are kept out of the report."""
         return self.section is not None and self.shown.startswith(TIMES_FOLDER)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one process does: a step, or several short ones, of which each takes less time than to start a process.
+
+    Attributes
+    ----------
+    name : str
+        Of its rule and its log.
+    steps : sequence of Step
+        In the order of their work: one may read what those before it make.
+    """
+
+    name: str
+    steps: tuple[Step, ...]
+
+    @property
+    def script(self) -> str:
+        """Name of the script in workflow/scripts that runs it: what is seen is drawn and printed by one."""
+        (script,) = {"show" if step.kind in ("plot", "render") else step.kind for step in self.steps}
+        return script
+
+    @property
+    def inputs(self) -> list[str]:
+        """Files that other jobs make, or the user."""
+        files = (file for step in self.steps for given in step.inputs.values() for file in _several(given))
+        return [file for file in dict.fromkeys(files) if file not in self.outputs]
+
+    @property
+    def outputs(self) -> list[str]:
+        """Files that it makes."""
+        return [file for step in self.steps for file in step.outputs.values()]
+
+    @property
+    def log(self) -> str:
+        """File for what it says; one of several jobs has its wildcards in the name."""
+        wildcards = sorted(set(findall(r"{\w+}", " ".join(self.outputs))))
+        return f"results/logs/{'/'.join([self.name, *wildcards])}.log"
+
+    @property
+    def usual(self) -> bool:
+        """Whether a complete run has it."""
+        return any(step.usual for step in self.steps)
+
+    @property
+    def threads(self) -> int:
+        """Threads of its most demanding step."""
+        return max(step.threads for step in self.steps)
+
+    @property
+    def megabytes(self) -> int:
+        """Memory of its most demanding step; 0 for a cluster's default."""
+        return max(step.megabytes for step in self.steps)
+
+    @property
+    def priority(self) -> int:
+        """Priority of its most urgent step."""
+        return max(step.priority for step in self.steps)
+
+    @property
+    def local(self) -> bool:
+        """Whether it is too small for a cluster."""
+        return all(step.local for step in self.steps)
+
+    @property
+    def given(self) -> bool:
+        """Whether its inputs are files of the user."""
+        return all(step.given for step in self.steps)
+
+
+def _several(given: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else given
 
 
 TIMES_FOLDER = "results/benchmarks/"
@@ -145,7 +218,7 @@ ALONE = 256
 def plot(
     stem: str, work: str, inputs: Paths, section: Section | None = None, folder: str = "figures", **others: Any
 ) -> Step:
-    """Return the job that draws ``results/<folder>/<stem>`` in all formats; ``others`` as :class:`Step` takes them."""
+    """Return the step that draws ``results/<folder>/<stem>`` in all formats; ``others`` as :class:`Step` takes them."""
     outputs = {suffix: f"results/{folder}/{stem}.{suffix}" for suffix in FIGURE_FORMATS}
     return Step(f"plot_{stem}", "plot", work, inputs, outputs, section=section, **others)
 
@@ -153,7 +226,7 @@ def plot(
 def render(
     stem: str, work: str, inputs: Paths, section: Section | None = None, folder: str = "tables", **others: Any
 ) -> Step:
-    """Return the job that prints ``results/<folder>/<stem>`` in all formats; ``others`` as :class:`Step` takes them."""
+    """Return the step that prints ``results/<folder>/<stem>``, in all formats; ``others`` as :func:`plot` does."""
     outputs = {suffix: f"results/{folder}/{stem}.{suffix}" for suffix in TABLE_FORMATS}
     return Step(f"render_{stem}", "render", work, inputs, outputs, section=section, **others)
 
@@ -228,7 +301,7 @@ class Study:
     name : str
         Key of its settings under ``experiments``; it is run where ``enabled`` there.
     steps : callable
-        Its jobs in a run, in the order of the report.
+        What it does in a run, in the order of the report.
     claims : callable
         What it adds to the comparison.
     dataset : str

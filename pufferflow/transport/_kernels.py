@@ -19,6 +19,12 @@ UNREACHED = -(2**40)
 LARGE = 2.0**300
 """A sum beyond is brought back to the size of 1; from 1 to this its exponent is left alone."""
 
+PLAN = 1 + 2.0**-30
+"""Mass that a plan may make of one, see :func:`movable`."""
+
+CLOSE = 2.0**-40
+"""Relative difference of two bounds of an entry below which the sum of the one tells that of the other."""
+
 FAR = 300
 """Terms whose exponents are farther from a sum's are aligned with it first: products by powers of 2 stay exact."""
 
@@ -125,10 +131,16 @@ def cumulate(
     """Fill rows (0, 1) of ``below`` and ``above`` with bounds of log2 P(N ≤ n) and log2 P(N > n).
 
     Entry n lies between ``lower[n]`` and ``upper[n]`` times ``2**exponents[n]``, up to a factor 2^±slack in all;
-    the least and the largest value of N are ``first`` and ``last``.
+    the least and the largest value of N are ``first`` and ``last``. Where each lower bound is at least 1 − r times the
+    upper one, so are their sums: log2(1 − r) > −2 r for r < ½.
     """
     below[:], above[:] = -np.inf, -np.inf
-    for side in range(2):
+    apart = 0.0
+    for n in range(first, last + 1):
+        if upper[n] > 0:
+            apart = max(apart, (upper[n] - lower[n]) / upper[n])
+    close = apart < CLOSE
+    for side in range(1 if close else 0, 2):
         values = lower if side == 0 else upper
         sign = -1.0 if side == 0 else 1.0
         for backward in range(2):
@@ -157,7 +169,11 @@ def cumulate(
                 place = n - 1 if backward else n
                 if total > 0 and place >= 0:
                     size = math.log2(total) + base
-                    sums[side, place] = size + sign * (slack + (abs(size) + 4) * 2.0**-50)
+                    edge = slack + (abs(size) + 4) * 2.0**-50
+                    sums[side, place] = size + sign * edge
+                    if close:
+                        sums[0, place] = size - edge - 2 * apart
+    for side in range(2):
         below[side, last + 1 :] = below[side, last]
         above[side, :first] = below[side, last]
 
@@ -351,4 +367,72 @@ def flows(p: Floats, p_exponents: Ints, q: Floats, q_exponents: Ints, slack: flo
                 rest -= here
                 room[place] = 0.0
                 place += 1
+    return True
+
+
+@kernel
+def add_scaled(
+    values: Floats, exponents: Ints, size: float, sign: float, out: Floats, out_exponents: Ints, first: bool
+) -> None:
+    """Add ``values * 2**exponents * 2**size``, bounded from above or below by the ``sign``, to ``out`` likewise.
+
+    With ``first`` whatever is in ``out`` is forgotten.
+    """
+    if first:
+        out[:], out_exponents[:] = 0.0, 0
+    if size == -np.inf:
+        return
+    whole = math.floor(size)
+    factor = 2.0 ** (size - whole + sign * (abs(size) + 4) * 2.0**-50)
+    for n in range(len(values)):
+        more, power = math.frexp(values[n] * factor)
+        if more > 0:
+            power += int(exponents[n] + whole)
+            if out[n] == 0:
+                out[n], out_exponents[n] = more, power
+            else:  # what becomes too small is negligible beside the term it is added to
+                top = max(out_exponents[n], power)
+                total = math.ldexp(out[n], int(max(out_exponents[n] - top, -1500)))
+                out[n], out_exponents[n] = total + math.ldexp(more, int(max(power - top, -1500))), top
+
+
+@kernel
+def movable(
+    laws: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]],
+    totals: NDArray[np.float64],
+    supported: NDArray[np.bool_],
+    reach: int,
+) -> bool:
+    """Whether plans move every law by at most ``reach`` into (1 + 2^-30) times every law given another secret.
+
+    Parameters
+    ----------
+    laws : tuple of arrays, shape (states, starts, width)
+        Bounds of P(N = n, secret | start), the lower and the upper ones, times 2^ the last, their exponents.
+    totals : ndarray, shape (states, starts, 2)
+        Bounds of log2 P(secret | start).
+
+    Notes
+    -----
+    For all mixtures of starts at once: with weights q the law given s times P(s) P(s') is Σ q_u q_v P_u(·, s) P_v(s'),
+    so it is enough to move, for each pair of starts, P_u(·, s) P_v(s') + P_v(·, s) P_u(s') into
+    P_u(s) P_v(·, s') + P_v(s) P_u(·, s').
+    """
+    lower, upper, exponents = laws
+    states, starts, width = lower.shape
+    mass, room = np.empty(width), np.empty(width)
+    mass_exponents, room_exponents = np.empty(width, dtype=np.int64), np.empty(width, dtype=np.int64)
+    for x in range(states):
+        for y in range(states):
+            if x == y or not (supported[x] and supported[y]):
+                continue
+            for u in range(starts):
+                for v in range(u, starts):
+                    # the mass to move bounded from above, the room from below
+                    add_scaled(upper[x, u], exponents[x, u], totals[y, v, 1], 1.0, mass, mass_exponents, True)
+                    add_scaled(upper[x, v], exponents[x, v], totals[y, u, 1], 1.0, mass, mass_exponents, False)
+                    add_scaled(lower[y, v], exponents[y, v], totals[x, u, 0], -1.0, room, room_exponents, True)
+                    add_scaled(lower[y, u], exponents[y, u], totals[x, v, 0], -1.0, room, room_exponents, False)
+                    if not flows(mass, mass_exponents, room, room_exponents, PLAN, reach):
+                        return False
     return True

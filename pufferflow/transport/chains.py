@@ -37,7 +37,7 @@ from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF, divide_up
 from pufferflow._types import Bools, Floats, Ints
 from pufferflow.errors import ParameterError
 from pufferflow.markov.chain import MarkovChain
-from pufferflow.transport._kernels import UNREACHED, advance, cumulate, fill_law, flows, raise_shift
+from pufferflow.transport._kernels import UNREACHED, advance, cumulate, fill_law, movable, raise_shift
 
 CUTOFF = 2.0**-500
 """Entries below, relative to the largest of their row, are dropped: products then never underflow."""
@@ -292,7 +292,11 @@ def _sensitivity(chain: MarkovChain, length: int, weights: tuple[int, ...]) -> C
         lower = raise_shift(*arguments, lower, False, certain)
         here = max(best, lower)
         above = raise_shift(*arguments, here, True, possible)
-        if above > here and slack < 2.0**-34 and _movable(laws, supported, here):
+        if (
+            above > here
+            and slack < 2.0**-34
+            and movable((laws.lower, laws.upper, laws.exponents), laws.totals, supported, here)
+        ):
             tied, raised = True, here
         else:
             raised = above
@@ -355,51 +359,3 @@ def _fill(
         )
         laws.totals[x, u] = laws.below[x, u, :, most]
     return np.asarray(reached.any(axis=0))
-
-
-def _movable(laws: _Laws, supported: Bools, reach: int) -> bool:
-    """Whether plans move every law by at most ``reach`` into (1 + 2^-30) times every law given another secret.
-
-    For all mixtures of starts at once: with weights q the law given s times P(s) P(s') is Σ q_u q_v P_u(·, s) P_v(s'),
-    so it is enough to move, for each pair of starts, P_u(·, s) P_v(s') + P_v(·, s) P_u(s') into
-    P_u(s) P_v(·, s') + P_v(s) P_u(·, s').
-    """
-    starts = laws.totals.shape[1]
-    for x, y in np.ndindex(len(supported), len(supported)):
-        if x == y or not (supported[x] and supported[y]):
-            continue
-        for u, v in np.ndindex(starts, starts):
-            if u <= v:
-                # the mass to move bounded from above, the room from below
-                mass = _sum_of(laws, 1, (x, u, laws.totals[y, v, 1]), (x, v, laws.totals[y, u, 1]))
-                room = _sum_of(laws, 0, (y, v, laws.totals[x, u, 0]), (y, u, laws.totals[x, v, 0]))
-                if not flows(*mass, *room, 1 + 2.0**-30, reach):
-                    return False
-    return True
-
-
-def _sum_of(laws: _Laws, side: int, *terms: tuple[int, int, float]) -> tuple[Floats, Ints]:
-    """Bounds of Σ P(N = n, state | start) 2^size over (state, start, size), as values and exponents."""
-    values = laws.upper if side else laws.lower
-    parts = []
-    for x, u, size in terms:
-        if size > -math.inf:
-            whole = math.floor(size)
-            factor = 2.0 ** (size - whole + (1 if side else -1) * (abs(size) + 4) * 2.0**-50)
-            mantissas, powers = np.frexp(values[x, u] * factor)
-            parts.append((mantissas, laws.exponents[x, u] + whole + powers))
-    if not parts:
-        return np.zeros(values.shape[2]), np.zeros(values.shape[2], dtype=np.int64)
-    (total, exponents), *others = parts
-    for more, powers in others:
-        empty, other_empty = total == 0, more == 0
-        top = np.where(empty, powers, np.where(other_empty, exponents, np.maximum(exponents, powers)))
-        total = _shifted(total, exponents - top) + _shifted(more, powers - top)
-        exponents = top
-    return total, exponents
-
-
-def _shifted(values: Floats, powers: Ints) -> Floats:
-    """``values * 2**powers``; what becomes too small is negligible beside the term it is added to."""
-    with np.errstate(under="ignore"):
-        return np.asarray(np.ldexp(values, np.clip(powers, -1500, 1000).astype(np.int32)))

@@ -15,15 +15,42 @@ from fractions import Fraction
 
 from pufferflow.verify.counts import CountProof
 from pufferflow.verify.couplings import CouplingProof
+from pufferflow.verify.extremes import ExtremesProof
+from pufferflow.verify.forgetting import ForgettingProof
 from pufferflow.verify.gk16 import LocalInfluenceProof
 from pufferflow.verify.intervals import IntervalQuiltProof
-from pufferflow.verify.parsing import CertificateError, Claim, Intervals, Nodes, decimal, parse_claim, read_certificate
+from pufferflow.verify.parsing import (
+    CertificateError,
+    Claim,
+    Clocked,
+    Forgetting,
+    Intervals,
+    Nodes,
+    decimal,
+    parse_claim,
+    read_certificate,
+)
 from pufferflow.verify.proof import MOST_WORK, Proof
 from pufferflow.verify.quilts import IndependenceProof, LargerScaleProof, QuiltProof, WholeChainProof
+from pufferflow.verify.robust import RobustCouplingProof
+from pufferflow.verify.rounds import RoundsProof
+from pufferflow.verify.stepwise import StepwiseProof
 
 
 def _quilts(claim: Claim) -> Proof:
     return IntervalQuiltProof(claim) if isinstance(claim.family, Intervals) else QuiltProof(claim)
+
+
+def _leakage(claim: Claim) -> Proof:
+    if isinstance(claim.family, Forgetting):
+        return ForgettingProof(claim)
+    if isinstance(claim.family, Clocked):
+        return RoundsProof(claim)
+    if "nodes" in claim.rest:  # where quilts prove more
+        return _quilts(claim)
+    if isinstance(claim.family, Intervals):
+        return RobustCouplingProof(claim)
+    return StepwiseProof(claim) if "steps" in claim.rest else CouplingProof(claim)
 
 
 PROOFS: dict[str, Callable[[Claim], Proof]] = {
@@ -31,8 +58,9 @@ PROOFS: dict[str, Callable[[Claim], Proof]] = {
     "mqm-approx": LargerScaleProof,
     "group-dp": WholeChainProof,
     "entry-dp": IndependenceProof,
+    "bayesian-dp": ExtremesProof,
     "gk16": LocalInfluenceProof,
-    "leakage": CouplingProof,
+    "leakage": _leakage,
     "wasserstein": CountProof,
 }
 """The mechanisms whose scales can be proved, and what makes the proof of a parsed claim."""

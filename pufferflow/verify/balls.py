@@ -156,23 +156,28 @@ class ChainBalls:
     def _stationary(self) -> Vector:
         """Stationary law up to a factor, by elimination after Grassmann, Taksar and Heyman (no subtraction)."""
         inside = list(members(self.supports.states))
-        matrix = self._squares[0]
-        work = [[matrix[x, y] for y in inside] for x in inside]
-        for n in range(len(inside) - 1, 0, -1):
-            leave = sum(work[n][:n], arb(0))
-            if not leave > 0:
-                raise UndecidedError
-            for x in range(n):
-                work[x][n] /= leave
-                for y in range(n):
-                    work[x][y] += work[x][n] * work[n][y]
-        weights = [arb(1)]
-        for n in range(1, len(inside)):
-            weights.append(sum((weights[x] * work[x][n] for x in range(n)), arb(0)))
+        weights = stationary_weights(self._squares[0], inside)
         law = [arb(0)] * self.k
         for x, weight in zip(inside, weights, strict=True):
             law[x] = weight
         return positive(law, self.supports.states)
+
+
+def stationary_weights(matrix: arb_mat, inside: list[int]) -> list[arb]:
+    """Stationary law of a closed class, up to a factor; raises UndecidedError."""
+    work = [[matrix[x, y] for y in inside] for x in inside]
+    for n in range(len(inside) - 1, 0, -1):
+        leave = sum(work[n][:n], arb(0))
+        if not leave > 0:
+            raise UndecidedError
+        for x in range(n):
+            work[x][n] /= leave
+            for y in range(n):
+                work[x][y] += work[x][n] * work[n][y]
+    weights = [arb(1)]
+    for n in range(1, len(inside)):
+        weights.append(sum((weights[x] * work[x][n] for x in range(n)), arb(0)))
+    return weights
 
 
 def ball(number: Fraction) -> arb:

@@ -8,6 +8,9 @@ x, x' of a node, and
 * for a stationary start Φ_c(B) ≤ B for the laws of the node before, those of the reversed chain; otherwise the same
   for every law that the node before may have.
 
+A window of w records costs w·c, A is that of its last and B that of its first values; T is the number of windows there.
+Where other records may be known, A and B both hold for every law that the next node may have on their side.
+
 Φ_c(A)[x, x'] is the largest log (p·h)/(q·h) over h > 0 with h(z) ≤ h(y) e^w(z, y), w(z, y) = c + A[z, y] for z ≠ y.
 It is at most log Λ if flows g ≥ 0 leave p(y) − Σ_z g(y, z) + Σ_z g(z, y) e^w(z, y) ≤ Λ q(y) at every state y: multiply
 by h(y) and add up. The proof that such A and B bound the loss is in ``docs/leakage.md``.
@@ -54,6 +57,7 @@ class CouplingProof(Proof):
 
     keys = ("cost", "couplings")
     quantity = "1/c"
+    hides_windows = from_informed = True
 
     def __init__(self, claim: Claim) -> None:
         super().__init__(claim)
@@ -68,7 +72,7 @@ class CouplingProof(Proof):
         for i, (entry, chain) in enumerate(zip(lists, self.chains, strict=True), 1):
             ahead, past = check_object(entry, ("ahead", "past"), f"couplings of chain {i}").values()
             k = len(chain.matrix)
-            self.sides.append((_side(ahead, k, f"chain {i}, ahead"), _side(past, k, f"chain {i}, past")))
+            self.sides.append((parse_side(ahead, k, f"chain {i}, ahead"), parse_side(past, k, f"chain {i}, past")))
 
     def work(self) -> Work:
         """Estimate the inequalities: k³ operations and the flows a side, k⁴ comparisons for a past of any law."""
@@ -76,24 +80,26 @@ class CouplingProof(Proof):
         for chain, sides in zip(self.chains, self.sides, strict=True):
             k = len(chain.matrix)
             operations += 36 * k**3 + 20 * k**2 + 6 * sum(len(flow) for side in sides for flow in side.flows.values())
-            operations += 0 if chain.start == "stationary" else k**4 * (3 + chain.bits // 1000)
+            any_laws = 2 if self.claim.knows != "nothing" else int(chain.start != "stationary")
+            operations += any_laws * k**4 * (3 + chain.bits // 1000) + (2 * k**3 if self.claim.window > 1 else 0)
             kept = max(kept, 4 * k**2)
         return Work(operations, 0, kept)
 
     def bound(self) -> Bound:
         """Return 1/c if all inequalities hold; otherwise nothing is proved."""
         for i, (chain, (ahead, past)) in enumerate(zip(self.chains, self.sides, strict=True), 1):
-            _Checks(chain, self.cost, self.claim.length, f"chain {i}").run(ahead, past, self.claim.epsilon)
+            CouplingChecks(chain, self.cost, self.claim, f"chain {i}").run(ahead, past)
         scale = 1 / self.cost
-        return Bound(scale, scale, len(self.sides), None, Nodes(1, self.claim.length))
+        return Bound(scale, scale, len(self.sides), None, Nodes(1, self.claim.windows))
 
 
-class _Checks:
+class CouplingChecks:
     """The inequalities for one chain."""
 
-    def __init__(self, chain: Chain, cost: Fraction, length: int, where: str) -> None:
+    def __init__(self, chain: Chain, cost: Fraction, claim: Claim, where: str) -> None:
         self.balls = ChainBalls(chain)
-        self.matrix, self.cost, self.length, self.where = chain.matrix, cost, length, where
+        self.matrix, self.cost, self.claim, self.where = chain.matrix, cost, claim, where
+        self.cap = (claim.windows - 1) * cost  # what all nodes of a side tell at most
         self.stationary = chain.start == "stationary"
         self.first = self.balls.supports.states
         everything = (1 << self.balls.k) - 1
@@ -101,13 +107,18 @@ class _Checks:
         self.states = self.first if self.stationary else everything
         self.later = self.first if self.stationary else later
 
-    def run(self, ahead: ClaimedSide, past: ClaimedSide, epsilon: Fraction) -> None:
+    def run(self, ahead: ClaimedSide, past: ClaimedSide) -> None:
         """Raise unless the sides prove ε."""
-        self._losses(ahead, past, epsilon)
+        self._losses(ahead, past)
+        if self.claim.knows != "nothing":
+            every = (1 << self.balls.k) - 1
+            self._forgetting(ahead, [list(column) for column in zip(*self.matrix, strict=True)], every, "ahead")
+            self._forgetting(past, self.matrix, self.later, "past")
+            return
         rows = [[ball(p) for p in row] for row in self.matrix]
         self._side(ahead, rows, self.matrix, f"{self.where}, ahead")
         if not self.stationary:
-            self._forgetting(past)
+            self._forgetting(past, self.matrix, self.later, "past")
             return
         law = self.balls.law(1)
         reversal = [[arb(0)] * self.balls.k for _ in rows]
@@ -121,33 +132,52 @@ class _Checks:
                 support[x][y] = self.matrix[y][x]
         self._side(past, reversal, support, f"{self.where}, past")
 
-    def _losses(self, ahead: ClaimedSide, past: ClaimedSide, epsilon: Fraction) -> None:
-        for x in range(self.balls.k):
-            for y in range(self.balls.k):
-                loss = self.cost
-                if x != y and self.first >> x & self.first >> y & 1:  # the first node has no past
-                    loss = self.cost + ahead.leakages[x][y]
-                if x != y and self.later >> x & self.later >> y & 1 and self.length > 1:
-                    loss = max(loss, self.cost + ahead.leakages[x][y] + past.leakages[x][y])
-                if min(loss, self.length * self.cost) > epsilon:
+    def _losses(self, ahead: ClaimedSide, past: ClaimedSide) -> None:
+        hidden, k, most = self.claim.hidden, self.balls.k, self.claim.length * self.cost
+        last = [list(members(self.balls.supports.reached(1 << x, hidden - 1))) for x in range(k)]
+        ends = [[max(ahead.leakages[z][y] for z in last[x]) for y in range(k)] for x in range(k)]
+        for x in range(k):
+            for y in range(k):
+                if x == y and hidden == 1:
+                    continue
+                after, loss = max(ends[x][z] for z in last[y]), Fraction(0)
+                if self.first >> x & self.first >> y & 1:  # the first window has no past
+                    loss = hidden * self.cost + after
+                if self.later >> x & self.later >> y & 1 and self.claim.windows > 1:
+                    loss = max(loss, hidden * self.cost + after + (past.leakages[x][y] if x != y else 0))
+                if min(loss, most) > self.claim.epsilon:
                     raise CertificateError(
                         f"{self.where}, values {x + 1} and {y + 1}: a loss of {decimal(loss)} is not excluded"
                     )
+        if min(hidden * self.cost, most) > self.claim.epsilon:
+            raise CertificateError(f"{self.where}: a loss of {decimal(hidden * self.cost)} is not excluded")
 
     def _side(self, side: ClaimedSide, rows: list[list[arb]], support: Matrix, where: str) -> None:
         """Check Φ_c(A) ≤ A from the flows."""
-        growth = self._growth(side)
-        cap = (self.length - 1) * self.cost
+        growth = self.growth(side)
         for x in members(self.states):
             for y in members(self.states):
-                if x == y or side.leakages[x][y] >= cap:
-                    continue
-                flows = side.flows.get((x, y), [])
-                if any(not self.states >> z & self.states >> to & 1 for z, to, _ in flows):
-                    raise CertificateError(f"{where}: a flow passes through a state that no node can have")
-                ratio = ball(side.leakages[x][y]).exp()
-                if not self._pair(rows[x], rows[y], support[y], growth, ratio, flows):
-                    raise CertificateError(f"{where}, values {x + 1} and {y + 1}: the flows do not prove the bound")
+                if x != y and side.leakages[x][y] < self.cap:
+                    self.pair(side, growth, (x, y), rows, support, arb(1), where)
+
+    def pair(
+        self,
+        side: ClaimedSide,
+        growth: list[list[arb]],
+        pair: tuple[int, int],
+        rows: list[list[arb]],
+        support: Matrix,
+        excess: arb,
+        where: str,
+    ) -> None:
+        """Check that e^A[x, y] is at least ``excess`` times what the flows of the pair prove."""
+        x, y = pair
+        flows = side.flows.get(pair, [])
+        if any(not self.states >> z & self.states >> to & 1 for z, to, _ in flows):
+            raise CertificateError(f"{where}: a flow passes through a state that no node can have")
+        ratio = ball(side.leakages[x][y]).exp() / excess
+        if not self._pair(rows[x], rows[y], support[y], growth, ratio, flows):
+            raise CertificateError(f"{where}, values {x + 1} and {y + 1}: the flows do not prove the bound")
 
     def _pair(
         self,
@@ -174,51 +204,65 @@ class _Checks:
             return False
         raise UndecidedError
 
-    def _growth(self, side: ClaimedSide) -> list[list[arb]]:
+    def growth(self, side: ClaimedSide) -> list[list[arb]]:
         """e^w(z, y)."""
         return [
             [ball(self.cost + a if z != y else Fraction(0)).exp() for y, a in enumerate(row)]
             for z, row in enumerate(side.leakages)
         ]
 
-    def _forgetting(self, side: ClaimedSide) -> None:
-        """Check that B bounds the past whatever the law of the node before is.
+    def _forgetting(self, side: ClaimedSide, transitions: Matrix, values: int, name: str) -> None:
+        """Check that B bounds the past of some ``values`` whatever the law of the node before is.
 
-        For two values x, x' and two states y, y' of the node before, with the cross ratio R of P(y, x) P(y', x') to
-        P(y, x') P(y', x) and H = e^w(y, y'), the leakage is at most log (1 + √(RH))² / (√R + √H)².
+        What lies ahead, if later records may be known, is the past under the transposed matrix: the law of the next
+        node is P(x, y) times anything.
         """
-        cap = (self.length - 1) * self.cost
-        growth = self._growth(side)
-        roots = [[value.sqrt() for value in row] for row in growth]
-        later = list(members(self.later))
-        matrix = [numerators(row, self.where)[0] for row in self.matrix]  # R does not depend on the denominators
-        for x in later:
-            for z in later:
-                if x == z or side.leakages[x][z] >= cap:
-                    continue
-                most = ball(side.leakages[x][z] / 2).exp()
-                ratios = [ball(row[x] / row[z]).sqrt() if row[x] and row[z] else arb(0) for row in self.matrix]
-                inverses = [1 / ratio if ratio > 0 else ratio for ratio in ratios]
-                for y in range(self.balls.k):
-                    for other in range(self.balls.k):
-                        above = matrix[y][x] * matrix[other][z]
-                        below = matrix[y][z] * matrix[other][x]
-                        if above <= below:  # R ≤ 1: the same two states the other way round tell more
-                            continue
-                        h = roots[y][other]
-                        root = ratios[y] * inverses[other] if below else None  # √R
-                        over, under = (h, arb(1)) if root is None else (1 + root * h, root + h)
-                        if over <= most * under:
-                            continue
-                        if over > most * under:
-                            raise CertificateError(
-                                f"{self.where}, past, values {x + 1} and {z + 1}: "
-                                "under some law of the node before they tell more"
-                            )
-                        raise UndecidedError
+        known = list(members(values & self.states))
+        pairs = [(x, z) for x in known for z in known if x != z and side.leakages[x][z] < self.cap]
+        self.forgetting(side, self.growth(side), transitions, pairs, f"{self.where}, {name}")
+
+    def forgetting(
+        self,
+        side: ClaimedSide,
+        growth: list[list[arb]],
+        transitions: Matrix,
+        pairs: list[tuple[int, int]],
+        where: str,
+    ) -> None:
+        """Check B for these ``pairs`` of values whatever the law of the node before is.
+
+        What lies ahead, if later records may be known, is the past under the transposed matrix: the law of the next
+        node is P(x, y) times anything. For two values x, x' and two states y, y' of the node before, with the cross
+        ratio R of P(y, x) P(y', x') to P(y, x') P(y', x) and H = e^w(y, y'), the leakage is at most
+        log (1 + √(RH))² / (√R + √H)².
+        """
+        states, roots = list(members(self.states)), [[value.sqrt() for value in row] for row in growth]
+        matrix = [numerators(row, self.where)[0] for row in transitions]  # R does not depend on the denominators
+        for x, z in pairs:
+            most = ball(side.leakages[x][z] / 2).exp()
+            ratios = [ball(row[x] / row[z]).sqrt() if row[x] and row[z] else arb(0) for row in transitions]
+            inverses = [1 / ratio if ratio > 0 else ratio for ratio in ratios]
+            for y in states:
+                for other in states:
+                    above = matrix[y][x] * matrix[other][z]
+                    below = matrix[y][z] * matrix[other][x]
+                    if above <= below:  # R ≤ 1: the same two states the other way round tell more
+                        continue
+                    h = roots[y][other]
+                    root = ratios[y] * inverses[other] if below else None  # √R
+                    over, under = (h, arb(1)) if root is None else (1 + root * h, root + h)
+                    if over <= most * under:
+                        continue
+                    if over > most * under:
+                        raise CertificateError(
+                            f"{where}, values {x + 1} and {z + 1}: "
+                            "under some law of the node beside them they tell more"
+                        )
+                    raise UndecidedError
 
 
-def _side(value: object, k: int, where: str) -> ClaimedSide:
+def parse_side(value: object, k: int, where: str) -> ClaimedSide:
+    """Return the leakages of pairs of k values and their flows; raises CertificateError: they are malformed."""
     leakages, flows = check_object(value, ("leakages", "flows"), where).values()
     rows = check_list(leakages, f"{where}: leakages")
     matrix = [[parse_number(a, f"{where}: leakages") for a in check_list(row, f"{where}: leakages")] for row in rows]

@@ -59,23 +59,12 @@ class IntervalQuiltProof(QuiltProof):
 
     def __init__(self, claim: Claim) -> None:
         super().__init__(claim)
-        self.listed: list[tuple[int, int]] = []
-        for entry in check_list(self.fields["bounds"], "bounds"):
-            pair = [check_integer(value, "bounds") for value in check_list(entry, "bounds")]
-            if len(pair) != 2:
-                raise CertificateError("bounds must hold pairs: a distance, and steps or 0")
-            n, m = pair
-            last = self.listed[-1][0] if self.listed else 1
-            if not (last <= n <= claim.length and 0 <= m < n) or (m == 0 and n > LONGEST_DIRECT):
-                raise CertificateError(f"bounds: [{n}, {m}] is out of order or out of range")
-            if m and not (self.listed and self.listed[0][0] <= n - m):
-                raise CertificateError(f"bounds: nothing is listed at distance {n - m} or less, before [{n}, {m}]")
-            self.listed.append((n, m))
+        self.listed = parse_bounds(self.fields["bounds"], claim.length)
 
     def work(self) -> Work:
         """Estimate the bounds, and the scores of all ranges."""
         assert isinstance(self.claim.family, Intervals)
-        bounds = _bounds_work(self.claim.family, self.listed)
+        bounds = bounds_work(self.claim.family, self.listed)
         return bounds._replace(operations=bounds.operations + 10 * len(self.nodes[0]))
 
     def scores(self) -> list[Scores]:
@@ -87,7 +76,27 @@ class IntervalQuiltProof(QuiltProof):
         return [scores]
 
 
-def _bounds_work(family: Intervals, listed: list[tuple[int, int]]) -> Work:
+def parse_bounds(value: object, length: int) -> list[tuple[int, int]]:
+    """Return the distances that are listed, each with its steps.
+
+    Raises CertificateError: they are out of order or out of range.
+    """
+    listed: list[tuple[int, int]] = []
+    for entry in check_list(value, "bounds"):
+        pair = [check_integer(number, "bounds") for number in check_list(entry, "bounds")]
+        if len(pair) != 2:
+            raise CertificateError("bounds must hold pairs: a distance, and steps or 0")
+        n, m = pair
+        last = listed[-1][0] if listed else 1
+        if not (last <= n <= length and 0 <= m < n) or (m == 0 and n > LONGEST_DIRECT):
+            raise CertificateError(f"bounds: [{n}, {m}] is out of order or out of range")
+        if m and not (listed and listed[0][0] <= n - m):
+            raise CertificateError(f"bounds: nothing is listed at distance {n - m} or less, before [{n}, {m}]")
+        listed.append((n, m))
+    return listed
+
+
+def bounds_work(family: Intervals, listed: list[tuple[int, int]]) -> Work:
     """What the bounds of φ and ψ at the listed distances take."""
     k = len(family.low)
     sets = 2**k - 2 if 2 <= k <= MOST_SETS else k
@@ -110,7 +119,7 @@ class IntervalScores(Scores):
     """Scores of quilts with ψ_a + φ_b in the place of the max-influence."""
 
     def __init__(self, claim: Claim) -> None:
-        super().__init__(claim.length, claim.epsilon)
+        super().__init__(claim.windows, claim.epsilon, claim.hidden)
         assert isinstance(claim.family, Intervals)
         self._influence = InfluenceBalls(claim.family)
         self.distances: list[int] = []
@@ -118,7 +127,7 @@ class IntervalScores(Scores):
 
     def add(self, n: int, m: int) -> Ratios:
         """Bound φ and ψ at distance n, m steps after the largest distance up to n − m (m = 0: directly)."""
-        ratios = self._influence.direct(n) if m == 0 else self._influence.after(m, self._at(n - m))
+        ratios = self._influence.direct(n) if m == 0 else self._influence.after(m, self.at(n - m))
         if self.distances:
             ratios = Ratios(*(_least(pair) for pair in zip(ratios, self.ratios[-1], strict=True)))
         if ratios.forward is not None:  # ψ ≤ 2φ
@@ -129,11 +138,12 @@ class IntervalScores(Scores):
 
     def influence_ratio(self, nodes: NodeRange) -> arb | None:
         """Bound of the exponential of the max-influence."""
-        behind = arb(1) if nodes.left is None else self._at(nodes.left).backward
-        ahead = arb(1) if nodes.right is None else self._at(nodes.right).forward
+        behind = arb(1) if nodes.left is None else self.at(nodes.left).backward
+        ahead = arb(1) if nodes.right is None else self.at(nodes.right).forward
         return None if behind is None or ahead is None else behind * ahead
 
-    def _at(self, n: int) -> Ratios:
+    def at(self, n: int) -> Ratios:
+        """Bounds at distance n: those at the largest one listed up to there."""
         index = bisect_right(self.distances, n)
         return self.ratios[index - 1] if index else Ratios(None, None)
 

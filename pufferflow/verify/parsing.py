@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_EVEN, Context
 from fractions import Fraction
 from math import lcm
@@ -18,6 +18,9 @@ VERSION = 1
 
 LONGEST = 2**62
 """Longest segment."""
+
+LONGEST_PERIOD = 10**6
+"""Most steps of a period."""
 
 MOST_BITS = 8_000
 """Bits of the common denominator of a row: 2,400 digits, above those of any one number."""
@@ -43,11 +46,34 @@ class Chain:
 
 
 @dataclass(frozen=True)
+class Masses:
+    """All e with 0 ≤ e ≤ widths and the given sum."""
+
+    widths: list[Fraction]
+    total: Fraction
+
+
+@dataclass(frozen=True)
+class RowSet:
+    """All distributions that are the sum of ``base`` and of one element of every part."""
+
+    base: list[Fraction]
+    parts: list[Masses]
+
+
+@dataclass(frozen=True)
 class Intervals:
-    """All chains with low ≤ P ≤ high, by rows, and every initial distribution; there are some."""
+    """All chains with low ≤ P ≤ high, and every initial distribution; there are some.
+
+    ``rows`` may know more of every row; steps are free to differ within it. Of the law of a record given the one after
+    it ``backward`` is known, if anything.
+    """
 
     low: list[list[Fraction]]
     high: list[list[Fraction]]
+    rows: list[RowSet]
+    words: str
+    backward: Intervals | None = None
 
     @property
     def bits(self) -> int:
@@ -64,7 +90,26 @@ class BinaryClass:
     worst: Chain
 
 
-Family: TypeAlias = tuple[Chain, ...] | BinaryClass | Intervals
+@dataclass(frozen=True)
+class Forgetting:
+    """All Markov chains in which laws ``steps`` ahead, and back, of any two states overlap in at least ``overlap``."""
+
+    steps: int
+    overlap: Fraction
+
+
+@dataclass(frozen=True)
+class Clocked:
+    """A chain with a matrix for each part of a period, each served so many steps in a row; or seen through labels."""
+
+    matrices: list[list[list[Fraction]]]
+    start: str
+    repeat: int = 1
+    first_phase: int | None = None
+    labels: list[int] | None = None
+
+
+Family: TypeAlias = tuple[Chain, ...] | BinaryClass | Intervals | Forgetting | Clocked
 
 
 @dataclass(frozen=True)
@@ -75,8 +120,20 @@ class Claim:
     family: Family
     epsilon: Fraction
     length: int
+    window: int
+    knows: str
     scale: str
     rest: dict[str, Any]
+
+    @property
+    def hidden(self) -> int:
+        """Records of a window: no more than a segment has."""
+        return min(self.window, self.length)
+
+    @property
+    def windows(self) -> int:
+        """Windows of the longest segment, by their first nodes from 1 on."""
+        return self.length - self.hidden + 1
 
 
 @dataclass(frozen=True)
@@ -114,6 +171,8 @@ def read_certificate(text: str | bytes) -> object:
 def parse_claim(document: object, mechanisms: tuple[str, ...]) -> Claim:
     """Return what a certificate states; its mechanism must be one of ``mechanisms``.
 
+    One that names neither window nor knowledge hides single records from those who know no others.
+
     Raises CertificateError: a key is missing or of the wrong type; the family is none.
     """
     common = ("certificate", "version", "mechanism", "family", "epsilon", "length", "scale")
@@ -129,16 +188,28 @@ def parse_claim(document: object, mechanisms: tuple[str, ...]) -> Claim:
     length = check_integer(fields["length"], "length")
     if not 1 <= length <= LONGEST:
         raise CertificateError(f"length is {length}; it must lie between 1 and {LONGEST}")
-    rest = {key: value for key, value in fields.items() if key not in common}
-    return Claim(mechanism, parse_family(fields["family"]), epsilon, length, fields["scale"], rest)
+    window = check_integer(fields.get("window", 1), "window")
+    if not 1 <= window <= LONGEST:
+        raise CertificateError(f"window is {window}; it must lie between 1 and {LONGEST}")
+    knows = check_choice(fields.get("knows", "nothing"), ("nothing", "any records"), "knows")
+    rest = {key: value for key, value in fields.items() if key not in (*common, "window", "knows")}
+    return Claim(mechanism, parse_family(fields["family"]), epsilon, length, window, knows, fields["scale"], rest)
 
 
 def parse_family(value: object) -> Family:
-    """Return the chains of a family, or those that stand for it, or its intervals.
+    """Return the chains of a family, or those that stand for it, or what is known of all of them.
 
     Raises CertificateError: it is malformed, a row is no distribution, or no chain lies between the bounds.
     """
-    kinds = {"chains": _chains, "binary_interval": _binary_interval, "interval": _intervals}
+    kinds: dict[str, Callable[[object], Family]] = {
+        "chains": _chains,
+        "binary_interval": _binary_interval,
+        "interval": lambda given: _both_ways(given, ("low", "high"), _intervals),
+        "total_variation": lambda given: _both_ways(given, ("transition_matrix", "radius"), _balls),
+        "forgetting": _forgetting,
+        "periodic": _periodic,
+        "labelled": _labelled,
+    }
     given = check_object(value, (), "family", closed=False)
     kind = next((key for key in kinds if key in given), "chains")
     return kinds[kind](check_object(given, (kind,), "family")[kind])
@@ -160,8 +231,38 @@ def _binary_interval(value: object) -> Family:
     return BinaryClass(ends[0], ends[1], Chain([[stay, 1 - stay], [1 - stay, stay]], "any"))
 
 
-def _intervals(value: object) -> Family:
-    given = check_object(value, ("low", "high"), "interval")
+def _both_ways(value: object, keys: tuple[str, str], parse: Callable[[dict[str, Any]], Intervals]) -> Intervals:
+    """Bounds of the rows, and of those of the reversed chain where there are some."""
+    given = check_object(value, keys, "the family", closed=False)
+    if "backward" not in given:
+        return parse(check_object(given, keys, "the family"))
+    forward = parse({key: given[key] for key in keys})
+    backward = parse(check_object(check_object(given, (*keys, "backward"), "the family")["backward"], keys, "backward"))
+    if len(backward.low) != len(forward.low):
+        raise CertificateError(f"backward has {len(backward.low)} states, the family {len(forward.low)}")
+    return replace(forward, backward=backward)
+
+
+def _balls(given: dict[str, Any]) -> Intervals:
+    """Rows within a total variation distance of a centre: all but the distance stays, and so much comes anywhere."""
+    rows = check_list(given["transition_matrix"], "transition_matrix")
+    if not rows:
+        raise CertificateError("transition_matrix has no rows")
+    centre = [_distribution(row, len(rows), f"row {i}") for i, row in enumerate(rows, 1)]
+    radii = _numbers(given["radius"], len(rows), "radius")
+    if any(radius > 1 for radius in radii):
+        raise CertificateError("a radius is above 1")
+    low = [[max(p - radius, Fraction()) for p in row] for row, radius in zip(centre, radii, strict=True)]
+    high = [[min(p + radius, Fraction(1)) for p in row] for row, radius in zip(centre, radii, strict=True)]
+    sets = []
+    for row, base, radius in zip(centre, low, radii, strict=True):
+        stays = [p - q for p, q in zip(row, base, strict=True)]
+        comes = Masses([radius] * len(rows), radius)
+        sets.append(RowSet(base, [Masses(stays, sum(stays, Fraction()) - radius), comes]))
+    return Intervals(low, high, sets, "within total variation distances")
+
+
+def _intervals(given: dict[str, Any]) -> Intervals:
     states = len(check_list(given["low"], "interval: low"))
     low, high = (
         [_numbers(row, states, f"{side}, row {i}") for i, row in enumerate(check_list(given[side], side), 1)]
@@ -181,14 +282,61 @@ def _intervals(value: object) -> Family:
                 raise CertificateError(
                     f"row {i}: no distribution between the bounds attains those of entry {z + 1}; a bound was changed"
                 )
-    return Intervals(low, high)
+    sets = [
+        RowSet(below, [Masses([q - p for p, q in zip(below, above, strict=True)], 1 - sum(below, Fraction()))])
+        for below, above in zip(low, high, strict=True)
+    ]
+    return Intervals(low, high, sets, "between bounds")
+
+
+def _forgetting(value: object) -> Family:
+    steps, overlap = check_object(value, ("steps", "overlap"), "forgetting").values()
+    many, share = check_integer(steps, "forgetting: steps"), parse_number(overlap, "forgetting: overlap")
+    if not 1 <= many <= LONGEST:
+        raise CertificateError(f"forgetting: steps is {brief(many)}; it must lie between 1 and {LONGEST}")
+    if not 0 < share <= 1:
+        raise CertificateError("forgetting: overlap must be above 0 and at most 1")
+    return Forgetting(many, share)
+
+
+def _periodic(value: object) -> Family:
+    keys = ("transition_matrices", "repeat", "first_phase", "initial_distribution")
+    given, repeat, phase, start = check_object(value, keys, "periodic").values()
+    lists = check_list(given, "transition_matrices")
+    if not lists:
+        raise CertificateError("periodic has no matrix")
+    matrices = []
+    for i, rows in enumerate((check_list(matrix, f"matrix {i}") for i, matrix in enumerate(lists, 1)), 1):
+        matrices.append([_distribution(row, len(rows), f"matrix {i}, row {j}") for j, row in enumerate(rows, 1)])
+    if not matrices[0] or {len(matrix) for matrix in matrices} != {len(matrices[0])}:
+        raise CertificateError("the matrices differ in their number of states, or have none")
+    if not 1 <= check_integer(repeat, "repeat") <= LONGEST_PERIOD // len(matrices):
+        raise CertificateError(f"repeat is {repeat}; the period must lie between 1 and {LONGEST_PERIOD} steps")
+    if phase is not None and not 0 <= check_integer(phase, "first_phase") < len(matrices) * repeat:
+        raise CertificateError(f"first_phase is {phase}, no phase of the period")
+    return Clocked(matrices, check_choice(start, ("stationary", "any"), "initial_distribution"), repeat, phase)
+
+
+def _labelled(value: object) -> Family:
+    keys = ("transition_matrix", "initial_distribution", "labels")
+    given = check_object(value, keys, "labelled")
+    labels = [check_integer(label, "labels") for label in check_list(given.pop("labels"), "labels")]
+    chain = _chain(given, "labelled")
+    if len(labels) != len(chain.matrix) or min(labels) < 0:
+        raise CertificateError("labels must be one integer of at least 0 a state")
+    start = chain.start if isinstance(chain.start, str) else "given"
+    return Clocked([chain.matrix], start, labels=labels)
 
 
 def finite(claim: Claim) -> tuple[Chain, ...]:
     """Return the chains of a claim, or the one that stands for its class.
 
-    Raises CertificateError: it is about intervals.
+    Raises CertificateError: it is about intervals, or has no transition matrix.
     """
+    if isinstance(claim.family, Forgetting):
+        raise CertificateError(f"{claim.mechanism} has no proof for a forgetting family; use leakage or group-dp")
+    if isinstance(claim.family, Clocked):
+        raise CertificateError(f"{claim.mechanism} has no proof for a clock or for labels; use leakage or group-dp")
     if isinstance(claim.family, Intervals):
         raise CertificateError(
             f"{claim.mechanism} has no proof for an interval family; use mqm-exact, or give chains of it"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR
 from fractions import Fraction
 from math import isqrt
 from typing import ClassVar, NamedTuple
@@ -16,7 +17,9 @@ from pufferflow.verify.parsing import (
     BinaryClass,
     CertificateError,
     Claim,
+    Clocked,
     Family,
+    Forgetting,
     Intervals,
     Nodes,
     check_object,
@@ -85,19 +88,34 @@ class Proof(ABC):
     quantity: ClassVar[str] = "card/(epsilon - e)"
     """What the scale must not be below."""
 
+    hides_windows: ClassVar[bool] = False
+    """Whether it can prove that windows of several records are hidden."""
+
+    from_informed: ClassVar[bool] = False
+    """Whether it can prove that records are hidden from those who know others."""
+
     precisions: ClassVar[tuple[int, ...]] = PRECISIONS
     """Bits of the balls, tried in turn."""
 
     def __init__(self, claim: Claim) -> None:
         """Parse the fields of this kind of proof; raises CertificateError."""
         self.claim = claim
+        if claim.window > 1 and not self.hides_windows:
+            raise CertificateError(f"{claim.mechanism} has no proof for windows of several records; use leakage")
+        if claim.knows != "nothing" and not self.from_informed:
+            raise CertificateError(f"{claim.mechanism} has no proof against those who know records; use leakage")
         self.fields = check_object(claim.rest, self.keys, "the certificate")
 
     @property
     def subject(self) -> str:
         """What the scale is said to be private for."""
         claim = self.claim
-        return f"{claim.mechanism} at epsilon {decimal(claim.epsilon)} for {_in_words(claim.family)}, {self.segments}"
+        family, hidden = _in_words(claim.family), "single records" if claim.window == 1 else "any {} records in a row"
+        whom = "know no record" if claim.knows == "nothing" else "may know any other records"
+        return (
+            f"{claim.mechanism} at epsilon {decimal(claim.epsilon)} for {family}, {self.segments}: "
+            f"hides {hidden.format(claim.window)} from those who {whom}"
+        )
 
     @property
     def segments(self) -> str:
@@ -149,7 +167,20 @@ class Proof(ABC):
 
 def _in_words(family: Family) -> str:
     if isinstance(family, Intervals):
-        return f"all chains of {len(family.low)} states between bounds"
+        ways = "" if family.backward is None else ", forwards and backwards"
+        return f"all chains of {len(family.low)} states {family.words}{ways}"
+    if isinstance(family, Forgetting):
+        least = decimal(family.overlap, rounding=ROUND_FLOOR)
+        return f"all Markov chains whose laws {family.steps} steps apart overlap in at least {least}"
+    if isinstance(family, Clocked):
+        k = len(family.matrices[0])
+        if family.labels is not None:
+            return f"1 chain of {k} hidden states of which {len(set(family.labels))} labels are seen"
+        at = "any phase" if family.first_phase is None else f"phase {family.first_phase}"
+        steps = len(family.matrices) * family.repeat
+        return (
+            f"1 chain of {k} states with {len(family.matrices)} matrices and a public clock of {steps} steps, from {at}"
+        )
     if isinstance(family, BinaryClass):
         return f"all binary chains that stay with probability {decimal(family.low)} to {decimal(family.high)}"
     number = "1 chain" if len(family) == 1 else f"{len(family)} chains"

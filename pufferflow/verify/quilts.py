@@ -8,7 +8,7 @@ SIGMOD 2017; Algorithm 3).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, TypeAlias
@@ -47,17 +47,22 @@ class NodeRange(Nodes):
 
 
 class Scores(ABC):
-    """Scores card / (ε − e) of quilts, as balls of the precision at which they are made."""
+    """Scores card / (ε − e) of quilts, as balls of the precision at which they are made.
 
-    def __init__(self, length: int, epsilon: Fraction) -> None:
-        self.length, self.epsilon = length, epsilon
+    A node is the first record of a window, which has ``hidden`` of them; ``length`` counts the windows.
+    """
+
+    def __init__(self, length: int, epsilon: Fraction, hidden: int = 1) -> None:
+        self.length, self.epsilon, self.hidden = length, epsilon, hidden
 
     def card(self, nodes: NodeRange) -> int:
-        """Largest card(X_N) over the nodes (Lemma 4.6)."""
+        """Largest card(X_N) over the nodes (Lemma 4.6), with all records of the windows."""
         a, b = nodes.left, nodes.right
         if a is None:
-            return self.length if b is None else nodes.last + b - 1
-        return self.length - nodes.first + a if b is None else a + b - 1
+            card = self.length if b is None else nodes.last + b - 1
+        else:
+            card = self.length - nodes.first + a if b is None else a + b - 1
+        return card + self.hidden - 1
 
     def score(self, nodes: NodeRange) -> arb | None:
         """Ball around card / (ε − e), both the largest over the nodes; None where e ≥ ε."""
@@ -82,6 +87,7 @@ class NodesProof(Proof):
     """A quilt for every node of every chain."""
 
     keys: ClassVar[tuple[str, ...]] = ("nodes",)
+    hides_windows = True
 
     def __init__(self, claim: Claim) -> None:
         super().__init__(claim)
@@ -89,7 +95,7 @@ class NodesProof(Proof):
         chains = 1 if isinstance(claim.family, Intervals) else len(finite(claim))
         if len(lists) != chains:
             raise CertificateError(f"nodes has {len(lists)} lists of ranges for {chains} chains")
-        self.nodes = [list(_ranges(entry, claim.length, f"chain {i}")) for i, entry in enumerate(lists, 1)]
+        self.nodes = [list(_ranges(entry, claim.windows, f"chain {i}")) for i, entry in enumerate(lists, 1)]
 
     @abstractmethod
     def scores(self) -> list[Scores]:
@@ -124,13 +130,14 @@ class QuiltProof(NodesProof):
 
     def work(self) -> Work:
         """Estimate the tables of ratios, k³ operations each, and the scores."""
-        sizes = [_quilt_work(known, nodes) for known, nodes in zip(finite(self.claim), self.nodes, strict=True)]
+        hidden = self.claim.hidden > 1
+        sizes = [_quilt_work(known, nodes, hidden) for known, nodes in zip(finite(self.claim), self.nodes, strict=True)]
         return Work(*map(sum, zip(*sizes, strict=True)))
 
     def scores(self) -> list[Scores]:
         """Scores of the quilts of every chain."""
-        length, epsilon = self.claim.length, self.claim.epsilon
-        return [QuiltScores(chain, self.convention, length, epsilon) for chain in finite(self.claim)]
+        numbers = self.claim.windows, self.claim.epsilon, self.claim.hidden
+        return [QuiltScores(chain, self.convention, *numbers) for chain in finite(self.claim)]
 
 
 class LargerScaleProof(QuiltProof):
@@ -145,7 +152,12 @@ class LargerScaleProof(QuiltProof):
 
 
 class IndependenceProof(NodesProof):
-    """Quilts of independent records, whose max-influence is 0: the neighbours, of card 1, prove entry-dp's 1 / ε."""
+    """Quilts of independent records, whose max-influence is 0: the neighbours, of card w, prove entry-dp's w / ε.
+
+    Whoever knows some of them knows no more of the others.
+    """
+
+    from_informed = True
 
     def scores(self) -> list[Scores]:
         """Scores without influence, if all rows by which a node can be left are equal, exactly."""
@@ -161,11 +173,13 @@ class IndependenceProof(NodesProof):
                             f"chain {i}: its records are correlated (rows {first + 1} and {x + 1} differ), and of "
                             f"correlated ones 1/epsilon hides none; use mqm-exact"
                         )
-        return [IndependentScores(length, self.claim.epsilon) for _ in self.nodes]
+        return [IndependentScores(self.claim.windows, self.claim.epsilon, self.claim.hidden) for _ in self.nodes]
 
 
 class WholeChainProof(Proof):
-    """T / ε: the trivial quilt, for any chain and every node."""
+    """T / ε: the trivial quilt, for any chain, every window and whoever knows whichever records."""
+
+    hides_windows = from_informed = True
 
     def work(self) -> Work:
         """Nothing to speak of."""
@@ -188,8 +202,8 @@ class IndependentScores(Scores):
 class QuiltScores(Scores):
     """Scores of the quilts of one chain."""
 
-    def __init__(self, chain: Chain, convention: str, length: int, epsilon: Fraction) -> None:
-        super().__init__(length, epsilon)
+    def __init__(self, chain: Chain, convention: str, length: int, epsilon: Fraction, hidden: int = 1) -> None:
+        super().__init__(length, epsilon, hidden)
         self._balls = ChainBalls(chain)
         self._published = convention == "published"
 
@@ -200,7 +214,7 @@ class QuiltScores(Scores):
             tables += [self._first_term(nodes), self._left_term(nodes, nodes.left)]
         if nodes.right is not None:
             b = nodes.right
-            tables.append(chain.keep(("right", b), lambda: _largest_ratios(chain.power(b))))
+            tables.append(chain.keep(("right", b), lambda: self._right_term(b)))
         supports = chain.supports.between(nodes.first, nodes.last) if tables else []
         largest = arb(1)
         for x in range(chain.k):
@@ -208,7 +222,7 @@ class QuiltScores(Scores):
             for support in supports:
                 others |= support if support >> x & 1 else 0
             for y in members(others):
-                if x != y:
+                if x != y or self.hidden > 1:  # windows that begin alike may end differently
                     value = arb(1)
                     for table in tables:
                         entry = table[x][y]
@@ -225,6 +239,16 @@ class QuiltScores(Scores):
             # every later law is a mixture of the rows of P^n, a ratio of mixtures at most the largest ratio
             return chain.keep(("rows", n), lambda: _transposed(_largest_ratios(_transposed(chain.power(n)))))
         return _transposed(_largest_ratios([[p] for p in chain.law(nodes.first)]))
+
+    def _right_term(self, b: int) -> Table:
+        """Max over z of P^b(x, z) / P^b(x', z), x and x' the last values of windows, by their first ones."""
+        ratios = _largest_ratios(self._balls.power(b))
+        if self.hidden == 1:
+            return ratios
+        supports, k = self._balls.supports, self._balls.k
+        last = [list(members(supports.reached(1 << x, self.hidden - 1))) for x in range(k)]
+        ends = [[_largest(ratios[z][y] for z in last[x]) for y in range(k)] for x in range(k)]
+        return [[_largest(ends[x][z] for z in last[y]) for y in range(k)] for x in range(k)]
 
     def _left_term(self, nodes: NodeRange, a: int) -> Table:
         """Max over z of P^a(z, x) / P^a(z, x'), z all states or (exact) those X_{i-a} can take."""
@@ -243,7 +267,7 @@ def _sources(supports: Supports, nodes: NodeRange, a: int) -> int:
     return sources
 
 
-def _quilt_work(chain: Chain, ranges: list[NodeRange]) -> Work:
+def _quilt_work(chain: Chain, ranges: list[NodeRange], windows: bool) -> Work:
     """What the scores of the quilts of one chain take."""
     k, supports = len(chain.matrix), Supports(chain)
     square, cube = k * k, k**3
@@ -265,6 +289,7 @@ def _quilt_work(chain: Chain, ranges: list[NodeRange]) -> Work:
     products = cube * multiplied + square * 63 * single
     operations = 4 * square + (cube if chain.start == "stationary" else 0) + 2 * cube * tables
     operations += multiplied * (6 + square // 4) + 90 * single
+    operations += 2 * cube * len(right) if windows else 0
     operations += (4 * len(ranges) + single + 4 * tables) * (square + 4) + followed * k // 4 + 10 * len(ranges)
     return Work(operations, products, 3 * square * (tables + bits + 1))
 
@@ -295,6 +320,16 @@ def _largest_ratios(vectors: list[Vector]) -> Table:
         return result
 
     return [[largest(above, below) for below in inverses] for above in vectors]
+
+
+def _largest(entries: Iterable[arb | None]) -> arb | None:
+    """The largest of some ratios, None where one is infinite."""
+    result = arb(0)
+    for entry in entries:
+        if entry is None:
+            return None
+        result = result.max(entry)
+    return result
 
 
 def _transposed(rows: Table) -> Table:

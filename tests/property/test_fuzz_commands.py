@@ -6,7 +6,7 @@ from pathlib import Path
 
 import fuzz_commands
 
-RUNS = 200
+RUNS = 100
 
 
 def test_hostile_input():

@@ -2,7 +2,7 @@
 
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from itertools import product
+from itertools import permutations, product
 
 import flint
 import numpy as np
@@ -16,8 +16,9 @@ from scipy.optimize import linprog
 import pufferflow as pf
 from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow.coupling import sides
-from pufferflow.coupling._count_kernels import count_products
-from pufferflow.coupling._set_kernels import set_leakages
+from pufferflow.coupling._count_kernels import LIFT, profile
+from pufferflow.coupling._pair_kernels import staircase
+from pufferflow.coupling._set_kernels import set_leakages, sets_leak
 from pufferflow.coupling.calibration import ChainLeakage
 from pufferflow.coupling.sides import CouplingSide, ForgettingSide, costs_of, portions
 
@@ -117,83 +118,125 @@ def test_pairs_solved_in_portions_are_the_same(start, monkeypatch):
     assert ChainLeakage(pf.MarkovChain(matrix, start), 50).loss(0.2) == whole
 
 
-def products(matrix, inside, alternating, cost, first, steps, settled=-1.0):
-    """What the kernel fills, for one query and one row."""
-    shape = (1, len(steps))
-    values, counted, lost = np.empty((*shape, 1, len(matrix))), np.empty(shape, dtype=np.int64), np.empty(shape)
-    sets, turned = np.array([inside]), np.array([alternating])
-    count_products(matrix, (sets, turned), cost, np.array([first]), np.array(steps), settled, (values, counted, lost))
-    return values[0, :, 0], counted[0], lost[0]
+def test_pairs_solved_on_threads_are_the_same(monkeypatch):
+    """Each fills only the places of its pairs."""
+    chain = pf.MarkovChain(np.random.default_rng(5).dirichlet(np.ones(20), 20))
+    alone = ChainLeakage(chain, 10**6).scale(1.0, 100.0)
+    monkeypatch.setattr(sides, "_PORTION", 20**4)
+    monkeypatch.setattr(sides, "most_threads", lambda: 3)
+    assert ChainLeakage(chain, 10**6).scale(1.0, 100.0) == alone
 
 
-def plain_product(matrix, inside, alternating, cost, first, steps):
+@given(cases(), st.integers(0, 10**6))
+@settings(max_examples=40, deadline=None)
+def test_staircases_are_the_transport_along_a_line(case, seed):
+    """Flows that carry p to q, as far as their distribution functions are apart, on a tree of states."""
+    rows, _ = case
+    k = len(rows)
+    line = np.random.default_rng(seed).permutation(k)
+    place = np.argsort(line)
+    trees, arcs = np.full((k, k, k), -2, dtype=np.int16), np.full((k, k, k), -1, dtype=np.int32)
+    flows = np.zeros((k, k, k))
+    staircase(rows, rows > 0, np.ones(k, dtype=bool), line, trees, (arcs, flows), (0, k * k))
+    for x, y in product(range(k), repeat=2):
+        used = arcs[x, y] >= 0
+        tails, heads, amounts = arcs[x, y][used] // k, arcs[x, y][used] % k, flows[x, y][used]
+        moved = np.bincount(tails, amounts, k) - np.bincount(heads, amounts, k)
+        assert moved == pytest.approx(rows[x] - rows[y], abs=1e-12)
+        apart = np.abs(np.cumsum((rows[x] - rows[y])[line])).sum()
+        assert (amounts * np.abs(place[tails] - place[heads])).sum() == pytest.approx(apart, abs=1e-12)
+        if not (rows[x] == rows[y]).all():
+            n = int(((rows[x] > 0) | (rows[y] > 0)).sum())
+            tree = trees[x, y, :n]
+            assert (tree == -1).sum() == 1
+            for v in range(n):  # every path leads to the root
+                steps = 0
+                while tree[v] >= 0:
+                    v, steps = tree[v] // 2, steps + 1
+                    assert steps < n
+
+
+@given(cases(), st.floats(0.01, 50), st.floats(-0.2, 0.2))
+@settings(max_examples=40, deadline=None)
+def test_sets_that_leak_enough_are_told(case, growth, more):
+    rows, _ = case
+    k = len(rows)
+    secret = np.ones(k, dtype=bool)
+    largest = np.empty((k, k))
+    set_leakages(rows, secret, growth, largest, 0, k * k)
+    for x, y in permutations(range(k), 2):
+        least = np.zeros((k, k))
+        least[x, y] = largest[x, y] * (1 + more) + 1e-9 * np.sign(more)
+        assert sets_leak(rows, secret, growth, least, 0, k * k) == (least[x, y] <= largest[x, y])
+
+
+@given(chains(6, WEIGHTS), st.sampled_from([3, 100, 1000]), EPSILONS)
+@settings(max_examples=40, deadline=None)
+def test_one_bound_for_all_nodes_found_in_two_ways(chain, length, epsilon):
+    """Many states get c and the leakages at once, and blocks only where they may bind; few one after the other."""
+    plain, together = ChainLeakage(chain, length), ChainLeakage(chain, length)
+    for leakage in (plain, together):
+        leakage._early, leakage.exact, leakage.past_blocks = 1, False, []
+    plain._one_tail, together._one_tail = False, True
+    upper = pf.mqm_exact(chain, length, epsilon).scale
+    one, other = (leakage.scale(epsilon, upper) for leakage in (plain, together))
+    assert (other or (upper,))[0] <= (one or (upper,))[0] * (1 + 1e-6 * length + 1e-5)
+    if other is not None:
+        assert plain.loss(1 / other[0]).value <= epsilon * (1 + 1e-6 * length + 1e-5)
+
+
+def products(matrix, sets, cost, end):
+    """What the kernel fills."""
+    values, lost = np.empty(len(matrix)), np.zeros(len(matrix))
+    profile(np.ascontiguousarray(matrix.T), end, sets, cost, True, values, lost)
+    return values, lost / LIFT
+
+
+def plain_product(matrix, sets, cost, end):
     """The same by its definition, one step after the other, in decimals of 60 digits."""
     with localcontext() as context:
         context.prec, context.Emin = 60, -(10**9)
-        growth, rows = Decimal(cost).exp(), [[Decimal(p) for p in row] for row in matrix]
-        law = [Decimal(p) for p in first]
-        for distance in range(steps, 0, -1):
-            turned = alternating and distance % 2 == 1
-            law = [p * (growth if state != turned else 1) for p, state in zip(law, inside, strict=True)]
-            law = [sum(p * row[x] for p, row in zip(law, rows, strict=True)) for x in range(len(law))]
-        return law
+        growth, rows = Decimal(-cost).exp(), [[Decimal(p) for p in row] for row in matrix]
+        values = [Decimal(p) for p in end]
+        for inside in sets[::-1]:
+            values = [p * (1 if state else growth) for p, state in zip(values, inside, strict=True)]
+            values = [sum(p * q for p, q in zip(row, values, strict=True)) for row in rows]
+        return values
 
 
 @st.composite
 def tilted_products(draw):
-    """A matrix, the states that count, whether they alternate, the cost, a first row and numbers of steps."""
+    """A matrix, sets that change with time, the cost and the last vector."""
     matrix = np.array(draw(chains(4)).transition_matrix)
     k = len(matrix)
-    inside = np.array(draw(st.lists(st.booleans(), min_size=k, max_size=k)))
-    cost = draw(st.sampled_from([1e-6, 0.1, 2.0, 40.0]))
-    steps = draw(st.lists(st.integers(0, 70), min_size=1, max_size=3))
-    return matrix, inside, draw(st.booleans()), cost, draw(distributions(k)), steps
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    sets = rng.random((draw(st.integers(0, 70)), k)) < draw(st.sampled_from([0.1, 0.5, 0.9]))
+    if draw(st.booleans()):
+        matrix = np.ascontiguousarray(matrix.T)
+    return matrix, sets, draw(st.sampled_from([1e-6, 0.1, 2.0, 40.0])), draw(distributions(k))
 
 
 @given(tilted_products())
-@example((np.eye(3)[[1, 0, 2]], np.array([True, False, False]), True, 40.0, np.eye(3)[0], [19]))  # underflow takes all
-@example((np.eye(2), np.array([True, False]), False, 40.0, np.eye(2)[1], [70]))  # likewise
-@settings(max_examples=40, deadline=None)
+@example((np.eye(2), np.tile([True, False], (70, 1)), 40.0, np.array([0.0, 1.0])))
+@example((np.eye(2), np.tile([True, False], (70, 1)), 40.0, np.array([0.5, 0.5])))  # underflow takes one entry
+@example((np.zeros((2, 2)), np.tile([True, False], (3, 1)), 1.0, np.ones(2)))
+@settings(max_examples=80, deadline=None)
 def test_products_equal_their_definition(case):
-    """Within the rounding and the underflow that the kernel owns up to: all powers, periodic chains, tiny entries."""
-    matrix, inside, alternating, cost, first, steps = case
-    k = len(matrix)
-    found, counted, lost = products(matrix, inside, alternating, cost, first, steps)
-    assert counted.tolist() == steps
-    for n, values, gone in zip(steps, found, lost, strict=True):
-        exact = plain_product(matrix, inside, alternating, cost, first, n)
-        if not values.max() > 100 * gone:  # taken by underflow, nearly or altogether, but not without a reason
-            assert max(exact) < Decimal("1e-250") * (Decimal(cost) * n).exp()
-            continue
-        top = int(values.argmax())
-        for x in range(k):
-            wanted = float(exact[x] / exact[top] * Decimal(values[top]))
-            assert abs(values[x] - wanted) <= 2 * n * (k + 6) * UNIT_ROUNDOFF * wanted + 3 * gone
-    profiles, counted, lost = products(matrix.T.copy(), inside, alternating, cost, np.ones(k), steps, 1e-10)
-    assert (counted <= steps).all()
-    assert (profiles.min(axis=1) > lost / UNIT_ROUNDOFF).all()
-    for n, values in zip(counted, profiles, strict=True):
-        exact = plain_product(matrix.T, inside, alternating, cost, np.ones(k), int(n))
-        ratios = [float(Decimal(a) / b * exact[0]) for a, b in zip(values, exact, strict=True)]
-        assert max(ratios) <= min(ratios) * (1 + 4 * (n + 1) * (k + 8) * UNIT_ROUNDOFF)
-
-
-@pytest.mark.parametrize("alternating", [False, True])
-def test_slow_chains_settle(alternating):
-    """Then more steps change nothing."""
-    slow = np.array([[0.999, 0.003], [0.001, 0.997]])
-    (values,), counted, _ = products(slow, [True, False], alternating, 1e-3, np.ones(2), [10**15], 1e-12)
-    assert 10**3 < counted[0] <= 2**15
-    (more,), _, _ = products(slow, [True, False], alternating, 1e-3, np.ones(2), [2 * counted[0]])
-    assert values[0] / values[1] == pytest.approx(more[0] / more[1], rel=1e-12)
-
-
-def test_a_periodic_chain_never_settles():
-    swap = np.array([[0.0, 1.0], [1.0, 0.0]])
-    for steps in (10**3, 10**6 + 1):
-        (values,), counted, _ = products(swap, [True, False], False, 0.5, np.ones(2), [steps], 1e-12)
-        assert counted[0] == steps
-        assert np.log(values[1] / values[0]) == pytest.approx(0.5 * (steps % 2), abs=1e-9)
+    """Within the rounding and the underflow that the kernel owns up to: periodic chains, tiny entries."""
+    matrix, sets, cost, end = case
+    k, n = len(matrix), len(sets)
+    values, lost = products(matrix, sets, cost, end)
+    exact = plain_product(matrix, sets, cost, end)
+    if not values.any():
+        assert max(exact) == 0
+        assert np.isinf(lost).all()
+        return
+    top = int(values.argmax())
+    assert values[top] == 1
+    assert lost[top] < 1e-200
+    for x in np.flatnonzero(np.isfinite(lost)):
+        wanted = float(exact[x] / exact[top])
+        assert abs(values[x] - wanted) <= 2 * (n + 1) * (k + 6) * UNIT_ROUNDOFF * wanted + 3 * lost[x]
 
 
 @given(cases(), st.integers(0, 10**6))
@@ -273,10 +316,7 @@ def stated_leak(matrix, law, found):
     cost = 1 / (flint.arb(found.scale) * (1 - flint.arb(2) ** -60))
 
     def weight(node, x):
-        distance = abs(node - found.node)
-        within = -found.before <= node - found.node <= found.after
-        inside = (x in found.states) != (found.alternating and distance % 2 == 1)
-        return (cost * (within and inside)).exp()
+        return (cost * (x in found.counted(node))).exp()
 
     def law_of(tilted, end):
         """E[e^(count) 1[X_node = x]] over the entries up to ``end``, for each x at the node."""

@@ -11,7 +11,7 @@ from rational_chains import loss, random_case
 
 import pufferflow as pf
 from pufferflow.transport import chains as transport
-from pufferflow.transport._kernels import flows
+from pufferflow.transport._kernels import flows, movable
 
 
 def floats(matrix, start):
@@ -198,12 +198,13 @@ def test_transport_plans_against_all_intervals():
     assert 50 < sum(answers) < 250
 
 
-@pytest.mark.parametrize(("excess", "movable"), [(0.0, True), (1e-10, True), (1e-8, False), (0.1, False)])
-def test_plans_allow_a_billionth(excess, movable):
+@pytest.mark.parametrize(("excess", "possible"), [(0.0, True), (1e-10, True), (1e-8, False), (0.1, False)])
+def test_plans_allow_a_billionth(excess, possible):
     laws = transport._Laws(2, 1, 3)
     laws.lower[0, 0] = laws.upper[0, 0] = [0.5, 0.5, 0.0]
     laws.lower[1, 0] = laws.upper[1, 0] = [0.0, 0.5 * (1 - excess), 0.5 * (1 + excess)]
     laws.totals[:] = 0.0
-    assert transport._movable(laws, np.array([True, True]), 1) == movable
-    assert transport._movable(laws, np.array([True, True]), 2)
-    assert transport._movable(laws, np.array([True, False]), 0)
+    bounds = (laws.lower, laws.upper, laws.exponents), laws.totals
+    assert movable(*bounds, np.array([True, True]), 1) == possible
+    assert movable(*bounds, np.array([True, True]), 2)
+    assert movable(*bounds, np.array([True, False]), 0)

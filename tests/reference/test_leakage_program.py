@@ -1,56 +1,10 @@
 """Leakage bounds against a linear program over all sequences, which knows no Markov property and no coupling."""
 
-from itertools import product
-
 import numpy as np
 import pytest
-from scipy.optimize import linprog
-from scipy.sparse import csr_array
+from sequence_programs import largest_loss, plain_loss, sequence_law
 
 import pufferflow as pf
-
-
-def sequence_law(matrix, law, length):
-    joint = np.array(law, dtype=float)
-    for _ in range(length - 1):
-        joint = joint[..., None] * matrix
-    return joint
-
-
-def largest_loss(matrix, law, length, cost):
-    """Largest log E[f | X_i = x] / E[f | X_i = x'] over f > 0 that change by at most e^cost with one entry."""
-    k = len(matrix)
-    joint = sequence_law(matrix, law, length)
-    sequences = list(product(range(k), repeat=length))
-    number = {s: n for n, s in enumerate(sequences)}
-    rows, columns, entries, count = [], [], [], 0
-    for s in sequences:
-        for i, z in product(range(length), range(k)):
-            if z != s[i]:
-                rows += [count, count]
-                columns += [number[s], number[(*s[:i], z, *s[i + 1 :])]]
-                entries += [1.0, -np.exp(cost)]
-                count += 1
-    lipschitz = csr_array((entries, (rows, columns)), shape=(count, len(sequences)))
-    flat = joint.ravel()
-    values = np.array(sequences)
-    worst = cost
-    for i, x, y in product(range(length), range(k), range(k)):
-        above, below = flat * (values[:, i] == x), flat * (values[:, i] == y)
-        if x == y or not above.sum() or not below.sum():
-            continue
-        found = linprog(
-            -above / above.sum(),
-            A_ub=lipschitz,
-            b_ub=np.zeros(count),
-            A_eq=[below / below.sum()],
-            b_eq=[1.0],
-            bounds=(0, None),
-            method="highs",
-        )
-        assert found.status == 0
-        worst = max(worst, np.log(-found.fun))
-    return worst
 
 
 def random_case(seed):
@@ -81,7 +35,7 @@ def excess(seed, start):
     else:
         chain = pf.MarkovChain(matrix, "any")
         laws = [0.999 * np.eye(k)[rng.integers(k)] + 0.001 / k, *rng.dirichlet(np.ones(k) * 0.2, 3)]
-    program = max(largest_loss(matrix, law, length, cost) for law in laws)
+    program = max(plain_loss(sequence_law(matrix, law, length), cost) for law in laws)
     bound = pf.leakage_loss(chain, length, 1 / cost)
     assert bound >= program * (1 - 1e-6)  # the tolerance of the solver
     return bound / program - 1
@@ -93,3 +47,48 @@ def test_never_below_the_program(seed, start):
     found = excess(seed, start)
     if found is not None and start != "any":
         assert found < 0.15
+
+
+def wider_case(seed):
+    """A chain, dense, sparse, periodic or transient; an initial law, T, c, window and knowledge."""
+    rng = np.random.default_rng(seed)
+    k, length = [(2, 3), (2, 4), (3, 3), (2, 5), (2, 6), (3, 4)][rng.integers(3 if seed < 100 else 6)]
+    matrix = rng.dirichlet(np.full(k, rng.choice([0.5, 1.0, 5.0])), k)
+    kind = rng.integers(4)
+    if kind == 1:
+        matrix = matrix * (rng.random((k, k)) < 0.6) + 0.02 * np.eye(k)[rng.permutation(k)]
+    elif kind == 2:
+        matrix = np.eye(k)[np.roll(np.arange(k), 1)] + rng.integers(2) * 0.3 * (rng.random((k, k)) < 0.2) * matrix
+    elif kind == 3:
+        matrix[-1] = np.eye(k)[-1]
+    matrix = np.where(matrix < 2e-3, 0, matrix)
+    matrix /= matrix.sum(axis=1, keepdims=True)
+    law = rng.dirichlet(np.ones(k)) * 0.97 + 0.03 / k if rng.random() < 0.7 else np.eye(k)[rng.integers(k)]
+    knows = str(rng.choice(["nothing", "any records"]))
+    window = int(rng.integers(1 if knows != "nothing" else 2, 4))
+    return matrix, law, length, float(rng.choice([0.01, 0.1, 0.5, 1.5])), window, knows
+
+
+@pytest.mark.parametrize("start", ["given", "stationary", "any"])
+@pytest.mark.parametrize("seed", range(8))
+def test_windows_and_known_records_never_below_the_program(seed, start):
+    matrix, law, length, cost, window, knows = wider_case(seed)
+    try:
+        chain = pf.MarkovChain(matrix, law if start == "given" else start)
+    except pf.ChainError:
+        return
+    law = chain.stationary_distribution if start == "stationary" else law
+    program = largest_loss(sequence_law(matrix, law, length), cost, window, knows)
+    bound = pf.leakage_loss(chain, length, 1 / cost, window=window, knows=knows)
+    assert bound >= program * (1 - 1e-6)
+    if start != "any" and program >= min(window, length) * cost:  # some windows differ in all places
+        assert bound <= 2 * program
+
+
+def test_programs_of_one_record_are_the_whole_programs():
+    """The reduction to the records outside of the window, against all sequences."""
+    for seed in range(4):
+        _, matrix, length, cost = random_case(seed)
+        law = np.full(len(matrix), 1 / len(matrix))
+        joint = sequence_law(matrix, law, length)
+        assert largest_loss(joint, cost) == pytest.approx(plain_loss(joint, cost), rel=1e-6)

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import cache
 
 import numpy as np
+import opendp.prelude as dp
 import pandas as pd
 import pytest
 
@@ -30,6 +31,8 @@ from pufferflow.related.dp.weighted_majority import WeightedMajority, private_ra
 
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
 INTERVALS = pf.IntervalFamily([[0.5, 0.2], [0.2, 0.5]], [[0.8, 0.5], [0.5, 0.8]])
+dp.enable_features("contrib")
+NOISY = dp.m.make_laplace(dp.atom_domain(T="i64"), dp.absolute_distance(T="i64"), scale=5.0)
 NETWORK = pf.chain_network(CHAIN, 3)
 STATES = pf.StateSpace.categories(["a", "b"])
 PUBLIC = pf.PublicModel(pf.ChainFamily([CHAIN]), pf.RecordFormat(STATES))
@@ -82,6 +85,15 @@ CALLS = [
     (pf.leakage_loss, ON_CHAIN | {"scale": 5.0, "max_states": 3}),
     (pf.guarantee, ON_CHAIN | {"scale": 5.0, "mechanism": "mqm-exact"}),
     (pf.Accountant, ON_CHAIN),
+    (pf.ForgettingFamily, {"steps": 60, "overlap": 0.4}),
+    (pf.forgetting, {"family": CHAIN, "steps": 3}),
+    (pf.forgetting(CHAIN, 3).family, {"margin": 0.1}),
+    (pf.forgetting_from_counts, {"transition_counts": [[50, 3], [2, 10]], "steps": 3, "coverage": 0.9}),
+    (pf.entry_epsilon, ON_CHAIN | {"epsilon": 1.0, "window": 2, "knows": "nothing"}),
+    (pf.wrap, ON_CHAIN | {"measurement": NOISY, "d_in": 1, "window": 2, "knows": "nothing"}),
+    (pf.RunningCount, {"length": 10, "event_epsilon": 1.0, "rng": RNG}),
+    (pf.RunningCount(10**6, 1.0).add, {"value": 1}),
+    (pf.RunningCount(10, 1.0).standard_error, {"records": 3}),
     (accountant, {"scale": 5.0, "releases": 2, "limit": 1.0}),
     (pf.mqm_exact(CHAIN, 10, 1.0).release, {"values": [1.0, 2.0], "lipschitz": 1.0, "rng": RNG}),
     (pf.MarkovChain, {"transition_matrix": [[0.5, 0.5], [0.2, 0.8]], "initial_distribution": "any"}),

@@ -651,6 +651,7 @@ def test_scale_and_verify(files, run, monkeypatch):
     assert run("verify", out) == (
         0,
         "verified: mqm-exact at epsilon 1 for 1 chain of 2 states, segments of up to 100 records: "
+        "hides single records from those who know no record: "
         "scale 12.934051086186495 >= largest card/(epsilon - e) in "
         "[12.93405108618649356261619, 12.93405108618649356261620], ranges of nodes: 5\n",
         "",

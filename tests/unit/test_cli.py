@@ -54,6 +54,8 @@ def test_json_of_all_mechanisms(model, run):
         "influence",
         "chain",
         "count",
+        "window",
+        "knows",
     ]
     assert all(list(r) == keys for r in results)
     assert [r["mechanism"] for r in results if r["count"]] == ["wasserstein"] * 2
@@ -200,10 +202,13 @@ def test_the_example_of_the_help_works(model):
         (b'{"binary_interval": [0.1, Infinity]}', "Infinity is not a JSON number"),
         (b'{"binary_interval": [0.1, 1e999]}', "binary interval [0.1, inf]: needs 0 < low"),
         (b'{"binary_interval": [0.1, ' + b"1" * 5000 + b"]}", "holds a number that cannot be read"),
-        (b"[]", "a model is an object with the key chains, binary_interval or interval, not a list"),
-        (b"null", "a model is an object with the key chains, binary_interval or interval, not null"),
+        (b"[]", "total_variation, forgetting, labelled, periodic, not a list"),
+        (b"null", "a model is an object with one of the keys chains, binary_interval, interval, "),
         (b"3", "not a number"),
-        (b"{}", "exactly one of the keys chains, binary_interval and interval; it has none of them"),
+        (
+            b"{}",
+            "exactly one of the keys chains, binary_interval, interval, total_variation, forgetting, labelled, ",
+        ),
         (b'{"chains": [], "binary_interval": [0.3, 0.7]}', "it has chains and binary_interval"),
         (b'{"chain": []}', "the model has the unknown key 'chain'; allowed are chains, binary_interval"),
         (b'{"chains": [], "chains": []}', "the key 'chains' is given twice in one object"),

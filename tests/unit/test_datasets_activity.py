@@ -7,7 +7,7 @@ import pytest
 from plain_counting import reduce_record
 
 from pufferflow.datasets import ingest_activity
-from pufferflow.datasets.nhanes import GROUPS, STATES
+from pufferflow.datasets.nhanes import GROUPS, STATES, read_nhanes
 from pufferflow.errors import DataError, ParameterError
 
 HEADER = "participant,time,state\n"
@@ -236,6 +236,9 @@ def test_nhanes_groups_filters_and_states(tmp_path):
     assert person.transition_counts.sum() == 3 * 1440 - 1
     assert sample.participants[1].segment_lengths == (1429, 1429, 1429)
     assert sample.participants[1].transition_counts.sum() == 3 * (599 + 818)
+    assert read_nhanes(text.encode(), "here", 600, 5)[0].segment_lengths == (3 * 288,)
+    with pytest.raises(ParameterError, match="step_minutes is 7; it must divide the 1440 minutes of a day"):
+        read_nhanes(text.encode(), "here", 600, 7)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,8 @@ from pufferflow.datasets import (
     pooled_state_counts,
     pooled_transition_counts,
 )
+from pufferflow.datasets.activity import activity_runs
+from pufferflow.datasets.electricity import electricity_runs
 from pufferflow.datasets.elsewhere import other_activity, read_fitbit
 from pufferflow.datasets.sources import bundled_path, load_sources
 from pufferflow.errors import DataError
@@ -109,6 +111,33 @@ def test_bundled_activity_is_the_ingestion_of_the_raw_file(tmp_path):
     assert replace(ingest_activity("file", NHANES), label="bundled") == ingest_activity("bundled")
     bundle.build_activity(NHANES, tmp_path / "sample.json")
     assert (tmp_path / "sample.json").read_bytes() == bundled_path("nhanes2003-sample").read_bytes()
+
+
+@needs_nhanes
+def test_bundled_runs_are_the_count_of_the_raw_file(tmp_path):
+    bundle.build_runs(NHANES, tmp_path / "runs.json")
+    assert (tmp_path / "runs.json").read_bytes() == bundled_path("nhanes2003-runs").read_bytes()
+
+
+def test_bundled_runs_agree_with_the_bundled_sample():
+    assert sha256(bundled_path("nhanes2003-runs").read_bytes()) == load_sources()["nhanes2003-runs"]["sha256"]
+    sample, runs = ingest_activity("bundled"), activity_runs("bundled")
+    assert tuple(runs) == sample.groups
+    for group, of in runs.items():
+        assert np.array_equal(of.hourly.sum(axis=0), pooled_transition_counts(sample.group(group)))
+        later = of.triples.sum(axis=0)
+        assert (later <= of.hourly.sum(axis=0)).all()
+        assert later.sum() > 0.99 * of.hourly.sum()
+
+
+def test_runs_of_the_household_agree_with_its_merged_bins():
+    window = {"window_start": "2008-01-01T00:00", "window_minutes": 10_000}
+    runs = electricity_runs("bundled", edges_watts=[400, 1000], **window)
+    counts = ingest_electricity("bundled", **window).participants[0].transition_counts
+    merged = np.repeat(np.eye(3, dtype=int), [2, 3, 46], axis=0)
+    assert np.array_equal(runs.hourly.sum(axis=0), merged.T @ counts @ merged)
+    assert runs.triples.sum() == runs.hourly.sum() - 1
+    assert runs.hourly.sum(axis=(1, 2))[[0, 23]].tolist() == [7 * 60, 6 * 60]
 
 
 @needs_nhanes

@@ -234,6 +234,10 @@ def test_longer_steps_are_means_of_whole_windows(tmp_path):
     assert "step_minutes" not in minutes.settings
     with pytest.raises(ParameterError, match="step_minutes"):
         ingest_electricity("bundled", step_minutes=0)
+    own = write(tmp_path / "own.csv", "time,watts\n2007-05-01T00:00,1\n2007-05-01T00:01,2\n2007-05-01T00:02,2\n")
+    assert ingest_electricity("file", own).step_seconds == 60
+    with pytest.raises(ParameterError, match=r"step_minutes is 2, and .*own.csv has a step of its own; resample"):
+        ingest_electricity("file", own, step_minutes=2)
     with pytest.raises(DataError, match="successive steps of 5 minutes"):
         ingest_electricity(
             "file", write(tmp_path / "few.txt", uci_text(*((m, "0.100") for m in range(5)))), step_minutes=5, **WHOLE

@@ -85,7 +85,7 @@ def test_as_family():
     assert as_family(family) is family
     assert as_family(THETA_1).chains == (THETA_1,)
     with pytest.raises(
-        pf.ParameterError, match="give a MarkovChain, a ChainFamily, a BinaryInterval or an IntervalFamily"
+        pf.ParameterError, match="give a MarkovChain, a ChainFamily, a BinaryInterval, an IntervalFamily, a"
     ):
         as_family([[0.5, 0.5], [0.5, 0.5]])
 

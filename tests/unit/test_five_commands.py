@@ -1,4 +1,4 @@
-"""The five commands of the README, on fewer minutes: fit the first part, release the second, look, verify."""
+"""The commands of the README, on fewer minutes: release with nothing fitted, or with a chain of another year."""
 
 import json
 import subprocess
@@ -17,40 +17,67 @@ MINUTES = 3 * 1440
 README = (Path(__file__).parents[2] / "README.md").read_text()
 
 
-def commands():
-    (block,) = [block for block in README.split("```") if "pufferflow export" in block]
-    return [line.split() for line in block.removeprefix("sh").strip().splitlines()]
+def commands(word):
+    """The words of the one block of shell commands that has ``word``."""
+    (block,) = [block for block in README.split("```") if block.startswith("sh\n") and word in block]
+    return [line.split()[1:] for line in block.removeprefix("sh").strip().splitlines()]
 
 
-def test_the_five_commands(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run commands in a folder of their own; what each said, by its first word."""
     monkeypatch.chdir(tmp_path)
-    said = {}
-    for _, *words in commands():
-        assert cli.main(words + (["--minutes", str(MINUTES)] if words[0] == "export" else [])) == 0
-        captured = capsys.readouterr()
-        assert captured.err == ""
-        said[words[0]] = captured.out
-    first, second = (pd.read_csv(name, parse_dates=["time"]) for name in ("first.csv", "second.csv"))
-    assert len(first) == len(second) == MINUTES // 2
-    assert second["time"].iloc[0] - first["time"].iloc[-1] == pd.Timedelta(minutes=1)
-    assert "time step   60 s" in said["fit"]
-    assert "Guarantee:" in said["release"]
-    assert said["ledger"].startswith(("limit 1, spent ", "verified: "))
-    assert said["verify"].startswith("verified: ")
-    release = json.loads((tmp_path / "second.csv.release" / "publish" / "histogram.json").read_text())
-    model = pf.read_public_model("first.csv.chain.json")
-    sample = load_sample("first.csv.sample.json")
-    assert sample.participants[0].observations == first["watts"].notna().sum()
-    assert sample.states == model.records.states.names
-    watts = second["watts"].dropna().to_numpy()
-    exact = np.bincount(model.records.states.encode_numbers(watts), minlength=len(release["bins"])) / len(watts)
+
+    def run(commands):
+        said = {}
+        for words in commands:
+            assert cli.main(words + (["--minutes", str(MINUTES)] if words[0] == "export" else [])) == 0
+            captured = capsys.readouterr()
+            assert captured.err == ""
+            said[words[0]] = captured.out
+        return said
+
+    return run
+
+
+def check_release(states, certificate):
+    """The numbers that were released are those of the second year but for the noise, which is proved."""
+    release = json.loads(Path("second.csv.release/publish/histogram.json").read_text())
+    watts = pd.read_csv("second.csv")["watts"].dropna().to_numpy()
+    exact = np.bincount(states.encode_numbers(watts), minlength=len(release["bins"])) / len(watts)
     released = np.array([row["frequency"] for row in release["bins"]])
     assert release["records"] == len(watts)
     worst = pf.error_quantile(release["noise"]["scale"], len(exact), len(watts), confidence=1 - 1e-9, kind="bins")
     assert np.abs(released - exact).max() <= worst
-    certificate = (tmp_path / "second.csv.release" / "internal" / "certificate.json").read_text()
-    proved = pf.verify_certificate(json.loads(certificate))
+    proved = pf.verify_certificate(json.loads(Path(certificate).read_text()))
     assert 2 * proved.lower <= release["noise"]["scale"]
+
+
+def test_release_with_nothing_fitted(run):
+    said = run(commands("--forgets"))
+    first, second = (pd.read_csv(name, parse_dates=["time"]) for name in ("first.csv", "second.csv"))
+    assert len(first) == len(second) == MINUTES // 2
+    assert second["time"].iloc[0] - first["time"].iloc[-1] == pd.Timedelta(minutes=1)
+    assert "Guarantee:" in said["release"]
+    assert "steps later overlap in at least 0.4" in said["release"]
+    assert "was chosen, not fitted" in said["release"]
+    assert said["ledger"].startswith(("limit 1, spent ", "verified: "))
+    assert said["verify"].startswith("verified: leakage at epsilon 1 for all Markov chains whose laws 60 steps apart")
+    model = pf.read_public_model("second.csv.release/publish/chain.json")
+    assert model.family == pf.ForgettingFamily(60, 0.4)
+    check_release(model.records.states, "second.csv.release/publish/certificate.json")
+
+
+def test_release_with_a_chain_of_another_year(run):
+    export = commands("--forgets")[0]
+    said = run([export, *commands("--chain")])
+    assert "time step   60 s" in said["fit"]
+    assert "Guarantee:" in said["release"]
+    model = pf.read_public_model("first.csv.chain.json")
+    sample = load_sample("first.csv.sample.json")
+    assert sample.participants[0].observations == pd.read_csv("first.csv")["watts"].notna().sum()
+    assert sample.states == model.records.states.names
+    check_release(model.records.states, "second.csv.release/internal/certificate.json")
 
 
 def test_windows_of_the_export(tmp_path, capsys):

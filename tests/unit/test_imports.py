@@ -13,6 +13,7 @@ ROOT = Path(pufferflow.__file__).parent
 GROUND = (
     "errors",
     "_texts",
+    "_optional",
     "_sources",
     "_files",
     "_jit",
@@ -20,6 +21,7 @@ GROUND = (
     "_composition",
     "_types",
     "_checks",
+    "_protection",
     "_json",
     "_numbers",
     "_noise",
@@ -33,7 +35,11 @@ ORDER = (
     *(
         "markov",
         "influence",
+        "bounded_family",
         "interval_family",
+        "forgetting_family",
+        "total_variation_family",
+        "overlaps",
         "transport",
         "coupling",
         "audit",
@@ -41,7 +47,7 @@ ORDER = (
         "models",
         "verify",
     ),
-    *("chain_networks", "certificates", "mechanisms", "accounting", "_ledger_entries", "ledger"),
+    *("chain_networks", "certificates", "mechanisms", "accounting", "entrywise", "_ledger_entries", "ledger"),
     *("reporting", "studies", "publishing", "cli"),
 )
 

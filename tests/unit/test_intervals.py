@@ -319,5 +319,5 @@ def test_bad_models(interval, message):
 
 
 def test_one_kind_of_family_a_model():
-    with pytest.raises(pf.ModelError, match="exactly one of the keys chains, binary_interval and interval"):
+    with pytest.raises(pf.ModelError, match="exactly one of the keys chains, binary_interval, interval, total_var"):
         parse_model({"interval": {"low": LOW, "high": HIGH}, "binary_interval": [0.3, 0.7]})

@@ -197,6 +197,8 @@ def test_nothing_of_the_data_is_in_the_file(ledger):
             "mechanism",
             "epsilon",
             "scale",
+            "window",
+            "knows",
             "query",
             "family",
             "length",

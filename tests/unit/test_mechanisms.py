@@ -174,7 +174,7 @@ def test_results_name_their_setting_and_are_plain_json(name):
     fields = json.loads(json.dumps(result.to_dict()))
     assert list(fields) == [
         "mechanism", "epsilon", "length", "scale", "status", "reason", "node", "quilt", "influence", "chain",
-        "count",
+        "count", "window", "knows",
     ]  # fmt: skip
     assert fields["scale"] == result.scale
     assert type(result.scale) is float

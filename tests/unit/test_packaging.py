@@ -12,10 +12,13 @@ from pathlib import Path
 import yaml
 
 import pufferflow as pf
+from pufferflow._optional import EXTRAS
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 CONDA_NAMES = {"matplotlib": "matplotlib-base"}
+JOBS = ("figures", "publish", "check", "workflow")
+"""Extras that the jobs of the pipeline use."""
 BROUGHT = {"snakemake", "markupsafe"}
 """Imports that are there without being declared: what runs a script, and the text type of jinja2."""
 
@@ -24,8 +27,8 @@ def bounds(requirements):
     """The lower bound of each requirement, by name as on conda-forge; of snakemake's own there is no need in a job."""
     found = {}
     for requirement in requirements:
-        name, bound = re.fullmatch(r"([\w-]+)(?:\[\w+\])?\s*(.*)", requirement).groups()
-        if not name.startswith("snakemake"):
+        name, bound = re.fullmatch(r"([\w-]+)(?:\[[\w,]+\])?\s*(.*)", requirement).groups()
+        if not name.startswith(("snakemake", "pufferflow")):
             found[CONDA_NAMES.get(name, name)] = bound
     return found
 
@@ -46,7 +49,8 @@ def imported(folder):
 
 
 def test_conda_environment_has_every_dependency():
-    declared = bounds([*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["workflow"]])
+    extras = PROJECT["optional-dependencies"]
+    declared = bounds([*PROJECT["dependencies"], *(need for name in JOBS for need in extras[name])])
     environment = conda_environment()
     assert environment.pop("python") == PROJECT["requires-python"]
     environment.pop("pip")
@@ -55,7 +59,7 @@ def test_conda_environment_has_every_dependency():
 
 def test_every_import_is_a_declared_dependency():
     ours = {"pufferflow", *(path.stem for path in (ROOT / "workflow/scripts").glob("*.py"))}
-    used = {*imported("pufferflow"), *imported("workflow/scripts")} - ours - set(sys.stdlib_module_names)
+    used = {*imported("pufferflow"), *imported("workflow/scripts"), *EXTRAS} - ours - set(sys.stdlib_module_names)
     known = packages_distributions()
     names = {known[name][0].lower().replace("_", "-") for name in used - BROUGHT}
     assert {CONDA_NAMES.get(name, name) for name in names} == set(conda_environment()) - {"python", "pip"}

@@ -16,7 +16,7 @@ import yaml
 
 from pufferflow import _sources
 from pufferflow._sources import source_digest, source_files
-from pufferflow.studies.catalogue import STUDIES, plan
+from pufferflow.studies.catalogue import STUDIES, jobs, plan
 from pufferflow.studies.record import function, module_of
 
 ROOT = Path(__file__).parents[2]
@@ -26,7 +26,7 @@ for study in STUDIES:
     SETTINGS["experiments"][study.name]["enabled"] = True
 STEPS, CLAIMS, _ = plan(SETTINGS)
 JOBS = {
-    **{step.name: (step.kind, {module_of(step.work)}) for step in STEPS},
+    **{job.name: (job.script, {module_of(step.work) for step in job.steps}) for job in jobs(STEPS)},
     "compare_results": ("compare", {module_of(claim.work) for claim in CLAIMS}),
     "write_report": ("report", set()),
     "write_times": ("times", set()),
@@ -203,7 +203,8 @@ def test_a_job_reaches_all_that_is_loaded_when_it_starts():
 def test_nothing_a_job_reaches_is_imported_by_a_name_made_at_run_time(reached):
     """Nor through a door, ``pf.name`` or ``related.name``, that imports on first use; but what a job is told to run."""
     doors = {"pufferflow", "pufferflow.related"}
-    modules = {name for found in reached.values() for name in found} - doors - {"pufferflow.studies.record"}
+    others = {"pufferflow._optional"}  # it imports packages of others alone
+    modules = {name for found in reached.values() for name in found} - doors - others - {"pufferflow.studies.record"}
     for path in {str(s) for s in SCRIPTS} | {MODULES[name] for name in modules}:
         tree = ast.parse(Path(path).read_text(encoding="utf-8"))
         for node in ast.walk(tree):
@@ -241,7 +242,7 @@ def test_templates_and_published_numbers_concern_only_who_reads_them():
 
     assert readers("report.html.j2") == {"write_report", "write_times"}
     assert "compare_results" in readers("reported/pufferfish.csv")
-    assert not {"plot_cohort_synthetic", "ingest_activity_bundled"} & readers("reported/pufferfish.csv")
+    assert not {"measure_cohort", "ingest_activity_bundled"} & readers("reported/pufferfish.csv")
 
 
 def test_records_of_studies_concern_no_job_but_by_its_parameters():
@@ -253,9 +254,9 @@ def test_records_of_studies_concern_no_job_but_by_its_parameters():
 
 
 def test_scales_depend_on_mechanisms_and_figures_do_not():
-    scales = {Path(path).name for path in files_of("compute_activity_bundled_scales")}
+    scales = {Path(path).name for path in files_of("measure_activity_bundled")}
     assert {"quilts_exact.py", "_kernels.py", "tables.py", "search.py"} <= scales
-    assert "quilts_exact.py" not in {Path(path).name for path in files_of("plot_figure4_upper_synthetic")}
+    assert "quilts_exact.py" not in {Path(path).name for path in files_of("show_synthetic")}
 
 
 def test_every_job_names_a_function_that_takes_its_inputs_and_settings():

@@ -9,8 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 from py_compile import PycInvalidationMode
+from typing import Any
 
 import pytest
+import yaml
+from snakemake.utils import update_config
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "config", "workflow", "profiles", "pufferflow")
@@ -42,6 +45,8 @@ experiments:
     length: 20
     exact_loss: { epsilons: [1], longest: 20 }
     composed_releases: 2
+  wider_guarantees:
+    enabled: false # the quick run of .ci/run has it
   timings:
     repeats: 1
   histogram_study:
@@ -110,6 +115,13 @@ class Project:
         project = cls.__new__(cls)
         project.folder = folder
         return project
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings a run takes: the project's, and over them the least run's."""
+        settings = yaml.safe_load((self.folder / "config/config.yaml").read_text(encoding="utf-8"))
+        update_config(settings, yaml.safe_load(TINY))
+        return settings
 
     def command(self, *arguments: str, cores: int = 2) -> list[str]:
         return [sys.executable, "-m", "snakemake", "--cores", str(cores), "--configfile", "tiny.yaml", *arguments]

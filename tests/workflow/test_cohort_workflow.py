@@ -1,9 +1,6 @@
 import shutil
 
 import pandas as pd
-import pytest
-
-pytestmark = pytest.mark.xdist_group("workflow")
 
 COHORT = """
   cohort:

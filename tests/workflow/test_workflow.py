@@ -9,14 +9,10 @@ import zipfile
 
 import pandas as pd
 import pytest
-import yaml
 
 from pufferflow._sources import source_files
-from pufferflow.studies.catalogue import plan
+from pufferflow.studies.catalogue import jobs, plan
 from pufferflow.studies.record import module_of
-
-# one worker: the tests share one finished run, and each run uses both cores
-pytestmark = pytest.mark.xdist_group("workflow")
 
 
 def test_complete_run_has_every_output(finished):
@@ -86,8 +82,8 @@ def test_an_edited_title_reruns_what_prints_it(copy):
     path = "pufferflow/studies/classical/study.py"
     copy.edit(path, ', "Classical differential privacy"', ', "Differential privacy"')
     planned = copy.planned()
-    assert {"render_classical_claims", "write_report"} <= planned
-    assert not {"measure_classical", "render_alpha_beta_claims"} & planned
+    assert {"show_classical", "write_report"} <= planned
+    assert not {"measure_classical", "show_alpha_beta"} & planned
 
 
 def test_a_second_run_in_the_folder_is_told_of_the_first_in_one_sentence(project):
@@ -114,7 +110,7 @@ def test_snakemakes_own_report_holds_every_shown_file_with_its_caption(finished,
     with zipfile.ZipFile(tmp_path / "project/report.zip") as archive:
         page = next(name for name in archive.namelist() if name.endswith("report.html"))
         text = archive.read(page).decode("utf-8")
-    steps, _, _ = plan(yaml.safe_load((finished.folder / "config/config.yaml").read_text(encoding="utf-8")))
+    steps, _, _ = plan(finished.settings)
     shown = [step for step in steps if step.section]
     assert len(shown) > 20
     for step in shown:
@@ -125,12 +121,12 @@ def test_snakemakes_own_report_holds_every_shown_file_with_its_caption(finished,
 
 def test_deleted_intermediates_are_made_again(copy, finished):
     made_by = {
-        "errors/synthetic.csv": "measure_synthetic_errors",
+        "errors/synthetic.csv": "measure_synthetic",
         "scales/composition_synthetic.csv": "compute_composition_synthetic",
         "related/classical_claims.csv": "measure_classical",
         "samples/activity_bundled.csv": "ingest_activity_bundled",
         "chains/electricity_bundled.csv": "fit_electricity_bundled",
-        "errors/electricity_bundled_releases.csv": "measure_electricity_bundled_errors",
+        "errors/electricity_bundled_releases.csv": "measure_electricity_bundled",
     }
     long = list(made_by)[3:]  # what needs much of the run again
     for path in made_by:
@@ -193,14 +189,8 @@ def test_further_epsilon_reruns_what_uses_it_and_changes_no_other_digit(copy, fi
     copy.edit("tiny.yaml", "epsilons: [0.5, 1]", "epsilons: [0.5, 2, 1]")
     assert copy.planned() == {
         "all",
-        "compute_synthetic_scales",
-        "compute_extended_synthetic_scales",
-        "measure_synthetic_errors",
-        "measure_extended_synthetic_errors",
-        "measure_synthetic_growth",
-        "plot_growth_synthetic",
-        "plot_figure4_upper_synthetic",
-        "plot_figure4_upper_synthetic_extended",
+        "measure_synthetic",
+        "show_synthetic",
         "compare_results",
         "write_report",
         "record_provenance",
@@ -222,20 +212,20 @@ def test_further_epsilon_reruns_what_uses_it_and_changes_no_other_digit(copy, fi
     [
         (
             "mechanisms/weak_correlation.py",
-            {"compute_synthetic_scales", "compute_activity_bundled_scales"},
+            {"measure_synthetic", "measure_activity_bundled"},
             {"ingest_activity_bundled", "fit_activity_bundled"},
         ),
         (
             "studies/synthetic/figures.py",
-            {"plot_figure4_upper_synthetic"},
-            {"compute_synthetic_scales", "measure_synthetic_errors", "compare_results"},
+            {"show_synthetic"},
+            {"measure_synthetic", "show_activity", "compare_results"},
         ),
         (
             "datasets/bundled/activity_nhanes2003_sample.json",
             {"ingest_activity_bundled"},
-            {"compute_worked_examples"},
+            {"measure_worked_examples"},
         ),
-        ("influence/_kernels.py", {"compute_activity_bundled_scales"}, {"ingest_activity_bundled"}),
+        ("influence/_kernels.py", {"measure_activity_bundled"}, {"ingest_activity_bundled"}),
     ],
 )
 def test_edited_source_reruns_what_depends_on_it(copy, source, reruns, stays):
@@ -257,19 +247,18 @@ def test_edited_source_reruns_what_depends_on_it(copy, source, reruns, stays):
     ],
 )
 def test_edited_source_reruns_exactly_the_rules_whose_scripts_reach_it(copy, source, old, new):
-    settings = yaml.safe_load((copy.folder / "config/config.yaml").read_text(encoding="utf-8"))
-    steps, claims, _ = plan(settings)
-    jobs = {step.name: (step.kind, [step.work]) for step in steps if step.usual} | {
+    steps, claims, _ = plan(copy.settings)
+    all_jobs = {job.name: (job.script, [step.work for step in job.steps]) for job in jobs(steps) if job.usual} | {
         "compare_results": ("compare", [claim.work for claim in claims]),
         "write_report": ("report", []),
         "write_times": ("times", []),
         "record_provenance": ("provenance", []),
     }
-    assert set(jobs) == {path.stem for path in (copy.folder / "results/logs").iterdir()}
+    assert set(all_jobs) == {path.stem for path in (copy.folder / "results/logs").iterdir()}
     package, scripts = copy.folder / "pufferflow", copy.folder / "workflow/scripts"
     reach = {
         name
-        for name, (script, works) in jobs.items()
+        for name, (script, works) in all_jobs.items()
         if str(package / source) in source_files(scripts / f"{script}.py", package, map(module_of, works))
     }
     assert reach

@@ -6,7 +6,7 @@ from snakemake.exceptions import WorkflowError
 
 from pufferflow._sources import source_digest
 from pufferflow.errors import PufferflowError
-from pufferflow.studies.catalogue import plan
+from pufferflow.studies.catalogue import jobs, plan
 from pufferflow.studies.checksums import missing_files
 from pufferflow.studies.folder import hold
 from pufferflow.studies.record import TABLE_FORMATS, TIMES_PAGE, module_of
@@ -22,6 +22,7 @@ except PufferflowError as error:
     raise WorkflowError(str(error)) from None
 
 STEPS, CLAIMS, NOTES = plan(config)
+JOBS = jobs(STEPS)
 SHOWN = [step for step in STEPS if step.section and not step.timed]
 TIMED = [step for step in STEPS if step.timed]
 SAMPLES = {
@@ -42,15 +43,19 @@ def sources_of(kind, *works):
     return source_digest(script, modules=[module_of(work) for work in works])
 
 
-def outputs_of(step):
-    """Outputs of a job, the file that the report shows marked for Snakemake's own."""
-    marked = dict(step.outputs)
-    if step.kind == "fit":
-        marked["models"] = directory(marked["models"])
-    if step.section:
-        name = "svg" if step.kind == "plot" else "csv"
-        marked[name] = in_report(marked[name], step.section.title)
-    return marked
+def outputs_of(job):
+    """Outputs of a job, the files that the report shows marked for Snakemake's own."""
+    return [marked(step, name) for step in job.steps for name in step.outputs]
+
+
+def marked(step, name):
+    """An output of a step with what Snakemake has to know of it."""
+    path = step.outputs[name]
+    if step.kind == "fit" and name == "models":
+        return directory(path)
+    if step.section and name == ("svg" if step.kind == "plot" else "csv"):
+        return in_report(path, step.section.title)
+    return path
 
 
 def in_report(path, title):
@@ -63,6 +68,23 @@ def in_report(path, title):
     )
 
 
+def told(step):
+    """What a script has to know of a step."""
+    return {
+        "work": step.work,
+        "inputs": dict(step.inputs),
+        "outputs": dict(step.outputs),
+        "settings": dict(step.settings),
+        "published": step.published,
+    }
+
+
+def captions_of(job):
+    """Captions of the figures that a job draws, by their titles."""
+    sections = [step.section for step in job.steps if step.section]
+    return {section.title: section.caption for section in sections if section.caption}
+
+
 def shown_of(step):
     """What the report says of a job."""
     return {"file": step.shown, **asdict(step.section)}
@@ -70,7 +92,7 @@ def shown_of(step):
 
 def every_file():
     """All files of a complete run, intermediate ones too: Snakemake makes a deleted one again only if asked for it."""
-    made = [path for step in STEPS if step.usual for path in step.outputs.values()]
+    made = [path for job in JOBS if job.usual for path in job.outputs]
     used = [
         path
         for step in STEPS

@@ -10,7 +10,9 @@ rule compare_results:
         "../envs/pufferflow.yaml"
     params:
         claims=[(c.work, dict(c.inputs), dict(c.settings)) for c in CLAIMS],
-        caption="Every claim and number of the sources beside ours, with a verdict; other data never read “reproduced”.",
+        captions={
+            "Comparison": "Every claim and number of the sources beside ours, with a verdict; other data never read “reproduced”."
+        },
         sources=sources_of("compare", *(claim.work for claim in CLAIMS)),
     script:
         "../scripts/compare.py"

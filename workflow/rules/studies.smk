@@ -1,28 +1,27 @@
-# One rule a job of a study; pufferflow/studies says what they are.
-for step in STEPS:
+# One rule a job of the studies; pufferflow/studies says what their steps are and which of them share a process.
+for job in JOBS:
 
     rule:
         name:
-            step.name
+            job.name
         input:
-            **step.inputs,
+            job.inputs,
         output:
-            **outputs_of(step),
+            outputs_of(job),
         log:
-            step.log,
-        localrule: step.local
+            job.log,
+        priority: job.priority
+        localrule: job.local
         conda:
             "../envs/pufferflow.yaml"
-        threads: step.threads
+        threads: job.threads
         resources:
-            **({"mem_mb": step.megabytes} if step.megabytes else {}),
+            **({"mem_mb": job.megabytes} if job.megabytes else {}),
         params:
-            kind=step.kind,
-            work=step.work,
-            settings=dict(step.settings),
-            published=step.published,
-            given=step.given,
-            caption=step.section.caption if step.section else "",
-            sources=sources_of(step.kind, step.work),
+            script=job.script,
+            steps=[told(step) for step in job.steps],
+            given=job.given,
+            captions=captions_of(job),
+            sources=sources_of(job.script, *(step.work for step in job.steps)),
         script:
-            "../scripts/{params.kind}.py"
+            "../scripts/{params.script}.py"

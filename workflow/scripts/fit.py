@@ -1,4 +1,4 @@
-from _job import job
+from _job import job, steps
 
 with job(snakemake):
     from pufferflow.records.sample import load_sample
@@ -6,8 +6,8 @@ with job(snakemake):
     from pufferflow.studies.record import function
     from pufferflow.studies.tidy import write_table
 
-    p, out = snakemake.params, snakemake.output
-    sample = load_sample(snakemake.input.sample)
-    chains = function(p.work)(sample, **p.settings)
-    save_chains(chains, out.models)
-    write_table(describe_chains(sample, chains), out.table)
+    for step in steps(snakemake):
+        sample = load_sample(step.inputs["sample"])
+        chains = function(step.work)(sample, **step.settings)
+        save_chains(chains, step.outputs["models"])
+        write_table(describe_chains(sample, chains), step.outputs["table"])

@@ -1,11 +1,12 @@
-from _job import job, read_inputs
+from _job import job, read_inputs, steps
 
 with job(snakemake):
     from pufferflow.studies.real_data.chains import load_chains
     from pufferflow.studies.record import function
     from pufferflow.studies.tidy import write_table
 
-    p = snakemake.params
-    tables = function(p.work)(**read_inputs(snakemake.input, folder=load_chains), **p.settings)
-    for table, path in zip(tables if isinstance(tables, tuple) else (tables,), snakemake.output, strict=True):
-        write_table(table, path)
+    for step in steps(snakemake):
+        tables = function(step.work)(**read_inputs(step.inputs, folder=load_chains), **step.settings)
+        tables = tables if isinstance(tables, tuple) else (tables,)
+        for table, path in zip(tables, step.outputs.values(), strict=True):
+            write_table(table, path)

@@ -1,9 +1,9 @@
 """Tables too large to hold: the function reads and writes the files itself."""
 
-from _job import job, named
+from _job import job, steps
 
 with job(snakemake):
     from pufferflow.studies.record import function
 
-    p = snakemake.params
-    function(p.work)(**named(snakemake.input), **named(snakemake.output), **dict(snakemake.wildcards), **p.settings)
+    for step in steps(snakemake):
+        function(step.work)(**step.inputs, **step.outputs, **dict(snakemake.wildcards), **step.settings)

@@ -575,13 +575,13 @@ def _bits(polynomial: fmpq_mpoly) -> int:
 
 
 def _real(name: str) -> Any:
-    import z3
+    z3 = solver.z3_solver()
 
     return z3.Real(name)
 
 
 def _z3(polynomial: fmpq_mpoly, names: Sequence[str], variables: Mapping[str, Any]) -> Any:
-    import z3
+    z3 = solver.z3_solver()
 
     terms = []
     for powers, coefficient in polynomial.to_dict().items():

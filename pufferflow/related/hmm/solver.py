@@ -11,12 +11,18 @@ from fractions import Fraction
 from typing import Any
 
 from pufferflow._checks import check_positive, check_type
+from pufferflow._optional import load
 from pufferflow.errors import ParameterError
 from pufferflow.related.hmm.checking import Verdict, Witness, check_factor, directions
 from pufferflow.related.hmm.model import Exact, HiddenMarkovModel, asked_length
 
 SECONDS = 60.0
 """Time the solver may take for one question, unless told otherwise."""
+
+
+def z3_solver() -> Any:
+    """The module of the solver."""
+    return load("z3", "the solver")
 
 
 def check_by_solver(
@@ -53,7 +59,7 @@ def _violation(
     model: HiddenMarkovModel, secret: str, other: str, limit: Fraction, steps: int, timeout_seconds: float
 ) -> tuple[str, ...] | None:
     """Return a sequence of the full length that violates in one direction, or None."""
-    import z3
+    z3 = z3_solver()
 
     laws = zip(model.initial_distributions[secret], model.initial_distributions[other], strict=True)
     # only the difference of the two forward vectors matters, see pufferflow.related.hmm.checking; of it only the
@@ -90,7 +96,7 @@ def _violation(
 
 def number(value: Fraction) -> Any:
     """Return a fraction as a constant of z3."""
-    import z3
+    z3 = z3_solver()
 
     return z3.RealVal(f"{value.numerator}/{value.denominator}")
 
@@ -100,7 +106,7 @@ def satisfied(solver: Any, timeout_seconds: float) -> Any:
 
     Raises ParameterError: there was no answer in time.
     """
-    import z3
+    z3 = z3_solver()
 
     timeout_seconds = check_positive(timeout_seconds, "timeout_seconds")
     solver.set("timeout", min(int(1000 * timeout_seconds) + 1, 2**31))
@@ -115,7 +121,7 @@ def satisfied(solver: Any, timeout_seconds: float) -> Any:
 
 def point(constraints: Sequence[Any], variables: Sequence[Any], timeout_seconds: float) -> list[Any] | None:
     """Return values of real ``variables`` that meet polynomial ``constraints`` (z3 numbers), or None."""
-    import z3
+    z3 = z3_solver()
 
     solver = z3.SolverFor("QF_NRA")
     solver.add(*constraints)
@@ -125,7 +131,7 @@ def point(constraints: Sequence[Any], variables: Sequence[Any], timeout_seconds:
 
 def rational(value: Any, decimals: int = 30) -> Fraction:
     """Return a number of z3 as a fraction; an irrational one rounded to ``decimals`` decimals."""
-    import z3
+    z3 = z3_solver()
 
     if z3.is_algebraic_value(value):
         value = value.approx(decimals)

@@ -24,8 +24,9 @@ def releases_of(run: Run, dataset: str) -> str:
 
 
 def measure_steps(run: Run, dataset: str) -> Iterator[Step]:
-    """Jobs that compute scales and errors."""
+    """Steps that compute scales and errors."""
     own, name = run.own(dataset), run.labelled(dataset)
+    job = f"measure_{name}"
     scales = f"results/scales/{name}.csv"
     yield Step(
         f"compute_{name}_scales",
@@ -34,6 +35,7 @@ def measure_steps(run: Run, dataset: str) -> Iterator[Step]:
         {"sample": run.sample(dataset), "chains": run.chains(dataset)},
         {"scales": scales},
         {**run.own(dataset, without=("repetitions", "releases")), "options": run.options},
+        job=job,
     )
     yield Step(
         f"measure_{name}_errors",
@@ -42,6 +44,7 @@ def measure_steps(run: Run, dataset: str) -> Iterator[Step]:
         {"sample": run.sample(dataset), "scale_table": scales},
         {"errors": errors_of(run, dataset), "releases": releases_of(run, dataset)},
         {"repetitions": own["repetitions"], "count": own["releases"], "seed": run.seed},
+        job=job,
     )
 
 
@@ -51,7 +54,7 @@ PRINTED = (
 
 
 def table_steps(run: Run, dataset: str, name: str, title: str, reading: str, columns: int) -> Iterator[Step]:
-    """Jobs that print the errors as the paper's table ``name``, and draw its numbers beside ours.
+    """Steps that print the errors as the paper's table ``name``, and draw its numbers beside ours.
 
     ``reading`` says how to read the figure, which has so many ``columns`` of panels.
     """
@@ -68,7 +71,7 @@ def table_steps(run: Run, dataset: str, name: str, title: str, reading: str, col
 def figure_step(
     run: Run, dataset: str, name: str, work: str, title: str, caption: str, settings: Mapping[str, Any] = EMPTY
 ) -> Step:
-    """Job that draws histograms and their releases."""
+    """Step that draws histograms and their releases."""
     section = Section(title, f"{dataset}-figure", caption, data_from=run.sample(dataset), settings=run.own(dataset))
     inputs = {"releases": releases_of(run, dataset), "sample": run.sample(dataset)}
     return plot(f"{name}_{run.labelled(dataset)}", work, inputs, section, settings=settings)

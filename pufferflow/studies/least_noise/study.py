@@ -45,6 +45,7 @@ def _case(
         fitted,
         {"table": table},
         chains | settings,
+        priority=1,
     )
     section = Section(f"Least noise: {dataset}", anchor, RELATIVE, label, settings=own)
     yield plot(f"least_noise_{case}", f"{HERE}.figures:relative_noise", {"table": table} | described, section)

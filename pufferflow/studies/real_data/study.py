@@ -24,10 +24,17 @@ def data_steps(run: Run) -> Iterator[Step]:
             {"sample": sample, "table": f"results/samples/{name}.csv"},
             {"dataset": dataset, "settings": settings},
             given=True,
+            priority=1,
         )
         outputs = {"table": described[dataset], "models": chains}
         yield Step(
-            f"fit_{name}", "fit", f"{HERE}.chains:fit_chains", {"sample": sample}, outputs, run.settings["chains"]
+            f"fit_{name}",
+            "fit",
+            f"{HERE}.chains:fit_chains",
+            {"sample": sample},
+            outputs,
+            run.settings["chains"],
+            priority=1,
         )
         yield render(f"chains_{name}", f"{HERE}.tables:chain_properties", {dataset: described[dataset]})
     shown = {name: run.settings["datasets"][name] for name in run.datasets} | {"chains": run.settings["chains"]}

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from pufferflow.reporting.comparison import DIFFERS, PAPERS, RESTORED, UNJUDGED, Row, claim, increasing
+from pufferflow.reporting.comparison import PAPERS, UNJUDGED, Row, claim, increasing, stated_numbers
 from pufferflow.reporting.style import mechanism_style
+from pufferflow.studies.values import Value, values_table
 
 PLACE = "Figure 4, upper row"
 OTHER_GRID = "the claim is about the classes and the length of the figure"
@@ -36,23 +37,15 @@ def growth_claims(growth: pd.DataFrame) -> Iterator[Row]:
     for epsilon, at_epsilon in growth.groupby("epsilon", sort=False):
         group = at_epsilon[(at_epsilon["mechanism"] == "group-dp") & (at_epsilon["length"] == FIGURE_4.length)]
         if epsilon in FIGURE_4.epsilons and len(group):
-            yield _group_dp(float(str(epsilon)), float(group["expected_error"].iloc[0]))
+            yield from _stated(f"figure4/group-dp/{float(str(epsilon)):g}", float(group["expected_error"].iloc[0]))
         for mechanism in ("mqm-exact", "mqm-approx"):
             curve = at_epsilon[at_epsilon["mechanism"] == mechanism].sort_values("length")
             if len(curve) > 1:
                 yield from _longer(mechanism_style(mechanism).label, float(str(epsilon)), curve)
 
 
-def _group_dp(epsilon: float, error: float) -> Row:
-    theirs = 1 / epsilon
-    agree = abs(error - theirs) <= 1e-9 * theirs
-    text = f"the error of GroupDP is 1/ε at every α, ε = {epsilon:g} (not drawn in the figure)"
-    verdict = RESTORED if agree else DIFFERS
-    paper, reason = PAPERS["pufferfish"], "one chain, of which every record may change"
-    return Row(
-        paper, "number", text, PLACE, "restored", f"{theirs:g}", f"{error:.6g}", None, error - theirs, "± 1e-09",
-        verdict, reason, "synthetic",
-    )  # fmt: skip
+def _stated(key: str, computed: float) -> Iterator[Row]:
+    return stated_numbers(values_table([Value("", "", key, computed)]), "synthetic")
 
 
 def _longer(label: str, epsilon: float, curve: pd.DataFrame) -> Iterator[Row]:
@@ -131,35 +124,6 @@ def _limit(limits: pd.DataFrame, own: bool) -> Iterator[Row]:
     alphas = dict(zip(limits["quantity"], limits["alpha"], strict=True))
     interior = next(float(alpha) for name, alpha in alphas.items() if name.startswith("interior"))
     whole = next(float(alpha) for name, alpha in alphas.items() if name.startswith("class"))
-    paper = PAPERS["pufferfish"]
     if own:
-        yield Row(
-            paper,
-            "number",
-            "α where GK16 begins to apply, by the interior entries of its influence matrix (the dashed line)",
-            PLACE,
-            "restored",
-            "0.3219",
-            f"{interior:.6f}",
-            None,
-            interior - 0.3219,
-            "± 5e-05",
-            RESTORED if abs(interior - 0.3219) <= 5e-5 else DIFFERS,
-            "the norm of a Toeplitz matrix, 2γ cos(π/(T+1)) = 1; the same at every ε",
-            "synthetic",
-        )
-    yield Row(
-        paper,
-        "worked value",
-        "α where GK16 begins to apply, the first node's own entry included",
-        PLACE,
-        "derived here",
-        "",
-        f"{whole:.6f}",
-        None,
-        None,
-        "",
-        UNJUDGED,
-        "the first node of a chain that may start anywhere has a larger entry, so the mechanism begins to apply later",
-        "synthetic",
-    )
+        yield from _stated("figure4/gk16/interior", interior)
+    yield from _stated("figure4/gk16/class", whole)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import bisect
 
 from pufferflow._rounding import divide_up
 from pufferflow.markov import BinaryInterval, simulate_binary_chains
@@ -143,6 +142,7 @@ def gk16_limits(length: int) -> pd.DataFrame:
     own, larger entry in the influence matrix), and for the Toeplitz matrix of the interior entries,
     2γ cos(π/(T + 1)) = 1 with γ = ½ log[((1 − α)² + α²)/(2α²)].
     """
+    from scipy.optimize import bisect  # loads slowly
 
     def applies(alpha: float) -> float:
         return -1.0 if gk16(BinaryInterval(alpha, 1 - alpha), length, 1.0).scale is None else 1.0

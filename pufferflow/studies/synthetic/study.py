@@ -14,13 +14,14 @@ LIMITS = "results/scales/synthetic_gk16_limits.csv"
 ERRORS = "results/errors/synthetic.csv"
 EXTENDED_ERRORS = "results/errors/synthetic_extended.csv"
 GROWTH = "results/errors/synthetic_growth.csv"
+JOB = "measure_synthetic"
 
 
 def _steps(run: Run) -> Iterator[Step]:
     own = run.own("synthetic")
     settings = {**run.own("synthetic", without=("extension", "growth", "repetitions")), "options": run.options}
     outputs = {"scales": SCALES, "limits": LIMITS}
-    yield Step("compute_synthetic_scales", "measure", f"{HERE}.measure:measure_scales", {}, outputs, settings)
+    yield Step("compute_synthetic_scales", "measure", f"{HERE}.measure:measure_scales", {}, outputs, settings, job=JOB)
     yield _errors(run, "measure_synthetic_errors", SCALES, ERRORS)
     caption = (
         f"L1 error of the released mean of a binary chain of length {own['length']} against the class parameter α. "
@@ -41,6 +42,7 @@ def _steps(run: Run) -> Iterator[Step]:
         {"scale_table": SCALES},
         {"scales": EXTENDED},
         {"mechanisms": own["extension"], "options": run.options},
+        job=JOB,
     )
     yield _errors(run, "measure_extended_synthetic_errors", EXTENDED, EXTENDED_ERRORS)
     caption = (
@@ -61,7 +63,8 @@ def _growth(run: Run) -> Iterator[Step]:
         "mechanisms": in_order(["group-dp", *own["mechanisms"]]),
         "options": run.options,
     }
-    yield Step("measure_synthetic_growth", "measure", f"{HERE}.measure:growth", {}, {"table": GROWTH}, settings)
+    grown = {"table": GROWTH}
+    yield Step("measure_synthetic_growth", "measure", f"{HERE}.measure:growth", {}, grown, settings, job=JOB)
     caption = (
         f"Noise scale for a 1-Lipschitz query of binary chains of the class α = {own['growth']['alpha']:g} against "
         "their length T. The scale of a quilt mechanism stops growing once its widest quilt fits (Theorem 4.10), so "
@@ -73,7 +76,8 @@ def _growth(run: Run) -> Iterator[Step]:
 
 def _errors(run: Run, name: str, scales: str, errors: str) -> Step:
     settings = {"repetitions": run.own("synthetic")["repetitions"], "seed": run.seed}
-    return Step(name, "measure", f"{HERE}.measure:errors", {"scale_table": scales}, {"errors": errors}, settings)
+    inputs, outputs = {"scale_table": scales}, {"errors": errors}
+    return Step(name, "measure", f"{HERE}.measure:errors", inputs, outputs, settings, job=JOB)
 
 
 def _claims(_run: Run) -> Iterable[Claims]:

@@ -26,6 +26,7 @@ from pufferflow.mechanisms import NoiseScale, gk16, mqm_approx, mqm_exact
 from pufferflow.studies.real_data.chains import fit_chains
 from pufferflow.studies.synthetic.measure import alpha_grid
 from pufferflow.studies.tidy import frame
+from pufferflow.studies.timings.leakage import leakage_times
 
 COLUMNS = [
     "workload",
@@ -169,5 +170,8 @@ def engine_benchmark(repeats: int = 9) -> pd.DataFrame:
     megabytes = float(subprocess.run([sys.executable, "-c", _MEMORY], check=True, capture_output=True).stdout)
     bar, met = "≤ 200 MB above imports", megabytes <= 200
     rows.append({"workload": "51 states, peak memory", "megabytes": megabytes, "bar": bar, "met": met})
+    for workload, now, before, bar, met in leakage_times(electricity):
+        beside = {} if before is None else {"twin_milliseconds": before, "twin_over_engine": before / now}
+        add(workload, now, bar, met, **beside)
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     return frame((row | {"machine": machine} for row in rows), COLUMNS)

@@ -10,6 +10,7 @@ HERE = "pufferflow.studies.worked_examples"
 VALUES = "results/scales/worked_examples.csv"
 FLU_NETWORK = "results/scales/flu_network.csv"
 QUILTS = "results/scales/quilts.csv"
+JOB = "measure_worked_examples"
 CAPTION = (
     "Markov quilts (the paper's Figures 1 to 3), drawn from the library's own objects: given the quilt, the remote "
     "records are independent of the secret one; only the nearby ones are hidden by noise in full."
@@ -23,6 +24,7 @@ def _steps(_run: Run) -> Iterator[Step]:
         f"{HERE}.measure:worked_examples",
         {},
         {"table": VALUES, "flu_network": FLU_NETWORK},
+        job=JOB,
     )
     yield render(
         "worked_examples",
@@ -31,7 +33,7 @@ def _steps(_run: Run) -> Iterator[Step]:
         Section("Worked examples", "worked-examples"),
         published=True,
     )
-    yield Step("find_quilts", "measure", f"{HERE}.quilts:quilts", {}, {"table": QUILTS})
+    yield Step("find_quilts", "measure", f"{HERE}.quilts:quilts", {}, {"table": QUILTS}, job=JOB)
     section = Section("Markov quilts (Figures 1–3)", "quilts", CAPTION, "synthetic")
     yield plot("quilts_synthetic", f"{HERE}.figures:quilts", {"table": QUILTS}, section)
 

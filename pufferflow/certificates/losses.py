@@ -1,0 +1,80 @@
+"""Which proof of a scale of leakage there is for a kind of family, as :mod:`pufferflow.coupling.bounds` for bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import singledispatch
+from operator import itemgetter
+from typing import Any
+
+from pufferflow.bounded_family import BoundedFamily
+from pufferflow.certificates import Question
+from pufferflow.certificates.couplings import couplings
+from pufferflow.certificates.quilts import quilts_of_chains, quilts_of_intervals
+from pufferflow.certificates.robust import robust_couplings
+from pufferflow.certificates.rounds import rounds
+from pufferflow.certificates.stepwise import ENOUGH, stepwise
+from pufferflow.coupling.calibration import chain_leakage
+from pufferflow.coupling.interval_leakage import MOST_ROBUST_STATES
+from pufferflow.errors import ParameterError
+from pufferflow.forgetting_family import ForgettingFamily
+from pufferflow.influence.intervals import worst_of_family
+from pufferflow.influence.search import worst_node
+from pufferflow.influence.tables import influence_tables
+from pufferflow.markov.chain import MarkovChain
+from pufferflow.markov.families import Family
+from pufferflow.markov.labelled import LabelledChain
+from pufferflow.markov.periodic import PeriodicChain
+
+
+@singledispatch
+def loss_proof(family: Family, question: Question) -> Iterator[dict[str, Any]]:
+    """Yield the fields that prove the scale of leakage for a family.
+
+    Raises ParameterError: there are none, with the reason.
+    """
+    assert len(question.chains) == len(family.chains)
+    chains, length, epsilon = family.chains, question.length, question.epsilon
+    window = question.protection.window
+    fields = couplings(chains, length, epsilon, question.protection)
+    if question.protection.knows != "nothing":
+        yield fields
+        return
+    cost = float(fields["cost"])
+    quilts = [worst_node(influence_tables(chain, "exact", window), length, epsilon).score for chain in chains]
+    if window == 1 and cost * (scale := _scale(chains, quilts, length, epsilon)) * ENOUGH < 1:
+        with suppress(ParameterError):
+            cost, fields = max((cost, fields), stepwise(chains, length, epsilon, scale), key=itemgetter(0))
+    if 1 / cost > max(quilts) * (1 + 1e-6):
+        fields = quilts_of_chains(family, question.chains, length, epsilon, "exact", window)
+    yield fields
+
+
+def _scale(chains: tuple[MarkovChain, ...], quilts: list[float], length: int, epsilon: float) -> float:
+    """The scale of leakage, without proof."""
+    found = [chain_leakage(chain, length).scale(epsilon, quilt) for chain, quilt in zip(chains, quilts, strict=True)]
+    return max(quilt if bound is None else bound[0] for bound, quilt in zip(found, quilts, strict=True))
+
+
+@loss_proof.register
+def _(family: ForgettingFamily, question: Question) -> Iterator[dict[str, Any]]:
+    yield {}
+
+
+@loss_proof.register
+def _(family: BoundedFamily, question: Question) -> Iterator[dict[str, Any]]:
+    length, epsilon, protection = question.length, question.epsilon, question.protection
+    coupled = family.states <= MOST_ROBUST_STATES or protection.knows != "nothing"
+    fields = robust_couplings(family, length, epsilon, protection) if coupled else {}
+    if protection.knows == "nothing":
+        quilts = worst_of_family(family, length, epsilon, protection.window).score
+        if not coupled or 1 / float(fields["cost"]) > quilts * (1 + 1e-6):
+            fields = quilts_of_intervals(family, length, epsilon, "exact", protection.window)
+    yield fields
+
+
+@loss_proof.register(PeriodicChain)
+@loss_proof.register(LabelledChain)
+def _(family: PeriodicChain | LabelledChain, question: Question) -> Iterator[dict[str, Any]]:
+    yield rounds(family, question.length, question.epsilon, question.protection)

@@ -1,0 +1,123 @@
+"""Couplings for chains known by bounds, for certificates of leakage, see :mod:`pufferflow.verify.robust`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pufferflow._protection import NARROWEST, Protection
+from pufferflow._types import Floats
+from pufferflow.bounded_family import BoundedFamily
+from pufferflow.certificates.couplings import CLOSE, DIGITS, ROOM
+from pufferflow.coupling.affine import AffineSide, RobustFlows
+from pufferflow.coupling.calibration import Loss, largest_cost
+from pufferflow.coupling.interval_leakage import IntervalLeakage, ReweightedBlocks
+from pufferflow.coupling.robust import AscendingSide, RatioSide
+from pufferflow.coupling.sides import costs_of, post_fixed_point
+from pufferflow.errors import ParameterError
+from pufferflow.influence.intervals import interval_influence
+
+_STEP = 1e-6
+_ABOVE = 1e-9  # the verifier bounds cross ratios by itself, with fewer roundings
+_BELOW = 1 - 4e-15  # rounded to decimals, shares still sum to at most 1; what is left stays where it is
+
+
+def robust_couplings(
+    family: BoundedFamily, length: int, epsilon: float, protection: Protection = NARROWEST
+) -> dict[str, Any]:
+    """Return the fields of a proof by post-fixed points for the largest c that they allow.
+
+    Raises ParameterError: the search found no cost that can be proved.
+    """
+    found = IntervalLeakage(family, length, protection, guess=True).scale(epsilon, length / epsilon)
+    target = epsilon * (1 - CLOSE)
+    points = RobustPoints(family, length, protection)
+    low = target / length * (1 - CLOSE) if found is None else 0.97 / found[0]
+    at_low = points.loss(low)
+    if at_low.value > target:
+        low = target / length * (1 - CLOSE)
+        at_low = points.loss(low)
+    cost, _ = largest_cost(points.loss, target, low, at_low, target)
+    step = _STEP
+    while points.loss(cost).value > target:
+        cost, step = cost * (1 - step), 2 * step
+        if step > 1:
+            raise ParameterError("no post-fixed point suffices near the cost that the search found")
+    return {"cost": repr(cost), "couplings": [points.document(cost)]}
+
+
+class RobustPoints:
+    """Bounds for all windows at once, as the verifier checks them."""
+
+    def __init__(self, family: BoundedFamily, length: int, protection: Protection = NARROWEST) -> None:
+        self._length, self._window = length, min(protection.window, length)
+        rows = [family.rows, None if family.backward is None else family.backward.rows]
+        self._sides: list[AffineSide | RatioSide] = []
+        self._guesses: list[AscendingSide | None] = []
+        for known in rows:
+            coupled = known is not None and protection.knows == "nothing"
+            self._guesses.append(AscendingSide(known) if known is not None and coupled else None)
+            if known is None:
+                self._sides.append(RatioSide(family.rows.log_column_ratios()))
+            else:
+                self._sides.append(AffineSide(known) if coupled else RatioSide(known.log_ratios()))
+        self._family, self._blocks = family, ReweightedBlocks(family, length)
+        self._away = 1 - np.eye(family.states)
+        self._leakages: list[Floats] = [np.random.default_rng(0).random(self._away.shape) / 2] * 2  # in units of c
+
+    def loss(self, cost: float) -> Loss:
+        """Bound of the loss at c."""
+        most = (self._length - self._window) * cost * (1 + 1e-15)
+        reach, self._steps = self._blocks.reach(cost, most)
+        self._reach = most if self._steps is None else reach * (1 + _ABOVE)
+        caps = [(self._reach if isinstance(side, RatioSide) else most) * self._away for side in self._sides]
+        starts = [
+            start * cost if side is None else post_fixed_point(side, cost, cap, start * cost)
+            for side, start, cap in zip(self._guesses, self._leakages, caps, strict=True)
+        ]
+        self._guesses = [None, None]  # from now on the proofs start from one another
+        self._found = [
+            post_fixed_point(side, cost, cap, start, extra=ROOM * cost * self._away)
+            for side, start, cap in zip(self._sides, starts, caps, strict=True)
+        ]
+        self._leakages = [leakages / cost for leakages in self._found]
+        ahead, past = self._found
+        largest = float((ahead + past).max()) if self._window == 1 else float(ahead.max()) + float(past.max())
+        return Loss(min(self._window * cost + largest, self._length * cost) * (1 + 1e-15), 1)
+
+    def document(self, cost: float) -> dict[str, Any]:
+        """The post-fixed points found last, which were at c, and the flows that prove them."""
+        fields = {
+            name: _side(side, leakages, cost)
+            for name, side, leakages in zip(("ahead", "past"), self._sides, self._found, strict=True)
+        }
+        if self._steps is None or not any(isinstance(side, RatioSide) for side in self._sides):
+            return fields
+        bounds = interval_influence(self._family).derivation({self._steps}, set())
+        block = {"reach": repr(self._reach), "steps": self._steps, "bounds": [list(pair) for pair in bounds]}
+        return fields | {"block": block}
+
+
+def _side(side: AffineSide | RatioSide, leakages: Floats, cost: float) -> dict[str, Any]:
+    flows = []
+    if isinstance(side, AffineSide):
+        with np.errstate(over="ignore"):
+            growth = np.exp(costs_of(leakages, cost))
+        for x, y in np.argwhere(leakages > 0).tolist():
+            found = side.flows(x, y, growth)
+            if found is not None:
+                flows.append({"value": x + 1, "other": y + 1} | _document(found))
+    return {"leakages": [[repr(a) for a in row] for row in leakages.tolist()], "flows": flows}
+
+
+def _document(flows: RobustFlows) -> dict[str, Any]:
+    return {
+        "flow": _parts(flows.flow),
+        "surplus": [_parts(shares * _BELOW) for shares in flows.surplus],
+        "reserve": [_parts(shares * _BELOW) for shares in flows.reserve],
+    }
+
+
+def _parts(table: Floats) -> list[list[Any]]:
+    return [[z + 1, y + 1, f"{table[z, y]:.{DIGITS}g}"] for z, y in np.argwhere(table > 0).tolist() if z != y]

@@ -1,0 +1,132 @@
+"""Trees that prove leakages all round a period, see :mod:`pufferflow.verify.rounds`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferflow._protection import NARROWEST, Protection
+from pufferflow._rounding import UNIT_ROUNDOFF
+from pufferflow._types import Floats
+from pufferflow.coupling.labelled import LabelledLeakage
+from pufferflow.coupling.periodic import (
+    CouplingWay,
+    PeriodicLeakage,
+    Rounds,
+    average_leakages,
+    tree_parents,
+    walk_once,
+)
+from pufferflow.errors import ParameterError
+from pufferflow.markov.labelled import LabelledChain
+from pufferflow.markov.periodic import PeriodicChain
+
+_ROOM = 1e-9
+_CLOSE = 1e-9
+_TRIES = 60
+_STEPS = 20_000
+
+
+def rounds(
+    family: PeriodicChain | LabelledChain, length: int, epsilon: float, protection: Protection = NARROWEST
+) -> dict[str, Any]:
+    """Return the fields of a proof by rounds for about the largest c that they allow.
+
+    Raises ParameterError: the start is not stationary, a state does not occur in the long run, more is to be hidden
+    than single records from those who know no other, or the search found no cost that can be proved.
+    """
+    if protection != NARROWEST:
+        raise ParameterError('chains with a clock or with labels have proofs for single records and knows="nothing"')
+    labels = family.labels if isinstance(family, LabelledChain) else None
+    chain = _with_clock(family)
+    if not chain.possible.all():
+        raise ParameterError("some states do not occur in the long run; leave them out of the model")
+    bound: LabelledLeakage | PeriodicLeakage = (
+        LabelledLeakage(family, length)
+        if isinstance(family, LabelledChain)
+        else PeriodicLeakage(chain, length, protection)
+    )
+    found = bound.scale(epsilon, length / epsilon)
+    cost = epsilon / length if found is None else 1 / found[0]
+    sides = _Sides(chain, length, labels)
+    for _ in range(_TRIES):
+        loss = sides.loss(cost)
+        if loss <= epsilon * (1 - _CLOSE):
+            return {"cost": repr(cost)} | sides.document()
+        cost *= epsilon / loss * (1 - 3 * _CLOSE)
+    raise ParameterError("no round suffices near the cost that the search found")
+
+
+def _with_clock(family: PeriodicChain | LabelledChain) -> PeriodicChain:
+    if (family.start if isinstance(family, PeriodicChain) else family.chain.start) != "stationary":
+        raise ParameterError("only stationary starts have proofs of chains with a clock or with labels; use group-dp")
+    return family if isinstance(family, PeriodicChain) else PeriodicChain([family.chain.transition_matrix])
+
+
+class _Sides:
+    """Both rounds, with the trees of one cost frozen at another."""
+
+    def __init__(self, chain: PeriodicChain, length: int, labels: NDArray[np.intp] | None) -> None:
+        self._chain, self._length, self._labels = chain, length, labels
+        k = chain.states
+        named = np.arange(k) if labels is None else labels
+        self._differ = (named[:, None] != named[None, :]).astype(np.float64)
+        self._ways = [CouplingWay(chain, ahead=ahead, differ=self._differ) for ahead in (True, False)]
+        self._starts: list[Floats] = []
+        self._nodes: list[list[Any]] = []
+
+    def loss(self, cost: float) -> float:
+        """What the trees prove; they are found at the first call."""
+        chain = self._chain
+        cap = self._length * cost
+        if not self._starts:
+            for way, ahead in zip(self._ways, (True, False), strict=True):
+                guess = cost * average_leakages(chain, self._length, ahead=ahead)
+                self._starts.append(Rounds(way, chain.period, cost, cap).family(guess).start / cost)
+            for way in self._ways:
+                way.freeze()
+        found, begins = [], []
+        for way, start in zip(self._ways, self._starts, strict=True):
+            begin = start * cost
+            for _ in range(20 + _STEPS // chain.period):
+                each = Rounds(way, chain.period, cost, np.inf)
+                end = each.once(begin)
+                if (end * (1 + _ROOM) <= begin).all():
+                    break
+                begin = np.maximum(begin, end * (1 + 2 * _ROOM) + 2 * _ROOM * cost * (1 - np.eye(chain.states)))
+            else:
+                raise ParameterError("no round ends below where it starts: the chain forgets too slowly")
+            found.append(each.found)
+            begins.append(begin)
+        self._begins = begins
+        largest = max(self._told(a.astype(np.float64) + b, cost) for a, b in zip(*found, strict=True))
+        return largest * (1 + 4 * UNIT_ROUNDOFF)
+
+    def _told(self, both: Floats, cost: float) -> float:
+        if self._labels is None:
+            return cost + float(both.max())
+        law = self._chain.stationary_distributions[0]
+        rows = np.zeros_like(both)
+        there = np.unique(self._labels)
+        for row, label in zip(rows, there, strict=False):
+            alike = self._labels == label
+            row[alike] = law[alike] / law[alike].sum()
+        possible = np.arange(len(law)) < len(there)
+        value, trees = walk_once(rows, possible, both, cost * self._differ)
+        self._nodes = [[int(there[x]) + 1, int(there[y]) + 1, parents] for x, y, parents in tree_parents(trees)]
+        return float(max(cost, value * (1 + 1e-12)))
+
+    def document(self) -> dict[str, Any]:
+        """What was found last."""
+        sides = [
+            {
+                "start": [[repr(a) for a in row] for row in begin.tolist()],
+                "trees": [
+                    [[x + 1, y + 1, parents] for x, y, parents in way.trees(piece)] for piece in range(way.pieces)
+                ],
+            }
+            for way, begin in zip(self._ways, self._begins, strict=True)
+        ]
+        return {"ahead": sides[0], "past": sides[1], "nodes": self._nodes}

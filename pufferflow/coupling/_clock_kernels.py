@@ -1,0 +1,203 @@
+"""Kernel of couplings along a clock: one application of Φ a step, for as many steps as a matrix serves.
+
+Costs change little from one step to the next, so an optimal tree stays nearly optimal. The value of *any* tree whose
+flows are not negative is an upper bound (Lemma 3: its flows are the proof), and takes a few dozen multiplications.
+Only where a flow may be negative, and at some steps where the potentials of a tree leave the polytope, the pair is
+solved anew.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pufferflow._jit import kernel
+from pufferflow._rounding import UNIT_ROUNDOFF
+from pufferflow.coupling._pair_kernels import LISTS, _climb, _proved, _solve, _weigh
+
+
+@kernel
+def _value_of_tree(p: Any, q: Any, growth: Any, nodes: Any, above: Any, arcs: Any, work: Any) -> float:
+    """Log (p·h)/(q·h) for the potentials of a tree, −1 unless all its flows are surely not negative.
+
+    ``nodes`` has parents before children, ``above`` the place of the parent of each and ``arcs`` the entry of
+    ``growth`` that leads to it from its parent. Rows of ``work``: h, flow, mass, in that order.
+    """
+    h, flow, mass = work[0], work[1], work[2]
+    n = len(nodes)
+    half = n * n
+    h[0] = 1.0
+    for i in range(1, n):
+        h[i] = h[above[i]] * growth[arcs[i]]
+    sum_p, sum_q = 0.0, 0.0
+    for i in range(n):
+        flow[i] = p[nodes[i]] * h[i]
+        mass[i] = q[nodes[i]] * h[i]
+        sum_p += flow[i]
+        sum_q += mass[i]
+    share_p, share_q = 1 / sum_p, 1 / sum_q
+    for i in range(n):
+        from_p, from_q = flow[i] * share_p, mass[i] * share_q
+        flow[i] = from_p - from_q
+        mass[i] = (from_p + from_q) * (4.0 * (n + 8) * UNIT_ROUNDOFF)  # rounding of the flow
+    sure = True
+    for i in range(n - 1, 0, -1):
+        carried, rounding, a = flow[i], mass[i], above[i]
+        sure &= (carried if arcs[i] < half else -carried) > rounding or rounding == 0.0
+        flow[a] += carried
+        mass[a] += rounding
+    if not sure:
+        return -1.0
+    # every arc is off by a few roundings, and the bound by no more than their sum
+    return math.log(sum_p * share_q) + 4.0 * (n + 8) * UNIT_ROUNDOFF
+
+
+@kernel
+def _leaves(growth: Any, nodes: Any, work: Any, tolerance: float) -> bool:
+    """Whether h(z) > h(y) e^{w(z, y)} for some z, y, by more than the tolerance."""
+    n = len(nodes)
+    h = work[1]
+    for i in range(n):
+        h[nodes[i]] = work[0, i]
+    for z in range(n):
+        violated = 0
+        most, first = h[z] * (1 - tolerance), z * n
+        for y in range(n):
+            violated += h[y] * growth[first + y] < most
+        if violated:
+            return True
+    return False
+
+
+@kernel
+def _read(tree: Any, parent: Any, up: Any) -> int:
+    """Parents and directions of a tree as ``_pair_kernels`` has them, and its root; −1 where there is none."""
+    nodes, above, arcs = tree
+    n = len(nodes)
+    root = int(nodes[0])
+    if root >= 0:
+        parent[root] = -1
+        for i in range(1, n):
+            parent[nodes[i]], up[nodes[i]] = nodes[above[i]], arcs[i] < n * n
+    return root
+
+
+@kernel
+def _write(tree: Any, parent: Any, up: Any, root: int, place: Any) -> None:
+    """The other way round."""
+    nodes, above, arcs = tree
+    n = len(nodes)
+    for v in range(n):
+        place[v] = -1
+    nodes[0], place[root] = root, 0
+    filled = 1
+    while filled < n:
+        for v in range(n):
+            if place[v] < 0 and place[parent[v]] >= 0:
+                a = parent[v]
+                nodes[filled], above[filled] = v, place[a]
+                arcs[filled] = v * n + a if up[v] else n * n + a * n + v
+                place[v] = filled
+                filled += 1
+
+
+@kernel
+def walk(
+    rows: Any,
+    error: float,
+    alike: Any,
+    possible: Any,
+    now: Any,
+    cost: Any,
+    cap: float,
+    trees: Any,
+    checks: tuple[int, float],
+    out: Any,
+) -> int:
+    """Apply Φ once for every table of rows; a table serves one step, or a single one all of them.
+
+    Parameters
+    ----------
+    rows : float array, shape (n, k, k) or (1, k, k)
+        Laws of the neighbour given each value of the node.
+    error : float
+        By how much at most a law differs from the true one, in total variation.
+    alike : bool array, shape (k, k)
+        Pairs of values with surely the same law, at every step.
+    possible : bool array, shape (n, k)
+        Values that the node can have after each step; of others rows need not be laws.
+    now : float array, shape (k, k)
+        Leakages before the first step; replaced by those after the last.
+    cost : float array, shape (k, k)
+        c where two values differ in what a mechanism sees, otherwise 0.
+    cap : float
+        Bound of all leakages.
+    trees : tuple of int16, int16 and int32 arrays, shape (k, k, k)
+        Nodes, places of parents and arcs of the trees of all pairs; −1 in place 0 where there is none. Replaced.
+    checks : tuple of int and float
+        After how many steps all trees are checked, and how far, in c, a potential may leave the polytope then; 0 steps:
+        no pair is solved, and what the given trees prove is taken.
+    out : float32 array, shape (n, k, k)
+        Filled with the leakages after each step, rounded up.
+
+    Returns
+    -------
+    int
+        Pairs that were solved anew.
+    """
+    nodes, aboves, arcs = trees
+    n, k = out.shape[0], out.shape[1]
+    w, growth = np.empty((k, k)), np.empty(2 * k * k)
+    quick = np.empty((3, k))
+    parent = np.empty(k, dtype=np.int64)
+    up = np.empty(k, dtype=np.bool_)
+    work = np.empty((6, k))
+    order = np.empty((LISTS, k), dtype=np.int64)
+    solved = 0
+    largest = cost.max()
+    for step in range(n):
+        table, there = rows[min(step, rows.shape[0] - 1)], possible[step]
+        farthest = 0.0
+        for z in range(k):
+            for y in range(k):
+                w[z, y] = 0.0 if z == y else cost[z, y] + now[z, y]
+                growth[z * k + y] = math.exp(w[z, y])
+                growth[k * k + z * k + y] = 1 / growth[z * k + y]
+                farthest = max(farthest, w[z, y])
+        more = 2 * math.log1p(error * math.expm1(min(farthest, 700.0))) * (1 + 8 * UNIT_ROUNDOFF)
+        check = checks[0] > 0 and step % checks[0] == 0
+        for x in range(k):
+            for z in range(k):
+                now[x, z] = 0.0
+                if x == z or not (there[x] and there[z]):
+                    continue
+                p, q = table[x], table[z]
+                if alike[x, z]:
+                    continue
+                tree = nodes[x, z], aboves[x, z], arcs[x, z]
+                value = -1.0
+                if tree[0][0] >= 0:
+                    value = _value_of_tree(p, q, growth, tree[0], tree[1], tree[2], quick)
+                    if value >= 0 and check and _leaves(growth, tree[0], quick, checks[1] * largest):
+                        value = -1.0
+                if value < 0:
+                    solved += 1
+                    root = _read(tree, parent, up)
+                    if checks[0]:
+                        root, value = _solve((p, q, w, k, False), root, (parent, up), work, order)
+                    else:
+                        _climb((p, q, w, k, False), root, (parent, up), work, order)
+                        value = _weigh((p, q, w, k, False), (parent, up), work, order)
+                    value = max(value, _proved((p, q, w, k, False), root, (parent, up), work, value))
+                    if checks[0]:
+                        _write(tree, parent, up, root, order[0])
+                now[x, z] = min(value + more, cap)
+        for x in range(k):
+            for z in range(k):
+                stored = np.float32(now[x, z])
+                if stored < now[x, z]:
+                    stored = np.float32(now[x, z] * (1 + 1.2e-7)) + np.float32(1e-38)
+                out[step, x, z] = stored
+    return solved

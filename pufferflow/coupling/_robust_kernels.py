@@ -1,0 +1,188 @@
+"""Kernels of couplings for rows and laws that are known by bounds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pufferflow._jit import kernel
+from pufferflow._rounding import UNIT_ROUNDOFF
+from pufferflow.coupling._pair_kernels import LISTS, _proved, _solve, restart
+
+
+@kernel
+def couple_vertices(
+    laws: Any, pairs: Any, offsets: Any, w: Any, trees: Any, linear: bool, filled: Any, places: tuple[int, int]
+) -> None:
+    """Largest value of log (p·h)/(q·h) over pairs of laws p, q, for the pairs of values x · k + y in ``places``.
+
+    Parameters
+    ----------
+    laws : float array, shape (m, k)
+    pairs : int array, shape (n, 2)
+        Indices of p and of q among the laws.
+    offsets : int array, shape (k² + 1,)
+        Those of the pair of values v are offsets[v] … offsets[v + 1] − 1.
+    w : float array, shape (k, k)
+        Costs, zero on the diagonal.
+    trees : int16 array, shape (k, k, k)
+        As for ``couple``.
+    linear : bool
+    filled : tuple of arrays
+        ``upper``, shape (k, k): the largest of the bounds that flows prove; ``arcs`` and ``flows``, as for ``couple``,
+        of the pair of laws with the largest value.
+    """
+    upper, arcs, flows = filled
+    k = len(w)
+    parent = np.empty(k, dtype=np.int64)
+    up = np.empty(k, dtype=np.bool_)
+    work = np.empty((6, k))
+    order = np.empty((LISTS, k), dtype=np.int64)
+    for place in range(places[0], places[1]):
+        x, y = place // k, place % k
+        arcs[x, y] = -1
+        upper[x, y] = 0.0
+        tree = trees[x, y]
+        root = -1
+        if tree[0] != -2:
+            for v in range(k):
+                if tree[v] < 0:
+                    root = v
+                    parent[v] = -1
+                else:
+                    parent[v] = tree[v] // 2
+                    up[v] = tree[v] % 2 == 1
+        best = -1.0
+        for i in range(offsets[place], offsets[place + 1]):
+            pair = laws[pairs[i, 0]], laws[pairs[i, 1]], w, k, linear
+            root, value = _solve(pair, root, (parent, up), work, order)
+            if value > best:
+                best = value
+                for v in range(k):
+                    tree[v] = -1 if v == root else 2 * parent[v] + (1 if up[v] else 0)
+                    arcs[x, y, v] = -1
+                    if v != root and work[3, v] > 0:
+                        tail, head = (v, parent[v]) if up[v] else (parent[v], v)
+                        arcs[x, y, v] = tail * k + head
+                        flows[x, y, v] = work[3, v]
+            upper[x, y] = max(upper[x, y], value, _proved(pair, root, (parent, up), work, value))
+
+
+@kernel
+def _fill(base: Any, widths: Any, totals: Any, x: int, line: Any, falling: bool, law: Any) -> None:
+    """The row of x whose parts fill the states in the order of ``line``, or against it."""
+    k = len(line)
+    for z in range(k):
+        law[z] = base[x, z]
+    for part in range(len(widths)):
+        left = totals[part, x]
+        for i in range(k):
+            z = line[i] if falling else line[k - 1 - i]
+            step = min(left, widths[part, x, z])
+            law[z] += step
+            left -= step
+
+
+@kernel
+def couple_ascending(sets: Any, w: Any, trees: Any, linear: bool, filled: Any, places: tuple[int, int]) -> None:
+    """As ``couple_vertices``, but for laws found by turns: the best ones for the last h, the best h for the last ones.
+
+    ``sets`` holds the base, widths and totals of the parts, and one law of each set. The values are lower bounds of the
+    largest ones over all laws.
+    """
+    values, arcs, flows = filled
+    base, widths, totals, centres = sets
+    k = len(w)
+    parent = np.empty(k, dtype=np.int64)
+    up = np.empty(k, dtype=np.bool_)
+    work = np.empty((6, k))
+    order = np.empty((LISTS, k), dtype=np.int64)
+    p = np.empty(k)
+    q = np.empty(k)
+    for place in range(places[0], places[1]):
+        x, y = place // k, place % k
+        arcs[x, y] = -1
+        values[x, y] = 0.0
+        if x == y:
+            continue
+        tree = trees[x, y]
+        best = -1.0
+        known = tree[0] != -2
+        for start in range(2 if known else 1):
+            root = -1
+            if start == 1:
+                for v in range(k):
+                    if tree[v] < 0:
+                        root = v
+                        parent[v] = -1
+                    else:
+                        parent[v] = tree[v] // 2
+                        up[v] = tree[v] % 2 == 1
+            for z in range(k):
+                p[z] = centres[x, z]
+                q[z] = centres[y, z]
+            last = -1.0
+            for turn in range(20):
+                if turn == 0 and start == 1:
+                    root = restart((p, q, w, k, linear), root, (parent, up), work, order)
+                    value = -1.0
+                else:
+                    root, value = _solve((p, q, w, k, linear), root, (parent, up), work, order)
+                if turn > 0 and value > best:
+                    best = value
+                    for v in range(k):
+                        tree[v] = -1 if v == root else 2 * parent[v] + (1 if up[v] else 0)
+                        arcs[x, y, v] = -1
+                        if v != root and work[3, v] > 0:
+                            tail, head = (v, parent[v]) if up[v] else (parent[v], v)
+                            arcs[x, y, v] = tail * k + head
+                            flows[x, y, v] = work[3, v]
+                if turn > 1 and value <= last * (1 + 1e-13):
+                    break
+                last = value
+                line = np.argsort(-work[0])
+                _fill(base, widths, totals, x, line, True, p)
+                _fill(base, widths, totals, y, line, False, q)
+        values[x, y] = max(best, 0.0)
+
+
+@kernel
+def forget_ratios(halves: Any, w: Any, linear: bool, filled: Any, places: tuple[int, int]) -> None:
+    """As ``forget``, with bounds of the ratios: halves[x, x', y] is √ of one of P(y, x) / P(y, x'), −1 for none.
+
+    The cross ratio R of y, y' is at most (halves[x, x', y] · halves[x', x, y'])².
+    """
+    upper, arcs, flows = filled
+    k = len(w)
+    for pair in range(places[0], places[1]):
+        x, z = pair // k, pair % k
+        arcs[x, z] = -1
+        upper[x, z] = 0.0
+        if x == z:
+            continue
+        best, arc, slope = 0.0, -1, 0.0
+        for y in range(k):
+            for other in range(k):
+                if other == y or halves[x, z, y] < 0 or halves[z, x, other] < 0:
+                    continue
+                a = halves[x, z, y] * halves[z, x, other]
+                if not a > 1:
+                    continue
+                cost = w[y, other]
+                if a == np.inf or linear or cost > 1400:
+                    share = 1.0 if a == np.inf or cost > 1400 else (a - 1) / (a + 1)
+                    value = cost * share
+                    if cost > 1400 and a < np.inf:
+                        value = min(cost, 2 * math.log(a))
+                else:
+                    b = math.exp(cost / 2)
+                    value = 2 * math.log1p((a - 1) * math.expm1(cost / 2) / (a + b))
+                    share = a * b / (1 + a * b) - b / (a + b)
+                if value > best:
+                    best, arc, slope = value, y * k + other, share
+        upper[x, z] = best * (1 + 64 * UNIT_ROUNDOFF)
+        if arc >= 0:
+            arcs[x, z, 0] = arc
+            flows[x, z, 0] = slope

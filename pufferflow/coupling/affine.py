@@ -1,0 +1,233 @@
+"""Flows that serve all laws of two sets at once: one linear program a pair, and a proof of a few numbers.
+
+Lemma 3 asks for flows from a law p to a law q. For p in one set and q in another they may depend on both. Here they are
+g(z, y), whatever p and q are, and beside them every unit of a part of p at z goes to y in the share ``surplus``(z, y),
+and every unit of a part of q at y receives from z in the share ``reserve``(y, z). Then the inequality of Lemma 3 is
+linear in p and q, and its worst case a greedy sum: Lemma I3 of ``docs/leakage.md``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferflow._rounding import UNIT_ROUNDOFF
+from pufferflow._types import Floats, Ints
+from pufferflow.coupling.robust import largest_leakages
+from pufferflow.markov.row_sets import RowSets
+
+_TOLERANCE = 1e-10
+_LARGEST = 1e100
+
+
+class RobustFlows(NamedTuple):
+    """Flows g, and one table of shares for each part of p and of q; all of shape (k, k), from row to column."""
+
+    flow: Floats
+    surplus: list[Floats]
+    reserve: list[Floats]
+
+
+class AffineSide:
+    """As ``RobustSide``, but for a little more: the flows are affine in the laws.
+
+    Parameters
+    ----------
+    rows : RowSets
+    """
+
+    def __init__(self, rows: RowSets) -> None:
+        k = rows.states
+        self._rows = rows
+        self._program = _Program(k, len(rows.parts))
+        self._weights = np.zeros((k, k, k, k))
+        self.limit = largest_leakages(rows)
+        """As :attr:`Side.limit`."""
+        self.distances = rows.distances()
+        """As :attr:`Side.distances`."""
+
+    @property
+    def work(self) -> int:
+        """Operations of :meth:`apply`, about."""
+        return 10**5 * self._rows.states**3
+
+    def apply(self, costs: Floats, linear: bool = False) -> Floats:
+        """As :meth:`Side.apply`; ``linear`` is not for it."""
+        assert not linear
+        values: Floats = np.minimum(self.limit, costs.max())  # h ranges over no more
+        np.fill_diagonal(values, 0.0)
+        growth = _growth(costs)
+        self._weights[:] = 0.0
+        for x, y in np.argwhere(values > 0).tolist():
+            found = self._program.solve(self._rows, x, y, growth)
+            if found is not None:
+                flows, self._weights[x, y] = found
+                values[x, y] = min(values[x, y], self.bound(x, y, growth, flows))
+        return values
+
+    def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+        """As :meth:`Side.derivative`."""
+        k = self._rows.states
+        weights = self._weights.reshape(k * k, k * k)
+        pairs, arcs = np.nonzero(weights)
+        return pairs, arcs, weights[pairs, arcs]
+
+    def flows(self, x: int, y: int, growth: Floats) -> RobustFlows | None:
+        """Flows for the laws given x and y, growth e^costs; None where the program was not solved."""
+        found = self._program.solve(self._rows, x, y, growth)
+        return None if found is None else found[0]
+
+    def bound(self, x: int, y: int, growth: Floats, flows: RobustFlows) -> float:
+        """What flows prove, whether or not they are optimal, rounded up."""
+        k = self._rows.states
+        above = self._rows.base[x] - flows.flow.sum(axis=1) + (flows.flow * growth).sum(axis=0)
+        size = self._rows.base[x] + flows.flow.sum(axis=1) + (flows.flow * growth).sum(axis=0)
+        below = self._rows.base[y].copy()
+        for part, shares in zip(self._rows.parts, flows.surplus, strict=True):
+            most = _greedy(part.widths[x], part.totals[x], shares * growth, largest=True)
+            above, size = above + most, size + most
+        for part, shares in zip(self._rows.parts, flows.reserve, strict=True):
+            below += _greedy(part.widths[y], part.totals[y], shares / growth.T, largest=False)
+        rounding = 16 * (k + 8) * UNIT_ROUNDOFF * (1 + float(np.log(growth).max()))
+        above += rounding * size
+        below = np.maximum(below * (1 - rounding) - rounding * UNIT_ROUNDOFF, 0.0)
+        store = int(np.argmax(below))
+
+        def needed(ratio: float) -> float:
+            """The ratio at the store, to which goes what the others have beyond their share."""
+            beyond = np.maximum(above - ratio * below, 0.0)
+            beyond[store] = 0.0
+            return float((above[store] + (beyond * growth[:, store]).sum()) / below[store])
+
+        least, ratio = 1.0, max(1.0, needed(0.0))  # falls with the ratio, so that this one suffices
+        for _ in range(60):
+            middle = (least + ratio) / 2
+            least, ratio = (least, middle) if needed(middle) <= middle else (middle, ratio)
+        return float(np.log(ratio)) * (1 + 8 * UNIT_ROUNDOFF) + rounding + self._rows.error * 4.1
+
+
+def _growth(costs: Floats) -> Floats:
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(costs))
+
+
+def _greedy(widths: Floats, total: float, values: Floats, largest: bool) -> Floats:
+    """Largest (smallest) Σ e·values[:, y] over 0 ≤ e ≤ widths with the given sum, for every y."""
+    order = np.argsort(-values if largest else values, axis=0, kind="stable")
+    slack = 8 * len(widths) * UNIT_ROUNDOFF * (1 if largest else -1)
+    wide = widths[order]
+    before = np.cumsum(wide, axis=0) - wide
+    taken = np.minimum(wide, np.maximum(total + slack - before, 0.0))
+    return np.asarray((taken * np.take_along_axis(values, order, axis=0)).sum(axis=0))
+
+
+class _Program:
+    """The linear program of one pair: the least Λ, its structure kept.
+
+    Greedy sums are duals: max Σ e a = min over t of t·total + Σ widths (a − t)⁺.
+    """
+
+    def __init__(self, k: int, parts: int) -> None:
+        self._k, self._parts = k, parts
+        square = k * k
+        self._flow = 0
+        self._size = 2 * square + k  # shares, excesses and a threshold a state
+        self._last = square + 2 * parts * self._size
+        z, y = (index.ravel() for index in np.indices((k, k)))
+        off = z != y
+        rows: list[Ints] = [z[off], y[off]]
+        columns: list[Ints] = [(z * k + y)[off], (z * k + y)[off]]
+        states = np.arange(k)
+        row = k
+        for part in range(2 * parts):
+            shares, excess, level = self._of(part)
+            rows += [y, states, row + z * k + y, row + z * k + y, row + z * k + y]
+            columns += [excess + z * k + y, level + states, shares + z * k + y, excess + z * k + y, level + y]
+            row += square
+        rows.append(states)
+        columns.append(np.full(k, self._last))
+        self._rows, self._columns, self._count = np.concatenate(rows), np.concatenate(columns), row
+        equal_rows, equal_columns = [], []
+        for part in range(2 * parts):
+            equal_rows.append(part * k + z)
+            equal_columns.append(self._of(part)[0] + z * k + y)
+        equal_rows.append(np.arange(parts * k, 2 * parts * k))
+        equal_columns.append(np.full(parts * k, self._last))
+        entries = np.concatenate([np.ones(2 * parts * square), -np.ones(parts * k)])
+        shape = 2 * parts * k, self._last + 1
+        from scipy.sparse import csr_array
+
+        self._equal = csr_array((entries, (np.concatenate(equal_rows), np.concatenate(equal_columns))), shape=shape)
+        self._right = np.concatenate([np.ones(parts * k), np.zeros(parts * k)])
+        self._off = off
+        self._bounds = np.zeros((self._last + 1, 2))
+        self._bounds[:, 1] = np.inf
+        self._bounds[:square][~off, 1] = 0
+        for part in range(2 * parts):
+            level = self._of(part)[2]
+            self._bounds[level : level + k, 0] = -np.inf
+        self._objective = np.zeros(self._last + 1)
+        self._objective[-1] = 1.0
+
+    def _of(self, part: int) -> tuple[int, int, int]:
+        """Where shares, excesses and thresholds of a part start, those of p first."""
+        start = self._k**2 + part * self._size
+        return start, start + self._k**2, start + 2 * self._k**2
+
+    def solve(self, rows: RowSets, x: int, y: int, growth: Floats) -> tuple[RobustFlows, Floats] | None:
+        """The flows for the laws given x and y, shares with sum 1, and the derivative of log Λ by the costs.
+
+        None where none were found.
+        """
+        from scipy.optimize import linprog  # loading it takes longer than most noise scales
+        from scipy.sparse import csr_array
+
+        if not float(growth.max()) < _LARGEST:  # nothing that the program could resolve
+            return None
+        k, square = self._k, self._k**2
+        flat, back = growth.ravel(), growth.T.ravel()
+        ones = np.ones(square)
+        entries = [-ones[self._off], flat[self._off]]
+        for part in rows.parts:
+            entries += [np.repeat(part.widths[x], k), np.full(k, part.totals[x]), flat, -ones, -ones]
+        for part in rows.parts:  # the smallest sum: max over t of t·total − Σ widths (t − b)⁺
+            entries += [np.repeat(part.widths[y], k), np.full(k, -part.totals[y]), -1 / back, -ones, ones]
+        entries.append(-rows.base[y])
+        table = csr_array((np.concatenate(entries), (self._rows, self._columns)), shape=(self._count, self._last + 1))
+        right = np.zeros(self._count)
+        right[:k] = -rows.base[x]
+        options: Any = {"primal_feasibility_tolerance": _TOLERANCE, "dual_feasibility_tolerance": _TOLERANCE}
+        found = linprog(  # type: ignore[call-overload]  # its stubs take no array of bounds
+            self._objective,
+            A_ub=table,
+            b_ub=right,
+            A_eq=self._equal,
+            b_eq=self._right,
+            bounds=self._bounds,
+            method="highs",
+            options=options,
+        )
+        if found.status != 0:
+            return None
+        flow = np.maximum(found.x[:square], 0.0).reshape(k, k)
+        shares = []
+        for place in range(2 * self._parts):
+            start = self._of(place)[0]
+            given = np.maximum(found.x[start : start + square], 0.0).reshape(k, k)
+            total = given.sum(axis=1, keepdims=True)
+            shares.append(np.where(total > 0, given / np.where(total > 0, total, 1.0), np.eye(k)))
+        return RobustFlows(flow, shares[: self._parts], shares[self._parts :]), self._derivative(found, growth)
+
+    def _derivative(self, found: Any, growth: Floats) -> Floats:
+        """Derivative of log Λ by w[z, y]: what multiplies e^±w in the program, each with its multiplier."""
+        k, square, values = self._k, self._k**2, found.x
+        multipliers = np.maximum(-found.ineqlin.marginals, 0.0)
+        weights = multipliers[:k] * values[:square].reshape(k, k) * growth
+        for part in range(2 * self._parts):
+            start, row = self._of(part)[0], k + part * square
+            shares, mine = (v.reshape(k, k) for v in (values[start : start + square], multipliers[row : row + square]))
+            weights += mine * shares * growth if part < self._parts else (mine * shares).T / growth
+        np.fill_diagonal(weights, 0.0)
+        return np.asarray(np.maximum(weights, 0.0) / values[-1])

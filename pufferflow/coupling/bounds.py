@@ -1,0 +1,97 @@
+"""Which bounds of the loss there are for a family: the one place that tells kinds of families apart.
+
+A bound serves every mechanism whose density changes by at most e^c with one entry, whatever its query.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import NamedTuple, Protocol
+
+from pufferflow._protection import Protection
+from pufferflow.bounded_family import BoundedFamily
+from pufferflow.coupling.calibration import Loss, chain_leakage, kept
+from pufferflow.coupling.forgetting import ForgettingLoss
+from pufferflow.coupling.interval_leakage import MOST_ROBUST_STATES, IntervalLeakage, never_forgets
+from pufferflow.coupling.labelled import LabelledLeakage
+from pufferflow.coupling.periodic import PeriodicLeakage
+from pufferflow.forgetting_family import ForgettingFamily
+from pufferflow.markov.families import ChainFamily, Family
+from pufferflow.markov.labelled import LabelledChain
+from pufferflow.markov.periodic import PeriodicChain
+
+MOST_BLOCK_STATES = 200
+"""Largest number of states for which blocks of steps are computed: their time grows faster than the cube."""
+_TOO_MANY = f"of {{}} states other bounds would take minutes, they are computed for at most {MOST_BLOCK_STATES}"
+
+
+class LossBound(Protocol):
+    """Upper bounds of the loss of mechanisms that are known by c alone."""
+
+    def loss(self, cost: float) -> Loss:
+        """Bound, rounded up, at c."""
+
+    def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
+        """Smallest scale whose loss is at most ε, rounded up, with a node that decides; None if not below ``upper``."""
+
+
+class Part(NamedTuple):
+    """A part of a family: a chain of a finite one, or the whole."""
+
+    family: Family
+    bound: LossBound | None
+    why: str = ""  # there is no bound, or what else there is to know
+
+
+@singledispatch
+def loss_bounds(family: Family, length: int, protection: Protection, max_states: int) -> list[Part]:
+    """Return bounds for the parts of a family; the largest loss and the largest scale among them count.
+
+    Parameters
+    ----------
+    family : Family
+    length : int
+        T of the longest segment.
+    protection : Protection
+    max_states : int
+        Largest number of states for which couplings of all pairs of values are computed.
+    """
+    return [_of_chain(ChainFamily([chain]), length, protection, max_states) for chain in family.chains]
+
+
+def _of_chain(family: ChainFamily, length: int, protection: Protection, max_states: int) -> Part:
+    (chain,) = family.chains
+    if chain.states > MOST_BLOCK_STATES:
+        return Part(family, None, _TOO_MANY.format(chain.states))
+    return Part(family, chain_leakage(chain, length, protection, pairs=chain.states <= max_states))
+
+
+@loss_bounds.register
+def _(family: ForgettingFamily, length: int, protection: Protection, max_states: int) -> list[Part]:
+    if protection.knows != "nothing":
+        why = "whoever knows other records can believe in laws that do not forget as the family does"
+        return [Part(family, None, why)]
+    return [Part(family, ForgettingLoss(family, length, protection.window))]
+
+
+@loss_bounds.register
+def _(family: LabelledChain, length: int, protection: Protection, max_states: int) -> list[Part]:
+    hidden = family.chain.states
+    if hidden > MOST_BLOCK_STATES:
+        return [Part(family, None, _TOO_MANY.format(hidden))]
+    return [Part(family, kept(LabelledLeakage, family, length, protection, pairs=hidden <= max_states))]
+
+
+@loss_bounds.register
+def _(family: BoundedFamily, length: int, protection: Protection, max_states: int) -> list[Part]:
+    if (most := min(max_states, MOST_ROBUST_STATES)) < family.states:
+        return [Part(family, None, f"of {family.states} states no other bound is computed, but for {most} at most")]
+    return [Part(family, kept(IntervalLeakage, family, length, protection), never_forgets(family))]
+
+
+@loss_bounds.register
+def _(family: PeriodicChain, length: int, protection: Protection, max_states: int) -> list[Part]:
+    if family.states > max_states:
+        why = f"couplings at every phase are computed for at most {max_states} states (max_states), not {family.states}"
+        return [Part(family, None, why)]
+    return [Part(family, kept(PeriodicLeakage, family, length, protection))]

@@ -1,0 +1,88 @@
+"""Loss of chains seen through labels: labelled chains in ``docs/leakage.md``."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pufferflow._protection import NARROWEST, Protection
+from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._types import Bools, Floats
+from pufferflow.coupling.calibration import ChainLeakage, Past, View, beyond_stationary
+from pufferflow.coupling.sides import CouplingSide, costs_of
+from pufferflow.markov.labelled import LabelledChain
+
+
+class LabelledLeakage(ChainLeakage):
+    """Upper bounds of the loss over the nodes of a labelled chain.
+
+    Both sides are those of the hidden chain, but a change of its state costs c only where the label changes. The secret
+    of a node is its label: of the hidden states that have it the law counts, or the worst two states. Those count for
+    windows, and for adversaries who know the labels of other records: these tell of hidden states what they may.
+    """
+
+    def __init__(
+        self, family: LabelledChain, length: int, protection: Protection = NARROWEST, *, pairs: bool = True
+    ) -> None:
+        chain, labels = family.chain, family.labels
+        if chain.start == "stationary":
+            labels = labels[chain.initial_support]
+            chain = chain.restricted(chain.initial_support)
+        self._labels = labels
+        differ = (labels[:, None] != labels[None, :]).astype(np.float64)
+        super().__init__(chain, length, protection, pairs=pairs, differ=differ)
+        self._nodes: dict[int, CouplingSide | None] = {}
+
+    def told(self, view: View, ahead: Floats, past: Past) -> float:
+        """Loss of a node at the c of ``view``."""
+        if self._window > 1:
+            return super().told(view, ahead, past)
+        costs = costs_of(ahead + past.leakages, view.costs)
+        self._farthest = max(self._farthest, float(costs.max()))
+        possible = past.secrets[:, None] & past.secrets[None, :] & (self._differ > 0)
+        largest = float(costs[possible].max(initial=0.0))
+        law, spread = self._law_of(past.node)
+        if law is not None and self._pairs:
+            through = float(law.apply(costs, view.linear).max())
+            if view.linear:  # as in Theorem 8, the laws of two labels have no state in common
+                through += view.kappa
+            farthest = float(costs.max()) + view.kappa
+            largest = min(largest, through + beyond_stationary(spread, spread, farthest, view.linear))
+        return max(view.cost, largest)
+
+    def _law_of(self, node: int) -> tuple[CouplingSide | None, float]:
+        """Laws of the hidden state of a node given its label, and how far (in spread) those it has are from them."""
+        start, later = self._chain.start, node > self._early
+        if self._informed:
+            return None, math.inf
+        if start == "given" and not later:
+            law, states = self._law(node)
+            return self._side(node, law, states, 2 * node * (len(law) + 3) * UNIT_ROUNDOFF), 0.0
+        if self._reversed is None and start != "stationary":
+            return None, math.inf
+        spread = 0.0
+        if start == "any":
+            spread = self.spread(min(node, self._early))
+        elif start == "given":
+            spread = self.spread(self._early)
+        if spread == math.inf:
+            return None, spread
+        law = self._chain.stationary_distribution
+        return self._side(0, law, law > 0, 2 * self._chain.stationary_error), spread
+
+    def _side(self, node: int, law: Floats, states: Bools, error: float) -> CouplingSide | None:
+        if node not in self._nodes:
+            rows = np.zeros_like(self._zeros)
+            there = np.unique(self._labels[states])
+            for row, label in zip(rows, there, strict=False):
+                alike = states & (self._labels == label)
+                row[alike] = law[alike]
+            secret = np.arange(len(law)) < len(there)
+            side = None
+            if law[states].min() >= SAFE_MINIMUM:
+                rows[secret] /= rows[secret].sum(axis=1, keepdims=True)
+                if rows[rows > 0].min() >= SAFE_MINIMUM:
+                    side = CouplingSide(rows, error + (len(law) + 4) * UNIT_ROUNDOFF, secret)
+            self._nodes[node] = side
+        return self._nodes[node]

@@ -1,0 +1,536 @@
+"""Loss of chains that change with a public clock: chains that follow a clock in ``docs/leakage.md``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferflow._protection import Protection
+from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._types import Bools, Floats
+from pufferflow.coupling._clock_kernels import walk
+from pufferflow.coupling.blocks import forgotten, matrix_power
+from pufferflow.coupling.calibration import Loss
+from pufferflow.coupling.sides import (
+    CouplingSide,
+    ForgettingSide,
+    Side,
+    costs_of,
+    largest_log_cross_ratios,
+    post_fixed_point,
+)
+from pufferflow.markov.periodic import PeriodicChain
+
+_Stored = NDArray[np.float32]
+
+_EXACT_WORK = 20_000
+_EXACT_STEPS = 3_000
+_CLOSE = 1e-6
+_ALWAYS, _SELDOM = (1, 1e-7), (8, 1e-3)
+"""After how many steps trees are checked, and how far, in c, their potentials may leave the polytope."""
+_ROOM = 1.5
+_PASSES = 20
+_STEPS = 4_000
+_SLOW = 0.3
+_FARTHEST = 2**20
+"""Steps of the longest blocks, at most."""
+_SLOW_WORK = 10**7
+_TOLERANCE = 5e-4
+"""How far below ε, relatively, the loss at the scale that is returned may be."""
+_QUICK = 1e-6
+"""The same where a period takes no time."""
+
+
+class Way(Protocol):
+    """One direction of time: the steps of a period, cut into pieces that share a matrix."""
+
+    pieces: int
+
+    def walk(self, piece: int, now: Floats, cost: float, cap: float) -> _Stored:
+        """Leakages after each step of a piece, rounded up, shape (steps, k, k); ``now`` becomes the last ones."""
+
+    def phases(self, piece: int) -> NDArray[np.intp]:
+        """Phases of the nodes that those are of."""
+
+
+class _Clock(NamedTuple):
+    """What both directions know."""
+
+    chain: PeriodicChain
+    ahead: bool
+
+    @property
+    def pieces(self) -> int:
+        return len(self.chain.transition_matrices)
+
+    def phases(self, piece: int) -> NDArray[np.intp]:
+        r = self.chain.repeat
+        if self.ahead:  # backwards from the end of the period
+            return np.arange((self.pieces - piece) * r - 1, (self.pieces - piece - 1) * r - 1, -1)
+        return np.arange(piece * r + 1, (piece + 1) * r + 1) % self.chain.period
+
+    def matrix(self, piece: int) -> Floats:
+        matrix: Floats = self.chain.transition_matrices[self.pieces - 1 - piece if self.ahead else piece]
+        return matrix
+
+
+class CouplingWay:
+    """Couplings: what lies ahead, or the past of a stationary chain."""
+
+    def __init__(self, chain: PeriodicChain, *, ahead: bool, differ: Floats | None = None) -> None:
+        self._clock = _Clock(chain, ahead)
+        self.pieces = self._clock.pieces
+        k = chain.states
+        self._differ = 1 - np.eye(k) if differ is None else differ
+        self._trees: list[tuple[Any, Any, Any]] = []
+        self._checks = _SELDOM if is_slow(chain) else _ALWAYS
+        self._empty = no_trees(k)
+
+    def freeze(self) -> None:
+        """Solve no pair any more: from now on leakages are those that the trees found last prove."""
+        self._checks = 0, 0.0
+
+    def trees(self, piece: int) -> Iterator[tuple[int, int, list[int]]]:
+        """Yield the tree of every pair of values that has one, as :func:`tree_parents`."""
+        return tree_parents(self._trees[piece])
+
+    def phases(self, piece: int) -> NDArray[np.intp]:
+        """As :meth:`Way.phases`."""
+        return self._clock.phases(piece)
+
+    def walk(self, piece: int, now: Floats, cost: float, cap: float) -> _Stored:
+        """As :meth:`Way.walk`."""
+        chain, phases = self._clock.chain, self.phases(piece)
+        rows, error = (self._clock.matrix(piece)[None], 0.0) if self._clock.ahead else reversed_rows(chain, phases)
+        if piece < len(self._trees):
+            trees = self._trees[piece]
+        else:  # those of the hour before are a good start
+            trees = tuple(part.copy() for part in (self._trees[-1] if self._trees else self._empty))
+            self._trees.append(trees)
+        out = np.empty((len(phases), *now.shape), dtype=np.float32)
+        alike = (rows[0][:, None] == rows[0][None]).all(axis=-1) & self._clock.ahead
+        error = 2 * error + 4 * UNIT_ROUNDOFF  # in total variation
+        rows, costs = np.ascontiguousarray(rows), cost * self._differ
+        walk(rows, error, alike, chain.possible[phases], now, costs, cap, trees, self._checks, out)
+        return out
+
+
+def tree_parents(trees: tuple[Any, Any, Any]) -> Iterator[tuple[int, int, list[int]]]:
+    """Yield the tree of every pair: each node's parent, from 1, and 0 for the root.
+
+    The parent is negative where the arc leads from there to the node.
+    """
+    nodes, above, arcs = trees
+    k = len(nodes)
+    for x, y in np.argwhere(nodes[:, :, 0] >= 0).tolist():
+        line = nodes[x, y].tolist()
+        parents = [0] * k
+        for i in range(1, k):
+            parents[line[i]] = (1 if arcs[x, y, i] < k * k else -1) * (line[above[x, y, i]] + 1)
+        yield x, y, parents
+
+
+def no_trees(k: int) -> tuple[Any, Any, Any]:
+    """Room for the trees of all pairs."""
+    return np.full((k, k, k), -1, np.int16), np.zeros((k, k, k), np.int16), np.zeros((k, k, k), np.int32)
+
+
+def walk_once(rows: Floats, possible: Bools, leakages: Floats, costs: Floats) -> tuple[float, tuple[Any, Any, Any]]:
+    """Largest Φ of pairs of laws, rounded up, and the trees that prove it."""
+    k = len(rows)
+    now, trees = leakages.copy(), no_trees(k)
+    out = np.empty((1, k, k), dtype=np.float32)
+    walk(rows[None], 0.0, np.zeros((k, k), dtype=np.bool_), possible[None], now, costs, np.inf, trees, _ALWAYS, out)
+    return float(now.max()), trees
+
+
+def reversed_rows(chain: PeriodicChain, phases: NDArray[np.intp]) -> tuple[Floats, float]:
+    """Law of the record before one of each phase given its value, shape (n, k, k), and a bound of relative errors."""
+    before = chain.stationary_distributions[(phases - 1) % chain.period]
+    steps = chain.transition_matrices[(phases - 1) % chain.period // chain.repeat]
+    rows = before[:, None, :] * steps.transpose(0, 2, 1)
+    totals = rows.sum(axis=2, keepdims=True)
+    rows = np.divide(rows, totals, out=np.zeros_like(rows), where=totals > 0)
+    return rows, 2 * chain.stationary_error + 2 * (chain.states + 4) * UNIT_ROUNDOFF
+
+
+class ForgettingWay:
+    """All laws of the next node: the past of any start, or either direction where other records may be known."""
+
+    def __init__(self, chain: PeriodicChain, *, ahead: bool) -> None:
+        self._clock = _Clock(chain, ahead)
+        self.pieces = self._clock.pieces
+        self._sides: dict[int, ForgettingSide] = {}
+        self._blocks = _blocks(self._clock)
+        self._within: dict[int, list[_Block]] = {}
+        self._ends: tuple[float, float, Floats] | None = None
+
+    def phases(self, piece: int) -> NDArray[np.intp]:
+        """As :meth:`Way.phases`."""
+        return self._clock.phases(piece)
+
+    def walk(self, piece: int, now: Floats, cost: float, cap: float) -> _Stored:
+        """As :meth:`Way.walk`."""
+        if piece not in self._sides:
+            matrix = self._clock.matrix(piece)
+            self._sides[piece] = ForgettingSide(matrix.T if self._clock.ahead else matrix)
+            self._within[piece] = _within(self._clock, piece)
+        phases = self.phases(piece)
+        out = np.empty((len(phases), *now.shape), dtype=np.float32)
+        largest = [float(now.max())]
+        for step, phase in enumerate(phases, 1):
+            now[:] = _stepped(self._sides[piece], now, cost, cap, self._clock.chain.possible[phase])
+            for block in self._within[piece]:
+                if step % block.steps == 0:
+                    now[:] = np.minimum(now, block.through(largest[step - block.steps], cost))
+            if step == len(phases):
+                now[:] = np.minimum(now, self._at_ends(cost, cap)[piece])
+            largest.append(float(now.max()))
+            out[step - 1] = np.nextafter(now.astype(np.float32), np.float32(np.inf))
+        return out
+
+    def _at_ends(self, cost: float, cap: float) -> Floats:
+        """Bounds of the leakages at the end of each piece, through blocks of whole pieces: theorem (b).
+
+        From the cap on, every iterate is one.
+        """
+        if self._ends is None or self._ends[:2] != (cost, cap):
+            ends = np.full((self.pieces, *(self._clock.chain.states,) * 2), cap)
+            while True:
+                before = ends.max()
+                for piece, of_piece in enumerate(self._blocks):
+                    for start, block in of_piece:
+                        ends[piece] = np.minimum(ends[piece], block.through(float(ends[start].max()), cost))
+                if ends.max() >= before * (1 - 1e-3):
+                    break
+            self._ends = cost, cap, ends
+        return self._ends[2]
+
+
+class _Block(NamedTuple):
+    """So many steps to a node, and the most that they tell of pairs of its values."""
+
+    steps: int
+    limit: Floats
+
+    def through(self, rest: float, cost: float) -> Floats:
+        """Bound of the leakages of the node if those at the other end are at most ``rest``."""
+        told = forgotten(self.limit, cost + rest) + (self.steps - 1) * cost * (1 + 4 * UNIT_ROUNDOFF)
+        np.fill_diagonal(told, 0.0)
+        return told
+
+    @property
+    def margin(self) -> float:
+        """Bound of the rounding of a product of so many matrices, of a logarithm."""
+        return 4 * self.steps * (len(self.limit) + 3) * UNIT_ROUNDOFF
+
+
+def _block(clock: _Clock, phases: NDArray[np.intp], steps: int, values: Floats, support: Bools) -> _Block:
+    """The block of this product of matrices, for all nodes of these ``phases``."""
+    secret: Bools = np.asarray(clock.chain.possible[phases].any(axis=0))
+    if not clock.ahead:
+        values, support = values.T, support.T
+    rows = np.ascontiguousarray(np.where(support, values, 0.0))
+    limit = largest_log_cross_ratios(rows, secret)
+    limit += 2 * _Block(steps, limit).margin
+    unsure: Bools = np.asarray((support & (rows < SAFE_MINIMUM)).any(axis=1))
+    limit[unsure[:, None] | unsure[None, :]] = np.inf
+    np.fill_diagonal(limit, 0.0)
+    return _Block(steps, limit)
+
+
+def _within(clock: _Clock, piece: int) -> list[_Block]:
+    """Blocks of 2, 4, 8, … steps inside of a piece."""
+    blocks, matrix = [], clock.matrix(piece)
+    steps = 2
+    while steps <= clock.chain.repeat:
+        blocks.append(_block(clock, clock.phases(piece), steps, *matrix_power(matrix, steps)))
+        steps *= 2
+    return blocks
+
+
+def _blocks(clock: _Clock) -> list[list[tuple[int, _Block]]]:
+    """Blocks of 1, 2, 4, … pieces before the end of each, as far as they forget more and more, and where they begin."""
+    pieces, repeat = clock.pieces, clock.chain.repeat
+    tables = [matrix_power(clock.matrix(piece), repeat) for piece in range(pieces)]
+    blocks: list[list[tuple[int, _Block]]] = [[] for _ in range(pieces)]
+    size = 1
+    while True:
+        for piece, both in enumerate(tables):
+            block = _block(clock, clock.phases(piece)[-1:], size * repeat, *both)
+            blocks[piece].append(((piece - size) % pieces, block))
+        last = [of_piece[-1][1] for of_piece in blocks]
+        if max(float(block.limit.max()) for block in last) < max(1e-9, 4 * last[0].margin) or size * repeat > _FARTHEST:
+            return blocks
+        earlier = [tables[(piece - size) % pieces] for piece in range(pieces)]
+        pairs = ((a, b) if clock.ahead else (b, a) for a, b in zip(tables, earlier, strict=True))
+        tables = [(a[0] @ b[0], (a[1].astype(np.float32) @ b[1]) > 0) for a, b in pairs]
+        size *= 2
+
+
+def _stepped(side: Side, before: Floats, cost: float, cap: float, possible: Bools) -> Floats:
+    """Leakages of a node with these values from those of its neighbour."""
+    image = np.minimum(side.apply(costs_of(before, cost)), cap)
+    image[~(possible[:, None] & possible[None, :])] = 0.0
+    np.fill_diagonal(image, 0.0)
+    return np.asarray(image)
+
+
+class PeriodicLeakage:
+    """Upper bounds of the loss at every phase of a periodic chain, for mechanisms known only by c.
+
+    Of short segments every node is computed. For long ones the leakages of the two sides form families A_t and B_t with
+    Φ(A_{t+1}) ≤ A_t and Φ(B_t) ≤ B_{t+1} all round the period: reached from above, where every iterate is one.
+    """
+
+    def __init__(self, chain: PeriodicChain, length: int, protection: Protection) -> None:
+        self._chain, self._length = chain, length
+        self._window = min(protection.window, length)
+        self._informed = protection.knows == "any records"
+        self._reversible = chain.start == "stationary" and not self._informed
+        if self._reversible:
+            self._reversible = bool(chain.stationary_distributions[chain.possible].min() >= SAFE_MINIMUM)
+        self._ahead: Way = ForgettingWay(chain, ahead=True) if self._informed else CouplingWay(chain, ahead=True)
+        self._past: Way = (CouplingWay if self._reversible else ForgettingWay)(chain, ahead=False)
+        work = length * chain.period
+        self._exact = work <= _EXACT_STEPS and work * chain.states**3 <= _EXACT_WORK
+        self._sides: dict[tuple[int, bool], Side] = {}
+        self._starts: list[Floats] = []  # of both directions, in units of c
+
+    def loss(self, cost: float) -> Loss:
+        """Bound of the loss at c, with a node of a phase at which it is largest."""
+        losses = self.profile(cost)
+        phase = int(np.argmax(losses))
+        return Loss(float(losses[phase]), self._node(phase))
+
+    def _node(self, phase: int) -> int:
+        """A node of this phase, near the middle."""
+        middle, period = (self._length + 2) // 2, self._chain.period
+        if self._chain.first_phase is None:
+            return middle
+        node = 1 + (phase - self._chain.first_phase) % period
+        return node + max(0, (middle - node) // period) * period
+
+    def profile(self, cost: float) -> Floats:
+        """Bound of the loss at c of a record (of a window that begins) at each phase, shape (period,).
+
+        0 at phases that no record of a segment has.
+        """
+        cap = (self._length - 1) * cost * (1 + 4 * UNIT_ROUNDOFF)
+        told = self._node_by_node(cost, cap) if self._exact else self._all_round(cost, cap)
+        losses = np.minimum(self._window * cost + told, self._length * cost) * (1 + 4 * UNIT_ROUNDOFF)
+        first, period = self._chain.first_phase, self._chain.period
+        if first is not None:
+            losses[(np.arange(period) - first) % period > self._length - self._window] = 0.0
+        return np.asarray(losses)
+
+    # -- short segments ------------------------------------------------------------------------------
+
+    def _node_by_node(self, cost: float, cap: float) -> Floats:
+        """Largest A + B at every phase, over the nodes with that phase."""
+        chain, windows = self._chain, self._length - self._window + 1
+        k, period = chain.states, chain.period
+        ahead, past = ([np.zeros((period, k, k))] for _ in range(2))
+        for _ in range(windows - 1):
+            for both, forward in ((ahead, 1), (past, -1)):
+                now = [
+                    _stepped(
+                        self._side(phase, forward > 0),
+                        both[-1][(phase + forward) % period],
+                        cost,
+                        cap,
+                        chain.possible[phase],
+                    )
+                    for phase in range(period)
+                ]
+                both.append(np.array(now))
+        told = np.zeros(period)
+        for node in range(windows):
+            for phase in range(period):
+                if chain.first_phase is not None and (phase - chain.first_phase - node) % period:
+                    continue
+                pair = ahead[windows - 1 - node][(phase + self._window - 1) % period], past[node][phase]
+                largest = (pair[0] + pair[1]).max() if self._window == 1 else pair[0].max() + pair[1].max()
+                told[phase] = max(told[phase], float(largest))
+        return told
+
+    def _side(self, phase: int, ahead: bool) -> Side:
+        """The next (or the last) node given the value of one at this phase."""
+        chain = self._chain
+        key = (phase // chain.repeat if ahead else phase), ahead
+        if key not in self._sides:
+            matrix = chain.transition_matrix(phase if ahead else phase - 1)
+            if self._informed or not (ahead or self._reversible):
+                self._sides[key] = ForgettingSide(matrix.T if ahead else matrix)
+            elif ahead:
+                self._sides[key] = CouplingSide(matrix)
+            else:
+                rows, error = reversed_rows(chain, np.array([phase]))
+                self._sides[key] = CouplingSide(rows[0], error, chain.possible[phase])
+        return self._sides[key]
+
+    # -- long segments -------------------------------------------------------------------------------
+
+    def _all_round(self, cost: float, cap: float) -> Floats:
+        """The same, over nodes of segments of any length."""
+        chain = self._chain
+        self._begin()
+        with ThreadPoolExecutor(2) as threads:
+            sides = (self._ahead, self._past), self._starts
+            (ahead, past) = found = tuple(
+                threads.map(lambda way, start: Rounds(way, chain.period, cost, cap).family(start * cost), *sides)
+            )
+        self._starts = [family.start / cost for family in found]
+        if self._window == 1:
+            told = [float((a + b).max()) for a, b in zip(ahead.leakages, past.leakages, strict=True)]
+            return np.array(told) * (1 + 2e-7)
+        last = np.roll(ahead.leakages.max(axis=(1, 2)), 1 - self._window).astype(np.float64)
+        return np.asarray(last + past.leakages.max(axis=(1, 2)))
+
+    def _begin(self) -> None:
+        if not self._starts:
+            self._starts = [average_leakages(self._chain, self._length, ahead=ahead) for ahead in (True, False)]
+
+    # -- scales --------------------------------------------------------------------------------------
+
+    def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
+        """Smallest scale that these bounds give for ε, and a node that decides; None where none is below ``upper``."""
+        low = 1 / upper
+        cost = epsilon
+        if not self._exact:
+            chain = self._chain
+            self._starts = self._starts or [
+                average_leakages(chain, self._length, ahead=ahead) for ahead in (True, False)
+            ]
+            cost = epsilon / (1 + sum(float(start.max()) for start in self._starts))
+        found = secant_cost(self.loss, epsilon, max(low, cost), _TOLERANCE if is_slow(self._chain) else _QUICK)
+        if found is None or found[0] <= low:
+            return None
+        cost, loss = found
+        scale = math.nextafter(1 / cost, math.inf)
+        while 1 / scale > cost:
+            scale = math.nextafter(scale, math.inf)
+        return scale, loss.node
+
+
+def average_leakages(chain: PeriodicChain, length: int, *, ahead: bool) -> Floats:
+    """What leakages may be, in units of c: those of the average matrix, for small c."""
+    matrix = chain.transition_matrices.mean(axis=0)
+    if not ahead:
+        law = chain.stationary_distributions.mean(axis=0) if chain.start == "stationary" else np.ones(chain.states)
+        matrix = matrix.T * law
+        matrix = np.divide(matrix, (totals := matrix.sum(axis=1, keepdims=True)), where=totals > 0, out=matrix)
+    cap = np.full_like(matrix, float(length - 1))
+    start = np.random.default_rng(0).random(matrix.shape)
+    return post_fixed_point(CouplingSide(matrix), 1.0, cap, start, linear=True)
+
+
+def is_slow(chain: PeriodicChain) -> bool:
+    """Whether a period takes seconds, so that exactness has a price."""
+    return chain.period * chain.states**3 > _SLOW_WORK
+
+
+class _Family(NamedTuple):
+    """Leakages of a side at every phase, and those of the node at which a period begins."""
+
+    leakages: _Stored
+    start: Floats
+
+
+class Rounds:
+    """Leakages of a side, round after round of the period, from above, or from below where that does not lead down.
+
+    Those that end at or below where they started are a family. So are those of which a part was replaced by a further
+    round, started where they had ended, once it came to lie on or below them again.
+    """
+
+    def __init__(self, way: Way, period: int, cost: float, cap: float) -> None:
+        self._way, self._cost, self._cap, self._period = way, cost, cap, period
+
+    def family(self, start: Floats) -> _Family:
+        """Return a family that another round would hardly change; ``start`` is a guess of where it begins."""
+        k = len(start)
+        above = self._cap * (1 - np.eye(k))
+        self._clear(k)
+        start = np.minimum(_ROOM * start, above)
+        safe, fallen, joined, proved, rising = None, 0.0, False, False, False
+        for _ in range(_PASSES + _STEPS // self._period):
+            now, joined = self.round(start, proved and safe is start)
+            proved = bool((now <= start).all()) or joined
+            if joined or (proved and (start - now).max() <= _CLOSE * now.max()):
+                break
+            if proved:
+                before, fallen = fallen, float((start - now).max())
+                ratio = fallen / before if before else 0.0
+                last, safe = start, now
+                start = now
+                if _SLOW < ratio < 1:  # a guess where it will end; if it is too low, back to where it was
+                    start = np.maximum(now - 0.9 * ratio / (1 - ratio) * (last - now), 0.0)
+            elif safe is not None:
+                safe = start = np.minimum(safe * (1 + _CLOSE), above) if start is safe else safe
+                fallen = 0.0
+            elif not rising:  # too low, or beyond a fixed point from which leakages only grow: from below, then
+                rising, start = True, np.zeros((k, k))
+            else:  # slightly more at every step, so that a round ends below where it starts in the end
+                start = np.minimum(np.maximum(start, now * (1 + _CLOSE)), above)
+        if not proved:
+            now, _ = self.round(above, False)  # never above where it started
+        return _Family(self.found, now)
+
+    def once(self, start: Floats) -> Floats:
+        """Leakages at the end of a single round."""
+        self._clear(len(start))
+        return self.round(start, False)[0]
+
+    def _clear(self, k: int) -> None:
+        self.found = np.empty((self._period, k, k), dtype=np.float32)
+        self.corners = np.empty((self._way.pieces, k, k))
+
+    def round(self, start: Floats, join: bool) -> tuple[Floats, bool]:
+        """One round; the leakages at its end, and whether it has joined the round before.
+
+        ``corners`` and ``found`` have the leakages after each piece, and all of them rounded up.
+        """
+        now = start.copy()
+        for piece in range(self._way.pieces):
+            self.found[self._way.phases(piece)] = self._way.walk(piece, now, self._cost, self._cap)
+            corner = self.corners[piece]
+            if join and (now <= corner).all() and (corner - now).max() <= _CLOSE * now.max():
+                return self.corners[-1], True
+            self.corners[piece] = now
+        return now, False
+
+
+def secant_cost(
+    loss: Callable[[float], Loss], epsilon: float, cost: float, tolerance: float
+) -> tuple[float, Loss] | None:
+    """A c with ε (1 − 3 tolerance) ≤ loss(c) ≤ ε, in as few losses as can be; None where none was found.
+
+    Secant steps for log loss over log c, between the largest c known to suffice and the smallest that does not.
+    """
+    below: tuple[float, Loss] | None = None
+    above, points = epsilon * (1 + tolerance), []
+    for _ in range(60):
+        found = loss(cost)
+        if found.value <= epsilon:
+            below = cost, found
+            if found.value >= epsilon * (1 - 3 * tolerance) or cost >= epsilon:
+                break
+        else:
+            above = min(above, cost)
+        points.append((math.log(cost), math.log(found.value / epsilon)))
+        slope = 1.0
+        if len(points) > 1 and points[-2][0] != points[-1][0]:
+            slope = (points[-1][1] - points[-2][1]) / (points[-1][0] - points[-2][0])
+        slope = slope if 0.2 < slope < 5 else 1.0
+        cost = min(math.exp(points[-1][0] - (points[-1][1] + 1.5 * tolerance) / slope), epsilon)
+        if below is not None and above <= below[0] * (1 + tolerance):
+            break
+        if cost >= above or (below is not None and cost <= below[0]):
+            cost = math.sqrt(above * below[0]) if below is not None else above / 2
+    return below

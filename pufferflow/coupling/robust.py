@@ -1,0 +1,158 @@
+"""Leakage through one side of a node where laws are known by bounds; the proofs are in ``docs/leakage.md``."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferflow._rounding import UNIT_ROUNDOFF
+from pufferflow._types import Floats, Ints
+from pufferflow.coupling._robust_kernels import couple_ascending, couple_vertices, forget_ratios
+from pufferflow.coupling.sides import _entries, portions
+from pufferflow.markov.row_sets import RowSets
+
+MOST_ORDERED_STATES = 6
+"""Largest number of states whose k! orders are all looked at."""
+
+
+class RobustSide:
+    """A side whose laws are any of given sets: the largest leakage over all of them (Lemma I2).
+
+    Parameters
+    ----------
+    rows : RowSets
+        Laws of the neighbour given each value of the node, of at most :data:`MOST_ORDERED_STATES` states.
+    """
+
+    def __init__(self, rows: RowSets) -> None:
+        k = self._states = rows.states
+        largest, smallest = ([rows.vertices(x, up) for x in range(k)] for up in (True, False))
+        self._laws, where = np.unique(np.concatenate([*largest, *smallest]), axis=0, return_inverse=True)
+        index = where.reshape(2, k, -1)  # of the laws, by largest or smallest, value and order
+        listed = [
+            np.unique(np.stack([index[0, x], index[1, y]], axis=1), axis=0) if x != y else np.empty((0, 2), dtype=int)
+            for x in range(k)
+            for y in range(k)
+        ]
+        self._pairs: Ints = np.concatenate(listed).astype(np.int64)
+        self._offsets: Ints = np.cumsum([0, *map(len, listed)])
+        self._margin = 4.1 * rows.error + 32 * (k + 4) * UNIT_ROUNDOFF
+        self._trees = np.full((k, k, k), -2, dtype=np.int16)
+        self._upper = np.zeros((k, k))
+        self._arcs = np.full((k, k, k), -1, dtype=np.int32)
+        self._flows = np.zeros((k, k, k))
+        self.limit = largest_leakages(rows)
+        """As :attr:`Side.limit`."""
+        self.distances = rows.distances()
+        """As :attr:`Side.distances`."""
+
+    @property
+    def work(self) -> int:
+        """Operations of :meth:`apply`, about."""
+        return int(len(self._pairs) * self._states**2)
+
+    def apply(self, costs: Floats, linear: bool = False) -> Floats:
+        """As :meth:`Side.apply`, the largest over all laws."""
+        k = self._states
+        filled = self._upper, self._arcs, self._flows
+        for places in portions(k, self.work // k**2 + 1):
+            couple_vertices(self._laws, self._pairs, self._offsets, costs, self._trees, linear, filled, places)
+        added = self._margin * (float(costs.max()) if linear else 1.0)
+        return np.asarray(self._upper + added * (1 - np.eye(k)))
+
+    def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+        """As :meth:`Side.derivative`."""
+        return _entries(self._arcs, self._flows)
+
+
+class AscendingSide:
+    """As :class:`RobustSide`, for any number of states, but from below: only some laws are looked at."""
+
+    def __init__(self, rows: RowSets) -> None:
+        k = self._states = rows.states
+        widths = np.array([part.widths for part in rows.parts])
+        totals = np.array([part.totals for part in rows.parts])
+        sums = widths.sum(axis=2)
+        shares = np.divide(totals, sums, out=np.zeros_like(sums), where=sums > 0)
+        centres = rows.base + (shares[:, :, None] * widths).sum(axis=0)
+        self._sets = rows.base.copy(), widths, totals, centres
+        self._trees = np.full((k, k, k), -2, dtype=np.int16)
+        self._values = np.zeros((k, k))
+        self._arcs = np.full((k, k, k), -1, dtype=np.int32)
+        self._flows = np.zeros((k, k, k))
+        self.limit = largest_leakages(rows)
+        """As :attr:`Side.limit`."""
+        self.distances = rows.distances()
+        """As :attr:`Side.distances`."""
+
+    @property
+    def work(self) -> int:
+        """Operations of :meth:`apply`, about."""
+        return 10 * self._states**5
+
+    def apply(self, costs: Floats, linear: bool = False) -> Floats:
+        """Values that some laws attain."""
+        k = self._states
+        filled = self._values, self._arcs, self._flows
+        for places in portions(k, 10 * k**3):
+            couple_ascending(self._sets, costs, self._trees, linear, filled, places)
+        return self._values.copy()
+
+    def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+        """As :meth:`Side.derivative`."""
+        return _entries(self._arcs, self._flows)
+
+
+class RatioSide:
+    """A side whose laws are known up to any reweighting, from bounds of their ratios: Lemma 6, Theorem I1.
+
+    Parameters
+    ----------
+    log_ratios : float array, shape (k, k, k)
+        By x, x' and a value y of the neighbour, bounds of log of the weight of y given x to that given x'; −∞ where y
+        has no weight given x.
+    """
+
+    def __init__(self, log_ratios: Floats) -> None:
+        k = len(log_ratios)
+        with np.errstate(over="ignore"):
+            self._halves = np.where(log_ratios == -np.inf, -1.0, np.exp(log_ratios / 2) * (1 + 8 * UNIT_ROUNDOFF))
+        self._upper = np.zeros((k, k))
+        self._arcs = np.full((k, k, 1), -1, dtype=np.int32)
+        self._flows = np.zeros((k, k, 1))
+        both = log_ratios.max(axis=2)
+        with np.errstate(invalid="ignore"):
+            limit = both + both.T
+        self.limit = _clipped(np.where(np.isnan(limit), 0.0, limit)) * (1 + 64 * UNIT_ROUNDOFF)
+        """As :attr:`Side.limit`."""
+        np.fill_diagonal(self.limit, 0.0)
+        self.distances: Floats = np.zeros((k, k))
+        """As :attr:`Side.distances`: the bound is concave in the costs, so the limit bounds it."""
+
+    @property
+    def work(self) -> int:
+        """Operations of :meth:`apply`, about."""
+        return int(len(self._upper) ** 4)
+
+    def apply(self, costs: Floats, linear: bool = False) -> Floats:
+        """As :meth:`Side.apply`, the largest over all reweightings."""
+        k = len(costs)
+        filled = self._upper, self._arcs, self._flows
+        for places in portions(k, k**2):
+            forget_ratios(self._halves, costs, linear, filled, places)
+        return self._upper * (1 + 8 * UNIT_ROUNDOFF)
+
+    def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+        """As :meth:`Side.derivative`."""
+        return _entries(self._arcs, self._flows)
+
+
+def largest_leakages(rows: RowSets) -> Floats:
+    """Bound of what pairs of values tell at any costs, from the largest ratios of their laws, rounded up."""
+    limit = _clipped(rows.log_ratios().max(axis=2)) + 4.1 * rows.error + 32 * (rows.states + 4) * UNIT_ROUNDOFF
+    np.fill_diagonal(limit, 0.0)
+    return limit
+
+
+def _clipped(bounds: Floats) -> Floats:
+    return np.maximum(bounds, 0.0)

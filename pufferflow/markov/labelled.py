@@ -1,0 +1,231 @@
+"""Chains seen through labels: chains of higher order, hidden Markov models, states that last."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pufferflow._checks import check_list, check_numbers, check_type, check_whole
+from pufferflow._types import Bools
+from pufferflow.errors import ChainError
+from pufferflow.markov.chain import STATIONARY, MarkovChain, checked_distributions
+from pufferflow.markov.families import GapKind
+
+
+class LabelledChain:
+    """A chain U of hidden states of which only labels are recorded, X_t = label(U_t); immutable.
+
+    Secrets and queries are about labels. Chains of order m (:meth:`of_order`), hidden Markov models (:meth:`hidden`)
+    and semi-Markov chains (:meth:`with_durations`) are such chains.
+
+    Parameters
+    ----------
+    chain : MarkovChain
+        U, with its initial distribution.
+    labels : sequence of int, length n
+        The label of every state of U, counted from 0; several states may have the same.
+
+    Raises
+    ------
+    ParameterError
+        ``chain`` is no chain, or a label no integer of at least 0.
+    ChainError
+        There is not one label a state.
+    """
+
+    def __init__(self, chain: MarkovChain, labels: ArrayLike) -> None:
+        check_type(chain, "chain", MarkovChain)
+        named = [check_whole(label, "a label", 0, 2**31) for label in check_list(labels, "labels")]
+        if len(named) != chain.states:
+            raise ChainError(f"{len(named)} labels for a chain of {chain.states} states; give one label a state")
+        self.chain = chain
+        """U."""
+        self.labels: NDArray[np.intp] = np.array(named, dtype=np.intp)
+        """Label of every state of U, shape (n,), read-only."""
+        self.labels.flags.writeable = False
+
+    def __repr__(self) -> str:
+        return f"LabelledChain({self.chain.states} states, {self.states} labels)"
+
+    @property
+    def states(self) -> int:
+        """Number of labels, k: what records can be."""
+        return int(self.labels.max()) + 1
+
+    # -- kinds of them -----------------------------------------------------------------------------
+
+    @classmethod
+    def of_order(cls, probabilities: ArrayLike, initial_distribution: str | ArrayLike = STATIONARY) -> LabelledChain:
+        """Chain of order m: every record depends on the m before it, and these are the hidden state.
+
+        Parameters
+        ----------
+        probabilities : array_like, shape (k,) · (m + 1)
+            ``probabilities[x_1, …, x_m, y]``: of y after x_1, …, x_m, the latest last. Rows of zeros are of m records
+            that never follow each other.
+        initial_distribution : {"stationary", "any"} or array_like, shape (k,) · m
+            Law of the last m records at the first record of a segment: of itself and of the m − 1 before it.
+
+        Raises
+        ------
+        ChainError
+            A law is none, or leads to m records that never follow each other.
+        """
+        given = check_numbers(probabilities, "probabilities")
+        k = given.shape[0] if given.ndim else 0
+        if given.ndim < 2 or not k or set(given.shape) != {k}:
+            raise ChainError(
+                f"the probabilities have shape {given.shape}; give k · k for order 1, k · k · k for order 2, and so on"
+            )
+        order = given.ndim - 1
+        rows = given.reshape(-1, k)
+        kept = np.flatnonzero(rows.any(axis=1))
+        place = np.full(len(rows), -1)
+        place[kept] = np.arange(len(kept))
+        after = (kept[:, None] * k + np.arange(k)) % len(rows)  # the oldest of the m records goes
+        lost = (rows[kept] != 0) & (place[after] < 0)
+        if lost.any():
+            row, y = np.argwhere(lost)[0]
+            pasts = [np.unravel_index(number, (k,) * order) for number in (kept[row], after[row, y])]
+            came, goes = (", ".join(str(int(x) + 1) for x in past) for past in pasts)
+            raise ChainError(f"states {came} lead to {goes}, whose row of probabilities is all zero; give that row")
+        matrix = np.zeros((len(kept),) * 2)
+        here = np.repeat(np.arange(len(kept)), k)
+        used = (place[after] >= 0).ravel()
+        matrix[here[used], place[after].ravel()[used]] = rows[kept].ravel()[used]
+        start: Any = initial_distribution
+        if not isinstance(start, str):
+            law = check_numbers(start, "initial_distribution")
+            if law.shape != given.shape[:-1]:
+                raise ChainError(f"the initial distribution has shape {law.shape}; give {given.shape[:-1]}")
+            if law.ravel()[place < 0].any():
+                raise ChainError("the initial distribution has records that never follow each other")
+            start = law.ravel()[kept]
+        return cls(MarkovChain(matrix, start), kept % k)
+
+    @classmethod
+    def hidden(cls, chain: MarkovChain, emission: ArrayLike) -> LabelledChain:
+        """Hidden Markov model: every state of a chain shows one of k labels at random.
+
+        Parameters
+        ----------
+        chain : MarkovChain
+            The states behind the records, with their initial distribution.
+        emission : array_like, shape (h, k)
+            ``emission[s, x]``: probability that state s shows label x.
+
+        Raises
+        ------
+        ChainError
+            A row is no distribution, or there is not one row a state.
+        """
+        check_type(chain, "chain", MarkovChain)
+        shown = checked_distributions(emission, "emission matrix")
+        if len(shown) != chain.states:
+            raise ChainError(f"the emission matrix has {len(shown)} rows for {chain.states} states; give one a state")
+        state, label = np.nonzero(shown)
+        chances = shown[state, label]
+        matrix = chain.transition_matrix[np.ix_(state, state)] * chances
+        if chain.start == "given":
+            assert chain.initial_distribution is not None
+            return cls(MarkovChain(matrix, chain.initial_distribution[state] * chances), label)
+        return cls(MarkovChain(matrix, chain.start), label)
+
+    @classmethod
+    def with_durations(
+        cls, transition_matrix: ArrayLike, durations: ArrayLike, initial_distribution: str | ArrayLike = STATIONARY
+    ) -> LabelledChain:
+        """Semi-Markov chain: a visit to a state lasts a random number of records, then another state follows.
+
+        Parameters
+        ----------
+        transition_matrix : array_like, shape (k, k)
+            Law of the state after a visit to each state.
+        durations : array_like, shape (k, d)
+            ``durations[x, n − 1]``: probability that a visit to x lasts n records; every visit ends after d.
+        initial_distribution : {"stationary", "any"} or array_like, shape (k,)
+            Law of the state at the first record, at which a visit then begins.
+
+        Raises
+        ------
+        ChainError
+            A row is no distribution, or there is not one row a state.
+        """
+        jumps = checked_distributions(transition_matrix, "transition matrix")
+        lasts = checked_distributions(durations, "matrix of durations")
+        if len(lasts) != len(jumps):
+            raise ChainError(f"the durations have {len(lasts)} rows for {len(jumps)} states; give one a state")
+        # a hidden state is a state with the number of records that its visit has lasted
+        beyond = np.cumsum(lasts[:, ::-1], axis=1)[:, ::-1]  # it lasts at least n
+        state, age = np.nonzero(beyond)
+        ends = lasts[state, age] / beyond[state, age]
+        ends[[not beyond[x, n + 1 :].any() for x, n in zip(state, age, strict=True)]] = 1.0
+        first = np.flatnonzero(age == 0)
+        matrix = np.zeros((len(state),) * 2)
+        matrix[:, first] = ends[:, None] * jumps[state]
+        stays = np.flatnonzero(ends < 1)
+        matrix[stays, stays + 1] += 1 - ends[stays]
+        start: Any = initial_distribution
+        if not isinstance(start, str):
+            law = check_numbers(start, "initial_distribution")
+            if law.shape != (len(jumps),):
+                raise ChainError(f"the initial distribution has shape {law.shape}; give one probability a state")
+            start = np.zeros(len(state))
+            start[first] = law
+        return cls(MarkovChain(matrix, start), state)
+
+    # -- as a family -------------------------------------------------------------------------------
+
+    @property
+    def chains(self) -> tuple[MarkovChain, ...]:
+        """The labels are no Markov chain, so this raises."""
+        self._refuse()
+
+    @property
+    def bounds(self) -> None:
+        """None: it is no chain between bounds."""
+
+    @property
+    def members(self) -> tuple[MarkovChain, ...]:
+        """Empty: the labels are no Markov chain."""
+        return ()
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of labels."""
+        return (self.states,)
+
+    @property
+    def occurring(self) -> Bools:
+        """Labels that occur at some time, shape (k,)."""
+        states = self.chain.initial_support.copy()
+        while (more := states | (self.chain.transition_matrix[states] > 0).any(axis=0)).sum() > states.sum():
+            states = more
+        return np.bincount(self.labels[states], minlength=self.states) > 0
+
+    def text(self, public: bool) -> str:
+        """Say in words which processes these are."""
+        start = {"stationary": "its stationary start", "any": "any start", "given": "its given start"}[self.chain.start]
+        return (
+            f"the chain of the model on {self.chain.states} hidden states, of which {self.states} labels are recorded, "
+            f"from {start}"
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return the model as plain JSON types."""
+        return {"labelled": self.chain.document() | {"labels": self.labels.tolist()}}
+
+    def smallest_stationary_probability(self) -> float:
+        """Not available, as :attr:`chains`."""
+        self._refuse()
+
+    def eigengap(self, kind: GapKind) -> float:
+        """Not available, as :attr:`chains`."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise ChainError(
+            "this needs Markov chains, and the labels of a labelled chain are none; use leakage or group-dp"
+        )

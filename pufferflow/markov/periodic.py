@@ -1,0 +1,220 @@
+"""Chains whose transition matrix follows a public clock."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pufferflow._checks import check_choice, check_list, check_whole
+from pufferflow._rounding import UNIT_ROUNDOFF
+from pufferflow._types import Bools, Floats
+from pufferflow.errors import ChainError
+from pufferflow.markov.chain import ANY, STATIONARY, MarkovChain, checked_distributions
+from pufferflow.markov.families import GapKind
+
+LONGEST_PERIOD = 10**6
+"""Most phases of a clock."""
+
+
+class PeriodicChain:
+    """A chain on k states with a transition matrix for every phase of a clock that everybody can read; immutable.
+
+    The step from a record at phase t to the next one, at phase t + 1, has the matrix of phase t; after the last
+    phase comes phase 0. Phases count from 0.
+
+    Parameters
+    ----------
+    matrices : sequence of p array_like, each of shape (k, k)
+        One matrix for each part of the period: 24 for the hours of a day, 168 for those of a week.
+    repeat : int
+        Steps that each matrix serves in a row: 60 for one matrix an hour and a record a minute.
+    first_phase : int, optional
+        Phase of the first record of every segment; None (the default): any, and the worst counts.
+    initial_distribution : {"stationary", "any"}
+        Law of the first record: that of the process that repeats itself with the clock, which must be unique, or any.
+
+    Raises
+    ------
+    ParameterError
+        ``repeat``, ``first_phase`` or ``initial_distribution`` is out of range.
+    ChainError
+        A matrix is none, they differ in size, or the stationary law is not unique.
+    """
+
+    def __init__(
+        self,
+        matrices: ArrayLike,
+        *,
+        repeat: int = 1,
+        first_phase: int | None = None,
+        initial_distribution: Literal["stationary", "any"] = STATIONARY,
+    ) -> None:
+        parts = check_list(matrices, "matrices")
+        if not parts:
+            raise ChainError("there is no transition matrix; give one for each part of the period")
+        checked = []
+        for i, part in enumerate(parts, 1):
+            try:
+                checked.append(checked_distributions(part, "transition matrix"))
+            except ChainError as error:
+                raise ChainError(f"matrix {i}: {error}") from error
+        sizes = {len(matrix) for matrix in checked}
+        if len(sizes) > 1:
+            raise ChainError(f"the matrices have {' and '.join(map(str, sorted(sizes)))} states; give all the same")
+        self.transition_matrices: Floats = np.stack(checked)
+        """P_0, …, P_{p−1}, shape (p, k, k), read-only."""
+        self.transition_matrices.flags.writeable = False
+        self.repeat = check_whole(repeat, "repeat", most=LONGEST_PERIOD // len(checked))
+        """Steps that each matrix serves in a row."""
+        if first_phase is not None:
+            first_phase = check_whole(first_phase, "first_phase", 0, self.period - 1)
+        self.first_phase = first_phase
+        """Phase of the first record, None where it can be any."""
+        check_choice(initial_distribution, "initial_distribution", (STATIONARY, ANY))
+        self.start = initial_distribution
+        """Which kind of initial distribution the chain has."""
+        if self.start == STATIONARY:
+            _ = self.stationary_distributions  # raises where they are not unique
+
+    def __repr__(self) -> str:
+        return f"PeriodicChain({self.states} states, period {self.period}, initial_distribution={self.start})"
+
+    @property
+    def states(self) -> int:
+        """Number of states, k."""
+        return int(self.transition_matrices.shape[1])
+
+    @property
+    def period(self) -> int:
+        """Phases of the clock."""
+        return len(self.transition_matrices) * self.repeat
+
+    def transition_matrix(self, phase: int) -> Floats:
+        """Return the matrix of the step from this phase to the next one, shape (k, k)."""
+        matrix: Floats = self.transition_matrices[phase % self.period // self.repeat]
+        return matrix
+
+    @cached_property
+    def stationary_distributions(self) -> Floats:
+        """Law of a record at every phase when the process repeats itself with the clock, shape (period, k).
+
+        Raises
+        ------
+        ChainError
+            They are not unique.
+        """
+        whole, possible = np.eye(self.states), np.eye(self.states, dtype=np.bool_)
+        with np.errstate(under="ignore"):
+            for matrix in self.transition_matrices:
+                whole = whole @ np.linalg.matrix_power(matrix, self.repeat)
+                possible = _followed(possible, matrix > 0, self.repeat)
+        try:
+            law = MarkovChain(np.where(possible, np.maximum(whole, 1e-300), 0.0)).stationary_distribution
+        except ChainError:
+            raise ChainError(
+                "the law of the records at each phase is not unique, for some states of phase 0 are never reached from "
+                'one another; say initial_distribution="any", or smooth the matrices'
+            ) from None
+        laws = np.empty((self.period, self.states))
+        with np.errstate(under="ignore"):
+            for phase in range(self.period):
+                laws[phase] = law
+                law = law @ self.transition_matrix(phase)
+                law = law / law.sum()
+        laws.flags.writeable = False
+        return laws
+
+    @property
+    def stationary_error(self) -> float:
+        """Bound on the relative error of each entry of :attr:`stationary_distributions`, down to about 1e-290.
+
+        That of a product of n matrices is at most n (k + 6) roundings, for all is added and nothing subtracted; a
+        relative error η of the whole period moves its stationary law by at most 2kη, and the elimination adds its own.
+        """
+        k, n = self.states, self.period
+        return (2 * k + 1) * n * (k + 6) * UNIT_ROUNDOFF + (n + 8.0 * k**3) * UNIT_ROUNDOFF
+
+    @cached_property
+    def possible(self) -> Bools:
+        """States that a record can have at each phase, shape (period, k): those a stationary chain has, or all."""
+        everything = np.ones((self.period, self.states), dtype=np.bool_)
+        if self.start == ANY:
+            return everything
+        states = self.stationary_distributions[0] > 0
+        for phase in range(self.period):
+            everything[phase] = states
+            states = (self.transition_matrix(phase)[states] > 0).any(axis=0)
+        return everything
+
+    def at_phase(self, phase: int) -> PeriodicChain:
+        """Return the same chain with segments that begin at this phase."""
+        return PeriodicChain(
+            self.transition_matrices, repeat=self.repeat, first_phase=phase, initial_distribution=self.start
+        )
+
+    # -- as a family -------------------------------------------------------------------------------
+
+    @property
+    def chains(self) -> tuple[MarkovChain, ...]:
+        """No homogeneous chain stands for it, so this raises."""
+        self._refuse()
+
+    @property
+    def bounds(self) -> None:
+        """None: it is no chain between bounds."""
+
+    @property
+    def members(self) -> tuple[MarkovChain, ...]:
+        """Empty: it is no homogeneous chain."""
+        return ()
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of states."""
+        return (self.states,)
+
+    def text(self, public: bool) -> str:
+        """Say in words which processes these are."""
+        phase = "at any phase of it" if self.first_phase is None else f"at its phase {self.first_phase}"
+        start = "the stationary law of that phase" if self.start == STATIONARY else "any law"
+        return (
+            f"the chain of the model with a public clock of {self.period} steps and {len(self.transition_matrices)} "
+            f"transition matrices, from {start}, {phase}"
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return the model as plain JSON types."""
+        return {
+            "periodic": {
+                "transition_matrices": self.transition_matrices.tolist(),
+                "repeat": self.repeat,
+                "first_phase": self.first_phase,
+                "initial_distribution": self.start,
+            }
+        }
+
+    def smallest_stationary_probability(self) -> float:
+        """Not available, as :attr:`chains`."""
+        self._refuse()
+
+    def eigengap(self, kind: GapKind) -> float:
+        """Not available, as :attr:`chains`."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise ChainError("this needs one transition matrix, and a periodic chain has several; use leakage or group-dp")
+
+
+def _followed(possible: Bools, edges: Bools, steps: int) -> Bools:
+    """Which states can follow after so many more steps, shape (k, k)."""
+    power = edges
+    while steps:
+        if steps & 1:
+            possible = (possible.astype(np.float32) @ power) > 0
+        steps >>= 1
+        if steps:
+            power = (power.astype(np.float32) @ power) > 0
+    return possible

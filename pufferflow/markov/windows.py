@@ -1,0 +1,26 @@
+"""Windows of consecutive records: which last values can follow which first ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pufferflow._types import Bools, Floats
+
+
+def followers(matrix: Floats, window: int) -> Bools:
+    """Which values the last record of a window can have after each value of the first one, shape (k, k)."""
+    result, power = np.eye(len(matrix), dtype=np.bool_), matrix > 0
+    steps = window - 1
+    while steps:
+        if steps & 1:
+            result = (result.astype(np.float32) @ power) > 0
+        steps >>= 1
+        if steps:
+            power = (power.astype(np.float32) @ power) > 0
+    return result
+
+
+def largest_after(table: Floats, last: Bools) -> Floats:
+    """Largest entry of a table of pairs of last values, by the pairs of first values that they can follow."""
+    ends = np.array([table[following].max(axis=0) for following in last])
+    return np.array([ends[:, following].max(axis=1) for following in last]).T

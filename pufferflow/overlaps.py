@@ -1,0 +1,252 @@
+"""How much of its state a chain has forgotten some steps later: the forgetting families that it lies in.
+
+*From a chain.* The overlap ahead in m steps is the least Σ_z min(P^m(x, z), P^m(x', z)) over pairs of states, that
+behind the same of the laws of X_{t−m} given X_t: of the reversed chain for a stationary start. For any other start,
+X_{t−m} may have any law, and the overlap is at least 2/(1 + √R), R the largest cross ratio of P^m: with
+ρ = dμ_x/dμ_x' up to a factor, whose values lie within a factor R, the total variation is largest where ρ takes two of
+them, with odds 1 : √R, and is (√R − 1)/(√R + 1) there.
+
+*From counts.* Let every row P(z, ·) of the unknown matrix lie between bounds, P̂ be an estimate and d_l(z, z') the total
+variation of two rows of P̂^l, at most τ̂_l. A measure ν = P(z, ·) − P̂(z, ·) has mass 0, and P̂^l takes it to one of total
+variation at most s_l(z), the smaller of τ̂_l times the largest |ν|/2 and of the largest Σ |ν(y)| d_l(y, z), both within
+the bounds. As P^n − P̂^n = Σ_j P^j (P − P̂) P̂^(n−1−j), the rows of P^n are within
+
+    e_n(x) = Σ_{j<n} [Σ_z P̂^j(x, z) s_{n−1−j}(z) + e_j(x) (max s_{n−1−j} − min s_{n−1−j})]
+
+of those of P̂^n, for P^j(x, ·) is within e_j(x) of P̂^j(x, ·). So for the largest total variation τ_n of two rows of P^n
+τ_n ≤ max_{x≠x'} [d_n(x, x') + e_n(x) + e_n(x')], and τ_n ≤ τ_l τ_{n−l}. d_l falls with l, and is computed for some l.
+The bounds are the simultaneous intervals of :func:`pufferflow.confidence_family`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pufferflow._checks import check_confidence, check_positive, check_whole
+from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._types import Floats
+from pufferflow.errors import ParameterError
+from pufferflow.forgetting_family import ForgettingFamily
+from pufferflow.interval_family import IntervalFamily, confidence_family
+from pufferflow.markov.chain import MarkovChain
+from pufferflow.markov.families import AnyFamily, as_family
+
+MOST_STEPS = 100_000
+"""Largest number of steps for which counts are looked at: each step costs a product of matrices."""
+
+
+@dataclass(frozen=True)
+class Overlaps:
+    """How much the laws of a chain given two values of a node overlap, some steps away from it; rounded down.
+
+    Attributes
+    ----------
+    steps : int
+        m.
+    ahead, behind : float
+        Least overlap of the laws of X_{t+m}, and of X_{t−m}, between 0 and 1.
+    coverage : float or None
+        Probability with which both hold, where they come from counts; None where they come from a chain.
+    """
+
+    steps: int
+    ahead: float
+    behind: float
+    coverage: float | None = None
+
+    @property
+    def overlap(self) -> float:
+        """The smaller of the two: α of the forgetting families that hold the chain."""
+        return min(self.ahead, self.behind)
+
+    def family(self, margin: float = 0.0) -> ForgettingFamily:
+        """Return the forgetting family of these steps, with an overlap that is smaller by ``margin``.
+
+        Parameters
+        ----------
+        margin : float
+            Taken off the overlap, because other records than these are going to be released.
+
+        Raises
+        ------
+        ParameterError
+            ``margin`` is negative, or nothing is left.
+        """
+        left = self.overlap - check_positive(margin, "margin", or_zero=True)
+        if not left > 0:
+            raise ParameterError(
+                f"the overlap in {self.steps} steps is {self.overlap:.3g}, and less the margin nothing is left; take "
+                "more steps, or merge rare states"
+            )
+        return ForgettingFamily(self.steps, left)
+
+
+def forgetting(family: AnyFamily, steps: int) -> Overlaps:
+    """Overlaps of all chains of a family, a number of steps ahead and behind.
+
+    Parameters
+    ----------
+    family : Family or MarkovChain
+        Finitely many chains or a :class:`pufferflow.BinaryInterval`, whose dominating chain mixes most slowly.
+    steps : int
+        m.
+
+    Returns
+    -------
+    Overlaps
+        Rounded down. Exact for stationary starts but for rounding; behind, other starts get what holds for every
+        initial law.
+
+    Raises
+    ------
+    ChainError
+        The family has no chains that stand for it: of counts :func:`pufferflow.forgetting_from_counts` says more.
+    ParameterError
+        ``steps`` is out of range, or it is no family.
+    """
+    steps = check_whole(steps, "steps")
+    found = [_of_chain(chain, steps) for chain in as_family(family).chains]
+    return Overlaps(steps, min(ahead for ahead, _ in found), min(behind for _, behind in found))
+
+
+def forgetting_from_counts(transition_counts: ArrayLike, steps: int, coverage: float = 0.95) -> Overlaps:
+    """Overlaps that the chain behind some transition counts has with probability ``coverage`` at least.
+
+    Backwards the same counts are read the other way round, so the record must be of a stationary chain. The chain may
+    be any within simultaneous confidence intervals (:func:`pufferflow.confidence_family`, half of 1 − ``coverage`` for
+    either direction), so of few transitions, or with states that are rarely left, little or nothing can be said: then
+    the overlap is 0, and rare states have to be merged. The counts must not be those of the records to protect.
+
+    Parameters
+    ----------
+    transition_counts : int array, shape (k, k)
+        Steps from state (row) to state (column).
+    steps : int
+        m, at most 100,000.
+    coverage : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    Overlaps
+
+    Raises
+    ------
+    ParameterError
+        ``steps`` or ``coverage`` is out of range.
+    DataError
+        The counts are not a square matrix of non-negative integers.
+    """
+    steps = check_whole(steps, "steps", most=MOST_STEPS)
+    [found] = overlaps_from_counts(transition_counts, [steps], coverage)
+    return found
+
+
+def overlaps_from_counts(transition_counts: ArrayLike, steps: Sequence[int], coverage: float) -> list[Overlaps]:
+    """Return :func:`forgetting_from_counts` for several numbers of steps; with ``coverage`` they hold all together."""
+    each = (1 + check_confidence(coverage, "coverage")) / 2
+    counts = np.asarray(transition_counts)
+    ahead, behind = (
+        1 - _variations(confidence_family(side, each), _frequencies(side), steps) for side in (counts, counts.T)
+    )
+    return [Overlaps(m, float(ahead[m]), float(behind[m]), coverage) for m in steps]
+
+
+# -- of a chain ------------------------------------------------------------------------------------------
+
+
+def _of_chain(chain: MarkovChain, steps: int) -> tuple[float, float]:
+    if chain.start == "stationary":
+        chain = chain.restricted(chain.initial_support)
+    with np.errstate(under="ignore"):
+        power = np.linalg.matrix_power(chain.transition_matrix, steps)
+    # an entry of a product of non-negative matrices has so many roundings at most, in any order
+    error = (steps + 1) * (chain.states + 6) * UNIT_ROUNDOFF
+    ahead = _overlap(power) * (1 - 2 * error)
+    law = chain.stationary_distribution if chain.start == "stationary" else None
+    if law is not None and law.min() >= SAFE_MINIMUM:
+        backwards = power.T * law[None, :] / law[:, None]
+        behind = _overlap(backwards) * (1 - 2 * error - 2 * chain.stationary_error)
+    else:
+        behind = 2 / (1 + math.sqrt(_cross_ratio(power) * (1 + 8 * error))) * (1 - 4 * UNIT_ROUNDOFF)
+    return min(max(ahead, 0.0), 1.0), min(max(behind, 0.0), 1.0)
+
+
+def _overlap(rows: Floats) -> float:
+    """Least Σ_z min(p(z), q(z)) over pairs of rows."""
+    return min(float(np.minimum(row, rows).sum(axis=1).min()) for row in rows)
+
+
+def _cross_ratio(matrix: Floats) -> float:
+    """Largest P(y, x) P(y', x')/(P(y, x') P(y', x)) of values x, x' that a node can take; infinite where one is."""
+    possible = matrix[:, matrix.max(axis=0) > 0]
+    if len(matrix) == 1:
+        return 1.0
+    if possible.min() < SAFE_MINIMUM:
+        return math.inf
+    logs = np.log(possible)
+    spreads = [np.ptp(logs - column[:, None], axis=0).max() for column in logs.T]
+    return math.exp(min(float(max(spreads)) * (1 + 1e-12) + 1e-14, 700.0))
+
+
+# -- of counts -------------------------------------------------------------------------------------------
+
+
+def _frequencies(counts: Floats) -> Floats:
+    """Estimated rows; of a state that was never left, every state alike."""
+    smoothed = np.asarray(counts, dtype=np.float64) + (counts.sum(axis=1, keepdims=True) == 0)
+    return np.asarray(smoothed / smoothed.sum(axis=1, keepdims=True))
+
+
+def _variations(family: IntervalFamily, rows: Floats, steps: Sequence[int]) -> Floats:
+    """Bounds of τ_0, τ_1, …, rounded up, up to the largest of ``steps``: see the module's text."""
+    most, k = max(steps), len(rows)
+    slack = 1e-9  # above all roundings of up to 100,000 products, each of a relative error of (k + 6) of them
+    bounds, spreads, errors = np.ones(most + 1), np.empty(most), np.zeros((most, k))  # τ_n, max s_l − min s_l, e_n
+    power, distances, drift = np.eye(k), 1 - np.eye(k), np.zeros(k)
+    moves, others = _Moves(family, rows), ~np.eye(k, dtype=np.bool_)
+    moved = moves.farthest(distances)
+    for n in range(1, most + 1):
+        spreads[n - 1] = np.ptp(moved)
+        drift = rows @ drift + moved
+        error = (drift + spreads[n - 1 :: -1] @ errors[:n]) * (1 + slack)
+        if n < most:
+            errors[n] = np.minimum(error, 1.0)
+        power = power @ rows
+        if n in steps or n % (1 << max(n.bit_length() - 4, 0)) == 0:  # at least eight between any n and 2n
+            distances = _distances(power) + slack
+            moved = moves.farthest(distances)
+        products = bounds[1:n] * bounds[n - 1 : 0 : -1]
+        direct = float((distances + error + error[:, None]).max(where=others, initial=0.0))
+        bounds[n] = min(bounds[n - 1], products.min(initial=1.0) * (1 + slack), direct)
+    return bounds
+
+
+class _Moves:
+    """How far the rows of an unknown matrix can be from an estimate."""
+
+    def __init__(self, family: IntervalFamily, rows: Floats) -> None:
+        self._over, self._under = np.maximum(family.high - rows, 0.0), np.maximum(rows - family.low, 0.0)
+        most = np.minimum(self._over.sum(axis=1), self._under.sum(axis=1)) * (1 + 1e-12)
+        self._most = np.minimum(most, 1.0)  # total variation
+
+    def farthest(self, distances: Floats) -> Floats:
+        """s(z): how far a row can be where the distances d of the states count, for every z, shape (k,)."""
+        order = np.argsort(-distances, axis=1)
+        weights = np.take_along_axis(distances, order, axis=1)
+        total = np.zeros(len(distances))
+        for caps in (self._over, self._under):
+            caps = np.take_along_axis(caps, order, axis=1)
+            before = np.cumsum(caps, axis=1) - caps
+            total += (np.clip(self._most[:, None] - before, 0.0, caps) * weights).sum(axis=1)
+        return np.asarray(np.minimum(total * (1 + 1e-12), self._most * distances.max()))
+
+
+def _distances(rows: Floats) -> Floats:
+    """Total variation of every two rows, shape (k, k)."""
+    return np.asarray(np.clip([1 - np.minimum(row, rows).sum(axis=1) for row in rows], 0.0, 1.0))

@@ -1,0 +1,93 @@
+"""Leakage by couplings, beside the engine before couplings of many states were found all at once.
+
+That is checked out of the repository's history and timed by the same lines in the same run; without one (an installed
+package) its times are missing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from pufferflow._types import Floats
+
+BEFORE = "4e7134e1"
+"""Commit of the previous engine."""
+
+_TIMED = """
+import json, sys, time
+import numpy as np
+import pufferflow as pf
+from pufferflow.studies.cohort.measure import simulated_member
+
+matrix = np.load(sys.argv[1])
+pf.leakage(pf.MarkovChain(np.random.default_rng(0).dirichlet(np.ones(30), 30)), 1000, 1.0)  # compiles
+
+def took(chain, epsilon):
+    began = time.perf_counter()
+    pf.leakage(chain, 1051200, epsilon)
+    return 1e3 * (time.perf_counter() - began)
+
+times = {f"cold {e:g}": took(pf.MarkovChain(matrix), e) for e in (0.2, 1.0, 5.0)}
+chain = pf.MarkovChain(matrix)
+took(chain, 0.2)
+times |= {f"warm {e:g}": took(chain, e) for e in (0.25, 1.0, 1.05)}
+settings = {"states": 4, "shortest": 500, "longest": 5000, "persistence": 0.5}
+people = [simulated_member(number, settings, "stationary", 1) for number in range(41)]
+for number, person in enumerate(people):
+    if number == 1:
+        began = time.perf_counter()
+    pf.leakage(person.chain, person.lengths, 1.0)
+times["participant"] = 1e3 * (time.perf_counter() - began) / 40
+for number, person in enumerate(people):
+    if number == 1:
+        began = time.perf_counter()
+    pf.lower_bound(person.chain, person.lengths, 1.0)
+times["lower"] = 1e3 * (time.perf_counter() - began) / 40
+print(json.dumps(times))
+"""
+_ROWS = (
+    ("cold 0.2", "leakage, electricity (51 states), first ε = 0.2", 1000.0),
+    ("cold 1", "leakage, electricity (51 states), first ε = 1", 1000.0),
+    ("cold 5", "leakage, electricity (51 states), first ε = 5", 1000.0),
+    ("warm 0.25", "leakage, electricity, ε = 0.25 after 0.2", 300.0),
+    ("warm 1", "leakage, electricity, ε = 1 after 0.25", 300.0),
+    ("warm 1.05", "leakage, electricity, ε = 1.05 after 1", 300.0),
+    ("participant", "leakage, a participant of the cohort", None),
+    ("lower", "lower bound, a participant of the cohort", None),
+)
+
+
+def leakage_times(electricity: Floats) -> Iterator[tuple[str, float, float | None, str, bool | None]]:
+    """Yield what is timed, milliseconds now and before (None: not known), the bar and whether it is met."""
+    here = Path(__file__).parents[3]
+    with tempfile.TemporaryDirectory() as folder:
+        matrix = Path(folder) / "matrix.npy"
+        np.save(matrix, electricity)
+        now = _times(here, matrix)
+        before = {}
+        checkout = Path(folder) / "before"
+        worktree = ["git", "-C", str(here), "worktree"]
+        if subprocess.run([*worktree, "add", "--detach", str(checkout), BEFORE], capture_output=True).returncode == 0:
+            try:
+                before = _times(checkout, matrix)
+            finally:
+                subprocess.run([*worktree, "remove", "--force", str(checkout)], check=True, capture_output=True)
+    for key, workload, bar in _ROWS:
+        said, met = ("", None) if bar is None else (f"≤ {bar:g} ms", now[key] <= bar)
+        yield workload, now[key], before.get(key), said, met
+
+
+def _times(folder: Path, matrix: Path) -> dict[str, float]:
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    command = [sys.executable, "-c", _TIMED, str(matrix)]
+    done = subprocess.run(command, env=environment, cwd=folder, check=True, capture_output=True, text=True)
+    times: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return times

@@ -1,0 +1,134 @@
+"""What can be told of a secret, by linear programs over all sequences: no Markov property, no coupling, no count.
+
+For two values u, u' of a window the best f is e^(c·d) larger at u than at u', d the places where they differ: what it
+is at u' extends to every value v of the window by f(v, ·) = e^(c·d(v, u')) f(u', ·). So the programs run over functions
+of the records outside of the window that are not known. :func:`plain_loss` takes no such step.
+"""
+
+from functools import lru_cache
+from itertools import combinations, product
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import csr_array
+
+
+def sequence_law(matrix, law, length):
+    """Probability of every sequence, shape (k, …, k)."""
+    joint = np.array(law, dtype=float)
+    for _ in range(length - 1):
+        joint = joint[..., None] * matrix
+    return joint
+
+
+def label_law(matrices, law, labels, count):
+    """Joint law of the labels of all records, shape (count,) · T; a matrix for each step."""
+    n = len(law)
+    shows = np.zeros((n, count))
+    shows[np.arange(n), labels] = 1
+    joint = np.asarray(law)[None, :, None] * shows[None]  # (sequences so far, state now, label now)
+    for matrix in matrices:
+        flat = joint.transpose(0, 2, 1).reshape(-1, n)
+        joint = (flat @ matrix)[:, :, None] * shows[None]
+    return joint.sum(axis=1).reshape((count,) * (len(matrices) + 1))
+
+
+@lru_cache(maxsize=64)
+def lipschitz(shape, cost):
+    """Rows f(s) − e^cost f(s') ≤ 0 for all sequences s, s' of this shape that differ in one record."""
+    numbers = np.arange(np.prod(shape, dtype=int)).reshape(shape)
+    pairs = [
+        (np.take(numbers, z, axis).ravel(), np.take(numbers, y, axis).ravel())
+        for axis, size in enumerate(shape)
+        for z, y in product(range(size), repeat=2)
+        if z != y
+    ]
+    above, below = (np.concatenate([pair[side] for pair in pairs] or [np.empty(0, int)]) for side in (0, 1))
+    values = np.concatenate([np.ones(len(above)), np.full(len(above), -np.exp(cost))])
+    places = np.concatenate([np.arange(len(above))] * 2), np.concatenate([above, below])
+    return csr_array((values, places), shape=(len(above), numbers.size))
+
+
+def largest_ratio(above, below, shape, cost):
+    """Largest log (above·f)/(below·f) over f > 0 that change by at most e^cost with one of the records."""
+    if not shape or np.array_equal(above, below):
+        return 0.0
+    rows = lipschitz(shape, cost)
+    for method in ("highs", "highs-ds", "highs-ipm"):  # one may give up for numerical reasons
+        found = linprog(
+            -above,
+            A_ub=rows,
+            b_ub=np.zeros(rows.shape[0]),
+            A_eq=[below],
+            b_eq=[1.0],
+            bounds=(0, None),
+            method=method,
+        )
+        if found.status == 0:
+            return float(np.log(-found.fun))
+    raise AssertionError(found.message)
+
+
+def largest_loss(joint, cost, window=1, knows="nothing", most=None):
+    """Largest log E[f | W = u, K] / E[f | W = u', K] over f > 0 that change by at most e^cost with one record.
+
+    ``joint`` has the probability of every sequence, one axis a record; W are ``window`` consecutive records, u and u'
+    what they can be; K are no records, or ``knows`` "any records" any sets of at most ``most`` others and all values
+    that they can have together with u and u'.
+    """
+    length = joint.ndim
+    window = min(window, length)
+    worst = cost  # at least, as if every record could have two values
+    for start in range(length - window + 1):
+        secret = tuple(range(start, start + window))
+        others = [t for t in range(length) if t not in secret]
+        sizes = [0] if knows == "nothing" else range(min(len(others), len(others) if most is None else most) + 1)
+        for known in (set_ for size in sizes for set_ in combinations(others, size)):
+            worst = max(worst, _of_window(joint, secret, known, cost))
+    return worst
+
+
+def _of_window(joint, secret, known, cost):
+    """The same for one window and one set of known records."""
+    sizes = [joint.shape[t] for t in secret]
+    free = tuple(joint.shape[t] for t in range(joint.ndim) if t not in secret and t not in known)
+    laws = np.moveaxis(joint, [*known, *secret], range(len(known) + len(secret)))
+    values = list(product(*map(range, sizes)))
+    worst = 0.0
+    for given in laws.reshape(-1, len(values), int(np.prod(free, dtype=int))):
+        possible = [u for u in range(len(values)) if given[u].sum() > 0]
+        for u, v in product(possible, repeat=2):
+            if u != v:
+                apart = sum(x != y for x, y in zip(values[u], values[v], strict=True))
+                above, below = given[u] / given[u].sum(), given[v] / given[v].sum()
+                worst = max(worst, cost * apart + largest_ratio(above, below, free, cost))
+    return worst
+
+
+def plain_loss(joint, cost):
+    """:func:`largest_loss` of single records from those who know none, over functions of all records."""
+    places = np.indices(joint.shape).reshape(joint.ndim, -1)
+    flat, worst = joint.ravel(), cost
+    for place in places:
+        laws = [flat * (place == x) for x in range(place.max() + 1)]
+        laws = [law / law.sum() for law in laws if law.sum() > 0]
+        for above, below in product(laws, repeat=2):
+            if above is not below:
+                worst = max(worst, largest_ratio(above, below, joint.shape, cost))
+    return worst
+
+
+def stated_loss(joint, found, scale):
+    """What the query of a lower bound tells of the two values it states, at a scale, to whom it states."""
+    length, k = joint.ndim, joint.shape[0]
+    tilt = np.ones_like(joint)
+    for t in range(length):
+        inside = np.isin(np.arange(k), found.counted(t + 1))
+        tilt = tilt * np.exp(inside / scale).reshape([k if s == t else 1 for s in range(length)])
+    ratios = []
+    for values in found.secrets:
+        at = [slice(None)] * length
+        for entry, value in (*found.known, *enumerate(values, found.node)):
+            at[entry - 1] = value
+        ratios.append((joint * tilt)[tuple(at)].sum() / joint[tuple(at)].sum())
+    return float(np.log(ratios[0] / ratios[1]))

@@ -1,0 +1,433 @@
+"""Windows of records, adversaries who know others: linear programs, plain twins, certificates true and forged.
+
+PUFFERFLOW_FORGED=1000 asks for so many forged certificates.
+"""
+
+import copy
+import json
+import math
+import os
+from fractions import Fraction
+from itertools import pairwise, product
+
+import numpy as np
+import plain_influence
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_chains import chains as random_chains
+from sequence_programs import largest_loss, sequence_law
+
+import pufferflow as pf
+from pufferflow.coupling.calibration import ChainLeakage
+from pufferflow.coupling.sides import ForgettingSide
+from pufferflow.mechanisms import compute_scale, find_mechanism
+
+FORGED = int(os.environ.get("PUFFERFLOW_FORGED", "40"))
+KNOWS = st.sampled_from(["nothing", "any records"])
+EPSILONS = st.sampled_from([0.05, 0.5, 2.0, 10.0])
+SPARSE = st.sampled_from([0.0, 0.0, 0.05, 0.3, 1.0])
+POSITIVE = st.sampled_from([0.05, 0.2, 0.5, 1.0])
+
+
+def chains(most=4):
+    return random_chains(most, SPARSE) | random_chains(most, POSITIVE, permutations=False)
+
+
+# -- leakage -----------------------------------------------------------------------------------------
+
+
+def plain_informed(matrix, costs):
+    """Lemma 6 with the rows of P in the place of its columns, pair by pair."""
+    k = len(matrix)
+    out = np.zeros((k, k))
+    for x, z in product(range(k), repeat=2):
+        for y, other in product(range(k), repeat=2):
+            above, below = matrix[x, y] * matrix[z, other], matrix[z, y] * matrix[x, other]
+            if x != z and above > below:
+                h = math.exp(costs[y, other])
+                r = above / below if below else math.inf
+                value = h if r == math.inf else ((1 + math.sqrt(r * h)) / (math.sqrt(r) + math.sqrt(h))) ** 2
+                out[x, z] = max(out[x, z], math.log(value))
+    return out
+
+
+@given(chains(5), st.sampled_from([0.01, 0.3, 2.0]))
+@settings(max_examples=40)
+def test_what_lies_ahead_of_who_knows_records_is_the_past_under_the_transposed_matrix(chain, cost):
+    matrix = chain.transition_matrix
+    k = len(matrix)
+    costs = cost * (1 - np.eye(k)) + cost * np.abs(np.subtract.outer(np.arange(k), np.arange(k))) / k
+    assert ForgettingSide(matrix.T).apply(costs) == pytest.approx(plain_informed(matrix, costs), rel=1e-9, abs=1e-12)
+
+
+@given(chains(), st.integers(1, 9), st.integers(1, 11), KNOWS, st.sampled_from([0.05, 0.7, 4.0]))
+@settings(max_examples=40)
+def test_longer_windows_and_more_knowledge_never_cost_less(chain, length, window, knows, cost):
+    asked = {"window": window, "knows": knows}
+    loss = pf.leakage_loss(chain, length, 1 / cost, **asked)
+    assert pf.leakage_loss(chain, length, 1 / cost, window=window + 1, knows=knows) >= loss * (1 - 2e-6)
+    assert pf.leakage_loss(chain, length, 1 / cost, window=window, knows="any records") >= loss * (1 - 2e-6)
+    assert min(window, length) * cost * (1 - 1e-9) <= loss <= length * cost * (1 + 1e-9)
+    if window >= length:
+        assert loss == pytest.approx(length * cost, rel=1e-12)
+
+
+@pytest.mark.parametrize("window", [2, 5])
+def test_positive_chains_lose_what_the_window_and_both_sides_tell(window):
+    matrix = np.array([[0.7, 0.2, 0.1], [0.3, 0.5, 0.2], [0.2, 0.3, 0.5]])
+    one = ChainLeakage(pf.MarkovChain(matrix), 2000)
+    one.loss(0.1)
+    ahead, past = one._bounds
+    expected = window * 0.1 + ahead.max() + past.max()
+    found = pf.leakage_loss(pf.MarkovChain(matrix), 2000, 10.0, window=window)
+    assert found == pytest.approx(expected, rel=2e-5)
+
+
+@pytest.mark.parametrize("knows", ["nothing", "any records"])
+@pytest.mark.parametrize("window", [1, 3])
+def test_small_epsilon_has_the_limit_that_losses_tend_to(knows, window):
+    chain = pf.MarkovChain([[0.7, 0.2, 0.1], [0.3, 0.5, 0.2], [0.2, 0.3, 0.5]])
+    asked = {"window": window, "knows": knows}
+    for length in (4, 10**6):
+        limit = 1e-6 * pf.leakage(chain, length, 1e-6, **asked).scale
+        assert 1e-3 * pf.leakage(chain, length, 1e-3, **asked).scale == pytest.approx(limit, rel=1e-2)
+        assert pf.leakage_loss(chain, length, limit / 1e-6, **asked) <= 1e-6 * (1 + 1e-6)
+
+
+def test_electricity_hides_an_hour_for_little_more_than_a_minute():
+    from pufferflow.datasets import ingest_electricity
+
+    chain, _ = pf.fit_chain(ingest_electricity("bundled").participants[0].transition_counts)
+    minute, hour = (pf.leakage(chain, 1_051_200, 1.0, window=window).scale for window in (1, 60))
+    assert hour <= 1.40 * minute
+
+
+def test_who_knows_records_learns_more_and_no_more_than_the_bound():
+    """Theory 7b: .187 nats with the records 10 steps away known, .112 with none."""
+    P, c = np.array([[0.99, 0.01], [0.3, 0.7]]), 0.02
+    grown, plain = P[:, 1], P[:, 1]  # of what follows until a known record in state 1
+    for _ in range(9):
+        grown, plain = P @ (np.array([1, math.exp(c)]) * grown), P @ plain
+    ratios = np.log(grown / plain)
+    learnt = c + 2 * (ratios[1] - ratios[0])  # the chain is reversible
+    assert learnt == pytest.approx(0.187, abs=5e-4)
+    chain = pf.MarkovChain(P)
+    assert pf.leakage_loss(chain, 1000, 1 / c) == pytest.approx(0.112, abs=5e-4)
+    assert learnt <= pf.leakage_loss(chain, 1000, 1 / c, knows="any records") < 0.31
+
+
+@pytest.mark.parametrize("matrix", [[[0.8, 0.2], [0.3, 0.7]], [[0.2, 0.8], [0.9, 0.1]], [[0.5, 0.5], [1.0, 0.0]]])
+def test_all_sets_of_known_records(matrix):
+    """PUFFERFLOW_KNOWN=8 takes so many records."""
+    length = int(os.environ.get("PUFFERFLOW_KNOWN", "4"))
+    law, cost = np.array([0.4, 0.6]), 0.3
+    for window in (1, 2):
+        found = pf.leakage_loss(pf.MarkovChain(matrix, law), length, 1 / cost, window=window, knows="any records")
+        joint = sequence_law(np.array(matrix), law, length)
+        assert found >= largest_loss(joint, cost, window, "any records") * (1 - 1e-6)
+
+
+@given(st.floats(0.05, 0.95), st.floats(0.05, 0.95), st.integers(1, 4), KNOWS, st.data())
+@settings(max_examples=30)
+def test_the_chain_that_stands_for_a_binary_class_does_so_for_windows_and_knowledge(a, b, window, knows, data):
+    low, high = min(a, b), max(a, b)
+    stay = [data.draw(st.floats(low, high)) for _ in range(2)]
+    member = pf.MarkovChain([[stay[0], 1 - stay[0]], [1 - stay[1], stay[1]]], "any")
+    asked = {"window": window, "knows": knows}
+    for length, cost in ((3, 0.7), (30, 0.1)):
+        whole = pf.leakage_loss(pf.BinaryInterval(low, high), length, 1 / cost, **asked)
+        assert pf.leakage_loss(member, length, 1 / cost, **asked) <= whole * (1 + 1e-6)
+    if knows == "nothing":
+        class_scale = pf.mqm_exact(pf.BinaryInterval(low, high), 20, 2.0, window=window).scale
+        assert pf.mqm_exact(member, 20, 2.0, window=window).scale <= class_scale * (1 + 1e-12)
+
+
+# -- other mechanisms --------------------------------------------------------------------------------
+
+
+def plain_quilts(chain, length, epsilon, window):
+    """Smallest scores of all windows over all quilts, from laws of pairs of windows; the largest of them."""
+    P, k = chain.transition_matrix, chain.states
+    hidden = min(window, length)
+    starts = np.eye(k) if chain.start == "any" else [chain.initial_distribution]
+    ends = np.linalg.matrix_power(P, hidden - 1) > 0
+    worst = 0.0
+    for i in range(1, length - hidden + 2):
+        best = length / epsilon
+        for a, b in product([None, *range(1, i)], [None, *range(1, length - i - hidden + 2)]):
+            if a is None and b is None:
+                continue
+            e = _influence(P, starts, chain.start, i, a, b, ends)
+            left = length - i + 1 if a is None and b is None else 0
+            card = hidden + (i - 1 if a is None else a - 1) + (length - i - hidden + 1 if b is None else b - 1) + left
+            if e < epsilon:
+                best = min(best, card / (epsilon - e))
+        worst = max(worst, best)
+    return worst
+
+
+def _influence(P, starts, start, i, a, b, ends):
+    k = len(P)
+    ahead = np.linalg.matrix_power(P, b) if b else np.ones((k, 1))
+    if a is None:
+        backs = [(np.array([q @ np.linalg.matrix_power(P, i - 1) for q in starts]).max(axis=0) > 0, None)]
+    elif start == "any":
+        # any law of the left node: the worst is a mixture, bounded as in C.4 by the worst pairs of rows
+        rows, first = np.linalg.matrix_power(P, a), np.linalg.matrix_power(P, i - 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            law = np.array([[np.nanmax(first[:, y] / first[:, x]) for y in range(k)] for x in range(k)])
+            seen = np.linalg.matrix_power(P, i - a - 1).max(axis=0) > 0
+            back = np.array([[np.nanmax((rows[:, x] / rows[:, y])[seen]) for y in range(k)] for x in range(k)])
+        backs = [(first.max(axis=0) > 0, law * back)]
+    else:
+        before = starts[0] @ np.linalg.matrix_power(P, i - a - 1)
+        joint = before[:, None] * np.linalg.matrix_power(P, a)
+        m = joint.sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            given = joint / m
+            back = np.array([[np.nanmax(given[:, x] / given[:, y]) for y in range(k)] for x in range(k)])
+        backs = [(m > 0, back)]
+    largest = 0.0
+    for possible, back in backs:
+        for (x, u), (y, v) in product(
+            [(x, u) for x, u in zip(*np.nonzero(ends), strict=True) if possible[x]], repeat=2
+        ):
+            if (x, u) != (y, v):
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    value = np.nanmax(ahead[u] / ahead[v]) * (1.0 if back is None else back[x, y])
+                    largest = max(largest, math.log(value) if value > 0 else 0.0)
+    return largest
+
+
+@given(chains(3), st.integers(1, 6), st.integers(2, 4), EPSILONS)
+@settings(max_examples=40)
+def test_quilts_of_windows_equal_their_enumeration(chain, length, window, epsilon):
+    result = pf.mqm_exact(chain, length, epsilon, window=window)
+    plain = plain_quilts(chain, length, epsilon, window)
+    assert result.scale >= plain * (1 - 1e-9)
+    if chain.start != "any":
+        assert result.scale == pytest.approx(plain, rel=1e-9)
+    proved = result.certified(chain)
+    assert proved.scale == pytest.approx(result.scale, rel=1e-9)
+    assert float(pf.verify_certificate(json.loads(json.dumps(proved.certificate))).lower) <= proved.scale
+
+
+def test_one_record_is_what_the_plain_quilts_give():
+    chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+    law = [Fraction(p) for p in ("4/5", "1/5")]
+    P = [[Fraction(p) for p in row] for row in (("0.9", "0.1"), ("0.4", "0.6"))]
+    assert plain_quilts(chain, 12, 1.0, 1) == pytest.approx(plain_influence.noise_scale(P, law, 12, 1.0, "exact"))
+
+
+@given(random_chains(4, POSITIVE, permutations=False), st.integers(1, 40), st.integers(1, 3), st.floats(0.1, 60))
+@settings(max_examples=40)
+def test_leakage_is_never_above_bayesian_dp(chain, length, window, epsilon):
+    theirs = pf.bayesian_dp(chain, length, epsilon, window=window)
+    ours = pf.leakage(chain, length, epsilon, window=window, knows="any records")
+    assert theirs.knows == ours.knows == "any records"
+    matrix = chain.transition_matrix
+    spread = 4 * math.log(matrix.max() / matrix.min()) if window < length else 0.0
+    if theirs.scale is None:
+        assert epsilon <= spread * (1 + 1e-12)
+        assert "max P / min P" in theirs.reason
+    else:
+        assert theirs.scale == pytest.approx(min(window, length) / (epsilon - spread), rel=1e-6)
+        assert ours.scale <= theirs.scale
+        assert pf.verify_certificate(theirs.certified(chain).certificate).quantity.startswith("w/")
+    assert ours.scale <= length / epsilon * (1 + 1e-12)
+
+
+def test_what_a_mechanism_has_no_bound_for_is_not_applicable():
+    chain = pf.MarkovChain([[0.6, 0.4], [0.4, 0.6]])
+    for name, asked in product(pf.MECHANISMS, ({"window": 3}, {"knows": "any records"})):
+        result = compute_scale(name, chain, 50, 5.0, **asked)
+        fits = {"window": {"gk16", "wasserstein"}, "knows": {"gk16", "wasserstein", "mqm-exact", "mqm-approx"}}
+        assert (result.scale is None) == (name in fits[next(iter(asked))])
+        assert result.to_dict() | asked == result.to_dict()
+        if result.scale is None:
+            assert len(result.reason) > 20
+            with pytest.raises(pf.ParameterError, match=f"no certificate for {name}"):
+                pf.certify(chain, 50, 5.0, mechanism=name, **asked)
+    assert pf.group_dp(chain, 50, 5.0, window=9, knows="any records").scale == 10
+    assert pf.entry_dp(chain, 50, 5.0, window=10).scale == 2
+    zero = pf.bayesian_dp(pf.MarkovChain([[0, 1], [0.5, 0.5]]), 5, 1.0)
+    assert zero.scale is None
+    assert "probability 0" in zero.reason
+    for bad in ({"window": 0}, {"window": 1.5}, {"knows": "everything"}):
+        for function in (pf.leakage, pf.mqm_exact, pf.group_dp, pf.bayesian_dp, pf.entry_dp, pf.leakage_loss):
+            with pytest.raises(pf.ParameterError, match=next(iter(bad))):
+                function(chain, 5, 1.0, **bad)
+
+
+@pytest.mark.parametrize("knows", ["nothing", "any records"])
+def test_guarantee_and_accountant_state_what_is_asked(knows):
+    chain = pf.MarkovChain([[0.7, 0.3], [0.4, 0.6]])
+    asked = {"window": 4, "knows": knows}
+    scale = pf.leakage(chain, 9, 1.0, **asked).scale
+    assert pf.guarantee(chain, 9, scale, mechanism="leakage", **asked) == pytest.approx(1.0, rel=1e-6)
+    assert math.isinf(pf.guarantee(chain, 9, scale, mechanism="gk16", **asked))
+    account, narrow = pf.Accountant(chain, 9, **asked), pf.Accountant(chain, 9)
+    for one in (account, narrow):
+        one.add(scale, releases=2)
+    assert account.cost().leakage == pytest.approx(pf.leakage_loss(chain, 9, scale / 2, **asked), rel=1e-9)
+    assert account.cost().epsilon > narrow.cost().epsilon
+    assert account.within(account.cost().epsilon * (1 + 1e-9))
+
+
+def test_a_ledger_states_the_least_of_what_its_releases_promise(tmp_path):
+    chain = pf.MarkovChain([[0.7, 0.3], [0.4, 0.6]])
+    book = pf.Ledger.create(tmp_path / "ledger", 5.0)
+    terms = {"mechanism": "leakage", "epsilon": 1.0, "query": "a count"}
+    asked = {"window": 4, "knows": "any records"}
+    scale = pf.leakage(chain, 100, 1.0, **asked).scale
+    book.reserve(chain, 100, scale=scale, **terms, **asked)
+    shown = book.to_dict()
+    assert (shown["window"], shown["knows"]) == (4, "any records")
+    assert shown["spent"] == pytest.approx(1.0, rel=1e-6)
+    assert shown["releases"][0] | asked == shown["releases"][0]
+    book.reserve(chain, 100, scale=scale, **terms, window=2)
+    shown = book.to_dict()
+    assert (shown["window"], shown["knows"]) == (2, "nothing")
+    assert shown["spent"] == pytest.approx(pf.leakage_loss(chain, 100, scale / 2, window=2), rel=1e-9)
+    book.verify()
+
+
+def plain_exact_loss(matrix, laws, length, scale, counted, window):
+    """Largest log ratio of the densities of a noisy count given two windows, over all sequences and whole outputs."""
+    k, worst = len(matrix), 0.0
+    for law, i in product(laws, range(length - min(window, length) + 1)):
+        densities = {}
+        for s in product(range(k), repeat=length):
+            p = law[s[0]] * math.prod(matrix[x][y] for x, y in pairwise(s))
+            if p:
+                noisy = np.exp(-np.abs(np.arange(length + 1) - sum(x in counted for x in s)) / scale)
+                total, density = densities.get(s[i : i + window], (0.0, 0.0))
+                densities[s[i : i + window]] = total + p, density + p * noisy
+        for (p, one), (q, other) in product(densities.values(), repeat=2):
+            worst = max(worst, float(np.log((one / p) / (other / q)).max()))
+    return worst
+
+
+@given(chains(3), st.integers(1, 5), st.integers(1, 4), st.sampled_from([0.3, 1.0, 4.0]))
+@settings(max_examples=40)
+def test_exact_losses_of_windows_equal_their_enumeration(chain, length, window, scale):
+    found = pf.privacy_loss(chain, length, scale, pf.CountQuery({0}), window=window)
+    if chain.start == "any":  # attained at mixtures of two starts
+        k = chain.states
+        laws = [a * np.eye(k)[x] + (1 - a) * np.eye(k)[y] for x, y in product(range(k), repeat=2) for a in (1e-9, 0.5)]
+        assert found.loss >= plain_exact_loss(chain.transition_matrix, laws, length, scale, {0}, window) - 1e-9
+    else:
+        plain = plain_exact_loss(chain.transition_matrix, [chain.initial_distribution], length, scale, {0}, window)
+        assert found.loss == pytest.approx(plain, rel=1e-9, abs=1e-11)
+        assert found.lower <= found.loss
+    assert found.loss <= pf.leakage_loss(chain, length, scale, window=window) * (1 + 1e-9) + 1e-12
+    if found.pair is not None and window > 1 and length > 1:
+        assert all(len(states) == min(window, length) for states in found.pair)
+        assert json.loads(json.dumps(found.to_dict()))["window"] == window
+
+
+def test_exact_losses_of_windows_are_of_counts():
+    chain = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]])
+    least = pf.smallest_scale(chain, 8, 1.0, pf.CountQuery({1}), window=2, relative=1e-4)
+    assert pf.smallest_scale(chain, 8, 1.0, pf.CountQuery({1}), relative=1e-4).scale < least.scale
+    assert least.scale <= pf.leakage(chain, 8, 1.0, window=2).scale * 1.001
+    with pytest.raises(pf.ParameterError, match="window is 2"):
+        pf.privacy_loss(pf.MarkovChain([[0.5, 0.5]] * 2), 5, 1.0, pf.HistogramQuery(), window=2)
+
+
+# -- certificates ------------------------------------------------------------------------------------
+
+
+def test_certificates_of_one_record_and_no_knowledge_are_as_they_were():
+    chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+    document = pf.certify(chain, 100, 1.0, mechanism="leakage")
+    assert not {"window", "knows"} & set(document)
+    assert "single records from those who know no record" in pf.verify_certificate(document).subject
+    named = document | {"window": 1, "knows": "nothing"}
+    assert pf.verify_certificate(named) == pf.verify_certificate(document)
+
+
+@pytest.mark.parametrize("start", ["stationary", "any", [0.3, 0.3, 0.4]])
+@pytest.mark.parametrize("knows", ["nothing", "any records"])
+def test_leakage_certificates_hold_for_what_they_name(start, knows):
+    chain = pf.MarkovChain([[0.7, 0.2, 0.1], [0.3, 0.5, 0.2], [0.2, 0.3, 0.5]], start)
+    for window in (1, 3, 60):
+        result = pf.leakage(chain, 50, 1.0, window=window, knows=knows)
+        proved = result.certified(chain)
+        assert (proved.window, proved.knows) == (window, knows)
+        assert result.scale * (1 - 1e-6) <= proved.scale <= 1.3 * result.scale
+        said = pf.verify_certificate(json.loads(json.dumps(proved.certificate))).subject
+        assert ("single records" if window == 1 else f"any {window} records in a row") in said
+        assert ("know no record" if knows == "nothing" else "may know any other records") in said
+
+
+def forge(document, rng):
+    """Claim more than is proved, or change what proves it."""
+    forged = copy.deepcopy(document)
+    window, by = document.get("window", 1), float(rng.choice([1e-9, 1e-4, 0.1]))
+    kind = rng.choice(["window", "knows", "scale", "length", "epsilon", "cost", "entry", "mechanism", "shape"])
+    if kind == "window":
+        forged["window"] = int(window + rng.choice([1, 2, 7]))
+    elif kind == "knows":
+        forged["knows"] = "any records"
+    elif kind in ("scale", "epsilon"):
+        forged[kind] = repr(float(Fraction(document[kind])) * (1 - by))
+    elif kind == "length":
+        forged["length"] = int(document["length"] * rng.choice([2, 5]))
+    elif kind == "cost" and "cost" in document:
+        forged["cost"] = repr(float(document["cost"]) * (1 + by))
+        forged["scale"] = str(1 / Fraction(forged["cost"]))
+    elif kind == "entry" and "couplings" in document:
+        side = forged["couplings"][0][str(rng.choice(["ahead", "past"]))]
+        x, y = rng.integers(len(side["leakages"]), size=2)
+        side["leakages"][x][y] = repr(float(Fraction(side["leakages"][x][y])) * (1 - 10 * by) * 0.9)
+    elif kind == "mechanism":
+        forged["mechanism"] = str(
+            rng.choice(["gk16", "wasserstein", "bayesian-dp", "mqm-exact", "group-dp", "leakage"])
+        )
+    else:
+        odd = [0, -1, 1.0, "2", True, None, [], {}, 2**70, "everything", "nothing "]
+        forged[str(rng.choice(["window", "knows"]))] = odd[int(rng.integers(len(odd)))]
+    return forged
+
+
+def is_true(document, chain):
+    """Whether the claim holds, by the bounds themselves: then it is another true certificate, and no forged one."""
+    asked = {"window": document.get("window", 1), "knows": document.get("knows", "nothing")}
+    scale, epsilon = float(Fraction(document["scale"])), float(Fraction(document["epsilon"]))
+    record = find_mechanism(document["mechanism"])
+    if record.name == "leakage":
+        return pf.leakage_loss(chain, document["length"], scale, **asked) <= epsilon * (1 + 1e-9)
+    needed = record.called(chain, document["length"], epsilon, **asked).scale
+    return needed is not None and scale >= needed * (1 - 1e-9)
+
+
+def test_no_forged_certificate_is_accepted():
+    rng = np.random.default_rng(3)
+    rejected = 0
+    while rejected < FORGED:
+        k = int(rng.integers(2, 4))
+        start = ["stationary", "any", np.full(k, 1 / k)][rng.integers(3)]
+        chain = pf.MarkovChain(rng.dirichlet(np.full(k, 4.0), k), start)
+        asked = {"window": int(rng.integers(1, 5)), "knows": str(rng.choice(["nothing", "any records"]))}
+        names = [
+            n
+            for n in ("leakage", "mqm-exact", "bayesian-dp", "group-dp")
+            if asked["knows"] != "nothing" or n[0] in "lm"
+        ]
+        name = str(rng.choice([n for n in names if asked["knows"] == "nothing" or n != "mqm-exact"]))
+        result = compute_scale(name, chain, int(rng.integers(6, 40)), float(rng.choice([0.3, 1.0, 12.0])), **asked)
+        if result.scale is None:
+            continue
+        document = result.certified(chain).certificate
+        for _ in range(4):
+            forged = forge(document, rng)
+            if forged == document:
+                continue
+            try:
+                pf.verify_certificate(forged)
+            except pf.CertificateError:
+                rejected += 1
+            else:
+                assert is_true(forged, chain), forged

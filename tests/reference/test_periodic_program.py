@@ -1,0 +1,52 @@
+"""Bounds of periodic chains against a linear program over all sequences."""
+
+import os
+
+import numpy as np
+from sequence_programs import label_law, largest_loss
+
+import pufferflow as pf
+from pufferflow.coupling import periodic
+from tests.reference.test_labelled_program import random_matrix
+
+CASES = int(os.environ.get("PUFFERFLOW_PERIODIC_CASES", "24"))
+
+
+def excess(seed, monkeypatch):
+    rng = np.random.default_rng([8, seed])
+    k = int(rng.integers(2, 4))
+    parts, repeat = int(rng.integers(1, 4)), int(rng.integers(1, 3))
+    matrices = [random_matrix(rng, k) for _ in range(parts)]
+    period = parts * repeat
+    first = None if rng.random() < 0.5 else int(rng.integers(period))
+    start = "any" if rng.random() < 0.3 else "stationary"
+    try:
+        chain = pf.PeriodicChain(matrices, repeat=repeat, first_phase=first, initial_distribution=start)
+    except pf.ChainError:  # no unique stationary law
+        return None
+    length = int(rng.integers(1, {2: 6, 3: 4}[k] + 1))
+    cost = float(rng.choice([0.01, 0.1, 0.5, 1.5, 4.0]))
+    program = 0.0
+    for phase in range(period) if first is None else [first]:
+        steps = [chain.transition_matrix(phase + i) for i in range(length - 1)]
+        if start == "any":
+            laws = [0.999 * np.eye(k)[rng.integers(k)] + 0.001 / k, *rng.dirichlet(np.full(k, 0.2), 2)]
+        else:
+            laws = [chain.stationary_distributions[phase]]
+        program = max(program, *(largest_loss(label_law(steps, law, np.arange(k), k), cost) for law in laws))
+    bound = pf.leakage_loss(chain, length, 1 / cost)
+    assert bound >= program * (1 - 1e-6), seed  # the tolerance of the solver
+    with monkeypatch.context() as patch:  # the families that serve all lengths
+        patch.setattr(periodic, "_EXACT_STEPS", 0)
+        all_round = periodic.PeriodicLeakage(chain, length, periodic.Protection()).loss(cost).value
+        assert all_round >= program * (1 - 1e-6), seed  # blocks of several steps may know more than each of them
+    return bound / program - 1
+
+
+def test_never_below_the_program(monkeypatch):
+    found = [(seed, excess(seed, monkeypatch)) for seed in range(CASES)]
+    slack = [(value, seed) for seed, value in found if value is not None]
+    if CASES > 100:
+        print(f"{len(slack)} cases, largest excess and seed {max(slack)}, median {np.median([v for v, _ in slack])}")
+    assert len(slack) > CASES / 2
+    assert min(slack)[0] < 1e-6  # it is attained

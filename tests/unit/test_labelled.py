@@ -1,0 +1,128 @@
+"""Labelled chains: what they are built from, known values, bad input, model files."""
+
+import itertools
+
+import numpy as np
+import pytest
+from sequence_programs import label_law
+
+import pufferflow as pf
+from pufferflow.models import model_document, parse_model
+
+CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+ORDER_2 = np.array([[[0.9, 0.1], [0.5, 0.5]], [[0.3, 0.7], [0.2, 0.8]]])
+
+
+def joint(family, length):
+    chain = family.chain
+    matrices = [chain.transition_matrix] * (length - 1)
+    return label_law(matrices, chain.initial_distribution, family.labels, family.states)
+
+
+@pytest.mark.parametrize("start", ["stationary", "any", [0.3, 0.7]])
+@pytest.mark.parametrize("length", [1, 5, 1000])
+def test_a_chain_whose_labels_are_its_states_is_that_chain(start, length):
+    chain = pf.MarkovChain(CHAIN.transition_matrix, start)
+    labelled = pf.LabelledChain(chain, [0, 1])
+    order_1 = pf.LabelledChain.of_order(chain.transition_matrix, start)
+    for scale in (0.5, 10.0):
+        expected = pytest.approx(pf.leakage_loss(chain, length, scale), rel=1e-6)
+        assert pf.leakage_loss(labelled, length, scale) == expected
+        assert pf.leakage_loss(order_1, length, scale) == expected
+
+
+def test_order_2_has_its_law():
+    family = pf.LabelledChain.of_order(ORDER_2)
+    law = joint(family, 4)
+    assert law.sum() == pytest.approx(1)
+    for x, y, z, u in itertools.product(range(2), repeat=4):
+        assert law[x, y, z, u] == pytest.approx(law[x, y].sum() * ORDER_2[x, y, z] * ORDER_2[y, z, u])
+
+
+def test_hidden_states_have_their_law():
+    emission = np.array([[0.9, 0.1, 0], [0.2, 0.3, 0.5]])
+    law = joint(pf.LabelledChain.hidden(CHAIN, emission), 3)
+    pi, p = CHAIN.stationary_distribution, CHAIN.transition_matrix
+    expected = np.einsum("a,ab,bc,ax,by,cz->xyz", pi, p, p, emission, emission, emission)
+    np.testing.assert_allclose(law, expected)
+
+
+def test_durations_have_their_law():
+    family = pf.LabelledChain.with_durations([[0, 1], [1, 0]], [[0.2, 0, 0.8], [0.5, 0.5, 0]], [1, 0])
+    law = joint(family, 5)
+    expected = np.zeros_like(law)
+    lasts = {0: {1: 0.2, 3: 0.8}, 1: {1: 0.5, 2: 0.5}}
+    visits = [((), 0, 1.0)]
+    while visits:
+        seen, state, chance = visits.pop()
+        for n, share in lasts[state].items():
+            now = (*seen, *[state] * n)
+            if len(now) >= 5:
+                expected[now[:5]] += chance * share
+            else:
+                visits.append((now, 1 - state, chance * share))
+    np.testing.assert_allclose(law, expected, atol=1e-15)
+
+
+def test_windows_of_never_observed_records_are_left_out():
+    counts = np.zeros((3, 3, 3))
+    counts[0, 0, 2] = counts[0, 2, 0] = counts[2, 0, 0] = 4
+    chain, states = pf.fit_chain(counts, order=2)
+    assert isinstance(chain, pf.LabelledChain)
+    assert states.tolist() == [0, 2]
+    assert chain.chain.states == 3
+    np.testing.assert_array_equal(chain.chain.transition_matrix.sum(axis=1), 1)
+
+
+def test_a_hidden_chain_that_says_nothing_hides_everything():
+    """Labels drawn independently of the state: the noise of one record."""
+    family = pf.LabelledChain.hidden(CHAIN, [[0.3, 0.7], [0.3, 0.7]])
+    assert pf.leakage(family, 1000, 0.5).scale == pytest.approx(2, rel=1e-5)
+
+
+def test_small_epsilon_is_the_limit():
+    family = pf.LabelledChain.of_order(ORDER_2)
+    fine, coarse = (pf.leakage(family, 1000, epsilon).scale * epsilon for epsilon in (1e-6, 1e-3))
+    assert coarse == pytest.approx(fine, rel=1e-3)
+
+
+def test_other_mechanisms_say_why_not():
+    family = pf.LabelledChain.of_order(ORDER_2)
+    assert pf.group_dp(family, 100, 1.0).scale == 100
+    with pytest.raises(pf.ChainError, match="the labels of a labelled chain are none; use leakage or group-dp"):
+        pf.mqm_exact(family, 100, 1.0)
+
+
+def test_model_files_give_it_back():
+    family = pf.LabelledChain.of_order(ORDER_2)
+    again = parse_model(model_document(family))
+    assert isinstance(again, pf.LabelledChain)
+    np.testing.assert_array_equal(again.chain.transition_matrix, family.chain.transition_matrix)
+    np.testing.assert_array_equal(again.labels, family.labels)
+    assert "4 hidden states, of which 2 labels" in again.text(public=True)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: pf.LabelledChain(CHAIN, [0]), "1 labels for a chain of 2 states"),
+        (lambda: pf.LabelledChain(CHAIN, [0, 0.5]), "a label is 0.5; it must be an integer"),
+        (lambda: pf.LabelledChain(ORDER_2, [0]), "chain is a"),
+        (lambda: pf.LabelledChain.of_order([0.5, 0.5]), "the probabilities have shape"),
+        (lambda: pf.LabelledChain.of_order(np.ones((2, 2, 2))), "sums to 2"),
+        (
+            lambda: pf.LabelledChain.of_order([[[0.5, 0.5], [0, 0]], [[1, 0], [1, 0]]]),
+            "states 1, 1 lead to 1, 2, whose row",
+        ),
+        (lambda: pf.LabelledChain.of_order(ORDER_2, [0.5, 0.5]), r"initial distribution has shape \(2,\)"),
+        (lambda: pf.LabelledChain.hidden(CHAIN, [[1.0]]), "1 rows for 2 states"),
+        (lambda: pf.LabelledChain.with_durations([[0, 1], [1, 0]], [[1.0]]), "1 rows for 2 states"),
+        (lambda: parse_model({"labelled": {"transition_matrix": [[1]]}}), "labelled must be an object"),
+        (lambda: parse_model({"labelled": {"transition_matrix": [[1]], "labels": [0, 1]}}), "labelled: 2 labels"),
+        (lambda: pf.fit_chain(np.ones((2, 2)), order=2), "an array with 3 equal sides"),
+        (lambda: pf.fit_chain(np.array([[[0, 1], [0, 0]], [[0, 0], [0, 0]]]), order=2), "set smoothing > 0"),
+    ],
+)
+def test_bad_input(make, message):
+    with pytest.raises(pf.PufferflowError, match=message):
+        make()

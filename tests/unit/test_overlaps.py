@@ -1,0 +1,116 @@
+"""Which forgetting families a chain lies in, and what counts say of it."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain_forgetting import joint_law, overlap
+from random_chains import chains
+
+import pufferflow as pf
+from pufferflow.datasets.electricity import ingest_electricity
+from pufferflow.overlaps import _variations, overlaps_from_counts
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+@given(chains(4), st.integers(1, 5))
+def test_overlaps_of_chains_are_those_of_their_laws(chain, steps):
+    """By definition: the joint law of a few nodes. Behind, starts that are not stationary get a bound."""
+    found = pf.forgetting(chain, steps)
+    law = chain.initial_distribution
+    laws = [law] if law is not None else list(np.random.default_rng(steps).dirichlet(np.full(chain.states, 0.5), 5))
+    for start in laws:
+        joint = joint_law(start, [np.linalg.matrix_power(chain.transition_matrix, steps)])
+        assert overlap(joint, 1) >= found.overlap - 1e-13
+        if chain.start == "stationary":
+            assert overlap(joint, 1) == pytest.approx(found.overlap, abs=1e-9)
+    assert 0 <= found.behind <= 1
+    assert 0 <= found.ahead <= 1
+
+
+def test_behind_any_start_is_attained_by_a_law_on_two_states():
+    P = np.array([[0.7, 0.3], [0.2, 0.8]])
+    found = pf.forgetting(pf.MarkovChain(P, "any"), 1)
+    root = np.sqrt(0.7 * 0.8 / (0.3 * 0.2))
+    assert found.behind == pytest.approx(2 / (1 + root), rel=1e-12)
+    least = min(overlap(joint_law([m, 1 - m], [P]), 1) for m in np.linspace(0.001, 0.999, 999))
+    assert found.behind <= least <= found.behind + 1e-4
+
+
+def test_electricity_lies_in_the_families_of_the_readme():
+    electricity, _ = pf.fit_chain(ingest_electricity("bundled").participants[0].transition_counts)
+    hour, two = pf.forgetting(electricity, 60), pf.forgetting(electricity, 120)
+    assert (round(hour.ahead, 3), round(hour.behind, 3)) == (0.476, 0.495)
+    assert (round(two.ahead, 3), round(two.behind, 3)) == (0.805, 0.813)
+    assert hour.family(0.05).overlap == pytest.approx(0.426, abs=1e-3)
+
+
+@settings(max_examples=25)
+@given(SEEDS, st.integers(2, 4), st.floats(1e-4, 0.3))
+def test_no_chain_within_the_bounds_forgets_less(seed, k, width):
+    rng = np.random.default_rng(seed)
+    rows = rng.dirichlet(np.full(k, rng.choice([0.3, 1.0, 5.0])), k)
+    if rng.random() < 0.3:
+        rows = 0.9 * np.eye(k)[rng.permutation(k)] + 0.1 * rows
+    family = pf.IntervalFamily(np.maximum(rows - width * rng.random((k, k)), 0), np.minimum(rows + width, 1))
+    bounds = _variations(family, rows, [12])
+    for _ in range(6):
+        mixed = np.array([_within(rng, *pair) for pair in zip(family.low, family.high, strict=True)])
+        for n in range(1, 13):
+            assert 1 - pf.forgetting(pf.MarkovChain(mixed, "any"), n).ahead <= bounds[n] + 1e-12
+    assert (np.diff(bounds) <= 0).all()
+
+
+def _within(rng, low, high):
+    """A random row between two bounds, often at their ends."""
+    row, order = low.copy(), rng.permutation(len(low))
+    for z in order:
+        row[z] += min(high[z] - low[z], 1 - row.sum()) * rng.choice([1.0, 1.0, rng.random()])
+    for z in order:
+        row[z] += min(high[z] - row[z], 1 - row.sum())
+    return np.maximum(row, 0.0)
+
+
+def test_counts_of_a_known_chain():
+    rng = np.random.default_rng(3)
+    chain = pf.MarkovChain([[0.8, 0.15, 0.05], [0.1, 0.8, 0.1], [0.1, 0.3, 0.6]])
+    for length in (300, 30_000):
+        states = pf.markov.simulate_chain(chain, length, rng)
+        counts = np.zeros((3, 3), dtype=np.int64)
+        np.add.at(counts, (states[:-1], states[1:]), 1)
+        for found in overlaps_from_counts(counts, [1, 3, 10, 30], 0.95):
+            true = pf.forgetting(chain, found.steps)
+            assert found.ahead <= true.ahead
+            assert found.behind <= true.behind
+            assert found.coverage == 0.95
+    assert found.ahead > 0.95
+    assert pf.forgetting_from_counts(counts, 10, 0.95).ahead > pf.forgetting_from_counts(counts, 10, 0.9999).ahead > 0.5
+
+
+def test_of_states_that_are_rarely_left_nothing_is_known():
+    found = pf.forgetting_from_counts(np.array([[5000, 200, 0], [200, 5000, 1], [0, 1, 0]]), 50)
+    assert found.overlap == 0
+    with pytest.raises(pf.ParameterError, match="nothing is left; take more steps, or merge rare states"):
+        found.family()
+
+
+def test_what_cannot_be_asked():
+    with pytest.raises(pf.ChainError, match="finitely many chains"):
+        pf.forgetting(pf.IntervalFamily([[0.5, 0.2], [0.2, 0.5]], [[0.8, 0.5], [0.5, 0.8]]), 3)
+    for steps in (0, 1.5, True, "60"):
+        with pytest.raises(pf.ParameterError, match="steps"):
+            pf.forgetting(pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]]), steps)
+    with pytest.raises(pf.ParameterError, match="steps"):
+        pf.forgetting_from_counts([[1, 1], [1, 1]], 10**6)
+    with pytest.raises(pf.ParameterError, match="coverage"):
+        pf.forgetting_from_counts([[1, 1], [1, 1]], 10, 1.0)
+    with pytest.raises(pf.DataError, match="integers"):
+        pf.forgetting_from_counts([[1.5, 1], [1, 1]], 10)
+    with pytest.raises(pf.ParameterError, match="margin"):
+        pf.forgetting(pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]]), 3).family(-0.1)
+    for overlap_ in (0, 1.1, -1, "0.4", True, float("nan"), None):
+        with pytest.raises(pf.ChainError, match="overlap is"):
+            pf.ForgettingFamily(60, overlap_)
+    with pytest.raises(pf.ParameterError, match="steps is 0"):
+        pf.ForgettingFamily(0, 0.4)

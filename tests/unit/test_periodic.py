@@ -1,0 +1,107 @@
+"""Chains that follow a public clock: known values, the profile, fits, bad input, model files."""
+
+import numpy as np
+import pytest
+
+import pufferflow as pf
+from pufferflow.coupling import periodic
+from pufferflow.models import model_document, parse_model
+
+FAST, SLOW = np.array([[0.6, 0.4], [0.5, 0.5]]), np.array([[0.95, 0.05], [0.1, 0.9]])
+DAY = pf.PeriodicChain([FAST, SLOW, SLOW], repeat=20)
+
+
+@pytest.mark.parametrize("length", [3, 10**6])
+@pytest.mark.parametrize("protection", [{}, {"window": 2}, {"knows": "any records"}])
+def test_equal_matrices_are_one_chain(length, protection):
+    chain = pf.PeriodicChain([SLOW, SLOW], repeat=3)
+    for scale in (0.5, 3.0, 40.0):
+        expected = pf.leakage_loss(pf.MarkovChain(SLOW), length, scale, **protection)
+        assert pf.leakage_loss(chain, length, scale, **protection) == pytest.approx(expected, rel=1e-5)
+    scale = pf.leakage(chain, length, 1.0, **protection).scale
+    assert scale == pytest.approx(pf.leakage(pf.MarkovChain(SLOW), length, 1.0, **protection).scale, rel=1e-5)
+
+
+def test_the_worst_time_lies_where_the_chain_is_slow():
+    scale = pf.leakage(DAY, 10**6, 1.0)
+    profile = pf.loss_profile(DAY, 10**6, scale.scale)
+    assert list(profile) == ["phase", "matrix", "loss_nats"]
+    assert len(profile) == 60
+    assert profile["loss_nats"].max() == pf.leakage_loss(DAY, 10**6, scale.scale)
+    assert 1 - 1e-5 < profile["loss_nats"].max() <= 1
+    assert profile["matrix"][profile["loss_nats"].argmax()] in (1, 2)
+    assert 20 < profile["phase"][profile["loss_nats"].argmax()] < 60
+    slow, fast = (pf.leakage(pf.MarkovChain(matrix), 10**6, 1.0).scale for matrix in (SLOW, FAST))
+    assert fast < scale.scale < slow
+
+
+def test_a_first_phase_is_never_worse_than_any():
+    worst = pf.leakage_loss(DAY, 10, 2.0)
+    losses = [pf.leakage_loss(DAY.at_phase(phase), 10, 2.0) for phase in range(0, 60, 5)]
+    assert max(losses) <= worst * (1 + 1e-6)
+    assert min(losses) < 0.8 * worst
+    assert pf.loss_profile(DAY.at_phase(3), 10, 2.0)["phase"].tolist() == list(range(3, 13))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_long_segments_bound_short_ones(seed, monkeypatch):
+    """What serves all lengths, from above, is reached by the recursions of ever longer segments."""
+    rng = np.random.default_rng(seed)
+    chain = pf.PeriodicChain(rng.dirichlet(np.ones(3), (2, 3)), repeat=2, first_phase=None)
+    exact = [periodic.PeriodicLeakage(chain, n, periodic.Protection()).loss(0.3).value for n in (2, 5, 100)]
+    monkeypatch.setattr(periodic, "_EXACT_STEPS", 0)
+    all_round = periodic.PeriodicLeakage(chain, 10**6, periodic.Protection()).loss(0.3).value
+    assert exact == sorted(exact)
+    assert exact[-1] <= all_round * (1 + 1e-7)
+    assert all_round == pytest.approx(exact[-1], rel=1e-4)
+
+
+def test_what_never_mixes_needs_the_noise_of_a_group():
+    chain = pf.PeriodicChain([np.eye(2), np.eye(2)[::-1]], initial_distribution="any")
+    assert pf.leakage(chain, 1000, 0.5).scale == pytest.approx(2000)
+
+
+def test_a_clock_with_a_matrix_an_hour_is_fitted():
+    counts = np.array([[[8, 2], [4, 6]], [[0, 0], [1, 9]]])
+    chain, states = pf.fit_periodic_chain(counts, repeat=60, smoothing=0)
+    assert states.tolist() == [0, 1]
+    assert chain.period == 120
+    np.testing.assert_allclose(chain.transition_matrices, [[[0.8, 0.2], [0.4, 0.6]], [[0.8, 0.2], [0.1, 0.9]]])
+    smoothed, _ = pf.fit_periodic_chain(counts, smoothing=10)
+    np.testing.assert_allclose(smoothed.transition_matrix(0), [[0.8, 0.2], [(4 + 2.5) / 20, (6 + 7.5) / 20]])
+
+
+def test_laws_repeat_with_the_clock():
+    laws = DAY.stationary_distributions
+    for phase in range(60):
+        np.testing.assert_allclose(laws[phase] @ DAY.transition_matrix(phase), laws[(phase + 1) % 60])
+
+
+def test_model_files_give_it_back():
+    again = parse_model(model_document(DAY.at_phase(7)))
+    assert isinstance(again, pf.PeriodicChain)
+    np.testing.assert_array_equal(again.transition_matrices, DAY.transition_matrices)
+    assert (again.repeat, again.first_phase, again.start) == (20, 7, "stationary")
+    assert "public clock of 60 steps and 3 transition matrices" in again.text(public=True)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: pf.PeriodicChain([]), "there is no transition matrix"),
+        (lambda: pf.PeriodicChain([FAST, np.eye(3)]), "the matrices have 2 and 3 states"),
+        (lambda: pf.PeriodicChain([FAST, [[1, 1], [0, 1]]]), "matrix 2: row 1 of the transition matrix sums to 2"),
+        (lambda: pf.PeriodicChain([FAST], repeat=0), "repeat is 0"),
+        (lambda: pf.PeriodicChain([FAST], first_phase=1), "first_phase is 1; it must be an integer of at most 0"),
+        (lambda: pf.PeriodicChain([FAST], initial_distribution="given"), "choose from stationary, any"),
+        (lambda: pf.PeriodicChain([np.eye(2)]), "the law of the records at each phase is not unique"),
+        (lambda: pf.mqm_exact(DAY, 10, 1.0), "a periodic chain has several; use leakage or group-dp"),
+        (lambda: pf.fit_periodic_chain(np.ones((2, 2))), "square matrices of numbers"),
+        (lambda: pf.loss_profile(pf.MarkovChain(FAST), 10, 1.0), "chain is a MarkovChain; give a PeriodicChain"),
+        (lambda: parse_model({"periodic": {}}), "periodic must be an object with transition_matrices"),
+        (lambda: parse_model({"periodic": {"transition_matrices": [[[1]]], "repeat": 0}}), "periodic: repeat is 0"),
+    ],
+)
+def test_bad_input(make, message):
+    with pytest.raises(pf.PufferflowError, match=message):
+        make()
