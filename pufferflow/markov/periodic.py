@@ -14,6 +14,7 @@ from pufferflow._types import Bools, Floats
 from pufferflow.errors import ChainError
 from pufferflow.markov.chain import ANY, STATIONARY, MarkovChain, checked_distributions
 from pufferflow.markov.families import FamilyWithoutMatrix
+from pufferflow.markov.windows import followed
 
 LONGEST_PERIOD = 10**6
 """Most phases of a clock."""
@@ -112,7 +113,7 @@ class PeriodicChain(FamilyWithoutMatrix):
         with np.errstate(under="ignore"):
             for matrix in self.transition_matrices:
                 whole = whole @ np.linalg.matrix_power(matrix, self.repeat)
-                possible = _followed(possible, matrix > 0, self.repeat)
+                possible = followed(possible, matrix > 0, self.repeat)
         try:
             law = MarkovChain(np.where(possible, np.maximum(whole, 1e-300), 0.0)).stationary_distribution
         except ChainError:
@@ -183,15 +184,3 @@ class PeriodicChain(FamilyWithoutMatrix):
                 "initial_distribution": self.start,
             }
         }
-
-
-def _followed(possible: Bools, edges: Bools, steps: int) -> Bools:
-    """Which states can follow after so many more steps, shape (k, k)."""
-    power = edges
-    while steps:
-        if steps & 1:
-            possible = (possible.astype(np.float32) @ power) > 0
-        steps >>= 1
-        if steps:
-            power = (power.astype(np.float32) @ power) > 0
-    return possible
