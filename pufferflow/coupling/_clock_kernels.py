@@ -15,7 +15,7 @@ import numpy as np
 
 from pufferflow._jit import kernel
 from pufferflow._rounding import UNIT_ROUNDOFF
-from pufferflow.coupling._pair_kernels import LISTS, _climb, _proved, _solve, _weigh
+from pufferflow.coupling._pair_kernels import LISTS, climb, proved, solve, weigh
 
 
 @kernel
@@ -186,11 +186,11 @@ def walk(
                     solved += 1
                     root = _read(tree, parent, up)
                     if checks[0]:
-                        root, value = _solve((p, q, w, k, False), root, (parent, up), work, order)
+                        root, value = solve((p, q, w, k, False), root, (parent, up), work, order)
                     else:
-                        _climb((p, q, w, k, False), root, (parent, up), work, order)
-                        value = _weigh((p, q, w, k, False), (parent, up), work, order)
-                    value = max(value, _proved((p, q, w, k, False), root, (parent, up), work, value))
+                        climb((p, q, w, k, False), root, (parent, up), work, order)
+                        value = weigh((p, q, w, k, False), (parent, up), work, order)
+                    value = max(value, proved((p, q, w, k, False), root, (parent, up), work, value))
                     if checks[0]:
                         _write(tree, parent, up, root, order[0])
                 now[x, z] = min(value + more, cap)

@@ -172,7 +172,7 @@ class LeakSearch:
         return Leak(value, node, (one, other), left, right)
 
     def windows(self, before: Floats, after: Floats) -> tuple[float, tuple[int, ...], tuple[int, ...]] | None:
-        """The windows that are told apart best, and by how much: from tables of their first and of their last values."""
+        """The windows told apart best, and by how much, from tables of their first and of their last values."""
         k = self._around.chain.states
         cost = self.cost
         first = before + cost * (1 - np.eye(k))
