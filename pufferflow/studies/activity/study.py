@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pufferflow.studies.histograms.study import claims, figure_step, measure_steps, releases_of, table_steps
-from pufferflow.studies.record import Claims, Run, Step, Study, shown_epsilon
+from pufferflow.studies.record import Claims, Dataset, Run, Step, Study, shown_epsilon
 
 CAPTION = (
     "Exact aggregate histograms of the groups (bars) and {releases} noisy releases of each "
@@ -38,5 +38,5 @@ ACTIVITY = Study(
     "activity",
     _steps,
     _claims,
-    dataset="pufferflow.datasets.activity:ingest_activity",
+    dataset=Dataset("pufferflow.datasets.activity:ingest_activity", "pufferflow.studies.wider_guarantees.runs:people"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pufferflow.studies.histograms.study import claims, errors_of, figure_step, measure_steps, table_steps
-from pufferflow.studies.record import Claims, Run, Step, Study
+from pufferflow.studies.record import Claims, Dataset, Run, Step, Study
 
 CAPTION = (
     "Histogram of electric power, one row a mechanism and one column an ε: exact relative frequencies (bars), one "
@@ -35,5 +35,10 @@ ELECTRICITY = Study(
     "electricity",
     _steps,
     _claims,
-    dataset="pufferflow.datasets.electricity:ingest_electricity",
+    dataset=Dataset(
+        "pufferflow.datasets.electricity:ingest_electricity",
+        "pufferflow.studies.wider_guarantees.runs:household",
+        has_values=True,
+        composed=False,  # 51 states take up to a second a release
+    ),
 )
