@@ -105,9 +105,7 @@ def _write(tree: Any, parent: Any, up: Any, root: int, place: Any) -> None:
 
 @kernel
 def walk(
-    rows: Any,
-    error: float,
-    alike: Any,
+    laws: tuple[Any, float, Any],
     possible: Any,
     now: Any,
     cost: Any,
@@ -120,12 +118,10 @@ def walk(
 
     Parameters
     ----------
-    rows : float array, shape (n, k, k) or (1, k, k)
-        Laws of the neighbour given each value of the node.
-    error : float
-        By how much at most a law differs from the true one, in total variation.
-    alike : bool array, shape (k, k)
-        Pairs of values with surely the same law, at every step.
+    laws : tuple of float array, float and bool array
+        ``rows``, shape (n, k, k) or (1, k, k): laws of the neighbour given each value of the node; by how much at most
+        a law differs from the true one, in total variation; ``alike``, shape (k, k): pairs of values with surely the
+        same law, at every step.
     possible : bool array, shape (n, k)
         Values that the node can have after each step; of others rows need not be laws.
     now : float array, shape (k, k)
@@ -147,6 +143,7 @@ def walk(
     int
         Pairs that were solved anew.
     """
+    rows, error, alike = laws
     nodes, aboves, arcs = trees
     n, k = out.shape[0], out.shape[1]
     w, growth = np.empty((k, k)), np.empty(2 * k * k)

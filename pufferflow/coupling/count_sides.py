@@ -196,7 +196,7 @@ class Side:
         """Change the sets of single entries; the value and how far apart the laws of each are."""
         apart = np.empty(len(counts.sets))
         end = self._behind(counts, cost).values
-        value = ascend(self.matrix, self._transposed, end, counts.sets, cost, pair, sweeps, apart, message)
+        value = ascend(self.matrix, self._transposed, end, counts.sets, cost, pair, sweeps, (apart, message))
         return float(value), apart
 
     def _prolonged(

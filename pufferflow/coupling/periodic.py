@@ -116,7 +116,7 @@ class CouplingWay:
         alike = (rows[0][:, None] == rows[0][None]).all(axis=-1) & self._clock.ahead
         error = 2 * error + 4 * UNIT_ROUNDOFF  # in total variation
         rows, costs = np.ascontiguousarray(rows), cost * self._differ
-        walk(rows, error, alike, chain.possible[phases], now, costs, cap, trees, self._checks, out)
+        walk((rows, error, alike), chain.possible[phases], now, costs, cap, trees, self._checks, out)
         return out
 
 
@@ -145,7 +145,8 @@ def walk_once(rows: Floats, possible: Bools, leakages: Floats, costs: Floats) ->
     k = len(rows)
     now, trees = leakages.copy(), no_trees(k)
     out = np.empty((1, k, k), dtype=np.float32)
-    walk(rows[None], 0.0, np.zeros((k, k), dtype=np.bool_), possible[None], now, costs, np.inf, trees, _ALWAYS, out)
+    laws = rows[None], 0.0, np.zeros((k, k), dtype=np.bool_)
+    walk(laws, possible[None], now, costs, np.inf, trees, _ALWAYS, out)
     return float(now.max()), trees
 
 

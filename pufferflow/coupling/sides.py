@@ -127,7 +127,7 @@ class CouplingSide:
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
         """As :meth:`Side.derivative`."""
-        return _entries(self._arcs, self._flows)
+        return entries_of(self._arcs, self._flows)
 
     def plans(self, costs: Floats) -> tuple[NDArray[Any], Floats]:
         """Arcs z · k + y (−1: none) and flows g of optimal plans for all pairs, shape (k, k, k)."""
@@ -169,7 +169,7 @@ class ForgettingSide:
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
         """As :meth:`Side.derivative`."""
-        return _entries(self._arcs, self._flows)
+        return entries_of(self._arcs, self._flows)
 
 
 def portions(k: int, work: int) -> Iterator[tuple[int, int]]:
@@ -342,6 +342,7 @@ def _newton_step(side: Side, now: Floats, wanted: Floats, fixed: Bools, toleranc
     return np.asarray(solution).reshape(k, k)
 
 
-def _entries(arcs: NDArray[Any], flows: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+def entries_of(arcs: NDArray[Any], flows: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+    """Pairs of values, arcs that bind them and flows along these: the derivative of what a side tells."""
     filled = np.flatnonzero(arcs >= 0)
     return filled // arcs.shape[-1], arcs.ravel()[filled].astype(np.int64), flows.ravel()[filled]
