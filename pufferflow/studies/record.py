@@ -14,6 +14,8 @@ from math import log
 from re import findall
 from typing import Any, Literal, TypeAlias
 
+from pufferflow.reporting.place import Place
+
 Kind = Literal["ingest", "fit", "measure", "stream", "plot", "render"]
 """What a step does."""
 
@@ -43,37 +45,20 @@ def module_of(work: str) -> str:
 
 
 @dataclass(frozen=True)
-class Section:
-    """What the report says of a table or a figure.
+class Section(Place):
+    """What the report says of a table or a figure that is still to be made.
 
     Attributes
     ----------
-    title, anchor : str
-    caption : str
-        Of a figure; a table has its own.
     data : str
         Label of the data, if the table does not say it: one of ``records.sample.LABELS``.
     data_from : str
         File that knows the label instead: a sample or a printed table.
-    settings : mapping
-        Settings to show below it.
-    lead : bool
-        Whether it belongs on the first screen.
-    under : str
-        Anchor of the section below which it is folded.
-    link : str
-        Address, from the report, of what a note is about.
     """
 
-    title: str
-    anchor: str
-    caption: str = ""
+    caption: str = ""  # by its place in a call, too
     data: str = ""
     data_from: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    lead: bool = False
-    under: str = ""
-    link: str = ""
 
 
 @dataclass(frozen=True)
