@@ -13,6 +13,9 @@ CAPTION = (
     "symmetric logarithmic axis that tells the quilt mechanisms apart."
 )
 
+OTHERS = "other people, and records of a minute", "other people's minutes, and a group's among ours,"
+"""What the paper's data are to ours, and which other data were measured."""
+
 READING = (
     "The paper's activity data were never published; other people stand in for its groups. Which mechanism is better, "
     "and where none applies, can agree; the numbers cannot be compared."
@@ -31,7 +34,7 @@ def _steps(run: Run) -> Iterator[Step]:
 
 def _claims(run: Run) -> list[Claims]:
     patterns = Claims("pufferflow.studies.activity.claims:pattern_claims", {"releases": releases_of(run, "activity")})
-    return [*claims(run, "activity", "Table 1"), patterns]
+    return [*claims(run, "activity", "Table 1", OTHERS), patterns]
 
 
 ACTIVITY = Study(

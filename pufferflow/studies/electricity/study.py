@@ -13,6 +13,9 @@ CAPTION = (
     "values too."
 )
 
+OTHERS = "another household", "other windows of ours"
+"""What the paper's data are to ours, and which other data were measured."""
+
 READING = "Another household's power: only GroupDP's errors, which depend on no record, can be compared as numbers."
 
 
@@ -25,7 +28,7 @@ def _steps(run: Run) -> Iterator[Step]:
 
 
 def _claims(run: Run) -> Iterator[Claims]:
-    yield from claims(run, "electricity", "Table 3", without_data=["group-dp"])
+    yield from claims(run, "electricity", "Table 3", OTHERS, without_data=["group-dp"])
     if run.enabled("activity"):
         inputs = {"household": errors_of(run, "electricity"), "people": errors_of(run, "activity")}
         yield Claims("pufferflow.studies.electricity.claims:bin_claims", inputs)
