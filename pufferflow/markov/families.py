@@ -17,7 +17,8 @@ from pufferflow.markov.chain import ANY, MarkovChain
 GapKind: TypeAlias = Literal["auto", "general", "reversible"]
 
 
-_STARTS = {"stationary": "its stationary start", "any": "any start", "given": "its given start"}
+STARTS = {"stationary": "its stationary start", "any": "any start", "given": "its given start"}
+"""What the kinds of initial distributions of a chain are called."""
 
 
 class Family(Protocol):
@@ -88,7 +89,7 @@ class ChainFamily:
 
     def text(self, public: bool) -> str:
         """Say in words which chains these are."""
-        kinds = " or ".join(dict.fromkeys(_STARTS[chain.start] for chain in self.chains))
+        kinds = " or ".join(dict.fromkeys(STARTS[chain.start] for chain in self.chains))
         count = len(self.chains)
         these = "the chain of the model" if count == 1 else f"one of the {count} chains of the model,"
         return f"{these} from {kinds}"

@@ -11,7 +11,7 @@ from pufferflow._checks import check_list, check_numbers, check_type, check_whol
 from pufferflow._types import Bools
 from pufferflow.errors import ChainError
 from pufferflow.markov.chain import STATIONARY, MarkovChain, checked_distributions
-from pufferflow.markov.families import FamilyWithoutMatrix
+from pufferflow.markov.families import STARTS, FamilyWithoutMatrix
 
 
 class LabelledChain(FamilyWithoutMatrix):
@@ -195,10 +195,9 @@ class LabelledChain(FamilyWithoutMatrix):
 
     def text(self, public: bool) -> str:
         """Say in words which processes these are."""
-        start = {"stationary": "its stationary start", "any": "any start", "given": "its given start"}[self.chain.start]
         return (
             f"the chain of the model on {self.chain.states} hidden states, of which {self.states} labels are recorded, "
-            f"from {start}"
+            f"from {STARTS[self.chain.start]}"
         )
 
     def document(self) -> dict[str, Any]:
