@@ -76,7 +76,7 @@ def _read(tree: Any, parent: Any, up: Any) -> int:
     """Parents and directions of a tree as ``_pair_kernels`` has them, and its root; −1 where there is none."""
     nodes, above, arcs = tree
     n = len(nodes)
-    root = int(nodes[0])
+    root = np.int64(nodes[0])
     if root >= 0:
         parent[root] = -1
         for i in range(1, n):
@@ -152,6 +152,8 @@ def walk(
     up = np.empty(k, dtype=np.bool_)
     work = np.empty((6, k))
     order = np.empty((LISTS, k), dtype=np.int64)
+    p, q = np.empty(k), np.empty(k)
+    pair = p, q, w, k, bool(0)  # not linear; as a literal it would be compiled apart
     solved = 0
     largest = cost.max()
     for step in range(n):
@@ -170,9 +172,10 @@ def walk(
                 now[x, z] = 0.0
                 if x == z or not (there[x] and there[z]):
                     continue
-                p, q = table[x], table[z]
                 if alike[x, z]:
                     continue
+                for v in range(k):
+                    p[v], q[v] = table[x, v], table[z, v]
                 tree = nodes[x, z], aboves[x, z], arcs[x, z]
                 value = -1.0
                 if tree[0][0] >= 0:
@@ -183,11 +186,11 @@ def walk(
                     solved += 1
                     root = _read(tree, parent, up)
                     if checks[0]:
-                        root, value = solve((p, q, w, k, False), root, (parent, up), work, order)
+                        root, value = solve(pair, root, (parent, up), work, order)
                     else:
-                        climb((p, q, w, k, False), root, (parent, up), work, order)
-                        value = weigh((p, q, w, k, False), (parent, up), work, order)
-                    value = max(value, proved((p, q, w, k, False), root, (parent, up), work, value))
+                        climb(pair, root, (parent, up), work, order)
+                        value = weigh(pair, (parent, up), work, order)
+                    value = max(value, proved(pair, root, (parent, up), work, value))
                     if checks[0]:
                         _write(tree, parent, up, root, order[0])
                 now[x, z] = min(value + more, cap)

@@ -45,7 +45,7 @@ def couple_vertices(
         arcs[x, y] = -1
         upper[x, y] = 0.0
         tree = trees[x, y]
-        root = read_tree(tree, k, False, (parent, up))
+        root = read_tree(tree, k, bool(0), (parent, up))  # a literal would be compiled apart
         best = -1.0
         for i in range(offsets[place], offsets[place + 1]):
             pair = laws[pairs[i, 0]], laws[pairs[i, 1]], w, k, linear
@@ -98,7 +98,7 @@ def couple_ascending(sets: Any, w: Any, trees: Any, linear: bool, filled: Any, p
         best = -1.0
         known = tree[0] != -2
         for start in range(2 if known else 1):
-            root = read_tree(tree, k, False, (parent, up)) if start == 1 else -1
+            root = read_tree(tree, k, bool(0), (parent, up)) if start == 1 else -1
             for z in range(k):
                 p[z] = centres[x, z]
                 q[z] = centres[y, z]
@@ -116,8 +116,8 @@ def couple_ascending(sets: Any, w: Any, trees: Any, linear: bool, filled: Any, p
                     break
                 last = value
                 line = np.argsort(-work[0])
-                _fill(base, widths, totals, x, line, True, p)
-                _fill(base, widths, totals, y, line, False, q)
+                _fill(base, widths, totals, x, line, bool(1), p)
+                _fill(base, widths, totals, y, line, bool(0), q)
         values[x, y] = max(best, 0.0)
 
 

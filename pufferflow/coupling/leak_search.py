@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from pufferflow._jit import constant
 from pufferflow._types import Bools, Floats
 from pufferflow.coupling._count_kernels import distances, farthest_windows
 from pufferflow.coupling.count_sides import FIRST_STEPS, Counts, Side, most_entries
@@ -154,7 +155,7 @@ class LeakSearch:
             self._around.matrix if self._around.reversal is None else self._around.reversal,
         ):
             total = np.zeros((k, k))
-            distances(np.ascontiguousarray(matrix), min(self._around.length, 2000), 1e-2, total)
+            distances(constant(matrix), min(self._around.length, 2000), 1e-2, total)
             totals.append(total)
         return totals[0], totals[1]
 

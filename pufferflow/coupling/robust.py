@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferflow._jit import constant
 from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow._types import Floats, Ints
 from pufferflow.coupling._robust_kernels import couple_ascending, couple_vertices, forget_ratios
@@ -131,7 +132,7 @@ class RatioSide:
         k = len(costs)
         filled = self._upper, self._arcs, self._flows
         for places in portions(k, k**2):
-            forget_ratios(self._halves, costs, linear, filled, places)
+            forget_ratios(constant(self._halves), costs, linear, filled, places)
         return self._upper * (1 + 8 * UNIT_ROUNDOFF)
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow._jit import most_threads
+from pufferflow._jit import constant, most_threads
 from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
 from pufferflow.coupling._pair_kernels import couple, forget, staircase
@@ -61,7 +61,7 @@ class CouplingSide:
         k = len(rows)
         self._values = np.zeros((k, k))
         self._upper = np.zeros((k, k))
-        self._rows = np.ascontiguousarray(rows)
+        self._rows: Floats = constant(rows)
         self._support = self._rows > 0
         self._secret = np.ones(k, dtype=np.bool_) if secret is None else secret
         self._mirror = False  # whether pairs start from the trees of those turned round
@@ -150,7 +150,7 @@ class ForgettingSide:
 
     def __init__(self, transition_matrix: Floats) -> None:
         k = len(transition_matrix)
-        self._rows = np.ascontiguousarray(transition_matrix.T)
+        self._rows: Floats = constant(transition_matrix.T)
         self._secret: Bools = np.asarray(self._rows.any(axis=1))
         self._upper = np.zeros((k, k))
         self._arcs = np.full((k, k, 1), -1, dtype=np.int32)
