@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
+from numpy.typing import NDArray
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -98,6 +100,17 @@ def kernel(function: _Function) -> _Function:
     finally:
         vars(settings).update(before)
     return cast(_Function, compiled)
+
+
+def constant(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a contiguous view that cannot be written to.
+
+    Numba compiles a kernel apart for arrays of another layout and for those it may write to; what goes in comes
+    through here, so that one version serves all callers.
+    """
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
 
 
 def most_threads() -> int:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Self
 
 from pufferflow._checks import check_type
 from pufferflow.errors import ChainError
 from pufferflow.markov.bounds import TransitionBounds
-from pufferflow.markov.chain import MarkovChain
-from pufferflow.markov.families import GapKind
+from pufferflow.markov.families import FamilyWithoutChains
 
 
-class BoundedFamily(TransitionBounds):
+class BoundedFamily(FamilyWithoutChains, TransitionBounds):
     """All chains whose rows lie in sets given one a state, each step free to follow other rows; immutable.
 
     Attributes
@@ -19,6 +18,11 @@ class BoundedFamily(TransitionBounds):
     backward : BoundedFamily or None
         Sets of the laws of a record given the one after it, where they are known.
     """
+
+    _no_chains = (
+        "this needs finitely many chains, which an interval family does not have; use mqm-exact, "
+        "or give chains of it or a binary interval"
+    )
 
     kind: ClassVar[str]
     """Key of model files."""
@@ -43,19 +47,9 @@ class BoundedFamily(TransitionBounds):
         return f"{type(self).__name__}({self.states} states{', both ways' if self.backward else ''})"
 
     @property
-    def chains(self) -> tuple[MarkovChain, ...]:
-        """No finite set of chains is known to have the noise scale of the family, so this raises."""
-        self._refuse()
-
-    @property
     def bounds(self) -> TransitionBounds:
         """Bounds of the transition probabilities."""
         return self
-
-    @property
-    def members(self) -> tuple[MarkovChain, ...]:
-        """Empty: there is no end of them."""
-        return ()
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -71,17 +65,3 @@ class BoundedFamily(TransitionBounds):
         """Return the model as plain JSON types."""
         backward = {} if self.backward is None else {"backward": self.backward.numbers()}
         return {self.kind: self.numbers() | backward}
-
-    def smallest_stationary_probability(self) -> float:
-        """Not available, as :attr:`chains`."""
-        self._refuse()
-
-    def eigengap(self, kind: GapKind) -> float:
-        """Not available, as :attr:`chains`."""
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
-        raise ChainError(
-            "this needs finitely many chains, which an interval family does not have; use mqm-exact, "
-            "or give chains of it or a binary interval"
-        )

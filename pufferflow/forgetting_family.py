@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
-from typing import Any, NoReturn
+from typing import Any
 
 from pufferflow._checks import LONGEST, check_whole, shown
 from pufferflow.errors import ChainError
-from pufferflow.markov.chain import MarkovChain
-from pufferflow.markov.families import GapKind
+from pufferflow.markov.families import FamilyWithoutMatrix
 
 
 @dataclass(frozen=True)
-class ForgettingFamily:
+class ForgettingFamily(FamilyWithoutMatrix):
     """All Markov chains, homogeneous or not and on any states, that forget at least so much in so many steps.
 
     For every time t and any two values that X_t can take, the laws of X_{t+m} given either overlap in at least α,
@@ -43,6 +42,11 @@ class ForgettingFamily:
     349.5
     """
 
+    _no_chains = (
+        "this needs a transition matrix, which a forgetting family does not have; use leakage or group-dp, or "
+        "give chains"
+    )
+
     steps: int = 60
     overlap: float = 0.4
 
@@ -56,20 +60,6 @@ class ForgettingFamily:
     def kept(self) -> Fraction:
         """1 − α, the largest total variation distance of two such laws, exactly."""
         return 1 - Fraction(repr(self.overlap))
-
-    @property
-    def chains(self) -> tuple[MarkovChain, ...]:
-        """There is no transition matrix, so this raises."""
-        self._refuse()
-
-    @property
-    def bounds(self) -> None:
-        """None: no transition probability is bounded."""
-
-    @property
-    def members(self) -> tuple[MarkovChain, ...]:
-        """Empty: there is no end of them."""
-        return ()
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -87,17 +77,3 @@ class ForgettingFamily:
     def document(self) -> dict[str, Any]:
         """Return the model as plain JSON types."""
         return {"forgetting": {"steps": self.steps, "overlap": self.overlap}}
-
-    def smallest_stationary_probability(self) -> float:
-        """Not available, as :attr:`chains`."""
-        self._refuse()
-
-    def eigengap(self, kind: GapKind) -> float:
-        """Not available, as :attr:`chains`."""
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
-        raise ChainError(
-            "this needs a transition matrix, which a forgetting family does not have; use leakage or group-dp, or "
-            "give chains"
-        )

@@ -175,11 +175,11 @@ def _log_density(m: Floats, e: Ints, c: float, out: Floats) -> None:
     size = len(out)
     decay = math.exp(-c)
     below, base_below = np.empty(size), np.empty(size, dtype=np.int64)
-    value, base = 0.0, 0
+    value, base = 0.0, np.int64(0)
     for w in range(size):  # what lies at w or below
         value, base = _carried(value * decay, base, m[w], e[w])
         below[w], base_below[w] = value, base
-    value, base = 0.0, 0
+    value, base = 0.0, np.int64(0)
     for w in range(size - 1, -1, -1):  # and above
         if below[w] > 0 and value > 0:
             high = max(base, base_below[w])

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pufferflow._jit import constant
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats, Ints
 from pufferflow.audit._kernels import convolve, log_densities, prepend_node, smooth
@@ -236,7 +237,7 @@ def _prepend(weights: Floats, counted: Ints, values: tuple[Floats, Ints]) -> tup
     m_in, e_in = values
     shape = (len(m_in), m_in.shape[1] + 1)
     m_out, e_out = np.empty(shape), np.empty(shape, dtype=np.int64)
-    prepend_node(weights, counted, m_in, e_in, m_out, e_out)
+    prepend_node(constant(weights), counted, m_in, e_in, m_out, e_out)
     return m_out, e_out
 
 

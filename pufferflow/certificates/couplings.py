@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from pufferflow.markov.chain import MarkovChain
 from pufferflow.markov.windows import followers, largest_after
 
 CLOSE = 1e-9
-_STEP = 1e-7
+STEP = 1e-7
 DIGITS = 15
 ROOM = 1e-9
 
@@ -36,20 +37,36 @@ def couplings(
             f"{states} states; plans for all pairs are made for at most {MOST_STATES}, use mqm-exact or fewer states"
         )
     sides = [FixedPoints(chain, length, protection) for chain in chains]
+    cost = provable_cost(sides, length, epsilon)
+    return {"cost": repr(cost), "couplings": [side.document(cost) for side in sides]}
+
+
+class Provable(Protocol):
+    """Bounds of the loss of a chain that a certificate can list."""
+
+    def loss(self, cost: float) -> float:
+        """Bound of the loss at c."""
+
+
+def provable_cost(bounds: Sequence[Provable], length: int, epsilon: float) -> float:
+    """Return about the largest c at which all bounds, evaluated there last, prove ε.
+
+    Raises ParameterError: the search found none.
+    """
 
     def loss(cost: float) -> Loss:
-        return Loss(max(side.loss(cost) for side in sides), 1)
+        return Loss(max(bound.loss(cost) for bound in bounds), 1)
 
     target = epsilon * (1 - CLOSE)
     low = target / length * (1 - CLOSE)
     cost, _ = largest_cost(loss, target, low, loss(low), target)
     # post-fixed points depend a little on where they were started from: go down until one suffices
-    step = _STEP
+    step = STEP
     while loss(cost).value > target:
         cost, step = cost * (1 - step), 2 * step
         if step > 1:
             raise ParameterError("no post-fixed point suffices near the cost that the search found")
-    return {"cost": repr(cost), "couplings": [side.document(cost) for side in sides]}
+    return cost
 
 
 class FixedPoints:

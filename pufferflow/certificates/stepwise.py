@@ -9,13 +9,12 @@ import numpy as np
 
 from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats, Ints
-from pufferflow.certificates.couplings import CLOSE, ROOM, flows_of
-from pufferflow.coupling.calibration import NEAR, ChainLeakage, Loss, beyond_stationary, largest_cost
+from pufferflow.certificates.couplings import CLOSE, ROOM, STEP, flows_of, provable_cost
+from pufferflow.coupling.calibration import NEAR, ChainLeakage, beyond_stationary
 from pufferflow.coupling.sides import CouplingSide, ForgettingSide, Side, costs_of, post_fixed_point, reached
 from pufferflow.errors import ParameterError
 from pufferflow.markov.chain import MarkovChain
 
-_STEP = 1e-7
 _EARLY = (1, 12, 60, 400)
 ENOUGH = 1.002
 """Excess of a scale that is not worth a longer proof."""
@@ -37,10 +36,10 @@ def stepwise(
         if best is not None and [found.early for found in steps] == [found.early for found in best[1]]:
             break
         try:
-            cost = _largest_cost(steps, length, epsilon)
+            cost = provable_cost(steps, length, epsilon)
         except ParameterError:
             continue
-        if best is None or cost > best[0] * (1 + _STEP):
+        if best is None or cost > best[0] * (1 + STEP):
             best = cost, steps
         if best[0] * scale * ENOUGH >= 1:
             break
@@ -48,24 +47,8 @@ def stepwise(
         raise ParameterError("no bounds node by node suffice near the cost that the search found")
     cost, steps = best
     if max(found.loss(cost) for found in steps) > epsilon * (1 - CLOSE):
-        cost = _largest_cost(steps, length, epsilon)
+        cost = provable_cost(steps, length, epsilon)
     return cost, {"cost": repr(cost), "steps": [found.document(cost) for found in steps]}
-
-
-def _largest_cost(steps: list[Steps], length: int, epsilon: float) -> float:
-    def loss(cost: float) -> Loss:
-        return Loss(max(found.loss(cost) for found in steps), 1)
-
-    target = epsilon * (1 - CLOSE)
-    low = target / length * (1 - CLOSE)
-    cost, _ = largest_cost(loss, target, low, loss(low), target)
-    # post-fixed points depend a little on where they were started from: go down until one suffices
-    step = _STEP
-    while loss(cost).value > target:
-        cost, step = cost * (1 - step), 2 * step
-        if step > 1:
-            raise ParameterError("no bounds suffice near the cost that the search found")
-    return cost
 
 
 class _Entry(NamedTuple):

@@ -15,7 +15,7 @@ import numpy as np
 
 from pufferflow._jit import kernel
 from pufferflow._rounding import UNIT_ROUNDOFF
-from pufferflow.coupling._pair_kernels import LISTS, _climb, _proved, _solve, _weigh
+from pufferflow.coupling._pair_kernels import LISTS, climb, proved, solve, weigh
 
 
 @kernel
@@ -76,7 +76,7 @@ def _read(tree: Any, parent: Any, up: Any) -> int:
     """Parents and directions of a tree as ``_pair_kernels`` has them, and its root; −1 where there is none."""
     nodes, above, arcs = tree
     n = len(nodes)
-    root = int(nodes[0])
+    root = np.int64(nodes[0])
     if root >= 0:
         parent[root] = -1
         for i in range(1, n):
@@ -105,9 +105,7 @@ def _write(tree: Any, parent: Any, up: Any, root: int, place: Any) -> None:
 
 @kernel
 def walk(
-    rows: Any,
-    error: float,
-    alike: Any,
+    laws: tuple[Any, float, Any],
     possible: Any,
     now: Any,
     cost: Any,
@@ -120,12 +118,10 @@ def walk(
 
     Parameters
     ----------
-    rows : float array, shape (n, k, k) or (1, k, k)
-        Laws of the neighbour given each value of the node.
-    error : float
-        By how much at most a law differs from the true one, in total variation.
-    alike : bool array, shape (k, k)
-        Pairs of values with surely the same law, at every step.
+    laws : tuple of float array, float and bool array
+        ``rows``, shape (n, k, k) or (1, k, k): laws of the neighbour given each value of the node; by how much at most
+        a law differs from the true one, in total variation; ``alike``, shape (k, k): pairs of values with surely the
+        same law, at every step.
     possible : bool array, shape (n, k)
         Values that the node can have after each step; of others rows need not be laws.
     now : float array, shape (k, k)
@@ -147,6 +143,7 @@ def walk(
     int
         Pairs that were solved anew.
     """
+    rows, error, alike = laws
     nodes, aboves, arcs = trees
     n, k = out.shape[0], out.shape[1]
     w, growth = np.empty((k, k)), np.empty(2 * k * k)
@@ -155,6 +152,8 @@ def walk(
     up = np.empty(k, dtype=np.bool_)
     work = np.empty((6, k))
     order = np.empty((LISTS, k), dtype=np.int64)
+    p, q = np.empty(k), np.empty(k)
+    pair = p, q, w, k, bool(0)  # not linear; as a literal it would be compiled apart
     solved = 0
     largest = cost.max()
     for step in range(n):
@@ -173,9 +172,10 @@ def walk(
                 now[x, z] = 0.0
                 if x == z or not (there[x] and there[z]):
                     continue
-                p, q = table[x], table[z]
                 if alike[x, z]:
                     continue
+                for v in range(k):
+                    p[v], q[v] = table[x, v], table[z, v]
                 tree = nodes[x, z], aboves[x, z], arcs[x, z]
                 value = -1.0
                 if tree[0][0] >= 0:
@@ -186,11 +186,11 @@ def walk(
                     solved += 1
                     root = _read(tree, parent, up)
                     if checks[0]:
-                        root, value = _solve((p, q, w, k, False), root, (parent, up), work, order)
+                        root, value = solve(pair, root, (parent, up), work, order)
                     else:
-                        _climb((p, q, w, k, False), root, (parent, up), work, order)
-                        value = _weigh((p, q, w, k, False), (parent, up), work, order)
-                    value = max(value, _proved((p, q, w, k, False), root, (parent, up), work, value))
+                        climb(pair, root, (parent, up), work, order)
+                        value = weigh(pair, (parent, up), work, order)
+                    value = max(value, proved(pair, root, (parent, up), work, value))
                     if checks[0]:
                         _write(tree, parent, up, root, order[0])
                 now[x, z] = min(value + more, cap)

@@ -100,7 +100,7 @@ def _ratio(first: Any, second: Any, values: Any) -> float:
 
 @kernel
 def ascend(
-    matrix: Any, transposed: Any, end: Any, sets: Any, cost: float, pair: Any, sweeps: int, apart: Any, message: Any
+    matrix: Any, transposed: Any, end: Any, sets: Any, cost: float, pair: Any, sweeps: int, filled: Any
 ) -> float:
     """Change the sets of one entry after another as long as the two values of the secret can be told apart better.
 
@@ -119,16 +119,16 @@ def ascend(
         Rows of K whose ratio is to be large.
     sweeps : int
         How often to go there and back at most.
-    apart : float array, shape (n,)
-        Filled with the total variation between the tilted laws of each entry.
-    message : float array, shape (2, k)
-        Filled with what the two rows give at the last entry, its own weight included, each up to a factor.
+    filled : tuple of float arrays
+        ``apart``, shape (n,): the total variation between the tilted laws of each entry; ``message``, shape (2, k):
+        what the two rows give at the last entry, its own weight included, each up to a factor.
 
     Returns
     -------
     float
         The logarithm of the ratio of the two entries of the product, not rounded in any direction.
     """
+    apart, message = filled
     n, k = sets.shape
     low = math.exp(-cost)
     values = np.empty((n + 1, k))

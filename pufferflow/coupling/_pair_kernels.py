@@ -21,7 +21,7 @@ LISTS = 5
 
 
 @kernel
-def _climb(pair: Any, root: int, tree: Any, work: Any, order: Any) -> None:
+def climb(pair: Any, root: int, tree: Any, work: Any, order: Any) -> None:
     """Potentials u of a tree, whose arcs are tight, and its states with parents before children.
 
     A pair is (p, q, w, n, linear), a tree (parent, up) but for its root. Rows of ``work``: u, P, Q, flow and two to
@@ -51,7 +51,7 @@ def _climb(pair: Any, root: int, tree: Any, work: Any, order: Any) -> None:
 
 
 @kernel
-def _weigh(pair: Any, tree: Any, work: Any, order: Any) -> Any:
+def weigh(pair: Any, tree: Any, work: Any, order: Any) -> Any:
     """Tilted laws P, Q and flows of a tree with its potentials; the value log (p·h)/(q·h) (linear: (p − q)·u)."""
     (p, q, _, n, linear), (parent, up) = pair, tree
     u, P, Q, flow, rises, line = work[0], work[1], work[2], work[3], work[4], order[0]
@@ -217,16 +217,16 @@ def _feasible(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
 def restart(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
     """Feasible potentials from the given tree where ``root`` ≥ 0, on a tree of tight arcs; the root."""
     if root >= 0:
-        _climb(pair, root, tree, work, order)
+        climb(pair, root, tree, work, order)
     root = _feasible(pair, root, tree, work, order)
     if root < 0:
         return -1 - root
-    _climb(pair, root, tree, work, order)
+    climb(pair, root, tree, work, order)
     return root
 
 
 @kernel
-def _solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
+def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
     """Optimal tree, from the given one where ``root`` ≥ 0; the root and the value.
 
     Along an edge of the polytope the objective is a quotient of two linear functions of e^t, hence monotone: whole
@@ -236,7 +236,7 @@ def _solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
     u, flow = work[0], work[3]
     inside = order[3]
     root = restart(pair, root, tree, work, order)
-    value = _weigh(pair, tree, work, order)
+    value = weigh(pair, tree, work, order)
     for _ in range(30 * n + 100):
         lowest, leaving = -1e-14, -1
         for v in range(n):
@@ -256,13 +256,13 @@ def _solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
         _, inner, outer = _nearest(w, u, n, order, falling)
         parent[leaving] = -1
         _attach(inner, outer, not falling, parent, up)
-        _climb(pair, root, tree, work, order)
-        value = _weigh(pair, tree, work, order)
+        climb(pair, root, tree, work, order)
+        value = weigh(pair, tree, work, order)
     return root, value
 
 
 @kernel
-def _proved(pair: Any, root: int, tree: Any, work: Any, value: float) -> Any:
+def proved(pair: Any, root: int, tree: Any, work: Any, value: float) -> Any:
     """Upper bound of the pair's value from the flow of its tree, whether or not it is optimal, rounding included.
 
     For g ≥ 0 with p(y) − out(y) + Σ g(z, y) e^{w(z, y)} ≤ Λ q(y) at every state y, p·h ≤ Λ q·h. In tilted units the
@@ -345,6 +345,39 @@ def _local(rows: Any, support: Any, x: int, y: int, nodes: Any) -> Any:
 
 
 @kernel
+def read_tree(stored: Any, n: int, turned: bool, tree: Any) -> int:
+    """Fill ``tree`` with a stored one of n states, ``turned`` round or not; its root, −1 where there is none.
+
+    Stored are 2 · parent + (arc leads up), −1 for the root; −2 in place 0 where there is none.
+    """
+    parent, up = tree
+    root = -1
+    if stored[0] != -2:
+        for v in range(n):
+            if stored[v] < 0:
+                root = v
+                parent[v] = -1
+            else:
+                parent[v] = stored[v] // 2
+                up[v] = (stored[v] % 2 == 1) != turned
+    return root
+
+
+@kernel
+def write_tree(root: int, tree: Any, work: Any, nodes: Any, n: int, filled: Any) -> None:
+    """Store a tree of n states, its arcs in the names ``nodes`` of states and their flows, where there is any."""
+    (parent, up), (stored, arcs, flows) = tree, filled
+    k = len(arcs)
+    for v in range(n):
+        stored[v] = -1 if v == root else 2 * parent[v] + (1 if up[v] else 0)
+        arcs[v] = -1
+        if v != root and work[3, v] > 0:
+            tail, head = (v, parent[v]) if up[v] else (parent[v], v)
+            arcs[v] = nodes[tail] * k + nodes[head]
+            flows[v] = work[3, v]
+
+
+@kernel
 def couple(
     rows: Any,
     support: Any,
@@ -368,7 +401,7 @@ def couple(
     secret : bool array, shape (k,)
         Rows that matter; pairs with another one get 0.
     trees : int16 array, shape (k, k, k)
-        Trees to start from, 2 · parent + (arc leads up), −1 for the root; −2 in place 0 where there is none. Replaced.
+        Trees to start from, as :func:`read_tree` takes them. Replaced.
     mode : tuple of bool
         ``linear``, whether to take the limit of small costs, the transport distance; ``mirror``, whether y, x starts
         from the tree found for x, y turned round, which is optimal where costs are small and symmetric.
@@ -413,32 +446,20 @@ def couple(
             tree = trees[x, y]
             if turn and mirror:
                 tree = trees[y, x]
-            root = -1
-            if tree[0] != -2:
-                for v in range(n):
-                    if tree[v] < 0:
-                        root = v
-                        parent[v] = -1
-                    else:
-                        parent[v] = tree[v] // 2
-                        up[v] = (tree[v] % 2 == 1) != (turn and mirror)
-            root, value = _solve((p, q, cost, n, linear), root, (parent, up), work, order)
+            root = read_tree(tree, n, turn == 1 and mirror, (parent, up))
+            root, value = solve((p, q, cost, n, linear), root, (parent, up), work, order)
             values[x, y] = value
-            tree = trees[x, y]
-            heavy = 0
-            for v in range(n):
-                if work[1, v] > work[1, heavy]:
-                    heavy = v
-            for v in range(n):
-                tree[v] = -1 if v == root else 2 * parent[v] + (1 if up[v] else 0)
-                if v != root and work[3, v] > 0:
-                    tail, head = (v, parent[v]) if up[v] else (parent[v], v)
-                    arcs[x, y, v] = nodes[tail] * k + nodes[head]
-                    flows[x, y, v] = work[3, v]
-                    if plain.size:
-                        shift = work[0, heavy] - work[0, tail]
+            write_tree(root, (parent, up), work, nodes, n, (trees[x, y], arcs[x, y], flows[x, y]))
+            if plain.size:
+                heavy = 0
+                for v in range(n):
+                    if work[1, v] > work[1, heavy]:
+                        heavy = v
+                for v in range(n):
+                    if v != root and work[3, v] > 0:
+                        shift = work[0, heavy] - work[0, v if up[v] else parent[v]]
                         plain[x, y, v] = work[3, v] * p[heavy] / work[1, heavy] * math.exp(shift)
-            upper[x, y] = _proved((p, q, cost, n, linear), root, (parent, up), work, value)
+            upper[x, y] = proved((p, q, cost, n, linear), root, (parent, up), work, value)
             if upper[x, y] < value:
                 upper[x, y] = value
 
@@ -509,6 +530,23 @@ def staircase(
 
 
 @kernel
+def reweighed(a: float, cost: float, linear: bool) -> Any:
+    """Largest 2 log((1 + √(RH)) / (√R + √H)) of a law that may be reweighted, and its derivative in the cost.
+
+    ``a`` is √R > 1, R the cross ratio of two states, and H = e^cost. Linear in the cost where ``linear``.
+    """
+    if a == np.inf or linear or cost > 1400:
+        share = 1.0 if a == np.inf or cost > 1400 else (a - 1) / (a + 1)
+        value = cost * share
+        if cost > 1400 and a < np.inf:
+            value = min(cost, 2 * math.log(a))
+        return value, share
+    b = math.exp(cost / 2)
+    value = 2 * math.log1p((a - 1) * math.expm1(cost / 2) / (a + b))
+    return value, a * b / (1 + a * b) - b / (a + b)
+
+
+@kernel
 def forget(rows: Any, w: Any, secret: Any, linear: bool, filled: Any, places: tuple[int, int]) -> None:
     """Bound of all pairs of values of a node, seen from the node before it, whose law is not known.
 
@@ -535,17 +573,8 @@ def forget(rows: Any, w: Any, secret: Any, linear: bool, filled: Any, places: tu
             for other in range(k):
                 if other == y or root[other] < 0 or not root[other] < root[y]:
                     continue
-                cost = w[y, other]
                 a = root[y] / root[other] if root[other] > 0 and root[y] < np.inf else np.inf
-                if a == np.inf or linear or cost > 1400:
-                    share = 1.0 if a == np.inf or cost > 1400 else (a - 1) / (a + 1)
-                    value = cost * share
-                    if cost > 1400 and a < np.inf:
-                        value = min(cost, 2 * math.log(a))
-                else:
-                    b = math.exp(cost / 2)
-                    value = 2 * math.log1p((a - 1) * math.expm1(cost / 2) / (a + b))
-                    share = a * b / (1 + a * b) - b / (a + b)
+                value, share = reweighed(a, w[y, other], linear)
                 if value > best:
                     best, arc, slope = value, y * k + other, share
         upper[x, z] = best * (1 + 64 * UNIT_ROUNDOFF)

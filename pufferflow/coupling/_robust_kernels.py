@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from pufferflow._jit import kernel
 from pufferflow._rounding import UNIT_ROUNDOFF
-from pufferflow.coupling._pair_kernels import LISTS, _proved, _solve, restart
+from pufferflow.coupling._pair_kernels import LISTS, proved, read_tree, restart, reweighed, solve, write_tree
 
 
 @kernel
@@ -40,34 +39,21 @@ def couple_vertices(
     up = np.empty(k, dtype=np.bool_)
     work = np.empty((6, k))
     order = np.empty((LISTS, k), dtype=np.int64)
+    nodes = np.arange(k)
     for place in range(places[0], places[1]):
         x, y = place // k, place % k
         arcs[x, y] = -1
         upper[x, y] = 0.0
         tree = trees[x, y]
-        root = -1
-        if tree[0] != -2:
-            for v in range(k):
-                if tree[v] < 0:
-                    root = v
-                    parent[v] = -1
-                else:
-                    parent[v] = tree[v] // 2
-                    up[v] = tree[v] % 2 == 1
+        root = read_tree(tree, k, bool(0), (parent, up))  # a literal would be compiled apart
         best = -1.0
         for i in range(offsets[place], offsets[place + 1]):
             pair = laws[pairs[i, 0]], laws[pairs[i, 1]], w, k, linear
-            root, value = _solve(pair, root, (parent, up), work, order)
+            root, value = solve(pair, root, (parent, up), work, order)
             if value > best:
                 best = value
-                for v in range(k):
-                    tree[v] = -1 if v == root else 2 * parent[v] + (1 if up[v] else 0)
-                    arcs[x, y, v] = -1
-                    if v != root and work[3, v] > 0:
-                        tail, head = (v, parent[v]) if up[v] else (parent[v], v)
-                        arcs[x, y, v] = tail * k + head
-                        flows[x, y, v] = work[3, v]
-            upper[x, y] = max(upper[x, y], value, _proved(pair, root, (parent, up), work, value))
+                write_tree(root, (parent, up), work, nodes, k, (tree, arcs[x, y], flows[x, y]))
+            upper[x, y] = max(upper[x, y], value, proved(pair, root, (parent, up), work, value))
 
 
 @kernel
@@ -99,6 +85,7 @@ def couple_ascending(sets: Any, w: Any, trees: Any, linear: bool, filled: Any, p
     up = np.empty(k, dtype=np.bool_)
     work = np.empty((6, k))
     order = np.empty((LISTS, k), dtype=np.int64)
+    nodes = np.arange(k)
     p = np.empty(k)
     q = np.empty(k)
     for place in range(places[0], places[1]):
@@ -111,15 +98,7 @@ def couple_ascending(sets: Any, w: Any, trees: Any, linear: bool, filled: Any, p
         best = -1.0
         known = tree[0] != -2
         for start in range(2 if known else 1):
-            root = -1
-            if start == 1:
-                for v in range(k):
-                    if tree[v] < 0:
-                        root = v
-                        parent[v] = -1
-                    else:
-                        parent[v] = tree[v] // 2
-                        up[v] = tree[v] % 2 == 1
+            root = read_tree(tree, k, bool(0), (parent, up)) if start == 1 else -1
             for z in range(k):
                 p[z] = centres[x, z]
                 q[z] = centres[y, z]
@@ -129,22 +108,16 @@ def couple_ascending(sets: Any, w: Any, trees: Any, linear: bool, filled: Any, p
                     root = restart((p, q, w, k, linear), root, (parent, up), work, order)
                     value = -1.0
                 else:
-                    root, value = _solve((p, q, w, k, linear), root, (parent, up), work, order)
+                    root, value = solve((p, q, w, k, linear), root, (parent, up), work, order)
                 if turn > 0 and value > best:
                     best = value
-                    for v in range(k):
-                        tree[v] = -1 if v == root else 2 * parent[v] + (1 if up[v] else 0)
-                        arcs[x, y, v] = -1
-                        if v != root and work[3, v] > 0:
-                            tail, head = (v, parent[v]) if up[v] else (parent[v], v)
-                            arcs[x, y, v] = tail * k + head
-                            flows[x, y, v] = work[3, v]
+                    write_tree(root, (parent, up), work, nodes, k, (tree, arcs[x, y], flows[x, y]))
                 if turn > 1 and value <= last * (1 + 1e-13):
                     break
                 last = value
                 line = np.argsort(-work[0])
-                _fill(base, widths, totals, x, line, True, p)
-                _fill(base, widths, totals, y, line, False, q)
+                _fill(base, widths, totals, x, line, bool(1), p)
+                _fill(base, widths, totals, y, line, bool(0), q)
         values[x, y] = max(best, 0.0)
 
 
@@ -170,16 +143,7 @@ def forget_ratios(halves: Any, w: Any, linear: bool, filled: Any, places: tuple[
                 a = halves[x, z, y] * halves[z, x, other]
                 if not a > 1:
                     continue
-                cost = w[y, other]
-                if a == np.inf or linear or cost > 1400:
-                    share = 1.0 if a == np.inf or cost > 1400 else (a - 1) / (a + 1)
-                    value = cost * share
-                    if cost > 1400 and a < np.inf:
-                        value = min(cost, 2 * math.log(a))
-                else:
-                    b = math.exp(cost / 2)
-                    value = 2 * math.log1p((a - 1) * math.expm1(cost / 2) / (a + b))
-                    share = a * b / (1 + a * b) - b / (a + b)
+                value, share = reweighed(a, w[y, other], linear)
                 if value > best:
                     best, arc, slope = value, y * k + other, share
         upper[x, z] = best * (1 + 64 * UNIT_ROUNDOFF)

@@ -10,12 +10,25 @@ from pufferflow._rounding import UNIT_ROUNDOFF
 
 
 @kernel
+def _raised(p: Any, q: Any, growth: float, excess: float) -> float:
+    """One step of Dinkelbach's iteration: v − 1 of the set that is best at v, from ``excess`` = v − 1.
+
+    The best set at value v holds the states with p(z) > v q(z); v rises to the maximum.
+    """
+    more, mass = 0.0, 0.0
+    for z in range(len(p)):
+        difference = p[z] - q[z]
+        if difference > excess * q[z]:
+            more += difference
+            mass += q[z]
+    return growth * more / (1 + growth * mass)
+
+
+@kernel
 def set_leakages(rows: Any, secret: Any, growth: float, out: Any, start: int, stop: int) -> None:
     """Fill ``out[x, x']`` with the largest log (1 + growth · P(x, S)) / (1 + growth · P(x', S)) over sets S of states.
 
     For the pairs x · k + x' from ``start`` to ``stop``.
-
-    Dinkelbach's iteration: the best set at value v holds the states with P(x, y) > v P(x', y); v rises to the maximum.
     """
     k = len(rows)
     for pair in range(start, stop):
@@ -25,13 +38,7 @@ def set_leakages(rows: Any, secret: Any, growth: float, out: Any, start: int, st
             continue
         excess = 0.0  # v − 1
         for _ in range(2 * k + 4):
-            more, mass = 0.0, 0.0
-            for z in range(k):
-                difference = rows[x, z] - rows[y, z]
-                if difference > excess * rows[y, z]:
-                    more += difference
-                    mass += rows[y, z]
-            reached = growth * more / (1 + growth * mass)
+            reached = _raised(rows[x], rows[y], growth, excess)
             if not reached > excess * (1 + 4 * UNIT_ROUNDOFF):
                 break
             excess = reached
@@ -54,13 +61,7 @@ def sets_leak(rows: Any, secret: Any, growth: float, least: Any, start: int, sto
         needed = math.expm1(least[x, y])
         excess = 0.0
         for _ in range(2 * k + 4):
-            more, mass = 0.0, 0.0
-            for z in range(k):
-                difference = rows[x, z] - rows[y, z]
-                if difference > excess * rows[y, z]:
-                    more += difference
-                    mass += rows[y, z]
-            reached = growth * more / (1 + growth * mass)
+            reached = _raised(rows[x], rows[y], growth, excess)
             if reached >= needed or not reached > excess * (1 + 4 * UNIT_ROUNDOFF):
                 excess = max(excess, reached)
                 break

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pufferflow._jit import constant
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
 from pufferflow.coupling._set_kernels import set_leakages, sets_leak
@@ -154,7 +155,7 @@ class Blocks:
                 continue
             k, growth = len(leakages), math.expm1(cost + largest)
             beyond[leakages >= largest * (1 - 1e-9)] *= 1 - 1e-9  # α itself, up to rounding
-            if not all(sets_leak(d.rows, self._secret, growth, beyond, *part) for part in portions(k, 4 * k)):
+            if not all(sets_leak(constant(d.rows), self._secret, growth, beyond, *part) for part in portions(k, 4 * k)):
                 return True
         return False
 
@@ -166,7 +167,7 @@ class Blocks:
         else:
             k = len(out)
             for pairs in portions(k, 4 * k):
-                set_leakages(d.rows, self._secret, math.expm1(alpha), out, *pairs)
+                set_leakages(constant(d.rows), self._secret, math.expm1(alpha), out, *pairs)
             out = np.where(d.limit > 0, np.minimum(out * (1 + 1e-13) + 2 * d.margin, alpha), 0.0)
         return np.asarray(np.minimum(out, d.limit) + (d.steps - 1) * cost)
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pufferflow._jit import constant
 from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
 from pufferflow.coupling._count_kernels import LIFT, UNDERFLOW, ascend, gains, profile, signs
@@ -95,12 +96,14 @@ class Side:
     error: float = 0.0
     known: tuple[int, int] | None = None
     law: Floats | None = None
+    _rows: Floats = field(init=False, repr=False)
     _transposed: Floats = field(init=False, repr=False)
     _one: End = field(init=False, repr=False)
     _plain: dict[int, tuple[Floats, float]] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_transposed", np.ascontiguousarray(self.matrix.T))
+        object.__setattr__(self, "_rows", constant(self.matrix))
+        object.__setattr__(self, "_transposed", constant(self.matrix.T))
         object.__setattr__(self, "_one", End(np.ones(len(self.matrix))))
 
     @property
@@ -126,7 +129,7 @@ class Side:
         values = np.zeros(self.states)
         if not counts.entries:
             return values
-        profile(self._transposed, self._behind(counts, cost).values, counts.sets, cost, False, values, values)
+        profile(self._transposed, constant(self._behind(counts, cost).values), counts.sets, cost, False, values, values)
         return values if self.end is None else values - self.plain(counts.entries)[0]
 
     def tells(self, counts: Counts, cost: float) -> tuple[Floats, float]:
@@ -139,7 +142,7 @@ class Side:
 
     def add_gains(self, counts: Counts, cost: float, pair: tuple[int, int], total: Floats) -> None:
         """Add to ``total`` how much likelier each state is after the first value, tilted, over the first entries."""
-        gains(self.matrix, self._transposed, self._behind(counts, cost).values, counts.sets, cost, pair, total)
+        gains(self._rows, self._transposed, constant(self._behind(counts, cost).values), counts.sets, cost, pair, total)
 
     def best(
         self, pair: tuple[int, int], cost: float, start: Counts | None = None, *, rough: bool = False
@@ -174,7 +177,7 @@ class Side:
         while True:
             sets = np.empty((steps, self.states), dtype=np.bool_)
             if len(given) < steps:
-                signs(self.matrix, pair, sets)
+                signs(self._rows, pair, sets)
             sets[: len(given)] = given[:steps]
             counts = Counts.of(sets)
             value, apart = self._ascend(pair, cost, counts, message, sweeps)
@@ -195,8 +198,8 @@ class Side:
     ) -> tuple[float, Floats]:
         """Change the sets of single entries; the value and how far apart the laws of each are."""
         apart = np.empty(len(counts.sets))
-        end = self._behind(counts, cost).values
-        value = ascend(self.matrix, self._transposed, end, counts.sets, cost, pair, sweeps, apart, message)
+        end = constant(self._behind(counts, cost).values)
+        value = ascend(self._rows, self._transposed, end, counts.sets, cost, pair, sweeps, (apart, message))
         return float(value), apart
 
     def _prolonged(
@@ -241,7 +244,7 @@ class Side:
     def _logarithms(self, counts: Counts, cost: float) -> tuple[Floats, float]:
         end = self._behind(counts, cost)
         values, lost = np.empty(self.states), np.full(self.states, end.lost * LIFT)
-        profile(self._transposed, end.values, counts.sets, cost, True, values, lost)
+        profile(self._transposed, constant(end.values), counts.sets, cost, True, values, lost)
         known = values > lost * (1024 / LIFT / UNIT_ROUNDOFF)
         found = np.log(np.where(known, values, np.nan))
         # more than twice the k + 6 roundings of each factor

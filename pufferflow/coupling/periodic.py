@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferflow._jit import constant
 from pufferflow._protection import Protection
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
@@ -115,8 +116,8 @@ class CouplingWay:
         out = np.empty((len(phases), *now.shape), dtype=np.float32)
         alike = (rows[0][:, None] == rows[0][None]).all(axis=-1) & self._clock.ahead
         error = 2 * error + 4 * UNIT_ROUNDOFF  # in total variation
-        rows, costs = np.ascontiguousarray(rows), cost * self._differ
-        walk(rows, error, alike, chain.possible[phases], now, costs, cap, trees, self._checks, out)
+        rows, costs = constant(rows), cost * self._differ
+        walk((rows, error, alike), chain.possible[phases], now, costs, cap, trees, self._checks, out)
         return out
 
 
@@ -145,7 +146,8 @@ def walk_once(rows: Floats, possible: Bools, leakages: Floats, costs: Floats) ->
     k = len(rows)
     now, trees = leakages.copy(), no_trees(k)
     out = np.empty((1, k, k), dtype=np.float32)
-    walk(rows[None], 0.0, np.zeros((k, k), dtype=np.bool_), possible[None], now, costs, np.inf, trees, _ALWAYS, out)
+    laws = constant(rows[None]), 0.0, np.zeros((k, k), dtype=np.bool_)
+    walk(laws, possible[None], now, costs, np.inf, trees, _ALWAYS, out)
     return float(now.max()), trees
 
 

@@ -5,17 +5,35 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferflow._jit import constant
 from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow._types import Floats, Ints
 from pufferflow.coupling._robust_kernels import couple_ascending, couple_vertices, forget_ratios
-from pufferflow.coupling.sides import _entries, portions
+from pufferflow.coupling.sides import entries_of, portions
 from pufferflow.markov.row_sets import RowSets
 
 MOST_ORDERED_STATES = 6
 """Largest number of states whose k! orders are all looked at."""
 
 
-class RobustSide:
+class _TreesSide:
+    """A side on sets of laws, whose pairs of values have a tree each."""
+
+    def __init__(self, rows: RowSets) -> None:
+        k = self._states = rows.states
+        self._trees = np.full((k, k, k), -2, dtype=np.int16)
+        self._filled = np.zeros((k, k)), np.full((k, k, k), -1, dtype=np.int32), np.zeros((k, k, k))
+        self.limit = largest_leakages(rows)
+        """As :attr:`Side.limit`."""
+        self.distances = rows.distances()
+        """As :attr:`Side.distances`."""
+
+    def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+        """As :meth:`Side.derivative`."""
+        return entries_of(*self._filled[1:])
+
+
+class RobustSide(_TreesSide):
     """A side whose laws are any of given sets: the largest leakage over all of them (Lemma I2).
 
     Parameters
@@ -25,7 +43,8 @@ class RobustSide:
     """
 
     def __init__(self, rows: RowSets) -> None:
-        k = self._states = rows.states
+        super().__init__(rows)
+        k = self._states
         largest, smallest = ([rows.vertices(x, up) for x in range(k)] for up in (True, False))
         self._laws, where = np.unique(np.concatenate([*largest, *smallest]), axis=0, return_inverse=True)
         index = where.reshape(2, k, -1)  # of the laws, by largest or smallest, value and order
@@ -37,14 +56,6 @@ class RobustSide:
         self._pairs: Ints = np.concatenate(listed).astype(np.int64)
         self._offsets: Ints = np.cumsum([0, *map(len, listed)])
         self._margin = 4.1 * rows.error + 32 * (k + 4) * UNIT_ROUNDOFF
-        self._trees = np.full((k, k, k), -2, dtype=np.int16)
-        self._upper = np.zeros((k, k))
-        self._arcs = np.full((k, k, k), -1, dtype=np.int32)
-        self._flows = np.zeros((k, k, k))
-        self.limit = largest_leakages(rows)
-        """As :attr:`Side.limit`."""
-        self.distances = rows.distances()
-        """As :attr:`Side.distances`."""
 
     @property
     def work(self) -> int:
@@ -54,36 +65,23 @@ class RobustSide:
     def apply(self, costs: Floats, linear: bool = False) -> Floats:
         """As :meth:`Side.apply`, the largest over all laws."""
         k = self._states
-        filled = self._upper, self._arcs, self._flows
         for places in portions(k, self.work // k**2 + 1):
-            couple_vertices(self._laws, self._pairs, self._offsets, costs, self._trees, linear, filled, places)
+            couple_vertices(self._laws, self._pairs, self._offsets, costs, self._trees, linear, self._filled, places)
         added = self._margin * (float(costs.max()) if linear else 1.0)
-        return np.asarray(self._upper + added * (1 - np.eye(k)))
-
-    def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-        """As :meth:`Side.derivative`."""
-        return _entries(self._arcs, self._flows)
+        return np.asarray(self._filled[0] + added * (1 - np.eye(k)))
 
 
-class AscendingSide:
+class AscendingSide(_TreesSide):
     """As :class:`RobustSide`, for any number of states, but from below: only some laws are looked at."""
 
     def __init__(self, rows: RowSets) -> None:
-        k = self._states = rows.states
+        super().__init__(rows)
         widths = np.array([part.widths for part in rows.parts])
         totals = np.array([part.totals for part in rows.parts])
         sums = widths.sum(axis=2)
         shares = np.divide(totals, sums, out=np.zeros_like(sums), where=sums > 0)
         centres = rows.base + (shares[:, :, None] * widths).sum(axis=0)
         self._sets = rows.base.copy(), widths, totals, centres
-        self._trees = np.full((k, k, k), -2, dtype=np.int16)
-        self._values = np.zeros((k, k))
-        self._arcs = np.full((k, k, k), -1, dtype=np.int32)
-        self._flows = np.zeros((k, k, k))
-        self.limit = largest_leakages(rows)
-        """As :attr:`Side.limit`."""
-        self.distances = rows.distances()
-        """As :attr:`Side.distances`."""
 
     @property
     def work(self) -> int:
@@ -93,14 +91,9 @@ class AscendingSide:
     def apply(self, costs: Floats, linear: bool = False) -> Floats:
         """Values that some laws attain."""
         k = self._states
-        filled = self._values, self._arcs, self._flows
         for places in portions(k, 10 * k**3):
-            couple_ascending(self._sets, costs, self._trees, linear, filled, places)
-        return self._values.copy()
-
-    def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-        """As :meth:`Side.derivative`."""
-        return _entries(self._arcs, self._flows)
+            couple_ascending(self._sets, costs, self._trees, linear, self._filled, places)
+        return self._filled[0].copy()
 
 
 class RatioSide:
@@ -139,12 +132,12 @@ class RatioSide:
         k = len(costs)
         filled = self._upper, self._arcs, self._flows
         for places in portions(k, k**2):
-            forget_ratios(self._halves, costs, linear, filled, places)
+            forget_ratios(constant(self._halves), costs, linear, filled, places)
         return self._upper * (1 + 8 * UNIT_ROUNDOFF)
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
         """As :meth:`Side.derivative`."""
-        return _entries(self._arcs, self._flows)
+        return entries_of(self._arcs, self._flows)
 
 
 def largest_leakages(rows: RowSets) -> Floats:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow._jit import most_threads
+from pufferflow._jit import constant, most_threads
 from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
 from pufferflow.coupling._pair_kernels import couple, forget, staircase
@@ -61,7 +61,7 @@ class CouplingSide:
         k = len(rows)
         self._values = np.zeros((k, k))
         self._upper = np.zeros((k, k))
-        self._rows = np.ascontiguousarray(rows)
+        self._rows: Floats = constant(rows)
         self._support = self._rows > 0
         self._secret = np.ones(k, dtype=np.bool_) if secret is None else secret
         self._mirror = False  # whether pairs start from the trees of those turned round
@@ -127,7 +127,7 @@ class CouplingSide:
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
         """As :meth:`Side.derivative`."""
-        return _entries(self._arcs, self._flows)
+        return entries_of(self._arcs, self._flows)
 
     def plans(self, costs: Floats) -> tuple[NDArray[Any], Floats]:
         """Arcs z · k + y (−1: none) and flows g of optimal plans for all pairs, shape (k, k, k)."""
@@ -150,7 +150,7 @@ class ForgettingSide:
 
     def __init__(self, transition_matrix: Floats) -> None:
         k = len(transition_matrix)
-        self._rows = np.ascontiguousarray(transition_matrix.T)
+        self._rows: Floats = constant(transition_matrix.T)
         self._secret: Bools = np.asarray(self._rows.any(axis=1))
         self._upper = np.zeros((k, k))
         self._arcs = np.full((k, k, 1), -1, dtype=np.int32)
@@ -169,7 +169,7 @@ class ForgettingSide:
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
         """As :meth:`Side.derivative`."""
-        return _entries(self._arcs, self._flows)
+        return entries_of(self._arcs, self._flows)
 
 
 def portions(k: int, work: int) -> Iterator[tuple[int, int]]:
@@ -342,6 +342,7 @@ def _newton_step(side: Side, now: Floats, wanted: Floats, fixed: Bools, toleranc
     return np.asarray(solution).reshape(k, k)
 
 
-def _entries(arcs: NDArray[Any], flows: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+def entries_of(arcs: NDArray[Any], flows: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+    """Pairs of values, arcs that bind them and flows along these: the derivative of what a side tells."""
     filled = np.flatnonzero(arcs >= 0)
     return filled // arcs.shape[-1], arcs.ravel()[filled].astype(np.int64), flows.ravel()[filled]

@@ -45,7 +45,6 @@ def ingest_electricity(
     window_start: str | None = "2007-05-01T00:00",
     window_minutes: int | None = 1051200,
     step_minutes: int = 1,
-    cache_dir: str | Path | None = None,
 ) -> Sample:
     """Reduce a household's power by the minute to counts of power bins and of steps between them.
 
@@ -57,6 +56,7 @@ def ingest_electricity(
         For "file": the text of UCI #235, or ``Electricity_P.csv`` of AMPds2 (column ``WHE``), told
         apart by their first line; or any other table that ``pufferflow fit`` reads without options. Each may be packed
         as zip, gzip or xz.
+        For "download": the folder that keeps the compact copy; by default the user's cache folder.
     bin_watts : float
         Width of a bin in watts.
     bins : int
@@ -72,8 +72,6 @@ def ingest_electricity(
     step_minutes : int
         Length of a time step of UCI #235 or AMPds2; the power is the mean of its minutes, if none is missing. Another
         table has a step of its own.
-    cache_dir : path, optional
-        For "download": where the compact copy is kept; by default the user's cache folder.
 
     Returns
     -------
@@ -95,8 +93,8 @@ def ingest_electricity(
     Sources: Hebrail and Berard, doi 10.24432/C58K54 (UCI #235); Makonin et al., doi 10.7910/DVN/FIE0S4 (AMPds2).
     """
     check_choice(source, "source", LABELS)
-    if (path is not None) != (source == "file"):
-        raise ParameterError(f"source {source!r} with path {path!s}: a path goes with source 'file' and only with it")
+    if source == ("file" if path is None else "bundled"):
+        raise ParameterError(f"source {source!r} with path {path!s}: a path goes with a file, or with a download")
     check_choice(gaps, "gaps", PAUSES)
     bins = check_whole(bins, "bins", 2)
     check_positive(bin_watts, "bin_watts")
@@ -110,7 +108,7 @@ def ingest_electricity(
 
     settings = {"bin_watts": bin_watts, "bins": bins, "gaps": gaps}
     edges = States(edges=tuple(bin_watts * j for j in range(1, bins)))
-    minutes = _minutes(source, path, window_start, window_minutes, step_minutes, cache_dir)
+    minutes = _minutes(source, path, window_start, window_minutes, step_minutes)
     if minutes is None:
         return _own_table(str(path), edges, gaps, settings)
     name, where, readings, window_start, window_minutes = minutes
@@ -151,13 +149,12 @@ def electricity_runs(
     window_start: str | None = "2007-05-01T00:00",
     window_minutes: int | None = 1051200,
     step_minutes: int = 1,
-    cache_dir: str | Path | None = None,
 ) -> Runs:
     """Count the runs of successive power bins, of all households of the data together.
 
     Parameters
     ----------
-    source, path, window_start, window_minutes, step_minutes, cache_dir
+    source, path, window_start, window_minutes, step_minutes
         As for :func:`ingest_electricity`.
     edges_watts : sequence of float
         Increasing; k − 1 of them for k states.
@@ -169,7 +166,7 @@ def electricity_runs(
     """
     check_choice(source, "source", LABELS)
     states = StateSpace.numeric(edges_watts)
-    minutes = _minutes(source, path, window_start, window_minutes, step_minutes, cache_dir)
+    minutes = _minutes(source, path, window_start, window_minutes, step_minutes)
     if minutes is None:
         records = open_records(str(path), Reading())
         step = count_records(records, States(edges=tuple(edges_watts))).form.step_seconds
@@ -247,14 +244,13 @@ def _minutes(
     window_start: str | None,
     window_minutes: int | None,
     step_minutes: int,
-    cache_dir: str | Path | None,
 ) -> _Minutes | None:
     """The minutes of a source; None where a file is a table of another kind."""
     name, where = "UCI #235 household electricity", f"UCI #235 ({LABELS[source]})"
     if source == "bundled":
         readings = _bundled()
     elif source == "download":
-        readings = fetch_uci(_user_cache() if cache_dir is None else cache_dir)
+        readings = fetch_uci(_user_cache() if path is None else path)
     else:
         where = str(path)
         content = read_content(where)

@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from pufferflow._jit import constant
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats, Ints
 from pufferflow.influence._kernels import insert_sorted, max_ratios, round_up
@@ -153,7 +154,7 @@ class InfluenceTables:
         self.everything = np.ones(k, dtype=np.bool_)
         matrix = chain.transition_matrix
         one = np.eye(k)
-        self._first = tuple(Power(m, m > 0, bool((m > 0).all())) for m in (one, matrix))
+        self._first = tuple(Power(constant(m), m > 0, bool((m > 0).all())) for m in (one, matrix))
         self._powers: OrderedDict[int, Power] = OrderedDict()
         self._power_limit = max(64, _KEPT_BYTES // (9 * k * k + _OBJECT_BYTES))
         self._last = followers(chain.transition_matrix, window) if window > 1 else None
@@ -196,7 +197,7 @@ class InfluenceTables:
             # exact: a sum of k ones is far below 2^24
             support = (a.support.astype(np.float32) @ b.support.astype(np.float32)) > 0
             full = bool(support.all())
-        power = self._powers[n] = Power(values, support, full)
+        power = self._powers[n] = Power(constant(values), support, full)
         while len(self._powers) > self._power_limit:
             self._powers.popitem(last=False)
         return power

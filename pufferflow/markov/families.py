@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import getattr_static
 from numbers import Real
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeAlias
 
 from pufferflow._checks import check_list, named_type, shown
 from pufferflow._rounding import SAFE_MINIMUM
@@ -17,7 +17,8 @@ from pufferflow.markov.chain import ANY, MarkovChain
 GapKind: TypeAlias = Literal["auto", "general", "reversible"]
 
 
-_STARTS = {"stationary": "its stationary start", "any": "any start", "given": "its given start"}
+STARTS = {"stationary": "its stationary start", "any": "any start", "given": "its given start"}
+"""What the kinds of initial distributions of a chain are called."""
 
 
 class Family(Protocol):
@@ -88,7 +89,7 @@ class ChainFamily:
 
     def text(self, public: bool) -> str:
         """Say in words which chains these are."""
-        kinds = " or ".join(dict.fromkeys(_STARTS[chain.start] for chain in self.chains))
+        kinds = " or ".join(dict.fromkeys(STARTS[chain.start] for chain in self.chains))
         count = len(self.chains)
         these = "the chain of the model" if count == 1 else f"one of the {count} chains of the model,"
         return f"{these} from {kinds}"
@@ -193,6 +194,42 @@ class BinaryInterval:
         modulus = max(abs(2 * self.high - 1), abs(2 * self.low - 1))
         gap = 1 - modulus**2 if kind == "general" else 2 * (1 - modulus)
         return max(0.0, gap - 4e-16)
+
+
+class FamilyWithoutChains:
+    """What families have in common for which no chains are known that stand for them all: what needs these raises."""
+
+    _no_chains: ClassVar[str]
+    """What is missing, and what to do."""
+
+    @property
+    def chains(self) -> tuple[MarkovChain, ...]:
+        """There are none, so this raises."""
+        self._refuse()
+
+    @property
+    def members(self) -> tuple[MarkovChain, ...]:
+        """Empty: they are not finitely many Markov chains."""
+        return ()
+
+    def smallest_stationary_probability(self) -> float:
+        """Not available, as :attr:`chains`."""
+        self._refuse()
+
+    def eigengap(self, kind: GapKind) -> float:
+        """Not available, as :attr:`chains`."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise ChainError(self._no_chains)
+
+
+class FamilyWithoutMatrix(FamilyWithoutChains):
+    """What families have in common that no transition matrix describes."""
+
+    @property
+    def bounds(self) -> None:
+        """None: no transition probability is bounded."""
 
 
 AnyFamily: TypeAlias = Family | MarkovChain

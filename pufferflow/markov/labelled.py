@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,10 +11,10 @@ from pufferflow._checks import check_list, check_numbers, check_type, check_whol
 from pufferflow._types import Bools
 from pufferflow.errors import ChainError
 from pufferflow.markov.chain import STATIONARY, MarkovChain, checked_distributions
-from pufferflow.markov.families import GapKind
+from pufferflow.markov.families import STARTS, FamilyWithoutMatrix
 
 
-class LabelledChain:
+class LabelledChain(FamilyWithoutMatrix):
     """A chain U of hidden states of which only labels are recorded, X_t = label(U_t); immutable.
 
     Secrets and queries are about labels. Chains of order m (:meth:`of_order`), hidden Markov models (:meth:`hidden`)
@@ -34,6 +34,8 @@ class LabelledChain:
     ChainError
         There is not one label a state.
     """
+
+    _no_chains = "this needs Markov chains, and the labels of a labelled chain are none; use leakage or group-dp"
 
     def __init__(self, chain: MarkovChain, labels: ArrayLike) -> None:
         check_type(chain, "chain", MarkovChain)
@@ -179,20 +181,6 @@ class LabelledChain:
     # -- as a family -------------------------------------------------------------------------------
 
     @property
-    def chains(self) -> tuple[MarkovChain, ...]:
-        """The labels are no Markov chain, so this raises."""
-        self._refuse()
-
-    @property
-    def bounds(self) -> None:
-        """None: it is no chain between bounds."""
-
-    @property
-    def members(self) -> tuple[MarkovChain, ...]:
-        """Empty: the labels are no Markov chain."""
-        return ()
-
-    @property
     def sizes(self) -> tuple[int, ...]:
         """Number of labels."""
         return (self.states,)
@@ -207,25 +195,11 @@ class LabelledChain:
 
     def text(self, public: bool) -> str:
         """Say in words which processes these are."""
-        start = {"stationary": "its stationary start", "any": "any start", "given": "its given start"}[self.chain.start]
         return (
             f"the chain of the model on {self.chain.states} hidden states, of which {self.states} labels are recorded, "
-            f"from {start}"
+            f"from {STARTS[self.chain.start]}"
         )
 
     def document(self) -> dict[str, Any]:
         """Return the model as plain JSON types."""
         return {"labelled": self.chain.document() | {"labels": self.labels.tolist()}}
-
-    def smallest_stationary_probability(self) -> float:
-        """Not available, as :attr:`chains`."""
-        self._refuse()
-
-    def eigengap(self, kind: GapKind) -> float:
-        """Not available, as :attr:`chains`."""
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
-        raise ChainError(
-            "this needs Markov chains, and the labels of a labelled chain are none; use leakage or group-dp"
-        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,13 +13,14 @@ from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
 from pufferflow.errors import ChainError
 from pufferflow.markov.chain import ANY, STATIONARY, MarkovChain, checked_distributions
-from pufferflow.markov.families import GapKind
+from pufferflow.markov.families import FamilyWithoutMatrix
+from pufferflow.markov.windows import followed
 
 LONGEST_PERIOD = 10**6
 """Most phases of a clock."""
 
 
-class PeriodicChain:
+class PeriodicChain(FamilyWithoutMatrix):
     """A chain on k states with a transition matrix for every phase of a clock that everybody can read; immutable.
 
     The step from a record at phase t to the next one, at phase t + 1, has the matrix of phase t; after the last
@@ -43,6 +44,8 @@ class PeriodicChain:
     ChainError
         A matrix is none, they differ in size, or the stationary law is not unique.
     """
+
+    _no_chains = "this needs one transition matrix, and a periodic chain has several; use leakage or group-dp"
 
     def __init__(
         self,
@@ -110,7 +113,7 @@ class PeriodicChain:
         with np.errstate(under="ignore"):
             for matrix in self.transition_matrices:
                 whole = whole @ np.linalg.matrix_power(matrix, self.repeat)
-                possible = _followed(possible, matrix > 0, self.repeat)
+                possible = followed(possible, matrix > 0, self.repeat)
         try:
             law = MarkovChain(np.where(possible, np.maximum(whole, 1e-300), 0.0)).stationary_distribution
         except ChainError:
@@ -158,20 +161,6 @@ class PeriodicChain:
     # -- as a family -------------------------------------------------------------------------------
 
     @property
-    def chains(self) -> tuple[MarkovChain, ...]:
-        """No homogeneous chain stands for it, so this raises."""
-        self._refuse()
-
-    @property
-    def bounds(self) -> None:
-        """None: it is no chain between bounds."""
-
-    @property
-    def members(self) -> tuple[MarkovChain, ...]:
-        """Empty: it is no homogeneous chain."""
-        return ()
-
-    @property
     def sizes(self) -> tuple[int, ...]:
         """Number of states."""
         return (self.states,)
@@ -195,26 +184,3 @@ class PeriodicChain:
                 "initial_distribution": self.start,
             }
         }
-
-    def smallest_stationary_probability(self) -> float:
-        """Not available, as :attr:`chains`."""
-        self._refuse()
-
-    def eigengap(self, kind: GapKind) -> float:
-        """Not available, as :attr:`chains`."""
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
-        raise ChainError("this needs one transition matrix, and a periodic chain has several; use leakage or group-dp")
-
-
-def _followed(possible: Bools, edges: Bools, steps: int) -> Bools:
-    """Which states can follow after so many more steps, shape (k, k)."""
-    power = edges
-    while steps:
-        if steps & 1:
-            possible = (possible.astype(np.float32) @ power) > 0
-        steps >>= 1
-        if steps:
-            power = (power.astype(np.float32) @ power) > 0
-    return possible

@@ -7,17 +7,21 @@ import numpy as np
 from pufferflow._types import Bools, Floats
 
 
-def followers(matrix: Floats, window: int) -> Bools:
-    """Which values the last record of a window can have after each value of the first one, shape (k, k)."""
-    result, power = np.eye(len(matrix), dtype=np.bool_), matrix > 0
-    steps = window - 1
+def followed(possible: Bools, edges: Bools, steps: int) -> Bools:
+    """Which states can follow those that are ``possible`` after so many more steps along ``edges``, shape (k, k)."""
+    power = edges
     while steps:
         if steps & 1:
-            result = (result.astype(np.float32) @ power) > 0
+            possible = (possible.astype(np.float32) @ power) > 0
         steps >>= 1
         if steps:
             power = (power.astype(np.float32) @ power) > 0
-    return result
+    return possible
+
+
+def followers(matrix: Floats, window: int) -> Bools:
+    """Which values the last record of a window can have after each value of the first one, shape (k, k)."""
+    return followed(np.eye(len(matrix), dtype=np.bool_), matrix > 0, window - 1)
 
 
 def largest_after(table: Floats, last: Bools) -> Floats:

@@ -150,15 +150,11 @@ def claim(
     reason: str,
     *,
     same_setting: bool = False,
-    source: str = "printed",
 ) -> Row:
     """Row of a claim of the paper in words, which holds or does not; ``reason``: why it may not."""
-    agrees = agreement(source) if same_setting else SAME
-    verdict = agrees if holds else DIFFERS
-    paper = PAPERS["pufferfish"]
-    return Row(
-        paper, "claim", text, place, source, reported, ours, None, None, "", verdict, "" if holds else reason, data
-    )
+    verdict = (REPRODUCED if same_setting else SAME) if holds else DIFFERS
+    paper, why = PAPERS["pufferfish"], "" if holds else reason
+    return Row(paper, "claim", text, place, "printed", reported, ours, None, None, "", verdict, why, data)
 
 
 def agreement(source: str) -> str:

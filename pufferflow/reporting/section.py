@@ -4,52 +4,32 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from pufferflow.errors import ParameterError
+from pufferflow.reporting.place import Place
 from pufferflow.reporting.tables import Table
 
 
 @dataclass(frozen=True)
-class Section:
+class Section(Place):
     """One table, figure or note of a page.
 
     Attributes
     ----------
-    title : str
-    anchor : str
-        Letters, digits and dashes, unique on the page.
     kind : {"table", "figure", "note"}
     content : Table or str
         A :class:`~pufferflow.reporting.tables.Table`; the text of an SVG file as ``save_figure`` writes it;
         or plain text, paragraphs separated by empty lines.
-    caption : str
-        What is shown; of a table, its own caption if empty. Of a figure also its description for those
-        who do not see it.
     data_label : str
         How the data came here, in words; of a table, its own if empty.
-    settings : mapping
-        Settings the content depends on.
-    lead : bool
-        Whether it belongs on the first screen.
-    under : str
-        Anchor of the section below which it is folded.
-    link : str
-        Address, from the page, of what a note is about.
     """
 
-    title: str
-    anchor: str
     kind: Literal["table", "figure", "note"]
     content: Table | str
-    caption: str = ""
     data_label: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    lead: bool = False
-    under: str = ""
-    link: str = ""
 
     def __post_init__(self) -> None:
         where = f"section {self.title!r}"

@@ -14,6 +14,8 @@ from math import log
 from re import findall
 from typing import Any, Literal, TypeAlias
 
+from pufferflow.reporting.place import Place
+
 Kind = Literal["ingest", "fit", "measure", "stream", "plot", "render"]
 """What a step does."""
 
@@ -26,6 +28,9 @@ TABLE_FORMATS = ("csv", "md", "tex", "json")
 
 SOURCES = {"bundled": "bundled", "download": "downloaded", "file": "file"}
 """Label of data by the setting ``source``."""
+
+DOWNLOADS = "results/downloads"
+"""Folder of what is downloaded."""
 
 
 def function(work: str) -> Callable[..., Any]:
@@ -40,37 +45,20 @@ def module_of(work: str) -> str:
 
 
 @dataclass(frozen=True)
-class Section:
-    """What the report says of a table or a figure.
+class Section(Place):
+    """What the report says of a table or a figure that is still to be made.
 
     Attributes
     ----------
-    title, anchor : str
-    caption : str
-        Of a figure; a table has its own.
     data : str
         Label of the data, if the table does not say it: one of ``records.sample.LABELS``.
     data_from : str
         File that knows the label instead: a sample or a printed table.
-    settings : mapping
-        Settings to show below it.
-    lead : bool
-        Whether it belongs on the first screen.
-    under : str
-        Anchor of the section below which it is folded.
-    link : str
-        Address, from the report, of what a note is about.
     """
 
-    title: str
-    anchor: str
-    caption: str = ""
+    caption: str = ""  # by its place in a call, too
     data: str = ""
     data_from: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    lead: bool = False
-    under: str = ""
-    link: str = ""
 
 
 @dataclass(frozen=True)
@@ -245,12 +233,34 @@ STATED = "pufferflow.reporting.comparison:stated_numbers"
 
 
 @dataclass(frozen=True)
+class Dataset:
+    """Real data that several studies take.
+
+    Attributes
+    ----------
+    ingest : str
+        The work that makes a sample of its settings.
+    runs : str
+        The work that counts the runs of its records.
+    has_values : bool
+        Whether its records are numbers, so that its runs are of states between edges.
+    composed : bool
+        Whether several releases of it are added up.
+    """
+
+    ingest: str
+    runs: str
+    has_values: bool = False
+    composed: bool = True
+
+
+@dataclass(frozen=True)
 class Run:
     """The settings of a run, and the names of what several studies share."""
 
     settings: Mapping[str, Any]
-    datasets: Mapping[str, str]
-    """Real data sets of the studies that are to be run, and the work that ingests each."""
+    datasets: Mapping[str, Dataset]
+    """Real data of the studies that are to be run."""
 
     @property
     def seed(self) -> int:
@@ -278,6 +288,11 @@ class Run:
         """Name of a real data set with the label of its source: every file made from it carries both."""
         return f"{dataset}_{SOURCES[self.settings['datasets'][dataset]['source']]}"
 
+    def source(self, dataset: str) -> Mapping[str, Any]:
+        """Settings of a real data set; what is downloaded is kept with the results."""
+        settings: Mapping[str, Any] = self.settings["datasets"][dataset]
+        return {**settings, "path": DOWNLOADS} if settings["source"] == "download" else settings
+
     def sample(self, dataset: str) -> str:
         """File of the sample."""
         return f"results/samples/{self.labelled(dataset)}.json"
@@ -304,8 +319,8 @@ class Study:
         What it does in a run, in the order of the report.
     claims : callable
         What it adds to the comparison.
-    dataset : str
-        The work that ingests the real data of its name, if it is about such data.
+    dataset : Dataset, optional
+        The real data of its name, if it is about such data.
     note : Section, optional
         What the report says where it shows nothing; its caption is the text.
     """
@@ -313,7 +328,7 @@ class Study:
     name: str
     steps: Callable[[Run], Iterator[Step]]
     claims: Callable[[Run], Iterable[Claims]] = no_claims
-    dataset: str = ""
+    dataset: Dataset | None = None
     note: Section | None = None
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from flint import arb
 
@@ -30,17 +30,23 @@ from pufferflow.verify.parsing import (
     Chain,
     Claim,
     Nodes,
-    check_integer,
     check_list,
     check_object,
     decimal,
     finite,
     numerators,
-    parse_number,
 )
 from pufferflow.verify.proof import Bound, Proof, Work
+from pufferflow.verify.sides import (
+    Matrix,
+    check_reweighted,
+    growth_of,
+    parse_cost,
+    parse_flow,
+    parse_matrix,
+    parse_state,
+)
 
-Matrix: TypeAlias = list[list[Fraction]]
 Flow: TypeAlias = tuple[int, int, Fraction]
 
 
@@ -62,9 +68,7 @@ class CouplingProof(Proof):
     def __init__(self, claim: Claim) -> None:
         super().__init__(claim)
         self.chains = finite(claim)
-        self.cost = parse_number(self.fields["cost"], "cost")
-        if not self.cost:
-            raise CertificateError("cost is 0; it must be positive")
+        self.cost = parse_cost(self.fields["cost"])
         lists = check_list(self.fields["couplings"], "couplings")
         if len(lists) != len(self.chains):
             raise CertificateError(f"couplings has {len(lists)} entries for {len(self.chains)} chains")
@@ -206,10 +210,7 @@ class CouplingChecks:
 
     def growth(self, side: ClaimedSide) -> list[list[arb]]:
         """e^w(z, y)."""
-        return [
-            [ball(self.cost + a if z != y else Fraction(0)).exp() for y, a in enumerate(row)]
-            for z, row in enumerate(side.leakages)
-        ]
+        return growth_of(side.leakages, self.cost)
 
     def _forgetting(self, side: ClaimedSide, transitions: Matrix, values: int, name: str) -> None:
         """Check that B bounds the past of some ``values`` whatever the law of the node before is.
@@ -232,64 +233,34 @@ class CouplingChecks:
         """Check B for these ``pairs`` of values whatever the law of the node before is.
 
         What lies ahead, if later records may be known, is the past under the transposed matrix: the law of the next
-        node is P(x, y) times anything. For two values x, x' and two states y, y' of the node before, with the cross
-        ratio R of P(y, x) P(y', x') to P(y, x') P(y', x) and H = e^w(y, y'), the leakage is at most
-        log (1 + √(RH))² / (√R + √H)².
+        node is P(x, y) times anything. The cross ratio R of states y, y' is that of P(y, x) P(y', x') to
+        P(y, x') P(y', x).
         """
-        states, roots = list(members(self.states)), [[value.sqrt() for value in row] for row in growth]
+        states, hs = list(members(self.states)), [[value.sqrt() for value in row] for row in growth]
         matrix = [numerators(row, self.where)[0] for row in transitions]  # R does not depend on the denominators
         for x, z in pairs:
-            most = ball(side.leakages[x][z] / 2).exp()
             ratios = [ball(row[x] / row[z]).sqrt() if row[x] and row[z] else arb(0) for row in transitions]
             inverses = [1 / ratio if ratio > 0 else ratio for ratio in ratios]
-            for y in states:
-                for other in states:
-                    above = matrix[y][x] * matrix[other][z]
-                    below = matrix[y][z] * matrix[other][x]
-                    if above <= below:  # R ≤ 1: the same two states the other way round tell more
-                        continue
-                    h = roots[y][other]
-                    root = ratios[y] * inverses[other] if below else None  # √R
-                    over, under = (h, arb(1)) if root is None else (1 + root * h, root + h)
-                    if over <= most * under:
-                        continue
-                    if over > most * under:
-                        raise CertificateError(
-                            f"{where}, values {x + 1} and {z + 1}: "
-                            "under some law of the node beside them they tell more"
-                        )
-                    raise UndecidedError
+            pairs_of_states = ((y, other) for y in states for other in states)
+            roots = (
+                (ratios[y] * inverses[other] if below else None, hs[y][other])
+                for y, other in pairs_of_states
+                # R ≤ 1: the same two states the other way round tell more
+                if matrix[y][x] * matrix[other][z] > (below := matrix[y][z] * matrix[other][x])
+            )
+            more = f"{where}, values {x + 1} and {z + 1}: under some law of the node beside them they tell more"
+            check_reweighted(roots, side.leakages[x][z], more)
 
 
 def parse_side(value: object, k: int, where: str) -> ClaimedSide:
     """Return the leakages of pairs of k values and their flows; raises CertificateError: they are malformed."""
     leakages, flows = check_object(value, ("leakages", "flows"), where).values()
-    rows = check_list(leakages, f"{where}: leakages")
-    matrix = [[parse_number(a, f"{where}: leakages") for a in check_list(row, f"{where}: leakages")] for row in rows]
-    if len(matrix) != k or any(len(row) != k for row in matrix):
-        raise CertificateError(f"{where}: leakages is not a matrix with one row and one column a state")
+    matrix = parse_matrix(leakages, k, f"{where}: leakages")
     claimed: dict[tuple[int, int], list[Flow]] = {}
     for entry in check_list(flows, f"{where}: flows"):
         x, y, parts = check_object(entry, ("value", "other", "flow"), f"{where}: flows").values()
-        pair = _state(x, k, where), _state(y, k, where)
+        pair = parse_state(x, k, where), parse_state(y, k, where)
         if pair in claimed:
             raise CertificateError(f"{where}: the flows of values {pair[0] + 1} and {pair[1] + 1} are given twice")
-        claimed[pair] = [_flow(part, k, where) for part in check_list(parts, f"{where}: flow")]
+        claimed[pair] = [parse_flow(part, k, where) for part in check_list(parts, f"{where}: flow")]
     return ClaimedSide(matrix, claimed)
-
-
-def _flow(value: object, k: int, where: str) -> Flow:
-    parts: list[Any] = check_list(value, f"{where}: flow")
-    if len(parts) != 3:
-        raise CertificateError(f"{where}: a flow has {len(parts)} parts; it is [from, to, amount]")
-    z, y = _state(parts[0], k, where), _state(parts[1], k, where)
-    if z == y:
-        raise CertificateError(f"{where}: a flow leads from state {z + 1} to itself")
-    return z, y, parse_number(parts[2], f"{where}: flow")
-
-
-def _state(value: object, k: int, where: str) -> int:
-    state = check_integer(value, where)
-    if not 1 <= state <= k:
-        raise CertificateError(f"{where}: state {state} is not between 1 and {k}")
-    return state - 1

@@ -47,8 +47,16 @@ from pufferflow.verify.parsing import (
     parse_number,
 )
 from pufferflow.verify.proof import Bound, Proof, Work
+from pufferflow.verify.sides import (
+    Matrix,
+    check_reweighted,
+    growth_of,
+    parse_cost,
+    parse_flow,
+    parse_matrix,
+    parse_state,
+)
 
-Matrix: TypeAlias = list[list[Fraction]]
 Table: TypeAlias = dict[tuple[int, int], Fraction]
 """Positive entries z, y."""
 
@@ -93,9 +101,7 @@ class RobustCouplingProof(Proof):
         super().__init__(claim)
         assert isinstance(claim.family, Intervals)
         self.family = claim.family
-        self.cost = parse_number(self.fields["cost"], "cost")
-        if not self.cost:
-            raise CertificateError("cost is 0; it must be positive")
+        self.cost = parse_cost(self.fields["cost"])
         entries = check_list(self.fields["couplings"], "couplings")
         if len(entries) != 1:
             raise CertificateError(f"couplings has {len(entries)} entries; a family between bounds has one")
@@ -163,11 +169,8 @@ class RobustCouplingProof(Proof):
         if ratio is None or self.block.reach < near:
             raise CertificateError(f"block: nothing is proved at {self.block.steps} steps")
         root, h = ratio.sqrt(), ball((self.cost + self.block.reach) / 2).exp()
-        most = ball((self.block.reach - near) / 2).exp()
-        if not 1 + root * h <= most * (root + h):
-            if 1 + root * h > most * (root + h):
-                raise CertificateError(f"block: more than its reach may be told through {self.block.steps} steps")
-            raise UndecidedError
+        more = f"block: more than its reach may be told through {self.block.steps} steps"
+        check_reweighted([(root, h)], self.block.reach - near, more)
 
     def _asked(self, side: ClaimedSide, reweighted: bool) -> list[tuple[int, int]]:
         """The pairs whose bounds are not those that always hold, or that the block proves."""
@@ -176,15 +179,8 @@ class RobustCouplingProof(Proof):
             cap = min(cap, self.block.reach)
         return [(x, y) for x in range(k) for y in range(k) if x != y and side.leakages[x][y] < cap]
 
-    def _growth(self, side: ClaimedSide) -> list[list[arb]]:
-        """e^w(z, y)."""
-        return [
-            [ball(self.cost + a if z != y else Fraction(0)).exp() for y, a in enumerate(row)]
-            for z, row in enumerate(side.leakages)
-        ]
-
     def _flows(self, side: ClaimedSide, rows: list[RowSet], where: str) -> None:
-        growth = self._growth(side)
+        growth = growth_of(side.leakages, self.cost)
         for x, y in self._asked(side, False):
             ratio = ball(side.leakages[x][y]).exp()
             flows = side.flows.get((x, y), ClaimedFlows({}, [{} for _ in rows[x].parts], [{} for _ in rows[y].parts]))
@@ -194,28 +190,15 @@ class RobustCouplingProof(Proof):
     def _ratios(self, side: ClaimedSide, ratios: Ratios, where: str) -> None:
         """Check a side whose laws may be reweighted in any way, from bounds of their ratios.
 
-        With R at most the ratio of the weights of y and y' given x, over that given x', and H = e^w(y, y'), the leakage
-        is at most log (1 + √(RH))² / (√R + √H)² where R > 1; a larger R gives a larger bound.
+        The cross ratio R is at most the ratio of the weights of y and y' given x, over that given x'.
         """
         k = len(self.family.low)
-        growth = [[value.sqrt() for value in row] for row in self._growth(side)]
+        hs = [[value.sqrt() for value in row] for row in growth_of(side.leakages, self.cost)]
         for x, z in self._asked(side, True):
-            most = ball(side.leakages[x][z] / 2).exp()
-            for y in range(k):
-                for other in range(k):
-                    above, below = ratios(x, z, y, other)
-                    if y == other or above <= below:
-                        continue
-                    h = growth[y][other]
-                    root = ball(above / below).sqrt() if below else None  # √R
-                    over, under = (h, arb(1)) if root is None else (1 + root * h, root + h)
-                    if over <= most * under:
-                        continue
-                    if over > most * under:
-                        raise CertificateError(
-                            f"{where}, values {x + 1} and {z + 1}: under some law of the neighbour they tell more"
-                        )
-                    raise UndecidedError
+            bounds = ((hs[y][other], *ratios(x, z, y, other)) for y in range(k) for other in range(k) if y != other)
+            roots = ((ball(above / below).sqrt() if below else None, h) for h, above, below in bounds if above > below)
+            more = f"{where}, values {x + 1} and {z + 1}: under some law of the neighbour they tell more"
+            check_reweighted(roots, side.leakages[x][z], more)
 
 
 def _column_ratios(family: Intervals) -> Ratios:
@@ -287,15 +270,12 @@ def _greedy(part: Masses, values: list[arb], largest: bool) -> arb:
 def _side(value: object, rows: list[RowSet], where: str) -> ClaimedSide:
     k = len(rows)
     leakages, flows = check_object(value, ("leakages", "flows"), where).values()
-    listed = check_list(leakages, f"{where}: leakages")
-    matrix = [[parse_number(a, f"{where}: leakages") for a in check_list(row, f"{where}: leakages")] for row in listed]
-    if len(matrix) != k or any(len(row) != k for row in matrix):
-        raise CertificateError(f"{where}: leakages is not a matrix with one row and one column a state")
+    matrix = parse_matrix(leakages, k, f"{where}: leakages")
     claimed: dict[tuple[int, int], ClaimedFlows] = {}
     for entry in check_list(flows, f"{where}: flows"):
         keys = ("value", "other", "flow", "surplus", "reserve")
         x, y, flow, surplus, reserve = check_object(entry, keys, f"{where}: flows").values()
-        pair = _state(x, k, where), _state(y, k, where)
+        pair = parse_state(x, k, where), parse_state(y, k, where)
         if pair in claimed:
             raise CertificateError(f"{where}: the flows of values {pair[0] + 1} and {pair[1] + 1} are given twice")
         claimed[pair] = ClaimedFlows(
@@ -327,20 +307,8 @@ def _shares(value: object, row: RowSet, where: str) -> list[Table]:
 def _table(value: object, k: int, where: str) -> Table:
     table: Table = {}
     for entry in check_list(value, f"{where}: flow"):
-        parts = check_list(entry, f"{where}: flow")
-        if len(parts) != 3:
-            raise CertificateError(f"{where}: a flow has {len(parts)} parts; it is [from, to, amount]")
-        arc = _state(parts[0], k, where), _state(parts[1], k, where)
-        if arc[0] == arc[1]:
-            raise CertificateError(f"{where}: a flow leads from state {arc[0] + 1} to itself")
-        if arc in table:
-            raise CertificateError(f"{where}: the flow from state {arc[0] + 1} to {arc[1] + 1} is given twice")
-        table[arc] = parse_number(parts[2], f"{where}: flow")
+        z, y, amount = parse_flow(entry, k, where)
+        if (z, y) in table:
+            raise CertificateError(f"{where}: the flow from state {z + 1} to {y + 1} is given twice")
+        table[z, y] = amount
     return table
-
-
-def _state(value: object, k: int, where: str) -> int:
-    state = check_integer(value, where)
-    if not 1 <= state <= k:
-        raise CertificateError(f"{where}: state {state} is not between 1 and {k}")
-    return state - 1

@@ -31,9 +31,9 @@ from pufferflow.verify.parsing import (
     check_integer,
     check_list,
     check_object,
-    parse_number,
 )
 from pufferflow.verify.proof import Bound, Proof, Work
+from pufferflow.verify.sides import parse_cost, parse_matrix
 
 Row: TypeAlias = list[arb]
 Table: TypeAlias = list[Row]
@@ -70,9 +70,7 @@ class RoundsProof(Proof):
         self.family = claim.family
         if self.family.start != "stationary":
             raise CertificateError("only stationary starts have proofs by rounds")
-        self.cost = parse_number(self.fields["cost"], "cost")
-        if not self.cost:
-            raise CertificateError("cost is 0; it must be positive")
+        self.cost = parse_cost(self.fields["cost"])
         k, pieces = len(self.family.matrices[0]), len(self.family.matrices)
         self.ahead, self.past = (_side(self.fields[name], k, pieces, name) for name in ("ahead", "past"))
         self.nodes = _trees(self.fields["nodes"], k, "nodes")
@@ -241,10 +239,7 @@ def _proved(p: Row, q: Row, tree: Tree, growth: Table) -> arb:
 
 def _side(value: object, k: int, pieces: int, where: str) -> ClaimedRounds:
     given, lists = check_object(value, ("start", "trees"), where).values()
-    rows = check_list(given, f"{where}: start")
-    start = [[parse_number(a, f"{where}: start") for a in check_list(row, f"{where}: start")] for row in rows]
-    if len(start) != k or any(len(row) != k for row in start):
-        raise CertificateError(f"{where}: start is not a matrix with one row and one column a state")
+    start = parse_matrix(given, k, f"{where}: start")
     trees = [_trees(entry, k, f"{where}, piece {i}") for i, entry in enumerate(check_list(lists, where), 1)]
     if len(trees) != pieces:
         raise CertificateError(f"{where}: trees has {len(trees)} entries for {pieces} matrices")

@@ -26,7 +26,7 @@ from fractions import Fraction
 from flint import arb
 
 from pufferflow.verify.balls import ChainBalls, UndecidedError, Vector, ball, members
-from pufferflow.verify.couplings import ClaimedSide, CouplingChecks, Matrix, parse_side
+from pufferflow.verify.couplings import ClaimedSide, CouplingChecks, parse_side
 from pufferflow.verify.parsing import (
     CertificateError,
     Chain,
@@ -37,9 +37,9 @@ from pufferflow.verify.parsing import (
     check_object,
     decimal,
     finite,
-    parse_number,
 )
 from pufferflow.verify.proof import Bound, Proof, Work
+from pufferflow.verify.sides import Matrix, check_reweighted, parse_cost
 
 MOST_STEPS = 1_000
 """Bounds of a side at most."""
@@ -64,9 +64,7 @@ class StepwiseProof(Proof):
     def __init__(self, claim: Claim) -> None:
         super().__init__(claim)
         self.chains = finite(claim)
-        self.cost = parse_number(self.fields["cost"], "cost")
-        if not self.cost:
-            raise CertificateError("cost is 0; it must be positive")
+        self.cost = parse_cost(self.fields["cost"])
         lists = check_list(self.fields["steps"], "steps")
         if len(lists) != len(self.chains):
             raise CertificateError(f"steps has {len(lists)} entries for {len(self.chains)} chains")
@@ -179,26 +177,8 @@ class _Steps:
     ) -> None:
         """Check that what P^m lets through under any law is at most ``rest``, as for one step."""
         x, z = pair
-        most = ball(rest / 2).exp()
-        for y, row in enumerate(power):
-            for other, column in enumerate(power):
-                a, b, c, d = row[x], column[z], row[z], column[x]
-                if a is None or b is None or y == other:
-                    continue
-                h = growth[y][other].sqrt()
-                if c is None or d is None:
-                    over, under = h, arb(1)
-                else:
-                    root = (a * b / (c * d)).sqrt()
-                    if root <= 1:
-                        continue
-                    over, under = 1 + root * h, root + h
-                if over > most * under:
-                    raise CertificateError(
-                        f"{where}, values {x + 1} and {z + 1}: under some law of an earlier node they tell more"
-                    )
-                if not over <= most * under:
-                    raise UndecidedError
+        more = f"{where}, values {x + 1} and {z + 1}: under some law of an earlier node they tell more"
+        check_reweighted(_cross_ratios(power, growth, x, z), rest, more)
 
     def _laws_before(self, law: Vector, states: int, later: int) -> tuple[list[list[arb]], Matrix]:
         """Laws of a node given the value of the next one, up to no factor, and where they are positive."""
@@ -279,6 +259,18 @@ class _Steps:
 
     def _at(self, entries: list[ClaimedStep], beyond: int) -> Matrix:
         return entries[min(beyond, len(entries)) - 1].leakages if beyond else self.zero.leakages
+
+
+def _cross_ratios(power: list[Vector], growth: list[list[arb]], x: int, z: int) -> Iterator[tuple[arb | None, arb]]:
+    """Roots of the cross ratios of a power of P that may be above 1, and of e^w."""
+    for y, row in enumerate(power):
+        for other, column in enumerate(power):
+            a, b, c, d = row[x], column[z], row[z], column[x]
+            if a is None or b is None or y == other:
+                continue
+            root = None if c is None or d is None else (a * b / (c * d)).sqrt()
+            if root is None or not root <= 1:
+                yield root, growth[y][other].sqrt()
 
 
 def _exceeds(one: ClaimedStep, other: ClaimedStep) -> bool:

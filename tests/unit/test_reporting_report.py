@@ -99,12 +99,12 @@ def arguments(svg: str) -> dict[str, Any]:
                 "figure4",
                 "figure",
                 svg,
-                'Errors, "expected" & simulated',
                 "synthetic data",
-                {"length": 20},
+                caption='Errors, "expected" & simulated',
+                settings={"length": 20},
                 lead=True,
             ),
-            Section("Figure 4 again", "figure4-again", "figure", svg, "The same", "synthetic data"),
+            Section("Figure 4 again", "figure4-again", "figure", svg, "synthetic data", caption="The same"),
             Section("Worked", "worked", "table", tables.stated_values(worked)),
             Section("Limits", "limits", "note", "Not <published>.\n\ndoi:10.1145/3035918.3064025, https://example.org"),
             Section("Its numbers", "figure4-table", "table", tables.stated_values(worked), under="figure4-again"),
@@ -240,7 +240,7 @@ def test_long_tables_and_those_of_another_section_are_folded(tmp_path: Path, arg
 
 
 def test_seconds_have_a_page_of_their_own_in_the_same_style(tmp_path: Path, svg: str, page: str) -> None:
-    sections = [Section("Seconds", "seconds", "figure", svg, "How long it takes", "synthetic data")]
+    sections = [Section("Seconds", "seconds", "figure", svg, "synthetic data", caption="How long it takes")]
     written = report.write_times(
         tmp_path / "t.html", title="Table 2", about="They <change>.", sections=sections, report="../report.html"
     ).read_text(encoding="utf-8")

@@ -1,12 +1,17 @@
 """The study of wider guarantees: its tables of runs, its models, and what must hold between its rows."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 import pufferflow as pf
 from pufferflow.records.runs import Runs
 from pufferflow.records.sample import Participant, Sample
+from pufferflow.studies.catalogue import plan
+from pufferflow.studies.record import DOWNLOADS
 from pufferflow.studies.wider_guarantees.figures import wider_guarantees as figure
 from pufferflow.studies.wider_guarantees.measure import models, wider_guarantees
 from pufferflow.studies.wider_guarantees.runs import as_table, of_table
@@ -96,3 +101,15 @@ def test_the_figure_has_a_panel_a_group_and_question(measured):
 )
 def test_durations_in_words(seconds, said):
     assert duration(seconds) == said
+
+
+def test_what_is_downloaded_is_kept_in_one_folder():
+    """The sample and the runs are counted from the same copy."""
+    config = yaml.safe_load((Path(__file__).parents[2] / "config/config.yaml").read_text(encoding="utf-8"))
+    config["datasets"]["electricity"]["source"] = "download"
+    downloaded = {
+        step.kind: step.settings["settings"]["path"]
+        for step in plan(config)[0]
+        if step.settings.get("settings", {}).get("source") == "download"
+    }
+    assert downloaded == {"ingest": DOWNLOADS, "measure": DOWNLOADS}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import sqrt
 from typing import Any
 
@@ -20,7 +20,7 @@ from pufferflow.reporting.comparison import (
     reported_values,
 )
 from pufferflow.reporting.style import mechanism_style
-from pufferflow.studies.other_data.reasons import other_data_reason
+from pufferflow.studies.other_data.reasons import OTHERS, other_data_reason
 
 OTHER_DATA = "on other data an order may be another"
 
@@ -34,15 +34,21 @@ def histogram_claims(
     place: str,
     without_data: Sequence[str] = (),
     elsewhere: pd.DataFrame | None = None,
+    others: tuple[str, str] = OTHERS,
 ) -> Iterator[Row]:
     """Claims and numbers of the paper's table ``place`` beside the errors of a data set.
 
     ``without_data`` are the mechanisms whose error does not depend on the records, so that other data are no excuse;
-    ``elsewhere`` are errors on other data (``studies.other_data.measure``), to say what a difference is made of.
+    ``elsewhere`` are errors on other data (``studies.other_data.measure``), to say what a difference is made of, and
+    ``others`` the words for them, as :func:`~pufferflow.studies.other_data.reasons.other_data_reason` takes them.
     """
     reported = reported_values()
     yield from _order(errors, dataset, place, reported)
-    yield from _numbers(errors, dataset, reported, without_data, elsewhere)
+
+    def reason(ours: Any, theirs: float) -> str:
+        return other_data_reason(ours, theirs, elsewhere, others)
+
+    yield from _numbers(errors, dataset, reported, without_data, reason)
 
 
 def _order(errors: pd.DataFrame, dataset: str, place: str, reported: pd.DataFrame) -> Iterator[Row]:
@@ -92,7 +98,7 @@ def _numbers(
     dataset: str,
     reported: pd.DataFrame,
     without_data: Sequence[str],
-    elsewhere: pd.DataFrame | None,
+    reason_of: Callable[[Any, float], str],
 ) -> Iterator[Row]:
     label = f"{dataset}, {errors['label'].iloc[0]}"
     published = reported[(reported["dataset"] == dataset) & (reported["task"] != "seconds")]
@@ -106,7 +112,7 @@ def _numbers(
         printed = str(theirs.value)
         verdict, reason, tolerance = _judge(computed, printed, str(theirs.mechanism) in without_data)
         if verdict == NOT_COMPARABLE:
-            reason = other_data_reason(computed, float(printed), elsewhere)
+            reason = reason_of(computed, float(printed))
         applies = computed.status == "ok"
         printed = str(theirs.value)
         yield Row(

@@ -77,9 +77,11 @@ def figure_step(
     return plot(f"{name}_{run.labelled(dataset)}", work, inputs, section, settings=settings)
 
 
-def claims(run: Run, dataset: str, place: str, without_data: Sequence[str] = ()) -> list[Claims]:
-    """Order of the mechanisms and numbers of the paper's table ``place``; ``without_data`` as the claims take it."""
-    settings = {"dataset": dataset, "place": place, "without_data": list(without_data)}
+def claims(
+    run: Run, dataset: str, place: str, others: tuple[str, str], without_data: Sequence[str] = ()
+) -> list[Claims]:
+    """Order of the mechanisms and numbers of the paper's table ``place``; the others as the claims take them."""
+    settings = {"dataset": dataset, "place": place, "without_data": list(without_data), "others": list(others)}
     inputs = {"errors": errors_of(run, dataset)}
     if run.enabled("other_data"):
         inputs["elsewhere"] = OTHER_ERRORS

@@ -15,19 +15,16 @@ TOTAL = (
     "Total privacy loss of 1 to {composed_releases} releases on the same chain, each at MQMExact's scale for "
     "ε = {composed_epsilon:g}, by Theorem 4.4, by one Markov quilt for all releases, and by leakage calibration."
 )
-NOT_COMPOSED = ("electricity",)
-"""Data sets whose releases are not added up: 51 states take up to a second a release."""
 
 
 def _steps(run: Run) -> Iterator[Step]:
     own = run.own("least_noise")
     chains = {"stay": own["stay"], "length": own["length"]}
     yield from _case(run, "synthetic", "synthetic", {}, chains, composed=True)
-    for dataset in run.datasets:
+    for dataset, data in run.datasets.items():
         fitted = {"sample": run.sample(dataset), "chains": run.chains(dataset)}
         label = SOURCES[run.settings["datasets"][dataset]["source"]]
-        composed = dataset not in NOT_COMPOSED
-        yield from _case(run, run.labelled(dataset), label, fitted, {}, composed=composed)
+        yield from _case(run, run.labelled(dataset), label, fitted, {}, composed=data.composed)
 
 
 def _case(

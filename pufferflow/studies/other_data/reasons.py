@@ -9,8 +9,12 @@ import pandas as pd
 RECORDED_SECONDS = 60
 """Step of the studies of Tables 1 and 3."""
 
+OTHERS = "other data", "those measured"
 
-def other_data_reason(ours: Any, theirs: float, elsewhere: pd.DataFrame | None) -> str:
+
+def other_data_reason(
+    ours: Any, theirs: float, elsewhere: pd.DataFrame | None, others: tuple[str, str] = OTHERS
+) -> str:
     """Say in a sentence how far other people, windows and steps move one error of Table 1 or 3.
 
     Parameters
@@ -21,9 +25,10 @@ def other_data_reason(ours: Any, theirs: float, elsewhere: pd.DataFrame | None) 
         The paper's error.
     elsewhere : DataFrame or None
         Table of ``studies.other_data.measure``; None where that study is not run.
+    others : tuple of str
+        What the paper's data are to ours, and which other data were measured.
     """
-    household = ours.dataset == "electricity"
-    what = "another household" if household else "other people, and records of a minute"
+    what, which = others
     if elsewhere is None:
         return f"{what}; the study other_data measures what each changes"
     same = elsewhere.dropna(subset=["expected_error"])
@@ -33,7 +38,6 @@ def other_data_reason(ours: Any, theirs: float, elsewhere: pd.DataFrame | None) 
     parts = [f"{what}: the paper's error is {theirs / ours.expected_error:.2g} times ours"]
     if len(minutes):
         low, high = minutes.min(), minutes.max()
-        which = "other windows of ours" if household else "other people's minutes, and a group's among ours,"
         place = "among them" if low <= theirs <= high else "outside, so these do not explain it"
         parts.append(f"{which} give {low:.3g} to {high:.3g}, the paper's lies {place}")
     longer = same[(same["group"] == ours.group) & (same["step_seconds"] > RECORDED_SECONDS)]

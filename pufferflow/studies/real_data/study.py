@@ -12,17 +12,17 @@ HERE = "pufferflow.studies.real_data"
 def data_steps(run: Run) -> Iterator[Step]:
     """Jobs that ingest the data sets of a run and fit chains to them."""
     described = {}
-    for dataset, ingest in run.datasets.items():
+    for dataset, data in run.datasets.items():
         settings = run.settings["datasets"][dataset]
         name, sample, chains = run.labelled(dataset), run.sample(dataset), run.chains(dataset)
         described[dataset] = f"{chains}.csv"
         yield Step(
             f"ingest_{name}",
             "ingest",
-            ingest,
+            data.ingest,
             {"file": settings["path"]} if settings["path"] else {},
             {"sample": sample, "table": f"results/samples/{name}.csv"},
-            {"dataset": dataset, "settings": settings},
+            {"dataset": dataset, "settings": run.source(dataset)},
             given=True,
             priority=1,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from pufferflow.studies.record import SOURCES, Run, Section, Step, Study, plot, render, shown_epsilon
@@ -14,24 +14,21 @@ CAPTION = (
     "that wider guarantees cost, by leakage calibration, over the noise of MQMExact for the narrow one. Below: what "
     "that noise gives away at most when more is to be hidden, more is known, or less is believed; shaded: more than ε."
 )
-RUNS: Mapping[str, str] = {"electricity": "household", "activity": "people"}
-"""What counts the runs of a data set."""
 
 
 def _steps(run: Run) -> Iterator[Step]:
     own = run.own("wider_guarantees", without=())
     edges = own["edges_watts"]
     taken = {name: value for name, value in own.items() if name != "edges_watts"}
-    for dataset in run.datasets:
-        household = dataset == "electricity"
+    for dataset, data in run.datasets.items():
         name, anchor = run.labelled(dataset), f"wider-guarantees-{dataset}"
         runs, table = f"results/samples/{name}_runs.csv", f"results/scales/wider_guarantees_{name}.csv"
-        settings = run.settings["datasets"][dataset]
-        counted: dict[str, Any] = {"settings": settings} | ({"edges_watts": edges} if household else {})
+        settings = run.source(dataset)
+        counted: dict[str, Any] = {"settings": settings} | ({"edges_watts": edges} if data.has_values else {})
         yield Step(
             f"count_runs_{name}",
             "measure",
-            f"{HERE}.runs:{RUNS[dataset]}",
+            data.runs,
             {"sample": run.sample(dataset)},
             {"runs": runs},
             counted,
@@ -42,7 +39,7 @@ def _steps(run: Run) -> Iterator[Step]:
             f"{HERE}.measure:wider_guarantees",
             {"sample": run.sample(dataset), "runs": runs},
             {"table": table},
-            taken | {"states": len(edges) + 1 if household else None},
+            taken | {"states": len(edges) + 1 if data.has_values else None},
         )
         label = SOURCES[settings["source"]]
         shown = {"epsilon": shown_epsilon(own["epsilons"])}
