@@ -22,5 +22,5 @@ rule all:
         every_file(),
         rules.compare_results.output,
         rules.write_report.output,
-        [TIMES_PAGE] if TIMED else [],
-        "results/provenance.json",
+        [f"{RESULTS}/{TIMES_PAGE}"] if TIMED else [],
+        f"{RESULTS}/provenance.json",

@@ -96,7 +96,7 @@ def _label(shown: Mapping[str, Any]) -> str:
     said, path = shown["data"], shown["data_from"]
     if said or not path:
         return data_label(said) if said else ""
-    if path.startswith("results/tables/"):
+    if Path(path).parent.name == "tables":
         return _table(path).data_label
     sample = load_sample(path)
     return data_label(sample.label, sample.description)

@@ -17,7 +17,7 @@ from pufferflow.studies.least_noise.study import LEAST_NOISE
 from pufferflow.studies.noisy_max.study import NOISY_MAX
 from pufferflow.studies.other_data.study import OTHER_DATA
 from pufferflow.studies.real_data.study import data_steps
-from pufferflow.studies.record import Claims, Job, Run, Section, Step, Study
+from pufferflow.studies.record import RESULTS, Claims, Job, Run, Section, Step, Study
 from pufferflow.studies.synthetic.study import SYNTHETIC
 from pufferflow.studies.timings.study import TIMINGS
 from pufferflow.studies.wider_guarantees.study import WIDER_GUARANTEES
@@ -50,15 +50,23 @@ def plan(settings: Mapping[str, Any]) -> tuple[list[Step], list[Claims], list[Se
         if study.name == next(iter(run.datasets), None):
             steps += _assigned("data", data_steps(run))
         steps += _assigned(study.name, study.steps(run))
-    return steps, [claim for study in enabled for claim in study.claims(run)], [s.note for s in enabled if s.note]
+    claims = [replace(claim, inputs=run.placed(claim.inputs)) for study in enabled for claim in study.claims(run)]
+    return [_placed(step, run) for step in steps], claims, [study.note for study in enabled if study.note]
 
 
-def jobs(steps: Iterable[Step]) -> list[Job]:
-    """Return the jobs that do these steps."""
+def jobs(steps: Iterable[Step], results: str = RESULTS) -> list[Job]:
+    """Return the jobs that do these steps, with their logs in ``results``."""
     gathered: dict[str, list[Step]] = {}
     for step in steps:
         gathered.setdefault(step.job, []).append(step)
-    return [Job(name, tuple(parts)) for name, parts in gathered.items()]
+    return [Job(name, tuple(parts), results) for name, parts in gathered.items()]
+
+
+def _placed(step: Step, run: Run) -> Step:
+    """Give a step the files of this run's folder."""
+    inputs = step.inputs if step.given else run.placed(step.inputs)
+    section = step.section and replace(step.section, data_from=run.placed(step.section.data_from))
+    return replace(step, inputs=inputs, outputs=run.placed(step.outputs), section=section)
 
 
 def _assigned(study: str, steps: Iterable[Step]) -> Iterator[Step]:

@@ -30,7 +30,10 @@ SOURCES = {"bundled": "bundled", "download": "downloaded", "file": "file"}
 """Label of data by the setting ``source``."""
 
 DOWNLOADS = "results/downloads"
-"""Folder of what is downloaded."""
+"""Folder of what is downloaded, for all runs."""
+
+RESULTS = "results"
+"""Folder of all files of a run, as the records name them; a run may have another, see :meth:`Run.placed`."""
 
 
 def function(work: str) -> Callable[..., Any]:
@@ -119,7 +122,7 @@ class Step:
     @property
     def timed(self) -> bool:
         """Whether it shows seconds, which change from run to run and are kept out of the report."""
-        return self.section is not None and self.shown.startswith(TIMES_FOLDER)
+        return self.section is not None and f"/{TIMES_FOLDER}/" in self.shown
 
 
 @dataclass(frozen=True)
@@ -132,10 +135,13 @@ class Job:
         Of its rule and its log.
     steps : sequence of Step
         In the order of their work: one may read what those before it make.
+    results : str
+        Folder of the run.
     """
 
     name: str
     steps: tuple[Step, ...]
+    results: str = RESULTS
 
     @property
     def script(self) -> str:
@@ -158,7 +164,7 @@ class Job:
     def log(self) -> str:
         """File for what it says; one of several jobs has its wildcards in the name."""
         wildcards = sorted(set(findall(r"{\w+}", " ".join(self.outputs))))
-        return f"results/logs/{'/'.join([self.name, *wildcards])}.log"
+        return f"{self.results}/logs/{'/'.join([self.name, *wildcards])}.log"
 
     @property
     def usual(self) -> bool:
@@ -195,9 +201,9 @@ def _several(given: str | tuple[str, ...]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else given
 
 
-TIMES_FOLDER = "results/benchmarks/"
-TIMES_PAGE = f"{TIMES_FOLDER}table2.html"
-"""The page of what is timed."""
+TIMES_FOLDER = "benchmarks"
+TIMES_PAGE = f"{TIMES_FOLDER}/table2.html"
+"""The page of what is timed, in the folder of the results."""
 
 ALONE = 256
 """Threads of a job beside which none runs: Snakemake caps them at ``--cores``."""
@@ -292,6 +298,21 @@ class Run:
         """Settings of a real data set; what is downloaded is kept with the results."""
         settings: Mapping[str, Any] = self.settings["datasets"][dataset]
         return {**settings, "path": DOWNLOADS} if settings["source"] == "download" else settings
+
+    @property
+    def results(self) -> str:
+        """Folder of its files."""
+        return str(self.settings["results_dir"]).rstrip("/")
+
+    def placed(self, given: Any) -> Any:
+        """Put a file, several, or a mapping to files into the folder of this run; other values stay."""
+        if isinstance(given, str):
+            return self.results + given.removeprefix(RESULTS) if given.startswith(f"{RESULTS}/") else given
+        if isinstance(given, tuple):
+            return tuple(map(self.placed, given))
+        if isinstance(given, Mapping):
+            return {name: self.placed(value) for name, value in given.items()}
+        return given
 
     def sample(self, dataset: str) -> str:
         """File of the sample."""

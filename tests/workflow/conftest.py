@@ -189,7 +189,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
         if shared.exists():
             return Project.at(shared)
         project = Project(own / "making")
-        project.run()
+        (project.folder / "run.txt").write_text(project.run(), encoding="utf-8")
         project.folder.rename(shared)
         return Project.at(shared)
 

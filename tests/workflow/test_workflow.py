@@ -103,6 +103,36 @@ def test_a_second_run_in_the_folder_is_told_of_the_first_in_one_sentence(project
     project.run("--", "results/tables/worked_examples.md", cores=1)
 
 
+def test_a_run_prints_a_line_a_job_and_logs_say_what_was_done(finished):
+    printed = (finished.folder / "run.txt").read_text(encoding="utf-8").splitlines()
+    steps, _, _ = plan(finished.settings)
+    names = {job.name for job in jobs(steps) if job.usual}
+    lines = [line.split() for line in printed if re.match(r" *\d+/\d+  ", line)]
+    assert names < {name for _, name, *_ in lines}
+    assert [count for count, *_ in lines] == [f"{n}/{len(lines)}" for n in range(1, len(lines) + 1)]
+    assert len(printed) < len(lines) + 12
+    assert max(map(len, printed)) < 200
+    log = (finished.folder / "results/logs/measure_synthetic.log").read_text(encoding="utf-8")
+    assert "pufferflow.studies.synthetic.measure:" in log
+    assert "epsilons = [0.5, 1]" in log
+    assert re.search(r"-> results/errors/synthetic.csv: \d+ rows", log)
+
+
+def test_results_of_other_settings_go_to_another_folder(finished):
+    settings = finished.settings
+    usual, claims, _ = plan(settings)
+    moved, moved_claims, _ = plan({**settings, "results_dir": "results/tried"})
+    for step, other in zip(usual, moved, strict=True):
+        assert [path.replace("results/", "results/tried/", 1) for path in step.outputs.values()] == [
+            *other.outputs.values()
+        ]
+        assert (step.timed, step.settings) == (other.timed, other.settings)
+    for claim, other in zip(claims, moved_claims, strict=True):
+        assert all(path.startswith("results/tried/") for path in other.inputs.values())
+        assert len(claim.inputs) == len(other.inputs)
+    assert all(job.log.startswith("results/tried/logs/") for job in jobs(moved, "results/tried"))
+
+
 def test_snakemakes_own_report_holds_every_shown_file_with_its_caption(finished, tmp_path):
     shutil.copytree(finished.folder, tmp_path / "project", symlinks=True, copy_function=shutil.copy2)
     command = finished.command("--report", "report.zip")

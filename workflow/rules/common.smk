@@ -3,6 +3,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 
 from pufferflow._sources import source_digest
 from pufferflow.errors import PufferflowError
@@ -10,11 +11,13 @@ from pufferflow.studies.catalogue import jobs, plan
 from pufferflow.studies.checksums import missing_files
 from pufferflow.studies.folder import hold
 from pufferflow.studies.record import TABLE_FORMATS, TIMES_PAGE, module_of
+from pufferflow.studies.run_log import one_line_a_job
 from pufferflow.studies.settings import check_settings
 
 try:
     if workflow.is_main_process and not workflow.output_settings.dryrun:
         hold(Path.cwd() / ".snakemake")
+        one_line_a_job(logger)
     check_settings(
         config, Path(workflow.basedir) / "workflow/schemas/config.schema.yaml"
     )
@@ -22,7 +25,8 @@ except PufferflowError as error:
     raise WorkflowError(str(error)) from None
 
 STEPS, CLAIMS, NOTES = plan(config)
-JOBS = jobs(STEPS)
+RESULTS = config["results_dir"].rstrip("/")
+JOBS = jobs(STEPS, RESULTS)
 SHOWN = [step for step in STEPS if step.section and not step.timed]
 TIMED = [step for step in STEPS if step.timed]
 SAMPLES = {
@@ -31,7 +35,9 @@ SAMPLES = {
     if step.kind == "ingest"
 }
 for step in STEPS:
-    if step.kind == "fit" and (gone := missing_files(Path(step.outputs["models"]))):
+    if step.kind == "fit" and (
+        gone := missing_files(Path(step.outputs["models"]), Path(RESULTS))
+    ):
         raise WorkflowError(
             f"{gone[0]} is missing; delete {step.outputs['models']} as a whole and run snakemake again"
         )
@@ -104,5 +110,5 @@ def every_file():
 
 def final_results():
     """Rendered tables and figures that belong to a complete run."""
-    folders = ("results/tables/", "results/figures/")
+    folders = (f"{RESULTS}/tables/", f"{RESULTS}/figures/")
     return [path for path in every_file() if path.startswith(folders)]

@@ -2,10 +2,10 @@ rule compare_results:
     input:
         sorted({path for claim in CLAIMS for path in claim.inputs.values()}),
     output:
-        in_report("results/tables/comparison.csv", "Comparison"),
-        [f"results/tables/comparison.{suffix}" for suffix in TABLE_FORMATS[1:]],
+        in_report(f"{RESULTS}/tables/comparison.csv", "Comparison"),
+        [f"{RESULTS}/tables/comparison.{suffix}" for suffix in TABLE_FORMATS[1:]],
     log:
-        "results/logs/compare_results.log",
+        f"{RESULTS}/logs/compare_results.log",
     conda:
         "../envs/pufferflow.yaml"
     params:
@@ -22,11 +22,11 @@ rule write_report:
     input:
         shown=[step.shown for step in SHOWN],
         samples=list(SAMPLES.values()),
-        comparison="results/tables/comparison.json",
+        comparison=f"{RESULTS}/tables/comparison.json",
     output:
-        "results/report.html",
+        f"{RESULTS}/report.html",
     log:
-        "results/logs/write_report.log",
+        f"{RESULTS}/logs/write_report.log",
     conda:
         "../envs/pufferflow.yaml"
     params:
@@ -42,9 +42,9 @@ rule write_times:
     input:
         shown=[step.shown for step in TIMED],
     output:
-        TIMES_PAGE,
+        f"{RESULTS}/{TIMES_PAGE}",
     log:
-        "results/logs/write_times.log",
+        f"{RESULTS}/logs/write_times.log",
     conda:
         "../envs/pufferflow.yaml"
     params:
@@ -57,12 +57,16 @@ rule write_times:
 
 rule record_provenance:
     input:
-        results=["results/report.html", *final_results(), *rules.compare_results.output],
+        results=[
+            f"{RESULTS}/report.html",
+            *final_results(),
+            *rules.compare_results.output,
+        ],
         samples=list(SAMPLES.values()),
     output:
-        "results/provenance.json",
+        f"{RESULTS}/provenance.json",
     log:
-        "results/logs/record_provenance.log",
+        f"{RESULTS}/logs/record_provenance.log",
     conda:
         "../envs/pufferflow.yaml"
     params:

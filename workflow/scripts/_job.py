@@ -12,6 +12,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the package of t
 gc.set_threshold(50_000)  # the usual 700 costs a tenth of the time of imports and drawings, which make little garbage
 
 
+_DONE = []  # what the log says of the steps that are done
+
+
 @contextmanager
 def job(snakemake):
     """Run a script's body; import numpy and the package inside it.
@@ -24,17 +27,19 @@ def job(snakemake):
     from pufferflow.errors import PufferflowError
     from pufferflow.studies.checksums import check, forget, record
 
+    results = Path(snakemake.config["results_dir"])
     began = time.perf_counter()
     try:
-        forget(snakemake.output)
-        check([] if snakemake.params.get("given") else snakemake.input)
+        forget(snakemake.output, results)
+        check([] if snakemake.params.get("given") else snakemake.input, results)
         yield
-        record(snakemake.output)
+        record(snakemake.output, results)
     except PufferflowError as error:
         message, code = f"pufferflow: error: {error}", 2
         print(message, file=sys.stderr)
     else:
-        message, code = f"finished in {time.perf_counter() - began:.2f} s", 0
+        times = f"{time.perf_counter() - began:.2f} s ({time.process_time():.2f} s of processor time)"
+        message, code = "\n".join([*_DONE, f"finished in {times}"]), 0
     with open(snakemake.log[0], "w", encoding="utf-8") as log:
         log.write(message + "\n")
     if code:
@@ -48,7 +53,27 @@ def steps(snakemake):
         step = SimpleNamespace(**told)
         step.inputs = {name: _filled(given, filled) for name, given in step.inputs.items()}
         step.outputs = {name: _filled(given, filled) for name, given in step.outputs.items()}
+        began = time.perf_counter()
         yield step
+        _DONE.append(f"{step.work}  {time.perf_counter() - began:.2f} s")
+        _DONE.extend(f"    {name} = {_short(value)}" for name, value in step.settings.items())
+        _DONE.extend(f"    -> {_made(path)}" for path in step.outputs.values())
+
+
+def _short(value):
+    text = str(value)
+    return text if len(text) <= 500 else text[:499] + "…"
+
+
+def _made(path):
+    """A file with its rows or bytes, a folder with its files."""
+    file = Path(path)
+    if file.is_dir():
+        return f"{path}: {sum(1 for _ in file.iterdir()):,} files"
+    if file.suffix == ".csv":
+        with file.open("rb") as stream:
+            return f"{path}: {sum(1 for _ in stream) - 1:,} rows"
+    return f"{path}: {file.stat().st_size:,} bytes"
 
 
 def _filled(given, wildcards):

@@ -36,5 +36,5 @@ def _steps(run: Run) -> Iterator[Step]:
 TIMINGS = Study(
     "timings",
     _steps,
-    note=Section("Table 2: seconds to compute a scale", "times", NOTE, link=TIMES_PAGE.removeprefix("results/")),
+    note=Section("Table 2: seconds to compute a scale", "times", NOTE, link=TIMES_PAGE),
 )
