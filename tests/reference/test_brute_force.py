@@ -23,16 +23,24 @@ def batch(number):
 
 
 @pytest.fixture(autouse=True)
-def _remember_powers(monkeypatch):
-    """Spare the twin the same powers of P again and again."""
+def _remember(monkeypatch):
+    """Spare the twin the same powers of P and, at every ε, the same influences again and again."""
     plain, known = plain_influence.powers, {}
+    plain_ratio, ratios = plain_influence.max_influence_ratio, {}
 
     def powers(P, count):
         if count >= len(known.get(id(P), (P, []))[1]):
             known[id(P)] = P, plain(P, count)  # holding P keeps its id its own
         return known[id(P)][1]
 
+    def max_influence_ratio(P, start, *quilt):
+        key = (id(P), str(start), *quilt)
+        if key not in ratios:
+            ratios[key] = P, plain_ratio(P, start, *quilt)
+        return ratios[key][1]
+
     monkeypatch.setattr(plain_influence, "powers", powers)
+    monkeypatch.setattr(plain_influence, "max_influence_ratio", max_influence_ratio)
 
 
 def twin_start(chain):
