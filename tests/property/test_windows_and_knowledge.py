@@ -114,7 +114,7 @@ def test_who_knows_records_learns_more_and_no_more_than_the_bound():
 
 
 @pytest.mark.parametrize("matrix", [[[0.8, 0.2], [0.3, 0.7]], [[0.2, 0.8], [0.9, 0.1]], [[0.5, 0.5], [1.0, 0.0]]])
-@pytest.mark.parametrize("length", counts(4, 8))
+@pytest.mark.parametrize("length", counts(4, 6))
 def test_all_sets_of_known_records(length, matrix):
     law, cost = np.array([0.4, 0.6]), 0.3
     for window in (1, 2):
