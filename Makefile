@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
 
-.PHONY: reproduce test lint bench docs lock clean
+.PHONY: reproduce test test-long lint bench docs lock clean
 
 reproduce: .venv/.ready
 	$(BIN)/snakemake --cores $(CORES)
@@ -12,6 +12,11 @@ reproduce: .venv/.ready
 
 test: lint
 	$(BIN)/python -m pytest -n auto --dist loadgroup tests
+
+# The same properties on many more cases (tests/helpers/cases.py), and what takes long: linear programs over all
+# sequences for 500 random cases of each kind, 1,000 forged certificates of each, a whole run that is killed again and again.
+test-long: .venv/.ready
+	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -n auto --dist loadgroup -m long tests
 
 # The noise-scale engine against a plain-numpy twin and a floor; minutes, on a quiet machine.
 bench: .venv/.ready

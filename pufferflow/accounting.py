@@ -148,6 +148,7 @@ class Accountant:
         self.protection = check_protection(window, knows)
         self.length = longest(length)
         self._scales: list[float] = []
+        self._known: dict[tuple[str, float], float] = {}  # what was computed before, at the same scale
 
     @property
     def scales(self) -> tuple[float, ...]:
@@ -203,9 +204,16 @@ class Accountant:
         """What one release costs by quilts, or without any where these say nothing of such adversaries."""
         informed = self.protection.knows != "nothing"
         name = "group-dp" if informed else "mqm-exact"
-        return guarantee(self.family, self.length, scale, mechanism=name, **asdict(self.protection))
+        if (name, scale) not in self._known:
+            options = asdict(self.protection)
+            self._known[name, scale] = guarantee(self.family, self.length, scale, mechanism=name, **options)
+        return self._known[name, scale]
 
     def _leakage(self) -> float:
         if not self._bounded():
             return math.inf
-        return leakage_loss(self.family, self.length, self._together(), **asdict(self.protection))
+        scale = self._together()
+        if ("leakage", scale) not in self._known:
+            options = asdict(self.protection)
+            self._known["leakage", scale] = leakage_loss(self.family, self.length, scale, **options)
+        return self._known["leakage", scale]

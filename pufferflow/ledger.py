@@ -16,6 +16,7 @@ Nothing else, not even a digest of the data file, from which a small file could 
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import sqlite3
@@ -23,6 +24,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from pufferflow._checks import Lengths, check_epsilon, check_path, check_scale, check_type, longest, shown
@@ -32,6 +34,7 @@ from pufferflow._ledger_entries import (
     Entry,
     Extent,
     append_entry,
+    canonical,
     check_extent,
     check_word,
     digest_of,
@@ -499,13 +502,20 @@ def _accounts(entries: list[Entry]) -> Iterator[Accountant]:
     """All reservations, seen with every Θ that one of them was made for."""
     reserved = [e.content for e in entries if e.kind == "reserved"]
     length = max((r["length"] for r in reserved), default=1)
+    scales = tuple(r["scale"] for r in reserved)
     used = {r["family"] for r in reserved}
     for family in (e.content for e in entries if e.kind == "family"):
         if family["digest"] in used:
-            account = Accountant(parse_model(family["model"]), length, **asdict(_protection(entries)))
-            for r in reserved:
-                account.add(r["scale"])
-            yield account
+            yield _account(canonical(family["model"]), length, _protection(entries), scales)
+
+
+@lru_cache(maxsize=32)
+def _account(model: str, length: int, protection: Protection, scales: tuple[float, ...]) -> Accountant:
+    """The account of these scales, which remembers what it computed: a release asks for it several times."""
+    account = Accountant(parse_model(json.loads(model)), length, **asdict(protection))
+    for scale in scales:
+        account.add(scale)
+    return account
 
 
 def _spent(entries: list[Entry]) -> float:

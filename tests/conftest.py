@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 
 _always = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("ci", derandomize=True, max_examples=60, **_always)
-settings.register_profile("thorough", derandomize=False, max_examples=1000, **_always)
+settings.register_profile("long", derandomize=True, max_examples=60, **_always)  # with `-m long`, see helpers/cases.py
 # other cases than those of every run: HYPOTHESIS_PROFILE=random and --hypothesis-seed=7
 settings.register_profile("random", derandomize=False, max_examples=60, **_always)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))

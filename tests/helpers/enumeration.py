@@ -13,6 +13,7 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+from flint import fmpz
 
 DIGITS = 60
 
@@ -89,15 +90,16 @@ def influence_ratio(joint: np.ndarray, node: int, quilt: list[int]) -> tuple[int
     kept = [node, *quilt]
     table = joint.sum(axis=tuple(t for t in range(joint.ndim) if t not in kept))
     table = np.moveaxis(table, sorted(kept).index(node), 0).reshape(joint.shape[node], -1).tolist()
-    secrets = [(row, sum(row)) for row in table if sum(row)]
-    best = (1, 1)
+    rows = [[fmpz(p) for p in row] for row in table]  # exact as Python's own integers, and fast where they are long
+    secrets = [(row, total) for row in rows if (total := sum(row))]
+    best = (fmpz(1), fmpz(1))
     for (p, p_total), (q, q_total) in product(secrets, repeat=2):
         for p_event, q_event in zip(p, q, strict=True):
             if p_event and not q_event:
                 return (1, 0)
             if p_event * q_total * best[1] > best[0] * q_event * p_total:
                 best = (p_event * q_total, q_event * p_total)
-    return best
+    return int(best[0]), int(best[1])
 
 
 def quilt_influences(chain: ExactChain, length: int) -> list[list[tuple[int, Decimal]]]:
@@ -111,7 +113,9 @@ def quilt_influences(chain: ExactChain, length: int) -> list[list[tuple[int, Dec
             numerator, denominator = influence_ratio(joint, node, quilt)
             if denominator == 0 or (chain.start == "any" and numerator > enormous * denominator):
                 return Decimal("Infinity")
-            largest = max(largest, (Decimal(numerator) / Decimal(denominator)).ln())
+            # of very long numbers the first digits are enough, far more than are kept
+            spare = max(0, min(numerator.bit_length(), denominator.bit_length()) - 8 * DIGITS)
+            largest = max(largest, (Decimal(numerator >> spare) / Decimal(denominator >> spare)).ln())
         return largest
 
     with localcontext() as context:

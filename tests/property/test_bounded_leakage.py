@@ -5,6 +5,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from cases import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from interval_families import draw, family
@@ -38,7 +39,7 @@ def some_costs(rng, k, cost):
 
 
 @given(SEEDS, st.integers(1, 3), WIDTHS, STICKY, COSTS)
-@settings(max_examples=12)
+@examples(8, 80)
 def test_the_worst_laws_are_vertices_of_one_order(seed, k, width, sticky, cost):
     rng = np.random.default_rng(seed)
     rows = some_family(rng, k, width, sticky).rows

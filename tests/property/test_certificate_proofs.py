@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import plain_influence
 import pytest
+from cases import examples
 from enumeration import stationary_law
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -58,6 +59,7 @@ def enumerated(document, shift=0.0):
 SHIFT = 1e-12
 
 
+@examples(25, 200)
 @given(chains(), st.integers(1, 9), EPSILONS, CONVENTIONS)
 def test_certificates_verify_and_give_the_enumerated_scale(chain, length, epsilon, convention):
     result = pf.mqm_exact(chain, length, epsilon, convention=convention, certified=True)

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cases import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from interval_families import draw, family, log_ratios
@@ -33,7 +34,7 @@ def listings(draw_from):
 
 
 @given(SEEDS, STATES, WIDTHS, STICKY, ZEROS, listings(), st.sampled_from([10, 1]))
-@settings(max_examples=80)
+@examples(40, 300)
 def test_the_bounds_hold_for_chains_of_the_family(seed, k, width, sticky, zeros, pairs, most_sets):
     """Whatever is listed: the verifier alone decides, with sets and without, step by step and in halves."""
     rng = np.random.default_rng(seed)

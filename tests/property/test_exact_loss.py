@@ -6,6 +6,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from cases import examples
 from enumeration import random_chain, random_matrix
 from exact_loss import conditional_densities, largest_ratios, log_fraction, mixtures
 from hypothesis import example, given, settings
@@ -36,7 +37,7 @@ def query_of(rng, k):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=80)
+@examples(40, 300)
 def test_loss_encloses_enumeration(seed):
     """Any chain, zeros and periods included: scales from 1/60 to 300 records a bit."""
     rng = np.random.default_rng(seed)
@@ -67,7 +68,7 @@ def test_loss_encloses_enumeration(seed):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=25)
+@examples(10, 80)
 def test_no_initial_law_loses_more_than_any_and_some_mixture_nearly_as_much(seed):
     rng = np.random.default_rng(seed)
     k = int(rng.integers(2, 4))
@@ -141,7 +142,7 @@ def loss_or_reason(chain, length, scale, query):
 
 @given(chains(4), st.integers(1, 8), st.floats(-90, 90), st.booleans())
 @example(pf.MarkovChain([[1.0]], "any"), 1, 0.0, True)  # one state tells nothing: the smallest scale computed is found
-@settings(max_examples=60)
+@examples(30, 200)
 def test_smallest_scale_of_any_epsilon_is_proved(chain, length, exponent, counts):
     """Tiny and huge ε, every start, single records: a proved loss, or the one reason why there is none."""
     epsilon = 10.0 ** (exponent if exponent < -3 else exponent % 6 - 3)
@@ -240,7 +241,7 @@ def test_a_window_bounds_the_loss_at_every_length(seed):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=10)
+@examples(5, 40)
 def test_a_window_of_a_dense_chain_is_tight(seed):
     rng = np.random.default_rng(seed)
     rows = 0.5 * rng.dirichlet([2, 2], 2) + 0.25

@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from cases import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from interval_families import draw, family, log_ratios
@@ -46,7 +47,7 @@ def test_log_ratios_of_chains_of_the_family(seed, k, width, sticky, zeros):
 
 
 @given(SEEDS, STATES, WIDTHS, STICKY, EPSILONS, st.sampled_from([2, 7, 40, 10**5]))
-@settings(max_examples=60, deadline=None)
+@examples(20, 150)
 def test_the_scale_covers_every_chain(seed, k, width, sticky, epsilon, length):
     rng = np.random.default_rng(seed)
     box = family(rng, k, width, sticky)
@@ -62,7 +63,7 @@ def test_the_scale_covers_every_chain(seed, k, width, sticky, epsilon, length):
 
 
 @given(SEEDS, st.integers(2, 4), st.sampled_from([0.01, 0.1]), STICKY, EPSILONS)
-@settings(max_examples=15, deadline=None)
+@examples(15, 100)
 def test_the_scale_covers_the_worst_chain_found(seed, k, width, sticky, epsilon):
     box = family(np.random.default_rng(seed), k, width, sticky)
     chain = box.worst_chain(200, epsilon, evaluations=40)
@@ -113,7 +114,7 @@ def test_far_distances_cover_too(seed, k, width):
 
 
 @given(SEEDS, STATES, st.sampled_from([0.001, 0.01, 0.1]), STICKY, EPSILONS)
-@settings(max_examples=40, deadline=None)
+@examples(12, 100)
 def test_a_larger_box_has_no_smaller_scale(seed, k, width, sticky, epsilon):
     rng = np.random.default_rng(seed)
     inner = family(rng, k, width, sticky)
@@ -123,7 +124,7 @@ def test_a_larger_box_has_no_smaller_scale(seed, k, width, sticky, epsilon):
 
 
 @given(st.floats(0.02, 0.98), st.floats(0.02, 0.98), EPSILONS, st.sampled_from([5, 100, 10**6]))
-@settings(max_examples=60, deadline=None)
+@examples(15, 100)
 def test_binary_intervals(one, other, epsilon, length):
     low, high = min(one, other), max(one, other)
     box = pf.IntervalFamily([[low, 1 - high], [1 - high, low]], [[high, 1 - low], [1 - low, high]])

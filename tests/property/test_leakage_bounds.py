@@ -7,6 +7,7 @@ from itertools import permutations, product
 import flint
 import numpy as np
 import pytest
+from cases import examples
 from enumeration import stationary_law
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -240,7 +241,7 @@ def test_products_equal_their_definition(case):
 
 
 @given(cases(), st.integers(0, 10**6))
-@settings(max_examples=40, deadline=None)
+@examples(15, 100)
 def test_no_law_of_the_past_tells_more(case, seed):
     """The bound for free laws, against random laws on random states; two states reach it."""
     matrix, costs = case
@@ -267,7 +268,7 @@ def test_no_law_of_the_past_tells_more(case, seed):
 
 
 @given(chains(5, WEIGHTS), st.sampled_from([1, 2, 3, 10, 100, 1000, 10**6]), EPSILONS)
-@settings(max_examples=60, deadline=None)
+@examples(15, 150)
 def test_between_the_lower_bound_and_quilts(chain, length, epsilon):
     upper = pf.leakage(chain, length, epsilon).scale
     assert upper <= pf.mqm_exact(chain, length, epsilon).scale
@@ -344,7 +345,7 @@ def stated_leak(matrix, law, found):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=60, deadline=None)
+@examples(15, 150)
 def test_the_query_that_a_lower_bound_states_leaks_epsilon(seed):
     """Slow and periodic chains too, whose windows are not symmetric."""
     rng = np.random.default_rng(seed)

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from cases import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import pufferflow as pf
@@ -119,7 +120,7 @@ def longest_run(rows, model, words):
     return longest
 
 
-@settings(max_examples=500)
+@examples(80, 1000)
 @given(cases(), st.sampled_from([".csv", ".csv", ".parquet"]))
 def test_one_record_changes_nothing_but_counts(case, suffix):
     rows, twin, model, words = case

@@ -1,18 +1,15 @@
-"""Windows of records, adversaries who know others: linear programs, plain twins, certificates true and forged.
-
-PUFFERFLOW_FORGED=1000 asks for so many forged certificates.
-"""
+"""Windows of records, adversaries who know others: linear programs, plain twins, certificates true and forged."""
 
 import copy
 import json
 import math
-import os
 from fractions import Fraction
 from itertools import pairwise, product
 
 import numpy as np
 import plain_influence
 import pytest
+from cases import counts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_chains import chains as random_chains
@@ -23,7 +20,6 @@ from pufferflow.coupling.calibration import ChainLeakage
 from pufferflow.coupling.sides import ForgettingSide
 from pufferflow.mechanisms import compute_scale, find_mechanism
 
-FORGED = int(os.environ.get("PUFFERFLOW_FORGED", "40"))
 KNOWS = st.sampled_from(["nothing", "any records"])
 EPSILONS = st.sampled_from([0.05, 0.5, 2.0, 10.0])
 SPARSE = st.sampled_from([0.0, 0.0, 0.05, 0.3, 1.0])
@@ -118,9 +114,8 @@ def test_who_knows_records_learns_more_and_no_more_than_the_bound():
 
 
 @pytest.mark.parametrize("matrix", [[[0.8, 0.2], [0.3, 0.7]], [[0.2, 0.8], [0.9, 0.1]], [[0.5, 0.5], [1.0, 0.0]]])
-def test_all_sets_of_known_records(matrix):
-    """PUFFERFLOW_KNOWN=8 takes so many records."""
-    length = int(os.environ.get("PUFFERFLOW_KNOWN", "4"))
+@pytest.mark.parametrize("length", counts(4, 6))
+def test_all_sets_of_known_records(length, matrix):
     law, cost = np.array([0.4, 0.6]), 0.3
     for window in (1, 2):
         found = pf.leakage_loss(pf.MarkovChain(matrix, law), length, 1 / cost, window=window, knows="any records")
@@ -403,10 +398,11 @@ def is_true(document, chain):
     return needed is not None and scale >= needed * (1 - 1e-9)
 
 
-def test_no_forged_certificate_is_accepted():
+@pytest.mark.parametrize("wanted", counts(40, 1000))
+def test_no_forged_certificate_is_accepted(wanted):
     rng = np.random.default_rng(3)
     rejected = 0
-    while rejected < FORGED:
+    while rejected < wanted:
         k = int(rng.integers(2, 4))
         start = ["stationary", "any", np.full(k, 1 / k)][rng.integers(3)]
         chain = pf.MarkovChain(rng.dirichlet(np.full(k, 4.0), k), start)

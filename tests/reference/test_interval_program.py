@@ -1,18 +1,14 @@
 """Leakage of families known by bounds against a linear program over all sequences, for chains that change with time."""
 
-import os
-
 import numpy as np
 import pytest
+from cases import seeds
 from interval_families import draw, family
 from sequence_programs import largest_loss
 
 import pufferflow as pf
 from pufferflow._protection import Protection
 from pufferflow.coupling.interval_leakage import IntervalLeakage
-
-CASES = int(os.environ.get("PUFFERFLOW_INTERVAL_CASES", "14"))
-"""500 of each kind take a quarter of an hour."""
 
 
 def joint_law(law, steps):
@@ -84,6 +80,6 @@ def excess(seed):
     return bound / program - 1
 
 
-@pytest.mark.parametrize("seed", range(CASES))
+@pytest.mark.parametrize("seed", seeds(14, 500))
 def test_never_below_the_program(seed):
     assert excess(seed) >= -1e-6  # the tolerance of the solver

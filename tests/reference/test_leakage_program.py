@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import seeds
 from sequence_programs import largest_loss, plain_loss, sequence_law
 
 import pufferflow as pf
@@ -42,7 +43,7 @@ def excess(seed, start):
 
 
 @pytest.mark.parametrize("start", ["stationary", "given", "any"])
-@pytest.mark.parametrize("seed", range(14))
+@pytest.mark.parametrize("seed", seeds(7, 170))
 def test_never_below_the_program(seed, start):
     found = excess(seed, start)
     if found is not None and start != "any":
@@ -70,7 +71,7 @@ def wider_case(seed):
 
 
 @pytest.mark.parametrize("start", ["given", "stationary", "any"])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8, 170))
 def test_windows_and_known_records_never_below_the_program(seed, start):
     matrix, law, length, cost, window, knows = wider_case(seed)
     try:

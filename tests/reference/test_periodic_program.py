@@ -1,15 +1,13 @@
 """Bounds of periodic chains against a linear program over all sequences."""
 
-import os
-
 import numpy as np
+import pytest
+from cases import counts
 from sequence_programs import label_law, largest_loss
 
 import pufferflow as pf
 from pufferflow.coupling import periodic
 from tests.reference.test_labelled_program import random_matrix
-
-CASES = int(os.environ.get("PUFFERFLOW_PERIODIC_CASES", "24"))
 
 
 def excess(seed, monkeypatch):
@@ -43,10 +41,11 @@ def excess(seed, monkeypatch):
     return bound / program - 1
 
 
-def test_never_below_the_program(monkeypatch):
-    found = [(seed, excess(seed, monkeypatch)) for seed in range(CASES)]
+@pytest.mark.parametrize("cases", counts(24, 500))
+def test_never_below_the_program(monkeypatch, cases):
+    found = [(seed, excess(seed, monkeypatch)) for seed in range(cases)]
     slack = [(value, seed) for seed, value in found if value is not None]
-    if CASES > 100:
+    if cases > 100:
         print(f"{len(slack)} cases, largest excess and seed {max(slack)}, median {np.median([v for v, _ in slack])}")
-    assert len(slack) > CASES / 2
+    assert len(slack) > cases / 2
     assert min(slack)[0] < 1e-6  # it is attained

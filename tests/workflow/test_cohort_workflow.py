@@ -5,8 +5,8 @@ import pandas as pd
 COHORT = """
   cohort:
     enabled: true
-    simulated: { participants: 20 }
-    chunks: 3
+    simulated: { participants: 8 }
+    chunks: 2
     epsilons: [0.5, 1]
 """
 
@@ -30,12 +30,12 @@ def test_cohort_is_in_the_report_and_chunks_change_no_byte(copy, finished):
         for suffix in suffixes.split()
     }
     table = pd.read_csv(copy.folder / "results/errors/cohort_synthetic.csv")
-    assert table["participant"].nunique() == 20
+    assert table["participant"].nunique() == 8
     page = (copy.folder / "results/report.html").read_text(encoding="utf-8")
     assert 'id="cohort-figure"' in page
-    assert "Share of the 20 participants" in page
+    assert "Share of the 8 participants" in page
 
-    copy.edit("tiny.yaml", "chunks: 3", "chunks: 5")
+    copy.edit("tiny.yaml", "chunks: 2", "chunks: 3")
     copy.run("--", "results/tables/cohort_synthetic.md", "results/figures/cohort_synthetic.svg")
     second = gathered(copy)
     assert {path: second[path] for path in added} == {path: first[path] for path in added}

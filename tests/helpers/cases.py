@@ -1,0 +1,21 @@
+"""How many cases a property is tried on: some in every run, many more in `make test-long` (the marker `long`)."""
+
+import pytest
+from hypothesis import settings
+
+
+def counts(usual, long):
+    """Values of a parameter that says how many: ``usual`` in every run, ``long`` in the long one."""
+    return [usual, pytest.param(long, marks=pytest.mark.long)]
+
+
+def seeds(usual, long):
+    """Values of a parameter that numbers the cases: the first ``usual`` in every run, the others in the long one."""
+    return [*range(usual), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(usual, long))]
+
+
+def examples(usual, long):
+    """Settings of a test of hypothesis, which draws its own cases; the profile says which run it is."""
+    if settings.get_current_profile_name() != "long":
+        return settings(max_examples=usual)
+    return lambda test: pytest.mark.long(settings(max_examples=long)(test))
