@@ -120,7 +120,8 @@ class Tally:
         assert self.transition_counts is not None
         owners, begin, number = np.unique(person, return_index=True, return_counts=True)
         counted = self.transition_counts[owners].sum(axis=(1, 2))
-        return np.arange(len(person)) - np.repeat(begin - counted, number) < most
+        among: NDArray[np.bool_] = np.arange(len(person)) - np.repeat(begin - counted, number) < most
+        return among
 
     def segments(self) -> tuple[Integers, Integers]:
         """Owner and length of every segment, by owner and then in time; shape (s,) each."""
