@@ -149,6 +149,10 @@ class Accountant:
         self.length = longest(length)
         self._scales: list[float] = []
 
+    def __repr__(self) -> str:
+        hidden = f"window={self.protection.window}, knows={self.protection.knows!r}"
+        return f"Accountant({self.family!r}, length={self.length}, {hidden}, {len(self._scales)} releases)"
+
     @property
     def scales(self) -> tuple[float, ...]:
         """Scales of the releases so far, for a 1-Lipschitz query each."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any, ClassVar, NoReturn, Self
 
 from pufferflow._checks import check_type
+from pufferflow._values import ByValue
 from pufferflow.errors import ChainError
 from pufferflow.markov.bounds import TransitionBounds
 from pufferflow.markov.chain import MarkovChain
 from pufferflow.markov.families import GapKind
 
 
-class BoundedFamily(TransitionBounds):
+class BoundedFamily(ByValue, TransitionBounds):
     """All chains whose rows lie in sets given one a state, each step free to follow other rows; immutable.
 
     Attributes

@@ -40,9 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help="CSV (also packed) or Parquet file with a header")
     add_reading(parser)
     states = parser.add_argument_group(
-        "states (default: up to 12 numbers or texts as they are, other numbers in 20 bins)"
+        "states (default: up to 12 numbers or texts as they are, other numbers in about 20 bins)"
     )
-    states.add_argument("--bins", type=int, metavar="K", help="numeric bins of equal width")
+    states.add_argument("--bins", type=int, metavar="K", help="about K numeric bins of a round width")
     states.add_argument("--width", type=float, metavar="W", help="numeric bins of this width")
     states.add_argument("--edges", metavar="A,B,...", help=f"{EDGES}; both ends are open")
     states.add_argument("--states", metavar="A,B,...", help="the categories")

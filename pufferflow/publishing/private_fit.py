@@ -40,12 +40,10 @@ from pufferflow._noise import open_dp
 from pufferflow.errors import BudgetError, DataError, LedgerError, ParameterError
 from pufferflow.interval_family import IntervalFamily, noisy_confidence_bounds
 from pufferflow.ledger import Ledger
-from pufferflow.markov import ANY, STATIONARY
+from pufferflow.markov import ANY, STATIONARY, Family
 from pufferflow.models import PublicModel, model_json
-from pufferflow.publishing.account import account_of
+from pufferflow.publishing.account import LedgerLike, account_of, open_ledger
 from pufferflow.publishing.noise import DiscreteLaplace, add_noise, count_scale
-from pufferflow.publishing.release import open_ledger
-from pufferflow.publishing.request import LedgerLike
 from pufferflow.records.format import FittedPrivately, RecordFormat
 from pufferflow.records.reading import Reading
 from pufferflow.records.rows import Records, open_records
@@ -94,6 +92,11 @@ class PrivateFit:
     model: PublicModel
     facts: dict[str, Any]
     warnings: tuple[str, ...] = ()
+
+    @property
+    def family(self) -> Family:
+        """Θ of the model."""
+        return self.model.family
 
     def __repr__(self) -> str:
         return f"PrivateFit({self.facts['states']} states, epsilon={self.facts['epsilon']:g})"
