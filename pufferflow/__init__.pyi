@@ -66,6 +66,8 @@ from .publishing.histogram import PrivateHistogram as PrivateHistogram
 from .publishing.planning import Plan as Plan
 from .publishing.planning import error_quantile as error_quantile
 from .publishing.planning import plan_release as plan_release
+from .publishing.private_fit import PrivateFit as PrivateFit
+from .publishing.private_fit import fit_privately as fit_privately
 from .publishing.release import rehearse_release as rehearse_release
 from .publishing.release import release_histogram as release_histogram
 from .publishing.release import simulate_release as simulate_release

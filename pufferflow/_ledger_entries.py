@@ -147,12 +147,22 @@ def _check_together(entries: list[Entry]) -> None:
     numbers = {e.number for e in entries if e.kind == "reserved"}
     for wrong, what in (
         (not entries or entries[0].kind != "limit", "it does not begin with a limit"),
-        ({r["family"] for r in reserved} - {f["digest"] for f in families}, "the chains of a release are not in it"),
+        (
+            {r["family"] for r in reserved} - {f["digest"] for f in families} - {None},
+            "the chains of a release are not in it",
+        ),
+        (
+            any((r["family"] is None) != (r["length"] is None) for r in reserved),
+            "a release has chains without a length, or a length without chains",
+        ),
         (
             len({states_of(parse_model(f["model"])) for f in families} - {None}) > 1,
             "its chains differ in their number of states",
         ),
-        (len({r["form"] for r in reserved}) > 1, "its releases are of different steps of the records"),
+        (
+            len({r["form"] for r in reserved if r["family"] is not None}) > 1,
+            "its releases are of different steps of the records",
+        ),
         ({e.content["reservation"] for e in entries if e.kind == "released"} - numbers, "a release was not reserved"),
     ):
         if wrong:
@@ -199,8 +209,8 @@ _CONTENTS: dict[str, dict[str, Callable[[Any, str], Any]]] = {
         "epsilon": lambda value, name: check_epsilon(value),
         "scale": lambda value, name: check_scale(value),
         "query": check_word,
-        "family": _hexadecimal,
-        "length": check_whole,
+        "family": _or_none(_hexadecimal),
+        "length": _or_none(check_whole),
         "certificate": _or_none(_hexadecimal),
         "form": _or_none(_hexadecimal),
         "extent": _or_none(_extent),

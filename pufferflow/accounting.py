@@ -150,6 +150,10 @@ class Accountant:
         self._scales: list[float] = []
         self._known: dict[tuple[str, float], float] = {}  # what was computed before, at the same scale
 
+    def __repr__(self) -> str:
+        hidden = f"window={self.protection.window}, knows={self.protection.knows!r}"
+        return f"Accountant({self.family!r}, length={self.length}, {hidden}, {len(self._scales)} releases)"
+
     @property
     def scales(self) -> tuple[float, ...]:
         """Scales of the releases so far, for a 1-Lipschitz query each."""

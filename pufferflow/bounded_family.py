@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 from pufferflow._checks import check_type
+from pufferflow._values import ByValue
 from pufferflow.errors import ChainError
 from pufferflow.markov.bounds import TransitionBounds
 from pufferflow.markov.families import FamilyWithoutChains
 
 
-class BoundedFamily(FamilyWithoutChains, TransitionBounds):
+class BoundedFamily(ByValue, FamilyWithoutChains, TransitionBounds):
     """All chains whose rows lie in sets given one a state, each step free to follow other rows; immutable.
 
     Attributes

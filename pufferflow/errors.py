@@ -44,8 +44,11 @@ class BudgetError(PufferflowError):
     ----------
     left : float
         ε that is left.
+    largest : float
+        Largest ε at which such a release would fit, rounded down to three digits; 0 where none does.
     """
 
-    def __init__(self, message: str, left: float) -> None:
+    def __init__(self, message: str, left: float, largest: float = 0.0) -> None:
         super().__init__(message)
         self.left = left
+        self.largest = largest

@@ -152,17 +152,49 @@ def confidence_family(
     k = len(counts)
     if k == 1:
         return IntervalFamily([[1.0]], [[1.0]])
+    reversed_bounds = IntervalFamily(*noisy_confidence_bounds(counts.T, coverage, 2)) if backward else None
+    return IntervalFamily(*noisy_confidence_bounds(counts, coverage, 1 + backward), backward=reversed_bounds)
+
+
+def noisy_confidence_bounds(
+    noisy: NDArray[np.integer[Any]], coverage: float, ways: int = 1, *, margin: int = 0, others: int = 0
+) -> tuple[Floats, Floats]:
+    """Ends of the intervals of :func:`confidence_family`, for every count that noisy ones may stand for.
+
+    *Proof.* Let u(s, f) be the upper end for s successes and f failures, the largest p with
+    g(p) = s ln p + f ln(1 − p) − ln B(s + ½, f + ½) + ln π ≥ ln α, and p₀ = (s + ½) / (s + f + 1) the mean of the law
+    Beta(s + ½, f + ½). With L(p) = p^s (1 − p)^f and m = ∫ L dBeta(½, ½), 1/m is the mean of 1/L under it, and ln L is
+    concave; so by Jensen's inequality L(p₀)/m = E[L(p₀)/L] ≥ exp(ln L(p₀) − E ln L) ≥ 1 > α: u ≥ p₀. A further success
+    adds ln p − ln p₀ to g(p), a further failure ln(1 − p) − ln(1 − p₀), so from p₀ on one raises g and the other lowers
+    it: u grows with s and falls as f grows. So u of the most successes and the fewest failures is never below that of
+    the true counts; and the lower end is 1 − u of the failures and successes, which turns both round.
+
+    Parameters
+    ----------
+    noisy : int array, shape (…, k, k)
+    coverage : float
+        That all intervals are to have, where each true count is within its margin.
+    ways : int
+        2 where the transposed counts are used as well, under the same coverage.
+    margin : int
+        Each true count is at most this far from the noisy one.
+    others : int
+        The sum of the other counts of a row is at most this far from that of the noisy ones.
+
+    Returns
+    -------
+    low, high : float array, shape (…, k, k)
+        Rounded outwards.
+    """
+    k = noisy.shape[-1]
     intervals = k if k == 2 else k * k  # of two complementary probabilities one interval is the other's mirror image
-    alpha = (1 - coverage) / (2 * intervals if backward else intervals)
-    reversed_bounds = IntervalFamily(*_confidence_bounds(counts.T, alpha)) if backward else None
-    return IntervalFamily(*_confidence_bounds(counts, alpha), backward=reversed_bounds)
-
-
-def _confidence_bounds(counts: NDArray[np.integer[Any]], alpha: float) -> tuple[Floats, Floats]:
-    """Lower and upper ends of the intervals of all transition probabilities."""
-    successes = counts.astype(np.float64)
-    visits = np.broadcast_to(successes.sum(axis=1, keepdims=True), successes.shape)
-    return 1 - _upper_confidence(visits - successes, visits, alpha), _upper_confidence(successes, visits, alpha)
+    alpha = (1 - coverage) / (ways * intervals)
+    few, many = (np.maximum(noisy + h, 0).astype(np.float64) for h in (-margin, margin))
+    rest = noisy.sum(axis=-1, keepdims=True) - noisy
+    fewer, more = (np.maximum(rest + h, 0).astype(np.float64) for h in (-others, others))
+    fewer = np.maximum(fewer, few.sum(axis=-1, keepdims=True) - few)
+    more = np.minimum(more, many.sum(axis=-1, keepdims=True) - many)
+    return 1 - _upper_confidence(more, more + few, alpha), _upper_confidence(many, many + fewer, alpha)
 
 
 def _upper_confidence(successes: Floats, visits: Floats, alpha: float) -> Floats:

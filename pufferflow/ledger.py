@@ -5,6 +5,14 @@ before: a limit, a reservation, or a record that the reserved release was made. 
 what is reserved is spent, so a crash at any moment can waste budget but never exceed it. The total is that of
 :class:`pufferflow.Accountant` over all reservations, for each Θ that was ever used, the largest of them. Releases of
 other steps of the same records (other states, time step or column) are refused, as no such sum is known for them.
+A release that hides whole participants (a private fit) needs no Θ and adds its ε to that total, whatever its steps.
+
+*Why that sum holds.* Given the records of all other participants, let f and g be the laws of the output of a release
+of level ε₁ that hides whole participants and of one of level ε₂ that hides steps of one, which Θ may have been chosen
+for after the first was seen. For fixed outputs, f of a participant's records x differs by at most e^ε₁ over all x: it
+lies between m and e^ε₁·m. Participants are independent, so for two secrets a and b, by what the second promises of
+every chain of its Θ, Σ P(x | a) f(x) g(x) ≤ e^ε₁ m Σ P(x | a) g(x) ≤ e^(ε₁+ε₂) m Σ P(x | b) g(x) ≤ e^(ε₁+ε₂) Σ
+P(x | b) f(x) g(x).
 
 An entry that was changed or taken out in the middle no longer fits the digests after it. That shows damage and
 carelessness, not intent: the digests have no key, so whoever rewrites entries can compute them anew, and a file put
@@ -22,12 +30,22 @@ import os
 import sqlite3
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from pufferflow._checks import Lengths, check_epsilon, check_path, check_scale, check_type, longest, shown
+from pufferflow._checks import (
+    EPSILON_RANGE,
+    Lengths,
+    check_epsilon,
+    check_path,
+    check_scale,
+    check_type,
+    longest,
+    shown,
+)
 from pufferflow._files import check_folder, workplace
 from pufferflow._ledger_entries import (
     MEND,
@@ -41,15 +59,17 @@ from pufferflow._ledger_entries import (
     parse_entries,
     states_of,
 )
-from pufferflow._protection import NARROWEST, Knowledge, Protection, asked_for, check_protection
-from pufferflow.accounting import Accountant
-from pufferflow.errors import BudgetError, DataError, LedgerError, ParameterError
+from pufferflow._protection import NARROWEST, PROTECTION, Knowledge, Protection, asked_for, check_protection
+from pufferflow.accounting import Accountant, guarantee
+from pufferflow.errors import BudgetError, DataError, LedgerError, ParameterError, PufferflowError
 from pufferflow.markov.families import AnyFamily, Family, as_family
+from pufferflow.mechanisms import compute_scale
 from pufferflow.models import model_document, parse_model
 
 APPLICATION_ID = 0x50554646  # "PUFF"
-VERSION = 2
-"""Since version 2 a reservation may say which records it is of; ledgers of version 1 are read too."""
+VERSION = 3
+"""Since version 2 a reservation may say which records it is of, since version 3 it may be of whole participants; older
+ledgers are read too."""
 
 PATIENCE_SECONDS = 600.0
 """How long a release waits for others that are being accounted for."""
@@ -62,6 +82,9 @@ PAGE_BYTES = 2**12
 
 MOST_ENTRY_BYTES = 2**24
 """Size of an entry: a chain of some 900 states."""
+
+MOST_SCALE = 2.0**60
+"""Scales beyond it drown every count, and none is looked for there."""
 
 CLOSE = 1e-4
 """How far, relatively, a bound computed anew may differ from the ε a scale was calibrated to."""
@@ -104,10 +127,10 @@ class Reservation:
         Laplace scale of a 1-Lipschitz query.
     query : str
         What is released, in words.
-    family : str
-        Digest of Θ's model document.
-    length : int
-        Longest segment of the data.
+    family : str or None
+        Digest of Θ's model document; None of a release that hides whole participants, which needs no Θ.
+    length : int or None
+        Longest segment of the data; None of such a release.
     certificate : str or None
         SHA-256 of the certificate of the scale, where there is one.
     form : str or None
@@ -125,8 +148,8 @@ class Reservation:
     epsilon: float
     scale: float
     query: str
-    family: str
-    length: int
+    family: str | None
+    length: int | None
     certificate: str | None = None
     form: str | None = None
     extent: Extent | None = None
@@ -352,13 +375,34 @@ class Ledger:
             content |= asdict(protection)
         return self._pay(family, document, content)
 
+    def reserve_participants(self, epsilon: float, *, mechanism: str, scale: float, query: str) -> Reservation:
+        """Pay for a release that hides whole participants: ε is added to whatever else is spent.
+
+        Raises
+        ------
+        BudgetError, ParameterError, LedgerError
+            As :meth:`reserve`.
+        """
+        content: dict[str, Any] = {
+            "mechanism": check_word(mechanism, "mechanism"),
+            "epsilon": check_epsilon(epsilon),
+            "scale": check_scale(scale),
+            "query": check_word(query, "query"),
+            **dict.fromkeys(("family", "length", "certificate", "form", "extent")),
+        }
+        with self._paying() as connection:
+            return self._enter(connection, self._read(connection)[0], content)
+
+    def _paying(self) -> AbstractContextManager[sqlite3.Connection]:
+        return self._writing("no release is made; whether it counts as spent, pufferflow ledger show says")
+
     def _pay(self, family: Family, document: dict[str, Any], content: dict[str, Any]) -> Reservation:
         """Enter a reservation and, where it is new, the model document of its Θ."""
         digest = content["family"]
-        with self._writing("no release is made; whether it counts as spent, pufferflow ledger show says") as connection:
+        with self._paying() as connection:
             entries, _ = self._read(connection)
             known = [e.content for e in entries if e.kind == "family"]
-            forms = {e.content["form"] for e in entries if e.kind == "reserved"}
+            forms = {r["form"] for r in _of_steps(entries)}
             states = {states_of(parse_model(other["model"])) for other in known} | {states_of(family)}
             if forms - {content["form"]} or len(states - {None}) > 1:
                 raise LedgerError(
@@ -368,16 +412,21 @@ class Ledger:
                 )
             if digest not in {other["digest"] for other in known}:
                 entries.append(append_entry(connection, "family", {"digest": digest, "model": document}))
-            entry = append_entry(connection, "reserved", content)
-            limit = _limit(entries)
-            if not _within(limit, [*entries, entry]):
-                left = max(0.0, limit - _spent(entries))
-                raise BudgetError(
-                    f"the release at ε = {content['epsilon']:g} would make the total "
-                    f"ε = {_spent([*entries, entry]):.6g}; "
-                    f"the limit of {self.path} is {limit:g} and {left:.6g} is left: ask for less or raise the limit",
-                    left,
-                )
+            return self._enter(connection, entries, content)
+
+    def _enter(self, connection: sqlite3.Connection, entries: list[Entry], content: dict[str, Any]) -> Reservation:
+        """Append a reservation that the limit allows."""
+        entry = append_entry(connection, "reserved", content)
+        limit, after = _limit(entries), [*entries, entry]
+        if not _within(limit, after):
+            left = max(0.0, limit - _spent(entries))
+            largest = _largest(limit, entries, content)
+            raise BudgetError(
+                f"the release at ε = {content['epsilon']:g} would make the total ε = {_spent(after):.6g}; "
+                f"the limit of {self.path} is {limit:g} and {left:.6g} is left: {_advice(largest, content)}",
+                left,
+                largest,
+            )
         return _reservation(entry)
 
     def record(self, reservation: Reservation) -> None:
@@ -493,14 +542,24 @@ def _limit(entries: list[Entry]) -> float:
 
 def _protection(entries: list[Entry]) -> Protection:
     """What all reservations promise: the shortest window, and the adversary who knows least."""
-    reserved = [asked_for(e.content) for e in entries if e.kind == "reserved"] or [NARROWEST]
+    reserved = [asked_for(r) for r in _of_steps(entries)] or [NARROWEST]
     informed = all(p.knows != "nothing" for p in reserved)
     return Protection(min(p.window for p in reserved), "any records" if informed else "nothing")
 
 
+def _of_steps(entries: list[Entry]) -> list[dict[str, Any]]:
+    """The reservations of releases that hide steps of participants."""
+    return [e.content for e in entries if e.kind == "reserved" and e.content["family"] is not None]
+
+
+def _of_participants(entries: list[Entry]) -> float:
+    """Sum of ε of releases that hide whole participants; their noise has more slack than the sum loses in rounding."""
+    return math.fsum(e.content["epsilon"] for e in entries if e.kind == "reserved" and e.content["family"] is None)
+
+
 def _accounts(entries: list[Entry]) -> Iterator[Accountant]:
-    """All reservations, seen with every Θ that one of them was made for."""
-    reserved = [e.content for e in entries if e.kind == "reserved"]
+    """All reservations of steps, seen with every Θ that one of them was made for."""
+    reserved = _of_steps(entries)
     length = max((r["length"] for r in reserved), default=1)
     scales = tuple(r["scale"] for r in reserved)
     used = {r["family"] for r in reserved}
@@ -520,18 +579,72 @@ def _account(model: str, length: int, protection: Protection, scales: tuple[floa
 
 def _spent(entries: list[Entry]) -> float:
     cost = max((account.cost().epsilon for account in _accounts(entries)), default=0.0)
-    return min(cost, _proved(entries, cost))
+    return min(cost, _proved(entries, cost)) + _of_participants(entries)
 
 
 def _within(limit: float, entries: list[Entry]) -> bool:
-    if all(account.within(limit) for account in _accounts(entries)):
+    rest = limit - _of_participants(entries)
+    if not _of_steps(entries):
+        return rest >= 0
+    if rest < EPSILON_RANGE[0]:
+        return False
+    if all(account.within(rest) for account in _accounts(entries)):
         return True
-    return _proved(entries, _spent(entries)) <= limit
+    return _spent(entries) <= limit
 
 
 def _proved(entries: list[Entry], cost: float) -> float:
     """ε of a single release, which its scale was calibrated to: the bound recomputed may differ in the last digits."""
-    reserved = [e.content for e in entries if e.kind == "reserved"]
+    reserved = _of_steps(entries)
     if len(reserved) == 1 and cost <= reserved[0]["epsilon"] * (1 + CLOSE):
         return float(reserved[0]["epsilon"])
     return math.inf
+
+
+def _largest(limit: float, entries: list[Entry], content: dict[str, Any]) -> float:
+    """Largest ε with three digits that fits, of the mechanism that was asked for; 0 where none does.
+
+    The least scale that fits is found by bisection, from above. The mechanism asks for more at an ε below
+    :func:`guarantee`, the least one at which that scale suffices; so what is returned, which lies below, fits.
+    """
+    left = max(0.0, limit - _spent(entries))
+    if content["family"] is None:
+        return _three(left)
+
+    def fits(scale: float) -> bool:
+        return _within(limit, [*entries, Entry(len(entries) + 1, "", "reserved", content | {"scale": scale})])
+
+    low = high = content["scale"]
+    while not fits(high):
+        low, high = high, 4 * high
+        if high > MOST_SCALE:
+            return 0.0
+    while high > low * (1 + CLOSE):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    theta = next(e.content["model"] for e in entries if e.kind == "family" and e.content["digest"] == content["family"])
+    asked = {key: content[key] for key in PROTECTION if key in content}
+    terms = (content["mechanism"], parse_model(theta), content["length"])
+    try:
+        epsilon = guarantee(*terms[1:], high, mechanism=terms[0], **asked)
+        for margin in (1e-9, 2e-3, 1e-2):  # scales that are found may rise by a thousandth with ε
+            largest = _three(epsilon * (1 - margin)) if math.isfinite(epsilon) else 0.0
+            if largest and (compute_scale(*terms, largest, **asked).scale or 0.0) >= high:
+                return largest
+    except PufferflowError:  # a word that is no mechanism of ours
+        pass
+    return 0.0
+
+
+def _three(epsilon: float) -> float:
+    """Three digits, rounded down."""
+    if epsilon <= EPSILON_RANGE[0]:
+        return 0.0
+    unit = Fraction(10) ** (math.floor(math.log10(epsilon)) - 2)
+    return float(Fraction(epsilon) // unit * unit)
+
+
+def _advice(largest: float, content: dict[str, Any]) -> str:
+    if not largest:
+        return "none fits; raise the limit"
+    return f"ask for at most ε = {largest:g}, which fits (by {content['mechanism']}), or raise the limit"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from pufferflow.cli._records import EDGES, add_reason, edges, listed, reading
@@ -12,9 +13,35 @@ from pufferflow.cli._scales import add_protection, protection
 from pufferflow.errors import ParameterError, PufferflowError
 from pufferflow.forgetting_family import ForgettingFamily
 from pufferflow.models import PublicModel, read_public_model
+from pufferflow.publishing.account import usual_ledger
 from pufferflow.publishing.histogram import PrivateHistogram
 from pufferflow.publishing.request import ReleaseRequest
 from pufferflow.records.format import RecordFormat, StateSpace
+
+WHERE_FROM = (
+    "Where Θ should come from, the first that does: that records forget (--forgets of release), for which nothing is "
+    "fitted; a chain or intervals of public records, or of other people's; a private fit (fit --private)."
+)
+"""The order in which to look for a safe Θ."""
+
+
+def add_ledger(group: argparse._ArgumentGroup | argparse.ArgumentParser, what: str) -> None:
+    """Declare where the cost is kept."""
+    group.add_argument("--ledger", metavar="FILE", help="(default: DATA.ledger, and no other where that exists)")
+    group.add_argument(
+        "--limit", type=float, metavar="EPSILON", help=f"of a new ledger (default: this {what}'s epsilon)"
+    )
+    group.add_argument("--no-ledger", action="store_true", help=f"keep no account of what this {what} costs")
+
+
+def ledger_of(arguments: argparse.Namespace) -> str | Path | None:
+    """Return the ledger that the options of :func:`add_ledger` name.
+
+    Raises ParameterError: one and none are asked for.
+    """
+    if arguments.no_ledger and (arguments.ledger is not None or arguments.limit is not None):
+        raise ParameterError("--no-ledger and a ledger or its --limit contradict each other; give one of them")
+    return None if arguments.no_ledger else arguments.ledger or usual_ledger(arguments.data)
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +75,8 @@ def add_theta(parser: argparse.ArgumentParser) -> None:
     theta = parser.add_argument_group(
         "what is assumed of the records (one of the two)",
         "First choice: that they forget, for which nothing is fitted. Second: a chain, or intervals of one, from "
-        "public records or other people's; one fitted to these records would give them away.",
+        "public records or other people's; one fitted to these records would give them away. Third: intervals fitted "
+        "with noise (fit --private), also to these records, in the same ledger.",
     ).add_mutually_exclusive_group(required=True)
     theta.add_argument(
         "--forgets",

@@ -15,6 +15,7 @@ from pufferflow.errors import ParameterError
 from pufferflow.influence.tables import Convention
 from pufferflow.markov.families import Family
 from pufferflow.mechanisms import KNOWN, NoiseScale, compute_scale, find_mechanism
+from pufferflow.publishing.planning import NOT_PRIVATE
 
 SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 """Units of a window given as a time."""
@@ -94,6 +95,12 @@ def scales_of(
             else:
                 scales.append(compute_scale(name, family, lengths, epsilon, **own))
     return scales
+
+
+def note(mechanism: str | None, scale: float | None) -> str:
+    """Return what a table says beside a scale that hides nothing in correlated records."""
+    hides = mechanism is None or scale is None or find_mechanism(mechanism).private
+    return "" if hides else f"; {NOT_PRIVATE}"
 
 
 def status_text(status: str, reason: str) -> str:

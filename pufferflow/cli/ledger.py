@@ -79,6 +79,8 @@ def _show(shown: dict[str, Any], as_json: bool) -> None:
 
 def _hidden(shown: dict[str, Any]) -> str:
     """What it is stated for, where that is not one record and an adversary who knows none."""
+    if shown.get("length", 1) is None:
+        return "  whole participants"
     records = "" if shown["window"] == 1 else f"  {shown['window']} records in a row"
     return records + ("" if shown["knows"] == "nothing" else "  even if others are known")
 

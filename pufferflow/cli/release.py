@@ -10,10 +10,17 @@ from typing import Any
 from pufferflow._files import check_outputs
 from pufferflow.cli._faults import nothing_quoted
 from pufferflow.cli._records import AS_FITTED, add_reading
-from pufferflow.cli._releases import add_model, add_output, release_request, show, show_columns, warn
-from pufferflow.errors import ParameterError
+from pufferflow.cli._releases import (
+    add_ledger,
+    add_model,
+    add_output,
+    ledger_of,
+    release_request,
+    show,
+    show_columns,
+    warn,
+)
 from pufferflow.ledger import UNNOTICED
-from pufferflow.publishing.account import usual_ledger
 from pufferflow.publishing.folder import INTERNAL, PUBLISH, require_new
 from pufferflow.publishing.release import rehearse, release
 
@@ -35,11 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("data", metavar="DATA", help="CSV (also packed) or Parquet file with a header")
     add_model(parser)
-    parser.add_argument("--ledger", metavar="FILE", help="(default: DATA.ledger, and no other where that exists)")
-    parser.add_argument(
-        "--limit", type=float, metavar="EPSILON", help="of a new ledger (default: this release's epsilon)"
-    )
-    parser.add_argument("--no-ledger", action="store_true", help="keep no account of what is released")
+    add_ledger(parser, "release")
     parser.add_argument(
         "--dry-run", action="store_true", help="check all and say what it would do; nothing is written or paid for"
     )
@@ -54,9 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Release, write the folder, say what was done."""
-    if arguments.no_ledger and (arguments.ledger is not None or arguments.limit is not None):
-        raise ParameterError("--no-ledger and a ledger or its --limit contradict each other; give one of them")
-    ledger = None if arguments.no_ledger else arguments.ledger or usual_ledger(arguments.data)
+    ledger = ledger_of(arguments)
     output = arguments.output or f"{arguments.data}.release"
     folder = require_new(output)
     check_outputs([None if folder.is_dir() else folder, ledger], [arguments.data, arguments.chain])

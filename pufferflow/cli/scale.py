@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import get_args
 
 from pufferflow._files import check_outputs, write_atomic
-from pufferflow.cli._scales import add_count, add_mechanisms, add_protection, protection, scales_of, status_text
+from pufferflow.cli._scales import add_count, add_mechanisms, add_protection, note, protection, scales_of, status_text
 from pufferflow.cli._tables import aligned
 from pufferflow.errors import ParameterError
 from pufferflow.markov.families import GapKind
-from pufferflow.mechanisms import NoiseScale
+from pufferflow.mechanisms import NoiseScale, find_mechanism
 from pufferflow.models import read_model
 
 DESCRIPTION = (
@@ -82,7 +82,8 @@ def run(arguments: argparse.Namespace) -> None:
         results = [results[0].certified(family, arguments.convention)]
         write_atomic(arguments.certificate, json.dumps(results[0].certificate) + "\n")
     if arguments.json:
-        print(json.dumps([result.to_dict() for result in results], indent=2, allow_nan=False))
+        marked = [result.to_dict() | {"private": find_mechanism(result.mechanism).private} for result in results]
+        print(json.dumps(marked, indent=2, allow_nan=False))
     else:
         print(_table(results))
 
@@ -99,7 +100,7 @@ def _table(results: Sequence[NoiseScale]) -> str:
                 "-" if r.node is None else f"X{r.node}",
                 _quilt_nodes(r),
                 "-" if r.influence is None else f"{r.influence:.6g}",
-                status_text(r.status, r.reason),
+                status_text(r.status, r.reason) + note(r.mechanism, r.scale),
             )
         )
     return aligned(rows)

@@ -12,13 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from pufferflow._checks import shown
 from pufferflow._rounding import SAFE_MINIMUM, SUM_TOLERANCE, UNIT_ROUNDOFF, total
 from pufferflow._types import Bools, Floats
+from pufferflow._values import ByValue
 from pufferflow.errors import ChainError
 
 STATIONARY: Literal["stationary"] = "stationary"
 ANY: Literal["any"] = "any"
 
 
-class MarkovChain:
+class MarkovChain(ByValue):
     """A homogeneous Markov chain θ = (q, P) on k states, immutable.
 
     Parameters

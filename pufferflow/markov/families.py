@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import getattr_static
 from numbers import Real
-from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeAlias, cast
 
 from pufferflow._checks import check_list, named_type, shown
 from pufferflow._rounding import SAFE_MINIMUM
@@ -232,11 +232,19 @@ class FamilyWithoutMatrix(FamilyWithoutChains):
         """None: no transition probability is bounded."""
 
 
-AnyFamily: TypeAlias = Family | MarkovChain
+class HasFamily(Protocol):
+    """What was made with a family, such as a fit or a model file."""
+
+    @property
+    def family(self) -> Family:
+        """Θ."""
+
+
+AnyFamily: TypeAlias = Family | MarkovChain | HasFamily
 
 
 def as_family(family: AnyFamily) -> Family:
-    """Wrap a single chain as a family; leave a family as it is.
+    """Wrap a single chain as a family; leave a family as it is, and take that of what has one.
 
     Raises
     ------
@@ -245,15 +253,17 @@ def as_family(family: AnyFamily) -> Family:
     """
     if isinstance(family, MarkovChain):
         return ChainFamily([family])
+    if getattr_static(family, "family", None) is not None:
+        return as_family(family.family)  # type: ignore[union-attr]
     # looked up without being evaluated: an interval family has no finite set of chains and says so when asked
     if any(
         getattr_static(family, name, None) is None for name in ("chains", "smallest_stationary_probability", "eigengap")
     ):
         raise ParameterError(
             f"family is {shown(family)}; give a MarkovChain, a ChainFamily, a BinaryInterval, an IntervalFamily, "
-            "a TotalVariationFamily or a ForgettingFamily"
+            "a TotalVariationFamily, a ForgettingFamily, or what fit or read_public_model returns"
         )
-    return family if getattr_static(family, "document", None) is not None else _Foreign(family)
+    return cast(Family, family) if getattr_static(family, "document", None) is not None else _Foreign(family)
 
 
 class _Foreign(ChainFamily):

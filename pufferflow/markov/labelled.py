@@ -9,12 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from pufferflow._checks import check_list, check_numbers, check_type, check_whole
 from pufferflow._types import Bools
+from pufferflow._values import ByValue
 from pufferflow.errors import ChainError
 from pufferflow.markov.chain import STATIONARY, MarkovChain, checked_distributions
 from pufferflow.markov.families import STARTS, FamilyWithoutMatrix
 
 
-class LabelledChain(FamilyWithoutMatrix):
+class LabelledChain(ByValue, FamilyWithoutMatrix):
     """A chain U of hidden states of which only labels are recorded, X_t = label(U_t); immutable.
 
     Secrets and queries are about labels. Chains of order m (:meth:`of_order`), hidden Markov models (:meth:`hidden`)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from pufferflow._checks import check_choice, check_list, check_whole
 from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
+from pufferflow._values import ByValue
 from pufferflow.errors import ChainError
 from pufferflow.markov.chain import ANY, STATIONARY, MarkovChain, checked_distributions
 from pufferflow.markov.families import FamilyWithoutMatrix
@@ -20,7 +21,7 @@ LONGEST_PERIOD = 10**6
 """Most phases of a clock."""
 
 
-class PeriodicChain(FamilyWithoutMatrix):
+class PeriodicChain(ByValue, FamilyWithoutMatrix):
     """A chain on k states with a transition matrix for every phase of a clock that everybody can read; immutable.
 
     The step from a record at phase t to the next one, at phase t + 1, has the matrix of phase t; after the last

@@ -7,14 +7,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import TypeAlias
 
 from pufferflow._checks import check_path
 from pufferflow._files import PathLike
 from pufferflow._ledger_entries import Extent
 from pufferflow._texts import as_unicode
-from pufferflow.errors import LedgerError
+from pufferflow.errors import LedgerError, ParameterError
 from pufferflow.ledger import UNNOTICED, Ledger
 from pufferflow.records.tables import Source
+
+LedgerLike: TypeAlias = "Ledger | PathLike"
 
 MOST_NEIGHBOURS = 100
 """Ledgers beside the data that are looked into."""
@@ -45,6 +48,28 @@ class Account:
         """Who adds this release to others."""
         kept = "" if self.ledger is None else f"; this one is entered in the ledger {self.ledger}, but {UNNOTICED}"
         return f"Releases of the same records add up{kept}."
+
+
+def open_ledger(ledger: LedgerLike, limit: float, given: bool = True) -> Ledger:
+    """Open a ledger, or make one with a limit where there is none.
+
+    Raises LedgerError: it cannot be used; ParameterError: it exists and has another limit than the one ``given``.
+    """
+    if isinstance(ledger, Ledger):
+        return ledger
+    path = check_path(ledger, "ledger")
+    if not os.path.lexists(path):
+        try:
+            return Ledger.create(path, limit)
+        except LedgerError:
+            if not path.exists():
+                raise
+    book = Ledger(path)  # made by another process meanwhile, or long before
+    if given and limit != book.limit:
+        raise ParameterError(
+            f"the ledger {path} has the limit {book.limit:g}, not {limit:g}; change it with pufferflow ledger set-limit"
+        )
+    return book
 
 
 def usual_ledger(data: str | os.PathLike[str]) -> Path:

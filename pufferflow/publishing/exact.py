@@ -19,6 +19,7 @@ from pufferflow.publishing.assumptions import IN_TURN, check_origin, check_piece
 from pufferflow.publishing.calibration import Calibration
 from pufferflow.publishing.fitting import Fit
 from pufferflow.publishing.histogram import PrivateHistogram
+from pufferflow.publishing.private_fit import PrivateFit
 from pufferflow.publishing.request import Model, ReleaseRequest
 from pufferflow.records.format import RecordFormat, StateSpace
 from pufferflow.records.reading import GUESSES, Reading
@@ -84,8 +85,10 @@ class ExactCounts:
 
 def public_model(model: Model) -> PublicModel:
     """Return Θ and how records become its states, from whatever says so."""
-    if isinstance(model, PublicModel | Fit):
-        return model.model if isinstance(model, Fit) else model
+    if isinstance(model, PublicModel):
+        return model
+    if isinstance(model, Fit | PrivateFit):
+        return model.model
     if isinstance(model, str | os.PathLike):
         return read_public_model(model)
     return PublicModel(as_family(model))

@@ -57,6 +57,11 @@ class Fit:
     model: PublicModel
     facts: dict[str, Any]
 
+    @property
+    def family(self) -> Family:
+        """Θ of the model."""
+        return self.model.family
+
     def __repr__(self) -> str:
         return f"Fit({len(self.sample.states)} states, as private as the data)"
 
@@ -74,7 +79,7 @@ class Fit:
             ("time step", f["step"]),
             ("missing", f"{f['missing_values']:,} values{_taken(f)}; {f['missing_steps']:,} steps without a record"),
             ("segments", f"{f['segments']:,}, the longest of {f['longest_segment']:,} steps; {f['split']}"),
-            ("states", f"{f['states']}: {f['state_names']}"),
+            ("states", f"{f['states']}: {f['state_names']}{_read_from(f)}"),
             ("transitions", f"{f['transitions']:,}, {f['transition_kinds']:,} different of {f['states'] ** 2:,}"),
             ("chain", f["chain"]),
             ("mixing", f["mixing"]),
@@ -116,7 +121,8 @@ def fit_records(
         Columns and clock; the model keeps what is given here for releases that say nothing of it.
     states : States, optional
         How values become states; by default few different numbers and texts are categories, and other numbers are put
-        into 20 bins. Bins without a transition are joined to a neighbour.
+        into about 20 bins of a width of 1, 2 or 5 times a power of ten. Bins without a transition are joined to a
+        neighbour.
     step_seconds : int, optional
         Time step; by default the most common difference of times.
     split_after_seconds : int, optional
@@ -200,6 +206,7 @@ def fit_records(
         else f"a pause of more than {split_after_seconds} s starts another, taken to be independent: {split_because}",
         "states": space.count,
         "state_names": _listed(space.names),
+        "states_from_data": states.edges is None and states.names is None,
         "transitions": int(transitions.sum()),
         "transition_kinds": int((transitions > 0).sum()),
         "chain": _describe(chains, groups, smoothed, coverage, initial_distribution),
@@ -332,6 +339,12 @@ def _taken(facts: dict[str, Any]) -> str:
     if not texts:
         return " empty"
     return f" ({' and '.join(texts)} were taken for missing: name them as states if they are some)"
+
+
+def _read_from(facts: dict[str, Any]) -> str:
+    if not facts["states_from_data"]:
+        return ""
+    return " (read from the data; give states or edges where a release must not tell of them)"
 
 
 def _listed(names: tuple[str, ...]) -> str:

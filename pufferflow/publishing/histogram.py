@@ -24,7 +24,7 @@ from pufferflow.publishing.account import Account
 from pufferflow.publishing.calibration import Calibration
 from pufferflow.publishing.folder import INTERNAL, PUBLISH, draft
 from pufferflow.publishing.noise import DiscreteLaplace
-from pufferflow.records.format import RecordFormat
+from pufferflow.records.format import FittedPrivately, RecordFormat
 from pufferflow.records.rows import MISSING_TEXTS
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class PrivateHistogram:
         What was done to the frequencies after the noise; it costs no privacy.
     chain_is_public : bool
         Whether the records that the chain was fitted to are public, so that it may leave with the release; always of
-        a forgetting family, which is fitted to none.
+        a forgetting family, which is fitted to none, and of one that was fitted privately.
     unused_columns : int
         Columns of the table that have no role.
     warnings : tuple of str
@@ -102,7 +102,7 @@ class PrivateHistogram:
     account: Account | None = None
 
     def __post_init__(self) -> None:
-        if self._is_chosen:
+        if self._is_chosen or self._fitted_privately is not None:
             object.__setattr__(self, "chain_is_public", True)
 
     def __repr__(self) -> str:
@@ -113,6 +113,11 @@ class PrivateHistogram:
     def _is_chosen(self) -> bool:
         """Whether Θ is a choice of two numbers, which tells nothing of any record."""
         return isinstance(self.model.family, ForgettingFamily)
+
+    @property
+    def _fitted_privately(self) -> FittedPrivately | None:
+        """How Θ was fitted, where that was done so that it may leave."""
+        return None if self.model.records is None else self.model.records.fitted_privately
 
     @property
     def scale(self) -> float:
@@ -192,7 +197,7 @@ class PrivateHistogram:
             f"({self.records}), when there is a record, and the lengths of the segments ({self.segments} of "
             f"{self.participants} participant(s)), which are taken to be independent of each other.",
             *_pauses(form),
-            *([] if self._is_chosen else [_records_of_chain(form)]),
+            *([] if self._is_chosen or self._fitted_privately else [_records_of_chain(form)]),
             f"Not guaranteed: {_beyond(chosen.window)}; {other}and to somebody who "
             "believes in a chain outside the set, only epsilon plus twice its distance (Theorem 2.4).",
             "Releases of the same records add up." if self.account is None else self.account.statement,
@@ -222,6 +227,13 @@ class PrivateHistogram:
             return (
                 "The set of chains was chosen, not fitted, so it tells nothing of any record; it and the certificate "
                 "are published too (chain.json, certificate.json)."
+            )
+        if (fit := self._fitted_privately) is not None:
+            return (
+                f"The set of chains was fitted to {fit.participants} participants with noise that hides each of them "
+                f"(epsilon = {fit.epsilon:g}); it holds their chain with confidence {fit.confidence:g}, if they are "
+                "independent draws of it, and where it does not, this guarantee is that of a chain outside the set. "
+                "It and the certificate are published too (chain.json, certificate.json)."
             )
         if self.chain_is_public:
             return (

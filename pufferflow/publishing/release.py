@@ -36,13 +36,13 @@ from pufferflow._texts import as_unicode
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
 from pufferflow.ledger import Ledger, Reservation
 from pufferflow.markov.simulation import MOST_RECORDS
-from pufferflow.publishing.account import Account, account_of
+from pufferflow.publishing.account import Account, LedgerLike, account_of, open_ledger
 from pufferflow.publishing.calibration import Calibration, calibrate
 from pufferflow.publishing.exact import ExactCounts, count_records, public_model, simulated_counts
 from pufferflow.publishing.folder import Draft, draft
 from pufferflow.publishing.histogram import CONFIDENCE, PostProcessing, PrivateHistogram
 from pufferflow.publishing.noise import DiscreteLaplace, add_noise, add_seeded_noise, count_scale
-from pufferflow.publishing.request import LedgerLike, Model, ReleaseRequest
+from pufferflow.publishing.request import Model, ReleaseRequest
 from pufferflow.records.format import RecordFormat
 from pufferflow.records.reading import Reading
 from pufferflow.records.tables import Source
@@ -278,28 +278,6 @@ def simulate(request: ReleaseRequest, seed: int, length: int | None = None) -> P
         model, epsilon = public_model(request.model), check_epsilon(request.epsilon)
         prepared = _calibrated(request, simulated_counts(model, request.form, epsilon, length, rng))
     return replace(prepared.noisy(draw), private=False, seed=seed)
-
-
-def open_ledger(ledger: LedgerLike, limit: float, given: bool = True) -> Ledger:
-    """Open a ledger, or make one with a limit where there is none.
-
-    Raises LedgerError: it cannot be used; ParameterError: it exists and has another limit than the one ``given``.
-    """
-    if isinstance(ledger, Ledger):
-        return ledger
-    path = check_path(ledger, "ledger")
-    if not os.path.lexists(path):
-        try:
-            return Ledger.create(path, limit)
-        except LedgerError:
-            if not path.exists():
-                raise
-    book = Ledger(path)  # made by another process meanwhile, or long before
-    if given and limit != book.limit:
-        raise ParameterError(
-            f"the ledger {path} has the limit {book.limit:g}, not {limit:g}; change it with pufferflow ledger set-limit"
-        )
-    return book
 
 
 @dataclass(frozen=True)

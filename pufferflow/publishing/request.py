@@ -8,17 +8,17 @@ from typing import TypeAlias, get_args
 from pufferflow._checks import check_choice, check_type
 from pufferflow._files import PathLike
 from pufferflow._protection import Knowledge, Protection, check_protection
-from pufferflow.ledger import Ledger
 from pufferflow.markov import Family, MarkovChain
 from pufferflow.models import PublicModel
+from pufferflow.publishing.account import LedgerLike
 from pufferflow.publishing.fitting import Fit
 from pufferflow.publishing.histogram import PostProcessing
+from pufferflow.publishing.private_fit import PrivateFit
 from pufferflow.records.format import RecordFormat
 from pufferflow.records.reading import Reading
 from pufferflow.records.tables import Source
 
-Model: TypeAlias = "PublicModel | Fit | Family | MarkovChain | PathLike"
-LedgerLike: TypeAlias = "Ledger | PathLike"
+Model: TypeAlias = "PublicModel | Fit | PrivateFit | Family | MarkovChain | PathLike"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 
 from pufferflow._numbers import shortest
@@ -122,24 +123,34 @@ def _sorted(names: Iterable[str]) -> list[str]:
 
 
 def _edges(where: str, scan: Scan, states: States) -> list[float]:
+    """Multiples of a width between the smallest and the largest value.
+
+    Without a width given it is 1, 2 or 5 times a power of ten, so that the edges tell little more than the order of
+    the range.
+    """
     low, high = scan.low, scan.high
     if not low < high:
         raise DataError(f"{where}: all values are the same, so there is one state and nothing to release")
     if states.width is not None:
-        width = states.width
-        start, stop = math.floor(low / width) + 1, math.floor(high / width)
-        if stop - start + 2 > MOST_STATES:
-            raise ParameterError(f"width {width:g} makes {stop - start + 2} bins; choose a larger one")
-        edges = [round(j * width, 12) for j in range(start, stop + 1)]
+        edges = _multiples(low, high, states.width)
         if not edges:
-            raise DataError(f"{where}: all values lie in one bin of width {width:g}; choose a smaller width")
+            raise DataError(f"{where}: all values lie in one bin of width {states.width:g}; choose a smaller width")
         return edges
-    bins = states.bins or DEFAULT_BINS
-    width = (high - low) / bins
+    width = (high - low) / (states.bins or DEFAULT_BINS)
     if not (math.isfinite(width) and width > 0):
         raise DataError(f"{where}: the values reach from {low:g} to {high:g}, too far for equal bins; give edges")
-    digits = 2 - math.floor(math.log10(width))
-    edges = [round(low + j * width, digits) for j in range(1, bins)]
-    if any(b <= a for a, b in pairwise(edges)):
-        raise DataError(f"{where}: the values differ too little for {bins} bins; give fewer bins")
+    exponent = math.floor(math.log10(width))
+    steps = [float(f"{m}e{exponent + e}") for e in (0, 1) for m in (1, 2, 5)]
+    fitting = [step for step in steps if step >= width * (1 - 1e-9)]
+    edges = _multiples(low, high, fitting[0]) or _multiples(low, high, steps[steps.index(fitting[0]) - 1])
+    if not edges or any(b <= a for a, b in pairwise(edges)):
+        raise DataError(f"{where}: the values differ too little for their size; give edges, or fewer bins")
     return edges
+
+
+def _multiples(low: float, high: float, width: float) -> list[float]:
+    """Multiples of a width above the smallest and up to the largest value."""
+    start, stop = math.floor(low / width) + 1, math.floor(high / width)
+    if stop - start + 2 > MOST_STATES:
+        raise ParameterError(f"width {width:g} makes {stop - start + 2} bins; choose a larger one")
+    return [float(Fraction(repr(width)) * j) for j in range(start, stop + 1)]

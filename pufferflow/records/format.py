@@ -6,11 +6,13 @@ fitted to::
     "records": {"states": {"edges": [200, 400, …]} or {"names": ["walking", …], "other": false},
                 "step_seconds": 60 or null, "split_after_seconds": 600 or null, "split_because": "…",
                 "fitted": {"first": "2007-05-01T00:00:00", "last": …, "records": 525600} or null,
-                "reading": {"time": "tstp", "decimal": ",", …}}
+                "reading": {"time": "tstp", "decimal": ",", …},
+                "fitted_privately": {"epsilon": 1.0, "confidence": 0.95, …}}
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 import unicodedata
@@ -23,7 +25,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow._checks import check_list, check_numbers, check_type, check_whole
+from pufferflow._checks import (
+    check_confidence,
+    check_epsilon,
+    check_list,
+    check_numbers,
+    check_positive,
+    check_type,
+    check_whole,
+)
 from pufferflow._numbers import shortest
 from pufferflow._texts import check_unicode
 from pufferflow.errors import ModelError, ParameterError
@@ -187,6 +197,54 @@ class Fitted:
 
 
 @dataclass(frozen=True)
+class FittedPrivately:
+    """How a family was fitted with noise that hides whole participants; all of it is public.
+
+    Attributes
+    ----------
+    epsilon : float
+        Whatever all records of one participant are, no output gets likelier by more than e^ε.
+    confidence : float
+        With which the family holds the chain that all participants follow, the noise included.
+    participants : int
+        How many there were.
+    most_transitions : int
+        How many transitions of each counted at most.
+    noise_scale : float
+        Of the discrete Laplace noise on each transition count.
+
+    Raises ParameterError: one of them is out of range.
+    """
+
+    epsilon: float
+    confidence: float
+    participants: int
+    most_transitions: int
+    noise_scale: float
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        check_confidence(self.confidence, "confidence")
+        check_whole(self.participants, "participants")
+        check_whole(self.most_transitions, "most_transitions")
+        check_positive(self.noise_scale, "noise_scale")
+
+    @property
+    def statement(self) -> str:
+        """That the family may leave, and what one has to believe for that."""
+        return (
+            f"This file may leave: it was fitted to {self.participants} participants with noise. Whatever the records "
+            f"of one of them are, no content of this file gets likelier by more than the factor e^epsilon, epsilon = "
+            f"{self.epsilon:g}. The states, the time step and the number of participants are public. The intervals "
+            f"hold the chain with confidence {self.confidence:g} if all participants are independent draws of it."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON types that :func:`parse_records` reads."""
+        return vars(self) | {"statement": self.statement}
+
+
+@dataclass(frozen=True)
 class RecordFormat:
     """How records become steps of a chain.
 
@@ -206,6 +264,8 @@ class RecordFormat:
     reading : mapping
         Options of :class:`pufferflow.records.reading.Reading` with which those data were read, where they were
         given; a release without options of its own reads with them.
+    fitted_privately : FittedPrivately or None
+        How the chain was fitted, where that was done so that the result may leave.
 
     Raises
     ------
@@ -219,6 +279,7 @@ class RecordFormat:
     fitted: Fitted | None = None
     reading: Mapping[str, str | bool] = field(default_factory=dict, hash=False)
     split_because: str | None = None
+    fitted_privately: FittedPrivately | None = None
 
     def __post_init__(self) -> None:
         check_type(self.states, "states", StateSpace)
@@ -241,7 +302,15 @@ class RecordFormat:
             "step_seconds": self.step_seconds,
             "split_after_seconds": self.split_after_seconds,
             "fitted": None if self.fitted is None else vars(self.fitted).copy(),
-        } | {key: value for key, value in (("split_because", self.split_because), ("reading", self.reading)) if value}
+        } | {
+            key: value
+            for key, value in (
+                ("split_because", self.split_because),
+                ("reading", self.reading),
+                ("fitted_privately", self.fitted_privately and self.fitted_privately.to_dict()),
+            )
+            if value
+        }
 
 
 def parse_records(value: object) -> RecordFormat:
@@ -249,9 +318,8 @@ def parse_records(value: object) -> RecordFormat:
 
     Raises ModelError: a key is unknown, missing or of the wrong type.
     """
-    fields = _object(
-        value, ("states", "step_seconds", "split_after_seconds", "split_because", "fitted", "reading"), "records"
-    )
+    keys = ("states", "step_seconds", "split_after_seconds", "split_because", "fitted", "reading", "fitted_privately")
+    fields = _object(value, keys, "records")
     states = fields.get("states")
     try:
         if isinstance(states, dict) and "edges" in states:
@@ -283,6 +351,16 @@ def parse_records(value: object) -> RecordFormat:
     for name, value in reading.items():
         if not isinstance(value, bool if name == "rows_are_steps" else str):
             raise ModelError(f"records: reading has {value!r} as {name}; it must be as fit wrote it")
+    privately = None
+    if "fitted_privately" in fields:
+        names = tuple(field.name for field in dataclasses.fields(FittedPrivately))
+        entries = _object(fields["fitted_privately"], (*names, "statement"), "records: fitted_privately")
+        try:
+            privately = FittedPrivately(**{name: entries[name] for name in names})
+        except KeyError as error:
+            raise ModelError(f"records: fitted_privately has no {error.args[0]}; it must be as fit wrote it") from None
+        except ParameterError as error:
+            raise ModelError(f"records: fitted_privately: {error}") from error
     try:
         return RecordFormat(
             space,
@@ -291,6 +369,7 @@ def parse_records(value: object) -> RecordFormat:
             fitted,
             reading,
             fields.get("split_because"),
+            privately,
         )
     except ParameterError as error:
         raise ModelError(f"records: {error}") from error

@@ -16,7 +16,7 @@ class States:
     Attributes
     ----------
     bins : int or None
-        Numeric bins of equal width between the smallest and the largest value.
+        About so many numeric bins, of a width of 1, 2 or 5 times a power of ten, from a multiple of it.
     width : float or None
         Numeric bins of this width, from a multiple of it.
     edges : tuple of float or None

@@ -24,8 +24,9 @@ class Tally:
         Whether to count transitions, which only fitting needs.
     """
 
-    def __init__(self, form: RecordFormat, *, transitions: bool) -> None:
+    def __init__(self, form: RecordFormat, *, transitions: bool, most_transitions: int | None = None) -> None:
         self.form = form
+        self.most_transitions = most_transitions
         self.k = form.states.count
         self.state_counts = np.zeros((0 if transitions else 1, self.k), dtype=np.int64)
         """Of each participant; without transitions one row for all together."""
@@ -108,9 +109,19 @@ class Tally:
         else:
             np.add.at(self.state_counts, (person, state), 1)
             near = started & (gap == 0)
+            if self.most_transitions is not None:
+                near[near] = self._among_first(person[near], self.most_transitions)
             np.add.at(self.transition_counts, (person[near], came_from[near], state[near]), 1)
         owner = person[final]
         self.start[owner], self.last_step[owner], self.last_state[owner] = began[final], at[final], state[final]
+
+    def _among_first(self, person: Integers, most: int) -> NDArray[np.bool_]:
+        """Mark those of further transitions, sorted by participant, that are among the first so many of theirs."""
+        assert self.transition_counts is not None
+        owners, begin, number = np.unique(person, return_index=True, return_counts=True)
+        counted = self.transition_counts[owners].sum(axis=(1, 2))
+        among: NDArray[np.bool_] = np.arange(len(person)) - np.repeat(begin - counted, number) < most
+        return among
 
     def segments(self) -> tuple[Integers, Integers]:
         """Owner and length of every segment, by owner and then in time; shape (s,) each."""

@@ -1,6 +1,8 @@
 """Two tables that differ in one record look alike in all that a release prints and writes, but for the noisy counts.
 
-And the T that the noise is for is never below the longest run of records that the step of the model connects.
+What cannot look alike is refused before anything is drawn (a value that is no state), or is public (which records are
+there: a table with one more or less looks like any other with the same ones). And the T that the noise is for is never
+below the longest run of records that the step of the model connects.
 """
 
 import contextlib
@@ -24,12 +26,15 @@ from pufferflow.publishing import release as releasing
 from pufferflow.records.rows import MISSING_TEXTS
 
 ODD = ("-", "none", "NA", "n/a", "null", "?", "nan", "NaN", "+", "a b", "1", "2.50", "$x$", "=1+1", "other?", "Ä")
+STRAY = ("no state", "1,5", "0x10", "1e", "--")
+"""Neither numbers nor states, nor missing."""
+
 WILD = ("1e300", "-inf", "inf", "0", "3.5", "1e-300", "-7", "12345678901234567890")
 
 
 @st.composite
 def cases(draw):
-    """A table, its twin that differs in one value, and how both are released."""
+    """A table, its twin that differs in one record, in which way, and how both are released."""
     numeric = draw(st.booleans())
     if numeric:
         space = pf.StateSpace.numeric(sorted(draw(st.sets(st.integers(-5, 5), min_size=1, max_size=3))))
@@ -47,10 +52,14 @@ def cases(draw):
     if draw(st.booleans()):
         rows.sort(key=lambda row: (row[1], row[0]))
     known = [i for i, row in enumerate(rows) if row[2]]
+    edit = draw(st.sampled_from(["value", "value", "value", "missing", "stray"]))
+    if not known or (not numeric and space.other):  # every text has a state
+        edit = "value"
     twin = list(rows)
     if known:
         at = draw(st.sampled_from(known))
-        twin[at] = (*rows[at][:2], draw(st.sampled_from(words)))
+        new = {"value": words, "missing": [text for text in ("", "na", "?") if not space.claims(text)], "stray": STRAY}
+        twin[at] = (*rows[at][:2], draw(st.sampled_from(new[edit])))
     timed = draw(st.booleans())
     step = draw(st.sampled_from([60, 60, 60, 30])) if timed else None
     split = draw(st.sampled_from([None, None, 90, 600])) if timed else None
@@ -63,7 +72,9 @@ def cases(draw):
         reading = [*reading, "--rows-are-steps"]
     if draw(st.integers(0, 19)):  # the others choose among all mechanisms and keep an account, which takes longer
         reading = [*reading, "--mechanism", "group-dp", "--no-ledger"]
-    return rows, twin, pf.PublicModel(pf.ChainFamily([chain]), form), [*reading, "--value", "reading"]
+    missing = {text for text in MISSING_TEXTS if not space.claims(text)}
+    masked = [(*row[:2], "" if row[2].lower() in missing else words[0]) for row in twin]
+    return (rows, twin, masked), edit, pf.PublicModel(pf.ChainFamily([chain]), form), [*reading, "--value", "reading"]
 
 
 def written(rows, path):
@@ -77,12 +88,16 @@ def written(rows, path):
 
 
 def released(rows, suffix, model, words):
-    """Exit code, what was printed, what was written but for times and their digests, and the T of the noise."""
+    """Exit code, what was printed, what was written but for times and their digests, and the T of the noise.
+
+    Before a refusal nothing is drawn.
+    """
+    drawn = []
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         written(rows, Path(f"data{suffix}"))
         write_model("model.json", model.family, model.records)
-        patch.setattr(releasing, "add_noise", lambda counts, scale: [7] * len(counts))
+        patch.setattr(releasing, "add_noise", lambda counts, scale: drawn.append(1) or [7] * len(counts))
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = cli.main(
@@ -99,6 +114,7 @@ def released(rows, suffix, model, words):
                         shown | {"releases": [r | {"time": ""} for r in shown["releases"]]}, default=str
                     ).encode()
                 files[str(path)] = (oct(stat.st_mode), len(content), content)
+        assert bool(drawn) == (code == 0)
         histogram = [json.loads(f[2]) for name, f in files.items() if name.endswith("histogram.json")]
         return code, out.getvalue(), err.getvalue(), files, histogram[0]["longest_segment"] if histogram else None
 
@@ -123,8 +139,14 @@ def longest_run(rows, model, words):
 @examples(80, 1000)
 @given(cases(), st.sampled_from([".csv", ".csv", ".parquet"]))
 def test_one_record_changes_nothing_but_counts(case, suffix):
-    rows, twin, model, words = case
-    one, other = (released(table, suffix, model, words) for table in (rows, twin))
+    (rows, twin, masked), edit, model, words = case
+    other = released(twin, suffix, model, words)
+    if edit == "stray":
+        code, out, err, files, _ = other
+        assert (code, out, files) == (2, "", {})
+        assert err.count("pufferflow: error:") == 1
+        return
+    one = released(rows if edit == "value" else masked, suffix, model, words)
     assert one == other
     code, _, err, files, length = one
     assert code in (0, 2)
@@ -133,4 +155,4 @@ def test_one_record_changes_nothing_but_counts(case, suffix):
         assert not files
         assert err.count("pufferflow: error:") == 1
     else:
-        assert length >= max(2, longest_run(rows, model, words))
+        assert length >= max(2, longest_run(masked, model, words))

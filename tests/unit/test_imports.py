@@ -26,6 +26,7 @@ GROUND = (
     "_numbers",
     "_noise",
     "_randomness",
+    "_values",
 )
 """What anything may stand on."""
 
