@@ -7,8 +7,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pufferflow._protection import PARTICIPANT
 from pufferflow.cli._records import EDGES, add_reason, edges, listed, reading
-from pufferflow.cli._scales import add_protection, protection
+from pufferflow.cli._scales import add_protection, level
+from pufferflow.cli._tables import aligned
 from pufferflow.errors import ParameterError, PufferflowError
 from pufferflow.forgetting_family import ForgettingFamily
 from pufferflow.models import PublicModel, read_public_model
@@ -114,6 +116,7 @@ def release_request(arguments: argparse.Namespace, **more: Any) -> ReleaseReques
     public = model(arguments)
     form = record_format(arguments)
     known = form or public.records
+    hidden = level(arguments, None if known is None else known.step_seconds)
     return ReleaseRequest(
         arguments.data,
         public,
@@ -121,7 +124,8 @@ def release_request(arguments: argparse.Namespace, **more: Any) -> ReleaseReques
         form=form,
         reading=reading(arguments, public.records),
         mechanism=arguments.mechanism,
-        **protection(arguments, None if known is None else known.step_seconds),
+        protect=PARTICIPANT if hidden.window is None else hidden.window,
+        knows=hidden.knows,
         post_processing=arguments.post_process,
         fitted_to_others=arguments.fitted_to_others,
         figure=not arguments.no_figure,
@@ -153,4 +157,21 @@ def show(arguments: argparse.Namespace, made: PrivateHistogram, output: str) -> 
     print(table.head(most).to_string(index=False, float_format=lambda number: f"{number:.5f}"))
     if len(table) > most:
         print(f"… and {len(table) - most} more states in {output}/histogram.csv")
-    print(f"\n{made.statement}\n\nwrote {output}/")
+    print(f"\n{made.promise.text()}\nwrote {output}/")
+
+
+def level_table(costs: Sequence[Mapping[str, Any]]) -> str:
+    """What each level of protection costs, as a table."""
+    rows = [("protect", "others known", "mechanism", "scale", "mean error", "95 % error")]
+    for cost in costs:
+        errors = [cost[key] for key in ("expected_error", "error_95")]
+        rows.append(
+            (
+                cost["protect"],
+                "no" if cost["knows"] == "nothing" else "any",
+                cost["mechanism"],
+                f"{cost['scale']:.6g}",
+                *("-" if error is None else f"{error:.3g}" for error in errors),
+            )
+        )
+    return aligned(rows)

@@ -10,7 +10,7 @@ from typing import Any
 from pufferflow._files import check_outputs
 from pufferflow.cli._faults import nothing_quoted
 from pufferflow.cli._records import AS_FITTED, add_reading
-from pufferflow.cli._releases import add_model, add_output, release_request, show, show_columns, warn
+from pufferflow.cli._releases import add_model, add_output, level_table, release_request, show, show_columns, warn
 from pufferflow.errors import ParameterError
 from pufferflow.ledger import UNNOTICED
 from pufferflow.publishing.account import usual_ledger
@@ -18,12 +18,12 @@ from pufferflow.publishing.folder import INTERNAL, PUBLISH, require_new
 from pufferflow.publishing.release import rehearse, release
 
 DESCRIPTION = (
-    "Release the histogram of a table with noise that keeps every single step private. What is assumed of the records "
-    "is said by --forgets (first choice: nothing is fitted) or --chain (of public records or other people's). A new "
-    "folder has publish/ (numbers, statement and figure, which may leave) and internal/ (a fitted chain and the "
-    "certificate, which must not: they tell the counts that the chain was fitted to). The noise comes from the "
-    "operating system's randomness; there is no seed. What it costs is reserved in a ledger first; the first release "
-    "of a table makes one with epsilon as its limit."
+    "Release the histogram of a table with noise that keeps every single step private, or what --protect names. What "
+    "is assumed of the records is said by --forgets (first choice: nothing is fitted) or --chain (of public records or "
+    "other people's). A new folder has publish/ (numbers, statement and figure, which may leave) and internal/ (a "
+    "fitted chain and the certificate, which must not: they tell the counts that the chain was fitted to). The noise "
+    "comes from the operating system's randomness; there is no seed. What it costs is reserved in a ledger first; the "
+    "first release of a table makes one with epsilon as its limit."
 )
 EPILOG = (
     "Example: pufferflow release meter.csv --forgets 60 0.4 --epsilon 1 --edges 200:10000:200 --step 60, or "
@@ -78,6 +78,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _hidden(facts: dict[str, Any]) -> str:
+    if facts["whole_participant"]:
+        return "everything of one participant, whatever the correlation within their records"
     what = "any one step" if facts["window"] == 1 else f"any {facts['window']} steps in a row"
     whom = "know none of the records" if facts["knows"] == "nothing" else "may know any of the other records"
     return f"{what}, from those who {whom}"
@@ -100,4 +102,5 @@ def _show_rehearsal(arguments: argparse.Namespace, facts: dict[str, Any]) -> Non
     )
     if facts["limit"] is not None:
         print(f"cost        within the ledger's limit {facts['limit']:g}, of which {facts['left']:.6g} would be left")
+    print(f"\nwhat each level costs at epsilon {facts['epsilon']:g}:\n{level_table(facts['levels'])}")
     print("\na dry run: nothing was drawn, written or paid for")

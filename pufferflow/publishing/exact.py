@@ -35,6 +35,8 @@ class ExactCounts:
     records: int
     segments: int
     longest_segment: int
+    longest_record: int
+    """Steps of the participant with the most, in all segments together."""
     participants: int
     states: StateSpace
     model: PublicModel
@@ -62,6 +64,7 @@ class ExactCounts:
             records=self.records,
             segments=self.segments,
             longest_segment=self.longest_segment,
+            longest_record=self.longest_record,
             participants=self.participants,
             epsilon=self.epsilon,
             calibration=calibration,
@@ -142,6 +145,7 @@ def count_records(request: ReleaseRequest) -> ExactCounts:
         records=observed,
         segments=len(lengths),
         longest_segment=int(lengths.max()),
+        longest_record=int(np.add.reduceat(lengths, np.unique(owners, return_index=True)[1]).max()),
         participants=len(np.unique(owners)),
         states=form.states,
         model=PublicModel(public.family, form),
@@ -207,4 +211,6 @@ def simulated_counts(
         _check_states(form, model.family)
     space = form.states if form is not None else StateSpace.categories([f"state {j + 1}" for j in range(chain.states)])
     counts = np.bincount(simulate_chain(chain, length, rng), minlength=chain.states)
-    return ExactCounts(tuple(counts.tolist()), length, 1, length, 1, space, PublicModel(model.family, form), epsilon)
+    return ExactCounts(
+        tuple(counts.tolist()), length, 1, length, length, 1, space, PublicModel(model.family, form), epsilon
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -24,8 +23,7 @@ from pufferflow.publishing.account import Account
 from pufferflow.publishing.calibration import Calibration
 from pufferflow.publishing.folder import INTERNAL, PUBLISH, draft
 from pufferflow.publishing.noise import DiscreteLaplace
-from pufferflow.records.format import RecordFormat
-from pufferflow.records.rows import MISSING_TEXTS
+from pufferflow.publishing.statement import Statement, statement_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,13 +31,6 @@ if TYPE_CHECKING:
 PostProcessing: TypeAlias = Literal["clip", "simplex"]
 
 CONFIDENCE = 0.95
-OUTSIDE = (
-    "how long the program ran and what memory it took",
-    "that a release was refused, and at which line",
-    "the file itself, its name, its size and other copies of the data",
-    "what else is published about the same records and is not added up with this release",
-)
-"""What no noise covers."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +44,8 @@ class PrivateHistogram:
         Noisy, as they were drawn; may be negative.
     records : int
         n, the number of records counted.
-    segments, longest_segment, participants : int
+    segments, longest_segment, longest_record, participants : int
+        The longest record is that of the participant with the most steps, in all segments together.
     epsilon : float
     calibration : Calibration
         Mechanism, its scale σ for a 1-Lipschitz query, and the certificate.
@@ -86,6 +78,7 @@ class PrivateHistogram:
     records: int
     segments: int
     longest_segment: int
+    longest_record: int
     participants: int
     epsilon: float
     calibration: Calibration
@@ -102,7 +95,7 @@ class PrivateHistogram:
     account: Account | None = None
 
     def __post_init__(self) -> None:
-        if self._is_chosen:
+        if self.theta_is_chosen:
             object.__setattr__(self, "chain_is_public", True)
 
     def __repr__(self) -> str:
@@ -110,7 +103,7 @@ class PrivateHistogram:
         return f"{kind}({len(self.states)} states, {self.records} records, epsilon={self.epsilon:g}, {self.mechanism})"
 
     @property
-    def _is_chosen(self) -> bool:
+    def theta_is_chosen(self) -> bool:
         """Whether Θ is a choice of two numbers, which tells nothing of any record."""
         return isinstance(self.model.family, ForgettingFamily)
 
@@ -168,71 +161,49 @@ class PrivateHistogram:
         )
 
     @property
-    def statement(self) -> str:
-        """One paragraph: what is guaranteed, to whom and under which Θ, and what is not."""
-        form, theta = self.model.records, self.model.family.text(self.chain_is_public)
-        chosen = self.calibration.chosen
-        secrets = _secrets(chosen.window, None if form is None else form.step_seconds)
-        knowing, other = "may know any of the others", ""
-        if chosen.knows == "nothing":
-            knowing, other = "knows none of them", "that who knows other steps of a participant learns no more; "
-        proof = "internal/certificate.json proves that this scale suffices"
-        if self.calibration.certificate is None:
-            proof = "there is no certificate of it"
-        sentences = [
-            f"Guarantee: whoever believes that the records follow {theta}, and {knowing}, changes the odds "
-            f"between any two {secrets} of any one participant by a factor of at most e^epsilon = "
-            f"{_exp(self.epsilon)} on seeing this histogram (Pufferfish privacy, epsilon = {self.epsilon:g} nats; "
-            "Song, Wang and Chaudhuri, SIGMOD 2017).",
-            f"Noise: independent discrete Laplace noise of scale {self.noise_scale!r} on each count, twice the scale "
-            f"that {self.mechanism} asks for segments of up to {self.longest_segment} steps, rounded up to 11 bits; "
-            f"{proof}.",
-            self._about_the_chains(),
-            f"Public, and not protected: the states, epsilon, the number of records "
-            f"({self.records}), when there is a record, and the lengths of the segments ({self.segments} of "
-            f"{self.participants} participant(s)), which are taken to be independent of each other.",
-            *_pauses(form),
-            *([] if self._is_chosen else [_records_of_chain(form)]),
-            f"Not guaranteed: {_beyond(chosen.window)}; {other}and to somebody who "
-            "believes in a chain outside the set, only epsilon plus twice its distance (Theorem 2.4).",
-            "Releases of the same records add up." if self.account is None else self.account.statement,
-            f"Outside any such guarantee: {'; '.join(OUTSIDE)}.",
-        ]
-        if not self.private:
-            sentences.insert(
-                0,
-                f"NOT PRIVATE: this is a simulation with seed {self.seed}, from which anybody can repeat the noise; it "
-                "is for planning. Of a release with the same options one could say what follows.",
-            )
-        if self.unused_columns:
-            sentences.append(
-                f"{self.unused_columns} column(s) of the table were not used: where one of them tells series apart, "
-                "the guarantee holds only if it is named as that of the participants."
-            )
-        sentences += [f"Warning: {warning}." for warning in self.warnings]
-        if self.figure_fault:
-            sentences.append(f"The figure is missing, for it could not be drawn ({self.figure_fault}).")
-        if self.post_processing is not None:
-            how = {"clip": "clipped to [0, 1]", "simplex": "projected to the probability simplex"}[self.post_processing]
-            sentences.append(f"Frequencies were {how} afterwards, which costs no privacy.")
-        return " ".join(sentences)
+    def subject(self) -> str:
+        """What the statement calls the release."""
+        return "this histogram"
 
-    def _about_the_chains(self) -> str:
-        if self._is_chosen:
-            return (
-                "The set of chains was chosen, not fitted, so it tells nothing of any record; it and the certificate "
-                "are published too (chain.json, certificate.json)."
-            )
-        if self.chain_is_public:
-            return (
-                "The set of chains and the certificate are published too (chain.json, certificate.json), as the "
-                "records that the chains were fitted to are public."
-            )
+    @property
+    def noise_text(self) -> str:
+        """Which noise was added, without a full stop."""
         return (
-            "The set of chains is not published, nor is the certificate, which holds it: from a fitted chain the "
-            "counts that it was fitted to can be found again. Both are in the folder internal, which stays with who "
-            "made this release; of the chains nothing is told but the name of the mechanism and the noise scale."
+            f"Noise: independent discrete Laplace noise of scale {self.noise_scale!r} on each count, twice the scale "
+            f"that {self.mechanism} asks for {self._length_text}, rounded up to 11 bits"
         )
+
+    @property
+    def _length_text(self) -> str:
+        if self.calibration.chosen.length > self.longest_segment:
+            return f"records of up to {self.longest_record} steps"
+        return f"segments of up to {self.longest_segment} steps"
+
+    @property
+    def public_points(self) -> tuple[str, ...]:
+        """What is published exactly."""
+        return (
+            f"How many records there are ({self.records}) and participants ({self.participants}), when there is a "
+            "record, and when one is missing.",
+        )
+
+    @property
+    def afterwards(self) -> tuple[str, ...]:
+        """What was done to the noisy numbers."""
+        if self.post_processing is None:
+            return ()
+        how = {"clip": "clipped to [0, 1]", "simplex": "projected to the probability simplex"}[self.post_processing]
+        return (f"Frequencies were {how} afterwards, which costs no privacy.",)
+
+    @property
+    def promise(self) -> Statement:
+        """What is protected, what not and what has to be believed for it, and the formal text."""
+        return statement_of(self)
+
+    @property
+    def statement(self) -> str:
+        """The formal text as one paragraph: what is guaranteed, to whom and under which Θ, and what is not."""
+        return self.promise.formal_text
 
     def to_dict(self) -> dict[str, Any]:
         """Return what may be published as plain JSON types: nothing from which Θ can be read.
@@ -245,7 +216,7 @@ class PrivateHistogram:
             "histogram": "pufferflow",
             "version": 2,
             "private": self.private,
-            "statement": self.statement,
+            **self.promise.to_dict(),
             "epsilon": self.epsilon,
             "mechanism": self.mechanism,
             "window": self.calibration.chosen.window,
@@ -257,6 +228,7 @@ class PrivateHistogram:
             "participants": self.participants,
             "segments": self.segments,
             "longest_segment": self.longest_segment,
+            "longest_record": self.longest_record,
             "post_processing": self.post_processing,
             "unused_columns": self.unused_columns,
             "warnings": list(self.warnings),
@@ -300,7 +272,8 @@ class PrivateHistogram:
         results = {
             "histogram.json": self.to_json(),
             "histogram.csv": self.to_csv(),
-            "statement.txt": f"{self.statement}\n",
+            "statement.txt": self.promise.text(),
+            "statement.md": self.promise.markdown(),
         }
         sources = {"chain.json": model_json(self.model.family, self.model.records)}
         if proof is not None:
@@ -331,42 +304,3 @@ def _to_simplex(raw: NDArray[np.float64]) -> NDArray[np.float64]:
     falling = np.sort(raw)[::-1]
     shift = (np.cumsum(falling) - 1) / np.arange(1, len(raw) + 1)
     return np.asarray(np.maximum(raw - shift[np.flatnonzero(falling > shift)[-1]], 0.0))
-
-
-def _secrets(window: int, step: int | None) -> str:
-    """What is hidden, in words."""
-    if window == 1:
-        return f"states at any one step ({step} s)" if step else "states at any one step"
-    return f"courses of any {window} steps in a row" + (f" ({window * step} s)" if step else "")
-
-
-def _beyond(window: int) -> str:
-    """What is not hidden."""
-    if window == 1:
-        return "anything about a participant's whole record, a day or a habit"
-    return f"anything about more than {window} steps in a row, such as a participant's whole record or a habit"
-
-
-def _pauses(form: RecordFormat | None) -> list[str]:
-    """Which values count as missing, and what splits a record."""
-    if form is None:
-        return []
-    missing = ", ".join(text for text in MISSING_TEXTS if text and not form.states.claims(text))
-    said = [f"A value that is empty or reads {missing} counts as missing, and when one is missing is public."]
-    if form.split_after_seconds is not None:
-        said.append(
-            f"Of one participant, a pause of more than {form.split_after_seconds} s begins a segment of its own, "
-            f"because, as the publisher says: {form.split_because!r}; the length of a pause is no evidence of that."
-        )
-    return said
-
-
-def _records_of_chain(form: RecordFormat | None) -> str:
-    if form is None or form.fitted is None:
-        return "The model does not say which records the chain comes from."
-    fitted = form.fitted
-    return f"The chain was fitted to {fitted.records} records from {fitted.first} to {fitted.last}."
-
-
-def _exp(epsilon: float) -> str:
-    return f"{math.exp(epsilon):.4g}" if epsilon < 700 else "a number beyond all bounds"

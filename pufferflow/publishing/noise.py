@@ -109,6 +109,11 @@ class DiscreteLaplace:
         """Ratio of the probabilities of two neighbouring integers."""
         return math.exp(-1 / self.scale)
 
+    @property
+    def mean_absolute(self) -> float:
+        """E|Z| = 2p/(1 − p²)."""
+        return 1 / math.sinh(1 / self.scale) if self.scale > 2e-3 else 0.0
+
     def probability(self, values: NDArray[np.int64]) -> NDArray[np.float64]:
         """P(Z = z) of each value."""
         return discrete_laplace(values, self.scale)

@@ -31,16 +31,17 @@ import numpy as np
 from pufferflow._checks import check_epsilon, check_path, check_whole
 from pufferflow._files import check_folder, workplace
 from pufferflow._noise import open_dp
-from pufferflow._protection import Knowledge
+from pufferflow._protection import Knowledge, Level, Protect, Protection
 from pufferflow._texts import as_unicode
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
 from pufferflow.ledger import Ledger, Reservation
 from pufferflow.markov.simulation import MOST_RECORDS
 from pufferflow.publishing.account import Account, account_of
-from pufferflow.publishing.calibration import Calibration, calibrate
+from pufferflow.publishing.calibration import GROUP, Calibration, calibrate, mechanism_for_histograms
 from pufferflow.publishing.exact import ExactCounts, count_records, public_model, simulated_counts
 from pufferflow.publishing.folder import Draft, draft
 from pufferflow.publishing.histogram import CONFIDENCE, PostProcessing, PrivateHistogram
+from pufferflow.publishing.levels import level_costs
 from pufferflow.publishing.noise import DiscreteLaplace, add_noise, add_seeded_noise, count_scale
 from pufferflow.publishing.request import LedgerLike, Model, ReleaseRequest
 from pufferflow.records.format import RecordFormat
@@ -58,6 +59,7 @@ def release_histogram(
     form: RecordFormat | None = None,
     reading: Reading | None = None,
     mechanism: str | None = None,
+    protect: Protect | None = None,
     window: int = 1,
     knows: Knowledge = "nothing",
     post_processing: PostProcessing | None = None,
@@ -89,8 +91,11 @@ def release_histogram(
         Columns and clock (default: as the data were read that the chain was fitted to).
     mechanism : str, optional
         Default: the least certified noise, which depends on Θ, T and ε alone.
+    protect : "record", "participant", str or int, optional
+        What is hidden: any one step (the default), so many consecutive steps (a number, or a time such as ``"1h"``
+        where the step is known), or all that one participant did, by group privacy over the longest record.
     window : int
-        How many consecutive steps are hidden together.
+        The same as a number of steps in ``protect``.
     knows : {"nothing", "any records"}
         What an adversary may know beside Θ: nothing, or any other steps of the participant.
     post_processing : {"clip", "simplex"}, optional
@@ -133,6 +138,7 @@ def rehearse_release(
     form: RecordFormat | None = None,
     reading: Reading | None = None,
     mechanism: str | None = None,
+    protect: Protect | None = None,
     window: int = 1,
     knows: Knowledge = "nothing",
     fitted_to_others: bool = False,
@@ -144,7 +150,7 @@ def rehearse_release(
 
     Parameters
     ----------
-    source, model, epsilon, ledger, limit, form, reading, mechanism, window, knows
+    source, model, epsilon, ledger, limit, form, reading, mechanism, protect, window, knows
         As for :func:`release_histogram`, which raises the same errors.
     fitted_to_others, chain_is_public, output, figure
         As for :func:`release_histogram`, which raises the same errors.
@@ -154,7 +160,7 @@ def rehearse_release(
     dict
         Facts that are public, as for a release, as plain JSON types: no count of a state is among them, as long as
         the columns have the roles they are given (participants are counted exactly). ``limit`` and ``left`` are those
-        of the ledger after the release, None without one.
+        of the ledger after the release, None without one; ``levels`` is what each level of protection would cost.
     """
     return rehearse(ReleaseRequest(**locals()))
 
@@ -169,6 +175,7 @@ def simulate_release(
     form: RecordFormat | None = None,
     reading: Reading | None = None,
     mechanism: str | None = None,
+    protect: Protect | None = None,
     window: int = 1,
     knows: Knowledge = "nothing",
     post_processing: PostProcessing | None = None,
@@ -180,7 +187,7 @@ def simulate_release(
     ----------
     source : path, Series, DataFrame or None
         None simulates ``length`` steps of the first chain of the family.
-    model, epsilon, form, reading, mechanism, window, knows, post_processing, fitted_to_others
+    model, epsilon, form, reading, mechanism, protect, window, knows, post_processing, fitted_to_others
         As for :func:`release_histogram`.
     seed : int
     length : int, optional
@@ -199,6 +206,7 @@ def simulate_release(
         form=form,
         reading=reading,
         mechanism=mechanism,
+        protect=protect,
         window=window,
         knows=knows,
         post_processing=post_processing,
@@ -241,6 +249,16 @@ def rehearse(request: ReleaseRequest) -> dict[str, Any]:
         if making is not None:
             making.rehearse(prepared.noisy(_no_noise, account), figure=request.figure)
     exact, calibration, scale = prepared.exact, prepared.calibration, prepared.scale
+    form = exact.model.records
+    costs = level_costs(
+        exact.model.family,
+        exact.epsilon,
+        longest_segment=exact.longest_segment,
+        longest_record=exact.longest_record,
+        records=exact.records,
+        step_seconds=None if form is None else form.step_seconds,
+        asked=prepared.level,
+    )
     left = {"limit": None, "left": None} if request.ledger is None else prepared.tried()
     return {
         "records": exact.records,
@@ -252,11 +270,13 @@ def rehearse(request: ReleaseRequest) -> dict[str, Any]:
         "states": exact.states.count,
         "epsilon": exact.epsilon,
         "mechanism": calibration.chosen.mechanism,
-        **asdict(request.protection),
+        **asdict(prepared.protection),
+        "whole_participant": prepared.level.whole,
         "scale": scale / 2,
         "certified": calibration.certificate is not None,
         "noise_scale": scale,
         "error_95": DiscreteLaplace(scale).quantile(CONFIDENCE) / exact.records,
+        "levels": [asdict(cost) for cost in costs],
         "warnings": (*exact.said(calibration), *account.warnings),
         **left,
     }
@@ -311,6 +331,16 @@ class _Prepared:
     calibration: Calibration
     scale: float
 
+    @property
+    def level(self) -> Level:
+        """What is asked to be hidden."""
+        return _level(self.request, self.exact)
+
+    @property
+    def protection(self) -> Protection:
+        """What is hidden, and from whom."""
+        return self.level.over(self.exact.longest_record)
+
     def opened(self, ledger: LedgerLike) -> Ledger:
         """Open the ledger, or make one."""
         limit = self.request.limit
@@ -333,7 +363,7 @@ class _Prepared:
         """Pay for the release."""
         return book.reserve(
             self.exact.model.family,
-            self.exact.longest_segment,
+            self.calibration.chosen.length,
             mechanism=self.calibration.chosen.mechanism,
             epsilon=self.exact.epsilon,
             scale=self.scale / 2,
@@ -341,7 +371,7 @@ class _Prepared:
             certificate=self.calibration.certificate,
             form=self.exact.form,
             extent=self.exact.extent,
-            **asdict(self.request.protection),
+            **asdict(self.protection),
         )
 
     def tried(self) -> dict[str, Any]:
@@ -368,9 +398,20 @@ def _prepare(request: ReleaseRequest) -> _Prepared:
 
 
 def _calibrated(request: ReleaseRequest, exact: ExactCounts) -> _Prepared:
-    terms = exact.longest_segment, exact.epsilon, request.mechanism, request.protection
-    calibration = calibrate(exact.model.family, *terms)
+    level = _level(request, exact)
+    mechanism, length = request.mechanism, exact.longest_segment
+    if level.whole:
+        # pauses make no segments of their own here: all that a participant did counts as one
+        if mechanism not in (None, GROUP):
+            mechanism_for_histograms(mechanism, f"leave mechanism out for {GROUP}")
+            raise ParameterError(f"{mechanism} does not hide a whole participant; leave mechanism out for {GROUP}")
+        mechanism, length = GROUP, exact.longest_record
+    calibration = calibrate(exact.model.family, length, exact.epsilon, mechanism, level.over(exact.longest_record))
     return _Prepared(request, exact, calibration, count_scale(calibration.scale))
+
+
+def _level(request: ReleaseRequest, exact: ExactCounts) -> Level:
+    return request.level(None if exact.model.records is None else exact.model.records.step_seconds)
 
 
 def _no_noise(counts: Sequence[int], scale: float) -> list[int]:

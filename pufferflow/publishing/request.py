@@ -7,7 +7,7 @@ from typing import TypeAlias, get_args
 
 from pufferflow._checks import check_choice, check_type
 from pufferflow._files import PathLike
-from pufferflow._protection import Knowledge, Protection, check_protection
+from pufferflow._protection import Knowledge, Level, Protect, check_level
 from pufferflow.ledger import Ledger
 from pufferflow.markov import Family, MarkovChain
 from pufferflow.models import PublicModel
@@ -25,7 +25,8 @@ LedgerLike: TypeAlias = "Ledger | PathLike"
 class ReleaseRequest:
     """One release, as it was asked for; the fields are those of :func:`pufferflow.release_histogram`.
 
-    Raises ParameterError: ``window``, ``knows``, ``post_processing`` or ``chain_is_public`` is out of range.
+    Raises ParameterError: ``protect``, ``window``, ``knows``, ``post_processing`` or ``chain_is_public`` is out of
+    range.
     """
 
     source: Source | None
@@ -35,6 +36,7 @@ class ReleaseRequest:
     form: RecordFormat | None = None
     reading: Reading | None = None
     mechanism: str | None = None
+    protect: Protect | None = None
     window: int = 1
     knows: Knowledge = "nothing"
     post_processing: PostProcessing | None = None
@@ -49,12 +51,14 @@ class ReleaseRequest:
         if self.post_processing is not None:
             check_choice(self.post_processing, "post_processing", get_args(PostProcessing))
         check_type(self.chain_is_public, "chain_is_public", bool)
-        check_protection(self.window, self.knows)
+        self.level(1)  # whatever the step is, which only the table or the model says
 
-    @property
-    def protection(self) -> Protection:
-        """What is to be hidden, and from whom."""
-        return check_protection(self.window, self.knows)
+    def level(self, step_seconds: int | None) -> Level:
+        """What is to be hidden, and from whom, where records are so far apart.
+
+        Raises ParameterError: a time is to be hidden and no step is known.
+        """
+        return check_level(self.protect, self.window, self.knows, step_seconds)
 
     def __repr__(self) -> str:
         return "ReleaseRequest(…)"

@@ -68,6 +68,7 @@ def test_a_few_lines_of_python(tmp_path):
         *(f"internal/{name}.json" for name in ("certificate", "chain")),
         *(f"publish/histogram.{suffix}" for suffix in ("json", "csv", "svg", "pdf", "png")),
         "publish/statement.txt",
+        "publish/statement.md",
     }
     read = json.loads((tmp_path / "out" / "publish" / "histogram.json").read_text())
     assert (read["private"], read["mechanism"], read["epsilon"]) == (True, released.mechanism, 1.0)
@@ -517,9 +518,9 @@ def test_without_matplotlib_only_the_figure_is_missing(files, run, monkeypatch, 
     monkeypatch.setattr(_optional, "find_spec", lambda name: None if name == "matplotlib" else find_spec(name))
     code, out, err = run("release", data, "--chain", public, "--epsilon", 1)
     assert code == 0, err
-    assert "matplotlib is not installed; install pufferflow[figures]" in out
+    assert "matplotlib is not installed; install pufferflow[figures]" in " ".join(out.split())
     assert {p.name for p in (tmp_path / "data.csv.release/publish").iterdir()} == {
-        "histogram.json", "histogram.csv", "statement.txt",
+        "histogram.json", "histogram.csv", "statement.txt", "statement.md",
     }  # fmt: skip
     code, _, err = run("plan", "--chain", public, "--length", 9, "--accuracy", 0.5, "--figure", tmp_path / "errors")
     assert code == 2
