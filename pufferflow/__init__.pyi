@@ -68,7 +68,9 @@ from .publishing.planning import error_quantile as error_quantile
 from .publishing.planning import plan_release as plan_release
 from .publishing.release import rehearse_release as rehearse_release
 from .publishing.release import release_histogram as release_histogram
+from .publishing.release import release_statistics as release_statistics
 from .publishing.release import simulate_release as simulate_release
+from .publishing.released import PrivateRelease as PrivateRelease
 from .publishing.running_count import RunningCount as RunningCount
 from .records.format import RecordFormat as RecordFormat
 from .records.format import StateSpace as StateSpace

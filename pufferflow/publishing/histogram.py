@@ -1,14 +1,11 @@
-"""What a release is: noisy counts, everything that was decided without the data, and its files."""
+"""A release of one histogram over all records: counts and relative frequencies of the states."""
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
@@ -16,106 +13,45 @@ from numpy.typing import NDArray
 
 from pufferflow._checks import check_choice, check_confidence
 from pufferflow._optional import require
-from pufferflow._texts import spreadsheet_csv
-from pufferflow.forgetting_family import ForgettingFamily
-from pufferflow.models import PublicModel, model_json
-from pufferflow.publishing.account import Account
-from pufferflow.publishing.calibration import Calibration
-from pufferflow.publishing.folder import INTERNAL, PUBLISH, draft
 from pufferflow.publishing.noise import DiscreteLaplace
-from pufferflow.publishing.statement import Statement, statement_of
+from pufferflow.publishing.released import CONFIDENCE, PrivateRelease
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PostProcessing: TypeAlias = Literal["clip", "simplex"]
 
-CONFIDENCE = 0.95
 
-
-@dataclass(frozen=True)
-class PrivateHistogram:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PrivateHistogram(PrivateRelease):
     """Noisy counts of states with everything that was decided without the data.
 
     Attributes
     ----------
-    states : tuple of str
-    counts : tuple of int
-        Noisy, as they were drawn; may be negative.
-    records : int
-        n, the number of records counted.
-    segments, longest_segment, longest_record, participants : int
-        The longest record is that of the participant with the most steps, in all segments together.
-    epsilon : float
-    calibration : Calibration
-        Mechanism, its scale σ for a 1-Lipschitz query, and the certificate.
-    noise_scale : float
-        s, of the discrete Laplace noise on each count.
-    model : PublicModel
-    private : bool
-        False for a simulation.
     post_processing : {"clip", "simplex"} or None
         What was done to the frequencies after the noise; it costs no privacy.
-    chain_is_public : bool
-        Whether the records that the chain was fitted to are public, so that it may leave with the release; always of
-        a forgetting family, which is fitted to none.
-    unused_columns : int
-        Columns of the table that have no role.
-    warnings : tuple of str
-        What may be right but weakens the guarantee where it is not.
-    columns : dict
-        Name of the column of each role; it is in no file.
-    figure_fault : str
-        What went wrong with a figure that is missing although it was asked for.
-    seed : int or None
-        Of a simulation.
-    account : Account or None
-        Where the cost is kept; None of a simulation.
+
+    Further ones are those of :class:`pufferflow.publishing.released.PrivateRelease`, with one table.
     """
 
-    states: tuple[str, ...]
-    counts: tuple[int, ...]
-    records: int
-    segments: int
-    longest_segment: int
-    longest_record: int
-    participants: int
-    epsilon: float
-    calibration: Calibration
-    noise_scale: float
-    model: PublicModel
-    private: bool = True
     post_processing: PostProcessing | None = None
-    chain_is_public: bool = False
-    unused_columns: int = 0
-    warnings: tuple[str, ...] = ()
-    columns: dict[str, str | None] = field(default_factory=dict, repr=False)
-    figure_fault: str = ""
-    seed: int | None = None
-    account: Account | None = None
 
-    def __post_init__(self) -> None:
-        if self.theta_is_chosen:
-            object.__setattr__(self, "chain_is_public", True)
+    stem: ClassVar[str] = "histogram"
+    subject: ClassVar[str] = "this histogram"
 
     def __repr__(self) -> str:
         kind = "PrivateHistogram" if self.private else "NOT PRIVATE: PrivateHistogram"
         return f"{kind}({len(self.states)} states, {self.records} records, epsilon={self.epsilon:g}, {self.mechanism})"
 
     @property
-    def theta_is_chosen(self) -> bool:
-        """Whether Θ is a choice of two numbers, which tells nothing of any record."""
-        return isinstance(self.model.family, ForgettingFamily)
+    def counts(self) -> tuple[int, ...]:
+        """Noisy counts, as they were drawn; may be negative."""
+        return self.tables[0].counts
 
     @property
-    def scale(self) -> float:
-        """Laplace scale of a 1-Lipschitz query that this noise is as good as: never below the mechanism's σ."""
-        return self.noise_scale / 2
-
-    @property
-    def mechanism(self) -> str:
-        """Name of the mechanism."""
-        return self.calibration.chosen.mechanism
+    def noise_scale(self) -> float:
+        """s, of the discrete Laplace noise on each count."""
+        return self.tables[0].noise_scale
 
     @cached_property
     def frequencies(self) -> NDArray[np.float64]:
@@ -147,7 +83,6 @@ class PrivateHistogram:
         low, high = raw - h, raw + h
         if self.post_processing is not None:
             low, high = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
-        label = ("epsilon = " + repr(self.epsilon)) if self.private else "NOT PRIVATE: a simulation"
         return pd.DataFrame(
             {
                 "state": self.states,
@@ -156,35 +91,16 @@ class PrivateHistogram:
                 "low_95": low,
                 "high_95": high,
                 "post_processing": self.post_processing or "none",
-                "privacy": label,
+                "privacy": self.privacy,
             }
         )
-
-    @property
-    def subject(self) -> str:
-        """What the statement calls the release."""
-        return "this histogram"
 
     @property
     def noise_text(self) -> str:
         """Which noise was added, without a full stop."""
         return (
             f"Noise: independent discrete Laplace noise of scale {self.noise_scale!r} on each count, twice the scale "
-            f"that {self.mechanism} asks for {self._length_text}, rounded up to 11 bits"
-        )
-
-    @property
-    def _length_text(self) -> str:
-        if self.calibration.chosen.length > self.longest_segment:
-            return f"records of up to {self.longest_record} steps"
-        return f"segments of up to {self.longest_segment} steps"
-
-    @property
-    def public_points(self) -> tuple[str, ...]:
-        """What is published exactly."""
-        return (
-            f"How many records there are ({self.records}) and participants ({self.participants}), when there is a "
-            "record, and when one is missing.",
+            f"that {self.mechanism} asks for {self.length_text}, rounded up to 11 bits"
         )
 
     @property
@@ -195,108 +111,38 @@ class PrivateHistogram:
         how = {"clip": "clipped to [0, 1]", "simplex": "projected to the probability simplex"}[self.post_processing]
         return (f"Frequencies were {how} afterwards, which costs no privacy.",)
 
-    @property
-    def promise(self) -> Statement:
-        """What is protected, what not and what has to be believed for it, and the formal text."""
-        return statement_of(self)
-
-    @property
-    def statement(self) -> str:
-        """The formal text as one paragraph: what is guaranteed, to whom and under which Θ, and what is not."""
-        return self.promise.formal_text
-
     def to_dict(self) -> dict[str, Any]:
         """Return what may be published as plain JSON types: nothing from which Θ can be read.
 
         Of Θ it has the mechanism's name and the noise scale. A reader needs that scale for error bars; it has
         :data:`~pufferflow.publishing.noise.DIGITS` bits, so that each further ε tells no more than those.
         """
-        form = self.model.records
-        document: dict[str, Any] = {
-            "histogram": "pufferflow",
-            "version": 2,
-            "private": self.private,
-            **self.promise.to_dict(),
-            "epsilon": self.epsilon,
-            "mechanism": self.mechanism,
-            "window": self.calibration.chosen.window,
-            "knows": self.calibration.chosen.knows,
-            "scale": self.scale,
-            "certified": self.calibration.certificate is not None,
+        return self._head("histogram", 2) | {
             "noise": {"law": "discrete Laplace on each count", "scale": self.noise_scale},
-            "records": self.records,
-            "participants": self.participants,
-            "segments": self.segments,
-            "longest_segment": self.longest_segment,
-            "longest_record": self.longest_record,
             "post_processing": self.post_processing,
-            "unused_columns": self.unused_columns,
-            "warnings": list(self.warnings),
-            "confidence": CONFIDENCE,
             "bins": [
                 {key: row[key] for key in ("state", "noisy_count", "frequency", "low_95", "high_95")}
                 for row in self.to_frame().to_dict("records")
             ],
-            "states": {"names": list(self.states)} if form is None else form.states.to_dict(),
-            "step_seconds": None if form is None else form.step_seconds,
-            "split_after_seconds": None if form is None else form.split_after_seconds,
+            **self._tail(),
         }
-        if not self.private:
-            document["warning"] = "NOT PRIVATE: a simulation, for planning"
-            document["seed"] = self.seed
-        return document
 
-    def to_json(self) -> str:
-        """Return the release as JSON text."""
-        return json.dumps(self.to_dict(), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-
-    def to_csv(self) -> str:
-        """Return the rows of :meth:`to_frame` as CSV text, names such as ``=1+1`` with an apostrophe before them."""
-        return spreadsheet_csv(self.to_frame())
+    def figures(self) -> Iterator[tuple[str, Callable[[], Figure]]]:
+        """The one figure."""
+        yield self.stem, self.figure
 
     def figure(self) -> Figure:
         """Return a figure with error bars (needs matplotlib)."""
         require("matplotlib", "a figure")
         from pufferflow.reporting.figures.publishing import histogram
 
-        return histogram(self.to_frame(), self._caption())
+        form = self.model.records
+        edges = None if form is None or form.states.edges is None else form.states.edges
+        return histogram(self.to_frame(), f"{self.caption}{self._post_processed}", edges)
 
-    def _caption(self) -> str:
-        said = f"{self.records:,} records, ε = {self.epsilon:g}, {self.mechanism}"
-        said += {None: "", "clip": ", clipped to [0, 1]", "simplex": ", projected to the simplex"}[self.post_processing]
-        return said if self.private else f"NOT PRIVATE: a simulation for planning; {said}"
-
-    def files(self) -> dict[str, str]:
-        """Return the text of each file by its path in the folder of the release; ``internal/`` must not leave."""
-        proof = self.calibration.certificate
-        results = {
-            "histogram.json": self.to_json(),
-            "histogram.csv": self.to_csv(),
-            "statement.txt": self.promise.text(),
-            "statement.md": self.promise.markdown(),
-        }
-        sources = {"chain.json": model_json(self.model.family, self.model.records)}
-        if proof is not None:
-            sources["certificate.json"] = json.dumps(proof) + "\n"
-        if not self.private:
-            return _within(INTERNAL, results | sources)
-        return _within(PUBLISH, results | (sources if self.chain_is_public else {})) | _within(INTERNAL, sources)
-
-    def save(self, folder: str | os.PathLike[str], *, figure: bool = True) -> Path:
-        """Write the release to a new folder, which appears with all its files at once or not at all.
-
-        Raises
-        ------
-        DataError
-            Something of that name exists, or the folder that it is to be in does not.
-        """
-        with draft(folder) as making:
-            making.write(self, figure=figure)
-            return making.finish()
-
-
-def _within(folder: str, files: Mapping[str, str]) -> dict[str, str]:
-    return {f"{folder}/{name}": text for name, text in files.items()}
+    @property
+    def _post_processed(self) -> str:
+        return {None: "", "clip": ", clipped to [0, 1]", "simplex": ", projected to the simplex"}[self.post_processing]
 
 
 def _to_simplex(raw: NDArray[np.float64]) -> NDArray[np.float64]:

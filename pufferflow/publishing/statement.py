@@ -16,7 +16,7 @@ from pufferflow.records.format import RecordFormat
 from pufferflow.records.rows import MISSING_TEXTS
 
 if TYPE_CHECKING:
-    from pufferflow.publishing.histogram import PrivateHistogram
+    from pufferflow.publishing.released import PrivateRelease
 
 WIDTH = 100
 """Letters of a line."""
@@ -122,7 +122,7 @@ class Hidden:
     outright: str
 
 
-def hidden_by(made: PrivateHistogram) -> Hidden:
+def hidden_by(made: PrivateRelease) -> Hidden:
     """Return what a release hides."""
     chosen = made.calibration.chosen
     covered = math.floor(Fraction(made.scale) * Fraction(made.epsilon))
@@ -131,7 +131,7 @@ def hidden_by(made: PrivateHistogram) -> Hidden:
     return Hidden(max(chosen.window, whole), bool(outright) or chosen.knows != "nothing", outright)
 
 
-def statement_of(made: PrivateHistogram) -> Statement:
+def statement_of(made: PrivateRelease) -> Statement:
     """Return what a release promises."""
     form = made.model.records
     hidden = hidden_by(made)
@@ -197,7 +197,7 @@ def statement_of(made: PrivateHistogram) -> Statement:
 
 
 def _formal(
-    made: PrivateHistogram,
+    made: PrivateRelease,
     hidden: Hidden,
     whom: str,
     theta: str,
@@ -257,7 +257,7 @@ def _formal(
     yield from made.afterwards
 
 
-def _secrets(hidden: Hidden, made: PrivateHistogram, step: int | None) -> str:
+def _secrets(hidden: Hidden, made: PrivateRelease, step: int | None) -> str:
     """What is hidden, in words."""
     if hidden.outright == "participant":
         return f"courses of the whole record (up to {made.longest_record} steps)"
@@ -279,7 +279,7 @@ def _beyond(hidden: Hidden) -> str:
     return f"anything about more than {hidden.window} steps in a row, such as a participant's whole record or a habit"
 
 
-def _about_the_chains(made: PrivateHistogram) -> str:
+def _about_the_chains(made: PrivateRelease) -> str:
     if made.theta_is_chosen:
         return (
             "The set of chains was chosen, not fitted, so it tells nothing of any record; it and the certificate "
