@@ -59,7 +59,7 @@ class PrivateHistogram(PrivateRelease):
         raw = np.array(self.counts, dtype=np.float64) / self.records
         if self.post_processing == "clip":
             return np.clip(raw, 0.0, 1.0)
-        return _to_simplex(raw) if self.post_processing == "simplex" else raw
+        return to_simplex(raw) if self.post_processing == "simplex" else raw
 
     def post_processed(self, how: PostProcessing | None) -> PrivateHistogram:
         """Return the same release with its frequencies clipped to [0, 1] or projected to the simplex."""
@@ -145,7 +145,7 @@ class PrivateHistogram(PrivateRelease):
         return {None: "", "clip": ", clipped to [0, 1]", "simplex": ", projected to the simplex"}[self.post_processing]
 
 
-def _to_simplex(raw: NDArray[np.float64]) -> NDArray[np.float64]:
+def to_simplex(raw: NDArray[np.float64]) -> NDArray[np.float64]:
     """Nearest point (Euclidean) with entries ≥ 0 that sum to 1."""
     falling = np.sort(raw)[::-1]
     shift = (np.cumsum(falling) - 1) / np.arange(1, len(raw) + 1)

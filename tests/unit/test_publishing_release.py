@@ -274,7 +274,7 @@ def test_killed_between_reservation_and_record(files, run, tmp_path, monkeypatch
 
     asked = ("release", data, "--chain", public, "--epsilon", 1, "--no-figure", "--mechanism", "leakage")
     with monkeypatch.context() as patch:
-        patch.setattr(*((releasing, "add_noise") if stage == "draw" else (histogram.Path, "rename")), killed)
+        patch.setattr(*((releasing, "add_noise") if stage == "draw" else (Path, "rename")), killed)
         assert run(*asked)[0] == 130
     assert not (tmp_path / "data.csv.release").exists()
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
@@ -484,7 +484,7 @@ def test_post_processing_is_labelled_and_costs_nothing(tmp_path):
 
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=8))
 def test_the_projection_is_the_nearest_point(raw):
-    point = histogram._to_simplex(np.array(raw))
+    point = histogram.to_simplex(np.array(raw))
     assert point.min() >= 0
     assert point.sum() == pytest.approx(1)
     # optimality: moving mass from a used state to any other does not come nearer

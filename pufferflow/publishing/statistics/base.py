@@ -34,7 +34,7 @@ LABELS: dict[str, tuple[str, ...]] = {
 MOST_CELLS = 1000
 """Groups at most."""
 
-MOST_ENTRIES = 2**22
+MOST_ENTRIES = 2**17
 """Entries of the table of a statistic at most."""
 
 
@@ -217,6 +217,8 @@ class Counter:
                 places[name] = len(places)
         if len(places) > MOST_CELLS:
             raise DataError(f"more than {MOST_CELLS} groups; name the right column (group), or leave it out")
+        if len(places) * len(self.columns) > MOST_ENTRIES:
+            raise DataError(f"{self.statistic.full_name} has too many numbers; give fewer states or groups")
         if more := len(places) - len(self.cells):
             self.cells = list(places)
             self.counts = np.concatenate((self.counts, np.zeros((more, len(self.columns)), dtype=np.int64)))
