@@ -70,8 +70,11 @@ from .publishing.private_fit import PrivateFit as PrivateFit
 from .publishing.private_fit import fit_privately as fit_privately
 from .publishing.release import rehearse_release as rehearse_release
 from .publishing.release import release_histogram as release_histogram
+from .publishing.release import release_statistics as release_statistics
 from .publishing.release import simulate_release as simulate_release
+from .publishing.released import PrivateRelease as PrivateRelease
 from .publishing.running_count import RunningCount as RunningCount
+from .publishing.synthetic import synthesise as synthesise
 from .records.format import RecordFormat as RecordFormat
 from .records.format import StateSpace as StateSpace
 from .records.reading import Reading as Reading

@@ -137,7 +137,7 @@ def _law_of_sum(
 
 
 @kernel
-def _carried(value: float, base: int, m: float, e: int) -> tuple[float, int]:
+def _carried(value: float, base: Any, m: float, e: int) -> tuple[float, Any]:
     """Return value · 2^base + m · 2^e, the value kept from 2^(−332) to about 2^300; 0 stays 0."""
     if m > 0:
         if value == 0 or e > base + 300:

@@ -20,8 +20,9 @@ from pufferflow.errors import ParameterError, PufferflowError
 
 COMMANDS = {
     "fit": "a sample and a chain from a table of records",
-    "release": "a private histogram of a table of records",
+    "release": "private statistics of a table of records",
     "simulate": "the seeded twin of release, for planning: not private",
+    "synthesise": "synthetic records from what a release published",
     "plan": "the epsilon or the length that reaches a wanted error",
     "ledger": "what was spent on a data set",
     "export": "bundled data as a table",

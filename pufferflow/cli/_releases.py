@@ -6,17 +6,25 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from pufferflow._checks import shown
+from pufferflow._protection import PARTICIPANT
 from pufferflow.cli._records import EDGES, add_reason, edges, listed, reading
-from pufferflow.cli._scales import add_protection, protection
+from pufferflow.cli._scales import add_protection, level
+from pufferflow.cli._tables import aligned
 from pufferflow.errors import ParameterError, PufferflowError
 from pufferflow.forgetting_family import ForgettingFamily
 from pufferflow.models import PublicModel, read_public_model
 from pufferflow.publishing.account import usual_ledger
 from pufferflow.publishing.histogram import PrivateHistogram
+from pufferflow.publishing.quantiles import check_quantiles
+from pufferflow.publishing.released import PrivateRelease
 from pufferflow.publishing.request import ReleaseRequest
+from pufferflow.publishing.statistics import BY, CATALOGUE, Statistic, parse_statistics
 from pufferflow.records.format import RecordFormat, StateSpace
+
+Number = TypeVar("Number", int, float)
 
 WHERE_FROM = (
     "Where Θ should come from, the first that does: that records forget (--forgets of release), for which nothing is "
@@ -50,6 +58,30 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epsilon", type=float, required=True, help="privacy parameter")
     parser.add_argument("--mechanism", metavar="NAME", help="(default: the least noise that can be certified)")
     add_protection(parser)
+    what = parser.add_argument_group("what is released (default: one histogram)")
+    what.add_argument(
+        "--statistic",
+        action="append",
+        metavar="NAME[:WEIGHT]",
+        help=f"one of {', '.join(CATALOGUE)}, also by hour and so on as in mean-by-hour; repeat for several, which "
+        "share epsilon by their weights (default: 1 each)",
+    )
+    what.add_argument(
+        "--by", choices=BY, default="all", help="the same for all that say none: one record counts in one cell of it"
+    )
+    what.add_argument(
+        "--bounds", nargs=2, type=float, metavar=("LOW", "HIGH"), help="to which values of sum and mean are clipped"
+    )
+    what.add_argument(
+        "--grid",
+        type=float,
+        help="step to which they are rounded (default: a thousandth of the range)",
+    )
+    what.add_argument("--threshold", type=float, help="of above and runs")
+    what.add_argument("--durations", metavar="1,2,5,...", help="first steps of the bins of runs")
+    what.add_argument(
+        "--quantiles", metavar="P,Q,...", help="to read off the noisy histogram, such as 0.05,0.5,0.95; costs nothing"
+    )
     parser.add_argument(
         "--post-process",
         choices=("clip", "simplex"),
@@ -113,7 +145,7 @@ def add_output(parser: argparse.ArgumentParser, default: str) -> None:
         help=f"must not exist or be empty; the folder it is in must exist (default: {default})",
     )
     parser.add_argument("--no-figure", action="store_true", help="draw no figure")
-    parser.add_argument("--json", action="store_true", help="print histogram.json instead of a summary")
+    parser.add_argument("--json", action="store_true", help="print the JSON file instead of a summary")
 
 
 def record_format(arguments: argparse.Namespace) -> RecordFormat | None:
@@ -142,6 +174,7 @@ def release_request(arguments: argparse.Namespace, **more: Any) -> ReleaseReques
     public = model(arguments)
     form = record_format(arguments)
     known = form or public.records
+    hidden = level(arguments, None if known is None else known.step_seconds)
     return ReleaseRequest(
         arguments.data,
         public,
@@ -149,12 +182,32 @@ def release_request(arguments: argparse.Namespace, **more: Any) -> ReleaseReques
         form=form,
         reading=reading(arguments, public.records),
         mechanism=arguments.mechanism,
-        **protection(arguments, None if known is None else known.step_seconds),
+        protect=PARTICIPANT if hidden.window is None else hidden.window,
+        knows=hidden.knows,
         post_processing=arguments.post_process,
+        statistics=_statistics(arguments),
+        quantiles=check_quantiles(_numbers("quantiles", arguments.quantiles, float)),
         fitted_to_others=arguments.fitted_to_others,
         figure=not arguments.no_figure,
         **more,
     )
+
+
+def _statistics(arguments: argparse.Namespace) -> tuple[Statistic, ...]:
+    """What is asked for.
+
+    Raises ParameterError: a name, a weight or an option is none.
+    """
+    options = {name: getattr(arguments, name) for name in ("bounds", "grid", "threshold")}
+    options["durations"] = None if arguments.durations is None else _numbers("durations", arguments.durations, int)
+    return parse_statistics(arguments.statistic or ["histogram"], arguments.by, options)
+
+
+def _numbers(name: str, text: str | None, kind: type[Number]) -> tuple[Number, ...]:
+    try:
+        return () if text is None else tuple(kind(part) for part in text.split(","))
+    except ValueError:
+        raise ParameterError(f"--{name} is {shown(text)}; give numbers with commas") from None
 
 
 def show_columns(columns: Mapping[str, str | None], unused: int) -> None:
@@ -168,7 +221,7 @@ def warn(warnings: Sequence[str]) -> None:
         print(f"pufferflow: warning: {warning}", file=sys.stderr)
 
 
-def show(arguments: argparse.Namespace, made: PrivateHistogram, output: str) -> None:
+def show(arguments: argparse.Namespace, made: PrivateRelease, output: str) -> None:
     """Print the result."""
     warn(made.warnings)
     if arguments.json:
@@ -176,9 +229,29 @@ def show(arguments: argparse.Namespace, made: PrivateHistogram, output: str) -> 
         return
     if made.columns:
         show_columns(made.columns, made.unused_columns)
-    table = made.to_frame()[["state", "noisy_count", "frequency", "low_95", "high_95"]]
-    most = 24
+    table, most = made.to_frame(), 24
+    if isinstance(made, PrivateHistogram):
+        table = table[["state", "noisy_count", "frequency", "low_95", "high_95"]]
+    else:
+        table = table[["statistic", "by", "cell", "bin", "value", "expected_error", "low_95", "high_95"]]
     print(table.head(most).to_string(index=False, float_format=lambda number: f"{number:.5f}"))
     if len(table) > most:
-        print(f"… and {len(table) - most} more states in {output}/histogram.csv")
-    print(f"\n{made.statement}\n\nwrote {output}/")
+        print(f"… and {len(table) - most} more rows in {output}/{made.stem}.csv")
+    print(f"\n{made.promise.text()}\nwrote {output}/")
+
+
+def level_table(costs: Sequence[Mapping[str, Any]]) -> str:
+    """What each level of protection costs, as a table."""
+    rows = [("protect", "others known", "mechanism", "scale", "mean error", "95 % error")]
+    for cost in costs:
+        errors = [cost[key] for key in ("expected_error", "error_95")]
+        rows.append(
+            (
+                cost["protect"],
+                "no" if cost["knows"] == "nothing" else "any",
+                cost["mechanism"],
+                f"{cost['scale']:.6g}",
+                *("-" if error is None else f"{error:.3g}" for error in errors),
+            )
+        )
+    return aligned(rows)

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import math
-import re
-from dataclasses import asdict
-from fractions import Fraction
 from typing import Any, get_args
 
 from pufferflow._checks import shown
-from pufferflow._protection import PROTECTION, Knowledge, check_protection
+from pufferflow._protection import PROTECTION, Knowledge, Level, check_level
 from pufferflow.errors import ParameterError
 from pufferflow.influence.tables import Convention
 from pufferflow.markov.families import Family
 from pufferflow.mechanisms import KNOWN, NoiseScale, compute_scale, find_mechanism
 from pufferflow.publishing.planning import NOT_PRIVATE
-
-SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
-"""Units of a window given as a time."""
 
 
 def add_mechanisms(parser: argparse.ArgumentParser, default: str) -> None:
@@ -39,13 +32,15 @@ def add_mechanisms(parser: argparse.ArgumentParser, default: str) -> None:
 
 def add_protection(parser: argparse.ArgumentParser) -> None:
     """Declare what is to be hidden, and from whom."""
-    parser.add_argument(
-        "--window",
-        default="1",
-        metavar="W",
-        help="hide what happened during W consecutive records (or a time such as 90min or 1h where the time step is "
-        "known), not during one (default: 1)",
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "--protect",
+        metavar="LEVEL",
+        help="what is hidden: record (any single one), a window such as 60, 90min, 1h or 1d (all that happened during "
+        "so many consecutive records; times where the time step is known), or participant (everything of one "
+        "participant, whatever the correlation; with scale and plan: of --length records) (default: record)",
     )
+    what.add_argument("--window", metavar="W", help="the same for windows")
     parser.add_argument(
         "--knows",
         choices=tuple(name.replace(" ", "-") for name in get_args(Knowledge)),
@@ -55,22 +50,15 @@ def add_protection(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def protection(arguments: argparse.Namespace, step_seconds: int | None = None) -> dict[str, Any]:
-    """Return the options ``window`` and ``knows`` that are asked for, with the time step of the records if known.
+def level(arguments: argparse.Namespace, step_seconds: int | None = None) -> Level:
+    """Return what ``--protect`` or ``--window`` and ``--knows`` ask for; the time step is that of the records if known.
 
-    Raises ParameterError: the window is neither a number of records nor a time, or a time without a step.
+    Raises ParameterError: it is none of what they may be, or a time without a step.
     """
-    knows = arguments.knows.replace("-", " ")
-    given = re.fullmatch(r"([0-9]{1,18}(?:\.[0-9]{1,9})?)(s|min|h|d)?", arguments.window.strip())
-    if given is None or (given[2] is None and "." in given[1]):
-        raise ParameterError(
-            f"--window is {shown(arguments.window)}; give a number of records, or a time such as 90min or 1h"
-        )
-    if given[2] is None:
-        return asdict(check_protection(int(given[1]), knows))
-    if step_seconds is None:
-        raise ParameterError(f"--window is {arguments.window}, but no time step is known; give a number of records")
-    return asdict(check_protection(math.ceil(Fraction(given[1]) * SECONDS[given[2]] / step_seconds), knows))
+    name, asked = ("--protect", arguments.protect) if arguments.window is None else ("--window", arguments.window)
+    if arguments.window is not None and not asked.strip()[:1].isdigit():
+        raise ParameterError(f"--window is {shown(asked)}; give a number of records, or a time such as 90min or 1h")
+    return check_level(asked, knows=arguments.knows.replace("-", " "), step_seconds=step_seconds, name=name)
 
 
 def add_count(parser: argparse.ArgumentParser, purpose: str) -> None:

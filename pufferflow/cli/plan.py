@@ -7,14 +7,20 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+from pufferflow._checks import check_whole
 from pufferflow._files import check_outputs
 from pufferflow._optional import require
-from pufferflow.cli._releases import add_theta, model
-from pufferflow.cli._scales import add_protection, protection
+from pufferflow._protection import PARTICIPANT, Level
+from pufferflow.cli._releases import add_theta, level_table, model
+from pufferflow.cli._scales import add_protection
+from pufferflow.cli._scales import level as asked_level
 from pufferflow.cli._tables import aligned
 from pufferflow.errors import ParameterError
+from pufferflow.markov import Family
 from pufferflow.mechanisms import find_mechanism
+from pufferflow.publishing.levels import CHEAP, level_costs, levels
 from pufferflow.publishing.planning import KINDS, Plan, error_curves, grid_around, plan_release
+from pufferflow.records.format import MOST_SECONDS
 
 DESCRIPTION = (
     "Say for every mechanism which epsilon reaches a wanted error of relative frequencies (give --length), which "
@@ -38,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--length", type=int, metavar="T", help="longest segment")
     parser.add_argument("--records", type=int, metavar="N", help="records of all segments together (default: T)")
     parser.add_argument("--epsilon", type=float, help="privacy parameter")
+    parser.add_argument("--step", type=int, metavar="SECONDS", help="time step, where the model does not say")
     parser.add_argument("--states", type=int, metavar="K", help="number of states, where the model does not say")
     parser.add_argument("--mechanism", action="append", metavar="NAME", help="repeat for several (default: all)")
     add_protection(parser)
@@ -64,12 +71,15 @@ def run(arguments: argparse.Namespace) -> None:
     family, states = public.family, arguments.states
     if states is None and public.records is not None:
         states = public.records.states.count
+    step = arguments.step if public.records is None else public.records.step_seconds
+    if step is not None:
+        step = check_whole(step, "--step", most=MOST_SECONDS)
+    hidden = asked_level(arguments, step)
     terms = {
         "confidence": arguments.confidence,
         "kind": arguments.error,
         "mechanisms": arguments.mechanism,
         "states": states,
-        **protection(arguments, None if public.records is None else public.records.step_seconds),
     }
     plans = plan_release(
         family,
@@ -77,6 +87,8 @@ def run(arguments: argparse.Namespace) -> None:
         length=arguments.length,
         records=arguments.records,
         epsilon=arguments.epsilon,
+        protect=PARTICIPANT if hidden.window is None else hidden.window,
+        knows=hidden.knows,
         **terms,
     )
     if arguments.figure is not None:
@@ -85,6 +97,7 @@ def run(arguments: argparse.Namespace) -> None:
         private = [plan for plan in plans if find_mechanism(plan.mechanism).private]
         reached = [plan.epsilon for plan in private if plan.epsilon is not None]
         centre = arguments.epsilon or min(reached, default=1.0)
+        terms |= asdict(hidden.over(arguments.length))
         curves = error_curves(family, grid_around(centre), length=arguments.length, records=arguments.records, **terms)
         records = arguments.records or arguments.length
         caption = (
@@ -99,8 +112,42 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"{KINDS[arguments.error]} <= {arguments.accuracy:g} with probability {arguments.confidence:g}:")
     rows = [("mechanism", "epsilon", "length", "records", "note"), *map(_row, plans)]
     print(aligned(rows))
+    if arguments.length is not None:
+        _show_levels(arguments, public.family, step, hidden, states)
     if arguments.figure is not None:
         print(f"\nwrote {', '.join(map(str, written))}")
+
+
+def _show_levels(
+    arguments: argparse.Namespace, family: Family, step: int | None, hidden: Level, states: int | None
+) -> None:
+    """Print what each level of protection costs: its error where epsilon is given, and otherwise the epsilon."""
+    length, records = arguments.length, arguments.records or arguments.length
+    if arguments.epsilon is not None:
+        costs = level_costs(
+            family,
+            arguments.epsilon,
+            longest_segment=length,
+            longest_record=length,
+            records=records,
+            step_seconds=step,
+            asked=hidden,
+        )
+        print(f"\nwhat each level costs at epsilon {arguments.epsilon:g}, {records:,} records of one participant:")
+        print(level_table([asdict(cost) for cost in costs]))
+        return
+    rows = [("protect", "others known", "mechanism", "epsilon")]
+    terms = {"confidence": arguments.confidence, "kind": arguments.error, "states": states}
+    for name, level in levels(step, length, hidden):
+        protection = asdict(level.over(length))
+        mechanisms = CHEAP[1:] if level.whole else CHEAP
+        plans = plan_release(
+            family, arguments.accuracy, length=length, records=records, mechanisms=mechanisms, **terms, **protection
+        )
+        best = min((plan for plan in plans if plan.epsilon is not None), key=lambda plan: plan.epsilon or 0)
+        rows.append((name, "no" if level.knows == "nothing" else "any", best.mechanism, f"{best.epsilon:.6g}"))
+    print("\nepsilon that each level needs, records of one participant:")
+    print(aligned(rows))
 
 
 def _row(plan: Plan) -> tuple[str, ...]:

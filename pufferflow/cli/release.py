@@ -15,6 +15,7 @@ from pufferflow.cli._releases import (
     add_model,
     add_output,
     ledger_of,
+    level_table,
     release_request,
     show,
     show_columns,
@@ -25,12 +26,12 @@ from pufferflow.publishing.folder import INTERNAL, PUBLISH, require_new
 from pufferflow.publishing.release import rehearse, release
 
 DESCRIPTION = (
-    "Release the histogram of a table with noise that keeps every single step private. What is assumed of the records "
-    "is said by --forgets (first choice: nothing is fitted) or --chain (of public records or other people's). A new "
-    "folder has publish/ (numbers, statement and figure, which may leave) and internal/ (a fitted chain and the "
-    "certificate, which must not: they tell the counts that the chain was fitted to). The noise comes from the "
-    "operating system's randomness; there is no seed. What it costs is reserved in a ledger first; the first release "
-    "of a table makes one with epsilon as its limit."
+    "Release a histogram or other statistics of a table with noise that keeps every single step private, or what "
+    "--protect names. What is assumed of the records is said by --forgets (first choice: nothing is fitted) or --chain "
+    "(of public records or other people's). A new folder has publish/ (numbers, statement and figures, which may "
+    "leave) and internal/ (a fitted chain and the certificate, which must not: they tell the counts that the chain was "
+    "fitted to). The noise comes from the operating system's randomness; there is no seed. What it costs is reserved "
+    "in a ledger first; the first release of a table makes one with epsilon as its limit."
 )
 EPILOG = (
     "Example: pufferflow release meter.csv --forgets 60 0.4 --epsilon 1 --edges 200:10000:200 --step 60, or "
@@ -79,6 +80,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _hidden(facts: dict[str, Any]) -> str:
+    if facts["whole_participant"]:
+        return "everything of one participant, whatever the correlation within their records"
     what = "any one step" if facts["window"] == 1 else f"any {facts['window']} steps in a row"
     whom = "know none of the records" if facts["knows"] == "nothing" else "may know any of the other records"
     return f"{what}, from those who {whom}"
@@ -95,10 +98,14 @@ def _show_rehearsal(arguments: argparse.Namespace, facts: dict[str, Any]) -> Non
         f"participant(s), the longest of {facts['longest_segment']:,} steps\n"
         f"mechanism   {facts['mechanism']}, scale {facts['scale']:.6g}, "
         f"{'certified' if facts['certified'] else 'without a certificate'}\n"
-        f"hides       {_hidden(facts)}\n"
-        f"noise       scale {facts['noise_scale']:.6g} on each of {facts['states']} counts; 95 % error of a frequency "
-        f"{facts['error_95']:.3g}"
+        f"hides       {_hidden(facts)}"
     )
+    for one in facts["statistics"]:
+        print(
+            f"noise       scale {one['noise_scale']:.6g} on each number of {one['name']}; expected error "
+            f"{one['expected_error']:.3g}, 95 % below {one['error_95']:.3g}"
+        )
     if facts["limit"] is not None:
         print(f"cost        within the ledger's limit {facts['limit']:g}, of which {facts['left']:.6g} would be left")
+    print(f"\nwhat each level costs one histogram at epsilon {facts['epsilon']:g}:\n{level_table(facts['levels'])}")
     print("\na dry run: nothing was drawn, written or paid for")

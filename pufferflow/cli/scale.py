@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import get_args
 
+from pufferflow._checks import longest
 from pufferflow._files import check_outputs, write_atomic
-from pufferflow.cli._scales import add_count, add_mechanisms, add_protection, note, protection, scales_of, status_text
+from pufferflow.cli._scales import add_count, add_mechanisms, add_protection, level, note, scales_of, status_text
 from pufferflow.cli._tables import aligned
 from pufferflow.errors import ParameterError
 from pufferflow.markov.families import GapKind
@@ -71,8 +73,9 @@ def run(arguments: argparse.Namespace) -> None:
     check_outputs([arguments.certificate], [arguments.model])
     family = read_model(arguments.model)
     options = {"convention": arguments.convention, "eigengap": arguments.eigengap, "states": arguments.count}
-    options |= protection(arguments)
-    asked = arguments.mechanism
+    hidden = level(arguments)
+    options |= asdict(hidden.over(longest(arguments.length)))
+    asked = arguments.mechanism or (["group-dp"] if hidden.whole else None)
     if arguments.certificate is not None:
         asked = asked or ["mqm-exact"]
         if len(arguments.epsilon) > 1 or len(asked) > 1:

@@ -72,7 +72,7 @@ def _leaves(growth: Any, nodes: Any, work: Any, tolerance: float) -> bool:
 
 
 @kernel
-def _read(tree: Any, parent: Any, up: Any) -> int:
+def _read(tree: Any, parent: Any, up: Any) -> Any:
     """Parents and directions of a tree as ``_pair_kernels`` has them, and its root; −1 where there is none."""
     nodes, above, arcs = tree
     n = len(nodes)

@@ -460,7 +460,8 @@ class ChainLeakage:
     def _nearby(self, wanted: float, low: float) -> float:
         """Cost to start from, between those of other losses (logarithms of both are kept), or for small leakages."""
         if self._costs:
-            return min(math.exp(_interpolated(self._costs, wanted)), math.exp(wanted))
+            # of two losses that nearly agree the line through them may lead anywhere
+            return math.exp(min(max(_interpolated(self._costs, wanted), math.log(low) - 1), wanted))
         self._settle = _as_started
         try:
             loss = self._loss(low, *self._plain_caps(low))

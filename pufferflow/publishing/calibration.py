@@ -11,6 +11,9 @@ from pufferflow.errors import ParameterError
 from pufferflow.markov.families import AnyFamily, Family, as_family
 from pufferflow.mechanisms import KNOWN, Mechanism, NoiseScale, compute_scale, find_mechanism
 
+GROUP = "group-dp"
+"""The mechanism that hides whole records, whatever Θ is."""
+
 
 @dataclass(frozen=True)
 class Calibration:

@@ -19,23 +19,30 @@ from pufferflow.publishing.assumptions import IN_TURN, check_origin, check_piece
 from pufferflow.publishing.calibration import Calibration
 from pufferflow.publishing.fitting import Fit
 from pufferflow.publishing.histogram import PrivateHistogram
+from pufferflow.publishing.noise import count_scale
 from pufferflow.publishing.private_fit import PrivateFit
+from pufferflow.publishing.released import NoisyTable, PrivateRelease, shares
 from pufferflow.publishing.request import Model, ReleaseRequest
+from pufferflow.publishing.statistics import Histogram
+from pufferflow.publishing.statistics.base import Table
 from pufferflow.records.format import RecordFormat, StateSpace
 from pufferflow.records.reading import GUESSES, Reading
 from pufferflow.records.rows import Records, open_records, stamp
 from pufferflow.records.tables import Source
-from pufferflow.records.tally import Tally
+from pufferflow.records.tally import Batch, Tally
 
 
 @dataclass(frozen=True)
 class ExactCounts:
     """Counts of the states with what is public about the records; its text shows none of it."""
 
-    counts: tuple[int, ...]
+    tables: tuple[Table, ...]
+    """One a statistic."""
     records: int
     segments: int
     longest_segment: int
+    longest_record: int
+    """Steps of the participant with the most, in all segments together."""
     participants: int
     states: StateSpace
     model: PublicModel
@@ -50,28 +57,46 @@ class ExactCounts:
     def __repr__(self) -> str:
         return "ExactCounts(…)"
 
+    def noise_scales(self, scale: float) -> list[float]:
+        """Scale of the noise on each table, where a 1-Lipschitz query gets ``scale``."""
+        statistics = tuple(table.statistic for table in self.tables)
+        parts = zip(statistics, shares(statistics), strict=True)
+        return [count_scale(scale, statistic.lipschitz / share) for statistic, share in parts]
+
     def noisy(
-        self,
-        draw: Callable[[Sequence[int], float], list[int]],
-        calibration: Calibration,
-        scale: float,
-    ) -> PrivateHistogram:
-        """Return the release with the noise that ``draw`` adds to counts, at this scale."""
-        return PrivateHistogram(
-            states=self.states.names,
-            counts=tuple(draw(self.counts, scale)),
-            records=self.records,
-            segments=self.segments,
-            longest_segment=self.longest_segment,
-            participants=self.participants,
-            epsilon=self.epsilon,
-            calibration=calibration,
-            noise_scale=scale,
-            model=self.model,
-            unused_columns=self.unused_columns,
-            warnings=self.said(calibration),
-            columns=self.columns,
+        self, draw: Callable[[Sequence[int], float], list[int]], calibration: Calibration, request: ReleaseRequest
+    ) -> PrivateRelease:
+        """Return the release with the noise that ``draw`` adds to counts."""
+        tables = tuple(
+            NoisyTable(
+                table.statistic,
+                table.cells,
+                table.columns,
+                table.sizes,
+                tuple(draw(table.counts.ravel().tolist(), scale)),
+                scale,
+            )
+            for table, scale in zip(self.tables, self.noise_scales(calibration.scale), strict=True)
         )
+        common: dict[str, Any] = {
+            "tables": tables,
+            "states": self.states.names,
+            "records": self.records,
+            "segments": self.segments,
+            "longest_segment": self.longest_segment,
+            "longest_record": self.longest_record,
+            "participants": self.participants,
+            "epsilon": self.epsilon,
+            "calibration": calibration,
+            "model": self.model,
+            "chain_is_public": request.chain_is_public,
+            "unused_columns": self.unused_columns,
+            "warnings": self.said(calibration),
+            "columns": self.columns,
+        }
+        if request.statistics == (Histogram(),) and not request.quantiles:
+            return PrivateHistogram(**common, post_processing=request.post_processing)
+        return PrivateRelease(**common, quantiles=request.quantiles)
 
     def said(self, calibration: Calibration) -> tuple[str, ...]:
         """What to warn of, with this noise."""
@@ -129,7 +154,10 @@ def count_records(request: ReleaseRequest) -> ExactCounts:
             f"{records.table.where}: the chain was fitted to rows without times, but there is a column of times; "
             "say rows_are_steps if every row is one step, or fit the chain with times"
         )
-    tally = Tally(form, transitions=False)
+    for statistic in request.statistics:
+        statistic.check(form.states, records.columns["time"] is not None)
+    counters = [statistic.counter(form.states) for statistic in request.statistics]
+    tally = Tally(form, transitions=False, counters=counters)
     tally.read(records)
     observed = int(tally.state_counts.sum())
     if not observed:
@@ -141,10 +169,11 @@ def count_records(request: ReleaseRequest) -> ExactCounts:
     _check_starts(public.family, tally, records.table.where)
     owners, lengths = tally.segments()
     return ExactCounts(
-        counts=tuple(tally.state_counts.sum(axis=0).tolist()),
+        tables=tuple(counter.finished() for counter in counters),
         records=observed,
         segments=len(lengths),
         longest_segment=int(lengths.max()),
+        longest_record=int(np.add.reduceat(lengths, np.unique(owners, return_index=True)[1]).max()),
         participants=len(np.unique(owners)),
         states=form.states,
         model=PublicModel(public.family, form),
@@ -191,13 +220,12 @@ def _check_starts(family: Family, tally: Tally, where: str) -> None:
         )
 
 
-def simulated_counts(
-    model: PublicModel, form: RecordFormat | None, epsilon: float, length: int, rng: np.random.Generator
-) -> ExactCounts:
+def simulated_counts(request: ReleaseRequest, length: int, rng: np.random.Generator) -> ExactCounts:
     """Count the states of a simulated record of ``length`` steps.
 
-    Raises ParameterError: Θ has no chain to simulate.
+    Raises ParameterError: Θ has no chain to simulate, or a statistic needs times or values.
     """
+    model, form, epsilon = public_model(request.model), request.form, check_epsilon(request.epsilon)
     chains = standing_chains(model.family)
     if not chains:
         raise ParameterError("the family has no chain to simulate; give a table, or a model of one chain")
@@ -209,5 +237,21 @@ def simulated_counts(
         check_type(form, "form", RecordFormat)
         _check_states(form, model.family)
     space = form.states if form is not None else StateSpace.categories([f"state {j + 1}" for j in range(chain.states)])
-    counts = np.bincount(simulate_chain(chain, length, rng), minlength=chain.states)
-    return ExactCounts(tuple(counts.tolist()), length, 1, length, 1, space, PublicModel(model.family, form), epsilon)
+    path = simulate_chain(chain, length, rng)
+    batch = Batch(
+        person=np.zeros(length, dtype=np.int64),
+        seconds=np.arange(length),
+        state=path,
+        came_from=np.concatenate(([0], path[:-1])),
+        near=np.arange(length) > 0,
+    )
+    tables = []
+    for statistic in request.statistics:
+        if statistic.numeric or statistic.by != "all":
+            raise ParameterError(f"{statistic.full_name} needs times or values, and simulated steps have none")
+        statistic.check(space, False)
+        counter = statistic.counter(space)
+        counter.add(batch)
+        tables.append(counter.finished())
+    public = PublicModel(model.family, form)
+    return ExactCounts(tuple(tables), length, 1, length, length, 1, space, public, epsilon)

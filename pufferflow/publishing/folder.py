@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pufferflow._checks import check_path
 from pufferflow._files import PathLike, check_folder, workplace, write_atomic
@@ -23,9 +23,14 @@ from pufferflow._optional import absence
 from pufferflow.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from pufferflow.publishing.histogram import PrivateHistogram
+    from pufferflow.publishing.released import PrivateRelease
 
 PUBLISH, INTERNAL = "publish", "internal"
+
+FIGURES = ("svg", "pdf", "png")
+"""Endings of the files of figures; a release has no others."""
+
+Release = TypeVar("Release", bound="PrivateRelease")
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ class Draft:
     target: Path
     folder: Path
 
-    def rehearse(self, made: PrivateHistogram, *, figure: bool) -> None:
+    def rehearse(self, made: PrivateRelease, *, figure: bool) -> None:
         """Write what a release of this kind would, and remove it, which leaves room for the release.
 
         Raises ParameterError: the figure cannot be drawn; OSError: a file cannot be written.
@@ -56,7 +61,7 @@ class Draft:
                 "for no figure"
             )
 
-    def write(self, made: PrivateHistogram, *, figure: bool) -> PrivateHistogram:
+    def write(self, made: Release, *, figure: bool) -> Release:
         """Write all files; return the release, which says so where its figure is missing: that stops no numbers."""
         try:
             (self.folder / INTERNAL).mkdir(parents=True)
@@ -68,12 +73,12 @@ class Draft:
             raise OSError(error.errno, error.strerror, os.fspath(self.target)) from error  # not the temporary name
         return made
 
-    def _write_texts(self, made: PrivateHistogram) -> None:
+    def _write_texts(self, made: PrivateRelease) -> None:
         for name, text in made.files().items():
             write_atomic(self.folder / name, text)
 
-    def _draw(self, made: PrivateHistogram) -> str:
-        """Draw the figure; what went wrong, or nothing."""
+    def _draw(self, made: PrivateRelease) -> str:
+        """Draw the figures; what went wrong, or nothing."""
         if missing := absence("matplotlib"):
             return missing
         folder = self.folder / (PUBLISH if made.private else INTERNAL)
@@ -82,10 +87,11 @@ class Draft:
 
             with warnings.catch_warnings():  # a letter that the font lacks is drawn as a box
                 warnings.simplefilter("ignore")
-                save_figure(made.figure(), folder / "histogram")
+                for name, draw in made.figures():
+                    save_figure(draw(), folder / name)
         except Exception as error:
-            for half in folder.glob("histogram.*"):
-                if half.suffix not in (".json", ".csv"):
+            for half in folder.iterdir():
+                if half.suffix[1:] in FIGURES:
                     half.unlink()
             return type(error).__name__
         return ""

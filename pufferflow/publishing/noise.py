@@ -28,21 +28,29 @@ LARGEST = 2.0**60
 """Scales beyond it drown every count; the sampler's integers have 64 bits."""
 
 
-def count_scale(scale: float) -> float:
-    """Scale of the noise on each count of a histogram whose mechanism asks for ``scale``, rounded up.
+def count_scale(scale: float, lipschitz: Fraction | int = 2) -> float:
+    """Scale of the noise on each integer of a query whose mechanism asks for ``scale``, rounded up.
 
-    One record counts in one state: another state of it changes two counts by 1, so the histogram is 2-Lipschitz in
-    L1 norm and gets twice the scale of a 1-Lipschitz query. The result has 11 bits, which the sampler uses exactly,
-    and is larger than 2·scale by a factor between 1 + 2^−24 and (1 + 2^−24)(1 + 2^−10): always more noise, never less.
+    One record counts in one state: another state of it changes two counts by 1, so a histogram is 2-Lipschitz in
+    L1 norm and gets twice the scale of a 1-Lipschitz query; others have another constant L. The result has 11 bits,
+    which the sampler uses exactly, and is larger than L·scale by a factor between 1 + 2^−24 and (1 + 2^−24)(1 + 2^−10):
+    always more noise, never less.
 
     Raises ParameterError: the noise would be larger than any count.
     """
-    wanted = 2 * Fraction(scale) * (1 + SLACK)
+    wanted = lipschitz * Fraction(scale) * (1 + SLACK)
     unit = _unit(wanted)
     rounded = float(-(-wanted // unit) * unit)
     if rounded > LARGEST:
         raise ParameterError(f"the noise would have scale {rounded:.3g}, which hides every count; raise epsilon")
     return rounded
+
+
+def joint_scale(parts: Sequence[tuple[int, float]]) -> float:
+    """Scale of a 1-Lipschitz query that noise on several is as good as, rounded down: 1/Σ L/s of their (L, s)."""
+    exact = 1 / sum((lipschitz / Fraction(scale) for lipschitz, scale in parts), Fraction(0))
+    rounded = float(exact)
+    return rounded if Fraction(rounded) <= exact else math.nextafter(rounded, 0.0)
 
 
 def largest_scale(noise: float) -> float:
@@ -108,6 +116,11 @@ class DiscreteLaplace:
     def p(self) -> float:
         """Ratio of the probabilities of two neighbouring integers."""
         return math.exp(-1 / self.scale)
+
+    @property
+    def mean_absolute(self) -> float:
+        """E|Z| = 2p/(1 − p²)."""
+        return 1 / math.sinh(1 / self.scale) if self.scale > 2e-3 else 0.0
 
     def probability(self, values: NDArray[np.int64]) -> NDArray[np.float64]:
         """P(Z = z) of each value."""

@@ -27,13 +27,13 @@ from pufferflow._checks import (
     check_whole,
     longest,
 )
-from pufferflow._protection import Knowledge, check_protection
+from pufferflow._protection import Knowledge, Protect, check_level, check_protection
 from pufferflow.accounting import guarantee
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.markov import Family, MarkovChain, as_family
 from pufferflow.mechanisms import compute_scale, find_mechanism, leakage_loss
 from pufferflow.models import number_of_states
-from pufferflow.publishing.calibration import histogram_mechanisms, mechanism_for_histograms
+from pufferflow.publishing.calibration import GROUP, histogram_mechanisms, mechanism_for_histograms
 from pufferflow.publishing.noise import LARGEST, DiscreteLaplace, count_scale, largest_scale
 from pufferflow.records.format import MOST_STATES
 
@@ -144,6 +144,7 @@ def plan_release(
     epsilon: float | None = None,
     mechanisms: Sequence[str] | None = None,
     states: int | None = None,
+    protect: Protect | None = None,
     window: int = 1,
     knows: Knowledge = "nothing",
 ) -> list[Plan]:
@@ -168,6 +169,9 @@ def plan_release(
         Default: all.
     states : int, optional
         k, where Θ is of any number of states (``kind`` "bin" does not need it).
+    protect : "record", "participant" or int, optional
+        What is to be hidden: one record, so many in a row, or everything of one participant, who has at most ``length``
+        records (by group-dp alone).
     window, knows
         What is to be hidden, and from whom: as for :func:`pufferflow.leakage`.
 
@@ -181,7 +185,7 @@ def plan_release(
     ParameterError
         An argument is out of range, or neither a length nor ε is given.
     """
-    theta, options = as_family(family), asdict(check_protection(window, knows))
+    theta, level = as_family(family), check_level(protect, window, knows)
     accuracy, error = check_positive(accuracy, "accuracy"), _Error(kind, confidence, _bins(theta, kind, states))
     if length is None and (epsilon is None or records is not None):
         raise ParameterError("give a length (to find epsilon), epsilon (to find the length), or both (to find records)")
@@ -191,7 +195,11 @@ def plan_release(
             records = check_whole(records, "records")
     epsilon = None if epsilon is None else check_epsilon(epsilon)
     plans = []
-    for name in _named(mechanisms):
+    # without a length one is looked for, and group-dp has the same scale whatever the window
+    options = asdict(level.over(length or 1))
+    for name in _named([GROUP] if level.whole and mechanisms is None else mechanisms):
+        if level.whole and name != GROUP:
+            raise ParameterError(f"{name} does not hide a whole participant; leave mechanisms out for {GROUP}")
         note = "" if find_mechanism(name).private else NOT_PRIVATE
         try:
             if epsilon is None:

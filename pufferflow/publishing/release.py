@@ -28,21 +28,26 @@ from typing import Any
 
 import numpy as np
 
-from pufferflow._checks import check_epsilon, check_path, check_whole
+from pufferflow._checks import check_path, check_whole, shown
 from pufferflow._files import check_folder, workplace
 from pufferflow._noise import open_dp
-from pufferflow._protection import Knowledge
+from pufferflow._protection import Knowledge, Level, Protect, Protection
 from pufferflow._texts import as_unicode
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
 from pufferflow.ledger import Ledger, Reservation
 from pufferflow.markov.simulation import MOST_RECORDS
 from pufferflow.publishing.account import Account, LedgerLike, account_of, open_ledger
-from pufferflow.publishing.calibration import Calibration, calibrate
-from pufferflow.publishing.exact import ExactCounts, count_records, public_model, simulated_counts
+from pufferflow.publishing.calibration import GROUP, Calibration, calibrate, mechanism_for_histograms
+from pufferflow.publishing.exact import ExactCounts, count_records, simulated_counts
 from pufferflow.publishing.folder import Draft, draft
-from pufferflow.publishing.histogram import CONFIDENCE, PostProcessing, PrivateHistogram
-from pufferflow.publishing.noise import DiscreteLaplace, add_noise, add_seeded_noise, count_scale
+from pufferflow.publishing.histogram import PostProcessing, PrivateHistogram
+from pufferflow.publishing.levels import level_costs
+from pufferflow.publishing.noise import DiscreteLaplace, add_noise, add_seeded_noise, joint_scale
+from pufferflow.publishing.quantiles import check_quantiles
+from pufferflow.publishing.released import CONFIDENCE, PrivateRelease
 from pufferflow.publishing.request import Model, ReleaseRequest
+from pufferflow.publishing.statistics import OPTIONS, Histogram, Statistic, parse_statistics
+from pufferflow.publishing.statistics.base import Table
 from pufferflow.records.format import RecordFormat
 from pufferflow.records.reading import Reading
 from pufferflow.records.tables import Source
@@ -58,6 +63,7 @@ def release_histogram(
     form: RecordFormat | None = None,
     reading: Reading | None = None,
     mechanism: str | None = None,
+    protect: Protect | None = None,
     window: int = 1,
     knows: Knowledge = "nothing",
     post_processing: PostProcessing | None = None,
@@ -89,8 +95,11 @@ def release_histogram(
         Columns and clock (default: as the data were read that the chain was fitted to).
     mechanism : str, optional
         Default: the least certified noise, which depends on Θ, T and ε alone.
+    protect : "record", "participant", str or int, optional
+        What is hidden: any one step (the default), so many consecutive steps (a number, or a time such as ``"1h"``
+        where the step is known), or all that one participant did, by group privacy over the longest record.
     window : int
-        How many consecutive steps are hidden together.
+        The same as a number of steps in ``protect``.
     knows : {"nothing", "any records"}
         What an adversary may know beside Θ: nothing, or any other steps of the participant.
     post_processing : {"clip", "simplex"}, optional
@@ -120,7 +129,76 @@ def release_histogram(
     LedgerError
         The ledger cannot be used.
     """
-    return release(ReleaseRequest(**locals()))  # every argument is a field of the request
+    made = release(ReleaseRequest(**locals()))  # every argument is a field of the request
+    assert isinstance(made, PrivateHistogram)
+    return made
+
+
+def release_statistics(
+    source: Source,
+    model: Model,
+    epsilon: float,
+    statistics: Sequence[str | Statistic],
+    *,
+    ledger: LedgerLike | None,
+    limit: float | None = None,
+    form: RecordFormat | None = None,
+    reading: Reading | None = None,
+    mechanism: str | None = None,
+    protect: Protect | None = None,
+    knows: Knowledge = "nothing",
+    quantiles: Sequence[float] = (),
+    fitted_to_others: bool = False,
+    chain_is_public: bool = False,
+    output: str | os.PathLike[str] | None = None,
+    figure: bool = True,
+    **options: Any,
+) -> PrivateRelease:
+    """Release one or several statistics of a table under one ε, as one entry of the ledger.
+
+    Parameters
+    ----------
+    source, model, epsilon, ledger, limit, form, reading, mechanism, protect, knows
+        As for :func:`release_histogram`, which raises the same errors.
+    statistics : sequence of str or Statistic
+        ``"histogram"``, ``"mean"``, ``"sum"``, ``"above"``, ``"runs"``, ``"transitions"``, each also by hour, weekday,
+        month or group as in ``"mean-by-hour"`` (runs and transitions: by group), and with a weight as in
+        ``"mean-by-hour:2"``.
+    quantiles : sequence of float
+        To read off the noisy histograms of numbers, for example 0.5.
+    fitted_to_others, chain_is_public, output, figure
+        As for :func:`release_histogram`.
+    options
+        ``bounds`` (to which values are clipped) and ``grid`` of sums and means, ``threshold`` of above and runs,
+        ``durations`` (first steps of the bins) of runs.
+
+    Returns
+    -------
+    PrivateRelease
+    """
+    if unknown := set(options) - set(OPTIONS):
+        raise ParameterError(f"unknown option {shown(min(unknown))}; there are {', '.join(OPTIONS)}")
+    asked = parse_statistics(statistics, options=options)
+    return release(
+        ReleaseRequest(
+            source,
+            model,
+            epsilon,
+            ledger=ledger,
+            limit=limit,
+            form=form,
+            reading=reading,
+            mechanism=mechanism,
+            protect=protect,
+            knows=knows,
+            statistics=asked,
+            quantiles=check_quantiles(quantiles),
+            fitted_to_others=fitted_to_others,
+            chain_is_public=chain_is_public,
+            output=output,
+            figure=figure,
+        )
+    )
 
 
 def rehearse_release(
@@ -133,6 +211,7 @@ def rehearse_release(
     form: RecordFormat | None = None,
     reading: Reading | None = None,
     mechanism: str | None = None,
+    protect: Protect | None = None,
     window: int = 1,
     knows: Knowledge = "nothing",
     fitted_to_others: bool = False,
@@ -144,7 +223,7 @@ def rehearse_release(
 
     Parameters
     ----------
-    source, model, epsilon, ledger, limit, form, reading, mechanism, window, knows
+    source, model, epsilon, ledger, limit, form, reading, mechanism, protect, window, knows
         As for :func:`release_histogram`, which raises the same errors.
     fitted_to_others, chain_is_public, output, figure
         As for :func:`release_histogram`, which raises the same errors.
@@ -154,7 +233,7 @@ def rehearse_release(
     dict
         Facts that are public, as for a release, as plain JSON types: no count of a state is among them, as long as
         the columns have the roles they are given (participants are counted exactly). ``limit`` and ``left`` are those
-        of the ledger after the release, None without one.
+        of the ledger after the release, None without one; ``levels`` is what each level of protection would cost.
     """
     return rehearse(ReleaseRequest(**locals()))
 
@@ -169,6 +248,7 @@ def simulate_release(
     form: RecordFormat | None = None,
     reading: Reading | None = None,
     mechanism: str | None = None,
+    protect: Protect | None = None,
     window: int = 1,
     knows: Knowledge = "nothing",
     post_processing: PostProcessing | None = None,
@@ -180,7 +260,7 @@ def simulate_release(
     ----------
     source : path, Series, DataFrame or None
         None simulates ``length`` steps of the first chain of the family.
-    model, epsilon, form, reading, mechanism, window, knows, post_processing, fitted_to_others
+    model, epsilon, form, reading, mechanism, protect, window, knows, post_processing, fitted_to_others
         As for :func:`release_histogram`.
     seed : int
     length : int, optional
@@ -199,15 +279,18 @@ def simulate_release(
         form=form,
         reading=reading,
         mechanism=mechanism,
+        protect=protect,
         window=window,
         knows=knows,
         post_processing=post_processing,
         fitted_to_others=fitted_to_others,
     )
-    return simulate(request, seed, length)
+    made = simulate(request, seed, length)
+    assert isinstance(made, PrivateHistogram)
+    return made
 
 
-def release(request: ReleaseRequest) -> PrivateHistogram:
+def release(request: ReleaseRequest) -> PrivateRelease:
     """Release what is asked for; see :func:`release_histogram`."""
     open_dp()  # where it is missing, that must show before anything is paid for
     with _drafted(request) as making:
@@ -240,7 +323,17 @@ def rehearse(request: ReleaseRequest) -> dict[str, Any]:
         account = account_of(request.source, request.ledger, prepared.exact.extent)
         if making is not None:
             making.rehearse(prepared.noisy(_no_noise, account), figure=request.figure)
-    exact, calibration, scale = prepared.exact, prepared.calibration, prepared.scale
+    exact, calibration, scales = prepared.exact, prepared.calibration, prepared.scales
+    form = exact.model.records
+    costs = level_costs(
+        exact.model.family,
+        exact.epsilon,
+        longest_segment=exact.longest_segment,
+        longest_record=exact.longest_record,
+        records=exact.records,
+        step_seconds=None if form is None else form.step_seconds,
+        asked=prepared.level,
+    )
     left = {"limit": None, "left": None} if request.ledger is None else prepared.tried()
     return {
         "records": exact.records,
@@ -252,17 +345,20 @@ def rehearse(request: ReleaseRequest) -> dict[str, Any]:
         "states": exact.states.count,
         "epsilon": exact.epsilon,
         "mechanism": calibration.chosen.mechanism,
-        **asdict(request.protection),
-        "scale": scale / 2,
+        **asdict(prepared.protection),
+        "whole_participant": prepared.level.whole,
+        "scale": prepared.scale,
         "certified": calibration.certificate is not None,
-        "noise_scale": scale,
-        "error_95": DiscreteLaplace(scale).quantile(CONFIDENCE) / exact.records,
+        "noise_scale": scales[0],
+        "error_95": DiscreteLaplace(scales[0]).quantile(CONFIDENCE) / exact.records,
+        "statistics": [_expected(table, scale) for table, scale in zip(exact.tables, scales, strict=True)],
+        "levels": [asdict(cost) for cost in costs],
         "warnings": (*exact.said(calibration), *account.warnings),
         **left,
     }
 
 
-def simulate(request: ReleaseRequest, seed: int, length: int | None = None) -> PrivateHistogram:
+def simulate(request: ReleaseRequest, seed: int, length: int | None = None) -> PrivateRelease:
     """Make a seeded twin of a release; see :func:`simulate_release`."""
     if (request.source is None) == (length is None):
         raise ParameterError("give either a table or a length, the number of steps to simulate")
@@ -275,8 +371,7 @@ def simulate(request: ReleaseRequest, seed: int, length: int | None = None) -> P
         prepared = _prepare(request)
     else:
         length = check_whole(length, "length", most=MOST_RECORDS)
-        model, epsilon = public_model(request.model), check_epsilon(request.epsilon)
-        prepared = _calibrated(request, simulated_counts(model, request.form, epsilon, length, rng))
+        prepared = _calibrated(request, simulated_counts(request, length, rng))
     return replace(prepared.noisy(draw), private=False, seed=seed)
 
 
@@ -287,7 +382,27 @@ class _Prepared:
     request: ReleaseRequest
     exact: ExactCounts
     calibration: Calibration
-    scale: float
+
+    @property
+    def scales(self) -> list[float]:
+        """Of the noise on each table."""
+        return self.exact.noise_scales(self.calibration.scale)
+
+    @property
+    def scale(self) -> float:
+        """Scale of a 1-Lipschitz query that the noise is as good as."""
+        statistics = [table.statistic for table in self.exact.tables]
+        return joint_scale([(s.lipschitz, scale) for s, scale in zip(statistics, self.scales, strict=True)])
+
+    @property
+    def level(self) -> Level:
+        """What is asked to be hidden."""
+        return _level(self.request, self.exact)
+
+    @property
+    def protection(self) -> Protection:
+        """What is hidden, and from whom."""
+        return self.level.over(self.exact.longest_record)
 
     def opened(self, ledger: LedgerLike) -> Ledger:
         """Open the ledger, or make one."""
@@ -296,30 +411,33 @@ class _Prepared:
 
     def noisy(
         self, draw: Callable[[Sequence[int], float], list[int]], account: Account | None = None
-    ) -> PrivateHistogram:
+    ) -> PrivateRelease:
         """Return the release with the noise that ``draw`` adds to counts, and where its cost is kept."""
-        made = self.exact.noisy(draw, self.calibration, self.scale)
-        return replace(
-            made,
-            chain_is_public=self.request.chain_is_public,
-            post_processing=self.request.post_processing,
-            account=account,
-            warnings=made.warnings if account is None else (*made.warnings, *account.warnings),
-        )
+        made = self.exact.noisy(draw, self.calibration, self.request)
+        warnings = made.warnings if account is None else (*made.warnings, *account.warnings)
+        return replace(made, account=account, warnings=warnings)
+
+    @property
+    def query(self) -> str:
+        """What is released, in words."""
+        of = f"{self.exact.states.count} states over {self.exact.records} records"
+        if self.request.statistics == (Histogram(),):
+            return f"histogram of {of}"
+        return f"{', '.join(statistic.full_name for statistic in self.request.statistics)} of {of}"
 
     def reserve(self, book: Ledger) -> Reservation:
         """Pay for the release."""
         return book.reserve(
             self.exact.model.family,
-            self.exact.longest_segment,
+            self.calibration.chosen.length,
             mechanism=self.calibration.chosen.mechanism,
             epsilon=self.exact.epsilon,
-            scale=self.scale / 2,
-            query=f"histogram of {self.exact.states.count} states over {self.exact.records} records",
+            scale=self.scale,
+            query=self.query,
             certificate=self.calibration.certificate,
             form=self.exact.form,
             extent=self.exact.extent,
-            **asdict(self.request.protection),
+            **asdict(self.protection),
         )
 
     def tried(self) -> dict[str, Any]:
@@ -346,9 +464,36 @@ def _prepare(request: ReleaseRequest) -> _Prepared:
 
 
 def _calibrated(request: ReleaseRequest, exact: ExactCounts) -> _Prepared:
-    terms = exact.longest_segment, exact.epsilon, request.mechanism, request.protection
-    calibration = calibrate(exact.model.family, *terms)
-    return _Prepared(request, exact, calibration, count_scale(calibration.scale))
+    level = _level(request, exact)
+    mechanism, length = request.mechanism, exact.longest_segment
+    if level.whole:
+        # pauses make no segments of their own here: all that a participant did counts as one
+        if mechanism not in (None, GROUP):
+            mechanism_for_histograms(mechanism, f"leave mechanism out for {GROUP}")
+            raise ParameterError(f"{mechanism} does not hide a whole participant; leave mechanism out for {GROUP}")
+        mechanism, length = GROUP, exact.longest_record
+    calibration = calibrate(exact.model.family, length, exact.epsilon, mechanism, level.over(exact.longest_record))
+    prepared = _Prepared(request, exact, calibration)
+    assert prepared.scale >= calibration.scale
+    return prepared
+
+
+def _level(request: ReleaseRequest, exact: ExactCounts) -> Level:
+    return request.level(None if exact.model.records is None else exact.model.records.step_seconds)
+
+
+def _expected(table: Table, scale: float) -> dict[str, Any]:
+    """Errors of a statistic in its cell of the fewest records, from public facts alone."""
+    law, scaling, kind = DiscreteLaplace(scale), table.statistic.scaling, table.statistic
+    size = min((size for size in table.sizes if size), default=1)
+    per, rounding = (size, scaling.rounding) if scaling.relative else (1, scaling.rounding * size)
+    return {
+        "name": kind.full_name,
+        "lipschitz": kind.lipschitz,
+        "noise_scale": scale,
+        "expected_error": scaling.unit * law.mean_absolute / per + rounding,
+        "error_95": scaling.unit * law.quantile(CONFIDENCE) / per + rounding,
+    }
 
 
 def _no_noise(counts: Sequence[int], scale: float) -> list[int]:

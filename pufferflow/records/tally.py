@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +19,39 @@ MOST_COUNTS = 2**27
 """Transition counts of all participants together at most (1 GB)."""
 
 
+@dataclass(frozen=True, repr=False)
+class Batch:
+    """Records with a value that follow each other, those of each participant together; arrays of shape (n,)."""
+
+    person: Integers
+    """Index of the participant."""
+    seconds: Integers
+    """Time, as in :class:`Chunk`."""
+    state: Integers
+    came_from: Integers
+    """State of the record before, where ``near``."""
+    near: NDArray[np.bool_]
+    """Whether the participant's record before is one step before."""
+    records: Records | None = None
+    """Where they come from; None of simulated ones."""
+    chunk: Chunk | None = None
+    rows: Integers | None = None
+    """Place of each in the chunk."""
+
+    def numbers(self) -> NDArray[np.float64]:
+        """Values as numbers."""
+        assert self.records is not None
+        assert self.chunk is not None
+        return self.records.numbers(self.chunk)[0][self.rows]
+
+
+class Counter(Protocol):
+    """Counts something else in the same pass."""
+
+    def add(self, batch: Batch) -> None:
+        """Count the records of a batch."""
+
+
 class Tally:
     """Counts of all participants; memory grows with their number and that of their segments, not with the rows.
 
@@ -22,11 +59,21 @@ class Tally:
     ----------
     transitions : bool
         Whether to count transitions, which only fitting needs.
+    counters : sequence of Counter
+        What else is counted in the same pass.
     """
 
-    def __init__(self, form: RecordFormat, *, transitions: bool, most_transitions: int | None = None) -> None:
+    def __init__(
+        self,
+        form: RecordFormat,
+        *,
+        transitions: bool,
+        most_transitions: int | None = None,
+        counters: Sequence[Counter] = (),
+    ) -> None:
         self.form = form
         self.most_transitions = most_transitions
+        self.counters = counters
         self.k = form.states.count
         self.state_counts = np.zeros((0 if transitions else 1, self.k), dtype=np.int64)
         """Of each participant; without transitions one row for all together."""
@@ -69,11 +116,11 @@ class Tally:
             low, high = int(chunk.seconds.min()), int(chunk.seconds.max())
             self.first, self.last = (min(self.first, low), max(self.last, high)) if self.rows else (low, high)
             self.rows += len(states)
-            self.add(chunk, seen, states, step, len(records.people))
+            self.add(records, chunk, seen, states, step)
 
-    def add(self, chunk: Chunk, seen: NDArray[np.bool_], states: Integers, step: int, people: int) -> None:
+    def add(self, records: Records, chunk: Chunk, seen: NDArray[np.bool_], states: Integers, step: int) -> None:
         """Count the observed records of a chunk."""
-        self._grow(people)
+        self._grow(len(records.people))
         here, first_rows = np.unique(chunk.person, return_index=True)
         self.late |= bool((~self.met[here] & ~seen[first_rows]).any())
         self.met[here] = True
@@ -104,11 +151,16 @@ class Tally:
         began_before[first] = self.start[person[first]]
         if cut.any():
             self.closed.append(np.stack((person[cut], before[cut] - began_before[cut] + 1)))
+        near = started & (gap == 0)
+        if self.counters:
+            rows = np.flatnonzero(seen)[order]
+            batch = Batch(person, chunk.seconds[rows], state, came_from, near, records, chunk, rows)
+            for counter in self.counters:
+                counter.add(batch)
         if self.transition_counts is None:
             self.state_counts[0] += np.bincount(state, minlength=self.k)
         else:
             np.add.at(self.state_counts, (person, state), 1)
-            near = started & (gap == 0)
             if self.most_transitions is not None:
                 near[near] = self._among_first(person[near], self.most_transitions)
             np.add.at(self.transition_counts, (person[near], came_from[near], state[near]), 1)

@@ -68,6 +68,7 @@ def test_a_few_lines_of_python(tmp_path):
         *(f"internal/{name}.json" for name in ("certificate", "chain")),
         *(f"publish/histogram.{suffix}" for suffix in ("json", "csv", "svg", "pdf", "png")),
         "publish/statement.txt",
+        "publish/statement.md",
     }
     read = json.loads((tmp_path / "out" / "publish" / "histogram.json").read_text())
     assert (read["private"], read["mechanism"], read["epsilon"]) == (True, released.mechanism, 1.0)
@@ -273,7 +274,7 @@ def test_killed_between_reservation_and_record(files, run, tmp_path, monkeypatch
 
     asked = ("release", data, "--chain", public, "--epsilon", 1, "--no-figure", "--mechanism", "leakage")
     with monkeypatch.context() as patch:
-        patch.setattr(*((releasing, "add_noise") if stage == "draw" else (histogram.Path, "rename")), killed)
+        patch.setattr(*((releasing, "add_noise") if stage == "draw" else (Path, "rename")), killed)
         assert run(*asked)[0] == 130
     assert not (tmp_path / "data.csv.release").exists()
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
@@ -483,7 +484,7 @@ def test_post_processing_is_labelled_and_costs_nothing(tmp_path):
 
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=8))
 def test_the_projection_is_the_nearest_point(raw):
-    point = histogram._to_simplex(np.array(raw))
+    point = histogram.to_simplex(np.array(raw))
     assert point.min() >= 0
     assert point.sum() == pytest.approx(1)
     # optimality: moving mass from a used state to any other does not come nearer
@@ -517,9 +518,9 @@ def test_without_matplotlib_only_the_figure_is_missing(files, run, monkeypatch, 
     monkeypatch.setattr(_optional, "find_spec", lambda name: None if name == "matplotlib" else find_spec(name))
     code, out, err = run("release", data, "--chain", public, "--epsilon", 1)
     assert code == 0, err
-    assert "matplotlib is not installed; install pufferflow[figures]" in out
+    assert "matplotlib is not installed; install pufferflow[figures]" in " ".join(out.split())
     assert {p.name for p in (tmp_path / "data.csv.release/publish").iterdir()} == {
-        "histogram.json", "histogram.csv", "statement.txt",
+        "histogram.json", "histogram.csv", "statement.txt", "statement.md",
     }  # fmt: skip
     code, _, err = run("plan", "--chain", public, "--length", 9, "--accuracy", 0.5, "--figure", tmp_path / "errors")
     assert code == 2

@@ -1,0 +1,130 @@
+"""Sums and means of bounded values: a load curve is the mean by hour."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pufferflow._checks import check_list, check_numbers
+from pufferflow.errors import ParameterError
+from pufferflow.publishing.statistics.base import Column, Scaling, Statistic
+from pufferflow.records.format import StateSpace
+from pufferflow.records.tally import Batch
+from pufferflow.records.times import Integers
+
+STEPS = 1000
+"""Of the grid between the bounds, where none is given."""
+
+MOST_STEPS = 10**6
+
+
+@dataclass(frozen=True)
+class Sum(Statistic):
+    """Sum of the values of each cell, each clipped to ``bounds`` and rounded to a public grid between them.
+
+    With low ≤ high the bounds and g the grid, (high − low)/g = m whole steps, a record adds the whole number
+    round((clip(x) − low)/g) from 0 to m to one cell. L = m in units of g: another value changes that number, of a cell
+    that it does not change, by at most m. The sum is low·n + g·(table), n the number of records of the cell, which is
+    public. Bounds and grid come from options, never from the data.
+
+    Parameters
+    ----------
+    bounds : pair of float
+    grid : float, optional
+        Default: a thousandth of the distance of the bounds.
+    """
+
+    bounds: tuple[float, float] | None = None
+    grid: float | None = None
+
+    name: ClassVar[str] = "sum"
+    title: ClassVar[str] = "Sum"
+    quantity: ClassVar[str] = "sum of clipped values"
+    numeric: ClassVar[bool] = True
+    numeric_steps: ClassVar[bool] = True
+    relative: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.bounds is None:
+            raise ParameterError(f"{self.name} needs bounds to which values are clipped; give them")
+        numbers = check_numbers(check_list(self.bounds, "bounds"), "bounds")
+        if numbers.shape != (2,) or not np.isfinite(numbers).all() or not numbers[0] < numbers[1]:
+            raise ParameterError("bounds must be two finite numbers, the lower one first")
+        object.__setattr__(self, "bounds", (float(numbers[0]), float(numbers[1])))
+        if self.grid is not None:
+            grid = check_numbers(self.grid, "grid")
+            if grid.ndim or not np.isfinite(grid) or grid <= 0:
+                raise ParameterError("grid must be a positive number")
+            object.__setattr__(self, "grid", float(grid))
+            steps = self._range / Fraction(repr(self.grid))
+            if steps.denominator != 1 or not 1 <= steps <= MOST_STEPS:
+                raise ParameterError(
+                    f"grid {self.grid:g} does not divide the distance of the bounds into 1 to {MOST_STEPS} steps; give "
+                    "one that does"
+                )
+
+    @property
+    def _range(self) -> Fraction:
+        assert self.bounds is not None
+        low, high = (Fraction(repr(bound)) for bound in self.bounds)
+        return high - low
+
+    @property
+    def lipschitz(self) -> int:
+        """m, the steps of the grid between the bounds."""
+        return STEPS if self.grid is None else int(self._range / Fraction(repr(self.grid)))
+
+    @property
+    def unit(self) -> float:
+        """Step of the grid."""
+        return float(self._range / self.lipschitz)
+
+    @property
+    def said(self) -> str:
+        """With bounds and grid."""
+        assert self.bounds is not None
+        return (
+            f"{self.full_name} (values clipped to {self.bounds[0]:g} to {self.bounds[1]:g} and rounded to steps of "
+            f"{self.unit:g})"
+        )
+
+    @property
+    def scaling(self) -> Scaling:
+        """From steps of the grid to values."""
+        assert self.bounds is not None
+        return Scaling(self.unit, self.bounds[0], self.relative, self.unit / 2)
+
+    def columns(self, states: StateSpace) -> tuple[Column, ...]:
+        """One."""
+        return (Column(self.name),)
+
+    def marks(self, batch: Batch, states: StateSpace) -> tuple[Any, Integers, Integers | None]:
+        """Every record, with its steps of the grid."""
+        assert self.bounds is not None
+        low, high = self.bounds
+        # whatever floats make of it, it is a whole number from 0 to m, and a function of this value alone
+        scaled = (np.clip(batch.numbers(), low, high) - low) * (self.lipschitz / math.fsum((high, -low)))
+        steps = np.clip(np.rint(scaled), 0, self.lipschitz).astype(np.int64)
+        return slice(None), np.zeros_like(steps), steps
+
+    def to_dict(self) -> dict[str, Any]:
+        """With bounds and grid."""
+        return super().to_dict() | {"bounds": list(self.bounds or ()), "grid": self.unit}
+
+
+@dataclass(frozen=True)
+class Mean(Sum):
+    """Mean of the values of each cell: the sum over the number of records, which is public.
+
+    L as of :class:`Sum`: the same table.
+    """
+
+    name: ClassVar[str] = "mean"
+    title: ClassVar[str] = "Mean"
+    quantity: ClassVar[str] = "mean of clipped values"
+    relative: ClassVar[bool] = True
