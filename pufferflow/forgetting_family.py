@@ -8,11 +8,13 @@ from numbers import Real
 from typing import Any, NoReturn
 
 from pufferflow._checks import LONGEST, check_whole, shown
+from pufferflow._display import displayed
 from pufferflow.errors import ChainError
 from pufferflow.markov.chain import MarkovChain
 from pufferflow.markov.families import GapKind
 
 
+@displayed()
 @dataclass(frozen=True)
 class ForgettingFamily:
     """All Markov chains, homogeneous or not and on any states, that forget at least so much in so many steps.

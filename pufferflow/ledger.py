@@ -26,6 +26,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from pufferflow._checks import Lengths, check_epsilon, check_path, check_scale, check_type, longest, shown
+from pufferflow._display import displayed
 from pufferflow._files import check_folder, workplace
 from pufferflow._ledger_entries import (
     MEND,
@@ -138,6 +139,7 @@ class Checked(NamedTuple):
     digest: str
 
 
+@displayed("path")
 class Ledger:
     """Opens a ledger; :meth:`create` makes a new one.
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferflow._checks import Lengths, check_epsilon, longest
+from pufferflow._display import displayed
 from pufferflow._protection import Knowledge, Protection, check_protection
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
@@ -46,6 +47,7 @@ _LONGEST_CYCLE = 8
 
 
 @dataclass(frozen=True)
+@displayed("epsilon", "length", "scale", "node", "pair", "states", "secret_window", "knows")
 class LowerBound:
     """A scale that is too small, and why: Laplace noise of a smaller scale on a count of visits is not private.
 

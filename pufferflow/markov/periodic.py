@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pufferflow._checks import check_choice, check_list, check_whole
+from pufferflow._display import displayed
 from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
 from pufferflow.errors import ChainError
@@ -19,6 +20,7 @@ LONGEST_PERIOD = 10**6
 """Most phases of a clock."""
 
 
+@displayed()
 class PeriodicChain:
     """A chain on k states with a transition matrix for every phase of a clock that everybody can read; immutable.
 

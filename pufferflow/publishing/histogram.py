@@ -16,6 +16,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pufferflow._checks import check_choice, check_confidence
+from pufferflow._display import displayed
+from pufferflow._noise import axes_for
 from pufferflow._optional import require
 from pufferflow._texts import spreadsheet_csv
 from pufferflow.forgetting_family import ForgettingFamily
@@ -28,6 +30,7 @@ from pufferflow.records.format import RecordFormat
 from pufferflow.records.rows import MISSING_TEXTS
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 PostProcessing: TypeAlias = Literal["clip", "simplex"]
@@ -42,6 +45,7 @@ OUTSIDE = (
 """What no noise covers."""
 
 
+@displayed()
 @dataclass(frozen=True)
 class PrivateHistogram:
     """Noisy counts of states with everything that was decided without the data.
@@ -288,6 +292,14 @@ class PrivateHistogram:
         from pufferflow.reporting.figures.publishing import histogram
 
         return histogram(self.to_frame(), self._caption())
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Draw the frequencies with their 95 % intervals on ``axes`` (default: a new figure; needs matplotlib)."""
+        axes = axes_for(axes)
+        from pufferflow.reporting.figures.publishing import draw_bars
+
+        draw_bars(axes, self.to_frame())
+        return axes
 
     def _caption(self) -> str:
         said = f"{self.records:,} records, ε = {self.epsilon:g}, {self.mechanism}"

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferflow._checks import check_list, check_numbers, check_type, check_whole
+from pufferflow._display import displayed
 from pufferflow._numbers import shortest
 from pufferflow._texts import check_unicode
 from pufferflow.errors import ModelError, ParameterError
@@ -43,6 +44,7 @@ READING_OPTIONS = (
 """Of :class:`pufferflow.records.reading.Reading`, those that belong to the data."""
 
 
+@displayed()
 @dataclass(frozen=True)
 class StateSpace:
     """The public states; whether a value has one never depends on other records.
@@ -186,6 +188,7 @@ class Fitted:
         return not self.first.endswith("Z")
 
 
+@displayed()
 @dataclass(frozen=True)
 class RecordFormat:
     """How records become steps of a chain.

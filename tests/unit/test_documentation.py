@@ -88,7 +88,8 @@ def shell_lines():
     """Every line of a shell block, and every ``pufferflow …`` in running text with its arguments, of all pages."""
     lines = [block.splitlines() for text in PAGES.values() for block in fences("sh", text)]
     inline = [found for text in PAGES.values() for found in re.findall(r"`(pufferflow [^`]+)`", text)]
-    shown = [shlex.split(line, comments=True) for block in lines for line in block] + [shlex.split(text) for text in inline]
+    shown = [shlex.split(line, comments=True) for block in lines for line in block]
+    shown += [shlex.split(text) for text in inline]
     return sorted({tuple(words) for words in shown if len(words) > 2 or (words and words[0] != "pufferflow")})
 
 

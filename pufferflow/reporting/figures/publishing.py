@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
@@ -26,9 +27,15 @@ def histogram(table: pd.DataFrame, caption: str) -> Figure:
         For the footer.
     """
     check(table)
+    figure = Figure(figsize=(TEXT_WIDTH if len(table) > 8 else COLUMN_WIDTH, 2.8), layout="constrained")
+    draw_bars(figure.subplots(), table)
+    footer(figure, f"Bars: released; lines: 95 % intervals of the exact frequency of each state alone. {caption}.")
+    return figure
+
+
+def draw_bars(axes: Axes, table: pd.DataFrame) -> None:
+    """Draw the bars and intervals of :func:`histogram`; of a simulation the title says what it is."""
     k = len(table)
-    figure = Figure(figsize=(TEXT_WIDTH if k > 8 else COLUMN_WIDTH, 2.8), layout="constrained")
-    axes = figure.subplots()
     x = np.arange(k)
     private = not str(table["privacy"].iloc[0]).startswith("NOT")
     axes.bar(x, table["frequency"], width=0.8, color=BAR if private else "#c9ccd1", alpha=0.45)
@@ -43,8 +50,6 @@ def histogram(table: pd.DataFrame, caption: str) -> Figure:
     axes.set_ylabel("relative frequency")
     if not private:
         axes.set_title("NOT PRIVATE: a simulation for planning")
-    footer(figure, f"Bars: released; lines: 95 % intervals of the exact frequency of each state alone. {caption}.")
-    return figure
 
 
 @styled
