@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
 
-.PHONY: reproduce test test-long lint bench docs lock clean
+.PHONY: reproduce test test-long lint bench docs settings lock clean
 
 reproduce: .venv/.ready
 	$(BIN)/snakemake --cores $(CORES)
@@ -42,14 +42,26 @@ lint: .venv/.ready
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
-# The table of settings, from the descriptions in their schema.
-docs: .venv/.ready
+# The documentation as a site, docs/_build/index.html; its tutorials are run. Warnings and dead links are errors.
+docs: .venv/.docs
+	rm -rf docs/_build
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --builder html --doctree-dir docs/_build/.doctrees docs docs/_build
+	$(BIN)/python docs/check_site.py docs/_build
+
+.venv/.docs: .venv/.ready docs/requirements.lock
+	$(BIN)/python -m pip install --quiet --require-hashes -r docs/requirements.lock
+	touch $@
+
+# The table of settings in config/README.md, from the descriptions in their schema.
+settings: .venv/.ready
 	$(BIN)/python -m pufferflow.studies.settings workflow/schemas/config.schema.yaml config/README.md
 
 # Renew the pins: needs `uv`; the lock carries hashes and no registry address.
 lock:
 	uv pip compile pyproject.toml --extra cluster --extra dev --universal --python-version 3.11 --fork-strategy fewest \
 	    --generate-hashes --no-emit-index-url --no-header --upgrade --output-file requirements.lock
+	uv pip compile docs/requirements.in --constraint requirements.lock --universal --python-version 3.11 --fork-strategy fewest \
+	    --generate-hashes --no-emit-index-url --no-header --upgrade --output-file docs/requirements.lock
 
 clean:
-	rm -rf .venv .snakemake results/[!R]* .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .snakemake docs/_build results/[!R]* .mypy_cache .ruff_cache .hypothesis

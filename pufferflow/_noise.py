@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,9 @@ from pufferflow._checks import check_numbers, check_positive, check_type
 from pufferflow._optional import load
 from pufferflow._types import Floats
 from pufferflow.errors import ParameterError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def open_dp() -> Any:
@@ -34,6 +37,20 @@ def vector_laplace(scale: float, *, whole: bool) -> Any:
 def discrete_laplace(noise: ArrayLike, scale: float) -> Floats:
     """Probability (1 − p)/(1 + p)·p^|z| of each whole ``noise`` z, p = exp(−1/scale); shape of ``noise``."""
     return np.asarray(math.tanh(0.5 / scale) * np.exp(-np.abs(np.asarray(noise, np.float64)) / scale))
+
+
+def axes_for(axes: Axes | None) -> Axes:
+    """Return these axes, or those of a new figure, which a notebook shows.
+
+    Raises
+    ------
+    ParameterError
+        matplotlib is not installed.
+    """
+    if axes is not None:
+        return axes
+    made: Axes = load("matplotlib.pyplot", "a plot").subplots(layout="constrained")[1]
+    return made
 
 
 class LaplaceNoise:
@@ -71,3 +88,28 @@ class LaplaceNoise:
         exact = check_numbers(values, "values")
         check_type(rng, "rng", np.random.Generator)
         return exact + rng.laplace(0.0, self.noise_scale(lipschitz), exact.shape)
+
+    def plot(self, axes: Axes | None = None, *, lipschitz: float = 1.0) -> Axes:
+        """Draw the density of the noise, with the part that 95 % of it falls into.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to (default: a new figure, which a notebook shows).
+        lipschitz : float
+            Of the query (L1 norm).
+
+        Raises
+        ------
+        ParameterError
+            As :meth:`noise_scale`, or matplotlib is not installed.
+        """
+        scale = self.noise_scale(lipschitz)
+        axes = axes_for(axes)
+        half = scale * math.log(20)  # P(|Z| > half) = 1/20
+        for width, alpha in ((1.7 * half, 0.2), (half, 0.4)):
+            noise = np.linspace(-width, width, 401)  # symmetric: with the peak at 0
+            axes.fill_between(noise, np.exp(-np.abs(noise) / scale) / (2 * scale), color="#0072b2", alpha=alpha, lw=0)
+        axes.set(xlabel="noise on each number of the result", ylabel="density", ylim=(0, None))
+        axes.set_title(f"{self.mechanism}: scale {scale:.4g}, 95 % within ± {half:.4g}")
+        return axes

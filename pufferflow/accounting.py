@@ -26,6 +26,7 @@ from typing import Any
 
 from pufferflow._checks import EPSILON_RANGE, Lengths, check_epsilon, check_scale, check_whole, longest
 from pufferflow._composition import PRECISION, entrywise_loss, joint_scale
+from pufferflow._display import displayed
 from pufferflow._protection import Knowledge, check_protection
 from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.mechanisms import find_mechanism, leakage_loss
@@ -88,6 +89,7 @@ def guarantee(
 
 
 @dataclass(frozen=True)
+@displayed("releases", "entrywise", "theorem_4_4", "quilts", "leakage")
 class Cost:
     """What a number of releases costs together, by every bound that is valid.
 
@@ -117,6 +119,7 @@ class Cost:
         return min(("leakage", "quilts", "theorem_4_4"), key=lambda name: float(getattr(self, name)))
 
 
+@displayed()
 class Accountant:
     """Keeps account of Laplace releases on one chain.
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from pufferflow._checks import Lengths, check_positive, longest
+from pufferflow._display import displayed
 from pufferflow._optional import require
 from pufferflow._protection import Knowledge, Protection, check_protection
 from pufferflow._rounding import divide_down
@@ -55,6 +56,7 @@ def entry_epsilon(
 
 
 @dataclass(frozen=True)
+@displayed("length", "event_epsilon", "loss")
 class WrappedMeasurement:
     """A mechanism of OpenDP with what it tells of correlated records; call it as the measurement itself.
 

@@ -8,10 +8,12 @@ from numbers import Real
 from typing import Any
 
 from pufferflow._checks import LONGEST, check_whole, shown
+from pufferflow._display import displayed
 from pufferflow.errors import ChainError
 from pufferflow.markov.families import FamilyWithoutMatrix
 
 
+@displayed()
 @dataclass(frozen=True)
 class ForgettingFamily(FamilyWithoutMatrix):
     """All Markov chains, homogeneous or not and on any states, that forget at least so much in so many steps.

@@ -46,6 +46,7 @@ from pufferflow._checks import (
     longest,
     shown,
 )
+from pufferflow._display import displayed
 from pufferflow._files import check_folder, workplace
 from pufferflow._ledger_entries import (
     MEND,
@@ -164,6 +165,7 @@ class Checked(NamedTuple):
     digest: str
 
 
+@displayed("path")
 class Ledger:
     """Opens a ledger; :meth:`create` makes a new one.
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pufferflow._display import displayed
 from pufferflow._files import write_atomic
 from pufferflow._json import is_number, kind, only_keys, read_json
 from pufferflow.errors import ChainError, ModelError, ParameterError
@@ -43,6 +44,7 @@ _KINDS = ("chains", "binary_interval", "interval", "total_variation", "forgettin
 
 
 @dataclass(frozen=True)
+@displayed("family", "records")
 class PublicModel:
     """What a release may know besides the data: Θ, and how records become steps of its chains.
 

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pufferflow._checks import check_confidence, check_positive, check_whole
+from pufferflow._display import displayed
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Floats
 from pufferflow.errors import ParameterError
@@ -41,6 +42,7 @@ MOST_STEPS = 100_000
 
 
 @dataclass(frozen=True)
+@displayed("steps", "ahead", "behind", "coverage")
 class Overlaps:
     """How much the laws of a chain given two values of a node overlap, some steps away from it; rounded down.
 

@@ -7,6 +7,7 @@ far tails count. Everything added is positive, so relative errors only add up.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 

@@ -44,6 +44,8 @@ from pufferflow._checks import (
     longest,
     shown,
 )
+from pufferflow._display import displayed
+from pufferflow._progress import progress
 from pufferflow._rounding import divide_up
 from pufferflow._types import Ints
 from pufferflow.audit._kernels import LARGEST_GAP, mixed_start_gap, raise_gap
@@ -63,6 +65,7 @@ from pufferflow.markov.families import AnyFamily, ChainFamily, finite_chains
 
 
 @dataclass(frozen=True)
+@displayed("query", "length", "scale", "loss", "lower", "tail", "node", "pair", "output", "chain", "window")
 class PrivacyLoss:
     """The exact loss of Laplace noise: the supremum over chains, records, pairs of secrets and outputs.
 
@@ -340,9 +343,8 @@ def _losses(
 
 def _watched(densities: Iterable[NodeDensities], length: int) -> Iterable[NodeDensities]:
     """The same with a progress bar, on a terminal only and once they take a while."""
-    from tqdm import tqdm
-
-    return tqdm(densities, desc="exact loss", total=length, unit="record", disable=None, leave=False, delay=1)
+    bar: Iterable[NodeDensities] = progress(densities, desc="exact loss", total=length, unit="record", delay=1)
+    return bar
 
 
 class _GapSearch:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from pufferflow._progress import progress
 from pufferflow._protection import NARROWEST, Protection
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
@@ -475,10 +476,8 @@ class ChainLeakage:
         if self._pairs:
             yield self.loss
             return
-        from tqdm import tqdm
-
         what = f"leakage of {self._chain.states} states, some five losses"
-        with tqdm(desc=what, unit=" losses", disable=None, leave=False, delay=1) as bar:
+        with progress(desc=what, unit=" losses", delay=1) as bar:
 
             def counted(cost: float) -> Loss:
                 loss = self.loss(cost)

@@ -9,6 +9,7 @@ from numbers import Real
 from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeAlias, cast
 
 from pufferflow._checks import check_list, named_type, shown
+from pufferflow._display import displayed
 from pufferflow._rounding import SAFE_MINIMUM
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.markov.bounds import TransitionBounds
@@ -54,6 +55,7 @@ class Family(Protocol):
 
 
 @dataclass(frozen=True)
+@displayed("chains")
 class ChainFamily:
     """A finite Θ.
 
@@ -111,6 +113,7 @@ class ChainFamily:
         )
 
 
+@displayed()
 @dataclass(frozen=True)
 class BinaryInterval:
     """All binary chains with P(0|0) and P(1|1) in [low, high], and every initial distribution.

@@ -16,6 +16,7 @@ from pufferflow._checks import (
     longest,
     shown_name,
 )
+from pufferflow._display import displayed
 from pufferflow._noise import LaplaceNoise
 from pufferflow._protection import NARROWEST, PROTECTION, Knowledge, Protection, asked_for, check_protection
 from pufferflow.errors import ParameterError
@@ -46,6 +47,20 @@ class Count(NamedTuple):
 
 
 @dataclass(frozen=True)
+@displayed(
+    "mechanism",
+    "epsilon",
+    "length",
+    "scale",
+    "node",
+    "quilt",
+    "influence",
+    "chain",
+    "count",
+    "window",
+    "knows",
+    "reason",
+)
 class NoiseScale(LaplaceNoise):
     """The Laplace scale a mechanism asks for, and why.
 

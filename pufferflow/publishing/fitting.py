@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferflow._checks import check_confidence, check_epsilon, check_positive, check_type, check_whole
+from pufferflow._display import displayed
 from pufferflow._texts import as_unicode
 from pufferflow.errors import ChainError, DataError, ParameterError
 from pufferflow.interval_family import confidence_family
@@ -39,6 +40,7 @@ CONFIDENCE = 0.95
 """With which the overlaps of all of them hold."""
 
 
+@displayed()
 @dataclass(frozen=True)
 class Fit:
     """What was found in a table.

@@ -12,16 +12,20 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pufferflow._checks import check_choice, check_confidence
+from pufferflow._display import displayed
+from pufferflow._noise import axes_for
 from pufferflow._optional import require
 from pufferflow.publishing.noise import DiscreteLaplace
 from pufferflow.publishing.released import CONFIDENCE, PrivateRelease
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 PostProcessing: TypeAlias = Literal["clip", "simplex"]
 
 
+@displayed()
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PrivateHistogram(PrivateRelease):
     """Noisy counts of states with everything that was decided without the data.
@@ -136,9 +140,20 @@ class PrivateHistogram(PrivateRelease):
         require("matplotlib", "a figure")
         from pufferflow.reporting.figures.publishing import histogram
 
-        form = self.model.records
-        edges = None if form is None or form.states.edges is None else form.states.edges
-        return histogram(self.to_frame(), f"{self.caption}{self._post_processed}", edges)
+        return histogram(self.to_frame(), f"{self.caption}{self._post_processed}", self._edges)
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Draw the frequencies with their 95 % intervals on ``axes`` (default: a new figure; needs matplotlib)."""
+        axes = axes_for(axes)
+        from pufferflow.reporting.figures.publishing import draw_bars
+
+        draw_bars(axes, self.to_frame(), self._edges)
+        return axes
+
+    @property
+    def _edges(self) -> tuple[float, ...] | None:
+        """Between bins of numbers."""
+        return None if self.model.records is None else self.model.records.states.edges
 
     @property
     def _post_processed(self) -> str:

@@ -27,6 +27,7 @@ from pufferflow._checks import (
     check_whole,
     longest,
 )
+from pufferflow._display import displayed
 from pufferflow._protection import Knowledge, Protect, check_level, check_protection
 from pufferflow.accounting import guarantee
 from pufferflow.errors import ChainError, ParameterError
@@ -48,6 +49,7 @@ NOT_PRIVATE = "not private for correlated records"
 
 
 @dataclass(frozen=True)
+@displayed("mechanism", "epsilon", "length", "records", "reason")
 class Plan:
     """What a mechanism needs to reach the wanted error.
 

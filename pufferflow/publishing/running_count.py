@@ -27,6 +27,7 @@ from functools import cached_property
 import numpy as np
 
 from pufferflow._checks import check_positive, check_type, check_whole
+from pufferflow._display import displayed
 from pufferflow._rounding import divide_up
 from pufferflow.errors import ParameterError
 from pufferflow.publishing.noise import add_noise, add_seeded_noise
@@ -39,6 +40,7 @@ LARGEST_SCALE = 2.0**30
 """Noise beyond it hides any count of a stream, and sums of its products stay exact far below 64 bits."""
 
 
+@displayed()
 class RunningCount:
     """How many records so far were 1, after every record, with exact noise from the operating system's randomness.
 

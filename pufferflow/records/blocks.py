@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from pufferflow._progress import progress
 from pufferflow.errors import DataError
 from pufferflow.records._kernels import line_end
 
@@ -48,13 +49,10 @@ def open_blocks(path: str, separator: str, work: str) -> Iterator[Iterator[bytes
 
     Raises DataError: while reading: a line or what is unpacked passes its bound.
     """
-    from tqdm import tqdm
-
     size = Path(path).stat().st_size
-    hidden = None if work else True  # None: where nobody watches
     with (
         Path(path).open("rb") as raw,
-        tqdm(total=size, desc=work, unit="B", unit_scale=True, disable=hidden, leave=False) as bar,
+        progress(total=size, desc=work, unit="B", unit_scale=True, hidden=not work) as bar,
     ):
         most = MOST_UNPACKED + MOST_TIMES * size
         yield _whole_lines(path, _unpacked(path, _Counted(raw, bar)), separator, most)

@@ -34,6 +34,7 @@ from pufferflow._checks import (
     check_type,
     check_whole,
 )
+from pufferflow._display import displayed
 from pufferflow._numbers import shortest
 from pufferflow._texts import check_unicode
 from pufferflow.errors import ModelError, ParameterError
@@ -53,6 +54,7 @@ READING_OPTIONS = (
 """Of :class:`pufferflow.records.reading.Reading`, those that belong to the data."""
 
 
+@displayed()
 @dataclass(frozen=True)
 class StateSpace:
     """The public states; whether a value has one never depends on other records.
@@ -244,6 +246,7 @@ class FittedPrivately:
         return vars(self) | {"statement": self.statement}
 
 
+@displayed()
 @dataclass(frozen=True)
 class RecordFormat:
     """How records become steps of a chain.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from pufferflow._optional import load
+from pufferflow._progress import progress
 from pufferflow.errors import DataError
 from pufferflow.records.blocks import BLOCK, BUFFER, ROWS
 from pufferflow.records.text_tables import MOST_COLUMNS
@@ -56,15 +57,13 @@ class ParquetTable:
 
     def chunks(self, columns: Sequence[str], work: str) -> Iterator[tuple[int, pd.DataFrame]]:
         """See :class:`pufferflow.records.tables.Table`."""
-        from tqdm import tqdm
-
         row = 0
         with self._open() as file:
             self._check(file, columns)
             texts = [name for name in columns if _is_text(file.schema_arrow.field(name).type)]
         with self._open(texts) as file:  # a text that is stored once stays so, however many rows have it
             total = file.metadata.num_rows
-            with tqdm(total=total, desc=work, unit=" rows", unit_scale=True, disable=None, leave=False) as bar:
+            with progress(total=total, desc=work, unit=" rows", unit_scale=True) as bar:
                 for batch in file.iter_batches(batch_size=ROWS, columns=list(columns)):
                     for chunk in self._frames(batch):
                         yield row, chunk[list(columns)]

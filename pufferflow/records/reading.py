@@ -7,6 +7,7 @@ from itertools import combinations
 from zoneinfo import ZoneInfo
 
 from pufferflow._checks import check_type, shown
+from pufferflow._display import displayed
 from pufferflow._texts import check_unicode
 from pufferflow.errors import ParameterError
 from pufferflow.records.format import READING_OPTIONS
@@ -26,6 +27,7 @@ GUESSES = {
 """Names by which the column of each role is known, in any case; those of times and values with a unit ("Power (W)")."""
 
 
+@displayed()
 @dataclass(frozen=True)
 class Reading:
     """Which columns to read, and how.

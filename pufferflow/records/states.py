@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pufferflow._checks import check_positive, check_whole
+from pufferflow._display import displayed
 from pufferflow.errors import ParameterError
 from pufferflow.records.format import MOST_STATES, StateSpace
 
 
+@displayed()
 @dataclass(frozen=True)
 class States:
     """How to make states; at most one of the first four is given, none guesses.

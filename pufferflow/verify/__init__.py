@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
+from html import escape
 
 from pufferflow.verify.counts import CountProof
 from pufferflow.verify.couplings import CouplingProof
@@ -102,6 +103,12 @@ class Verification:
     chain: int | None
     nodes: Nodes
     precision: int
+
+    def __repr__(self) -> str:
+        return f"Verification({self.subject}: scale {self.scale})"
+
+    def _repr_html_(self) -> str:
+        return f"<code>{escape(repr(self))}</code>"
 
     def decimals(self, digits: int = 25) -> tuple[str, str]:
         """Return the enclosure as decimals, rounded outward."""

@@ -1,4 +1,4 @@
-"""What the documentation shows works: doctests, the Python of README and docs, the README's shell commands."""
+"""What the documentation shows works: doctests, Python and shell of the pages, tutorials; the reference is whole."""
 
 import ast
 import doctest
@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import tokenize
+import tomllib
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
@@ -19,9 +20,13 @@ from pufferflow.models import parse_model
 
 ROOT = Path(__file__).parents[2]
 PAGES = {
-    path.name: path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
+    if "_build" not in path.parts
 }
-README = PAGES["README.md"]
+REFERENCE = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs/reference").iterdir())
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 MODULES = sorted(
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
     for path in (ROOT / "pufferflow").rglob("*.py")
@@ -80,24 +85,67 @@ def test_public_names_of_the_pages(page):
 
 
 def shell_lines():
-    """Every line of a shell block, and every ``pufferflow …`` in running text with its arguments."""
-    lines = [shlex.split(line, comments=True) for block in fences("sh", README) for line in block.splitlines()]
-    inline = [shlex.split(text) for text in re.findall(r"`(pufferflow [^`]+)`", README)]
-    return [words for words in lines if words] + [words for words in inline if len(words) > 2]
+    """Every line of a shell block, and every ``pufferflow …`` in running text with its arguments, of all pages."""
+    lines = [block.splitlines() for text in PAGES.values() for block in fences("sh", text)]
+    inline = [found for text in PAGES.values() for found in re.findall(r"`(pufferflow [^`]+)`", text)]
+    shown = [shlex.split(line, comments=True) for block in lines for line in block]
+    shown += [shlex.split(text) for text in inline]
+    return sorted({tuple(words) for words in shown if len(words) > 2 or (words and words[0] != "pufferflow")})
 
 
 @pytest.mark.parametrize("words", shell_lines(), ids=" ".join)
-def test_shell_of_the_readme(words, monkeypatch, capsys):
-    """Targets of make exist, what is echoed is a model, and the command line accepts the rest; nothing runs."""
+def test_shell_of_the_pages(words, monkeypatch, capsys):
+    """Targets of make and files exist, what is echoed is a model, the command line accepts the rest; nothing runs."""
     program, *arguments = words
     if program == "make":
-        targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
-        assert set(arguments) <= set(targets)
+        assert set(arguments) <= set(re.findall(r"^([\w-]+):", MAKEFILE, flags=re.MULTILINE))
     elif program == "echo":
         text, arrow, name = arguments
         assert (arrow, Path(name).suffix) == (">", ".json")
-        parse_model(json.loads(text))
+        model = json.loads(text)
+        (pf.hmm.parse_hidden_markov_model if "observation_matrix" in model else parse_model)(model)
+    elif program == ".":
+        assert arguments == [".venv/bin/activate"]
+    elif program == "pip":
+        extras = re.findall(r"\w+", arguments[1].partition("[")[2])
+        assert arguments[0] == "install"
+        assert set(extras) <= set(PROJECT["optional-dependencies"])
+    elif program == "snakemake":
+        files = [word for word in arguments if "/" in word]
+        assert all((ROOT / name).exists() for name in files)
     else:
         assert program == "pufferflow"
         monkeypatch.setattr(import_module(f"pufferflow.cli.{arguments[0]}"), "run", lambda _: None)
         assert cli.main(arguments) == 0, capsys.readouterr().err
+
+
+def test_the_readme_is_short():
+    assert len(PAGES["README.md"].split()) <= 1200
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_of_the_pages(page):
+    """Within the project each leads to a file, and to a heading there is; the site's own check sees what is built."""
+    folder = (ROOT / page).parent
+    for link in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"^```.*?^```|`[^`\n]*`", "", PAGES[page], flags=re.M | re.S)):
+        name, _, anchor = link.partition("#")
+        if "://" in link:
+            continue
+        target = (folder / name).resolve() if name else ROOT / page
+        assert target.exists(), link
+        if anchor:
+            titles = re.findall(r"^#+ (.+)$", target.read_text(encoding="utf-8"), flags=re.M)
+            assert anchor in [re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles], link
+
+
+def test_every_public_name_is_in_the_reference():
+    shown = set(re.findall(r"^\.\. auto\w+:: pufferflow\.(?:mechanisms\.)?([\w.]+)$", REFERENCE, flags=re.M))
+    parts = {f"{part}.{name}" for part in ("dp", "hmm") for name in getattr(pf, part).__all__}
+    assert {name for name in dir(pf) if name not in ("dp", "hmm")} <= shown
+    assert parts <= shown | {f"dp.{name}" for name in shown}
+    for name in shown:
+        assert attrgetter(name)(pf) is not None, name
+
+
+def test_every_command_is_in_the_reference():
+    assert re.findall(r"^```\{command-help\} (\w+)$", REFERENCE, flags=re.M) == list(cli.COMMANDS)

@@ -13,6 +13,8 @@ ROOT = Path(pufferflow.__file__).parent
 GROUND = (
     "errors",
     "_texts",
+    "_display",
+    "_progress",
     "_optional",
     "_sources",
     "_files",

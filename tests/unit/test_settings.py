@@ -128,4 +128,4 @@ def test_the_table_of_settings_is_current():
     readme = (ROOT / "config/README.md").read_text(encoding="utf-8")
     table = describe_settings(SCHEMA)
     assert table.count("\n") > 60
-    assert f"\n\n{table}\n" in readme, "run `make docs`"
+    assert f"\n\n{table}\n" in readme, "run `make settings`"

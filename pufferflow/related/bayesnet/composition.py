@@ -19,12 +19,14 @@ import numpy as np
 
 from pufferflow._checks import EPSILON_RANGE, check_list, check_scale
 from pufferflow._composition import PRECISION, joint_scale
+from pufferflow._display import displayed
 from pufferflow.errors import ParameterError
 from pufferflow.related.bayesnet.mechanism import NetworkScale, markov_quilt_mechanism, require_alike
 from pufferflow.related.bayesnet.network import BayesianNetwork
 
 
 @dataclass(frozen=True)
+@displayed("releases", "theorem_4_4", "quilts")
 class NetworkCost:
     """What a number of releases on networks costs together.
 

@@ -7,7 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pufferflow._checks import check_epsilon, check_list, check_whole, named_type
+from pufferflow._display import displayed
 from pufferflow._noise import LaplaceNoise
+from pufferflow._progress import progress
 from pufferflow.errors import NetworkError
 from pufferflow.related.bayesnet.network import BayesianNetwork
 from pufferflow.related.bayesnet.quilts import NodeSearch, ScoredQuilt
@@ -24,6 +26,7 @@ MOST_WORK = 1_500_000
 
 
 @dataclass(frozen=True)
+@displayed("mechanism", "epsilon", "scale", "node", "quilt", "influence", "reason")
 class NetworkScale(LaplaceNoise):
     """The Laplace scale of the Markov Quilt Mechanism on networks, and why.
 
@@ -144,10 +147,8 @@ def _worst(
     family: Sequence[BayesianNetwork], protected: Sequence[str], read: Sequence[str], epsilon: float, limit: int
 ) -> tuple[int, ScoredQuilt]:
     """The quilt of a worst node, with the network it is in; a bar on a terminal counts the nodes."""
-    from tqdm import tqdm
-
     worst: tuple[int, ScoredQuilt] | None = None
-    with tqdm(total=len(family) * len(protected), desc="quilts", unit=" nodes", disable=None, leave=False) as bar:
+    with progress(total=len(family) * len(protected), desc="quilts", unit=" nodes") as bar:
         for index, network in enumerate(family):
             counted = sum(1 << network.index(name) for name in read)
             for node in _central_first(network, [network.index(name) for name in protected]):

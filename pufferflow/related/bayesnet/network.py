@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pufferflow._checks import check_list, check_type, shown, shown_name
+from pufferflow._display import displayed
 from pufferflow._rounding import SUM_TOLERANCE, UNIT_ROUNDOFF, total
 from pufferflow._types import Floats
 from pufferflow.errors import NetworkError, ParameterError
@@ -19,6 +20,7 @@ MOST_VARIABLES = 1_000
 """Variables of a network at most: their separations are looked at in pairs."""
 
 
+@displayed()
 @dataclass(frozen=True, eq=False)
 class Variable:
     """One variable with its law given its parents; checked when it joins a network.
@@ -40,6 +42,7 @@ class Variable:
     states: Sequence[str] | None = None
 
 
+@displayed("names")
 class BayesianNetwork:
     """A discrete Bayesian network θ, immutable.
 

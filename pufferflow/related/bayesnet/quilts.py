@@ -26,6 +26,7 @@ from heapq import heappop, heappush
 from itertools import count
 
 from pufferflow._checks import check_type
+from pufferflow._display import displayed
 from pufferflow._rounding import divide_up, quilt_score
 from pufferflow.related.bayesnet.elimination import TooLargeError, members
 from pufferflow.related.bayesnet.influence import influence_table
@@ -34,6 +35,7 @@ from pufferflow.related.bayesnet.separation import separation
 
 
 @dataclass(frozen=True)
+@displayed("node", "quilt", "nearby", "remote")
 class MarkovQuilt:
     """A Markov quilt X_Q of X_i (Definition 4.2): X_R is independent of X_i given X_Q.
 

@@ -50,6 +50,7 @@ from pufferflow._checks import (
     check_whole,
     shown,
 )
+from pufferflow._display import displayed
 from pufferflow._numbers import written_number
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.related.dp import _sampling
@@ -67,6 +68,7 @@ MOST_INSERTIONS = 10**8
 
 
 @dataclass(frozen=True)
+@displayed("private", "published_conditions", "posterior_inside", "ratio_outside", "witness")
 class PrivacyCheck:
     """Whether α, β are (d, γ)-private, and the numbers that decide.
 
@@ -91,6 +93,7 @@ class PrivacyCheck:
 
 
 @dataclass(frozen=True)
+@displayed("count", "standard_error")
 class Estimate:
     """Unbiased estimate of a counting query and its standard error."""
 
@@ -98,6 +101,7 @@ class Estimate:
     standard_error: float
 
 
+@displayed()
 @dataclass(frozen=True)
 class AlphaBeta:
     """The two probabilities, exact.
@@ -284,6 +288,7 @@ def choose_alpha_beta(
 
 
 @dataclass(frozen=True)
+@displayed("table", "domain", "parameters")
 class Publication:
     """What αβ publishes: the tuples, in the domain's order, with the domain and both probabilities."""
 

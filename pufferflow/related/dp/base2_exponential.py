@@ -45,6 +45,7 @@ from itertools import product
 from typing import Any, Literal
 
 from pufferflow._checks import check_choice, check_positive, check_whole, shown
+from pufferflow._display import displayed
 from pufferflow._numbers import held_number
 from pufferflow.errors import ParameterError
 from pufferflow.related.dp._cumulative import CumulativeWeights
@@ -60,6 +61,7 @@ _SPARE_BITS = 128
 """The exact sums are needed in fewer than one of 2^128 draws."""
 
 
+@displayed()
 @dataclass(frozen=True)
 class Eta:
     """The base-2 privacy parameter η = −z·log2(x / 2^y).
@@ -130,6 +132,7 @@ class Eta:
 
 
 @dataclass(frozen=True)
+@displayed("index", "clamped", "rounded")
 class Release:
     """One output of the mechanism.
 
@@ -147,6 +150,7 @@ class Release:
     rounded: int
 
 
+@displayed("eta", "utility_min", "utility_max", "max_outcomes", "sampler")
 class Base2Exponential:
     """Exact base-2 exponential mechanism on a finite set of outcomes.
 
@@ -231,6 +235,10 @@ class Base2Exponential:
         self._random = (
             System() if insecure_seed is None else Seeded(check_whole(insecure_seed, "insecure_seed", None, None))
         )
+
+    def __repr__(self) -> str:
+        private = "NOT PRIVATE: " if isinstance(self._random, Seeded) else ""
+        return f"{private}Base2Exponential({self.eta}, utilities {self.utility_min} to {self.utility_max})"
 
     @property
     def random_bits(self) -> int:
@@ -389,6 +397,7 @@ class Seeded(Counted):
     """A reproducible generator, which is not private."""
 
 
+@displayed("mechanism")
 class Base2Laplace:
     """Laplace-like release of a number: the exponential mechanism with utility |f(d) − o| / Δ on a grid of outcomes o.
 

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pufferflow._checks import check_type, named_type
+from pufferflow._display import displayed
 from pufferflow.errors import DataError, ParameterError
 
 Codes = NDArray[np.int64]
@@ -19,6 +20,7 @@ Codes = NDArray[np.int64]
 _WIDEST = 2**62
 
 
+@displayed()
 class Domain:
     """All tuples with one value of every column.
 

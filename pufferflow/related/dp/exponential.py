@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pufferflow._checks import check_numbers, check_positive, check_whole
+from pufferflow._display import displayed
 from pufferflow._noise import open_dp
 from pufferflow._rounding import divide_up
 from pufferflow.errors import DataError
 
 
+@displayed()
 @dataclass(frozen=True)
 class Exponential:
     """Choose an outcome with Pr ∝ exp(ε u/(2Δ)), Δ the sensitivity of the utilities u.

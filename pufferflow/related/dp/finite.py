@@ -33,6 +33,7 @@ from numbers import Rational
 from typing import Any, TypeAlias
 
 from pufferflow._checks import check_list, check_type, check_whole, shown
+from pufferflow._display import displayed
 from pufferflow._numbers import written_number
 from pufferflow._rounding import float_up
 from pufferflow.errors import ParameterError
@@ -49,6 +50,7 @@ MOST_OUTPUTS = 10**6
 
 
 @dataclass(frozen=True)
+@displayed("factor", "delta", "pair", "event")
 class PrivacyLevel:
     """(ε, δ) with e^ε exact.
 
@@ -80,6 +82,7 @@ class PrivacyLevel:
 
 
 @dataclass(frozen=True, eq=False)
+@displayed("laws")
 class FiniteMechanism:
     """The laws of a mechanism's output, one an input.
 

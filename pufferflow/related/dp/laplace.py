@@ -12,11 +12,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pufferflow._checks import check_list, check_positive, check_whole
+from pufferflow._display import displayed
 from pufferflow._noise import discrete_laplace, vector_laplace
 from pufferflow._rounding import divide_up
 from pufferflow.errors import DataError
 
 
+@displayed()
 @dataclass(frozen=True)
 class Laplace:
     """Add noise of scale Δ/ε to a query whose L1 sensitivity is Δ.

@@ -12,10 +12,12 @@ import numpy as np
 import pandas as pd
 
 from pufferflow._checks import check_list, check_positive, check_whole, shown
+from pufferflow._display import displayed
 from pufferflow._noise import open_dp
 from pufferflow.errors import DataError, ParameterError
 
 
+@displayed()
 @dataclass(frozen=True)
 class RandomisedResponse:
     """Answer truthfully with probability ``truth``, else one of the other categories, all equally likely.

@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 
 from pufferflow._checks import check_type, check_whole
+from pufferflow._display import displayed
 from pufferflow._numbers import held_number
 from pufferflow._rounding import float_up
 from pufferflow.errors import DataError, ParameterError
@@ -39,6 +40,7 @@ MOST_DATABASES = 10**6
 
 
 @dataclass(frozen=True)
+@displayed("value", "database", "neighbour")
 class Sensitivity:
     """Most that a query changes between neighbours, in L1 norm.
 

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from pufferflow._checks import check_type
+from pufferflow._display import displayed
 from pufferflow.errors import ParameterError
 from pufferflow.related.dp.alpha_beta import (
     AlphaBeta,
@@ -22,6 +23,7 @@ from pufferflow.related.dp.alpha_beta import (
 from pufferflow.related.dp.domains import Domain
 
 
+@displayed("domain", "d", "gamma")
 class Publisher:
     """Publish views of one table that stay (d, γ)-private together.
 

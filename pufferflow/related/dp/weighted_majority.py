@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pufferflow._checks import check_choice, check_confidence, check_numbers, check_positive, check_whole, shown
+from pufferflow._display import displayed
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.related.dp import _sampling
 
@@ -36,6 +37,7 @@ _MORE = 1 + 1e-12
 """Covers the roundings of a few elementary functions: losses are rounded up, rates down."""
 
 
+@displayed()
 @dataclass(frozen=True)
 class WeightedMajority:
     """Randomised weighted majority among ``experts`` with learning rate ``rate`` (η)."""

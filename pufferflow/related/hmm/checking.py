@@ -24,6 +24,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from pufferflow._checks import check_type
+from pufferflow._display import displayed
 from pufferflow._numbers import written_number
 from pufferflow.errors import ParameterError
 from pufferflow.related.hmm.model import Exact, HiddenMarkovModel, asked_length, exact_text, shown
@@ -38,6 +39,7 @@ Integers: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True)
+@displayed("secret", "other", "observations", "probability", "other_probability")
 class Witness:
     """A sequence of observations with its probabilities under two secrets: anyone can check it by hand."""
 
@@ -67,6 +69,7 @@ class Witness:
 
 
 @dataclass(frozen=True)
+@displayed("holds", "factor", "length", "every_length", "witness")
 class Verdict:
     """Whether a model is private for a factor e^ε up to a length."""
 

@@ -15,6 +15,7 @@ from math import inf, lcm, prod
 from typing import Literal, TypeAlias, get_args
 
 from pufferflow._checks import check_choice, check_whole
+from pufferflow._display import displayed
 from pufferflow.related.hmm.builders import Ties, count_laws, noise
 from pufferflow.related.hmm.model import Exact, Matrix, Vector, step
 
@@ -85,6 +86,7 @@ def index_law(noisy: Sequence[Sequence[Exact]], ties: Ties = "first") -> Vector:
 
 
 @dataclass(frozen=True)
+@displayed("counts", "neighbour", "value", "probability", "neighbour_probability")
 class NeighbourRatio:
     """Two neighbouring lists of counts and the released value they tell apart best."""
 

@@ -13,6 +13,7 @@ from math import lcm
 from typing import Any, TypeAlias
 
 from pufferflow._checks import check_list, check_type, check_whole
+from pufferflow._display import displayed
 from pufferflow._json import kind
 from pufferflow._numbers import written_number
 from pufferflow.errors import ModelError, ParameterError
@@ -77,6 +78,7 @@ def plain(values: object) -> object:
     return values.tolist() if hasattr(values, "tolist") else values
 
 
+@displayed()
 class HiddenMarkovModel:
     """A hidden Markov chain whose initial law depends on a secret; immutable, all entries exact.
 

@@ -19,6 +19,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from pufferflow._checks import check_type
+from pufferflow._display import displayed
 from pufferflow._json import kind
 from pufferflow._numbers import written_number
 from pufferflow.errors import ModelError, ParameterError
@@ -44,6 +45,7 @@ _MOST_POWER = 64
 _IRRATIONAL = "priors that {} exist, but the one found is irrational (near {}); {} the factor a little"
 
 
+@displayed()
 class PriorFamily:
     """Hidden Markov models that differ in their initial laws, polynomials in parameters of a box; immutable.
 
@@ -323,6 +325,7 @@ class PriorFamily:
 
 
 @dataclass(frozen=True)
+@displayed("prior", "witness")
 class FoundPrior:
     """A prior of the box, and what it shows."""
 
@@ -340,6 +343,7 @@ class FoundPrior:
 
 
 @dataclass(frozen=True)
+@displayed("lower", "upper", "prior", "witness")
 class Supremum:
     """Bounds of the largest ratio over all priors of a box."""
 

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from pufferflow._checks import check_choice, check_type
+from pufferflow._display import displayed
 from pufferflow.errors import ParameterError
 from pufferflow.related.hmm import solver
 from pufferflow.related.hmm.checking import check_factor
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+@displayed("family", "factor", "length")
 class PreservingRegion:
     """The priors of a box at which a factor holds: those at which none of the ``polynomials`` is positive."""
 

@@ -17,6 +17,7 @@ from typing import get_args
 import numpy as np
 
 from pufferflow._checks import check_choice, check_list, check_type, check_whole
+from pufferflow._display import displayed
 from pufferflow._randomness import GeneratorRandomness, Randomness, SystemRandomness, integer_below
 from pufferflow.errors import ParameterError
 from pufferflow.related.hmm.builders import Release, Ties, noise
@@ -25,6 +26,7 @@ from pufferflow.related.hmm.model import Exact, Matrix, Vector
 
 
 @dataclass(frozen=True)
+@displayed("release", "largest", "ties")
 class NoisyMax:
     """Noisy Max: every count gets noise of its own, and of the noisy counts the largest is told, by index or value.
 

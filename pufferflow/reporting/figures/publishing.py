@@ -37,12 +37,17 @@ def histogram(table: pd.DataFrame, caption: str, edges: Sequence[float] | None =
     check(table)
     figure = Figure(figsize=(TEXT_WIDTH if len(table) > 8 else COLUMN_WIDTH, 2.8), layout="constrained")
     axes = figure.subplots()
+    draw_bars(axes, table, edges)
+    footer(figure, f"Bars: released; lines: 95 % intervals of the exact frequency of each state alone. {caption}.")
+    return figure
+
+
+def draw_bars(axes: Axes, table: pd.DataFrame, edges: Sequence[float] | None = None) -> None:
+    """Draw the bars and intervals of :func:`histogram`; of a simulation the title says what it is."""
     private = _is_private(table)
     _bars(axes, table["state"], table[["frequency", "low_95", "high_95"]], edges, private)
     axes.set_xlabel("state" if edges is None else "value")
     axes.set_title("Histogram" if private else NOT_PRIVATE)
-    footer(figure, f"Bars: released; lines: 95 % intervals of the exact frequency of each state alone. {caption}.")
-    return figure
 
 
 @styled

@@ -1,0 +1,62 @@
+"""How the pages of this folder become a site: `make docs`. Nothing of it is loaded from elsewhere when read."""
+
+import os
+import re
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path.append(str(HERE / "_extensions"))
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # tutorials call `pufferflow`
+
+_about = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+project = _about["name"]
+author = "The pufferflow authors"
+version = release = _about["version"]
+
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_nb", "plain_mathematics", "command_help"]
+exclude_patterns = ["_build", "_static", "_extensions"]
+
+# Pages in Markdown; those with code cells are run at every build, and a cell that fails stops it.
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+nb_execution_in_temp = True
+nb_merge_streams = True
+myst_heading_anchors = 3
+myst_enable_extensions = ["deflist"]
+suppress_warnings = ["ref.python"]  # `states` in a type is a word, not one of three attributes of that name
+
+# The reference, from docstrings.
+add_module_names = False
+autodoc_default_options = {"members": True}
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+autodoc_typehints = "none"
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+napoleon_use_rtype = False
+toc_object_entries_show_parents = "hide"
+python_use_unqualified_type_names = True
+
+smartquotes = False  # x' is a prime
+
+html_theme = "furo"
+html_title = f"pufferflow {version}"
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_theme_options = {"navigation_with_keys": False}
+
+
+def bars_are_bars(_app: Any, _what: str, _name: str, _object: object, _options: object, lines: list[str]) -> None:
+    """Keep |x| of docstrings from being taken for a substitution; in code it stays as it is."""
+    lines[:] = [re.sub(r"(``[^`]*``)|\|", lambda found: found[1] or r"\|", line) for line in lines]
+
+
+def setup(app: Any) -> None:
+    """Tell Sphinx."""
+    app.connect("autodoc-process-docstring", bars_are_bars)

@@ -1,0 +1,160 @@
+"""What a notebook shows: a line and a table for every public object, plots, public names, progress."""
+
+import inspect
+import re
+import sys
+from dataclasses import dataclass
+from operator import attrgetter
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pufferflow as pf
+from pufferflow._display import LONGEST, displayed
+from pufferflow._progress import progress
+from pufferflow._protection import NARROWEST
+from pufferflow.errors import ParameterError
+
+CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial_distribution=[1, 0])
+STATIONARY = pf.MarkovChain(CHAIN.transition_matrix)
+HOUR = pf.ForgettingFamily(60, 0.4)
+BOUNDS = [[0.85, 0.05], [0.15, 0.75]], [[0.95, 0.15], [0.25, 0.85]]
+QUERY = pf.CountQuery({1})
+MODEL = pf.PublicModel(pf.ChainFamily([CHAIN]), pf.RecordFormat(pf.StateSpace.categories(["off", "on"])))
+
+
+def networks():
+    network = pf.BayesianNetwork([pf.Variable("A", [0.5, 0.5]), pf.Variable("B", [[0.9, 0.1], [0.2, 0.8]], ["A"])])
+    scale = pf.markov_quilt_mechanism(network, 1.0)
+    yield from (network, next(network.variables), scale, next(pf.markov_quilts(network, "A")))
+    yield pf.network_cost(network, [scale.scale])
+
+
+def hidden_markov_models():
+    keep, coin = [[1, 0], [0, 1]], pf.hmm.randomised_response("3/4")
+    model = pf.hmm.HiddenMarkovModel(keep, coin, {"ill": [1, 0], "healthy": [0, 1]}, length=1)
+    family = pf.hmm.PriorFamily(keep, coin, {"ill": ["1 - p", "p"], "healthy": ["p", "1 - p"]}, {"p": [0, 1]}, length=1)
+    yield from (model, family, pf.hmm.check(model, 3), pf.hmm.largest_ratio(model), pf.hmm.NoisyMax("index"))
+    yield pf.hmm.find_prior(family, 2)
+    yield pf.hmm.sup_ratio(family)
+    yield pf.hmm.preserving_region(family, 2)
+    yield pf.hmm.largest_value_ratio(2, "one-by-one")
+
+
+def differential_privacy():
+    people, level = pf.dp.Domain({"age": range(3), "ill": [False, True]}), pf.dp.choose_alpha_beta(0.1, 0.5)
+    coin = pf.dp.FiniteMechanism({"yes": ["3/4", "1/4"], "no": ["1/4", "3/4"]})
+    publisher = pf.dp.Publisher([(1, True)], people, d=0.1, gamma=0.5)
+    publication = pf.dp.publish([(1, True)], people, level, insecure_seed=1)
+    exponential = pf.Base2Exponential(pf.Eta(1, 1, 1), 0, 2, max_outcomes=3)
+    yield from (people, level, coin, coin.level(), publisher, publisher.check(level), publication, exponential)
+    yield publication.count()
+    yield from (pf.Eta(1, 1, 1), exponential.release([0, 1, 2]), pf.Base2Laplace(pf.Eta(1, 1, 1), 0, 2, 1))
+    yield from (pf.dp.Exponential(1.0, 1.0), pf.dp.Laplace(1.0, 1.0), pf.dp.WeightedMajority(2, 0.1))
+    yield pf.dp.RandomisedResponse(("yes", "no"), 0.75)
+    yield pf.dp.sensitivity(len, pf.dp.databases(people, 1), pf.dp.change_one(people))
+
+
+def made(folder):
+    """At least one object of every public class that is no error."""
+    scale = pf.leakage(CHAIN, 100, 1.0)
+    accountant = pf.Accountant(CHAIN, 100)
+    accountant.add(scale.scale)
+    yield from (CHAIN, HOUR, QUERY, MODEL, MODEL.family, MODEL.records, MODEL.records.states, scale, accountant)
+    yield from (pf.mqm_exact(CHAIN, 100, 1.0), pf.gk16(CHAIN, 100, 1.0), pf.mqm_exact(CHAIN, 100, 1.0).quilt)
+    yield from (
+        accountant.cost(),
+        pf.lower_bound(CHAIN, 100, 1.0),
+        pf.HistogramQuery(),
+        pf.Reading(),
+        pf.States(bins=2),
+    )
+    yield pf.privacy_loss(CHAIN, 10, 3.0, QUERY)
+    yield pf.loss_at_any_length(STATIONARY, 3.0, QUERY, window=9)
+    yield pf.verify_certificate(pf.certify(CHAIN, 100, 1.0))
+    yield from (pf.BinaryInterval(0.1, 0.9), pf.IntervalFamily(*BOUNDS))
+    yield from (
+        pf.TotalVariationFamily(CHAIN.transition_matrix, 0.02),
+        pf.forgetting(pf.MarkovChain(CHAIN.transition_matrix), 60),
+    )
+    yield from (pf.LabelledChain(CHAIN, [0, 1]), pf.PeriodicChain([CHAIN.transition_matrix]))
+    yield pf.fit_records(pd.Series(["off", "on", "off", "off", "on", "on", "off"] * 3))
+    yield pf.simulate_release(None, MODEL, 1.0, seed=1, length=50)
+    yield pf.plan_release(CHAIN, 0.1, length=100)[0]
+    yield pf.Ledger.create(folder / "some.ledger", 1.0)
+    yield from (pf.RunningCount(9, 1.0), pf.WrappedMeasurement(None, HOUR, 9, 0.1, NARROWEST))
+    yield pf.PufferfishFramework({"s": {"well": {0: 1}, "ill": {1: 1}}})
+    yield from (*networks(), *hidden_markov_models(), *differential_privacy())
+
+
+def public_classes():
+    names = [name for name in dir(pf) if name not in ("dp", "hmm")]
+    names += [f"{part}.{name}" for part in ("dp", "hmm") for name in getattr(pf, part).__all__]
+    found = [attrgetter(name)(pf) for name in names]
+    return {one for one in found if inspect.isclass(one) and not issubclass(one, Exception)}
+
+
+def test_every_public_object_is_one_line_and_a_table(tmp_path):
+    met = set()
+    for thing in made(tmp_path):
+        met.add(type(thing))
+        line = repr(thing)
+        assert "\n" not in line, line
+        assert " object at 0x" not in line, line
+        assert len(line) < 400, line
+        if type(thing) is not pf.Quilt:  # a tuple
+            html = thing._repr_html_()
+            assert re.fullmatch(r"<(table|code)>.*</\1>", html, flags=re.DOTALL)
+            assert ("NOT PRIVATE" in line) == ("NOT PRIVATE" in html)
+    assert met >= public_classes()
+
+
+def test_what_is_shown_of_an_object():
+    @displayed("name", "scale", "nothing", "rows", "table")
+    class Thing:
+        name, scale, nothing, rows, table = "<b>", np.float64(1 / 3), None, tuple(range(100)), np.eye(2)
+
+    @displayed()
+    @dataclass
+    class Pair:
+        left: int
+
+    assert repr(Thing()) == (
+        "Thing(name='<b>', scale=0.3333333333333333, rows=<100 entries>, table=<ndarray of shape (2, 2)>)"
+    )
+    assert "<td>&lt;b&gt;</td>" in Thing()._repr_html_()
+    assert repr(Pair(1)).endswith("Pair(left=1)")
+    assert len(repr(range(100))) < LONGEST
+
+
+def test_scales_and_histograms_are_drawn():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    axes = pf.leakage(CHAIN, 100, 1.0).plot(lipschitz=2)
+    scale = pf.leakage(CHAIN, 100, 1.0).scale * 2
+    noise, density = axes.collections[0].get_paths()[0].vertices.T
+    assert density.max() == pytest.approx(1 / (2 * scale))
+    assert 0 in noise
+    released = pf.simulate_release(None, MODEL, 1.0, seed=1, length=50)
+    bars = released.plot(axes.figure.add_subplot())
+    assert [bar.get_height() for bar in bars.patches] == list(released.frequencies)
+    assert "NOT PRIVATE" in bars.get_title()
+    pyplot.close("all")
+    with pytest.raises(ParameterError, match="not applicable"):
+        pf.gk16(CHAIN, 100, 1.0).plot()
+
+
+@pytest.mark.parametrize("part", [pf, pf.dp, pf.hmm], ids=lambda part: part.__name__)
+def test_completion_offers_public_names_only(part):
+    assert set(part.__all__) <= set(dir(part))
+    if part is pf:
+        assert [name for name in dir(part) if name.startswith("_")] == []
+        assert set(dir(part)) == set(part.__all__)
+
+
+def test_bars_are_for_terminals_and_notebooks(monkeypatch, capsys):
+    assert list(progress(range(3))) == [0, 1, 2]
+    assert progress(range(3)).disable  # nobody watches
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    assert not progress(range(3), file=sys.stdout).disable
+    assert progress(range(3), hidden=True).disable
