@@ -86,7 +86,8 @@ def test_public_names_of_the_pages(page):
 
 def shell_lines():
     """Every line of a shell block, and every ``pufferflow …`` in running text with its arguments, of all pages."""
-    lines = [block.splitlines() for text in PAGES.values() for block in fences("sh", text)]
+    blocks = (block for text in PAGES.values() for block in fences("sh", text))
+    lines = [block.replace("\\\n", " ").splitlines() for block in blocks]
     inline = [found for text in PAGES.values() for found in re.findall(r"`(pufferflow [^`]+)`", text)]
     shown = [shlex.split(line, comments=True) for block in lines for line in block]
     shown += [shlex.split(text) for text in inline]
