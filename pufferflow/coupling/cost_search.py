@@ -113,7 +113,8 @@ class CostSearch:
             if half.counts.repeats and half.side.end is None:
                 counts = counts._replace(repeats=half.side.steps - most)
             found.append(Found(half.side, counts, half.side.about(counts, self._search.cost)))
-        before, after = (np.nan_to_num(f.tells[:, None] - f.tells[None, :], nan=-np.inf) for f in found)
+        with np.errstate(invalid="ignore"):  # nothing is known of both
+            before, after = (np.nan_to_num(f.tells[:, None] - f.tells[None, :], nan=-np.inf) for f in found)
         secrets = self._around.support(best.node)
         before = np.where(secrets[:, None] & secrets[None, :], before, -np.inf)
         if self._around.window == 1:  # in place of c for values that differ

@@ -302,7 +302,7 @@ class FreeStart:
         k = len(self._back)
         first, second = self._laws[:, pair[0]], self._laws[:, pair[1]]
         yield np.full(k, 1.0 / k)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             toward = np.log(first / second)
         order = np.argsort(np.where(np.isnan(toward), 0.0, toward))
         for x, y in combinations(range(k), 2) if k <= 3 else [(int(order[0]), int(order[-1]))]:
@@ -311,7 +311,7 @@ class FreeStart:
             yield law
 
     def _balanced(self, x: int, y: int, pair: tuple[int, int]) -> tuple[float, float]:
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             odds = np.sqrt(self._laws[x, pair[0]] * self._laws[x, pair[1]])
             odds = odds / np.sqrt(self._laws[y, pair[0]] * self._laws[y, pair[1]])
         odds = float(odds) if 0 < odds < np.inf else 1.0

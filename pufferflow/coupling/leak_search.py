@@ -186,7 +186,8 @@ class LeakSearch:
             if layers == len(back):
                 steps = layers
             back = back[:layers]
-        total = best + after
+        with np.errstate(invalid="ignore"):
+            total = best + after
         total = np.where(np.isnan(total), -np.inf, total)
         at = int(total.argmax())
         value = float(total.ravel()[at])

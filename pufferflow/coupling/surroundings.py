@@ -114,7 +114,8 @@ class Half:
         if not self.found:
             return self._nothing, np.zeros_like(self._nothing, dtype=np.int64)
         tells = np.array([one.tells for one in self.found])
-        apart = tells[:, :, None] - tells[:, None, :]
+        with np.errstate(invalid="ignore"):  # nothing is known of both
+            apart = tells[:, :, None] - tells[:, None, :]
         apart = np.where(np.isnan(apart), -np.inf, apart)
         return apart.max(axis=0), apart.argmax(axis=0)
 

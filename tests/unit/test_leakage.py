@@ -428,3 +428,9 @@ def test_above_some_states_the_scale_is_that_of_the_quilts():
     found = pf.leakage(chain, 100, 1.0)
     assert found.scale == pf.mqm_exact(chain, 100, 1.0).scale
     assert "201 states" in found.reason
+
+
+def test_steps_that_hardly_ever_occur_make_no_noise_on_the_way_to_a_lower_bound():
+    """Quotients of the smallest floats are infinite, which is meant: warnings are errors here."""
+    chain = pf.MarkovChain([[1, 0, 0], [0, 1, 0], [5e-324, 0.25, 0.75]], "any")
+    assert 0 < pf.lower_bound(chain, 3, 1.0).scale <= pf.leakage(chain, 3, 1.0).scale
