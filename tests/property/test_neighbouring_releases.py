@@ -136,7 +136,7 @@ def longest_run(rows, model, words):
     return longest
 
 
-@examples(80, 1000)
+@examples(80, 500)
 @given(cases(), st.sampled_from([".csv", ".csv", ".parquet"]))
 def test_one_record_changes_nothing_but_counts(case, suffix):
     (rows, twin, masked), edit, model, words = case

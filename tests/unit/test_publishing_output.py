@@ -36,13 +36,19 @@ def rows(names=("a", "b"), count=400, seed=3):
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def place_of_figures(tmp_path, monkeypatch):
     """The current folder with a table and a public chain for it."""
     monkeypatch.chdir(tmp_path)
     rows().rename_axis("time").rename("value").to_csv("d.csv")
     model = model_of()
     write_model("m.json", model.family, model.records)
     return tmp_path
+
+
+@pytest.fixture
+def place(place_of_figures, only_svg):
+    """The same, where figures are drawn in one format."""
+    return place_of_figures
 
 
 ASKED = ("release", "d.csv", "--chain", "m.json", "--epsilon", 1)
@@ -145,12 +151,12 @@ def test_what_fit_writes_is_for_its_owner_alone(place, run):
 
 
 @pytest.mark.parametrize("names", ODD_NAMES, ids=" ".join)
-def test_names_that_other_programs_would_read_as_more(place, names):
+def test_names_that_other_programs_would_read_as_more(place_of_figures, names):
     made = pf.release_histogram(rows(names), model_of(names), 1.0, ledger="ledger", output="out")
     assert made.figure_fault == ""
-    read = json.loads((place / "out" / "publish" / "histogram.json").read_text())
+    read = json.loads((place_of_figures / "out" / "publish" / "histogram.json").read_text())
     assert [row["state"] for row in read["bins"]] == names == read["states"]["names"]
-    table = pd.read_csv(place / "out" / "publish" / "histogram.csv")
+    table = pd.read_csv(place_of_figures / "out" / "publish" / "histogram.csv")
     assert table["state"].tolist() == [f"'{name}" if name[0] in "=+-@" else name for name in names]
     drawn = made.figure()
     drawn.canvas.draw()
