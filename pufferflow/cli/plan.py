@@ -40,6 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epsilon", type=float, help="privacy parameter")
     parser.add_argument("--states", type=int, metavar="K", help="number of states, where the model does not say")
     parser.add_argument("--mechanism", action="append", metavar="NAME", help="repeat for several (default: all)")
+    parser.add_argument(
+        "--releases",
+        type=int,
+        default=1,
+        metavar="R",
+        help="of the same records, such as 52 in a year, that epsilon is for together (default: 1)",
+    )
     add_protection(parser)
     parser.add_argument(
         "--figure",
@@ -69,6 +76,7 @@ def run(arguments: argparse.Namespace) -> None:
         "kind": arguments.error,
         "mechanisms": arguments.mechanism,
         "states": states,
+        "releases": arguments.releases,
         **protection(arguments, None if public.records is None else public.records.step_seconds),
     }
     plans = plan_release(
@@ -97,13 +105,21 @@ def run(arguments: argparse.Namespace) -> None:
         print(json.dumps([asdict(plan) for plan in plans], indent=1, allow_nan=False))
         return
     print(f"{KINDS[arguments.error]} <= {arguments.accuracy:g} with probability {arguments.confidence:g}:")
-    rows = [("mechanism", "epsilon", "length", "records", "note"), *map(_row, plans)]
-    print(aligned(rows))
+    several = arguments.releases > 1
+    names = ("mechanism", "epsilon", *(["each"] if several else []), "length", "records", "note")
+    print(aligned([names, *(_row(plan, several) for plan in plans)]))
+    if several:
+        print(
+            f"\nepsilon is for {arguments.releases:,} releases of the same records together, the limit of their "
+            "ledger; each is what to ask for in every one of them. Noise is added up as the ledger does, by its scales, which "
+            "leaves each release more than epsilon divided by their number."
+        )
     if arguments.figure is not None:
         print(f"\nwrote {', '.join(map(str, written))}")
 
 
-def _row(plan: Plan) -> tuple[str, ...]:
-    epsilon = "-" if plan.epsilon is None else f"{plan.epsilon:.6g}"
-    length = "-" if plan.length is None else str(plan.length)
-    return plan.mechanism, epsilon, length, "-" if plan.records is None else str(plan.records), plan.reason
+def _row(plan: Plan, several: bool) -> tuple[str, ...]:
+    epsilons = [plan.epsilon, *([plan.each] if several else [])]
+    shown = ["-" if epsilon is None else f"{epsilon:.6g}" for epsilon in epsilons]
+    lengths = ["-" if number is None else str(number) for number in (plan.length, plan.records)]
+    return plan.mechanism, *shown, *lengths, plan.reason
