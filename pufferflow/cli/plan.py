@@ -111,8 +111,8 @@ def run(arguments: argparse.Namespace) -> None:
     if several:
         print(
             f"\nepsilon is for {arguments.releases:,} releases of the same records together, the limit of their "
-            "ledger; each is what to ask for in every one of them. Noise is added up as the ledger does, by its scales, which "
-            "leaves each release more than epsilon divided by their number."
+            "ledger; each is what to ask for in every one of them. They add up by the scales of their noise, as in the "
+            "ledger: epsilon divided by their number may be less than that, or too much."
         )
     if arguments.figure is not None:
         print(f"\nwrote {', '.join(map(str, written))}")

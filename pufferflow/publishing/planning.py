@@ -293,7 +293,8 @@ def _scale(theta: Family, name: str, length: int, epsilon: float, options: dict[
     """Scale of the noise of each of so many releases that cost ε together.
 
     Releases of scales σ_k amount to one of scale 1/Σ 1/σ_k (:mod:`pufferflow.accounting`), so R equal ones to one of
-    σ/R: each needs R times the scale of ε. That of ε/R would be no less.
+    σ/R: each needs R times the scale of ε. The scale of ε/R may be more (quilts) or not enough (leakage, whose
+    bound grows faster than 1/σ).
     """
     needed = compute_scale(name, theta, length, epsilon, **options)
     if needed.scale is None:
