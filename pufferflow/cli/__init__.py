@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -73,9 +74,32 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, OSError) and error.strerror:
             # all files that are written or read are named, so what is nameless is the output
             said = f"{os.fspath(error.filename or 'standard output')}: {error.strerror}"
-        print("pufferflow: error:", " ".join(said.split()), file=sys.stderr)
+        print("pufferflow: error:", as_options(" ".join(said.split())), file=sys.stderr)
         return 2
     return 0
+
+
+OPTIONS = {
+    name: f"--{name.replace('_', '-')}"
+    for name in (
+        *("time", "value", "participant", "group", "timezone", "time_format", "separator", "decimal", "thousands"),
+        *("rows_are_steps", "states", "edges", "bins", "width", "top", "other", "step", "smoothing", "coverage"),
+        *("split_because", "most_transitions", "fitted_to_others", "chain_is_public", "mechanism", "window", "knows"),
+    )
+} | {"step_seconds": "--step", "split_after_seconds": "--split-after"}
+"""What arguments of Python are called in the shell."""
+
+
+def as_options(said: str) -> str:
+    """Return a message with the shell's names: those in brackets, and those that are no word of English."""
+
+    def listed(found: re.Match[str]) -> str:
+        names = found[1].split(", ")
+        return f"({', '.join(OPTIONS[name] for name in names)})" if set(names) <= OPTIONS.keys() else found[0]
+
+    said = re.sub(r"\(([a-z_]+(?:, [a-z_]+)*)\)", listed, said)
+    single = "|".join(name for name in OPTIONS if "_" in name)
+    return re.sub(rf"(?<![\w'\"/.-])({single})(?![\w'\"/.-]*['\"/])", lambda found: OPTIONS[found[1]], said)
 
 
 def _check_values(words: Sequence[str]) -> None:

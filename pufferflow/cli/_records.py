@@ -26,8 +26,9 @@ def add_reading(parser: argparse.ArgumentParser, description: str | None = None)
         ("group", "groups", "or one for all"),
     ):
         known = ", ".join(GUESSES[role])
+        two = "; Date,Time where dates and times of day stand in two columns" if role == "time" else ""
         group.add_argument(
-            f"--{role}", metavar="NAME", help=f"column of the {of} (default: the one called {known}; {without})"
+            f"--{role}", metavar="NAME", help=f"column of the {of} (default: the one called {known}; {without})" + two
         )
     group.add_argument(
         "--rows-are-steps",

@@ -6,12 +6,20 @@ import argparse
 from typing import Any, get_args
 
 from pufferflow._checks import shown
-from pufferflow._protection import PROTECTION, Knowledge, Level, check_level
+from pufferflow._protection import PROTECTION, Knowledge, Level, asked_for, check_level
 from pufferflow.errors import ParameterError
 from pufferflow.influence.tables import Convention
-from pufferflow.markov.families import Family
+from pufferflow.markov.families import Family, standing_chains
 from pufferflow.mechanisms import KNOWN, NoiseScale, compute_scale, find_mechanism
+from pufferflow.mechanisms.base import not_applicable
 from pufferflow.publishing.planning import NOT_PRIVATE
+
+MOST_WORK = 5e10
+"""Operations that a scale may take without being asked for by name: 10 to 20 s."""
+
+TOO_LONG = (
+    "it would take about {:.2g} operations, above 5e10; give shorter segments, or ask for it (--mechanism wasserstein)"
+)
 
 
 def add_mechanisms(parser: argparse.ArgumentParser, default: str) -> None:
@@ -78,7 +86,9 @@ def scales_of(
         for name in asked or KNOWN:
             mechanism = find_mechanism(name)
             own = {key: value for key, value in options.items() if key in (*mechanism.options, *PROTECTION)}
-            if asked:
+            if not asked and name == "wasserstein" and (work := counting_work(family, lengths)) > MOST_WORK:
+                scales.append(not_applicable(name, epsilon, max(lengths), TOO_LONG.format(work), asked_for(own)))
+            elif asked:
                 scales.append(mechanism.called(family, lengths, epsilon, **own))
             else:
                 scales.append(compute_scale(name, family, lengths, epsilon, **own))
@@ -89,6 +99,12 @@ def note(mechanism: str | None, scale: float | None) -> str:
     """Return what a table says beside a scale that hides nothing in correlated records."""
     hides = mechanism is None or scale is None or find_mechanism(mechanism).private
     return "" if hides else f"; {NOT_PRIVATE}"
+
+
+def counting_work(family: Family, lengths: list[int]) -> float:
+    """Operations that the law of a count takes, all nodes together (:func:`pufferflow.chain_sensitivity`)."""
+    each = [chain.states ** (2 if chain.start == "any" else 1) for chain in standing_chains(family)]
+    return sum(each) * sum(float(length) ** 3 for length in lengths) / 6
 
 
 def status_text(status: str, reason: str) -> str:

@@ -69,13 +69,9 @@ def run(arguments: argparse.Namespace) -> None:
     given = arguments.most_work
     most_work = MOST_WORK if given is None else check_positive(given, "--most-work")
     by_name = arguments.scale is not None or bool(arguments.mechanism)
+    _check(work, most_work, query, arguments.length)  # of one, before the scales, which may take as long
     scales = _scales(arguments, family)
-    total = work * sum(bool(row["scale"]) for row in scales)
-    if total > most_work:
-        raise ParameterError(
-            f"the exact losses of a {query} and {arguments.length} records take about {total:.2g} multiplications, "
-            f"above {most_work:.2g}; allow more (--most-work), or give a shorter --length or fewer scales"
-        )
+    _check(work * sum(bool(row["scale"]) for row in scales), most_work, query, arguments.length)
     rows = [row | _audited(row, family, arguments.length, query, by_name) for row in scales]
     if arguments.json:
         print(json.dumps(rows, indent=2, allow_nan=False))
@@ -86,6 +82,15 @@ def run(arguments: argparse.Namespace) -> None:
                 [("mechanism", "scale", "guarantee", "actual loss", "ratio", "node", "secrets", "output", "status")]
                 + [_audit_row(row) for row in rows]
             )
+        )
+
+
+def _check(work: float, most_work: float, query: Query, length: int) -> None:
+    """Raise where the exact losses take more than is allowed."""
+    if work > most_work:
+        raise ParameterError(
+            f"the exact losses of a {query} and {length} records take about {work:.2g} multiplications, above "
+            f"{most_work:.2g}; allow more (--most-work), or give a shorter --length or fewer scales"
         )
 
 

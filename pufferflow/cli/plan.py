@@ -47,6 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--step", type=int, metavar="SECONDS", help="time step, where the model does not say")
     parser.add_argument("--states", type=int, metavar="K", help="number of states, where the model does not say")
     parser.add_argument("--mechanism", action="append", metavar="NAME", help="repeat for several (default: all)")
+    parser.add_argument(
+        "--releases",
+        type=int,
+        default=1,
+        metavar="R",
+        help="of the same records, such as 52 in a year, that epsilon is for together (default: 1)",
+    )
     add_protection(parser)
     parser.add_argument(
         "--figure",
@@ -80,6 +87,7 @@ def run(arguments: argparse.Namespace) -> None:
         "kind": arguments.error,
         "mechanisms": arguments.mechanism,
         "states": states,
+        "releases": arguments.releases,
     }
     plans = plan_release(
         family,
@@ -110,9 +118,16 @@ def run(arguments: argparse.Namespace) -> None:
         print(json.dumps([asdict(plan) for plan in plans], indent=1, allow_nan=False))
         return
     print(f"{KINDS[arguments.error]} <= {arguments.accuracy:g} with probability {arguments.confidence:g}:")
-    rows = [("mechanism", "epsilon", "length", "records", "note"), *map(_row, plans)]
-    print(aligned(rows))
-    if arguments.length is not None:
+    several = arguments.releases > 1
+    names = ("mechanism", "epsilon", *(["each"] if several else []), "length", "records", "note")
+    print(aligned([names, *(_row(plan, several) for plan in plans)]))
+    if several:
+        print(
+            f"\nepsilon is for {arguments.releases:,} releases of the same records together, the limit of their "
+            "ledger; each is what to ask for in every one of them. They add up by the scales of their noise, as in the "
+            "ledger: epsilon divided by their number may be less than that, or too much."
+        )
+    elif arguments.length is not None:
         _show_levels(arguments, public.family, step, hidden, states)
     if arguments.figure is not None:
         print(f"\nwrote {', '.join(map(str, written))}")
@@ -150,7 +165,8 @@ def _show_levels(
     print(aligned(rows))
 
 
-def _row(plan: Plan) -> tuple[str, ...]:
-    epsilon = "-" if plan.epsilon is None else f"{plan.epsilon:.6g}"
-    length = "-" if plan.length is None else str(plan.length)
-    return plan.mechanism, epsilon, length, "-" if plan.records is None else str(plan.records), plan.reason
+def _row(plan: Plan, several: bool) -> tuple[str, ...]:
+    epsilons = [plan.epsilon, *([plan.each] if several else [])]
+    shown = ["-" if epsilon is None else f"{epsilon:.6g}" for epsilon in epsilons]
+    lengths = ["-" if number is None else str(number) for number in (plan.length, plan.records)]
+    return plan.mechanism, *shown, *lengths, plan.reason

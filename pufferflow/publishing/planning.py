@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
@@ -29,7 +29,7 @@ from pufferflow._checks import (
 )
 from pufferflow._display import displayed
 from pufferflow._protection import Knowledge, Protect, check_level, check_protection
-from pufferflow.accounting import guarantee
+from pufferflow.accounting import MOST_RELEASES, guarantee
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.markov import Family, MarkovChain, as_family
 from pufferflow.mechanisms import compute_scale, find_mechanism, leakage_loss
@@ -64,6 +64,10 @@ class Plan:
         n.
     reason : str
         Why it is not reached, or a warning.
+    releases : int
+        How many releases ε is for.
+    each : float or None
+        What to ask for in each of them.
     """
 
     mechanism: str
@@ -71,6 +75,8 @@ class Plan:
     length: int | None
     records: int | None
     reason: str = ""
+    releases: int = 1
+    each: float | None = None
 
 
 @dataclass(frozen=True)
@@ -149,6 +155,7 @@ def plan_release(
     protect: Protect | None = None,
     window: int = 1,
     knows: Knowledge = "nothing",
+    releases: int = 1,
 ) -> list[Plan]:
     """What every mechanism needs so that the error stays below ``accuracy`` with probability ``confidence``.
 
@@ -176,6 +183,8 @@ def plan_release(
         records (by group-dp alone).
     window, knows
         What is to be hidden, and from whom: as for :func:`pufferflow.leakage`.
+    releases : int
+        Releases of the same records, with noise alike, that ε is for together; the error is that of each.
 
     Returns
     -------
@@ -196,6 +205,7 @@ def plan_release(
         if records is not None:
             records = check_whole(records, "records")
     epsilon = None if epsilon is None else check_epsilon(epsilon)
+    releases = check_whole(releases, "releases", most=MOST_RELEASES)
     plans = []
     # without a length one is looked for, and group-dp has the same scale whatever the window
     options = asdict(level.over(length or 1))
@@ -207,11 +217,11 @@ def plan_release(
             if epsilon is None:
                 assert length is not None
                 scale = largest_scale(error.noise(accuracy, records or length))
-                plans.append(_epsilon(theta, name, note, scale, length, records or length, options))
+                plans.append(_epsilon(theta, name, note, scale, length, records or length, options, releases))
             elif length is None:
-                plans.append(_length(theta, name, note, accuracy, error, epsilon, options))
+                plans.append(_length(theta, name, note, accuracy, error, epsilon, options, releases))
             else:
-                n = error.records(_scale(theta, name, length, epsilon, options), accuracy)
+                n = error.records(_scale(theta, name, length, epsilon, options, releases), accuracy)
                 if n > LONGEST:
                     plans.append(Plan(name, epsilon, length, None, "no number of records reaches it"))
                     continue
@@ -220,7 +230,11 @@ def plan_release(
                 plans.append(Plan(name, epsilon, length, n, note))
         except (ChainError, ParameterError) as reason:
             plans.append(Plan(name, epsilon, length, records, f"not applicable: {reason}"))
-    return plans
+    return [plan if _failed(plan) else _each(theta, plan, releases, options) for plan in plans]
+
+
+def _failed(plan: Plan) -> bool:
+    return plan.epsilon is None or plan.length is None or plan.records is None or plan.reason.startswith("not applic")
 
 
 def error_curves(
@@ -235,6 +249,7 @@ def error_curves(
     states: int | None = None,
     window: int = 1,
     knows: Knowledge = "nothing",
+    releases: int = 1,
 ) -> pd.DataFrame:
     """Error of every mechanism at every ε: columns mechanism, epsilon, error (missing where not applicable).
 
@@ -242,14 +257,14 @@ def error_curves(
     """
     theta, options = as_family(family), asdict(check_protection(window, knows))
     wanted = _Error(kind, confidence, _bins(theta, kind, states))
-    length = longest(length)
+    length, releases = longest(length), check_whole(releases, "releases", most=MOST_RELEASES)
     records = length if records is None else check_whole(records, "records")
     budgets = [check_epsilon(epsilon) for epsilon in check_list(epsilons, "epsilons")]
     rows: list[dict[str, Any]] = []
     for name in _named(mechanisms):
         for epsilon in budgets:
             try:
-                scale = _scale(theta, name, length, epsilon, options)
+                scale = _scale(theta, name, length, epsilon, options, releases)
             except (ChainError, ParameterError):  # not applicable, or noise beyond all counts
                 error = math.nan
             else:
@@ -284,16 +299,41 @@ def _named(mechanisms: Sequence[str] | None) -> list[str]:
     return names
 
 
-def _scale(theta: Family, name: str, length: int, epsilon: float, options: dict[str, Any]) -> float:
+def _scale(theta: Family, name: str, length: int, epsilon: float, options: dict[str, Any], releases: int) -> float:
+    """Scale of the noise of each of so many releases that cost ε together.
+
+    Releases of scales σ_k amount to one of scale 1/Σ 1/σ_k (:mod:`pufferflow.accounting`), so R equal ones to one of
+    σ/R: each needs R times the scale of ε. The scale of ε/R may be more (quilts) or not enough (leakage, whose
+    bound grows faster than 1/σ).
+    """
     needed = compute_scale(name, theta, length, epsilon, **options)
     if needed.scale is None:
         raise ChainError(needed.reason)
-    return count_scale(needed.scale)
+    return count_scale(needed.scale * releases)
+
+
+def _each(theta: Family, plan: Plan, releases: int, options: dict[str, Any]) -> Plan:
+    """The plan with the ε to ask for in each release, rounded down to four digits."""
+    if releases == 1 or plan.epsilon is None or plan.length is None:
+        return replace(plan, releases=releases, each=plan.epsilon)
+    scale = compute_scale(plan.mechanism, theta, plan.length, plan.epsilon, **options).scale
+    assert scale is not None
+    each = guarantee(theta, plan.length, scale * releases, mechanism=plan.mechanism, **options) * (1 - 1e-9)
+    unit = Fraction(10) ** (math.floor(math.log10(each)) - 3)
+    return replace(plan, releases=releases, each=float(Fraction(each) // unit * unit))
 
 
 def _epsilon(
-    theta: Family, name: str, note: str, scale: float, length: int, records: int, options: dict[str, Any]
+    theta: Family,
+    name: str,
+    note: str,
+    scale: float,
+    length: int,
+    records: int,
+    options: dict[str, Any],
+    releases: int,
 ) -> Plan:
+    scale = math.nextafter(scale / releases, 0.0) if releases > 1 else scale  # what they all amount to
     epsilon = _leakage(theta, length, scale, options) if name == "leakage" else None
     if epsilon is None:
         epsilon = guarantee(theta, length, scale, mechanism=name, **options)
@@ -313,11 +353,18 @@ def _leakage(theta: Family, length: int, scale: float, options: dict[str, Any]) 
 
 
 def _length(
-    theta: Family, name: str, note: str, accuracy: float, error: _Error, epsilon: float, options: dict[str, Any]
+    theta: Family,
+    name: str,
+    note: str,
+    accuracy: float,
+    error: _Error,
+    epsilon: float,
+    options: dict[str, Any],
+    releases: int,
 ) -> Plan:
     def needed(length: int) -> int:
         """Records for the noise of segments of that length; it suffices where it is no more than the length."""
-        return error.records(_scale(theta, name, length, epsilon, options), accuracy)
+        return error.records(_scale(theta, name, length, epsilon, options, releases), accuracy)
 
     # no exact scale falls when segments grow: what the noise of a longer record needs suffices for a shorter one
     try:

@@ -13,18 +13,29 @@ from pufferflow.errors import ParameterError
 from pufferflow.records.format import READING_OPTIONS
 
 GUESSES = {
-    "time": ("time", "timestamp", "datetime", "date_time", "tstp", "ts", "utc", "unix_time", "unix_ts", "date"),
+    "time": (
+        *("time", "timestamp", "datetime", "date_time", "tstp", "ts", "utc", "unix_time", "unix_ts", "date"),
+        *("zeit", "zeitstempel", "zeitpunkt", "uhrzeit", "datum", "datum_zeit", "datum_uhrzeit"),
+        *("temps", "horodatage", "heure", "date_heure", "tiempo", "fecha", "hora", "fecha_hora", "marca_de_tiempo"),
+    ),
     "participant": (
         *("participant", "participant_id", "person", "person_id", "subject", "subject_id", "patient", "patient_id"),
         *("household", "household_id", "user", "user_id", "customer", "customer_id", "meter_id", "lclid"),
+        *("teilnehmer", "teilnehmerin", "haushalt", "kunde", "nutzer", "proband", "zählernummer"),
+        *("sujet", "foyer", "ménage", "client", "utilisateur"),
+        *("participante", "sujeto", "hogar", "cliente", "usuario", "paciente"),
     ),
-    "group": ("group", "cohort"),
+    "group": ("group", "cohort", "gruppe", "groupe", "grupo"),
     "value": (
         *("value", "state", "activity", "category", "watts", "power", "kw", "load", "demand"),
         *("usage", "consumption", "energy", "kwh", "wh", "reading", "measurement"),
+        *("wert", "messwert", "zustand", "aktivität", "leistung", "verbrauch", "energie", "zählerstand"),
+        *("valeur", "état", "activité", "puissance", "consommation", "énergie", "mesure"),
+        *("valor", "estado", "actividad", "potencia", "consumo", "energía", "medida"),
     ),
 }
-"""Names by which the column of each role is known, in any case; those of times and values with a unit ("Power (W)")."""
+"""Names by which the column of each role is known, in any case; those of times and values with a unit ("Power (W)").
+English first, then German, French and Spanish."""
 
 
 @displayed()
@@ -35,7 +46,8 @@ class Reading:
     Attributes
     ----------
     time, value, participant, group : str or None
-        Names of columns; None guesses by name (:data:`GUESSES`).
+        Names of columns; None guesses by name (:data:`GUESSES`). Times in two columns are named with a comma, the date
+        first: "Date,Time".
     rows_are_steps : bool
         Every row is the step after its participant's row before, whatever times and other columns say. Needed only
         where there are columns that are not used and none of times: rows of several participants taken for one

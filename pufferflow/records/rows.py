@@ -11,7 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,7 +24,7 @@ from pufferflow.errors import DataError
 from pufferflow.records.blocks import ROWS
 from pufferflow.records.format import UNKNOWN, StateSpace
 from pufferflow.records.reading import GUESSES, Reading
-from pufferflow.records.tables import Source, Table, open_table
+from pufferflow.records.tables import JoinedTimes, Source, Table, joined_times, open_table
 from pufferflow.records.times import Clock, Integers, clocks_change, is_number, is_time, parse_times
 
 MISSING_TEXTS = ("", "na", "n/a", "nan", "null", "none", "?", "-")
@@ -32,6 +32,9 @@ MISSING_TEXTS = ("", "na", "n/a", "nan", "null", "none", "?", "-")
 
 NULL_TEXTS = ("na", "n/a", "nan", "null", "none", "<na>", "#n/a", "#na", "-nan")
 """Those (in any case) that pandas reads as nothing by itself, so that a typed table may have lost a state."""
+
+INDEX = "__index_level_0__"
+"""How pandas calls an index without a name in a Parquet file; one that only numbers the rows is no column."""
 
 NEVER = np.iinfo(np.int64).min
 HOUR = 3600
@@ -87,7 +90,10 @@ class Records:
         if len(present) == 1 and self.reading.separator not in present[0]:
             for other, said in ((";", "';'"), ("\t", "$'\\t'"), ("|", "'|'")):
                 if other in present[0]:
-                    raise DataError(f"{where}: the fields seem to be separated by {said}; give it as separator")
+                    raise DataError(
+                        f"{where}: the fields seem to be separated by {said}; give it (separator), and where numbers "
+                        "are written as 1,5 their sign (decimal)"
+                    )
         data = [name for name in present if is_number(name.split(".")[0]) or is_time(name)]
         if data and self.reading.value is None:
             raise DataError(f"{where}: this seems to be data, not a header; add a line of names such as time,value")
@@ -126,7 +132,10 @@ class Records:
         own = [name for name in known if plain[name] == role]
         if len(known) > 1 and len(own) != 1:
             shown = " and ".join(map(repr, known)) if self.reading.show_values else f"{len(known)} columns"
-            raise DataError(f"{where}: {shown} may each hold the {role}; name the right one ({role})")
+            both = ", or both where they are date and time of day, as in 'Date,Time'" if role == "time" else ""
+            raise DataError(f"{where}: {shown} may each hold the {role}; name the right one ({role}){both}")
+        if role == "time" and not known and INDEX in free:
+            return INDEX
         return next(iter(own or known), None)
 
     def __iter__(self) -> Iterator[Chunk]:
@@ -389,6 +398,8 @@ class Records:
                 what = f"is not a time in whole seconds written as {self.reading.time_format}; mend either"
             elif isinstance(column.iloc[at], str):
                 what += ", or give its time_format"
+            if isinstance(column.iloc[at], str) and any(_plain(n, unit=True) in GUESSES["time"] for n in self.unused):
+                what += "; where date and time of day stand in two columns, name both (time), as in 'Date,Time'"
             raise self.fail(int(rows[at]), "time", column.iloc[at], what)
         names: tuple[Clock, ...] = ("offset", "local", "unix")
         if self.clock is None:
@@ -439,7 +450,10 @@ class Records:
 
 def open_records(source: Source, reading: Reading, *, lone_rows: bool = False) -> Records:
     """Return the records of a path or a pandas object; its columns are found on first use."""
-    return Records(open_table(source, separator=reading.separator), reading, lone_rows)
+    table = joined_times(open_table(source, separator=reading.separator), reading.time)
+    if isinstance(table, JoinedTimes):
+        reading = replace(reading, time=table.name)
+    return Records(table, reading, lone_rows)
 
 
 def stamp(records: Records, seconds: int) -> str:

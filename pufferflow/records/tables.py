@@ -82,6 +82,57 @@ class PandasTable:
         return f"row {row + 1}"
 
 
+@dataclass(frozen=True)
+class JoinedTimes:
+    """A table whose dates and times of day stand in two columns, with one of both instead."""
+
+    table: Table
+    parts: tuple[str, str]
+
+    @property
+    def where(self) -> str:
+        """Name of the table."""
+        return self.table.where
+
+    @property
+    def name(self) -> str:
+        """Of the column of both."""
+        return ",".join(self.parts)
+
+    def columns(self) -> list[str]:
+        """Names of the columns, that of both first."""
+        return [self.name, *(name for name in self.table.columns() if name not in self.parts)]
+
+    def chunks(self, columns: Sequence[str], work: str) -> Iterator[tuple[int, pd.DataFrame]]:
+        """See :class:`Table`."""
+        wanted = [part for name in columns for part in (self.parts if name == self.name else (name,))]
+        for row, frame in self.table.chunks(wanted, work):
+            if self.name in columns:
+                date, clock = (_written(frame[part]) for part in self.parts)
+                frame = frame.assign(**{self.name: (date + " " + clock).str.strip()})
+            yield row, frame[list(columns)]
+
+    def place(self, row: int) -> str:
+        """See :class:`Table`."""
+        return self.table.place(row)
+
+
+def joined_times(table: Table, named: str | None) -> Table:
+    """Return the table with one column of times where ``named`` are two, "Date,Time"; else as it is."""
+    parts = tuple(part.strip() for part in (named or "").split(","))
+    if len(parts) != 2 or parts[0] == parts[1]:
+        return table
+    present = table.columns()
+    if named in present or any(present.count(part) != 1 for part in parts):
+        return table
+    return JoinedTimes(table, (parts[0], parts[1]))
+
+
+def _written(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Dates or times of day as texts, nothing where one is missing."""
+    return column.astype("str").where(column.notna(), "")
+
+
 def _frame(source: pd.Series[Any] | pd.DataFrame) -> pd.DataFrame:
     """A frame with its index as a column, unless it only numbers the rows.
 

@@ -25,7 +25,7 @@ more.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -286,7 +286,7 @@ def _sensitivity(chain: MarkovChain, length: int, weights: tuple[int, ...]) -> C
     node: int | None = None
     pair: tuple[int, int] | None = None
     certain, possible = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
-    for i in range(1, length + 1):
+    for i in _watched(length):
         supported = _fill(laws, reach, tilts, chain, length, gains, i, slack)
         arguments = laws.below, laws.above, laws.totals, supported
         lower = raise_shift(*arguments, lower, False, certain)
@@ -305,6 +305,14 @@ def _sensitivity(chain: MarkovChain, length: int, weights: tuple[int, ...]) -> C
             x, y = possible if raised > here else certain
             best, node, pair = raised, i, (int(x), int(y))
     return ChainSensitivity(best, lower, tied, strict, length, node, pair)
+
+
+def _watched(length: int) -> Iterator[int]:
+    """Nodes from 1 on, with a progress bar where somebody watches and it takes longer than a second."""
+    from tqdm import tqdm
+
+    nodes = range(1, length + 1)
+    return iter(tqdm(nodes, desc="law of the count", unit=" nodes", disable=None, leave=False, delay=1))
 
 
 def _fill(

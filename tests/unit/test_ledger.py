@@ -49,7 +49,7 @@ def test_the_total_is_that_of_the_accountant(ledger):
 def test_a_release_past_the_limit_is_refused_with_what_is_left(ledger):
     reserve(ledger)
     before = ledger.entries()
-    with pytest.raises(pf.BudgetError, match="is left: ask for less") as refused:
+    with pytest.raises(pf.BudgetError, match="is left: ask for at most") as refused:
         reserve(ledger, 5.0)
     assert refused.value.left == pytest.approx(2.0 - ledger.spent)
     assert ledger.entries() == before
