@@ -75,6 +75,7 @@ class Above(Statistic):
 
     def marks(self, batch: Batch, states: StateSpace) -> tuple[Any, Integers, Integers | None]:
         """Every record, with 0 or 1."""
+        assert self.threshold is not None
         above = (batch.numbers() >= self.threshold).astype(np.int64)
         return slice(None), np.zeros_like(above), above
 

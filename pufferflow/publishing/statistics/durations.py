@@ -99,6 +99,7 @@ class _RunCounter(Counter):
 
     def __init__(self, statistic: Runs, states: StateSpace) -> None:
         super().__init__(statistic, states)
+        assert statistic.threshold is not None
         self.threshold = statistic.threshold
         self.firsts = np.array(statistic.durations)
         self.open = np.zeros(0, dtype=np.int64)  # length of the run that each participant is in
