@@ -105,6 +105,14 @@ def check_positive(
     return number
 
 
+def check_finite(value: object, name: str) -> float:
+    """Return a finite number, of any sign, as a float; one that is none is not shown, as it may be of a list."""
+    number = _number(value)
+    if not math.isfinite(number):
+        raise ParameterError(f"{name} is {named_type(value)}; it must be a finite number")
+    return number
+
+
 def check_epsilon(epsilon: object) -> float:
     """Return ε as a float; it must be positive and within ``EPSILON_RANGE``."""
     return check_positive(epsilon, "epsilon", EPSILON_RANGE)

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pufferflow._checks import check_confidence, check_list
+from pufferflow._checks import check_finite, check_list
+from pufferflow.errors import ParameterError
 
 if TYPE_CHECKING:
     from pufferflow.publishing.released import NoisyTable
@@ -69,7 +70,10 @@ def quantile_rows(table: NoisyTable, edges: Sequence[float], wanted: Sequence[fl
 
 def check_quantiles(wanted: Sequence[float]) -> tuple[float, ...]:
     """Return which quantiles are wanted; raise :class:`ParameterError` unless all lie between 0 and 1."""
-    return tuple(check_confidence(p, "a quantile") for p in check_list(wanted, "quantiles"))
+    found = tuple(check_finite(p, "a quantile") for p in check_list(wanted, "quantiles"))
+    if not all(0 < p < 1 for p in found):
+        raise ParameterError("quantiles must lie between 0 and 1, for example 0.5")
+    return found
 
 
 def _interpolated(growing: Any, ends: Sequence[float], at: float) -> float:

@@ -93,6 +93,8 @@ OPTIONS = {
     "releases": [
         *(("--epsilon", "epsilon"), ("--mechanism", "mechanism"), ("--post-process", "post"), ("--json", "")),
         *(("--split-because", "text"), ("--fitted-to-others", ""), ("--output", "output"), ("--no-figure", "")),
+        *(("--protect", "protect"), ("--knows", "text"), ("--statistic", "statistic"), ("--by", "by")),
+        *(("--grid", "real"), ("--threshold", "real"), ("--durations", "edges"), ("--quantiles", "edges")),
     ],
     "fit": [
         *(("--bins", "whole"), ("--width", "real"), ("--top", "whole"), ("--other", ""), ("--smoothing", "real")),
@@ -110,7 +112,7 @@ OPTIONS = {
     "plan": [
         *(("--accuracy", "real"), ("--confidence", "real"), ("--error", "error"), ("--length", "length")),
         *(("--records", "length"), ("--epsilon", "epsilon"), ("--mechanism", "mechanism"), ("--json", "")),
-        ("--figure", "output"),
+        *(("--figure", "output"), ("--protect", "protect"), ("--step", "whole")),
     ],
     "ledger": [("--json", ""), ("--noted", "text"), ("", "epsilon")],
     "export": [("", "output"), ("--from", "moment"), ("--minutes", "minutes")],
@@ -161,6 +163,9 @@ VALUES: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "start": (("stationary", "any"), TEXTS),
     "error": (("bin", "bins", "total"), TEXTS),
     "post": (("clip", "simplex"), TEXTS),
+    "protect": (("record", "participant", "1h", "60", "1d"), (*TEXTS, *NUMBERS)),
+    "statistic": (("histogram:2", "transitions", "above", "runs-by-group", "histogram-by-hour"), (*TEXTS, "mean:-1")),
+    "by": (("hour", "weekday", "month", "group"), TEXTS),
 }
 """Usual and hostile values of each kind of option."""
 

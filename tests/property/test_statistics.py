@@ -274,7 +274,7 @@ def test_what_is_published_of_values_is_but_the_noise():
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        (["median"], "the statistic 'median' is unknown; choose from histogram"),
+        (["median"], "statistic 1 has no known name; choose from histogram"),
         (["mean"], "mean needs bounds"),
         (["above"], "above needs a threshold"),
         (["histogram:0"], "weight of histogram"),
@@ -283,7 +283,7 @@ def test_what_is_published_of_values_is_but_the_noise():
         (["transitions-by-hour"], "by of transitions is 'hour'; choose from all, group"),
         (["histogram", "histogram:2"], "name each once"),
         ([], "there must be some"),
-        ([3], "a statistic is 3"),
+        ([3], "statistic 1 is an int"),
     ],
 )
 def test_what_cannot_be_had_is_refused(asked, message):

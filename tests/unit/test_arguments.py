@@ -38,6 +38,8 @@ STATES = pf.StateSpace.categories(["a", "b"])
 PUBLIC = pf.PublicModel(pf.ChainFamily([CHAIN]), pf.RecordFormat(STATES))
 ROWS = pd.Series(["a", "a", "b", "b", "a", "b"] * 4)
 TIMED = ROWS.set_axis(pd.date_range(datetime(2020, 1, 1), periods=24, freq="60s"))
+METER = pd.Series([0.0, 1.0, 2.0, 1.0] * 6, index=TIMED.index)
+NUMERIC = pf.PublicModel(pf.ForgettingFamily(3, 0.5), pf.RecordFormat(pf.StateSpace.numeric([0.5, 1.5]), 60))
 COUNT = pf.CountQuery({1})
 COINS = [["1/2", "1/2"], ["1/4", "3/4"]]
 RESPONSE = FiniteMechanism({"a": COINS[0], "b": COINS[1]})
@@ -176,6 +178,12 @@ CALLS = [
         pf.release_histogram,
         {"source": ROWS, "model": PUBLIC, "epsilon": 1.0, "ledger": None, "form": PUBLIC.records, "output": None}
         | {"reading": pf.Reading(), "mechanism": "mqm-exact", "post_processing": "clip"},
+    ),
+    (
+        pf.release_statistics,
+        {"source": METER, "model": NUMERIC, "epsilon": 1.0, "statistics": ["mean-by-hour:2", "runs", "histogram"]}
+        | {"ledger": None, "protect": "participant", "quantiles": [0.5], "bounds": (0.0, 2.0), "grid": 0.5}
+        | {"threshold": np.float64(1), "durations": (1, 5), "output": None},  # which may be negative
     ),
     (
         pf.rehearse_release,

@@ -14,12 +14,13 @@ from pufferflow import cli
 from pufferflow.datasets import load_sample
 
 MINUTES = 3 * 1440
-README = (Path(__file__).parents[2] / "README.md").read_text()
+ROOT = Path(__file__).parents[2]
 
 
-def commands(word):
+def commands(word, page="README.md"):
     """The words of the one block of shell commands that has ``word``."""
-    (block,) = [block for block in README.split("```") if block.startswith("sh\n") and word in block]
+    text = (ROOT / page).read_text().replace("\\\n", "")
+    (block,) = [block for block in text.split("```") if block.startswith("sh\n") and word in block]
     return [line.split()[1:] for line in block.removeprefix("sh").strip().splitlines()]
 
 
@@ -66,6 +67,23 @@ def test_release_with_nothing_fitted(run):
     model = pf.read_public_model("second.csv.release/publish/chain.json")
     assert model.family == pf.ForgettingFamily(60, 0.4)
     check_release(model.records.states, "second.csv.release/publish/certificate.json")
+
+
+def test_hourly_profile_with_an_hour_protected(run):
+    """Nothing is fitted; each hour lies within what the noise allows but for 1 run in 10^8."""
+    said = run(commands("mean-by-hour", "docs/statistics.md"))
+    assert "Courses of any 60 steps in a row (3600 s)" in said["release"]
+    assert "expected_error" in said["release"]
+    assert said["verify"].startswith("verified: leakage at epsilon 1 for all Markov chains whose laws 60 steps apart")
+    second = pd.read_csv("second.csv", parse_dates=["time"]).dropna()
+    exact = second["watts"].clip(0, 5000).groupby(second["time"].dt.strftime("%H:00")).mean()
+    released = pd.read_csv("second.csv.release/publish/statistics.csv").set_index("cell")
+    assert (released["size"] == second["time"].dt.strftime("%H:00").value_counts()[released.index]).all()
+    error = (released["value"] - exact[released.index]).abs()
+    assert (error < 22 * released["expected_error"]).all()
+    proved = pf.verify_certificate(json.loads(Path("second.csv.release/publish/certificate.json").read_text()))
+    [table] = json.loads(Path("second.csv.release/publish/statistics.json").read_text())["statistics"]
+    assert table["noise"]["scale"] >= table["lipschitz"] * float(proved.lower)
 
 
 def test_release_with_a_chain_of_another_year(run):

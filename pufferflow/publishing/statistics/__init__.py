@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from pufferflow._checks import check_list, shown
+from pufferflow._checks import check_list, named_type, shown
 from pufferflow.errors import ParameterError
 from pufferflow.publishing.statistics.base import BY, Statistic
 from pufferflow.publishing.statistics.counts import Above, Histogram, Transitions
@@ -46,16 +46,16 @@ def parse_statistics(
     """
     given = {key: value for key, value in (options or {}).items() if value is not None}
     found, unused = [], set(given)
-    for entry in check_list(asked, "statistics"):
+    for place, entry in enumerate(check_list(asked, "statistics"), 1):
         if isinstance(entry, Statistic):
             found.append(entry)
             continue
         if not isinstance(entry, str):
-            raise ParameterError(f"a statistic is {shown(entry)}; give a name such as mean-by-hour")
+            raise ParameterError(f"statistic {place} is {named_type(entry)}; give a name such as mean-by-hour")
         text, _, weight = entry.partition(":")
         name, _, cells = text.strip().partition("-by-")
         if name not in CATALOGUE:
-            raise ParameterError(f"the statistic {shown(name)} is unknown; choose from {', '.join(CATALOGUE)}")
+            raise ParameterError(f"statistic {place} has no known name; choose from {', '.join(CATALOGUE)}")
         try:
             share = float(weight) if weight else 1.0
         except ValueError:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pufferflow._checks import check_numbers
+from pufferflow._checks import check_finite
 from pufferflow.errors import ParameterError
 from pufferflow.publishing.statistics.base import Column, Statistic, bins
 from pufferflow.records.format import StateSpace
@@ -75,6 +75,7 @@ class Above(Statistic):
 
     def marks(self, batch: Batch, states: StateSpace) -> tuple[Any, Integers, Integers | None]:
         """Every record, with 0 or 1."""
+        assert self.threshold is not None
         above = (batch.numbers() >= self.threshold).astype(np.int64)
         return slice(None), np.zeros_like(above), above
 
@@ -126,7 +127,4 @@ def check_threshold(threshold: object, name: str) -> float:
     """Return a threshold as a finite number; raise :class:`ParameterError` where it is none."""
     if threshold is None:
         raise ParameterError(f"{name} needs a threshold; give one")
-    numbers = check_numbers(threshold, "threshold")
-    if numbers.ndim or not np.isfinite(numbers):
-        raise ParameterError("threshold must be a finite number")
-    return float(numbers)
+    return check_finite(threshold, "threshold")

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pufferflow._checks import check_list, check_whole
+from pufferflow._checks import LONGEST, check_finite, check_list
 from pufferflow.errors import ParameterError
 from pufferflow.publishing.statistics.base import Column, Counter, Scaling, Statistic, Table
 from pufferflow.publishing.statistics.counts import check_threshold
@@ -51,9 +51,16 @@ class Runs(Statistic):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "threshold", check_threshold(self.threshold, self.name))
-        firsts = tuple(check_whole(n, "a duration") for n in check_list(self.durations, "durations"))
-        if not firsts or firsts[0] != 1 or any(b <= a for a, b in pairwise(firsts)) or len(firsts) > MOST_STATES:
-            raise ParameterError("durations must begin with 1 and grow")
+        given = [check_finite(n, "a duration") for n in check_list(self.durations, "durations")]
+        firsts = tuple(int(n) for n in given if n.is_integer() and n < LONGEST)
+        if (
+            len(firsts) < len(given)
+            or not firsts
+            or firsts[0] != 1
+            or any(b <= a for a, b in pairwise(firsts))
+            or len(firsts) > MOST_STATES
+        ):
+            raise ParameterError("durations must be whole numbers that begin with 1 and grow")
         object.__setattr__(self, "durations", firsts)
 
     @property
@@ -99,6 +106,7 @@ class _RunCounter(Counter):
 
     def __init__(self, statistic: Runs, states: StateSpace) -> None:
         super().__init__(statistic, states)
+        assert statistic.threshold is not None
         self.threshold = statistic.threshold
         self.firsts = np.array(statistic.durations)
         self.open = np.zeros(0, dtype=np.int64)  # length of the run that each participant is in

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pufferflow._checks import check_list, check_numbers
+from pufferflow._checks import check_finite, check_list, check_positive
 from pufferflow.errors import ParameterError
 from pufferflow.publishing.statistics.base import Column, Scaling, Statistic
 from pufferflow.records.format import StateSpace
@@ -52,15 +52,12 @@ class Sum(Statistic):
         super().__post_init__()
         if self.bounds is None:
             raise ParameterError(f"{self.name} needs bounds to which values are clipped; give them")
-        numbers = check_numbers(check_list(self.bounds, "bounds"), "bounds")
-        if numbers.shape != (2,) or not np.isfinite(numbers).all() or not numbers[0] < numbers[1]:
+        ends = [check_finite(bound, "one of bounds") for bound in check_list(self.bounds, "bounds")]
+        if len(ends) != 2 or not ends[0] < ends[1] or not math.isfinite(ends[1] - ends[0]):
             raise ParameterError("bounds must be two finite numbers, the lower one first")
-        object.__setattr__(self, "bounds", (float(numbers[0]), float(numbers[1])))
+        object.__setattr__(self, "bounds", (ends[0], ends[1]))
         if self.grid is not None:
-            grid = check_numbers(self.grid, "grid")
-            if grid.ndim or not np.isfinite(grid) or grid <= 0:
-                raise ParameterError("grid must be a positive number")
-            object.__setattr__(self, "grid", float(grid))
+            object.__setattr__(self, "grid", check_positive(self.grid, "grid"))
             steps = self._range / Fraction(repr(self.grid))
             if steps.denominator != 1 or not 1 <= steps <= MOST_STEPS:
                 raise ParameterError(
