@@ -11,7 +11,7 @@ def progress(iterable: Any = None, *, hidden: bool = False, **options: Any) -> A
     if "ipykernel" in sys.modules:  # a notebook's output is no terminal, but somebody watches
         from tqdm.auto import tqdm as bar
 
-        return bar(iterable, disable=hidden, leave=False, **options)
+        return bar(iterable=iterable, disable=hidden, leave=False, **options)
     from tqdm import tqdm
 
-    return tqdm(iterable, disable=True if hidden else None, leave=False, **options)  # None: on a terminal only
+    return tqdm(iterable=iterable, disable=True if hidden else None, leave=False, **options)  # None: on a terminal only
