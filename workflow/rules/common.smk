@@ -12,12 +12,12 @@ from pufferflow.studies.folder import hold
 from pufferflow.studies.record import TABLE_FORMATS, TIMES_PAGE, module_of
 from pufferflow.studies.settings import check_settings
 
+WORKFLOW = Path(str(workflow.current_basedir)).parent
+
 try:
     if workflow.is_main_process and not workflow.output_settings.dryrun:
         hold(Path.cwd() / ".snakemake")
-    check_settings(
-        config, Path(workflow.basedir) / "workflow/schemas/config.schema.yaml"
-    )
+    check_settings(config, WORKFLOW / "schemas/config.schema.yaml")
 except PufferflowError as error:
     raise WorkflowError(str(error)) from None
 
@@ -39,7 +39,7 @@ for step in STEPS:
 
 def sources_of(kind, *works):
     """Digest of all that a job runs, so that an edit of the package runs it again."""
-    script = Path(workflow.basedir) / f"workflow/scripts/{kind}.py"
+    script = WORKFLOW / f"scripts/{kind}.py"
     return source_digest(script, modules=[module_of(work) for work in works])
 
 
