@@ -42,11 +42,11 @@ lint: .venv/.ready
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
-# The documentation as a site, docs/_build/index.html; its tutorials are run. Warnings and dead links are errors.
+# The documentation as a site, docs/_build/html/index.html; its tutorials are run. Warnings and dead links are errors.
 docs: .venv/.docs
 	rm -rf docs/_build
-	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --builder html --doctree-dir docs/_build/.doctrees docs docs/_build
-	$(BIN)/python docs/check_site.py docs/_build
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --builder html --doctree-dir docs/_build/doctrees docs docs/_build/html
+	$(BIN)/python docs/check_site.py docs/_build/html
 
 .venv/.docs: .venv/.ready docs/requirements.lock
 	$(BIN)/python -m pip install --quiet --require-hashes -r docs/requirements.lock

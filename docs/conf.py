@@ -11,6 +11,8 @@ HERE = Path(__file__).parent
 sys.path.append(str(HERE / "_extensions"))
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # tutorials call `pufferflow`
 
+os.environ["TQDM_DISABLE"] = "1"  # a page does not move
+
 _about = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 project = _about["name"]
 author = "The pufferflow authors"
@@ -48,6 +50,7 @@ html_title = f"pufferflow {version}"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
 html_copy_source = False
+html_show_copyright = False
 html_show_sourcelink = False
 html_theme_options = {"navigation_with_keys": False}
 

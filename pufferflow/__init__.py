@@ -10,4 +10,4 @@ import lazy_loader
 
 # The public names stand in __init__.pyi. Each is imported on first use: nothing pays for what it does not use.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"

@@ -153,8 +153,11 @@ def test_completion_offers_public_names_only(part):
 
 
 def test_bars_are_for_terminals_and_notebooks(monkeypatch, capsys):
+    monkeypatch.delenv("TQDM_DISABLE", raising=False)
     assert list(progress(range(3))) == [0, 1, 2]
     assert progress(range(3)).disable  # nobody watches
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
     assert not progress(range(3), file=sys.stdout).disable
     assert progress(range(3), hidden=True).disable
+    monkeypatch.setenv("TQDM_DISABLE", "1")
+    assert progress(range(3)).disable

@@ -78,6 +78,35 @@ def test_python_of_the_pages(page):
     assert shown >= 1
 
 
+def cells(page):
+    """The code of each cell of a tutorial, without its options; a command is run by ``shell``."""
+    for block in re.findall(r"^```\{code-cell\} python\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL):
+        code = re.sub(r"\A---\n.*?^---\n", "", block, flags=re.MULTILINE | re.DOTALL)
+        refused = "raises-exception" in block[: len(block) - len(code)]
+        yield re.sub(
+            r"^!(.+)$", lambda found, code=2 * refused: f"shell({found[1]!r}, {code})", code, flags=re.MULTILINE
+        )
+
+
+@pytest.mark.parametrize("page", [name for name in PAGES if "/tutorials/" in name])
+def test_tutorials_run(page, tmp_path, monkeypatch, capsys):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    monkeypatch.chdir(tmp_path)
+
+    def shell(line, code):
+        program, *arguments = shlex.split(line)
+        assert program == "pufferflow"
+        assert cli.main(arguments) == code, capsys.readouterr().err
+
+    namespace = {"shell": shell}
+    shown = list(cells(PAGES[page]))
+    for code in shown:
+        exec(compile(code, page, "exec"), namespace)
+    assert len(shown) >= 6
+    assert pyplot.get_fignums()
+    pyplot.close("all")
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_public_names_of_the_pages(page):
     for name in set(re.findall(r"\bpf\.(\w+(?:\.[A-Za-z_]\w*)?)", PAGES[page])):

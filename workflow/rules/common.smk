@@ -14,13 +14,13 @@ from pufferflow.studies.record import TABLE_FORMATS, TIMES_PAGE, module_of
 from pufferflow.studies.run_log import one_line_a_job
 from pufferflow.studies.settings import check_settings
 
+WORKFLOW = Path(str(workflow.current_basedir)).parent
+
 try:
     if workflow.is_main_process and not workflow.output_settings.dryrun:
         hold(Path.cwd() / ".snakemake")
         one_line_a_job(logger)
-    check_settings(
-        config, Path(workflow.basedir) / "workflow/schemas/config.schema.yaml"
-    )
+    check_settings(config, WORKFLOW / "schemas/config.schema.yaml")
 except PufferflowError as error:
     raise WorkflowError(str(error)) from None
 
@@ -45,7 +45,7 @@ for step in STEPS:
 
 def sources_of(kind, *works):
     """Digest of all that a job runs, so that an edit of the package runs it again."""
-    script = Path(workflow.basedir) / f"workflow/scripts/{kind}.py"
+    script = WORKFLOW / f"scripts/{kind}.py"
     return source_digest(script, modules=[module_of(work) for work in works])
 
 
