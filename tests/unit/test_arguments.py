@@ -38,6 +38,7 @@ STATES = pf.StateSpace.categories(["a", "b"])
 PUBLIC = pf.PublicModel(pf.ChainFamily([CHAIN]), pf.RecordFormat(STATES))
 ROWS = pd.Series(["a", "a", "b", "b", "a", "b"] * 4)
 TIMED = ROWS.set_axis(pd.date_range(datetime(2020, 1, 1), periods=24, freq="60s"))
+PEOPLE = pd.DataFrame({"participant": [f"p{i // 3}" for i in range(600)], "value": ["a", "a", "b"] * 200})
 COUNT = pf.CountQuery({1})
 COINS = [["1/2", "1/2"], ["1/4", "3/4"]]
 RESPONSE = FiniteMechanism({"a": COINS[0], "b": COINS[1]})
@@ -172,6 +173,11 @@ CALLS = [
         | {"initial_distribution": "any", "epsilon": 1.0},
     ),
     (pf.fit_records, {"source": TIMED, "step_seconds": 60, "split_after_seconds": 600, "split_because": "off"}),
+    (
+        pf.fit_privately,
+        {"source": PEOPLE, "form": PUBLIC.records, "epsilon": 9.0, "most_transitions": 1, "ledger": None}
+        | {"reading": pf.Reading(rows_are_steps=True), "confidence": 0.5, "initial_distribution": "any"},
+    ),
     (
         pf.release_histogram,
         {"source": ROWS, "model": PUBLIC, "epsilon": 1.0, "ledger": None, "form": PUBLIC.records, "output": None}
