@@ -100,6 +100,8 @@ OPTIONS = {
         *(("--bins", "whole"), ("--width", "real"), ("--top", "whole"), ("--other", ""), ("--smoothing", "real")),
         *(("--start", "start"), ("--coverage", "real"), ("--epsilon", "epsilon"), ("--json", "")),
         *(("--sample", "output"), ("--chain", "output"), ("--split-because", "text")),
+        *(("--private", ""), ("--most-transitions", "whole"), ("--confidence", "real"), ("--ledger", "ledger")),
+        *(("--limit", "epsilon"), ("--no-ledger", "")),
     ],
     "release": [
         ("--ledger", "ledger"),
@@ -112,7 +114,7 @@ OPTIONS = {
     "plan": [
         *(("--accuracy", "real"), ("--confidence", "real"), ("--error", "error"), ("--length", "length")),
         *(("--records", "length"), ("--epsilon", "epsilon"), ("--mechanism", "mechanism"), ("--json", "")),
-        *(("--figure", "output"), ("--protect", "protect"), ("--step", "whole")),
+        *(("--figure", "output"), ("--releases", "whole"), ("--protect", "protect"), ("--step", "whole")),
     ],
     "ledger": [("--json", ""), ("--noted", "text"), ("", "epsilon")],
     "export": [("", "output"), ("--from", "moment"), ("--minutes", "minutes")],

@@ -40,6 +40,7 @@ ROWS = pd.Series(["a", "a", "b", "b", "a", "b"] * 4)
 TIMED = ROWS.set_axis(pd.date_range(datetime(2020, 1, 1), periods=24, freq="60s"))
 METER = pd.Series([0.0, 1.0, 2.0, 1.0] * 6, index=TIMED.index)
 NUMERIC = pf.PublicModel(pf.ForgettingFamily(3, 0.5), pf.RecordFormat(pf.StateSpace.numeric([0.5, 1.5]), 60))
+PEOPLE = pd.DataFrame({"participant": [f"p{i // 3}" for i in range(600)], "value": ["a", "a", "b"] * 200})
 COUNT = pf.CountQuery({1})
 COINS = [["1/2", "1/2"], ["1/4", "3/4"]]
 RESPONSE = FiniteMechanism({"a": COINS[0], "b": COINS[1]})
@@ -174,6 +175,11 @@ CALLS = [
         | {"initial_distribution": "any", "epsilon": 1.0},
     ),
     (pf.fit_records, {"source": TIMED, "step_seconds": 60, "split_after_seconds": 600, "split_because": "off"}),
+    (
+        pf.fit_privately,
+        {"source": PEOPLE, "form": PUBLIC.records, "epsilon": 9.0, "most_transitions": 1, "ledger": None}
+        | {"reading": pf.Reading(rows_are_steps=True), "confidence": 0.5, "initial_distribution": "any"},
+    ),
     (
         pf.release_histogram,
         {"source": ROWS, "model": PUBLIC, "epsilon": 1.0, "ledger": None, "form": PUBLIC.records, "output": None}
