@@ -15,7 +15,7 @@ from pufferflow.publishing.noise import DiscreteLaplace, count_scale
 
 CONFIDENCE = 0.95
 CHEAP = ("leakage", GROUP)
-"""What the table goes by: no other mechanism has less noise than the lesser of the two."""
+"""What the table goes by; a release takes the least noise that is certified, of all mechanisms."""
 
 
 @dataclass(frozen=True)

@@ -335,3 +335,23 @@ def test_the_shell_releases_several(tmp_path, run, only_svg):
     code, out, err = run(*terms[:2], *theta, "--by", "weekday", "--bounds", 0, 2, "--output", tmp_path / "x")
     assert code == 2
     assert "no statistic that is asked for has bounds" in err
+
+
+def test_unequal_bins_are_drawn_unequal():
+    """Areas are shares; bins of one width stay as they were, named one by one."""
+    from pufferflow.reporting.figures.publishing import histogram
+
+    shares = np.array([0.1, 0.2, 0.3, 0.4])
+    table = pd.DataFrame({"state": list("abcd"), "frequency": shares, "low_95": shares, "high_95": shares})
+    table["privacy"] = "epsilon = 1"
+    for edges, widths in (([0, 1, 5], [1, 1, 4, 4]), ([0, 1, 2], None), (None, None)):
+        axes = histogram(table, "x", edges).axes[0]
+        assert axes.get_xlabel() == ("state" if edges is None else "value")
+        assert axes.get_title() == "Histogram"
+        drawn = np.array([bar.get_width() for bar in axes.patches])
+        if widths is None:
+            assert drawn == pytest.approx(np.full(4, 0.8))
+            continue
+        assert drawn == pytest.approx(0.96 * np.array(widths))
+        assert [bar.get_height() for bar in axes.patches] * np.array(widths) == pytest.approx(shares)
+        assert axes.get_ylabel() == "share of records per unit of value"
