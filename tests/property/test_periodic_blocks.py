@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from cases import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from sequence_programs import largest_loss
 
@@ -24,7 +25,7 @@ def clocks(draw):
 
 
 @given(clocks(), st.sampled_from(["nothing", "any records"]), st.sampled_from([0.01, 0.3, 3.0]), st.integers(1, 2))
-@settings(max_examples=15, deadline=None)
+@examples(6, 60)
 def test_no_loss_is_above_the_bound_for_all_lengths(chain, knows, cost, window):
     length = 4 if chain.states == 2 else 3
     bound = PeriodicLeakage(chain, length, Protection(window, knows))

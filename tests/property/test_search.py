@@ -69,7 +69,7 @@ def test_few_leaves_still_give_an_upper_bound(chain, length, epsilon, leaves):
 
 @pytest.mark.parametrize("start", ["any", [1, 0], [0, 1], [0.5, 0.5]])
 @pytest.mark.parametrize("stay", [(0.9, 0.6), (0.95, 0.95), (0.8, 0.97), (0.05, 0.1)])
-@pytest.mark.parametrize("leaves", [0, 1, 2, 3, 5, 8, 13, 21])
+@pytest.mark.parametrize("leaves", [0, 2, 8, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 3, 5, 13, 21))])
 def test_few_leaves_still_give_an_upper_bound_where_early_nodes_decide(start, stay, leaves, monkeypatch):
     chain = pf.MarkovChain([[stay[0], 1 - stay[0]], [1 - stay[1], stay[1]]], start)
     for epsilon in (0.2, 0.5, 1.0, 2.0, 5.0):
@@ -145,7 +145,7 @@ def test_the_distances_that_are_looked_at(spaces, coarse):
 
 @pytest.mark.parametrize("states", [2, 3, 4])
 @pytest.mark.parametrize("start", ["any", "stationary", "first", "some"])
-@pytest.mark.parametrize("rate", [1e-6, 1e-7])
+@pytest.mark.parametrize("rate", [pytest.param(1e-6, marks=pytest.mark.long), 1e-7])
 @pytest.mark.parametrize("name", ["mqm-exact", "leakage"])
 def test_work_does_not_grow_as_a_chain_slows_down(name, rate, start, states, monkeypatch):
     """Tables of k² logarithms and looks at them, not seconds; both grew with the square root and the size of quilts."""
