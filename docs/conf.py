@@ -24,7 +24,7 @@ exclude_patterns = ["_build", "_static", "_extensions"]
 # Pages in Markdown; those with code cells are run at every build, and a cell that fails stops it.
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
-nb_execution_timeout = 120
+nb_execution_timeout = 600  # a cell, on a busy machine
 nb_execution_in_temp = True
 nb_merge_streams = True
 myst_heading_anchors = 3
