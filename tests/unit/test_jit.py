@@ -126,3 +126,36 @@ def test_max_ratios_ignore_events_of_probability_zero():
     out = np.empty((2, 2))
     _kernels.max_ratios(rows, rows > 0, np.ones(3, dtype=np.bool_), False, 1e-290, 0, 2, out)
     assert out.tolist() == [[1, np.inf], [2, 1]]
+
+
+ALL_KINDS = """
+import itertools, sys
+import numpy as np
+import pufferflow as pf
+
+P, Q = [[0.9, 0.1, 0], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]], [[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]]
+chains = [pf.MarkovChain(P, start) for start in ([1, 0, 0], "stationary", "any")]
+near = pf.IntervalFamily(np.maximum(0, np.array(Q) - 0.05), np.minimum(1, np.array(Q) + 0.05))
+kinds = [*chains, near, pf.LabelledChain(chains[1], [0, 0, 1]), pf.PeriodicChain([P, Q]), pf.ForgettingFamily(6, 0.4)]
+for family, window, knows in itertools.product(kinds, (1, 3), ("nothing", "any records")):
+    for mechanism in (pf.leakage, pf.mqm_exact, pf.lower_bound):
+        try:
+            scale = mechanism(family, 20, 1.0, window=window, knows=knows)
+            if mechanism is not pf.lower_bound:
+                scale.certified(family)
+        except (TypeError, pf.ChainError, pf.ParameterError, pf.CertificateError):
+            pass  # not applicable
+pf.privacy_loss(chains[1], 20, 5.0, pf.CountQuery({1}))
+for name, module in list(sys.modules.items()):
+    if name.startswith("pufferflow.") and name.endswith("_kernels"):
+        for kernel in vars(module).values():
+            if len(getattr(kernel, "signatures", ())) > 1:
+                print(kernel.py_func.__qualname__)
+"""
+
+
+@pytest.mark.long
+def test_each_kernel_is_compiled_once_for_all_kinds_of_families():
+    """A second version for arrays of another layout costs seconds, at the first call and in every run of the tests."""
+    made = subprocess.run([sys.executable, "-c", ALL_KINDS], capture_output=True, text=True, check=True)
+    assert made.stdout.split() == []
