@@ -49,7 +49,8 @@ docs: .venv/.docs
 	$(BIN)/python docs/check_site.py docs/_build/html
 
 .venv/.docs: .venv/.ready docs/requirements.lock
-	$(BIN)/python -m pip install --quiet --require-hashes -r docs/requirements.lock
+	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes -r docs/requirements.lock || \
+	    $(BIN)/python -m pip install --quiet --require-hashes -r docs/requirements.lock
 	touch $@
 
 # The table of settings in config/README.md, from the descriptions in their schema.

@@ -30,12 +30,12 @@ PostProcessing: TypeAlias = Literal["clip", "simplex"]
 class PrivateHistogram(PrivateRelease):
     """Noisy counts of states with everything that was decided without the data.
 
+    A :class:`pufferflow.publishing.released.PrivateRelease` with one table, and its attributes.
+
     Attributes
     ----------
     post_processing : {"clip", "simplex"} or None
         What was done to the frequencies after the noise; it costs no privacy.
-
-    Further ones are those of :class:`pufferflow.publishing.released.PrivateRelease`, with one table.
     """
 
     post_processing: PostProcessing | None = None

@@ -111,7 +111,7 @@ def test_a_run_prints_a_line_a_job_and_logs_say_what_was_done(finished):
     assert names < {name for _, name, *_ in lines}
     assert [count for count, *_ in lines] == [f"{n}/{len(lines)}" for n in range(1, len(lines) + 1)]
     assert len(printed) < len(lines) + 12
-    assert max(map(len, printed)) < 200
+    assert max(map(len, printed)) < 400
     log = (finished.folder / "results/logs/measure_synthetic.log").read_text(encoding="utf-8")
     assert "pufferflow.studies.synthetic.measure:" in log
     assert "epsilons = [0.5, 1]" in log
