@@ -1,5 +1,6 @@
 """The kernels of leakage against plain twins, and laws that its scales obey."""
 
+import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import permutations, product
@@ -167,7 +168,7 @@ def test_sets_that_leak_enough_are_told(case, growth, more):
     set_leakages(rows, secret, growth, largest, 0, k * k)
     for x, y in permutations(range(k), 2):
         least = np.zeros((k, k))
-        least[x, y] = largest[x, y] * (1 + more) + 1e-9 * np.sign(more)
+        least[x, y] = largest[x, y] * (1 + more) + math.copysign(1e-9, more or -1)  # equal but for rounding: less
         assert sets_leak(rows, secret, growth, least, 0, k * k) == (least[x, y] <= largest[x, y])
 
 
