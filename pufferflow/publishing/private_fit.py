@@ -35,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferflow._checks import check_choice, check_confidence, check_epsilon, check_path, check_type, check_whole
+from pufferflow._display import displayed
 from pufferflow._files import PathLike, check_folder, write_atomic
 from pufferflow._noise import open_dp
 from pufferflow.errors import BudgetError, DataError, LedgerError, ParameterError
@@ -76,6 +77,7 @@ class Margins:
     coverage: float
 
 
+@displayed()
 @dataclass(frozen=True)
 class PrivateFit:
     """A family that may leave; nothing else of the table is kept.

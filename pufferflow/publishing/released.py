@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pufferflow._display import displayed
 from pufferflow._optional import require
 from pufferflow._texts import spreadsheet_csv
 from pufferflow.forgetting_family import ForgettingFamily
@@ -106,6 +107,7 @@ class NoisyTable:
         }
 
 
+@displayed()
 @dataclass(frozen=True, kw_only=True)
 class PrivateRelease:
     """Noisy statistics with everything that was decided without the data.

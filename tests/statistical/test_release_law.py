@@ -20,6 +20,8 @@ from pufferflow.markov import simulate_chain
 from pufferflow.publishing import release as releasing
 from pufferflow.publishing.exact import ExactCounts
 from pufferflow.publishing.noise import DiscreteLaplace, add_noise, add_seeded_noise, count_scale
+from pufferflow.publishing.request import ReleaseRequest
+from pufferflow.publishing.statistics.base import Table
 
 CHAIN = pf.MarkovChain([[0.7, 0.3], [0.4, 0.6]])
 MODEL = pf.PublicModel(pf.ChainFamily([CHAIN]), pf.RecordFormat(pf.StateSpace.categories(["a", "b"])))
@@ -53,11 +55,14 @@ def releases(rng):
     """Histograms of as many records from the chain, through the whole release but for the reading of a file."""
     calibration = releasing.calibrate(MODEL.family, LENGTH, EPSILON)
     scale = count_scale(calibration.scale)
+    request = ReleaseRequest(None, MODEL, EPSILON)
+    columns = request.statistics[0].columns(MODEL.records.states)
     drawn = []
     for _ in range(RELEASES):
-        counts = tuple(np.bincount(simulate_chain(CHAIN, LENGTH, rng), minlength=2).tolist())
-        exact = ExactCounts(counts, LENGTH, 1, LENGTH, 1, MODEL.records.states, MODEL, EPSILON)
-        drawn.append(exact.noisy(releasing.add_noise, calibration, scale).counts)
+        counts = np.bincount(simulate_chain(CHAIN, LENGTH, rng), minlength=2)[None]
+        table = Table(request.statistics[0], ("all",), columns, (LENGTH,), counts)
+        exact = ExactCounts((table,), LENGTH, 1, LENGTH, LENGTH, 1, MODEL.records.states, MODEL, EPSILON)
+        drawn.append(exact.noisy(releasing.add_noise, calibration, request).counts)
     return drawn, scale
 
 

@@ -81,6 +81,12 @@ def made(folder):
     yield from (pf.LabelledChain(CHAIN, [0, 1]), pf.PeriodicChain([CHAIN.transition_matrix]))
     yield pf.fit_records(pd.Series(["off", "on", "off", "off", "on", "on", "off"] * 3))
     yield pf.simulate_release(None, MODEL, 1.0, seed=1, length=50)
+    people = pd.DataFrame({"participant": [f"p{i // 3}" for i in range(600)], "value": ["off", "off", "on"] * 200})
+    form, by_row = pf.RecordFormat(MODEL.records.states), pf.Reading(rows_are_steps=True)
+    yield pf.fit_privately(people, form, epsilon=9.0, most_transitions=2, reading=by_row, ledger=None)
+    timed = pd.Series(["off", "on"] * 24, index=pd.date_range("2024-01-01", periods=48, freq="h"))
+    hourly = pf.PublicModel(MODEL.family, pf.RecordFormat(MODEL.records.states, 3600))
+    yield pf.release_statistics(timed, hourly, 1.0, ["histogram-by-hour"], ledger=None)
     yield pf.plan_release(CHAIN, 0.1, length=100)[0]
     yield pf.Ledger.create(folder / "some.ledger", 1.0)
     yield from (pf.RunningCount(9, 1.0), pf.WrappedMeasurement(None, HOUR, 9, 0.1, NARROWEST))
