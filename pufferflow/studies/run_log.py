@@ -6,8 +6,7 @@ import logging
 import time
 from typing import Any
 
-from snakemake.logging import DefaultFormatter, get_event
-from snakemake_interface_logger_plugins.common import LogEvent
+from snakemake.logging import DefaultFormatter, LogEvent, get_event
 
 LEFT_OUT = (LogEvent.WORKFLOW_STARTED, LogEvent.RUN_INFO, LogEvent.JOB_STARTED, LogEvent.JOB_INFO, LogEvent.GROUP_INFO)
 ROUTINE = (

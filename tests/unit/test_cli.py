@@ -56,7 +56,9 @@ def test_json_of_all_mechanisms(model, run):
         "count",
         "window",
         "knows",
+        "private",
     ]
+    assert [r["mechanism"] for r in results if not r["private"]] == ["entry-dp"] * 2
     assert all(list(r) == keys for r in results)
     assert [r["mechanism"] for r in results if r["count"]] == ["wasserstein"] * 2
     by_name = {r["mechanism"]: r for r in results if r["epsilon"] == 1}

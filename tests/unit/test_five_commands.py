@@ -1,4 +1,4 @@
-"""The commands of the README, on fewer minutes: release with nothing fitted, or with a chain of another year."""
+"""Commands of the README and of the guide to own data, on fewer minutes: nothing fitted, or a chain of another year."""
 
 import json
 import subprocess
@@ -15,6 +15,7 @@ from pufferflow.datasets import load_sample
 
 MINUTES = 3 * 1440
 ROOT = Path(__file__).parents[2]
+GUIDE = "docs/howto/own_data.md"
 
 
 def commands(word, page="README.md"):
@@ -55,7 +56,7 @@ def check_release(states, certificate):
 
 
 def test_release_with_nothing_fitted(run):
-    said = run(commands("--forgets"))
+    said = run(commands("ledger show", GUIDE))
     first, second = (pd.read_csv(name, parse_dates=["time"]) for name in ("first.csv", "second.csv"))
     assert len(first) == len(second) == MINUTES // 2
     assert second["time"].iloc[0] - first["time"].iloc[-1] == pd.Timedelta(minutes=1)
@@ -71,7 +72,7 @@ def test_release_with_nothing_fitted(run):
 
 def test_hourly_profile_with_an_hour_protected(run):
     """Nothing is fitted; each hour lies within what the noise allows but for 1 run in 10^8."""
-    said = run(commands("mean-by-hour", "docs/statistics.md"))
+    said = run(commands("mean-by-hour"))
     assert "Courses of any 60 steps in a row (3600 s)" in said["release"]
     assert "expected_error" in said["release"]
     assert said["verify"].startswith("verified: leakage at epsilon 1 for all Markov chains whose laws 60 steps apart")
@@ -87,8 +88,8 @@ def test_hourly_profile_with_an_hour_protected(run):
 
 
 def test_release_with_a_chain_of_another_year(run):
-    export = commands("--forgets")[0]
-    said = run([export, *commands("--chain")])
+    export = commands("ledger show", GUIDE)[0]
+    said = run([export, *commands("--chain", GUIDE)])
     assert "time step   60 s" in said["fit"]
     assert "Guarantee:" in said["release"]
     model = pf.read_public_model("first.csv.chain.json")

@@ -92,8 +92,8 @@ def test_the_same_records_in_every_dress(write, tmp_path):
         (HEADER, "a header and no data"),
         (ROWS, "this seems to be data, not a header"),
         ("1.5\n2.5\n3.5\n", "this seems to be data, not a header"),
-        ((HEADER + ROWS).replace(",", ";"), "separated by ';'; give it as separator"),
-        ((HEADER + ROWS).replace(",", "\t"), "separated by $'\\t'; give it as separator"),
+        ((HEADER + ROWS).replace(",", ";"), "separated by ';'; give it (separator)"),
+        ((HEADER + ROWS).replace(",", "\t"), "separated by $'\\t'; give it (separator)"),
         ((HEADER + ROWS).encode("utf-16"), "not UTF-8 text"),
         (HEADER.encode() + b"2021-03-01T00:00,caf\xe9\n", "not UTF-8 text"),
         (

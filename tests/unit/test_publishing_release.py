@@ -333,7 +333,7 @@ def test_no_file_holds_an_exact_count(files, run, tmp_path, monkeypatch):
         ("time,value\n2021-06-01T00:00,sit\nCANARY,sit\n", "line 3: the time is neither"),
         ("time,value\n2021-06-01T00:01,sit\n2021-06-01T00:00,CANARY\n", "line 3: the time comes before"),
         ("time,value\n2021-06-01T00:00,sit\n2021-06-01T00:00,CANARY\n", "line 3: the time is that of the row before"),
-        ("CANARY,value\n2021-06-01T00:00,sit\n", "name the time and the participant (time, participant)"),
+        ("CANARY,value\n2021-06-01T00:00,sit\n", "name the time and the participant (--time, --participant)"),
         ("2021-06-01T00:00,CANARY\n2021-06-01T00:01,CANARY\n", "this seems to be data, not a header"),
         ("time,CANARY,x\n2021-06-01T00:00,sit,1\n", "not clear which column holds the values; name it"),
         ("time,value\n2021-06-01T00:00,sit\n2021-06-01T00:01,CANARY,CANARY\n", "line 3, saw 3"),
