@@ -37,9 +37,10 @@ lint: .venv/.ready
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pufferflow needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --require-hashes -r <(sed -n '/^uv==/,/# via/p' requirements.lock)
-	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes -r requirements.lock || \
+	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes -r requirements.lock || \
 	    $(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m compileall -q -j 0 pufferflow  # for those who let Python write none: 45 jobs would compile it anew
 	touch $@
 
 # The documentation as a site, docs/_build/html/index.html; its tutorials are run. Warnings and dead links are errors.
