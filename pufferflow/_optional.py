@@ -12,6 +12,7 @@ EXTRAS = {
     "matplotlib": "figures",
     "opendp": "publish",
     "pyarrow": "publish",
+    "python_calamine": "publish",
     "z3": "check",
     "requests": "workflow",
 }

@@ -37,7 +37,7 @@ NOT_FOR_PRIVATE = ("bins", "width", "top", "smoothing", "coverage", "diagnose", 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("data", metavar="DATA", help="CSV (also packed) or Parquet file with a header")
+    parser.add_argument("data", metavar="DATA", help="CSV (also packed), Parquet or Excel file with a header")
     add_reading(parser)
     states = parser.add_argument_group(
         "states (default: up to 12 numbers or texts as they are, other numbers in about 20 bins)"

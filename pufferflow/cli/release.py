@@ -41,7 +41,7 @@ EPILOG = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("data", metavar="DATA", help="CSV (also packed) or Parquet file with a header")
+    parser.add_argument("data", metavar="DATA", help="CSV (also packed), Parquet or Excel file with a header")
     add_model(parser)
     add_ledger(parser, "release")
     parser.add_argument(

@@ -20,7 +20,7 @@ EPILOG = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("data", metavar="DATA", nargs="?", help="CSV or Parquet file (default: simulated steps)")
+    parser.add_argument("data", metavar="DATA", nargs="?", help="CSV, Parquet or Excel file (default: simulated steps)")
     parser.add_argument("--length", type=int, metavar="T", help="steps to simulate where there is no DATA")
     parser.add_argument(
         "--seed", type=int, required=True, help="of the simulation; the same seed gives the same result"

@@ -1,7 +1,7 @@
 """Tables of records, read in chunks: memory does not grow with the number of rows.
 
-A CSV file (plain or packed as gzip, xz, bzip2 or zip), a Parquet file, or a pandas object. Every complaint names the
-file and the line; what stands there is shown only where the caller allows it.
+A CSV file (plain or packed as gzip, xz, bzip2 or zip), a Parquet or Excel file, or a pandas object. Every complaint
+names the file and the line; what stands there is shown only where the caller allows it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import pandas as pd
 from pufferflow._checks import check_path
 from pufferflow.errors import DataError
 from pufferflow.records.blocks import ROWS
+from pufferflow.records.excel_tables import ExcelTable, is_excel
 from pufferflow.records.parquet_tables import ParquetTable
 from pufferflow.records.text_tables import CsvTable
 
@@ -58,6 +59,8 @@ def open_table(source: Source, *, separator: str = ",") -> Table:
         raise DataError(f"{path}: the file is empty; check that its download or export finished")
     if head == b"PAR1":
         return ParquetTable(str(path))
+    if is_excel(str(path), head):
+        return ExcelTable(str(path))
     return CsvTable(str(path), separator)
 
 

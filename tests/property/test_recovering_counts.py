@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from cases import counts
 from count_attack import constants, recovered
 
 import pufferflow as pf
@@ -40,11 +41,12 @@ def release(series, model, folder, figure=False):
     return folder / "publish"
 
 
-def test_no_count_is_recovered_from_what_is_published(tmp_path):
+@pytest.mark.parametrize("releases", counts(RELEASES, 500))
+def test_no_count_is_recovered_from_what_is_published(tmp_path, releases):
     """Θ is a choice: all that does not change from release to release is the same for both tables."""
     tables, model = (table(20), table(20, change=True)), pf.ForgettingFamily(5, 0.3)
     published = [
-        [release(series, model, tmp_path / f"{i}-{number}", figure=number < 2) for number in range(RELEASES)]
+        [release(series, model, tmp_path / f"{i}-{number}", figure=number < 2) for number in range(releases)]
         for i, series in enumerate(tables)
     ]
     assert (published[0][0] / "histogram.svg").exists()
