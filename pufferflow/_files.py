@@ -17,7 +17,7 @@ from typing import BinaryIO, TypeAlias
 
 from pufferflow.errors import DataError, ParameterError
 
-PathLike: TypeAlias = "str | os.PathLike[str]"
+PathLike: TypeAlias = str | os.PathLike[str]
 
 WORKPLACE = ".pufferflow-"
 """How the names of folders begin that hold what is not finished; all other names are the user's."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Annotated, Any, Literal, TypeAlias, TypedDict, cast, get_args
 
 from pufferflow._checks import check_choice, check_whole, shown
 from pufferflow.errors import ParameterError
@@ -31,6 +31,17 @@ class Protection:
     knows: Knowledge = "nothing"
 
 
+class ProtectionOptions(TypedDict, total=False):
+    """The fields of :class:`Protection` as options."""
+
+    window: Annotated[int, "int", "Secrets are what happened during so many consecutive records (1: single records)."]
+    knows: Annotated[
+        Knowledge,
+        '{"nothing", "any records"}',
+        "What an adversary may know beside Θ: nothing, or any other records of the participant.",
+    ]
+
+
 NARROWEST = Protection()
 """One record is hidden, from an adversary who knows no other one."""
 
@@ -52,8 +63,21 @@ def asked_for(options: Mapping[str, Any]) -> Protection:
     return check_protection(**{key: value for key, value in options.items() if key in PROTECTION})
 
 
-Protect: TypeAlias = "Literal['record', 'participant'] | str | int"
+Protect: TypeAlias = Literal["record", "participant"] | str | int
 """What is to be hidden: one record, so many in a row (a number, or a time such as ``"1h"``), or a whole participant."""
+
+
+class LevelOptions(ProtectionOptions, total=False):
+    """What is to be hidden, and from whom, for :func:`check_level`."""
+
+    protect: Annotated[
+        Protect | None,
+        '"record", "participant", str or int, optional',
+        "What is hidden: any one record (the default), so many consecutive ones (a number, the same as ``window``, or "
+        'a time such as ``"1h"`` where the step is known), or all that one participant did, by group privacy over the '
+        "longest record.",
+    ]
+
 
 RECORD, PARTICIPANT = "record", "participant"
 SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400}

@@ -34,7 +34,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Unpack
 
 from pufferflow._checks import (
     EPSILON_RANGE,
@@ -60,7 +60,8 @@ from pufferflow._ledger_entries import (
     parse_entries,
     states_of,
 )
-from pufferflow._protection import NARROWEST, PROTECTION, Knowledge, Protection, asked_for, check_protection
+from pufferflow._options import takes_options
+from pufferflow._protection import NARROWEST, PROTECTION, Knowledge, Protection, ProtectionOptions, asked_for
 from pufferflow.accounting import Accountant, guarantee
 from pufferflow.errors import BudgetError, DataError, LedgerError, ParameterError, PufferflowError
 from pufferflow.markov.families import AnyFamily, Family, as_family
@@ -156,6 +157,18 @@ class Reservation:
     extent: Extent | None = None
     window: int = 1
     knows: Knowledge = "nothing"
+
+
+class ReservationOptions(ProtectionOptions, total=False):
+    """What else can be said of a release that is to be paid for."""
+
+    certificate: Annotated[Mapping[str, Any] | None, "mapping, optional", "Of the scale."]
+    form: Annotated[
+        Mapping[str, Any] | None,
+        "mapping, optional",
+        "How the records become steps: states, time step, pauses, column. Plain JSON types.",
+    ]
+    extent: Annotated[Extent | None, "Extent, optional", "Which records, as far as that is public."]
 
 
 class Checked(NamedTuple):
@@ -317,6 +330,7 @@ class Ledger:
                 raise LedgerError(f"the limit {limit:g} lies below ε = {spent:.6g}, which is spent; set at least that")
             append_entry(connection, "limit", {"epsilon": limit})
 
+    @takes_options(ReservationOptions, Reservation)
     def reserve(
         self,
         family: AnyFamily,
@@ -326,11 +340,7 @@ class Ledger:
         epsilon: float,
         scale: float,
         query: str,
-        certificate: Mapping[str, Any] | None = None,
-        form: Mapping[str, Any] | None = None,
-        extent: Extent | None = None,
-        window: int = 1,
-        knows: Knowledge = "nothing",
+        **options: Unpack[ReservationOptions],
     ) -> Reservation:
         """Pay for a release before it is made.
 
@@ -340,14 +350,9 @@ class Ledger:
 
         Parameters
         ----------
-        family, length, mechanism, epsilon, scale, query, window, knows
+        family, length, mechanism, epsilon, scale, query
             As in :class:`Reservation`.
-        certificate : mapping, optional
-            Of the scale.
-        form : mapping, optional
-            How the records become steps: states, time step, pauses, column. Plain JSON types.
-        extent : Extent, optional
-            Which records, as far as that is public.
+        {options}
 
         Raises
         ------
@@ -360,6 +365,7 @@ class Ledger:
         """
         family = as_family(family)
         document = model_document(family)
+        extent = options.get("extent")
         if not (isinstance(query, str) and isinstance(mechanism, str)):
             raise ParameterError(f"query is {shown(query)} and mechanism {shown(mechanism)}; both are words")
         content: dict[str, Any] = {
@@ -369,11 +375,11 @@ class Ledger:
             "query": check_word(query, "query"),
             "family": digest_of(document),
             "length": longest(length),
-            "certificate": None if certificate is None else digest_of(certificate),
-            "form": None if form is None else digest_of(form),
+            "certificate": _digest(options.get("certificate")),
+            "form": _digest(options.get("form")),
             "extent": None if extent is None else asdict(check_extent(extent)),
         }
-        if (protection := check_protection(window, knows)) != NARROWEST:
+        if (protection := asked_for(options)) != NARROWEST:
             content |= asdict(protection)
         return self._pay(family, document, content)
 
@@ -524,6 +530,10 @@ def _made_here() -> set[tuple[str, str]]:
 
 
 _OWN = _made_here()
+
+
+def _digest(document: Mapping[str, Any] | None) -> str | None:
+    return None if document is None else digest_of(document)
 
 
 def _reservation(entry: Entry) -> Reservation:

@@ -18,7 +18,6 @@ from pufferflow.forgetting_family import ForgettingFamily
 from pufferflow.models import PublicModel, read_public_model
 from pufferflow.publishing.account import usual_ledger
 from pufferflow.publishing.histogram import PrivateHistogram
-from pufferflow.publishing.quantiles import check_quantiles
 from pufferflow.publishing.released import PrivateRelease
 from pufferflow.publishing.request import ReleaseRequest
 from pufferflow.publishing.statistics import BY, CATALOGUE, Statistic, parse_statistics
@@ -186,7 +185,7 @@ def release_request(arguments: argparse.Namespace, **more: Any) -> ReleaseReques
         knows=hidden.knows,
         post_processing=arguments.post_process,
         statistics=_statistics(arguments),
-        quantiles=check_quantiles(_numbers("quantiles", arguments.quantiles, float)),
+        quantiles=_numbers("quantiles", arguments.quantiles, float),
         fitted_to_others=arguments.fitted_to_others,
         figure=not arguments.no_figure,
         **more,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack, get_args
 
 from pufferflow._checks import (
     Lengths,
@@ -18,7 +18,16 @@ from pufferflow._checks import (
 )
 from pufferflow._display import displayed
 from pufferflow._noise import LaplaceNoise
-from pufferflow._protection import NARROWEST, PROTECTION, Knowledge, Protection, asked_for, check_protection
+from pufferflow._options import takes_options
+from pufferflow._protection import (
+    NARROWEST,
+    PROTECTION,
+    Knowledge,
+    Protection,
+    ProtectionOptions,
+    asked_for,
+    check_protection,
+)
 from pufferflow.errors import ParameterError
 from pufferflow.influence.search import Candidate
 from pufferflow.influence.tables import Convention
@@ -275,6 +284,7 @@ def compute_scale(name: str, family: AnyFamily, length: Lengths, epsilon: float,
     return mechanism.called(family, length, epsilon, **options)
 
 
+@takes_options(ProtectionOptions, Protection)
 def certify(
     family: AnyFamily,
     length: Lengths,
@@ -284,8 +294,7 @@ def certify(
     mechanism: str = "mqm-exact",
     scale: float | None = None,
     states: Sequence[int] | None = None,
-    window: int = 1,
-    knows: Knowledge = "nothing",
+    **protection: Unpack[ProtectionOptions],
 ) -> dict[str, Any]:
     """Return a certificate of the scale of a mechanism.
 
@@ -306,8 +315,7 @@ def certify(
         computed with default options).
     states : sequence of int, optional
         As for :func:`pufferflow.wasserstein`.
-    window, knows
-        As for :func:`pufferflow.leakage`; without them single records are hidden from those who know no others.
+    {options}
 
     Returns
     -------
@@ -333,8 +341,8 @@ def certify(
     if mechanism not in tuple(PROOFS):
         named = shown_name(mechanism)
         raise ParameterError(f"no certificate for {named}: only the scales of {', '.join(PROOFS)} have proofs")
-    record, protection = find_mechanism(mechanism), check_protection(window, knows)
-    if reason := record.uncovered(window=window, knows=knows):
+    record, hidden = find_mechanism(mechanism), check_protection(**protection)
+    if reason := record.uncovered(**protection):
         raise ParameterError(f"no certificate for {mechanism}: {reason}")
-    question = Question(theta, length, epsilon, convention, scale, states, protection)
+    question = Question(theta, length, epsilon, convention, scale, states, hidden)
     return prove(mechanism, question, record.proof)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TypeAlias
+from typing import Annotated, TypeAlias, TypedDict
 
 from pufferflow._checks import check_path
 from pufferflow._files import PathLike
@@ -17,7 +17,33 @@ from pufferflow.errors import LedgerError, ParameterError
 from pufferflow.ledger import UNNOTICED, Ledger
 from pufferflow.records.tables import Source
 
-LedgerLike: TypeAlias = "Ledger | PathLike"
+LedgerLike: TypeAlias = Ledger | PathLike
+
+
+class _LedgerOption(TypedDict):
+    ledger: Annotated[
+        LedgerLike | None,
+        "Ledger, path or None",
+        "Where what is made of these records adds up; a path that does not exist gets a new ledger. None keeps no "
+        "account: then the caller has to.",
+    ]
+
+
+class AccountOptions(_LedgerOption, total=False):
+    """What is paid for, and where it goes."""
+
+    limit: Annotated[
+        float | None,
+        "float, optional",
+        "Of a new ledger (default: ``epsilon``, so that another release needs a decision).",
+    ]
+    output: Annotated[
+        PathLike | None,
+        "path, optional",
+        "New place to write to: of a fit a model file, of a release a folder, of which ``publish`` may leave and "
+        "``internal`` must not.",
+    ]
+
 
 MOST_NEIGHBOURS = 100
 """Ledgers beside the data that are looked into."""

@@ -96,7 +96,7 @@ class ExactCounts:
         }
         if request.statistics == (Histogram(),) and not request.quantiles:
             return PrivateHistogram(**common, post_processing=request.post_processing)
-        return PrivateRelease(**common, quantiles=request.quantiles)
+        return PrivateRelease(**common, quantiles=tuple(request.quantiles))
 
     def said(self, calibration: Calibration) -> tuple[str, ...]:
         """What to warn of, with this noise."""

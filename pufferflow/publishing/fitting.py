@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferflow._checks import check_confidence, check_epsilon, check_positive, check_type, check_whole
 from pufferflow._display import displayed
+from pufferflow._options import takes_options
 from pufferflow._texts import as_unicode
 from pufferflow.errors import ChainError, DataError, ParameterError
 from pufferflow.interval_family import confidence_family
@@ -22,7 +23,7 @@ from pufferflow.overlaps import forgetting, overlaps_from_counts
 from pufferflow.publishing.calibration import all_scales
 from pufferflow.publishing.noise import LARGEST, DiscreteLaplace, count_scale
 from pufferflow.records.counting import count_records
-from pufferflow.records.format import MOST_SECONDS, Fitted, RecordFormat, StateSpace, check_split
+from pufferflow.records.format import MOST_SECONDS, Fitted, RecordFormat, StateSpace, StepOptions, check_split
 from pufferflow.records.reading import Reading
 from pufferflow.records.rows import open_records, stamp
 from pufferflow.records.sample import Participant, Sample, pooled_transition_counts
@@ -100,18 +101,17 @@ class Fit:
         return "\n".join([*text, "", *_forgetting_lines(f)])
 
 
+@takes_options(StepOptions)
 def fit_records(
     source: Source,
     *,
     reading: Reading | None = None,
     states: States | None = None,
-    step_seconds: int | None = None,
-    split_after_seconds: int | None = None,
-    split_because: str | None = None,
     smoothing: float | None = None,
     initial_distribution: str = STATIONARY,
     coverage: float | None = None,
     epsilon: float = 1.0,
+    **steps: Unpack[StepOptions],
 ) -> Fit:
     """Count the transitions of a table and fit a chain to each group.
 
@@ -125,12 +125,6 @@ def fit_records(
         How values become states; by default few different numbers and texts are categories, and other numbers are put
         into about 20 bins of a width of 1, 2 or 5 times a power of ten. Bins without a transition are joined to a
         neighbour.
-    step_seconds : int, optional
-        Time step; by default the most common difference of times.
-    split_after_seconds : int, optional
-        A longer pause starts a new, independent segment; by default none does.
-    split_because : str, optional
-        Why what comes after such a pause is independent of what came before, which a release states.
     smoothing : float, optional
         Added to every transition count; by default 0 where that makes an ergodic chain and ½ elsewhere.
     initial_distribution : {"stationary", "any"}
@@ -139,6 +133,7 @@ def fit_records(
         ``initial_distribution`` is "any", of the steps backwards as well, of one coverage together.
     epsilon : float
         For the summary.
+    {options}
 
     Returns
     -------
@@ -154,6 +149,8 @@ def fit_records(
     reading, states, epsilon = reading or Reading(), states or States(), check_epsilon(epsilon)
     check_type(reading, "reading", Reading)
     check_type(states, "states", States)
+    step_seconds, split_after_seconds = steps.get("step_seconds"), steps.get("split_after_seconds")
+    split_because = steps.get("split_because")
     if step_seconds is not None:
         step_seconds = check_whole(step_seconds, "step_seconds", 1, MOST_SECONDS)
     if split_after_seconds is not None:

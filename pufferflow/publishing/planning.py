@@ -7,10 +7,10 @@ P(|Z| ≤ h) to the power k; of their sum, the law of Σ|Z_j| (see :mod:`pufferf
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 import pandas as pd
@@ -28,11 +28,12 @@ from pufferflow._checks import (
     longest,
 )
 from pufferflow._display import displayed
-from pufferflow._protection import Knowledge, Protect, check_level, check_protection
+from pufferflow._options import takes_options
+from pufferflow._protection import Knowledge, Level, LevelOptions, Protect, check_level
 from pufferflow.accounting import MOST_RELEASES, guarantee
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.markov import Family, MarkovChain, as_family
-from pufferflow.mechanisms import compute_scale, find_mechanism, leakage_loss
+from pufferflow.mechanisms import NoiseScale, compute_scale, find_mechanism, leakage_loss
 from pufferflow.models import number_of_states
 from pufferflow.publishing.calibration import GROUP, histogram_mechanisms, mechanism_for_histograms
 from pufferflow.publishing.noise import LARGEST, DiscreteLaplace, count_scale, largest_scale
@@ -116,6 +117,162 @@ class _Error:
         return low
 
 
+class PlanOptions(LevelOptions, total=False):
+    """Which error is meant, and of what."""
+
+    confidence: Annotated[float, "float", "Probability with which the error stays below."]
+    kind: Annotated[
+        ErrorKind,
+        '{"bin", "bins", "total"}',
+        "Of one bin, of the worst of all bins, or summed over all bins (L1).",
+    ]
+    mechanisms: Annotated[Sequence[str] | None, "sequence of str, optional", "Default: all."]
+    states: Annotated[
+        int | None,
+        "int, optional",
+        'k, where Θ is of any number of states (``kind`` "bin" does not need it).',
+    ]
+    releases: Annotated[
+        int,
+        "int",
+        "Releases of the same records, with noise alike, that ε is for together; the error is that of each.",
+    ]
+
+
+@dataclass(frozen=True)
+class _Terms:
+    """What is asked of every mechanism: the options with their defaults."""
+
+    theta: Family
+    confidence: float = 0.95
+    kind: ErrorKind = "bin"
+    mechanisms: Sequence[str] | None = None
+    states: int | None = None
+    releases: int = 1
+    protect: Protect | None = None
+    window: int = 1
+    knows: Knowledge = "nothing"
+
+    level: Level = field(init=False)
+    error: _Error = field(init=False)
+
+    def __post_init__(self) -> None:
+        checked = {
+            "level": check_level(self.protect, self.window, self.knows),
+            "error": _Error(self.kind, self.confidence, _bins(self.theta, self.kind, self.states)),
+            "releases": check_whole(self.releases, "releases", most=MOST_RELEASES),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    def candidates(self, length: int) -> Iterator[_Candidate]:
+        """The mechanisms, for segments and records of at most ``length``."""
+        whole, options = self.level.whole, asdict(self.level.over(length))
+        for name in _named([GROUP] if whole and self.mechanisms is None else self.mechanisms):
+            if whole and name != GROUP:
+                raise ParameterError(f"{name} does not hide a whole participant; leave mechanisms out for {GROUP}")
+            yield _Candidate(name, self.theta, self.error, self.releases, options)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A mechanism, and what is asked of it."""
+
+    name: str
+    theta: Family
+    error: _Error
+    releases: int
+    options: dict[str, Any]
+
+    @property
+    def note(self) -> str:
+        return "" if find_mechanism(self.name).private else NOT_PRIVATE
+
+    def scale(self, length: int, epsilon: float) -> float:
+        """Scale of the noise of each of so many releases that cost ε together.
+
+        Releases of scales σ_k amount to one of scale 1/Σ 1/σ_k (:mod:`pufferflow.accounting`), so R equal ones to one
+        of σ/R: each needs R times the scale of ε. The scale of ε/R may be more (quilts) or not enough (leakage, whose
+        bound grows faster than 1/σ).
+        """
+        needed = self._needed(length, epsilon)
+        if needed.scale is None:
+            raise ChainError(needed.reason)
+        return count_scale(needed.scale * self.releases)
+
+    def each(self, plan: Plan) -> Plan:
+        """The plan with the ε to ask for in each release, rounded down to four digits."""
+        if _failed(plan):
+            return plan
+        assert plan.length is not None
+        assert plan.epsilon is not None
+        if self.releases == 1:
+            return replace(plan, each=plan.epsilon)
+        scale = self._needed(plan.length, plan.epsilon).scale
+        assert scale is not None
+        each = self._guarantee(plan.length, scale * self.releases) * (1 - 1e-9)
+        unit = Fraction(10) ** (math.floor(math.log10(each)) - 3)
+        return replace(plan, releases=self.releases, each=float(Fraction(each) // unit * unit))
+
+    def plan_epsilon(self, accuracy: float, length: int, records: int) -> Plan:
+        """The least ε for records in segments of a length."""
+        scale = largest_scale(self.error.noise(accuracy, records))
+        if self.releases > 1:
+            scale = math.nextafter(scale / self.releases, 0.0)  # what they all amount to
+        epsilon = self._leakage(length, scale) if self.name == "leakage" else None
+        if epsilon is None:
+            epsilon = self._guarantee(length, scale)
+        if math.isinf(epsilon):
+            reason = self._needed(length, 1.0).reason or "no epsilon reaches it"
+            return Plan(self.name, None, length, records, f"not applicable: {reason}")
+        return Plan(self.name, epsilon, length, records, self.note)
+
+    def plan_length(self, accuracy: float, epsilon: float) -> Plan:
+        """A length of one segment that suffices."""
+
+        def needed(length: int) -> int:
+            """Records for the noise of segments of that length; it suffices where it is no more than the length."""
+            return self.error.records(self.scale(length, epsilon), accuracy)
+
+        # no exact scale falls when segments grow: what the noise of a longer record needs suffices for a shorter one
+        try:
+            length = needed(LONGEST_PLANNED)
+        except ParameterError:  # noise beyond all counts
+            length = LONGEST_PLANNED + 1
+        if length > LONGEST_PLANNED:
+            return Plan(self.name, epsilon, None, None, "no length reaches it")
+        while (shorter := needed(length)) < 0.999 * length:
+            length = shorter
+        while (longer := needed(length)) > length:  # scales found may fall by a thousandth
+            length = longer
+        unit = 10 ** max(len(str(length)) - 3, 0)
+        rounded = -(-length // unit) * unit
+        length = rounded if needed(rounded) <= rounded else length
+        return Plan(self.name, epsilon, length, length, self.note)
+
+    def plan_records(self, accuracy: float, epsilon: float, length: int, records: int | None) -> Plan:
+        """How many records in segments of at most that length suffice."""
+        n = self.error.records(self.scale(length, epsilon), accuracy)
+        if n > LONGEST:
+            return Plan(self.name, epsilon, length, None, "no number of records reaches it")
+        few = records is not None and n > records
+        return Plan(self.name, epsilon, length, n, f"more than the {records} records there are" if few else self.note)
+
+    def _needed(self, length: int, epsilon: float) -> NoiseScale:
+        return compute_scale(self.name, self.theta, length, epsilon, **self.options)
+
+    def _guarantee(self, length: int, scale: float) -> float:
+        return guarantee(self.theta, length, scale, mechanism=self.name, **self.options)
+
+    def _leakage(self, length: int, scale: float) -> float | None:
+        """What :func:`guarantee` finds by bisection, directly; None where that does not do."""
+        if self.theta.bounds is not None:
+            return None
+        epsilon = leakage_loss(self.theta, length, scale, **self.options) * (1 + 1e-6)
+        needed = self._needed(length, epsilon).scale
+        return epsilon if needed is not None and needed <= scale else None
+
+
 def error_quantile(
     noise_scale: float, bins: int, records: int, *, confidence: float = 0.95, kind: ErrorKind = "bin"
 ) -> float:
@@ -141,21 +298,15 @@ def error_quantile(
     return _Error(kind, confidence, bins).quantile(noise_scale, records)
 
 
+@takes_options(PlanOptions, _Terms)
 def plan_release(
     family: Family | MarkovChain,
     accuracy: float,
     *,
-    confidence: float = 0.95,
-    kind: ErrorKind = "bin",
     length: int | None = None,
     records: int | None = None,
     epsilon: float | None = None,
-    mechanisms: Sequence[str] | None = None,
-    states: int | None = None,
-    protect: Protect | None = None,
-    window: int = 1,
-    knows: Knowledge = "nothing",
-    releases: int = 1,
+    **options: Unpack[PlanOptions],
 ) -> list[Plan]:
     """What every mechanism needs so that the error stays below ``accuracy`` with probability ``confidence``.
 
@@ -165,26 +316,14 @@ def plan_release(
         Θ.
     accuracy : float
         Wanted error of relative frequencies.
-    confidence : float
-    kind : {"bin", "bins", "total"}
     length : int, optional
-        Longest segment T. With it (and no ``epsilon``) the ε is found.
+        Longest segment T, and longest record where all of it is hidden. With it (and no ``epsilon``) the ε is found.
     records : int, optional
         n (default: ``length``, one segment).
     epsilon : float, optional
         With it and no ``length`` a length that suffices is found, one segment; with both, the number of records in
         segments of at most that length.
-    mechanisms : sequence of str, optional
-        Default: all.
-    states : int, optional
-        k, where Θ is of any number of states (``kind`` "bin" does not need it).
-    protect : "record", "participant" or int, optional
-        What is to be hidden: one record, so many in a row, or everything of one participant, who has at most ``length``
-        records (by group-dp alone).
-    window, knows
-        What is to be hidden, and from whom: as for :func:`pufferflow.leakage`.
-    releases : int
-        Releases of the same records, with noise alike, that ε is for together; the error is that of each.
+    {options}
 
     Returns
     -------
@@ -196,8 +335,8 @@ def plan_release(
     ParameterError
         An argument is out of range, or neither a length nor ε is given.
     """
-    theta, level = as_family(family), check_level(protect, window, knows)
-    accuracy, error = check_positive(accuracy, "accuracy"), _Error(kind, confidence, _bins(theta, kind, states))
+    terms = _Terms(as_family(family), **options)
+    accuracy = check_positive(accuracy, "accuracy")
     if length is None and (epsilon is None or records is not None):
         raise ParameterError("give a length (to find epsilon), epsilon (to find the length), or both (to find records)")
     if length is not None:
@@ -205,71 +344,61 @@ def plan_release(
         if records is not None:
             records = check_whole(records, "records")
     epsilon = None if epsilon is None else check_epsilon(epsilon)
-    releases = check_whole(releases, "releases", most=MOST_RELEASES)
     plans = []
     # without a length one is looked for, and group-dp has the same scale whatever the window
-    options = asdict(level.over(length or 1))
-    for name in _named([GROUP] if level.whole and mechanisms is None else mechanisms):
-        if level.whole and name != GROUP:
-            raise ParameterError(f"{name} does not hide a whole participant; leave mechanisms out for {GROUP}")
-        note = "" if find_mechanism(name).private else NOT_PRIVATE
+    for candidate in terms.candidates(length or 1):
         try:
-            if epsilon is None:
-                assert length is not None
-                scale = largest_scale(error.noise(accuracy, records or length))
-                plans.append(_epsilon(theta, name, note, scale, length, records or length, options, releases))
-            elif length is None:
-                plans.append(_length(theta, name, note, accuracy, error, epsilon, options, releases))
+            if length is None:
+                assert epsilon is not None
+                plan = candidate.plan_length(accuracy, epsilon)
+            elif epsilon is None:
+                plan = candidate.plan_epsilon(accuracy, length, records or length)
             else:
-                n = error.records(_scale(theta, name, length, epsilon, options, releases), accuracy)
-                if n > LONGEST:
-                    plans.append(Plan(name, epsilon, length, None, "no number of records reaches it"))
-                    continue
-                if records is not None and n > records:
-                    note = f"more than the {records} records there are"
-                plans.append(Plan(name, epsilon, length, n, note))
+                plan = candidate.plan_records(accuracy, epsilon, length, records)
         except (ChainError, ParameterError) as reason:
-            plans.append(Plan(name, epsilon, length, records, f"not applicable: {reason}"))
-    return [plan if _failed(plan) else _each(theta, plan, releases, options) for plan in plans]
+            plan = Plan(candidate.name, epsilon, length, records, f"not applicable: {reason}")
+        plans.append(candidate.each(plan))
+    return plans
 
 
 def _failed(plan: Plan) -> bool:
     return plan.epsilon is None or plan.length is None or plan.records is None or plan.reason.startswith("not applic")
 
 
+@takes_options(PlanOptions, _Terms)
 def error_curves(
     family: Family | MarkovChain,
     epsilons: Sequence[float],
     *,
     length: int,
     records: int | None = None,
-    confidence: float = 0.95,
-    kind: ErrorKind = "bin",
-    mechanisms: Sequence[str] | None = None,
-    states: int | None = None,
-    window: int = 1,
-    knows: Knowledge = "nothing",
-    releases: int = 1,
+    **options: Unpack[PlanOptions],
 ) -> pd.DataFrame:
     """Error of every mechanism at every ε: columns mechanism, epsilon, error (missing where not applicable).
 
     Raises ParameterError: an argument is out of range, or a mechanism unknown.
+
+    Parameters
+    ----------
+    family, length, records
+        As for :func:`plan_release`.
+    epsilons : sequence of float
+    {options}
     """
-    theta, options = as_family(family), asdict(check_protection(window, knows))
-    wanted = _Error(kind, confidence, _bins(theta, kind, states))
-    length, releases = longest(length), check_whole(releases, "releases", most=MOST_RELEASES)
+    terms = _Terms(as_family(family), **options)
+    length = longest(length)
     records = length if records is None else check_whole(records, "records")
     budgets = [check_epsilon(epsilon) for epsilon in check_list(epsilons, "epsilons")]
     rows: list[dict[str, Any]] = []
-    for name in _named(mechanisms):
+    for candidate in terms.candidates(length):
         for epsilon in budgets:
             try:
-                scale = _scale(theta, name, length, epsilon, options, releases)
+                scale = candidate.scale(length, epsilon)
             except (ChainError, ParameterError):  # not applicable, or noise beyond all counts
                 error = math.nan
             else:
-                error = wanted.quantile(scale, records)
-            rows.append({"mechanism": name, "epsilon": epsilon, "error": error})
+                error = terms.error.quantile(scale, records)
+            rows.append({"mechanism": candidate.name, "epsilon": epsilon, "error": error})
     return pd.DataFrame(rows)
 
 
@@ -297,87 +426,3 @@ def _named(mechanisms: Sequence[str] | None) -> list[str]:
     for name in names:
         mechanism_for_histograms(name, "name other mechanisms")
     return names
-
-
-def _scale(theta: Family, name: str, length: int, epsilon: float, options: dict[str, Any], releases: int) -> float:
-    """Scale of the noise of each of so many releases that cost ε together.
-
-    Releases of scales σ_k amount to one of scale 1/Σ 1/σ_k (:mod:`pufferflow.accounting`), so R equal ones to one of
-    σ/R: each needs R times the scale of ε. The scale of ε/R may be more (quilts) or not enough (leakage, whose
-    bound grows faster than 1/σ).
-    """
-    needed = compute_scale(name, theta, length, epsilon, **options)
-    if needed.scale is None:
-        raise ChainError(needed.reason)
-    return count_scale(needed.scale * releases)
-
-
-def _each(theta: Family, plan: Plan, releases: int, options: dict[str, Any]) -> Plan:
-    """The plan with the ε to ask for in each release, rounded down to four digits."""
-    if releases == 1 or plan.epsilon is None or plan.length is None:
-        return replace(plan, releases=releases, each=plan.epsilon)
-    scale = compute_scale(plan.mechanism, theta, plan.length, plan.epsilon, **options).scale
-    assert scale is not None
-    each = guarantee(theta, plan.length, scale * releases, mechanism=plan.mechanism, **options) * (1 - 1e-9)
-    unit = Fraction(10) ** (math.floor(math.log10(each)) - 3)
-    return replace(plan, releases=releases, each=float(Fraction(each) // unit * unit))
-
-
-def _epsilon(
-    theta: Family,
-    name: str,
-    note: str,
-    scale: float,
-    length: int,
-    records: int,
-    options: dict[str, Any],
-    releases: int,
-) -> Plan:
-    scale = math.nextafter(scale / releases, 0.0) if releases > 1 else scale  # what they all amount to
-    epsilon = _leakage(theta, length, scale, options) if name == "leakage" else None
-    if epsilon is None:
-        epsilon = guarantee(theta, length, scale, mechanism=name, **options)
-    if math.isinf(epsilon):
-        needed = compute_scale(name, theta, length, 1.0, **options)
-        return Plan(name, None, length, records, f"not applicable: {needed.reason or 'no epsilon reaches it'}")
-    return Plan(name, epsilon, length, records, note)
-
-
-def _leakage(theta: Family, length: int, scale: float, options: dict[str, Any]) -> float | None:
-    """What :func:`guarantee` finds by bisection, directly; None where that does not do."""
-    if theta.bounds is not None:
-        return None
-    epsilon = leakage_loss(theta, length, scale, **options) * (1 + 1e-6)
-    needed = compute_scale("leakage", theta, length, epsilon, **options).scale
-    return epsilon if needed is not None and needed <= scale else None
-
-
-def _length(
-    theta: Family,
-    name: str,
-    note: str,
-    accuracy: float,
-    error: _Error,
-    epsilon: float,
-    options: dict[str, Any],
-    releases: int,
-) -> Plan:
-    def needed(length: int) -> int:
-        """Records for the noise of segments of that length; it suffices where it is no more than the length."""
-        return error.records(_scale(theta, name, length, epsilon, options, releases), accuracy)
-
-    # no exact scale falls when segments grow: what the noise of a longer record needs suffices for a shorter one
-    try:
-        length = needed(LONGEST_PLANNED)
-    except ParameterError:  # noise beyond all counts
-        length = LONGEST_PLANNED + 1
-    if length > LONGEST_PLANNED:
-        return Plan(name, epsilon, None, None, "no length reaches it")
-    while (shorter := needed(length)) < 0.999 * length:
-        length = shorter
-    while (longer := needed(length)) > length:  # scales found may fall by a thousandth
-        length = longer
-    unit = 10 ** max(len(str(length)) - 3, 0)
-    rounded = -(-length // unit) * unit
-    length = rounded if needed(rounded) <= rounded else length
-    return Plan(name, epsilon, length, length, note)

@@ -29,7 +29,7 @@ import math
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,12 +38,13 @@ from pufferflow._checks import check_choice, check_confidence, check_epsilon, ch
 from pufferflow._display import displayed
 from pufferflow._files import PathLike, check_folder, write_atomic
 from pufferflow._noise import open_dp
+from pufferflow._options import takes_options
 from pufferflow.errors import BudgetError, DataError, LedgerError, ParameterError
 from pufferflow.interval_family import IntervalFamily, noisy_confidence_bounds
 from pufferflow.ledger import Ledger
 from pufferflow.markov import ANY, STATIONARY, Family
 from pufferflow.models import PublicModel, model_json
-from pufferflow.publishing.account import LedgerLike, account_of, open_ledger
+from pufferflow.publishing.account import AccountOptions, LedgerLike, account_of, open_ledger
 from pufferflow.publishing.noise import DiscreteLaplace, add_noise, count_scale
 from pufferflow.records.format import FittedPrivately, RecordFormat
 from pufferflow.records.reading import Reading
@@ -124,22 +125,22 @@ class PrivateFit:
         return "\n".join(f"{name:<14}{value}" for name, value in lines)
 
 
+@takes_options(AccountOptions)
 def fit_privately(
     source: Source,
     form: RecordFormat,
     epsilon: float,
     *,
     most_transitions: int,
-    ledger: LedgerLike | None,
-    limit: float | None = None,
     reading: Reading | None = None,
     confidence: float = 0.95,
     initial_distribution: str = STATIONARY,
-    output: PathLike | None = None,
+    **options: Unpack[AccountOptions],
 ) -> PrivateFit:
     """Fit a family of chains to many participants so that it tells next to nothing of any one of them.
 
-    The noise is drawn from the operating system's randomness, after it is paid for in the ledger.
+    The noise is drawn from the operating system's randomness, after it is paid for in the ledger, where ε is added to
+    what releases of the same records cost.
 
     Parameters
     ----------
@@ -151,18 +152,13 @@ def fit_privately(
         ε > 0, of everything there is of a participant.
     most_transitions : int
         N: of each participant the first so many transitions count. The noise grows with it.
-    ledger : Ledger, path or None
-        As for :func:`pufferflow.release_histogram`; ε is added to what releases of the same records cost.
-    limit : float, optional
-        Of a new ledger (default: ``epsilon``).
     reading : Reading, optional
         Columns and clock; times on a local clock need a zone.
     confidence : float
         With which the family holds the chain.
     initial_distribution : {"stationary", "any"}
         Whether the chain is taken to be stationary, which bounds it backwards, too.
-    output : path, optional
-        New model file.
+    {options}
 
     Returns
     -------
@@ -177,6 +173,7 @@ def fit_privately(
     BudgetError, LedgerError
         It cannot be paid for; nothing is drawn.
     """
+    ledger, limit, output = options["ledger"], options.get("limit"), options.get("output")
     epsilon, confidence = check_epsilon(epsilon), check_confidence(confidence)
     most = check_whole(most_transitions, "most_transitions", most=2**40)
     check_choice(initial_distribution, "initial_distribution", (STATIONARY, ANY))

@@ -24,14 +24,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from pufferflow._checks import check_path, check_whole, shown
+from pufferflow._checks import check_path, check_whole
 from pufferflow._files import check_folder, workplace
 from pufferflow._noise import open_dp
-from pufferflow._protection import Knowledge, Level, Protect, Protection
+from pufferflow._options import takes_options
+from pufferflow._protection import Level, Protection
 from pufferflow._texts import as_unicode
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
 from pufferflow.ledger import Ledger, Reservation
@@ -40,37 +41,25 @@ from pufferflow.publishing.account import Account, LedgerLike, account_of, open_
 from pufferflow.publishing.calibration import GROUP, Calibration, calibrate, mechanism_for_histograms
 from pufferflow.publishing.exact import ExactCounts, count_records, simulated_counts
 from pufferflow.publishing.folder import Draft, draft
-from pufferflow.publishing.histogram import PostProcessing, PrivateHistogram
+from pufferflow.publishing.histogram import PrivateHistogram
 from pufferflow.publishing.levels import level_costs
 from pufferflow.publishing.noise import DiscreteLaplace, add_noise, add_seeded_noise, joint_scale
-from pufferflow.publishing.quantiles import check_quantiles
 from pufferflow.publishing.released import CONFIDENCE, PrivateRelease
-from pufferflow.publishing.request import Model, ReleaseRequest
-from pufferflow.publishing.statistics import OPTIONS, Histogram, Statistic, parse_statistics
+from pufferflow.publishing.request import (
+    Model,
+    NoiseOptions,
+    ReleaseOptions,
+    ReleaseRequest,
+    StatisticsOptions,
+)
+from pufferflow.publishing.statistics import Histogram, Statistic, StatisticOptions, parse_statistics
 from pufferflow.publishing.statistics.base import Table
-from pufferflow.records.format import RecordFormat
-from pufferflow.records.reading import Reading
 from pufferflow.records.tables import Source
 
 
+@takes_options(ReleaseOptions, ReleaseRequest)
 def release_histogram(
-    source: Source,
-    model: Model,
-    epsilon: float,
-    *,
-    ledger: LedgerLike | None,
-    limit: float | None = None,
-    form: RecordFormat | None = None,
-    reading: Reading | None = None,
-    mechanism: str | None = None,
-    protect: Protect | None = None,
-    window: int = 1,
-    knows: Knowledge = "nothing",
-    post_processing: PostProcessing | None = None,
-    fitted_to_others: bool = False,
-    chain_is_public: bool = False,
-    output: str | os.PathLike[str] | None = None,
-    figure: bool = True,
+    source: Source, model: Model, epsilon: float, **options: Unpack[ReleaseOptions]
 ) -> PrivateHistogram:
     """Release the histogram of a table.
 
@@ -84,34 +73,7 @@ def release_histogram(
         Θ, from outside the data.
     epsilon : float
         ε > 0.
-    ledger : Ledger, path or None
-        Where releases of these data add up; a path that does not exist gets a new ledger. None keeps no account: then
-        the caller has to.
-    limit : float, optional
-        Of a new ledger (default: ``epsilon``, so that a second release needs a decision).
-    form : RecordFormat, optional
-        How records become states, where the model does not say.
-    reading : Reading, optional
-        Columns and clock (default: as the data were read that the chain was fitted to).
-    mechanism : str, optional
-        Default: the least certified noise, which depends on Θ, T and ε alone.
-    protect : "record", "participant", str or int, optional
-        What is hidden: any one step (the default), so many consecutive steps (a number, or a time such as ``"1h"``
-        where the step is known), or all that one participant did, by group privacy over the longest record.
-    window : int
-        The same as a number of steps in ``protect``.
-    knows : {"nothing", "any records"}
-        What an adversary may know beside Θ: nothing, or any other steps of the participant.
-    post_processing : {"clip", "simplex"}, optional
-    fitted_to_others : bool
-        Say that a chain which was fitted to records of the same time was fitted to those of other participants.
-    chain_is_public : bool
-        Say that the records that the chain was fitted to are public: then it and the certificate of the scale are
-        among what may be published, which they otherwise are not.
-    output : path, optional
-        New folder to write to: ``publish`` in it may leave, ``internal`` must not.
-    figure : bool
-        Whether the folder gets a figure.
+    {options}
 
     Returns
     -------
@@ -129,104 +91,50 @@ def release_histogram(
     LedgerError
         The ledger cannot be used.
     """
-    made = release(ReleaseRequest(**locals()))  # every argument is a field of the request
+    made = release(ReleaseRequest(source, model, epsilon, **options))
     assert isinstance(made, PrivateHistogram)
     return made
 
 
+@takes_options(StatisticsOptions, ReleaseRequest)
 def release_statistics(
     source: Source,
     model: Model,
     epsilon: float,
     statistics: Sequence[str | Statistic],
-    *,
-    ledger: LedgerLike | None,
-    limit: float | None = None,
-    form: RecordFormat | None = None,
-    reading: Reading | None = None,
-    mechanism: str | None = None,
-    protect: Protect | None = None,
-    knows: Knowledge = "nothing",
-    quantiles: Sequence[float] = (),
-    fitted_to_others: bool = False,
-    chain_is_public: bool = False,
-    output: str | os.PathLike[str] | None = None,
-    figure: bool = True,
-    **options: Any,
+    **options: Unpack[StatisticsOptions],
 ) -> PrivateRelease:
     """Release one or several statistics of a table under one ε, as one entry of the ledger.
 
     Parameters
     ----------
-    source, model, epsilon, ledger, limit, form, reading, mechanism, protect, knows
+    source, model, epsilon
         As for :func:`release_histogram`, which raises the same errors.
     statistics : sequence of str or Statistic
         ``"histogram"``, ``"mean"``, ``"sum"``, ``"above"``, ``"runs"``, ``"transitions"``, each also by hour, weekday,
         month or group as in ``"mean-by-hour"`` (runs and transitions: by group), and with a weight as in
         ``"mean-by-hour:2"``.
-    quantiles : sequence of float
-        To read off the noisy histograms of numbers, for example 0.5.
-    fitted_to_others, chain_is_public, output, figure
-        As for :func:`release_histogram`.
-    options
-        ``bounds`` (to which values are clipped) and ``grid`` of sums and means, ``threshold`` of above and runs,
-        ``durations`` (first steps of the bins) of runs.
+    {options}
 
     Returns
     -------
     PrivateRelease
     """
-    if unknown := set(options) - set(OPTIONS):
-        raise ParameterError(f"unknown option {shown(min(unknown))}; there are {', '.join(OPTIONS)}")
-    asked = parse_statistics(statistics, options=options)
-    return release(
-        ReleaseRequest(
-            source,
-            model,
-            epsilon,
-            ledger=ledger,
-            limit=limit,
-            form=form,
-            reading=reading,
-            mechanism=mechanism,
-            protect=protect,
-            knows=knows,
-            statistics=asked,
-            quantiles=check_quantiles(quantiles),
-            fitted_to_others=fitted_to_others,
-            chain_is_public=chain_is_public,
-            output=output,
-            figure=figure,
-        )
-    )
+    shared: dict[str, Any] = dict(options)
+    own = {name: shared.pop(name) for name in StatisticOptions.__annotations__ if name in shared}
+    asked = parse_statistics(statistics, options=own)
+    return release(ReleaseRequest(source, model, epsilon, statistics=asked, **shared))
 
 
-def rehearse_release(
-    source: Source,
-    model: Model,
-    epsilon: float,
-    *,
-    ledger: LedgerLike | None,
-    limit: float | None = None,
-    form: RecordFormat | None = None,
-    reading: Reading | None = None,
-    mechanism: str | None = None,
-    protect: Protect | None = None,
-    window: int = 1,
-    knows: Knowledge = "nothing",
-    fitted_to_others: bool = False,
-    chain_is_public: bool = False,
-    output: str | os.PathLike[str] | None = None,
-    figure: bool = True,
-) -> dict[str, Any]:
+@takes_options(ReleaseOptions, ReleaseRequest)
+def rehearse_release(source: Source, model: Model, epsilon: float, **options: Unpack[ReleaseOptions]) -> dict[str, Any]:
     """Check all that :func:`release_histogram` needs and say what it would do; nothing is drawn, written or paid for.
 
     Parameters
     ----------
-    source, model, epsilon, ledger, limit, form, reading, mechanism, protect, window, knows
+    source, model, epsilon
         As for :func:`release_histogram`, which raises the same errors.
-    fitted_to_others, chain_is_public, output, figure
-        As for :func:`release_histogram`, which raises the same errors.
+    {options}
 
     Returns
     -------
@@ -235,9 +143,10 @@ def rehearse_release(
         the columns have the roles they are given (participants are counted exactly). ``limit`` and ``left`` are those
         of the ledger after the release, None without one; ``levels`` is what each level of protection would cost.
     """
-    return rehearse(ReleaseRequest(**locals()))
+    return rehearse(ReleaseRequest(source, model, epsilon, **options))
 
 
+@takes_options(NoiseOptions, ReleaseRequest)
 def simulate_release(
     source: Source | None,
     model: Model,
@@ -245,14 +154,7 @@ def simulate_release(
     *,
     seed: int,
     length: int | None = None,
-    form: RecordFormat | None = None,
-    reading: Reading | None = None,
-    mechanism: str | None = None,
-    protect: Protect | None = None,
-    window: int = 1,
-    knows: Knowledge = "nothing",
-    post_processing: PostProcessing | None = None,
-    fitted_to_others: bool = False,
+    **options: Unpack[NoiseOptions],
 ) -> PrivateHistogram:
     """Seeded twin of :func:`release_histogram`, for planning; **not private**, and it says so on everything.
 
@@ -260,10 +162,11 @@ def simulate_release(
     ----------
     source : path, Series, DataFrame or None
         None simulates ``length`` steps of the first chain of the family.
-    model, epsilon, form, reading, mechanism, protect, window, knows, post_processing, fitted_to_others
+    model, epsilon
         As for :func:`release_histogram`.
     seed : int
     length : int, optional
+    {options}
 
     Raises
     ------
@@ -272,20 +175,7 @@ def simulate_release(
     DataError
         The table is malformed.
     """
-    request = ReleaseRequest(
-        source,
-        model,
-        epsilon,
-        form=form,
-        reading=reading,
-        mechanism=mechanism,
-        protect=protect,
-        window=window,
-        knows=knows,
-        post_processing=post_processing,
-        fitted_to_others=fitted_to_others,
-    )
-    made = simulate(request, seed, length)
+    made = simulate(ReleaseRequest(source, model, epsilon, **options), seed, length)
     assert isinstance(made, PrivateHistogram)
     return made
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, get_args
+from typing import Annotated, TypeAlias, get_args
 
 from pufferflow._checks import check_choice, check_type
 from pufferflow._files import PathLike
-from pufferflow._protection import Knowledge, Level, Protect, check_level
+from pufferflow._protection import Knowledge, Level, LevelOptions, Protect, check_level
 from pufferflow.errors import ParameterError
 from pufferflow.markov import Family, MarkovChain
 from pufferflow.models import PublicModel
-from pufferflow.publishing.account import LedgerLike
+from pufferflow.publishing.account import AccountOptions, LedgerLike
 from pufferflow.publishing.fitting import Fit
 from pufferflow.publishing.histogram import PostProcessing
 from pufferflow.publishing.private_fit import PrivateFit
-from pufferflow.publishing.statistics import Histogram, Statistic
+from pufferflow.publishing.quantiles import check_quantiles
+from pufferflow.publishing.statistics import Histogram, Statistic, StatisticOptions
 from pufferflow.records.format import RecordFormat
 from pufferflow.records.reading import Reading
 from pufferflow.records.tables import Source
@@ -23,12 +25,58 @@ from pufferflow.records.tables import Source
 Model: TypeAlias = "PublicModel | Fit | PrivateFit | Family | MarkovChain | PathLike"
 
 
+class NoiseOptions(LevelOptions, total=False):
+    """How records become noisy counts."""
+
+    form: Annotated[
+        RecordFormat | None, "RecordFormat, optional", "How records become states, where the model does not say."
+    ]
+    reading: Annotated[
+        Reading | None,
+        "Reading, optional",
+        "Columns and clock (default: as the data were read that the chain was fitted to).",
+    ]
+    mechanism: Annotated[
+        str | None, "str, optional", "Default: the least certified noise, which depends on Θ, T and ε alone."
+    ]
+    post_processing: Annotated[
+        PostProcessing | None,
+        '{"clip", "simplex"}, optional',
+        "Of a single histogram: frequencies clipped to [0, 1], or projected to the simplex.",
+    ]
+    fitted_to_others: Annotated[
+        bool,
+        "bool",
+        "Say that a chain which was fitted to records of the same time was fitted to those of other participants.",
+    ]
+
+
+class ReleaseOptions(AccountOptions, NoiseOptions, total=False):
+    """How a release is made, paid for and written."""
+
+    chain_is_public: Annotated[
+        bool,
+        "bool",
+        "Say that the records that the chain was fitted to are public: then it and the certificate of the scale are "
+        "among what may be published, which they otherwise are not.",
+    ]
+    figure: Annotated[bool, "bool", "Whether the folder gets a figure."]
+
+
+class StatisticsOptions(ReleaseOptions, StatisticOptions, total=False):
+    """The same of several statistics."""
+
+    quantiles: Annotated[
+        Sequence[float], "sequence of float", "To read off the noisy histograms of numbers, for example 0.5."
+    ]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleaseRequest:
-    """One release, as it was asked for; the fields are those of :func:`pufferflow.release_histogram`.
+    """One release, as it was asked for: the options of :class:`StatisticsOptions` with their defaults.
 
-    Raises ParameterError: ``protect``, ``window``, ``knows``, ``post_processing`` or ``chain_is_public`` is out of
-    range.
+    Raises ParameterError: ``protect``, ``window``, ``knows``, ``post_processing``, ``quantiles`` or
+    ``chain_is_public`` is out of range.
     """
 
     source: Source | None
@@ -43,7 +91,7 @@ class ReleaseRequest:
     knows: Knowledge = "nothing"
     post_processing: PostProcessing | None = None
     statistics: tuple[Statistic, ...] = (Histogram(),)
-    quantiles: tuple[float, ...] = ()
+    quantiles: Sequence[float] = ()
     fitted_to_others: bool = False
     chain_is_public: bool = False
     ledger: LedgerLike | None = None
@@ -61,6 +109,7 @@ class ReleaseRequest:
         if not names or len(set(names)) < len(names):
             raise ParameterError("statistics must be different, and there must be some; name each once")
         histograms = [statistic for statistic in self.statistics if statistic.name == "histogram"]
+        object.__setattr__(self, "quantiles", check_quantiles(self.quantiles))
         if self.quantiles and not histograms:
             raise ParameterError("quantiles are read off a histogram; ask for one too, or leave quantiles out")
         self.level(1)  # whatever the step is, which only the table or the model says

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -244,6 +244,20 @@ class FittedPrivately:
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON types that :func:`parse_records` reads."""
         return vars(self) | {"statement": self.statement}
+
+
+class StepOptions(TypedDict, total=False):
+    """Which records follow one another, where a table says it: of :class:`RecordFormat`."""
+
+    step_seconds: Annotated[int | None, "int, optional", "Time step; by default the most common difference of times."]
+    split_after_seconds: Annotated[
+        int | None, "int, optional", "A longer pause starts a new, independent segment; by default none does."
+    ]
+    split_because: Annotated[
+        str | None,
+        "str, optional",
+        "Why what comes after such a pause is independent of what came before, which a release states.",
+    ]
 
 
 @displayed()

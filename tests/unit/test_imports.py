@@ -23,6 +23,7 @@ GROUND = (
     "_composition",
     "_types",
     "_checks",
+    "_options",
     "_protection",
     "_json",
     "_numbers",

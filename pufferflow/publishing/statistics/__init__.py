@@ -13,7 +13,7 @@ changes the law of all tables by a factor of at most e^(Σ L_i/s_i) for each cha
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from pufferflow._checks import check_list, named_type, shown
 from pufferflow.errors import ParameterError
@@ -25,8 +25,20 @@ from pufferflow.publishing.statistics.values import Mean, Sum
 CATALOGUE: dict[str, type[Statistic]] = {kind.name: kind for kind in (Histogram, Mean, Sum, Above, Runs, Transitions)}
 """All statistics by name."""
 
-OPTIONS = ("bounds", "grid", "threshold", "durations")
-"""Options of some of them."""
+
+class StatisticOptions(TypedDict, total=False):
+    """Options of some of them; None is not given."""
+
+    bounds: Annotated[
+        tuple[float, float] | None, "pair of float, optional", "To which values of sums and means are clipped."
+    ]
+    grid: Annotated[
+        float | None,
+        "float, optional",
+        "Step to which they are rounded (default: a thousandth of the range).",
+    ]
+    threshold: Annotated[float | None, "float, optional", "Of above and runs."]
+    durations: Annotated[Sequence[int] | None, "sequence of int, optional", "First steps of the bins of runs."]
 
 
 def parse_statistics(
@@ -72,12 +84,12 @@ def parse_statistics(
 __all__ = [
     "BY",
     "CATALOGUE",
-    "OPTIONS",
     "Above",
     "Histogram",
     "Mean",
     "Runs",
     "Statistic",
+    "StatisticOptions",
     "Sum",
     "Transitions",
     "parse_statistics",
