@@ -35,7 +35,6 @@ suppress_warnings = ["ref.python"]  # `states` in a type is a word, not one of t
 add_module_names = False
 autodoc_default_options = {"members": True}
 autodoc_member_order = "bysource"
-autodoc_preserve_defaults = True
 autodoc_typehints = "none"
 napoleon_google_docstring = False
 napoleon_use_ivar = True
