@@ -15,7 +15,7 @@ import numpy as np
 
 from pufferflow._jit import kernel
 from pufferflow._rounding import UNIT_ROUNDOFF
-from pufferflow.coupling._pair_kernels import LISTS, climb, proved, solve, weigh
+from pufferflow.coupling._pair_kernels import climb, proved, room, solve, weigh
 
 
 @kernel
@@ -148,10 +148,7 @@ def walk(
     n, k = out.shape[0], out.shape[1]
     w, growth = np.empty((k, k)), np.empty(2 * k * k)
     quick = np.empty((3, k))
-    parent = np.empty(k, dtype=np.int64)
-    up = np.empty(k, dtype=np.bool_)
-    work = np.empty((6, k))
-    order = np.empty((LISTS, k), dtype=np.int64)
+    (parent, up), work, order = room(k)
     p, q = np.empty(k), np.empty(k)
     pair = p, q, w, k, bool(0)  # not linear; as a literal it would be compiled apart
     solved = 0

@@ -65,6 +65,19 @@ def _weigh(values: Any, inside: Any, low: float, out: Any) -> None:
 
 
 @kernel
+def _pull_back(transposed: Any, end: Any, sets: Any, low: float, weighed: Any, values: Any) -> None:
+    """Fill ``values[t]`` with the product behind entry t, for t from n down to 1, each up to a factor."""
+    n, k = sets.shape
+    for z in range(k):
+        values[n, z] = end[z]
+    _scaled(values[n])
+    for t in range(n, 1, -1):
+        _weigh(values[t], sets[t - 1], low, weighed)
+        _multiply(transposed, weighed, values[t - 1])
+        _scaled(values[t - 1])
+
+
+@kernel
 def _choose(first: Any, second: Any, values: Any, low: float, inside: Any) -> bool:
     """Let the set of one entry be the one that makes (first·D·values)/(second·D·values) largest; whether it changed.
 
@@ -134,12 +147,7 @@ def ascend(
     values = np.empty((n + 1, k))
     first, second = np.empty((n + 1, k)), np.empty((n + 1, k))
     weighed = np.empty(k)
-    values[n] = end
-    _scaled(values[n])
-    for t in range(n, 0, -1):
-        _weigh(values[t], sets[t - 1], low, weighed)
-        _multiply(transposed, weighed, values[t - 1])
-        _scaled(values[t - 1])
+    _pull_back(transposed, end, sets, low, weighed, values)
     value = -np.inf
     for _ in range(sweeps):
         changed = False
@@ -291,12 +299,7 @@ def gains(matrix: Any, transposed: Any, end: Any, sets: Any, cost: float, pair: 
     low = math.exp(-cost)
     values = np.empty((n + 1, k))
     weighed = np.empty(k)
-    values[n] = end
-    _scaled(values[n])
-    for t in range(n, 1, -1):
-        _weigh(values[t], sets[t - 1], low, weighed)
-        _multiply(transposed, weighed, values[t - 1])
-        _scaled(values[t - 1])
+    _pull_back(transposed, end, sets, low, weighed, values)
     for row, sign in ((pair[0], 1.0), (pair[1], -1.0)):
         ahead, following = matrix[row].copy(), np.empty(k)
         for t in range(n):

@@ -21,6 +21,13 @@ LISTS = 5
 
 
 @kernel
+def room(k: int) -> Any:
+    """A tree of k states, and the arrays ``work`` and ``order`` that all kernels of it work in."""
+    tree = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.bool_)
+    return tree, np.empty((6, k)), np.empty((LISTS, k), dtype=np.int64)
+
+
+@kernel
 def climb(pair: Any, root: int, tree: Any, work: Any, order: Any) -> None:
     """Potentials u of a tree, whose arcs are tight, and its states with parents before children.
 
@@ -414,10 +421,7 @@ def couple(
     linear, mirror = mode
     k = len(rows)
     nodes = np.empty(k, dtype=np.int64)
-    parent = np.empty(k, dtype=np.int64)
-    up = np.empty(k, dtype=np.bool_)
-    work = np.empty((6, k))
-    order = np.empty((LISTS, k), dtype=np.int64)
+    (parent, up), work, order = room(k)
     laws = np.empty((2, k))
     local = np.empty((k, k))
     for place in range(places[0], places[1]):
@@ -547,6 +551,18 @@ def reweighed(a: float, cost: float, linear: bool) -> Any:
 
 
 @kernel
+def bind(x: int, z: int, worst: tuple[float, int, float], filled: Any) -> None:
+    """Fill in the bound of a pair of values, rounded up, and the arc that binds, if any, with its derivative."""
+    upper, arcs, flows = filled
+    best, arc, slope = worst
+    arcs[x, z] = -1
+    upper[x, z] = best * (1 + 64 * UNIT_ROUNDOFF)
+    if arc >= 0:
+        arcs[x, z, 0] = arc
+        flows[x, z, 0] = slope
+
+
+@kernel
 def forget(rows: Any, w: Any, secret: Any, linear: bool, filled: Any, places: tuple[int, int]) -> None:
     """Bound of all pairs of values of a node, seen from the node before it, whose law is not known.
 
@@ -554,13 +570,11 @@ def forget(rows: Any, w: Any, secret: Any, linear: bool, filled: Any, places: tu
     y, y', with the cross ratio R = P(y, x) P(y', x') / (P(y, x') P(y', x)) and H = e^{w(y, y')}; linear in w where
     ``linear``. Fills bounds, and for each pair the arc that binds with its derivative.
     """
-    upper, arcs, flows = filled
     k = len(rows)
     root = np.empty(k)  # √(P(y, x) / P(y, x'))
     for pair in range(places[0], places[1]):
         x, z = pair // k, pair % k
-        arcs[x, z] = -1
-        upper[x, z] = 0.0
+        bind(x, z, (0.0, -1, 0.0), filled)
         if x == z or not (secret[x] and secret[z]):
             continue
         for y in range(k):
@@ -577,7 +591,4 @@ def forget(rows: Any, w: Any, secret: Any, linear: bool, filled: Any, places: tu
                 value, share = reweighed(a, w[y, other], linear)
                 if value > best:
                     best, arc, slope = value, y * k + other, share
-        upper[x, z] = best * (1 + 64 * UNIT_ROUNDOFF)
-        if arc >= 0:
-            arcs[x, z, 0] = arc
-            flows[x, z, 0] = slope
+        bind(x, z, (best, arc, slope), filled)

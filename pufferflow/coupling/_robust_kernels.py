@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from pufferflow._jit import kernel
-from pufferflow._rounding import UNIT_ROUNDOFF
-from pufferflow.coupling._pair_kernels import LISTS, proved, read_tree, restart, reweighed, solve, write_tree
+from pufferflow.coupling._pair_kernels import bind, proved, read_tree, restart, reweighed, room, solve, write_tree
 
 
 @kernel
@@ -35,10 +34,7 @@ def couple_vertices(
     """
     upper, arcs, flows = filled
     k = len(w)
-    parent = np.empty(k, dtype=np.int64)
-    up = np.empty(k, dtype=np.bool_)
-    work = np.empty((6, k))
-    order = np.empty((LISTS, k), dtype=np.int64)
+    (parent, up), work, order = room(k)
     nodes = np.arange(k)
     for place in range(places[0], places[1]):
         x, y = place // k, place % k
@@ -81,10 +77,7 @@ def couple_ascending(sets: Any, w: Any, trees: Any, linear: bool, filled: Any, p
     values, arcs, flows = filled
     base, widths, totals, centres = sets
     k = len(w)
-    parent = np.empty(k, dtype=np.int64)
-    up = np.empty(k, dtype=np.bool_)
-    work = np.empty((6, k))
-    order = np.empty((LISTS, k), dtype=np.int64)
+    (parent, up), work, order = room(k)
     nodes = np.arange(k)
     p = np.empty(k)
     q = np.empty(k)
@@ -127,12 +120,10 @@ def forget_ratios(halves: Any, w: Any, linear: bool, filled: Any, places: tuple[
 
     The cross ratio R of y, y' is at most (halves[x, x', y] · halves[x', x, y'])².
     """
-    upper, arcs, flows = filled
     k = len(w)
     for pair in range(places[0], places[1]):
         x, z = pair // k, pair % k
-        arcs[x, z] = -1
-        upper[x, z] = 0.0
+        bind(x, z, (0.0, -1, 0.0), filled)
         if x == z:
             continue
         best, arc, slope = 0.0, -1, 0.0
@@ -146,7 +137,4 @@ def forget_ratios(halves: Any, w: Any, linear: bool, filled: Any, places: tuple[
                 value, share = reweighed(a, w[y, other], linear)
                 if value > best:
                     best, arc, slope = value, y * k + other, share
-        upper[x, z] = best * (1 + 64 * UNIT_ROUNDOFF)
-        if arc >= 0:
-            arcs[x, z, 0] = arc
-            flows[x, z, 0] = slope
+        bind(x, z, (best, arc, slope), filled)
