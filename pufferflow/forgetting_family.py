@@ -64,6 +64,11 @@ class ForgettingFamily(FamilyWithoutMatrix):
         return 1 - Fraction(repr(self.overlap))
 
     @property
+    def is_chosen(self) -> bool:
+        """Two numbers, which are a choice."""
+        return True
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """Empty: any number of states."""
         return ()

@@ -13,7 +13,7 @@ from pufferflow.certificates import Question
 from pufferflow.certificates.couplings import couplings
 from pufferflow.certificates.quilts import quilts_of_chains, quilts_of_intervals
 from pufferflow.certificates.robust import robust_couplings
-from pufferflow.certificates.rounds import rounds
+from pufferflow.certificates.rounds import rounds_of_labels, rounds_of_phases
 from pufferflow.certificates.stepwise import ENOUGH, stepwise
 from pufferflow.coupling.calibration import chain_leakage
 from pufferflow.coupling.interval_leakage import MOST_ROBUST_STATES
@@ -74,7 +74,11 @@ def _(family: BoundedFamily, question: Question) -> Iterator[dict[str, Any]]:
     yield fields
 
 
-@loss_proof.register(PeriodicChain)
-@loss_proof.register(LabelledChain)
-def _(family: PeriodicChain | LabelledChain, question: Question) -> Iterator[dict[str, Any]]:
-    yield rounds(family, question.length, question.epsilon, question.protection)
+@loss_proof.register
+def _(family: PeriodicChain, question: Question) -> Iterator[dict[str, Any]]:
+    yield rounds_of_phases(family, question.length, question.epsilon, question.protection)
+
+
+@loss_proof.register
+def _(family: LabelledChain, question: Question) -> Iterator[dict[str, Any]]:
+    yield rounds_of_labels(family, question.length, question.epsilon, question.protection)

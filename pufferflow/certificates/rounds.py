@@ -20,6 +20,7 @@ from pufferflow.coupling.periodic import (
     walk_once,
 )
 from pufferflow.errors import ParameterError
+from pufferflow.markov.chain import STATIONARY
 from pufferflow.markov.labelled import LabelledChain
 from pufferflow.markov.periodic import PeriodicChain
 
@@ -29,28 +30,38 @@ _TRIES = 60
 _STEPS = 20_000
 
 
-def rounds(
-    family: PeriodicChain | LabelledChain, length: int, epsilon: float, protection: Protection = NARROWEST
+def rounds_of_phases(
+    family: PeriodicChain, length: int, epsilon: float, protection: Protection = NARROWEST
 ) -> dict[str, Any]:
     """Return the fields of a proof by rounds for about the largest c that they allow.
 
     Raises ParameterError: the start is not stationary, a state does not occur in the long run, more is to be hidden
     than single records from those who know no other, or the search found no cost that can be proved.
     """
+    _check(family.start, protection)
+    sides = _Sides(family, length, None)
+    return _proved(sides, PeriodicLeakage(family, length, protection), length, epsilon)
+
+
+def rounds_of_labels(
+    family: LabelledChain, length: int, epsilon: float, protection: Protection = NARROWEST
+) -> dict[str, Any]:
+    """The same of a chain of which labels are recorded: it has a clock of one phase."""
+    _check(family.chain.start, protection)
+    sides = _Sides(PeriodicChain([family.chain.transition_matrix]), length, family.labels)
+    return _proved(sides, LabelledLeakage(family, length), length, epsilon)
+
+
+def _check(start: str, protection: Protection) -> None:
     if protection != NARROWEST:
         raise ParameterError('chains with a clock or with labels have proofs for single records and knows="nothing"')
-    labels = family.labels if isinstance(family, LabelledChain) else None
-    chain = _with_clock(family)
-    if not chain.possible.all():
-        raise ParameterError("some states do not occur in the long run; leave them out of the model")
-    bound: LabelledLeakage | PeriodicLeakage = (
-        LabelledLeakage(family, length)
-        if isinstance(family, LabelledChain)
-        else PeriodicLeakage(chain, length, protection)
-    )
-    found = bound.scale(epsilon, length / epsilon)
-    cost = epsilon / length if found is None else 1 / found[0]
-    sides = _Sides(chain, length, labels)
+    if start != STATIONARY:
+        raise ParameterError("only stationary starts have proofs of chains with a clock or with labels; use group-dp")
+
+
+def _proved(sides: _Sides, bound: PeriodicLeakage | LabelledLeakage, length: int, epsilon: float) -> dict[str, Any]:
+    scale = bound.scale(epsilon, length / epsilon)
+    cost = epsilon / length if scale is None else 1 / scale[0]
     for _ in range(_TRIES):
         loss = sides.loss(cost)
         if loss <= epsilon * (1 - _CLOSE):
@@ -59,16 +70,12 @@ def rounds(
     raise ParameterError("no round suffices near the cost that the search found")
 
 
-def _with_clock(family: PeriodicChain | LabelledChain) -> PeriodicChain:
-    if (family.start if isinstance(family, PeriodicChain) else family.chain.start) != "stationary":
-        raise ParameterError("only stationary starts have proofs of chains with a clock or with labels; use group-dp")
-    return family if isinstance(family, PeriodicChain) else PeriodicChain([family.chain.transition_matrix])
-
-
 class _Sides:
     """Both rounds, with the trees of one cost frozen at another."""
 
     def __init__(self, chain: PeriodicChain, length: int, labels: NDArray[np.intp] | None) -> None:
+        if not chain.possible.all():
+            raise ParameterError("some states do not occur in the long run; leave them out of the model")
         self._chain, self._length, self._labels = chain, length, labels
         k = chain.states
         named = np.arange(k) if labels is None else labels

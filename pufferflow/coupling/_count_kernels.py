@@ -151,7 +151,8 @@ def ascend(
     value = -np.inf
     for _ in range(sweeps):
         changed = False
-        first[0], second[0] = matrix[pair[0]], matrix[pair[1]]
+        for z in range(k):
+            first[0, z], second[0, z] = matrix[pair[0], z], matrix[pair[1], z]
         for t in range(n):
             changed |= _choose(first[t], second[t], values[t + 1], low, sets[t])
             _weigh(first[t], sets[t], low, weighed)

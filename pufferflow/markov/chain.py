@@ -98,6 +98,18 @@ class MarkovChain(ByValue):
         assert self._given is not None
         return self._given > 0
 
+    @cached_property
+    def occurring(self) -> Bools:
+        """States that can occur at some time, shape (k,)."""
+        reached = self.initial_support.copy()
+        edges = self.transition_matrix > 0
+        fresh = np.flatnonzero(reached)
+        while fresh.size:
+            following = edges[fresh].any(axis=0) & ~reached
+            reached |= following
+            fresh = np.flatnonzero(following)
+        return reached
+
     def restricted(self, states: Bools) -> MarkovChain:
         """The same chain on a closed set of states, in which it starts; its states are numbered anew.
 

@@ -8,9 +8,12 @@ from inspect import getattr_static
 from numbers import Real
 from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeAlias, cast
 
+import numpy as np
+
 from pufferflow._checks import check_list, named_type, shown
 from pufferflow._display import displayed
 from pufferflow._rounding import SAFE_MINIMUM
+from pufferflow._types import Bools
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.markov.bounds import TransitionBounds
 from pufferflow.markov.chain import ANY, MarkovChain
@@ -40,6 +43,18 @@ class Family(Protocol):
     @property
     def sizes(self) -> tuple[int, ...]:
         """Numbers of states that its chains have, each once; none where they may have any number."""
+
+    @property
+    def occurring(self) -> Bools | None:
+        """States that can occur by every chain of Θ, shape (k,); None where none is known that cannot."""
+
+    @property
+    def has_given_start(self) -> bool:
+        """Whether records begin with a law that is given, by one of its chains at least."""
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether it is a choice of few numbers, which tells nothing of any record."""
 
     def text(self, public: bool) -> str:
         """Say in words which chains these are, and their numbers where they are ``public``."""
@@ -88,6 +103,22 @@ class ChainFamily:
     def sizes(self) -> tuple[int, ...]:
         """Numbers of states that the chains have, each once."""
         return tuple(dict.fromkeys(chain.states for chain in self.chains))
+
+    @property
+    def occurring(self) -> Bools | None:
+        """States that can occur by all chains, which are of one size, shape (k,)."""
+        occurring: Bools = np.logical_and.reduce([chain.occurring for chain in self.chains])
+        return occurring
+
+    @property
+    def has_given_start(self) -> bool:
+        """Whether one of the chains has it."""
+        return any(chain.start == "given" for chain in self.chains)
+
+    @property
+    def is_chosen(self) -> bool:
+        """Chains are taken for fitted ones."""
+        return False
 
     def text(self, public: bool) -> str:
         """Say in words which chains these are."""
@@ -176,6 +207,20 @@ class BinaryInterval:
         """Two states."""
         return (2,)
 
+    @property
+    def occurring(self) -> None:
+        """None: both states occur."""
+
+    @property
+    def has_given_start(self) -> bool:
+        """Every start is in the class."""
+        return False
+
+    @property
+    def is_chosen(self) -> bool:
+        """Its bounds may be fitted."""
+        return False
+
     def text(self, public: bool) -> str:
         """Say in words which chains these are, and their probabilities where they are ``public``."""
         between = f"in [{self.low:g}, {self.high:g}]" if public else "between the bounds of the model"
@@ -214,6 +259,21 @@ class FamilyWithoutChains:
     def members(self) -> tuple[MarkovChain, ...]:
         """Empty: they are not finitely many Markov chains."""
         return ()
+
+    @property
+    def occurring(self) -> Bools | None:
+        """None: of what is known by bounds, or not at all, every state may occur."""
+        return None
+
+    @property
+    def has_given_start(self) -> bool:
+        """Nothing is said of the start, or that it is stationary or any."""
+        return False
+
+    @property
+    def is_chosen(self) -> bool:
+        """What is assumed may be fitted."""
+        return False
 
     def smallest_stationary_probability(self) -> float:
         """Not available, as :attr:`chains`."""
@@ -273,6 +333,7 @@ class _Foreign(ChainFamily):
     """A kind of family from elsewhere, of which only the chains that have its noise scale are known."""
 
     members = ()
+    occurring = None
 
     def __init__(self, family: Any) -> None:
         super().__init__(family.chains)

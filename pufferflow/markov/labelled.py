@@ -191,10 +191,12 @@ class LabelledChain(ByValue, FamilyWithoutMatrix):
     @property
     def occurring(self) -> Bools:
         """Labels that occur at some time, shape (k,)."""
-        states = self.chain.initial_support.copy()
-        while (more := states | (self.chain.transition_matrix[states] > 0).any(axis=0)).sum() > states.sum():
-            states = more
-        return np.bincount(self.labels[states], minlength=self.states) > 0
+        return np.bincount(self.labels[self.chain.occurring], minlength=self.states) > 0
+
+    @property
+    def has_given_start(self) -> bool:
+        """Whether records begin with a law that is given."""
+        return self.chain.start == "given"
 
     def text(self, public: bool) -> str:
         """Say in words which processes these are."""

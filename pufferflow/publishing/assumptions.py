@@ -11,11 +11,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from pufferflow.errors import DataError
-from pufferflow.markov import Family, LabelledChain, MarkovChain
+from pufferflow.markov import Family
 from pufferflow.records.format import Fitted, RecordFormat
 from pufferflow.records.rows import Records, stamp
 from pufferflow.records.tally import Tally
-from pufferflow.records.times import Integers
 
 LARGE_EPSILON = 10.0
 """ε from which on odds may change by a factor of 22,000."""
@@ -89,9 +88,7 @@ def check_origin(records: Records, tally: Tally, fitted: Fitted | None, others: 
 
 def doubts(family: Family, states: tuple[str, ...], epsilon: float, scale: float) -> Iterator[str]:
     """What of Θ and ε has little sense, given the names of the states and the Laplace scale of a 1-Lipschitz query."""
-    # a family between bounds has every start, so every state occurs
-    occurring = [family.occurring] if isinstance(family, LabelledChain) else map(_occurring, family.members)
-    never = sorted({int(j) for states in occurring for j in np.flatnonzero(~states)})
+    never = [] if family.occurring is None else np.flatnonzero(~family.occurring).tolist()
     if never:
         shown = ", ".join(repr(states[j]) for j in never[:5]) + (", …" if len(never) > 5 else "")
         yield (
@@ -105,15 +102,3 @@ def doubts(family: Family, states: tuple[str, ...], epsilon: float, scale: float
         )
     if epsilon >= LARGE_EPSILON:
         yield f"epsilon = {epsilon:g} is large: the odds of what happened may change by a factor of e^{epsilon:g}"
-
-
-def _occurring(chain: MarkovChain) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """States that can occur at some time, shape (k,)."""
-    reached = chain.initial_support.copy()
-    edges = chain.transition_matrix > 0
-    fresh: Integers = np.flatnonzero(reached)
-    while fresh.size:
-        following = edges[fresh].any(axis=0) & ~reached
-        reached |= following
-        fresh = np.flatnonzero(following)
-    return reached

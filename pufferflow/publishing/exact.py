@@ -12,7 +12,7 @@ import numpy as np
 from pufferflow._checks import check_epsilon, check_type
 from pufferflow._ledger_entries import Extent
 from pufferflow.errors import DataError, ParameterError
-from pufferflow.markov import Family, LabelledChain, MarkovChain, as_family, simulate_chain
+from pufferflow.markov import Family, MarkovChain, as_family, simulate_chain
 from pufferflow.markov.families import standing_chains
 from pufferflow.models import PublicModel, number_of_states, read_public_model
 from pufferflow.publishing.assumptions import IN_TURN, check_origin, check_pieces, doubts
@@ -209,8 +209,7 @@ def _signs(reading: Reading) -> dict[str, str | bool]:
 
 def _check_starts(family: Family, tally: Tally, where: str) -> None:
     """Raise unless a given start, which is the law of a participant's first row, is that of every segment."""
-    chains = (family.chain,) if isinstance(family, LabelledChain) else standing_chains(family)
-    if all(chain.start != "given" for chain in chains):
+    if not family.has_given_start:
         return
     why = "a first value is missing" if tally.late else "a segment begins after a pause" if tally.closed else ""
     if why:

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from pufferflow._display import displayed
 from pufferflow._optional import require
 from pufferflow._texts import spreadsheet_csv
-from pufferflow.forgetting_family import ForgettingFamily
 from pufferflow.models import PublicModel, model_json
 from pufferflow.publishing.account import Account
 from pufferflow.publishing.calibration import Calibration
@@ -184,7 +183,7 @@ class PrivateRelease:
     @property
     def theta_is_chosen(self) -> bool:
         """Whether Θ is a choice of two numbers, which tells nothing of any record."""
-        return isinstance(self.model.family, ForgettingFamily)
+        return self.model.family.is_chosen
 
     @property
     def fitted_privately(self) -> FittedPrivately | None:
