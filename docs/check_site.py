@@ -62,13 +62,13 @@ def faults(site: Path) -> Iterator[str]:
 def main() -> int:
     """Print the faults of the site that the command line names; exit code 1 if there are any."""
     site = Path(sys.argv[1])
-    found = sorted(set(faults(site)))
-    print(*found, sep="\n", end="\n" if found else "")
-    if not found:
+    faulty = sorted(set(faults(site)))
+    print(*faulty, sep="\n", end="\n" if faulty else "")
+    if not faulty:
         print(
             f"{site}/index.html: {len(list(site.rglob('*.html')))} pages, no dead link, nothing loaded from elsewhere"
         )
-    return bool(found)
+    return bool(faulty)
 
 
 if __name__ == "__main__":

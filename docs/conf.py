@@ -56,7 +56,7 @@ html_theme_options = {"navigation_with_keys": False}
 
 def bars_are_bars(_app: Any, _what: str, _name: str, _object: object, _options: object, lines: list[str]) -> None:
     """Keep |x| of docstrings from being taken for a substitution; in code it stays as it is."""
-    lines[:] = [re.sub(r"(``[^`]*``)|\|", lambda found: found[1] or r"\|", line) for line in lines]
+    lines[:] = [re.sub(r"(``[^`]*``)|\|", lambda match: match[1] or r"\|", line) for line in lines]
 
 
 def setup(app: Any) -> None:

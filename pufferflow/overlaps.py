@@ -112,8 +112,8 @@ def forgetting(family: AnyFamily, steps: int) -> Overlaps:
         ``steps`` is out of range, or it is no family.
     """
     steps = check_whole(steps, "steps")
-    found = [_of_chain(chain, steps) for chain in as_family(family).chains]
-    return Overlaps(steps, min(ahead for ahead, _ in found), min(behind for _, behind in found))
+    overlaps = [_of_chain(chain, steps) for chain in as_family(family).chains]
+    return Overlaps(steps, min(ahead for ahead, _ in overlaps), min(behind for _, behind in overlaps))
 
 
 def forgetting_from_counts(transition_counts: ArrayLike, steps: int, coverage: float = 0.95) -> Overlaps:
@@ -145,8 +145,8 @@ def forgetting_from_counts(transition_counts: ArrayLike, steps: int, coverage: f
         The counts are not a square matrix of non-negative integers.
     """
     steps = check_whole(steps, "steps", most=MOST_STEPS)
-    [found] = overlaps_from_counts(transition_counts, [steps], coverage)
-    return found
+    [overlaps] = overlaps_from_counts(transition_counts, [steps], coverage)
+    return overlaps
 
 
 def overlaps_from_counts(transition_counts: ArrayLike, steps: Sequence[int], coverage: float) -> list[Overlaps]:

@@ -196,10 +196,10 @@ def _log_density(m: Floats, e: Ints, c: float, out: Floats) -> None:
 
 
 @kernel
-def raise_gap(values: Floats, possible: Bools, tolerance: float, gaps: Floats, found: Ints) -> bool:
+def raise_gap(values: Floats, possible: Bools, tolerance: float, gaps: Floats, where: Ints) -> bool:
     """Raise ``gaps`` = (attained, placed) to the largest difference of two rows that are ``possible``.
 
-    Of those that exceed the placed one by more than ``tolerance``, in turn, the last is: ``found`` becomes its rows,
+    Of those that exceed the placed one by more than ``tolerance``, in turn, the last is: ``where`` becomes its rows,
     the larger one first, and its place. Returns whether it did.
     """
     rows, size = values.shape
@@ -221,7 +221,7 @@ def raise_gap(values: Floats, possible: Bools, tolerance: float, gaps: Floats, f
                 gaps[0] = max(gaps[0], gap)
                 if gap > gaps[1] + tolerance:
                     gaps[1], raised = gap, True
-                    found[0], found[1], found[2] = first, second, place
+                    where[0], where[1], where[2] = first, second, place
     return raised
 
 

@@ -117,8 +117,8 @@ def _distance(theta: MarkovChain, tilde: MarkovChain, length: int) -> CloseAdver
         ((theta, laws[0]), (tilde, laws[1])),
     ):
         chains = (own, one.transition_matrix), (others, other.transition_matrix)
-        found = largest_ratio(_log_ratios(one, other), *chains, secrets, constant, length, SAFE_MINIMUM)
-        value, node, state, size = found
+        largest = largest_ratio(_log_ratios(one, other), *chains, secrets, constant, length, SAFE_MINIMUM)
+        value, node, state, size = largest
         if value > _INFINITE / 2:
             return CloseAdversary(math.inf, True, 0, node + 1, state)
         # sums of T logarithms, each rounded; products of T matrices; the stationary laws

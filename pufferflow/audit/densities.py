@@ -146,14 +146,14 @@ class _Secret(NamedTuple):
 
 def _secrets(matrix: Floats, counted: Ints, window: int) -> list[_Secret]:
     """One for all windows that can occur and share their densities; of one record, the states."""
-    found: dict[tuple[int, int, int], tuple[int, ...]] = {(x, x, int(counted[x])): (x,) for x in range(len(matrix))}
+    paths: dict[tuple[int, int, int], tuple[int, ...]] = {(x, x, int(counted[x])): (x,) for x in range(len(matrix))}
     for _ in range(window - 1):
         longer: dict[tuple[int, int, int], tuple[int, ...]] = {}
-        for (x, z, own), states in found.items():
+        for (x, z, own), states in paths.items():
             for y in np.flatnonzero(matrix[z] > 0).tolist():
                 longer.setdefault((x, y, own + int(counted[y])), (*states, y))
-        found = longer
-    return [_Secret(*key, states) for key, states in found.items()]
+        paths = longer
+    return [_Secret(*key, states) for key, states in paths.items()]
 
 
 class CountDensities:
@@ -341,14 +341,14 @@ def _histogram_laws(chain: MarkovChain, length: int, bins: int, strides: tuple[i
     for node in range(1, length + 1):
         if node > 1:
             past = [prepend(weights, laws) for weights, laws in zip(marginals.step(), past, strict=True)]
-        future, found = futures.pop(), []
+        future, of_rows = futures.pop(), []
         for r, x in np.argwhere(marginals.possible).tolist():
             before, after = np.flatnonzero(past[r][x]), np.flatnonzero(future[x])
             law = np.zeros(places)
             convolve(before + strides[x], past[r][x][before], after, future[x][after], law)
             support = np.flatnonzero(law)
-            found.append((r, x, support, law[support]))
-        yield _NodeLaws(node, found, marginals.possible, marginals.masses)
+            of_rows.append((r, x, support, law[support]))
+        yield _NodeLaws(node, of_rows, marginals.possible, marginals.masses)
 
 
 def roundings(chain: MarkovChain, count: float) -> float:

@@ -197,11 +197,11 @@ def privacy_losses(
     check_work(family, records, query, window)
     # densities of a histogram fill the memory at one scale
     together = [noises] if isinstance(query, CountQuery) else [[noise] for noise in noises]
-    found: list[PrivacyLoss] = []
+    worst: list[PrivacyLoss] = []
     for some in together:
         of_chains = [_losses(index, chain, records, some, query, window) for index, chain in enumerate(chains)]
-        found += [_worst(list(losses), records, query) for losses in zip(*of_chains, strict=True)]
-    return found
+        worst += [_worst(list(losses), records, query) for losses in zip(*of_chains, strict=True)]
+    return worst
 
 
 def _worst(losses: list[PrivacyLoss], records: int, query: Query) -> PrivacyLoss:
@@ -396,10 +396,10 @@ class _GapSearch:
 
         if starts == 1:
             self.compared = self.compared or bool(np.count_nonzero(here.possible) > 1)
-            gaps, found = np.array([self.attained, self._placed]), np.empty(3, dtype=np.int64)
-            if raise_gap(values[0], here.possible[0], self._tolerance, gaps, found):
-                self.node, self.pair = here.node, (int(found[0]), int(found[1]))
-                self.place = int(found[2] if places is None else places[found[2]])
+            gaps, widest = np.array([self.attained, self._placed]), np.empty(3, dtype=np.int64)
+            if raise_gap(values[0], here.possible[0], self._tolerance, gaps, widest):
+                self.node, self.pair = here.node, (int(widest[0]), int(widest[1]))
+                self.place = int(widest[2] if places is None else places[widest[2]])
             self.attained, self._placed = map(float, gaps)
             self.bound = max(self.bound, self.attained)
         else:

@@ -53,8 +53,8 @@ def loss_proof(family: Family, question: Question) -> Iterator[dict[str, Any]]:
 
 def _scale(chains: tuple[MarkovChain, ...], quilts: list[float], length: int, epsilon: float) -> float:
     """The scale of leakage, without proof."""
-    found = [chain_leakage(chain, length).scale(epsilon, quilt) for chain, quilt in zip(chains, quilts, strict=True)]
-    return max(quilt if bound is None else bound[0] for bound, quilt in zip(found, quilts, strict=True))
+    scales = [chain_leakage(chain, length).scale(epsilon, quilt) for chain, quilt in zip(chains, quilts, strict=True)]
+    return max(quilt if bound is None else bound[0] for bound, quilt in zip(scales, quilts, strict=True))
 
 
 @loss_proof.register

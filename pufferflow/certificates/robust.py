@@ -30,10 +30,10 @@ def robust_couplings(
 
     Raises ParameterError: the search found no cost that can be proved.
     """
-    found = IntervalLeakage(family, length, protection, guess=True).scale(epsilon, length / epsilon)
+    scaled = IntervalLeakage(family, length, protection, guess=True).scale(epsilon, length / epsilon)
     target = epsilon * (1 - CLOSE)
     points = RobustPoints(family, length, protection)
-    low = target / length * (1 - CLOSE) if found is None else 0.97 / found[0]
+    low = target / length * (1 - CLOSE) if scaled is None else 0.97 / scaled[0]
     at_low = points.loss(low)
     if at_low.value > target:
         low = target / length * (1 - CLOSE)
@@ -105,9 +105,9 @@ def _side(side: AffineSide | RatioSide, leakages: Floats, cost: float) -> dict[s
         with np.errstate(over="ignore"):
             growth = np.exp(costs_of(leakages, cost))
         for x, y in np.argwhere(leakages > 0).tolist():
-            found = side.flows(x, y, growth)
-            if found is not None:
-                flows.append({"value": x + 1, "other": y + 1} | _document(found))
+            solved = side.flows(x, y, growth)
+            if solved is not None:
+                flows.append({"value": x + 1, "other": y + 1} | _document(solved))
     return {"leakages": [[repr(a) for a in row] for row in leakages.tolist()], "flows": flows}
 
 

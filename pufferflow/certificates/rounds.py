@@ -94,7 +94,7 @@ class _Sides:
                 self._starts.append(Rounds(way, chain.period, cost, cap).family(guess).start / cost)
             for way in self._ways:
                 way.freeze()
-        found, begins = [], []
+        tables, begins = [], []
         for way, start in zip(self._ways, self._starts, strict=True):
             begin = start * cost
             for _ in range(20 + _STEPS // chain.period):
@@ -105,10 +105,10 @@ class _Sides:
                 begin = np.maximum(begin, end * (1 + 2 * _ROOM) + 2 * _ROOM * cost * (1 - np.eye(chain.states)))
             else:
                 raise ParameterError("no round ends below where it starts: the chain forgets too slowly")
-            found.append(each.found)
+            tables.append(each.found)
             begins.append(begin)
         self._begins = begins
-        largest = max(self._told(a.astype(np.float64) + b, cost) for a, b in zip(*found, strict=True))
+        largest = max(self._told(a.astype(np.float64) + b, cost) for a, b in zip(*tables, strict=True))
         return largest * (1 + 4 * UNIT_ROUNDOFF)
 
     def _told(self, both: Floats, cost: float) -> float:

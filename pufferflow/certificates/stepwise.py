@@ -33,7 +33,7 @@ def stepwise(
     best: tuple[float, list[Steps]] | None = None
     for early in _EARLY:
         steps = [Steps(chain, length, early) for chain in chains]
-        if best is not None and [found.early for found in steps] == [found.early for found in best[1]]:
+        if best is not None and [side.early for side in steps] == [side.early for side in best[1]]:
             break
         try:
             cost = provable_cost(steps, length, epsilon)
@@ -46,9 +46,9 @@ def stepwise(
     if best is None:
         raise ParameterError("no bounds node by node suffice near the cost that the search found")
     cost, steps = best
-    if max(found.loss(cost) for found in steps) > epsilon * (1 - CLOSE):
+    if max(side.loss(cost) for side in steps) > epsilon * (1 - CLOSE):
         cost = provable_cost(steps, length, epsilon)
-    return cost, {"cost": repr(cost), "steps": [found.document(cost) for found in steps]}
+    return cost, {"cost": repr(cost), "steps": [side.document(cost) for side in steps]}
 
 
 class _Entry(NamedTuple):

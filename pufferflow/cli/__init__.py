@@ -93,13 +93,13 @@ OPTIONS = {
 def as_options(said: str) -> str:
     """Return a message with the shell's names: those in brackets, and those that are no word of English."""
 
-    def listed(found: re.Match[str]) -> str:
-        names = found[1].split(", ")
-        return f"({', '.join(OPTIONS[name] for name in names)})" if set(names) <= OPTIONS.keys() else found[0]
+    def listed(match: re.Match[str]) -> str:
+        names = match[1].split(", ")
+        return f"({', '.join(OPTIONS[name] for name in names)})" if set(names) <= OPTIONS.keys() else match[0]
 
     said = re.sub(r"\(([a-z_]+(?:, [a-z_]+)*)\)", listed, said)
     single = "|".join(name for name in OPTIONS if "_" in name)
-    return re.sub(rf"(?<![\w'\"/.-])({single})(?![\w'\"/.-]*['\"/])", lambda found: OPTIONS[found[1]], said)
+    return re.sub(rf"(?<![\w'\"/.-])({single})(?![\w'\"/.-]*['\"/])", lambda match: OPTIONS[match[1]], said)
 
 
 def _check_values(words: Sequence[str]) -> None:

@@ -91,8 +91,8 @@ def _preserving(family: hmm.PriorFamily, factor: str, length: int | None) -> dic
     from pufferflow.related import hmm
 
     region = hmm.preserving_region(family, factor, length)
-    found = hmm.find_prior(family, factor, length, violates=False)
-    return {"prior": None if found is None else found.to_dict()["prior"], "conditions": list(region.conditions)}
+    kept = hmm.find_prior(family, factor, length, violates=False)
+    return {"prior": None if kept is None else kept.to_dict()["prior"], "conditions": list(region.conditions)}
 
 
 def _print_preserving(preserving: dict[str, Any]) -> None:

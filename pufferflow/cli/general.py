@@ -85,12 +85,12 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _answer(framework: PufferfishFramework, arguments: argparse.Namespace) -> dict[str, Any]:
     """All that is asked for, in plain JSON types."""
-    found = framework.wasserstein()
+    sensitivity = framework.wasserstein()
     answer: dict[str, Any] = {
-        "W": found.W,
-        "scenario": found.law,
-        "pair": None if found.pair is None else list(found.pair),
-        "scales": [{"epsilon": epsilon, "scale": found.scale(epsilon)} for epsilon in arguments.epsilon],
+        "W": sensitivity.W,
+        "scenario": sensitivity.law,
+        "pair": None if sensitivity.pair is None else list(sensitivity.pair),
+        "scales": [{"epsilon": epsilon, "scale": sensitivity.scale(epsilon)} for epsilon in arguments.epsilon],
     }
     if arguments.group is not None:
         group = framework.group_sensitivity(listed(text) or () for text in arguments.group)
@@ -110,11 +110,11 @@ def _answer(framework: PufferfishFramework, arguments: argparse.Namespace) -> di
 
 
 def _adversaries(framework: PufferfishFramework, table: str, epsilons: list[float]) -> list[dict[str, Any]]:
-    found = []
+    rows = []
     for name, belief in read_scenarios(table).laws.items():
         close = framework.close_adversary(belief)
         losses = [(epsilon, close.loss(epsilon)) for epsilon in epsilons]
-        found.append(
+        rows.append(
             {
                 "adversary": name,
                 "delta": _finite(close.delta),
@@ -123,7 +123,7 @@ def _adversaries(framework: PufferfishFramework, table: str, epsilons: list[floa
                 "losses": [{"epsilon": epsilon, "loss": _finite(loss)} for epsilon, loss in losses],
             }
         )
-    return found
+    return rows
 
 
 def _true_value(path: str) -> Fraction:

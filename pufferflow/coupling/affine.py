@@ -61,9 +61,9 @@ class AffineSide:
         growth = _growth(costs)
         self._weights[:] = 0.0
         for x, y in np.argwhere(values > 0).tolist():
-            found = self._program.solve(self._rows, x, y, growth)
-            if found is not None:
-                flows, self._weights[x, y] = found
+            solved = self._program.solve(self._rows, x, y, growth)
+            if solved is not None:
+                flows, self._weights[x, y] = solved
                 values[x, y] = min(values[x, y], self.bound(x, y, growth, flows))
         return values
 
@@ -76,8 +76,8 @@ class AffineSide:
 
     def flows(self, x: int, y: int, growth: Floats) -> RobustFlows | None:
         """Flows for the laws given x and y, growth e^costs; None where the program was not solved."""
-        found = self._program.solve(self._rows, x, y, growth)
-        return None if found is None else found[0]
+        solved = self._program.solve(self._rows, x, y, growth)
+        return None if solved is None else solved[0]
 
     def bound(self, x: int, y: int, growth: Floats, flows: RobustFlows) -> float:
         """What flows prove, whether or not they are optimal, rounded up."""
@@ -199,7 +199,7 @@ class _Program:
         right = np.zeros(self._count)
         right[:k] = -rows.base[x]
         options: Any = {"primal_feasibility_tolerance": _TOLERANCE, "dual_feasibility_tolerance": _TOLERANCE}
-        found = linprog(  # type: ignore[call-overload]  # its stubs take no array of bounds
+        solution = linprog(  # type: ignore[call-overload]  # its stubs take no array of bounds
             self._objective,
             A_ub=table,
             b_ub=right,
@@ -209,21 +209,21 @@ class _Program:
             method="highs",
             options=options,
         )
-        if found.status != 0:
+        if solution.status != 0:
             return None
-        flow = np.maximum(found.x[:square], 0.0).reshape(k, k)
+        flow = np.maximum(solution.x[:square], 0.0).reshape(k, k)
         shares = []
         for place in range(2 * self._parts):
             start = self._of(place)[0]
-            given = np.maximum(found.x[start : start + square], 0.0).reshape(k, k)
+            given = np.maximum(solution.x[start : start + square], 0.0).reshape(k, k)
             total = given.sum(axis=1, keepdims=True)
             shares.append(np.where(total > 0, given / np.where(total > 0, total, 1.0), np.eye(k)))
-        return RobustFlows(flow, shares[: self._parts], shares[self._parts :]), self._derivative(found, growth)
+        return RobustFlows(flow, shares[: self._parts], shares[self._parts :]), self._derivative(solution, growth)
 
-    def _derivative(self, found: Any, growth: Floats) -> Floats:
+    def _derivative(self, solution: Any, growth: Floats) -> Floats:
         """Derivative of log Λ by w[z, y]: what multiplies e^±w in the program, each with its multiplier."""
-        k, square, values = self._k, self._k**2, found.x
-        multipliers = np.maximum(-found.ineqlin.marginals, 0.0)
+        k, square, values = self._k, self._k**2, solution.x
+        multipliers = np.maximum(-solution.ineqlin.marginals, 0.0)
         weights = multipliers[:k] * values[:square].reshape(k, k) * growth
         for part in range(2 * self._parts):
             start, row = self._of(part)[0], k + part * square

@@ -73,10 +73,10 @@ class Blocks:
         """All distances that are used, the nearest first, each worked out when it is asked for the first time."""
         for i in range(len(self._grid)):
             if i == len(self._found):
-                found = next(self._others, None)
-                if found is None:
+                following = next(self._others, None)
+                if following is None:
                     return
-                self._found.append(found)
+                self._found.append(following)
             yield self._found[i]
 
     def _farther(self) -> Iterator[_Distance]:

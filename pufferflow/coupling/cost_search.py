@@ -102,7 +102,7 @@ class CostSearch:
 
     def _of_one_set(self, best: Leak, one: Bools) -> Leak:
         """What the best query leaks when it counts one set throughout."""
-        found = []
+        halves = []
         for half in (best.behind, best.ahead):
             most = (
                 half.side.steps
@@ -112,9 +112,9 @@ class CostSearch:
             counts = Counts(np.tile(one, (most, 1)), one[None, :])
             if half.counts.repeats and half.side.end is None:
                 counts = counts._replace(repeats=half.side.steps - most)
-            found.append(Found(half.side, counts, half.side.about(counts, self._search.cost)))
+            halves.append(Found(half.side, counts, half.side.about(counts, self._search.cost)))
         with np.errstate(invalid="ignore"):  # nothing is known of both
-            before, after = (np.nan_to_num(f.tells[:, None] - f.tells[None, :], nan=-np.inf) for f in found)
+            before, after = (np.nan_to_num(f.tells[:, None] - f.tells[None, :], nan=-np.inf) for f in halves)
         secrets = self._around.support(best.node)
         before = np.where(secrets[:, None] & secrets[None, :], before, -np.inf)
         if self._around.window == 1:  # in place of c for values that differ
@@ -122,7 +122,7 @@ class CostSearch:
         values = self._search.windows(before, after)
         if values is None:
             return best._replace(value=-math.inf, one=one)
-        return Leak(values[0], best.node, values[1:], found[0], found[1], one)
+        return Leak(values[0], best.node, values[1:], halves[0], halves[1], one)
 
     def _likelier(self, best: Leak, cost: float) -> Bools:
         total = np.zeros(self._around.chain.states)

@@ -163,8 +163,8 @@ class Side:
             return 0.0, self.none()
         if self.exact and not np.isfinite(self.plain(self.steps)[0][list(pair)]).all():
             return -math.inf, self.none()
-        value, found, _ = self.ascent(pair, cost, start, rough=rough)
-        return value, found
+        value, improved, _ = self.ascent(pair, cost, start, rough=rough)
+        return value, improved
 
     def ascent(
         self, pair: tuple[int, int], cost: float, start: Counts | None, *, rough: bool = False
@@ -214,8 +214,8 @@ class Side:
             period = 1
         cycle = counts.sets[-period:].copy()
         longer = Counts(counts.sets.copy(), cycle, (self.steps - len(counts.sets)) // period)
-        found, _ = self._ascend(pair, cost, longer, message)
-        return (found, longer) if found > value else (value, counts)
+        attained, _ = self._ascend(pair, cost, longer, message)
+        return (attained, longer) if attained > value else (value, counts)
 
     def _behind(self, counts: Counts, cost: float) -> End:
         """What stands behind the entries that have sets of their own."""
@@ -246,10 +246,10 @@ class Side:
         values, lost = np.empty(self.states), np.full(self.states, end.lost * LIFT)
         profile(self._transposed, constant(end.values), counts.sets, cost, True, values, lost)
         known = values > lost * (1024 / LIFT / UNIT_ROUNDOFF)
-        found = np.log(np.where(known, values, np.nan))
+        logs = np.log(np.where(known, values, np.nan))
         # more than twice the k + 6 roundings of each factor
         rounding = 4.0 * (self.states + 8) * UNIT_ROUNDOFF * (counts.entries + 2.0) + end.error
-        return found, rounding + 8 * UNIT_ROUNDOFF * float(np.where(known, np.abs(found), 0.0).max(initial=0.0))
+        return logs, rounding + 8 * UNIT_ROUNDOFF * float(np.where(known, np.abs(logs), 0.0).max(initial=0.0))
 
 
 class Found(NamedTuple):

@@ -136,12 +136,12 @@ class IntervalLeakage:
             if not self._exact:
                 lists.append([zero, self._fixed(number, side, cost, cap, linear, extra)])
                 continue
-            found = [zero]
+            images = [zero]
             for _ in range(self._length - self._window):
-                image = np.minimum(side.apply(costs_of(found[-1], cost), linear) + extra, cap)
+                image = np.minimum(side.apply(costs_of(images[-1], cost), linear) + extra, cap)
                 np.fill_diagonal(image, 0.0)
-                found.append(image)
-            lists.append(found)
+                images.append(image)
+            lists.append(images)
         return [np.minimum.reduce(bounds) for bounds in zip(*lists, strict=True)]
 
     def _fixed(self, number: int, side: _Side, cost: float, cap: Floats, linear: bool, extra: Floats) -> Floats:

@@ -37,33 +37,33 @@ class LeakSearch:
         if cost != self.cost:
             self._around.forget()
             self.cost = cost
-        found: dict[int, Leak | None] = {}
+        leaks: dict[int, Leak | None] = {}
 
         def value(node: int) -> float:
-            if node not in found:
-                found[node] = self._look(node, near)
-            leak = found[node]
+            if node not in leaks:
+                leaks[node] = self._look(node, near)
+            leak = leaks[node]
             return -math.inf if leak is None else leak.value
 
-        node = self._nodes(value, found) if near is None else near.node
+        node = self._nodes(value, leaks) if near is None else near.node
         value(node)
         step = min(node, self._around.last - node) // 3 + 1
-        while step and self._around.last > FEW_NODES and not self.even(found[node]):
+        while step and self._around.last > FEW_NODES and not self.even(leaks[node]):
             beside = [n for n in (node - step, node + step) if 1 <= n <= self._around.last]
             better = max(beside, key=value, default=node)
             if value(better) > value(node) * (1 + 1e-9):
                 node = better
             else:
                 step //= 2
-        return found[node]
+        return leaks[node]
 
-    def _nodes(self, value: Callable[[int], float], found: dict[int, Leak | None]) -> int:
+    def _nodes(self, value: Callable[[int], float], leaks: dict[int, Leak | None]) -> int:
         """The best of some nodes: all of few, else both ends, the middle and some that grow as long as that helps."""
         if self._around.last <= FEW_NODES:
             return max(range(1, self._around.last + 1), key=value)
         some = [(self._around.last + 1) // 2]
         value(some[0])
-        if self.even(found[some[0]]):  # all nodes in the middle are alike, and more entries only tell more
+        if self.even(leaks[some[0]]):  # all nodes in the middle are alike, and more entries only tell more
             return some[0]
         some += [1, self._around.last]
         if self._around.chain.start != "stationary" or self._around.reversal is None:

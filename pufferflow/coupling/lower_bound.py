@@ -152,9 +152,9 @@ def _bound(
 ) -> LowerBound:
     """The bound, of the chain with this index in its family; by one set for all entries unless ``changing``."""
     around = Surroundings(chain, length, epsilon, protection)
-    found = CostSearch(around, epsilon).best(changing)
-    if found is not None:
-        return _stated(around, epsilon, *found, index)
+    best = CostSearch(around, epsilon).best(changing)
+    if best is not None:
+        return _stated(around, epsilon, *best, index)
     hidden, knows = protection.window, protection.knows
     return LowerBound(epsilon, length, 0.0, 1, (0, 0), (), False, 0, 0, index, secret_window=hidden, knows=knows)
 

@@ -384,10 +384,10 @@ class PeriodicLeakage:
         self._begin()
         with ThreadPoolExecutor(2) as threads:
             sides = (self._ahead, self._past), self._starts
-            (ahead, past) = found = tuple(
+            (ahead, past) = families = tuple(
                 threads.map(lambda way, start: Rounds(way, chain.period, cost, cap).family(start * cost), *sides)
             )
-        self._starts = [family.start / cost for family in found]
+        self._starts = [family.start / cost for family in families]
         if self._window == 1:
             told = [float((a + b).max()) for a, b in zip(ahead.leakages, past.leakages, strict=True)]
             return np.array(told) * (1 + 2e-7)
@@ -410,10 +410,10 @@ class PeriodicLeakage:
                 average_leakages(chain, self._length, ahead=ahead) for ahead in (True, False)
             ]
             cost = epsilon / (1 + sum(float(start.max()) for start in self._starts))
-        found = secant_cost(self.loss, epsilon, max(low, cost), _TOLERANCE if is_slow(self._chain) else _QUICK)
-        if found is None or found[0] <= low:
+        decided = secant_cost(self.loss, epsilon, max(low, cost), _TOLERANCE if is_slow(self._chain) else _QUICK)
+        if decided is None or decided[0] <= low:
             return None
-        cost, loss = found
+        cost, loss = decided
         scale = math.nextafter(1 / cost, math.inf)
         while 1 / scale > cost:
             scale = math.nextafter(scale, math.inf)
@@ -518,14 +518,14 @@ def secant_cost(
     below: tuple[float, Loss] | None = None
     above, points = epsilon * (1 + tolerance), []
     for _ in range(60):
-        found = loss(cost)
-        if found.value <= epsilon:
-            below = cost, found
-            if found.value >= epsilon * (1 - 3 * tolerance) or cost >= epsilon:
+        reached = loss(cost)
+        if reached.value <= epsilon:
+            below = cost, reached
+            if reached.value >= epsilon * (1 - 3 * tolerance) or cost >= epsilon:
                 break
         else:
             above = min(above, cost)
-        points.append((math.log(cost), math.log(found.value / epsilon)))
+        points.append((math.log(cost), math.log(reached.value / epsilon)))
         slope = 1.0
         if len(points) > 1 and points[-2][0] != points[-1][0]:
             slope = (points[-1][1] - points[-2][1]) / (points[-1][0] - points[-2][0])

@@ -104,10 +104,10 @@ class Half:
         if best is None:
             return
         _, side, counts = best
-        found = Found(side, counts, side.about(counts, cost))
-        self.found.append(found)
+        visited = Found(side, counts, side.about(counts, cost))
+        self.found.append(visited)
         if self.free is None and len(self.sides) == 1 and side.end is None and counts.entries < side.steps:
-            self._settled[pair] = found  # more entries would change nothing
+            self._settled[pair] = visited  # more entries would change nothing
 
     def table(self) -> tuple[Floats, Floats]:
         """What the queries found tell of two values at most, −∞ where unknown, shape (k, k), and which of them does."""

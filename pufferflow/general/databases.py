@@ -61,14 +61,14 @@ class Databases:
 
     def laws(self, secrets: Callable[[Database], Iterable[_Secret]]) -> dict[Hashable, dict[_Secret, Law]]:
         """Laws of the query given each of the secrets that hold in a database, for each scenario."""
-        found: dict[Hashable, dict[_Secret, Law]] = {}
+        laws: dict[Hashable, dict[_Secret, Law]] = {}
         for scenario, masses in self.masses.items():
             given: dict[_Secret, Counter[Fraction]] = defaultdict(Counter)
             for database, mass in masses.items():
                 for secret in secrets(database) if mass else ():
                     given[secret][self.query[database]] += mass
-            found[scenario] = {secret: Law.counted(counts) for secret, counts in given.items()}
-        return found
+            laws[scenario] = {secret: Law.counted(counts) for secret, counts in given.items()}
+        return laws
 
     def states(self, database: Database) -> list[tuple[str, Hashable]]:
         """The secrets "this record has this value" that hold in a database."""

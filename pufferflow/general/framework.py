@@ -118,8 +118,8 @@ class PufferfishFramework:
         asked = list(dict.fromkeys(hashable(check_list(secrets, "secrets"), "a secret")))
         laws: dict[Hashable, dict[Hashable, Any]] = {}
         for scenario in hashable(check_list(scenarios, "scenarios"), "a scenario"):
-            found = ((secret, law(scenario, secret)) for secret in asked)
-            laws[scenario] = {secret: one for secret, one in found if one is not None}
+            given = ((secret, law(scenario, secret)) for secret in asked)
+            laws[scenario] = {secret: one for secret, one in given if one is not None}
         return cls(laws, pairs)
 
     @classmethod

@@ -135,13 +135,13 @@ def hashable(names: list[Any], what: str) -> list[Any]:
 
 def likely_pairs(scenarios: Iterable[Iterable[Hashable]]) -> list[Pair]:
     """Any two of the secrets of one scenario."""
-    found: dict[Pair, None] = {}
+    pairs: dict[Pair, None] = {}
     for secrets in scenarios:
         names = list(secrets)
         if len(names) * (len(names) - 1) // 2 > MOST_PAIRS:
             raise ParameterError(f"{len(names):,} secrets have more than {MOST_PAIRS:,} pairs; say which to protect")
-        found |= dict.fromkeys(pair for pair in combinations(names, 2) if pair[::-1] not in found)
-    return list(found)
+        pairs |= dict.fromkeys(pair for pair in combinations(names, 2) if pair[::-1] not in pairs)
+    return list(pairs)
 
 
 def pairs_of_records(laws: Mapping[Hashable, Mapping[Any, Law]]) -> list[Pair]:

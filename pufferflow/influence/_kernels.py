@@ -161,7 +161,7 @@ def search_quilts(
     terms: tuple[Floats, Floats],
     left_tables: tuple[Floats, Ints, Ints],
     right_tables: tuple[Floats, Ints, Ints],
-    found: tuple[Ints, Floats, Ints],
+    best_quilt: tuple[Ints, Floats, Ints],
 ) -> None:
     """Branch and bound over rectangles of quilts, as far as the tables at hand, the room and ``work`` allow.
 
@@ -186,7 +186,7 @@ def search_quilts(
         First term of eq. 5 with and without a left quilt node.
     left_tables, right_tables : tuple of arrays
         A stack of tables (the first one is zero: no quilt node), the distances, sorted, and their slots in the stack.
-    found : tuple of arrays, shapes (m + 1, 2), (2,) and (2,)
+    best_quilt : tuple of arrays, shapes (m + 1, 2), (2,) and (2,)
         Updated in place. In row 0 the number of pairs, then pairs of secrets that decided before: they alone bound the
         influence from below, which discards most rectangles. The smallest score so far with its influence; its quilt.
     """
@@ -197,7 +197,7 @@ def search_quilts(
     law, mask = terms
     lefts, left_distances, left_slots = left_tables
     rights, right_distances, right_slots = right_tables
-    pairs, best, quilt = found
+    pairs, best, quilt = best_quilt
     pair = np.zeros(2, dtype=np.int64)
     slack = 1.0 + 2.0**-51
     top, missing = int(counts[0]), int(counts[1])

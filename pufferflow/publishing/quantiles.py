@@ -70,10 +70,10 @@ def quantile_rows(table: NoisyTable, edges: Sequence[float], wanted: Sequence[fl
 
 def check_quantiles(wanted: Sequence[float]) -> tuple[float, ...]:
     """Return which quantiles are wanted; raise :class:`ParameterError` unless all lie between 0 and 1."""
-    found = tuple(check_finite(p, "a quantile") for p in check_list(wanted, "quantiles"))
-    if not all(0 < p < 1 for p in found):
+    probabilities = tuple(check_finite(p, "a quantile") for p in check_list(wanted, "quantiles"))
+    if not all(0 < p < 1 for p in probabilities):
         raise ParameterError("quantiles must lie between 0 and 1, for example 0.5")
-    return found
+    return probabilities
 
 
 def _interpolated(growing: Any, ends: Sequence[float], at: float) -> float:

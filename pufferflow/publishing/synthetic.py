@@ -122,14 +122,14 @@ def _published(document: Any) -> Published:
         if "bins" in document:
             counts = np.array([row["noisy_count"] for row in document["bins"]], dtype=np.float64)
             return Published(form, _frequencies(counts, k), None)
-        found: dict[str, NDArray[np.float64]] = {}
+        totals: dict[str, NDArray[np.float64]] = {}
         for one in document["statistics"]:
             if one["name"] in ("histogram", "transitions"):
-                found.setdefault(one["name"], np.array(one["noisy_counts"], dtype=np.float64).sum(axis=0))
-        moves = found.get("transitions")
+                totals.setdefault(one["name"], np.array(one["noisy_counts"], dtype=np.float64).sum(axis=0))
+        moves = totals.get("transitions")
         return Published(
             form,
-            None if "histogram" not in found else _frequencies(found["histogram"], k),
+            None if "histogram" not in totals else _frequencies(totals["histogram"], k),
             None if moves is None else np.maximum(moves.reshape(k, k), 0.0),
         )
     except (KeyError, TypeError, ValueError, IndexError, OverflowError, DataError) as error:

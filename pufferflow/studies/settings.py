@@ -107,7 +107,7 @@ def _not_finite(value: Any, place: tuple[Any, ...] = ()) -> str:
     if isinstance(value, float) and not math.isfinite(value):
         return _key(list(place))
     children = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    return next((found for name, child in children if (found := _not_finite(child, (*place, name)))), "")
+    return next((within for name, child in children if (within := _not_finite(child, (*place, name)))), "")
 
 
 def _is_number(value: object) -> bool:

@@ -179,7 +179,7 @@ class _Walk:
         """E^leakage at every phase."""
         start = [[ball(a).exp() if x != y else arb(1) for y, a in enumerate(row)] for x, row in enumerate(side.start)]
         now = [[a.upper() for a in row] for row in start]
-        found: list[Table] = [[]] * (len(self.matrices) * self.repeat)
+        tables: list[Table] = [[]] * (len(self.matrices) * self.repeat)
         alike = [[[x == y for y in matrix] for x in matrix] for matrix in reversed(self.family.matrices)]
         for piece, phase, rows in steps:
             growth = [[a * b for a, b in zip(*pair, strict=True)] for pair in zip(self.jumps, now, strict=True)]
@@ -194,7 +194,7 @@ class _Walk:
                         now[x][y] = _proved(rows[x], rows[y], tree, growth)
                     elif where != "ahead" or not alike[piece][x][y]:
                         raise CertificateError(f"{where}, piece {piece + 1}: states {x + 1} and {y + 1} have no tree")
-            found[phase] = now
+            tables[phase] = now
         for x in range(self.k):
             for y in range(self.k):
                 if now[x][y] <= start[x][y]:
@@ -204,7 +204,7 @@ class _Walk:
                         f"{where}, states {x + 1} and {y + 1}: a round does not end at or below where it starts"
                     )
                 raise UndecidedError
-        return found
+        return tables
 
 
 def _proved(p: Row, q: Row, tree: Tree, growth: Table) -> arb:

@@ -57,10 +57,10 @@ def parse_statistics(
         ``bounds``, ``grid``, ``threshold``, ``durations``: of those statistics that have them; None is not given.
     """
     given = {key: value for key, value in (options or {}).items() if value is not None}
-    found, unused = [], set(given)
+    statistics, unused = [], set(given)
     for place, entry in enumerate(check_list(asked, "statistics"), 1):
         if isinstance(entry, Statistic):
-            found.append(entry)
+            statistics.append(entry)
             continue
         if not isinstance(entry, str):
             raise ParameterError(f"statistic {place} is {named_type(entry)}; give a name such as mean-by-hour")
@@ -75,10 +75,10 @@ def parse_statistics(
         kind = CATALOGUE[name]
         own = {field.name for field in fields(kind)} & set(given)
         unused -= own
-        found.append(kind(by=cells or by, weight=share, **{key: given[key] for key in own}))  # type: ignore[arg-type]
+        statistics.append(kind(by=cells or by, weight=share, **{key: given[key] for key in own}))  # type: ignore[arg-type]
     if unused:
         raise ParameterError(f"no statistic that is asked for has {' or '.join(sorted(unused))}; leave it out")
-    return tuple(found)
+    return tuple(statistics)
 
 
 __all__ = [

@@ -116,10 +116,10 @@ def _cost(scale_at: Callable[[float], NetworkScale], scale: float, counted: set[
     if scale_at(high).scale > scale:
         return math.inf
     while high > low * (1 + PRECISION):
-        found = scale_at(epsilon)
-        low, high = (low, epsilon) if found.scale <= scale else (epsilon, high)
-        card = len(counted.intersection(found.nearby))
-        epsilon = (found.influence + card / scale) * (1 + PRECISION / 4)
+        scaled = scale_at(epsilon)
+        low, high = (low, epsilon) if scaled.scale <= scale else (epsilon, high)
+        card = len(counted.intersection(scaled.nearby))
+        epsilon = (scaled.influence + card / scale) * (1 + PRECISION / 4)
         if epsilon >= high:  # as good as the best so far: is there a better one?
             epsilon = high / (1 + PRECISION)
         elif epsilon <= low * (1 + PRECISION):

@@ -93,12 +93,12 @@ class Publisher:
         ParameterError
             With this view a tuple's posterior could pass γ, or fall too far; nothing was published.
         """
-        found = self.check(parameters)
-        if not found.private:
+        views = self.check(parameters)
+        if not views.private:
             raise ParameterError(
                 f"view {len(self._views) + 1} is refused: with it a tuple's posterior could reach "
-                f"{float(found.posterior_inside):.3g} (gamma is {float(self.gamma):g}) or fall to "
-                f"{float(found.ratio_outside):.3g} of its prior (d / gamma is {float(self.d / self.gamma):.3g}); "
+                f"{float(views.posterior_inside):.3g} (gamma is {float(self.gamma):g}) or fall to "
+                f"{float(views.ratio_outside):.3g} of its prior (d / gamma is {float(self.d / self.gamma):.3g}); "
                 "choose parameters for all views together"
             )
         self._views.append(parameters)

@@ -117,13 +117,13 @@ def _differences(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for factor in settings["prior_factors"]:
         for point, parameters in _point(settings, factor, n, m):
             try:
-                found = answer_difference(parameters, prior, selected)
+                difference = answer_difference(parameters, prior, selected)
             except ParameterError:  # the laws are too wide to add up
-                found = math.nan
+                difference = math.nan
             yield point | {
                 "panel": "difference",
                 "query_share": share,
-                "statistical_difference": found,
+                "statistical_difference": difference,
                 "difference_bound": answer_difference_bound(parameters, prior, selected),
             }
 
@@ -241,9 +241,9 @@ def _impossibility() -> Iterator[Value]:
     parameters = choose_alpha_beta(Fraction(1, 10), Fraction(1, 2))
     sizes = [10**4, 10**5, 10**6]
     # someone who holds every tuple for real with probability n/m asks about half of the domain
-    found = [answer_difference(parameters, Fraction(math.isqrt(m) // 10, m), m // 2) for m in sizes]
-    slope = _slope(sizes, found)
-    useful = "useful" if slope > -0.2 else f"not useful: {found[-1]:.2g} at m = 10^6, falling as m^{slope:.2f}"
+    differences = [answer_difference(parameters, Fraction(math.isqrt(m) // 10, m), m // 2) for m in sizes]
+    slope = _slope(sizes, differences)
+    useful = "useful" if slope > -0.2 else f"not useful: {differences[-1]:.2g} at m = 10^6, falling as m^{slope:.2f}"
     what = "statistical difference of posterior and prior answer on the impossibility line"
     yield Value("αβ", what, "alpha-beta/impossible", useful)
     m = 10**12

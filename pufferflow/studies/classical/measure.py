@@ -259,11 +259,11 @@ def _sensitivities() -> Iterator[Value]:
         "median": lambda rows: sorted(rows)[1][0],
     }
     for name, query in queries.items():
-        found = sensitivity(query, databases(values, 3), change_one(values))
-        yield Value("sensitivity", f"{name}, one record changed", f"classical/sensitivity/{name}", float(found.value))
-    found = sensitivity(queries["histogram"], databases(values, 3), add_or_remove_one(values))
+        largest = sensitivity(query, databases(values, 3), change_one(values))
+        yield Value("sensitivity", f"{name}, one record changed", f"classical/sensitivity/{name}", float(largest.value))
+    largest = sensitivity(queries["histogram"], databases(values, 3), add_or_remove_one(values))
     what = "histogram, one record more or less"
-    yield Value("sensitivity", what, "classical/sensitivity/histogram-added", float(found.value))
+    yield Value("sensitivity", what, "classical/sensitivity/histogram-added", float(largest.value))
 
 
 def _examples() -> Iterator[Value]:

@@ -86,8 +86,8 @@ def _releases(axes: Axes, rows: pd.DataFrame, states: list[str], name: str, nois
 
 def _edge(state: str) -> str:
     """Lower edge of a bin, the state itself where it names none."""
-    found = re.search(r"\d+", state)
-    return found[0] if found else state
+    number = re.search(r"\d+", state)
+    return number[0] if number else state
 
 
 def _unit(states: list[str]) -> str:

@@ -124,9 +124,9 @@ def least_noise(
         paper = results["mqm-exact"].scale if "mqm-exact" in results else None
         losses: dict[float, float] = {}
         if case.length <= exact_loss["longest"] and epsilon in exact_loss["epsilons"]:
-            found = sorted({result.scale for result in results.values() if result.scale is not None})
-            of_found = privacy_losses(case.chain, case.length, found, CountQuery(least.states))
-            losses = {scale: one.loss for scale, one in zip(found, of_found, strict=True)}
+            scales = sorted({result.scale for result in results.values() if result.scale is not None})
+            of_scales = privacy_losses(case.chain, case.length, scales, CountQuery(least.states))
+            losses = {scale: one.loss for scale, one in zip(scales, of_scales, strict=True)}
         for result in results.values():
             row = place | scale_row(result)
             if result.scale is not None:

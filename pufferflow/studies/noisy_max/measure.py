@@ -251,8 +251,8 @@ def _preserving(
     free: hmm.PriorFamily, factor: Fraction, points: int, rows: list[dict[str, Any]], claims: list[Value]
 ) -> None:
     where, key = "Noisy Max, p1 and p2 free", f"noisy-max/preserving/{factor}"
-    region, found = hmm.preserving_region(free, factor), hmm.find_prior(free, factor, violates=False)
-    prior = "none" if found is None else ", ".join(f"{name} = {value}" for name, value in found.prior.items())
+    region, preserving = hmm.preserving_region(free, factor), hmm.find_prior(free, factor, violates=False)
+    prior = "none" if preserving is None else ", ".join(f"{name} = {value}" for name, value in preserving.prior.items())
     claims.append(Value(where, f"a prior that preserves the factor {factor}", f"{key}/prior", prior))
     conditions = " and ".join(region.conditions) or "every prior"
     claims.append(Value(where, f"all priors that preserve the factor {factor}", f"{key}/region", conditions))
@@ -307,12 +307,12 @@ def _diagnoses(prior: tuple[Fraction, Fraction], claims: list[Value]) -> None:
     model, factors = neighbour_model(3), (Fraction(2), half, Fraction(1, 1000))
     intended = [model.initial_distributions[name] for name in model.pairs[0]]
     zeroed = [(Fraction(0),) * len(model.states)] * 2
-    found = {
+    chances = {
         name: ", ".join(str(c) for c in factors if _some_ratio_above(model, vectors, c)) or "none"
         for name, vectors in (("zeroed", zeroed), ("intended", intended))
     }
     quantity = f"violated of the factors {', '.join(map(str, factors))}, prior vectors of 0 (as intended)"
-    answer = f"{found['zeroed']} ({found['intended']})"
+    answer = f"{chances['zeroed']} ({chances['intended']})"
     claims.append(Value(where, quantity, "noisy-max/diagnosis/zeroed", answer))
 
 

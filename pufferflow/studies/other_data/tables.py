@@ -24,12 +24,12 @@ def other_data(errors: pd.DataFrame, epsilon: float) -> Table:
     names = in_order(errors["mechanism"])
     rows = []
     for (data, step, group, task), of_task in shown.groupby(["data", "step_seconds", "group", "task"], sort=False):
-        found = of_task.set_index("mechanism")
+        measured = of_task.set_index("mechanism")
         cells = {
             mechanism_style(name).label: UNDEFINED
-            if name not in found.index
+            if name not in measured.index
             else NOT_APPLICABLE
-            if missing(value := found.loc[name, "expected_error"])
+            if missing(value := measured.loc[name, "expected_error"])
             else significant(value, 3)
             for name in names
         }

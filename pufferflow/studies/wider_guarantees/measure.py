@@ -110,12 +110,12 @@ def models(runs: Runs, step_seconds: int, coverage: float, forgetting: Mapping[s
     counts = runs.hourly.sum(axis=0)
     fitted, _ = fit_chain(counts)
     second, _ = fit_chain(runs.triples, order=2)
-    found: dict[str, Family] = {"fitted": as_family(fitted), "order 2": as_family(second)}
+    models: dict[str, Family] = {"fitted": as_family(fitted), "order 2": as_family(second)}
     if HOUR % step_seconds == 0:
-        found["hourly"] = PeriodicChain(list(_by_the_hour(runs.hourly, fitted)), repeat=HOUR // step_seconds)
-    found["intervals"] = confidence_family(counts, coverage, backward=True)
-    found["forgetting"] = ForgettingFamily(**forgetting)
-    return found
+        models["hourly"] = PeriodicChain(list(_by_the_hour(runs.hourly, fitted)), repeat=HOUR // step_seconds)
+    models["intervals"] = confidence_family(counts, coverage, backward=True)
+    models["forgetting"] = ForgettingFamily(**forgetting)
+    return models
 
 
 def _by_the_hour(hourly: Ints, whole: MarkovChain) -> Iterator[Floats]:

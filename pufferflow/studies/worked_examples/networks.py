@@ -91,19 +91,19 @@ def _clique() -> Iterator[Value]:
         shares = {int(value): mass / law.total for value, mass in law.pairs}
         for ill in range(5):
             yield Value("flu clique", f"P(N={ill} | X={state})", f"flu/{state}/{ill}", shares.get(ill, 0.0))
-    found = people.wasserstein().W
-    yield Value("flu clique", "Wasserstein sensitivity W", "flu/wasserstein", found)
+    W = people.wasserstein().W
+    yield Value("flu clique", "Wasserstein sensitivity W", "flu/wasserstein", W)
     yield Value("flu clique", "group-DP sensitivity", "flu/group", people.group_sensitivity(GROUPS[:1]).sensitivity)
 
 
 def _network() -> Iterator[Value]:
     example, network = "flu network", flu_network()
-    found, group = network.wasserstein(), network.group_sensitivity(GROUPS)
-    yield Value(example, "Wasserstein sensitivity W", "flu/network/wasserstein", found.W)
+    sensitivity, group = network.wasserstein(), network.group_sensitivity(GROUPS)
+    yield Value(example, "Wasserstein sensitivity W", "flu/network/wasserstein", sensitivity.W)
     yield Value(example, "group-DP sensitivity", "flu/network/group", group.sensitivity)
     quilts = markov_quilt_mechanism([_bayesian(laws) for laws in SEASONS.values()], 1.0)
     yield Value(example, "Markov Quilt scale × ε at ε = 1", "flu/network/quilts", quilts.scale)
-    yield Value(example, "loss of noise W/ε at ε = 1", "flu/network/loss", network.privacy_loss(found.scale(1.0)))
+    yield Value(example, "loss of noise W/ε at ε = 1", "flu/network/loss", network.privacy_loss(sensitivity.scale(1.0)))
 
 
 def _bayesian(laws: Sequence[Sequence[str]]) -> BayesianNetwork:

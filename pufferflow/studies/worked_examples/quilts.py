@@ -41,9 +41,9 @@ def _rows(
 def _all_of_a_chain() -> Iterator[dict[str, Any]]:
     """One quilt of each kind that Lemma 4.6 knows."""
     length, node = CHAIN
-    found = {quilt.quilt: quilt for quilt in markov_quilts(chain_network(THETA_1, length), node)}
+    quilts = {quilt.quilt: quilt for quilt in markov_quilts(chain_network(THETA_1, length), node)}
     for line, kind in enumerate(KINDS):
-        quilt = found[kind]
+        quilt = quilts[kind]
         names = ", ".join(quilt.quilt)
         places = {f"X{i}": (float(i), -float(line)) for i in range(1, length + 1)}
         text = f"{{{names}}}: {len(quilt.nearby)} nearby" if names else f"∅: {length} nearby"
@@ -51,16 +51,16 @@ def _all_of_a_chain() -> Iterator[dict[str, Any]]:
 
 
 def _running_example() -> Iterator[dict[str, Any]]:
-    found = mqm_exact(THETA_1, 100, 1.0, convention="published")
-    assert found.quilt is not None
-    assert found.node is not None
-    low = found.node - (found.quilt.left or found.node)
-    high = found.node + (found.quilt.right or 100)
+    noise = mqm_exact(THETA_1, 100, 1.0, convention="published")
+    assert noise.quilt is not None
+    assert noise.node is not None
+    low = noise.node - (noise.quilt.left or noise.node)
+    high = noise.node + (noise.quilt.right or 100)
     nearby = tuple(f"X{i}" for i in range(low + 1, high))
     sides = tuple(f"X{i}" for i in (low, high) if 1 <= i <= 100)
-    quilt = MarkovQuilt(f"X{found.node}", sides, nearby, ())
+    quilt = MarkovQuilt(f"X{noise.node}", sides, nearby, ())
     places = {f"X{i}": (float(i), 0.0) for i in range(1, SHOWN + 1)}
-    text = f"σ = {found.scale:.4f}; X{SHOWN + 1} to X100 are remote"
+    text = f"σ = {noise.scale:.4f}; X{SHOWN + 1} to X100 are remote"
     yield from _rows("active quilt of the running example θ1, T = 100", text, quilt, places, _before(places))
 
 
