@@ -18,7 +18,14 @@ project = _about["name"]
 author = "The pufferflow authors"
 version = release = _about["version"]
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_nb", "plain_mathematics", "command_help"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "myst_nb",
+    "plain_mathematics",
+    "command_help",
+    "mechanism_list",
+]
 exclude_patterns = ["_build", "_static", "_extensions"]
 
 # Pages in Markdown; those with code cells are run at every build, and a cell that fails stops it.

@@ -1,0 +1,352 @@
+"""The recipes of CONTRIBUTING.md, followed in a copy of the package: what they add works, and few files are touched."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RECIPES = {
+    title: text
+    for title, _, text in (
+        part.partition("\n") for part in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("\n## ")
+    )
+}
+MECHANISM = '''
+"""Twice the noise of group-dp."""
+
+from dataclasses import replace
+
+from pufferflow.mechanisms.base import Mechanism
+from pufferflow.mechanisms.whole_segment import group_dp
+
+
+def twice_group(family, length, epsilon, *, window=1, knows="nothing"):
+    """Scale 2 M/ε."""
+    once = group_dp(family, length, epsilon, window=window, knows=knows)
+    return replace(once, mechanism="twice-group", scale=2 * once.scale)
+
+
+TWICE_GROUP = Mechanism("twice-group", twice_group, lambda question: iter(()))
+'''
+STUDY = '''
+"""How long records may be."""
+
+from pufferflow.studies.record import Section, Step, Study, render
+
+HERE = __name__
+SCALES = "results/errors/lengths.csv"
+
+
+def measure(lengths):
+    import pandas as pd
+
+    from pufferflow import MarkovChain, group_dp
+
+    chain = MarkovChain([[0.5, 0.5], [0.5, 0.5]])
+    return pd.DataFrame({"length": lengths, "scale": [group_dp(chain, length, 1.0).scale for length in lengths]})
+
+
+def table(scales):
+    from pufferflow.reporting.tables.table import Table
+
+    return Table("lengths", "Scales by length.", "synthetic data", scales, scales.astype(str))
+
+
+def _steps(run):
+    yield Step("measure_lengths", "measure", f"{HERE}:measure", {}, {"scales": SCALES}, run.own("lengths", without=()))
+    yield render("lengths", f"{HERE}:table", {"scales": SCALES}, Section("Lengths", "lengths", data="synthetic"))
+
+
+LENGTHS = Study("lengths", _steps)
+'''
+FIGURE = '''
+"""Errors of other data, drawn."""
+
+from matplotlib.figure import Figure
+
+
+def by_step(errors):
+    """Return a figure of the errors by time step."""
+    figure = Figure()
+    figure.subplots().plot(errors["step_seconds"], errors["expected_error"])
+    return figure
+'''
+CHECK = """
+import json, sys
+import pandas as pd, yaml
+import pufferflow as pf
+from pufferflow import cli
+from pufferflow.datasets.elsewhere import other_activity
+from pufferflow.reporting.style import mechanism_style
+from pufferflow.studies.catalogue import plan
+from pufferflow.studies.histograms.measure import errors, scales
+from pufferflow.studies.real_data.chains import fit_chains
+from pufferflow.studies.record import function
+from pufferflow.studies.settings import check_settings
+
+done = {"where": pf.__file__}
+chain = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]])
+with open("model.json", "w") as file:
+    json.dump({"chains": [chain.document()]}, file)
+
+config = yaml.safe_load(open("config/config.yaml"))
+config["experiments"]["activity"]["mechanisms"].append("twice-group")
+check_settings(config, "workflow/schemas/config.schema.yaml")
+(planned,) = pf.plan_release(chain, 0.1, length=100, mechanisms=["twice-group"])
+commanded = cli.main(["scale", "model.json", "--length", "10", "--epsilon", "1", "--mechanism", "twice-group"])
+label = mechanism_style("twice-group").label
+done["mechanism"] = [pf.twice_group(chain, 10, 1.0).scale, planned.epsilon, commanded, label]
+
+steps = {step.name: step for step in plan(config)[0]}
+measure, show = steps["measure_lengths"], steps["render_lengths"]
+table = function(measure.work)(**measure.settings)
+done["study"] = [table["scale"].tolist(), function(show.work)(scales=table).display.shape, show.shown]
+
+added = other_activity()[-1]
+rows = errors(scales(added, fit_chains(added, 0.0, "stationary"), [1.0], ["group-dp"], {}), 1, 0)
+done["data set"] = [added.description, len(rows), float(rows["expected_error"].min())]
+
+drawn = steps["plot_other_data_by_step"]
+figure = function(drawn.work)(errors=pd.DataFrame({"step_seconds": [60, 120], "expected_error": [0.1, 0.2]}))
+done["figure"] = [len(figure.axes[0].lines), drawn.shown]
+
+settings = steps["measure_other_data"].settings
+done["setting"] = [settings["smoothing"], function("pufferflow.studies.other_data.measure:_smoothed")(settings)]
+
+values = pd.Series(["a", "b"] * 20)
+form = pf.RecordFormat(pf.StateSpace.categories(["a", "b"]))
+values.to_csv("records.csv", index=False, header=["value"])
+said = []
+for most in (1, 2):
+    try:
+        options = {"form": form, "mechanism": "group-dp", "most_states": most}
+        said.append(pf.simulate_release(values, chain, 1.0, seed=1, **options).records)
+    except pf.ParameterError as error:
+        said.append(str(error))
+words = ["simulate", "records.csv", "--chain", "model.json", "--epsilon", "1", "--seed", "1", "--states", "a,b"]
+said.append(cli.main([*words, "--most-states", "1"]))
+done["option"] = [*said, "most_states : int, optional" in pf.release_histogram.__doc__]
+print("\\n" + json.dumps(done))
+"""
+
+
+class House:
+    """A copy of the project, and which of its files were touched."""
+
+    def __init__(self, root):
+        self.root, self.touched = root, {}
+        for part in ("pufferflow", "config", "workflow"):
+            shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__", "*.xz"))
+
+    def follow(self, recipe, new=(), changed=()):
+        for path, text in new:
+            assert not (self.root / path).exists()
+            (self.root / path).write_text(text.lstrip(), encoding="utf-8")
+        for path, old, put in changed:
+            text = (self.root / path).read_text(encoding="utf-8")
+            assert text.count(old) == 1, (path, old)
+            (self.root / path).write_text(text.replace(old, put), encoding="utf-8")
+        self.touched[recipe] = sorted({path for path, *_ in (*new, *changed)})
+
+    def run(self, code):
+        environment = os.environ | {"PYTHONPATH": str(self.root)}
+        ran = subprocess.run(
+            [sys.executable, "-c", code], cwd=self.root, env=environment, capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == 0, ran.stderr
+        return json.loads(ran.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    """All recipes followed, one after the other."""
+    house = House(tmp_path_factory.mktemp("house"))
+    mechanisms = "pufferflow/mechanisms/__init__.py"
+    house.follow(
+        "Add a mechanism",
+        [("pufferflow/mechanisms/twice_whole_segment.py", MECHANISM)],
+        [
+            (
+                mechanisms,
+                "\nfor _record in (",
+                "from pufferflow.mechanisms.twice_whole_segment import TWICE_GROUP, twice_group\n\nfor _record in (",
+            ),
+            (mechanisms, "GROUP_DP, ENTRY_DP):", "GROUP_DP, ENTRY_DP, TWICE_GROUP):"),
+            (mechanisms, '    "wasserstein",\n', '    "twice_group",\n    "wasserstein",\n'),
+            (
+                "pufferflow/__init__.pyi",
+                "from .mechanisms import wasserstein as",
+                "from .mechanisms import twice_group as twice_group\nfrom .mechanisms import wasserstein as",
+            ),
+        ],
+    )
+    catalogue, config, schema = (
+        "pufferflow/studies/catalogue.py",
+        "config/config.yaml",
+        "workflow/schemas/config.schema.yaml",
+    )
+    house.follow(
+        "Add a study",
+        [("pufferflow/studies/lengths.py", STUDY)],
+        [
+            (
+                catalogue,
+                "from pufferflow.studies.noisy_max",
+                "from pufferflow.studies.lengths import LENGTHS\nfrom pufferflow.studies.noisy_max",
+            ),
+            (catalogue, "    TIMINGS,\n)", "    TIMINGS,\n    LENGTHS,\n)"),
+            (config, "\n  other_data: ", "\n  lengths:\n    enabled: true\n    lengths: [10, 20]\n  other_data: "),
+            (
+                schema,
+                "\n      other_data:\n",
+                '\n      lengths:\n        properties:\n          enabled: { $ref: "#/$defs/enabled" }\n'
+                "          lengths: { description: Lengths., type: array }\n      other_data:\n",
+            ),
+        ],
+    )
+    house.follow(
+        "Add a figure of a table",
+        [("pufferflow/studies/other_data/figures.py", FIGURE)],
+        [
+            (
+                "pufferflow/studies/other_data/study.py",
+                "\n\nOTHER_DATA =",
+                '    yield plot("other_data_by_step", f"{HERE}.figures:by_step", {"errors": ERRORS}, section)\n\n\n'
+                "OTHER_DATA =",
+            ),
+            ("pufferflow/studies/other_data/study.py", "import Run, Section,", "import Run, plot, Section,"),
+        ],
+    )
+    shipped = json.loads((ROOT / "pufferflow/datasets/bundled/activity_fitbit2016_sample.json").read_text())
+    text = json.dumps(shipped | {"description": "The same people again"})
+    row = {"title": "Again", "kind": "bundled", "licence": "CC BY 4.0", "file": "again_sample.json"}
+    row["sha256"] = sha256(text.encode()).hexdigest()
+    (house.root / "pufferflow/datasets/bundled/again_sample.json").write_text(text)  # the data set
+    house.follow(
+        "Add a data set",
+        changed=[
+            ("pufferflow/datasets/sources.json", '  "ampds2": {', f'  "again": {json.dumps(row)},\n  "ampds2": {{'),
+            (
+                "pufferflow/datasets/elsewhere.py",
+                '(*NHANES_STEPS, "fitbit2016")',
+                '(*NHANES_STEPS, "fitbit2016", "again")',
+            ),
+            ("pufferflow/datasets/bundled/LICENCES.md", "# Data in", "## again_sample.json\n\nCC BY 4.0.\n\n# Data in"),
+        ],
+    )
+    house.follow(
+        "Add a setting",
+        changed=[
+            (config, "    step_minutes: [1, 5, 15, 60]", "    smoothing: 0.5\n    step_minutes: [1, 5, 15, 60]"),
+            (
+                schema,
+                "          step_minutes:\n",
+                "          smoothing: { description: Added to counts., type: number }\n          step_minutes:\n",
+            ),
+            (
+                "pufferflow/studies/other_data/measure.py",
+                "def _samples(",
+                'def _smoothed(settings):\n    return 2 * settings["smoothing"]\n\n\ndef _samples(',
+            ),
+        ],
+    )
+    request, releases = "pufferflow/publishing/request.py", "pufferflow/cli/_releases.py"
+    house.follow(
+        "Add an option of a release",
+        changed=[
+            (
+                request,
+                "\n    fitted_to_others: Annotated[",
+                '\n    most_states: Annotated[int | None, "int, optional", "States at most."]'
+                "\n    fitted_to_others: Annotated[",
+            ),
+            (
+                request,
+                "    fitted_to_others: bool = False\n",
+                "    fitted_to_others: bool = False\n    most_states: int | None = None\n",
+            ),
+            (
+                "pufferflow/publishing/exact.py",
+                "    reading = Reading(**form.reading)",
+                "    if request.most_states is not None and form.states.count > request.most_states:\n"
+                '        raise ParameterError(f"{form.states.count} states are too many; join some")\n'
+                "    reading = Reading(**form.reading)",
+            ),
+            (
+                releases,
+                '    form = parser.add_argument_group("states,',
+                '    parser.add_argument("--most-states", type=int)\n    form = parser.add_argument_group("states,',
+            ),
+            (
+                releases,
+                "        fitted_to_others=",
+                "        most_states=arguments.most_states,\n        fitted_to_others=",
+            ),
+        ],
+    )
+    return house
+
+
+@pytest.fixture(scope="module")
+def done(house):
+    done = house.run(CHECK)
+    assert Path(done["where"]).is_relative_to(house.root)
+    return done
+
+
+@pytest.mark.parametrize(
+    ("recipe", "most"),
+    [
+        ("Add a mechanism", 3),
+        ("Add a study", 4),
+        ("Add a figure of a table", 2),
+        ("Add a data set", 3),
+        ("Add a setting", 3),
+        ("Add an option of a release", 3),
+    ],
+)
+def test_a_recipe_names_the_few_files_that_are_touched(house, recipe, most):
+    touched = house.touched[recipe]
+    assert 1 < len(touched) <= most
+    named = [re.escape(name) for name in re.findall(r"`((?:pufferflow|config|workflow)/[^`]+)`", RECIPES[recipe])]
+    patterns = [re.sub(r"<\w+>", r"\\w+", name) for name in named]
+    for path in touched:
+        assert any(re.fullmatch(pattern, path) for pattern in patterns), (path, patterns)
+
+
+def test_an_added_mechanism_runs_in_python_in_the_shell_and_in_the_settings(done):
+    scale, epsilon, commanded, label = done["mechanism"]
+    assert (scale, commanded, label) == (20.0, 0, "twice-group")
+    assert epsilon > 0
+
+
+def test_an_added_study_is_planned_measured_and_printed(done):
+    assert done["study"] == [[10.0, 20.0], [2, 2], "results/tables/lengths.json"]
+
+
+def test_an_added_data_set_is_counted_with_the_others(done):
+    description, rows, error = done["data set"]
+    assert description == "The same people again"
+    assert rows >= 1
+    assert error > 0
+
+
+def test_an_added_figure_is_drawn(done):
+    assert done["figure"] == [1, "results/figures/other_data_by_step.svg"]
+
+
+def test_an_added_setting_reaches_the_work(done):
+    assert done["setting"] == [0.5, 1.0]
+
+
+def test_an_added_option_of_a_release_works_in_python_and_in_the_shell(done):
+    refused, records, code, told = done["option"]
+    assert refused == "2 states are too many; join some"
+    assert (records, code, told) == (40, 2, True)
