@@ -12,7 +12,15 @@ from pufferflow._protection import NARROWEST, Protection
 from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
 from pufferflow.coupling.calibration import MOST_STATES, Loss, largest_cost
-from pufferflow.coupling.sides import CouplingSide, ForgettingSide, Side, costs_of, post_fixed_point, reached
+from pufferflow.coupling.sides import (
+    CouplingSide,
+    ForgettingSide,
+    LeakageEquation,
+    Side,
+    costs_of,
+    post_fixed_point,
+    reached,
+)
 from pufferflow.errors import ParameterError
 from pufferflow.markov.chain import MarkovChain
 from pufferflow.markov.windows import followers, largest_after
@@ -99,7 +107,7 @@ class FixedPoints:
         cap = np.full((len(self._inside),) * 2, (self._length - 1) * cost * (1 + 4 * UNIT_ROUNDOFF))
         room = ROOM * cost * (1 - np.eye(len(self._inside)))  # for the rounding of flows
         ahead, past = (
-            post_fixed_point(side, cost, cap, start * cost, extra=room)
+            post_fixed_point(LeakageEquation(side, cost, cap, extra=room), start * cost)
             for side, start in zip((self._ahead, self._past), self._leakages, strict=True)
         )
         self._leakages = [ahead / cost, past / cost]

@@ -14,7 +14,7 @@ from pufferflow.coupling.affine import AffineSide, RobustFlows
 from pufferflow.coupling.calibration import Loss, largest_cost
 from pufferflow.coupling.interval_leakage import IntervalLeakage, ReweightedBlocks
 from pufferflow.coupling.robust import AscendingSide, RatioSide
-from pufferflow.coupling.sides import costs_of, post_fixed_point
+from pufferflow.coupling.sides import LeakageEquation, costs_of, post_fixed_point
 from pufferflow.errors import ParameterError
 from pufferflow.influence.intervals import interval_influence
 
@@ -73,12 +73,12 @@ class RobustPoints:
         self._reach = most if self._steps is None else reach * (1 + _ABOVE)
         caps = [(self._reach if isinstance(side, RatioSide) else most) * self._away for side in self._sides]
         starts = [
-            start * cost if side is None else post_fixed_point(side, cost, cap, start * cost)
+            start * cost if side is None else post_fixed_point(LeakageEquation(side, cost, cap), start * cost)
             for side, start, cap in zip(self._guesses, self._leakages, caps, strict=True)
         ]
         self._guesses = [None, None]  # from now on the proofs start from one another
         self._found = [
-            post_fixed_point(side, cost, cap, start, extra=ROOM * cost * self._away)
+            post_fixed_point(LeakageEquation(side, cost, cap, extra=ROOM * cost * self._away), start)
             for side, start, cap in zip(self._sides, starts, caps, strict=True)
         ]
         self._leakages = [leakages / cost for leakages in self._found]

@@ -11,7 +11,15 @@ from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats, Ints
 from pufferflow.certificates.couplings import CLOSE, ROOM, STEP, flows_of, provable_cost
 from pufferflow.coupling.calibration import NEAR, ChainLeakage, beyond_stationary
-from pufferflow.coupling.sides import CouplingSide, ForgettingSide, Side, costs_of, post_fixed_point, reached
+from pufferflow.coupling.sides import (
+    CouplingSide,
+    ForgettingSide,
+    LeakageEquation,
+    Side,
+    costs_of,
+    post_fixed_point,
+    reached,
+)
 from pufferflow.errors import ParameterError
 from pufferflow.markov.chain import MarkovChain
 
@@ -204,7 +212,7 @@ class Steps:
             )
         extra = self._room + more * (1 - np.eye(len(self._zeros)))
         cap = self._cap(cost, self._length - 1)
-        leakages = post_fixed_point(side, cost, cap, start * cost, extra=extra, floor=floor)
+        leakages = post_fixed_point(LeakageEquation(side, cost, cap, extra=extra, floor=floor), start * cost)
         self._known[name] = leakages / cost
         return leakages
 

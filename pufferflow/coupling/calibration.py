@@ -20,6 +20,7 @@ from pufferflow.coupling.blocks import Blocks, PastBlock, past_blocks
 from pufferflow.coupling.sides import (
     CouplingSide,
     ForgettingSide,
+    LeakageEquation,
     Side,
     costs_of,
     newton_iterate,
@@ -150,7 +151,7 @@ class ChainLeakage:
         self._laws: list[tuple[Floats, Bools]] = []
         self._conditionals: dict[int, CouplingSide | None] = {}
         self._farthest = 0.0  # largest leakage of a pair at the last loss
-        self._settle: Callable[..., Floats] = post_fixed_point
+        self._settle: Callable[[LeakageEquation, Floats], Floats] = post_fixed_point
         self._costs: dict[float, float] = {}
         self._moved = 0.0  # how far, relatively, the last steps towards post-fixed points led
         alike = self._early == 1 < length or (not self.exact and chain.start == "stationary" and reversal is not None)
@@ -226,8 +227,8 @@ class ChainLeakage:
         """Post-fixed point of a side, started from the one found last; the first of the past, from that ahead."""
         key = name, side.linear
         start = self._start(key, side.side) * side.cost
-        known = {"linear": side.linear, "extra": side.extra, "floor": floor}
-        leakages = self._settle(side.side, side.costs, side.cap, start, **known)
+        equation = LeakageEquation(side.side, side.costs, side.cap, linear=side.linear, extra=side.extra, floor=floor)
+        leakages = self._settle(equation, start)
         self._starts[key] = leakages / side.cost
         self._moved = max(self._moved, float(np.abs(leakages - start).max() / (side.cost + leakages.max())))
         return leakages
@@ -520,8 +521,8 @@ def _interpolated(known: dict[float, float], x: float) -> float:
     return known[one] + (known[other] - known[one]) * (x - one) / (other - one)
 
 
-def _as_started(side: Side, cost: Floats, cap: Floats, start: Floats, **_: object) -> Floats:
-    return np.minimum(start, cap)
+def _as_started(equation: LeakageEquation, start: Floats) -> Floats:
+    return np.minimum(start, equation.given_cap)
 
 
 def beyond_stationary(spread: float, following: float, farthest: float, linear: bool) -> float:

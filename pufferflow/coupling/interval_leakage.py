@@ -14,7 +14,7 @@ from pufferflow.bounded_family import BoundedFamily
 from pufferflow.coupling.affine import AffineSide
 from pufferflow.coupling.calibration import SMALL_EPSILON, Loss, largest_cost, small_scale
 from pufferflow.coupling.robust import MOST_ORDERED_STATES, AscendingSide, RatioSide, RobustSide
-from pufferflow.coupling.sides import costs_of, post_fixed_point
+from pufferflow.coupling.sides import LeakageEquation, costs_of, post_fixed_point
 from pufferflow.influence.intervals import interval_influence
 from pufferflow.markov.row_sets import RowSets
 
@@ -151,7 +151,7 @@ class IntervalLeakage:
         known = self._starts.get((number, linear))
         k = self._states
         start = np.random.default_rng(0).random((k, k)) * (cost / 2) if known is None else known * cost
-        leakages = post_fixed_point(side, cost, cap, start, linear=linear, extra=extra)
+        leakages = post_fixed_point(LeakageEquation(side, cost, cap, linear=linear, extra=extra), start)
         self._starts[number, linear] = leakages / cost
         return leakages
 

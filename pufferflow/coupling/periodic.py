@@ -20,6 +20,7 @@ from pufferflow.coupling.calibration import Loss
 from pufferflow.coupling.sides import (
     CouplingSide,
     ForgettingSide,
+    LeakageEquation,
     Side,
     costs_of,
     largest_log_cross_ratios,
@@ -429,7 +430,7 @@ def average_leakages(chain: PeriodicChain, length: int, *, ahead: bool) -> Float
         matrix = np.divide(matrix, (totals := matrix.sum(axis=1, keepdims=True)), where=totals > 0, out=matrix)
     cap = np.full_like(matrix, float(length - 1))
     start = np.random.default_rng(0).random(matrix.shape)
-    return post_fixed_point(CouplingSide(matrix), 1.0, cap, start, linear=True)
+    return post_fixed_point(LeakageEquation(CouplingSide(matrix), 1.0, cap, linear=True), start)
 
 
 def is_slow(chain: PeriodicChain) -> bool:

@@ -233,23 +233,53 @@ def costs_of(leakage: Floats, cost: Floats | float) -> Floats:
     return w
 
 
-def post_fixed_point(
-    side: Side,
-    cost: Floats | float,
-    cap: Floats,
-    start: Floats,
-    *,
-    linear: bool = False,
-    extra: Floats | float = 0.0,
-    floor: Floats | float = 0.0,
-) -> Floats:
+class LeakageEquation:
+    """A = max(min(Φ_c(A) + extra, cap), floor), for a floor below the cap.
+
+    ``cost`` is c (or a matrix, c where values are told apart), 1 where ``linear``: then the limit of small c is taken,
+    in units of c. ``cap`` bounds the leakages otherwise.
+    """
+
+    def __init__(
+        self,
+        side: Side,
+        cost: Floats | float,
+        cap: Floats,
+        *,
+        linear: bool = False,
+        extra: Floats | float = 0.0,
+        floor: Floats | float = 0.0,
+    ) -> None:
+        self._side, self._cost, self._linear, self._extra, self._floor = side, cost, linear, extra, floor
+        self.given_cap = cap
+
+    @cached_property
+    def cap(self) -> Floats:
+        """The largest leakages there can be."""
+        cap = self.given_cap.copy()
+        if not self._linear:
+            np.minimum(cap, np.maximum(self._side.limit + self._extra, self._floor), out=cap)
+        np.fill_diagonal(cap, 0.0)
+        return cap
+
+    def image(self, now: Floats) -> Floats:
+        """The right side."""
+        image = self._side.apply(costs_of(now, self._cost), self._linear) + self._extra
+        image = np.minimum(np.maximum(image, self._floor), self.cap)
+        np.fill_diagonal(image, 0.0)
+        return np.asarray(image)
+
+    def newton_step(self, now: Floats, wanted: Floats, image: Floats, tolerance: float) -> Floats:
+        """How far to go from ``now``, with this image, to where the right side is about ``wanted``."""
+        return _newton_step(self._side, now, wanted, (image >= self.cap) | (image <= self._floor), tolerance)
+
+
+def post_fixed_point(equation: LeakageEquation, start: Floats) -> Floats:
     """A ≥ ``floor`` with min(Φ_c(A), cap) ≤ A, close to the least one: a bound for every node of at most ``length``.
 
-    Newton's method on A = Φ_c(A), whose derivative is the matrix of the tilted flows: policy iteration over plans.
-    ``cost`` is c (or a matrix, c where values are told apart), 1 where ``linear``: then the limit of small c is taken,
-    in units of c. ``cap`` bounds the leakages otherwise, ``start`` is where to start, and ``extra`` is added to Φ.
+    Newton's method on A = Φ_c(A) from ``start``, whose derivative is the matrix of the tilted flows: policy iteration
+    over plans.
     """
-    equation = _Equation(side, cost, cap, linear, extra, floor)
     cap, now = equation.cap, np.minimum(start, equation.cap)
     for _ in range(_SWEEPS):
         image = equation.image(now)
@@ -264,50 +294,12 @@ def post_fixed_point(
     return now
 
 
-def newton_iterate(
-    side: Side,
-    cost: Floats | float,
-    cap: Floats,
-    start: Floats,
-    *,
-    linear: bool = False,
-    extra: Floats | float = 0.0,
-    floor: Floats | float = 0.0,
-) -> Floats:
+def newton_iterate(equation: LeakageEquation, start: Floats) -> Floats:
     """One step of :func:`post_fixed_point`: closer to a post-fixed point, and no bound of anything."""
-    equation = _Equation(side, cost, cap, linear, extra, floor)
     now = np.minimum(start, equation.cap)
     image = equation.image(now)
     wanted = np.minimum(image * (1 + SLACK), equation.cap)
     return np.clip(now + equation.newton_step(now, wanted, image, _COARSE), 0.0, equation.cap)
-
-
-class _Equation:
-    """A = max(min(Φ_c(A) + extra, cap), floor), for a floor below the cap."""
-
-    def __init__(
-        self,
-        side: Side,
-        cost: Floats | float,
-        cap: Floats,
-        linear: bool,
-        extra: Floats | float,
-        floor: Floats | float,
-    ) -> None:
-        self._side, self._cost, self._linear, self._extra, self._floor = side, cost, linear, extra, floor
-        self.cap = cap.copy() if linear else np.minimum(cap, np.maximum(side.limit + extra, floor))
-        np.fill_diagonal(self.cap, 0.0)
-
-    def image(self, now: Floats) -> Floats:
-        """The right side."""
-        image = self._side.apply(costs_of(now, self._cost), self._linear) + self._extra
-        image = np.minimum(np.maximum(image, self._floor), self.cap)
-        np.fill_diagonal(image, 0.0)
-        return np.asarray(image)
-
-    def newton_step(self, now: Floats, wanted: Floats, image: Floats, tolerance: float) -> Floats:
-        """How far to go from ``now``, with this image, to where the right side is about ``wanted``."""
-        return _newton_step(self._side, now, wanted, (image >= self.cap) | (image <= self._floor), tolerance)
 
 
 def _newton_step(side: Side, now: Floats, wanted: Floats, fixed: Bools, tolerance: float) -> Floats:

@@ -18,6 +18,7 @@ from pufferflow.coupling.calibration import ChainLeakage, chain_leakage
 from pufferflow.coupling.sides import (
     CouplingSide,
     ForgettingSide,
+    LeakageEquation,
     costs_of,
     largest_log_cross_ratios,
     post_fixed_point,
@@ -178,7 +179,7 @@ def test_post_fixed_points_are():
     for side in (CouplingSide(matrix), ForgettingSide(matrix)):
         for cost in (1e-4, 0.02, 0.5, 3.0):
             cap = np.full((5, 5), 1e4 * cost)
-            found = post_fixed_point(side, cost, cap, np.zeros((5, 5)))
+            found = post_fixed_point(LeakageEquation(side, cost, cap), np.zeros((5, 5)))
             image = np.minimum(side.apply(costs_of(found, cost)), cap)
             np.fill_diagonal(image, 0.0)
             assert (image <= found).all()
