@@ -34,4 +34,8 @@ def _frozen(value: Any) -> Any:
     """Plain JSON types as what can be hashed."""
     if isinstance(value, dict):
         return tuple((key, _frozen(entry)) for key, entry in sorted(value.items()))
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    if not any(isinstance(entry, list | dict) for entry in value):
+        return tuple(value)  # a row of a matrix
+    return tuple(map(_frozen, value))

@@ -108,7 +108,7 @@ def add_theta(parser: argparse.ArgumentParser) -> None:
         "First choice: that they forget, for which nothing is fitted. Second: a chain, or intervals of one, from "
         "public records or other people's; one fitted to these records would give them away. Third: intervals fitted "
         "with noise (fit --private), also to these records, in the same ledger.",
-    ).add_mutually_exclusive_group(required=True)
+    ).add_mutually_exclusive_group()
     theta.add_argument(
         "--forgets",
         nargs=2,
@@ -124,8 +124,14 @@ def add_theta(parser: argparse.ArgumentParser) -> None:
 def model(arguments: argparse.Namespace) -> PublicModel:
     """Return what the options of :func:`add_theta` say.
 
-    Raises ParameterError: the numbers of ``--forgets`` are none.
+    Raises ParameterError: neither is given, or the numbers of ``--forgets`` are none.
     """
+    if arguments.forgets is None and arguments.chain is None:
+        raise ParameterError(
+            "what is assumed of the records is not said; give --forgets with a number of steps after which they have "
+            "mostly forgotten what was, for example --forgets 60 0.4 for minutes of electricity, or --chain with a model "
+            "of public records or other people's"
+        )
     if arguments.forgets is None:
         return read_public_model(arguments.chain)
     steps, overlap = arguments.forgets

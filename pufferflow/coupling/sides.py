@@ -218,7 +218,7 @@ def largest_log_cross_ratios(rows: Floats, secret: Bools) -> Floats:
 def _largest_logs(rows: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         logs = np.log(rows)
-        return np.array([np.nanmax(row[None, :] - logs, axis=1, initial=-np.inf) for row in logs])
+        return np.array([np.fmax.reduce(row - logs, axis=1, initial=-np.inf) for row in logs])
 
 
 def reached(states: Bools, matrix: Floats) -> Bools:

@@ -155,6 +155,14 @@ def test_help_has_an_example(run, arguments, example):
     assert "usage: pufferflow" in out
 
 
+@pytest.mark.parametrize(
+    "words", ["release t.csv --epsilon 1", "plan --accuracy 0.1", "simulate t.csv --epsilon 1 --seed 1"]
+)
+def test_what_is_assumed_must_be_said(run, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    fails_with(run(*words.split()), "give --forgets with a number of steps")
+
+
 def test_version(run):
     assert run("--version") == (0, f"pufferflow {pf.__version__}\n", "")
 

@@ -84,7 +84,7 @@ experiments:
     repetitions: 5
 """
 
-UNSTABLE = ("benchmarks", "logs", "provenance.json")
+UNSTABLE = ("benchmarks", "logs", "provenance.json", "ro-crate-metadata.json")
 
 
 def is_stable(path: Path) -> bool:

@@ -9,7 +9,9 @@ import zipfile
 
 import pandas as pd
 import pytest
+from rocrate.rocrate import ROCrate
 
+import pufferflow as pf
 from pufferflow._sources import source_files
 from pufferflow.studies.catalogue import jobs, plan
 from pufferflow.studies.record import module_of
@@ -61,6 +63,16 @@ def test_provenance_lists_every_result(finished):
             if path.startswith(folder):
                 assert recorded[path] == digest
     assert recorded["report.html"] == results["report.html"]
+
+
+def test_the_run_is_a_research_object(finished):
+    crate = ROCrate(finished.folder / "results")
+    (run,) = crate.get_by_type("CreateAction")
+    digests = {file.id: file["sha256"] for file in run["result"]}
+    results = finished.results()
+    assert digests == {path: results[path] for path in digests}
+    assert {"report.html", "tables/comparison.csv"} < set(digests) == {part.id for part in crate.data_entities}
+    assert run["instrument"]["softwareVersion"] == pf.__version__
 
 
 def test_second_run_has_nothing_to_do(finished):

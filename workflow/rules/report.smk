@@ -64,13 +64,15 @@ rule record_provenance:
         ],
         samples=list(SAMPLES.values()),
     output:
-        f"{RESULTS}/provenance.json",
+        record=f"{RESULTS}/provenance.json",
+        crate=f"{RESULTS}/ro-crate-metadata.json",
     log:
         f"{RESULTS}/logs/record_provenance.log",
     conda:
         "../envs/pufferflow.yaml"
     params:
         settings=config,
+        folder=RESULTS,
         sources=sources_of("provenance"),
     script:
         "../scripts/provenance.py"

@@ -1,0 +1,100 @@
+"""What docs/artifact.md tells an evaluator to expect is what a run says."""
+
+import re
+from itertools import takewhile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import pufferflow as pf
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/artifact.md").read_text(encoding="utf-8")
+PAPER = "Song, Wang and Chaudhuri 2017"
+BY_OTHER_TESTS = {
+    5: "tests/unit/test_experiments.py and the comparison with docs/least_noise.md",
+    6: "tests/unit/test_documentation.py runs the commands",
+    7: "tests/unit/test_five_commands.py",
+    8: "tests/workflow/test_workflow.py edits a grid",
+    10: "a benchmark",
+    11: "this suite",
+}
+
+
+def table(head):
+    """Rows of the table of the page that begins with a column."""
+    lines = PAGE[PAGE.index(f"| {head} |") :].splitlines()[2:]
+    rows = takewhile(bool, lines)
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+@pytest.fixture(scope="module")
+def comparison(finished):
+    return pd.read_csv(finished.folder / "results/tables/comparison.csv")
+
+
+def verdicts(comparison, place):
+    of_paper = comparison[comparison["paper"] == PAPER]
+    of_place = of_paper[of_paper["place"].str.match(place)]
+    assert len(of_place) > 0, place
+    return of_place
+
+
+def check_worked_examples(finished, comparison):
+    worked = verdicts(comparison, r"Section (2$|3, flu|4\.4)|Theorem 4\.4, composition")
+    assert set(worked["verdict"]) <= {"reproduced", "agrees with the restored value"}
+
+
+def check_figure_4(finished, comparison):
+    assert len(verdicts(comparison, "Figure 4, upper row")) > 0
+    assert list((finished.folder / "results/figures").glob("figure4_upper_synthetic.*"))
+    for alpha in (0.1, 0.32, 0.33, 0.4):  # of the whole run, whose chains have 100 records; those here are shorter
+        family = pf.BinaryInterval(alpha, 1 - alpha)
+        assert pf.mqm_exact(family, 100, 1.0).scale < pf.mqm_approx(family, 100, 1.0).scale
+        assert (pf.gk16(family, 100, 1.0).scale is not None) == (alpha >= 0.33)
+
+
+def check_tables_1_and_3(finished, comparison):
+    rows = verdicts(comparison, "Table [13]$")
+    order = rows[rows["claim"].str.startswith("MQMExact < MQMApprox < GroupDP")]
+    assert len(order) > 3
+    assert set(order["verdict"]) == {"same conclusion on other data or settings"}
+    ours = rows[rows["verdict"] == "reproduced"]
+    assert ours["claim"].str.contains("GroupDP").all()  # which does not depend on the data
+
+
+def check_table_2(finished, comparison):
+    assert (finished.folder / "results/benchmarks/table2.html").is_file()
+
+
+def check_noisy_max(finished, comparison):
+    row = comparison[
+        comparison["claim"].str.contains("the factor 2", regex=False) & (comparison["verdict"] == "differs")
+    ]
+    assert len(row) == 1
+    assert "1/2" in row["reason"].item()
+
+
+CHECKS = {1: check_worked_examples, 2: check_figure_4, 3: check_tables_1_and_3, 4: check_table_2, 9: check_noisy_max}
+
+
+def test_every_claim_has_a_check():
+    numbers = [int(re.match(r"\d+", row[0])[0]) for row in table("claim")]
+    assert numbers == sorted({*CHECKS, *BY_OTHER_TESTS})
+
+
+@pytest.mark.parametrize("number", CHECKS)
+def test_what_is_expected(number, finished, comparison):
+    CHECKS[number](finished, comparison)
+
+
+def test_verdicts_are_explained(comparison):
+    explained = {row[0] for row in table("verdict")}
+    assert set(comparison["verdict"]) <= explained
+
+
+def test_commands_exist():
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    named = re.findall(r"`make ([a-z-]+)`", PAGE)
+    assert {"reproduce", "test", "bench"} <= set(named) <= set(targets)
