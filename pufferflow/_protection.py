@@ -140,6 +140,8 @@ def check_level(
     if given is None or given[2] is None:
         return Level(check_whole(protect if given is None else int(given[1]), name), asked.knows)
     if step_seconds is None:
-        raise ParameterError(f"{name} is {protect}, but no time step is known; give the seconds of one too, or a number of records")
+        raise ParameterError(
+            f"{name} is {protect}, but no time step is known; give the seconds of one too, or a number of records"
+        )
     steps = math.ceil(Fraction(given[1]) * SECONDS[given[2]] / step_seconds)
     return Level(check_whole(steps, name), asked.knows)

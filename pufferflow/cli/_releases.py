@@ -129,8 +129,8 @@ def model(arguments: argparse.Namespace) -> PublicModel:
     if arguments.forgets is None and arguments.chain is None:
         raise ParameterError(
             "what is assumed of the records is not said; give --forgets with a number of steps after which they have "
-            "mostly forgotten what was, for example --forgets 60 0.4 for minutes of electricity, or --chain with a model "
-            "of public records or other people's"
+            "mostly forgotten what was, for example --forgets 60 0.4 for minutes of electricity, or --chain with a "
+            "model of public records or other people's"
         )
     if arguments.forgets is None:
         return read_public_model(arguments.chain)
