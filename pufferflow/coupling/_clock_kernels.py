@@ -1,4 +1,4 @@
-"""Kernel of couplings along a clock: one application of Φ a step, for as many steps as a matrix serves.
+"""Kernels along a clock: one application of Φ a step, of couplings or for any law, while a matrix serves.
 
 Costs change little from one step to the next, so an optimal tree stays nearly optimal. The value of *any* tree whose
 flows are not negative is an upper bound (Lemma 3: its flows are the proof), and takes a few dozen multiplications.
@@ -15,7 +15,10 @@ import numpy as np
 
 from pufferflow._jit import kernel
 from pufferflow._rounding import UNIT_ROUNDOFF
-from pufferflow.coupling._pair_kernels import climb, proved, room, solve, weigh
+from pufferflow.coupling._pair_kernels import climb, forget, proved, reweighed, room, solve, weigh
+
+PASSED = 500.0
+"""Leakages above it are not passed through a product of matrices."""
 
 
 @kernel
@@ -198,3 +201,73 @@ def walk(
                     stored = np.float32(now[x, z] * (1 + 1.2e-7)) + np.float32(1e-38)
                 out[step, x, z] = stored
     return solved
+
+
+@kernel
+def forget_walk(
+    laws: tuple[Any, Any],
+    possible: Any,
+    now: Any,
+    bounds: tuple[float, float],
+    blocks: tuple[Any, Any],
+    filled: Any,
+    out: tuple[Any, Any],
+    steps: tuple[int, int],
+) -> None:
+    """Apply Φ of a node whose neighbour has any law, for steps from the first to before the second of ``steps``.
+
+    Parameters
+    ----------
+    laws : tuple of float array, shape (k, k), and bool array, shape (k,)
+        ``rows`` and ``secret``, as :func:`forget` takes them.
+    possible : bool array, shape (n, k)
+        Values that the node can have after each step.
+    now : float array, shape (k, k)
+        Leakages before the first of these steps; replaced by those after the last.
+    bounds : tuple of float
+        c, and the bound of all leakages.
+    blocks : tuple of int array, shape (m,), and float array, shape (m, k, k)
+        Numbers of steps, and the most that so many tell of a pair: after each multiple of the number the leakages are
+        at most what passes through them.
+    filled : tuple of arrays
+        Room for what :func:`forget` fills.
+    out : tuple of float32 array, shape (n, k, k), and float array, shape (n + 1,)
+        Filled with the leakages after each step, rounded up, and the largest of them; its place 0 has that before the
+        first step.
+    steps : tuple of int
+    """
+    rows, secret = laws
+    cost, cap = bounds
+    sizes, limits = blocks
+    stored, largest = out
+    k = len(rows)
+    w = np.empty((k, k))
+    for step in range(steps[0], steps[1]):
+        for z in range(k):
+            for y in range(k):
+                w[z, y] = 0.0 if z == y else now[z, y] + cost
+        forget(rows, w, secret, False, filled, (0, k * k))
+        there = possible[step]
+        for x in range(k):
+            for z in range(k):
+                known = x == z or not (there[x] and there[z])
+                now[x, z] = 0.0 if known else min(filled[0][x, z] * (1 + 8 * UNIT_ROUNDOFF), cap)
+        for block in range(len(sizes)):
+            size = sizes[block]
+            if (step + 1) % size:
+                continue
+            alpha = cost + largest[step + 1 - size]
+            between = (size - 1) * cost * (1 + 4 * UNIT_ROUNDOFF)
+            for x in range(k):
+                for z in range(k):
+                    limit, told = limits[block, x, z], alpha
+                    if alpha <= PASSED and limit < 600:
+                        told = reweighed(math.exp(limit / 2), alpha, False)[0] * (1 + 16 * UNIT_ROUNDOFF)
+                    if x != z:
+                        now[x, z] = min(now[x, z], min(told, limit) + between)
+        most = 0.0
+        for x in range(k):
+            for z in range(k):
+                most = max(most, now[x, z])
+                stored[step, x, z] = np.nextafter(np.float32(now[x, z]), np.float32(np.inf))
+        largest[step + 1] = most

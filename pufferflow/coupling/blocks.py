@@ -15,6 +15,7 @@ import numpy as np
 from pufferflow._jit import constant
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
+from pufferflow.coupling._clock_kernels import PASSED
 from pufferflow.coupling._set_kernels import set_leakages, sets_leak
 from pufferflow.coupling.sides import (
     ForgettingSide,
@@ -27,7 +28,6 @@ from pufferflow.coupling.sides import (
 MOST_DISTANCES = 40
 _FARTHEST_PAST = 10_000
 _FORGOTTEN = 0.02  # nats: more steps only cost more
-_LARGEST = 500.0  # leakages above it are not passed through P^m
 
 
 class _Distance(NamedTuple):
@@ -149,7 +149,7 @@ class Blocks:
                 break
             if (beyond > d.limit).any():
                 return True
-            if self._forget or cost + largest > _LARGEST:
+            if self._forget or cost + largest > PASSED:
                 if (self._through(d, cost + largest, cost) < leakages).any():
                     return True
                 continue
@@ -162,7 +162,7 @@ class Blocks:
     def _through(self, d: _Distance, alpha: float, cost: float) -> Floats:
         """(m − 1)·c plus what P^m lets through of a rest that leaks at most α."""
         out = np.empty_like(d.limit)
-        if self._forget or alpha > _LARGEST:
+        if self._forget or alpha > PASSED:
             out = forgotten(d.limit, alpha)
         else:
             k = len(out)
@@ -177,7 +177,7 @@ def forgotten(limit: Floats, alpha: float) -> Floats:
 
     ``limit`` has the largest logarithms of cross ratios of each pair of values, which bound it for every α.
     """
-    if alpha > _LARGEST:
+    if alpha > PASSED:
         return np.minimum(limit, alpha)
     half = np.exp(np.minimum(limit, 600.0) / 2)  # √R
     with np.errstate(over="ignore", invalid="ignore"):

@@ -14,7 +14,7 @@ from pufferflow._jit import constant
 from pufferflow._protection import Protection
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
-from pufferflow.coupling._clock_kernels import walk
+from pufferflow.coupling._clock_kernels import forget_walk, walk
 from pufferflow.coupling.blocks import forgotten, matrix_power
 from pufferflow.coupling.calibration import Loss
 from pufferflow.coupling.sides import (
@@ -25,6 +25,7 @@ from pufferflow.coupling.sides import (
     costs_of,
     largest_log_cross_ratios,
     post_fixed_point,
+    ranges,
 )
 from pufferflow.markov.periodic import PeriodicChain
 
@@ -168,7 +169,6 @@ class ForgettingWay:
     def __init__(self, chain: PeriodicChain, *, ahead: bool) -> None:
         self._clock = _Clock(chain, ahead)
         self.pieces = self._clock.pieces
-        self._sides: dict[int, ForgettingSide] = {}
         self._blocks = _blocks(self._clock)
         self._within: dict[int, list[_Block]] = {}
         self._ends: tuple[float, float, Floats] | None = None
@@ -179,22 +179,23 @@ class ForgettingWay:
 
     def walk(self, piece: int, now: Floats, cost: float, cap: float) -> _Stored:
         """As :meth:`Way.walk`."""
-        if piece not in self._sides:
-            matrix = self._clock.matrix(piece)
-            self._sides[piece] = ForgettingSide(matrix.T if self._clock.ahead else matrix)
+        if piece not in self._within:
             self._within[piece] = _within(self._clock, piece)
-        phases = self.phases(piece)
+        phases, within, matrix = self.phases(piece), self._within[piece], self._clock.matrix(piece)
+        rows = constant(matrix if self._clock.ahead else matrix.T)
+        laws = rows, constant(np.asarray(rows.any(axis=1)))
+        k = len(rows)
+        filled = np.zeros((k, k)), np.empty((k, k, 1), dtype=np.int32), np.empty((k, k, 1))
         out = np.empty((len(phases), *now.shape), dtype=np.float32)
-        largest = [float(now.max())]
-        for step, phase in enumerate(phases, 1):
-            now[:] = _stepped(self._sides[piece], now, cost, cap, self._clock.chain.possible[phase])
-            for block in self._within[piece]:
-                if step % block.steps == 0:
-                    now[:] = np.minimum(now, block.through(largest[step - block.steps], cost))
-            if step == len(phases):
-                now[:] = np.minimum(now, self._at_ends(cost, cap)[piece])
-            largest.append(float(now.max()))
-            out[step - 1] = np.nextafter(now.astype(np.float32), np.float32(np.inf))
+        possible, largest = constant(self._clock.chain.possible[phases]), np.empty(len(phases) + 1)
+        largest[0] = now.max()
+        sizes = constant(np.array([block.steps for block in within], dtype=np.int64))
+        limits = constant(np.array([block.limit for block in within]).reshape(len(within), k, k))
+        blocks = sizes, limits
+        for steps in ranges(len(phases), k**4):
+            forget_walk(laws, possible, now, (cost, cap), blocks, filled, (out, largest), steps)
+        now[:] = np.minimum(now, self._at_ends(cost, cap)[piece])
+        out[-1] = np.nextafter(now.astype(np.float32), np.float32(np.inf))
         return out
 
     def _at_ends(self, cost: float, cap: float) -> Floats:

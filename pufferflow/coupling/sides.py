@@ -174,9 +174,14 @@ class ForgettingSide:
 
 def portions(k: int, work: int) -> Iterator[tuple[int, int]]:
     """Cut the k² pairs of states, of so much ``work`` each, so that kernels return before a signal has waited long."""
+    return ranges(k * k, work)
+
+
+def ranges(count: int, work: int) -> Iterator[tuple[int, int]]:
+    """Cut so many things, of so much ``work`` each."""
     size = max(1, _PORTION // work)
-    for start in range(0, k * k, size):
-        yield start, min(start + size, k * k)
+    for start in range(0, count, size):
+        yield start, min(start + size, count)
 
 
 def for_all_pairs(kernel: Callable[[tuple[int, int]], None], k: int, work: int) -> None:

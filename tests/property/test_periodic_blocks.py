@@ -9,7 +9,8 @@ from sequence_programs import largest_loss
 
 import pufferflow as pf
 from pufferflow._protection import Protection
-from pufferflow.coupling.periodic import PeriodicLeakage
+from pufferflow.coupling.periodic import ForgettingWay, PeriodicLeakage
+from pufferflow.coupling.sides import ForgettingSide, costs_of
 
 
 @st.composite
@@ -51,3 +52,38 @@ def test_blocks_see_what_single_steps_do_not():
     same = pf.PeriodicChain([day, day], repeat=60)
     one = pf.leakage(pf.MarkovChain(day), 10**6, 1.0, knows="any records").scale
     assert pf.leakage(same, 10**6, 1.0, knows="any records").scale == pytest.approx(one, rel=0.2)
+
+
+def stepped(way, piece, now, cost, cap):
+    """Plain twin of :meth:`ForgettingWay.walk`: a matrix operation a step."""
+    clock = way._clock
+    matrix = clock.matrix(piece)
+    side = ForgettingSide(matrix.T if clock.ahead else matrix)
+    largest, walked = [now.max()], []
+    for step, phase in enumerate(way.phases(piece), 1):
+        there = clock.chain.possible[phase]
+        now = np.minimum(side.apply(costs_of(now, cost)), cap)
+        now[~(there[:, None] & there)] = 0.0
+        np.fill_diagonal(now, 0.0)
+        for block in way._within[piece]:
+            if step % block.steps == 0:
+                now = np.minimum(now, block.through(largest[step - block.steps], cost))
+        largest.append(now.max())
+        walked.append(now)
+    walked[-1] = np.minimum(now, way._at_ends(cost, cap)[piece])
+    return np.array(walked)
+
+
+@given(clocks(), st.booleans(), st.sampled_from([1e-3, 0.3, 30.0, 700.0]), st.integers(1, 40), st.integers(0, 10**6))
+@examples(20, 200)
+def test_a_walk_is_its_steps(chain, ahead, cost, repeat, seed):
+    chain = pf.PeriodicChain(chain.transition_matrices, repeat=repeat, initial_distribution="any")
+    way, k = ForgettingWay(chain, ahead=ahead), chain.states
+    start = np.random.default_rng(seed).random((k, k)) * cost * (1 - np.eye(k))
+    for piece in range(way.pieces):
+        now = start.copy()
+        walked = way.walk(piece, now, cost, 100 * cost)
+        expected = stepped(way, piece, start, cost, 100 * cost)
+        assert walked == pytest.approx(expected, rel=1e-6, abs=1e-30)
+        assert (walked >= expected * (1 - 1e-12)).all()
+        assert now == pytest.approx(expected[-1], rel=1e-12)
