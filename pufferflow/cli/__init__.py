@@ -23,6 +23,7 @@ COMMANDS = {
     "fit": "a sample and a chain from a table of records",
     "release": "private statistics of a table of records",
     "simulate": "the seeded twin of release, for planning: not private",
+    "count": "a running count of a stream, line by line",
     "synthesise": "synthetic records from what a release published",
     "plan": "the epsilon or the length that reaches a wanted error",
     "ledger": "what was spent on a data set",
