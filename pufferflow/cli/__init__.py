@@ -17,6 +17,8 @@ from importlib import import_module
 from typing import NoReturn
 
 import pufferflow
+from pufferflow._checks import check_positive
+from pufferflow._work import MOST_WORK, allowing
 from pufferflow.errors import ParameterError, PufferflowError
 
 COMMANDS = {
@@ -37,6 +39,9 @@ COMMANDS = {
     "general": "Laplace scale and release of a number, for any secrets and scenarios",
 }
 """Every command with its line of help, in the order in which one meets them."""
+
+UNBOUNDED = ("ledger", "export", "verify")
+"""Commands that are quick whatever they are given, and the one that counts operations on balls."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -60,7 +65,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise ParameterError(
                 f"unrecognized arguments: {' '.join(unknown)} (see pufferflow {arguments.command} --help)"
             )
-        arguments.run(arguments)
+        most = getattr(arguments, "most_work", None)
+        with allowing(MOST_WORK if most is None else check_positive(most, "--most-work")):
+            arguments.run(arguments)
         sys.stdout.flush()
     except SystemExit:  # argparse, after --help or --version
         return 0
@@ -137,5 +144,12 @@ def _parser(words: Sequence[str]) -> _Parser:
         module = import_module(f"{__name__}.{name}")
         command = commands.add_parser(name, help=line, description=module.DESCRIPTION, epilog=module.EPILOG)
         module.add_arguments(command)
+        if name not in UNBOUNDED:
+            command.add_argument(
+                "--most-work",
+                type=float,
+                metavar="N",
+                help=f"operations to take on at most, estimated beforehand (default: {MOST_WORK:g}, about a minute)",
+            )
         command.set_defaults(run=module.run, command=name)
     return parser

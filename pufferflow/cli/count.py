@@ -10,11 +10,13 @@ from contextlib import contextmanager
 from typing import BinaryIO
 
 from pufferflow._files import check_outputs, kind_of_file, write_atomic
+from pufferflow._work import afford
 from pufferflow.cli._faults import nothing_quoted
 from pufferflow.cli._records import listed
 from pufferflow.cli._releases import add_ledger, add_theta, ledger_of, model, warn
 from pufferflow.cli._scales import add_protection, level
 from pufferflow.errors import DataError, ParameterError
+from pufferflow.publishing.calibration import GROUP, calibration_work
 from pufferflow.publishing.stream import HEADER, StreamRequest, prepare_stream
 from pufferflow.publishing.stream_values import Counted, check_values
 from pufferflow.records.format import StateSpace
@@ -28,6 +30,9 @@ DESCRIPTION = (
     "printed on standard error first, or written (--statement)."
 )
 EPILOG = "Example: sensor | pufferflow count - --length 1000000 --forgets 60 0.4 --epsilon 1 --ledger sensor.ledger"
+
+FEWER_STATES = "give a model of fewer states, or one that forgets (--forgets)"
+"""What makes a calibration cheaper."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -79,6 +84,8 @@ def run(arguments: argparse.Namespace) -> None:
     ledger = ledger_of(arguments)
     check_outputs([arguments.statement, ledger], [arguments.data, arguments.chain])
     public = model(arguments)
+    whole = level(arguments, 1).whole
+    afford(calibration_work(public.family, GROUP if whole else None), "to find and prove the noise", FEWER_STATES)
     states, names = _states(arguments, None if public.records is None else public.records.states)
     counted = Counted(arguments.threshold, states, names, arguments.value, arguments.separator, arguments.decimal)
     length = arguments.length

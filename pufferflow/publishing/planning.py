@@ -28,6 +28,7 @@ from pufferflow._checks import (
     longest,
 )
 from pufferflow._display import displayed
+from pufferflow._progress import progress
 from pufferflow._protection import Knowledge, Protect, check_level, check_protection
 from pufferflow.accounting import MOST_RELEASES, guarantee
 from pufferflow.errors import ChainError, ParameterError
@@ -209,7 +210,8 @@ def plan_release(
     plans = []
     # without a length one is looked for, and group-dp has the same scale whatever the window
     options = asdict(level.over(length or 1))
-    for name in _named([GROUP] if level.whole and mechanisms is None else mechanisms):
+    names = _named([GROUP] if level.whole and mechanisms is None else mechanisms)
+    for name in progress(names, desc="plan", unit=" mechanisms", delay=1):
         if level.whole and name != GROUP:
             raise ParameterError(f"{name} does not hide a whole participant; leave mechanisms out for {GROUP}")
         note = "" if find_mechanism(name).private else NOT_PRIVATE

@@ -28,7 +28,7 @@ for every λ between 0 and 1/s
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,8 @@ from pufferflow.publishing.noise import add_noise, add_seeded_noise
 
 PARTS = 256
 """Weights are multiples of 1/256."""
+
+_FINENESS = 64
 
 LONGEST_STREAM = 2**40
 LARGEST_SCALE = 2.0**30
@@ -141,8 +143,14 @@ class RunningCount:
             ``records`` is not a number from 1 to T, or ``confidence`` no probability below 1.
         """
         confidence = check_confidence(confidence, "confidence")
+        # rounded up to one of few, as a stream asks again and again
+        return self._half_width(math.ceil(_FINENESS * math.log2(self._squares(records))), confidence)
+
+    @cache  # noqa: B019
+    def _half_width(self, squares: int, confidence: float) -> float:
+        """Half width for a sum of squares of 2^(squares/64)."""
         rates, growth = self._moments
-        exponents = math.log(2 / (1 - confidence)) + self._squares(records) * growth
+        exponents = math.log(2 / (1 - confidence)) + 2 ** (squares / _FINENESS) * growth
         return float((exponents / rates).min()) * (1 + 1e-9)
 
     @cached_property

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferflow._types import Bools, Floats
+from pufferflow._work import spend
 from pufferflow.related.bayesnet.network import BayesianNetwork
 
 MOST_CELLS = 2**20
@@ -140,6 +141,13 @@ def _eliminate(factors: list[_Factor], order: Sequence[int], kept: Sequence[int]
 
 
 def _product(factors: Sequence[_Factor], scope: Sequence[int]) -> _Factor:
+    sizes = {v: n for factor in factors for v, n in zip(factor.scope, factor.values.shape, strict=True)}
+    cells = math.prod(sizes.values())
+    spend(
+        len(factors) * (50_000 + 3 * cells) + 50_000,
+        "the search for quilts of the network",
+        "protect fewer variables (--secret), or give smaller networks",
+    )
     place = {v: axis for axis, v in enumerate(scope)}
     first, *others = (_aligned(f, place) for f in factors)
     for other in others:

@@ -26,6 +26,8 @@ from typing import Any, TypeAlias
 from pufferflow._checks import check_type
 from pufferflow._display import displayed
 from pufferflow._numbers import written_number
+from pufferflow._progress import progress
+from pufferflow._work import spend
 from pufferflow.errors import ParameterError
 from pufferflow.related.hmm.model import Exact, HiddenMarkovModel, asked_length, exact_text, shown
 
@@ -316,6 +318,7 @@ class _Dominance:
 
     def covers(self, vector: Integers) -> bool:
         """Whether a recent vector dominates ``vector``; if none does, it becomes one."""
+        spend(300 * len(self.recent) * len(vector), "the search for observations", "give a shorter --length")
         if any(_dominated(vector, by) for by in self.recent):
             return True
         # what an older one covers, one above it covers too
@@ -354,9 +357,10 @@ def _breadth_first(
     """
     frontier: list[tuple[Integers, Any]] = [(start, None)]
     met = {start}
-    for steps in range(1, length + 1):
+    for steps in progress(range(1, length + 1), desc="observations", delay=1):
         following: dict[Integers, Any] = {}
         for vector, trail in frontier:
+            spend(300 * len(vector) ** 2, "the search for observations", "give a shorter --length")
             for o, hit, after in follow(vector):
                 if hit:
                     return _sequence((trail, o)), False
