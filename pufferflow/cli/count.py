@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import BinaryIO
 
 from pufferflow._files import check_outputs, kind_of_file, write_atomic
+from pufferflow._progress import progress
 from pufferflow._work import afford
 from pufferflow.cli._faults import nothing_quoted
 from pufferflow.cli._records import listed
@@ -30,6 +31,9 @@ DESCRIPTION = (
     "printed on standard error first, or written (--statement)."
 )
 EPILOG = "Example: sensor | pufferflow count - --length 1000000 --forgets 60 0.4 --epsilon 1 --ledger sensor.ledger"
+
+A_LINE = 1.2e5
+"""Operations that a line of a file takes."""
 
 FEWER_STATES = "give a model of fewer states, or one that forgets (--forgets)"
 """What makes a calibration cheaper."""
@@ -93,6 +97,7 @@ def run(arguments: argparse.Namespace) -> None:
         if not stream:
             records = check_values(counted, arguments.data)
             length = records if length is None else length
+            afford(records * A_LINE, f"the running count of {records:,} records", "give fewer records")
             if records > length:
                 raise ParameterError(f"{arguments.data} has {records:,} records, more than --length {length:,}")
         step = arguments.step if public.records is None else public.records.step_seconds
@@ -131,7 +136,10 @@ def run(arguments: argparse.Namespace) -> None:
             return
         with _opened(arguments.data) as lines:
             # one line out for each that comes in, at once
-            for line in prepared.lines(counted.values(lines, arguments.data), lambda said: warn([said])):
+            values = counted.values(lines, arguments.data)
+            if not (stream or sys.stdout.isatty()):
+                values = progress(values, desc="counting", total=length, unit=" records", delay=1)
+            for line in prepared.lines(values, lambda said: warn([said])):
                 print(line, flush=True)
 
 

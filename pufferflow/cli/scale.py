@@ -25,7 +25,7 @@ from pufferflow.cli._tables import aligned
 from pufferflow.errors import ParameterError
 from pufferflow.markov.families import GapKind
 from pufferflow.mechanisms import NoiseScale, find_mechanism
-from pufferflow.mechanisms.work import proof_work
+from pufferflow.mechanisms.work import proof_work, scale_work
 from pufferflow.models import read_model
 
 DESCRIPTION = (
@@ -92,7 +92,8 @@ def run(arguments: argparse.Namespace) -> None:
         if len(arguments.epsilon) > 1 or len(asked) > 1:
             raise ParameterError("--certificate needs a single --epsilon and a single --mechanism")
     if arguments.certificate is not None and asked:
-        afford(proof_work(asked[0], family), f"the certificate of {asked[0]}", FEWER)
+        work = proof_work(asked[0], family) + scale_work(asked[0], family, arguments.length)
+        afford(work, f"the scale of {asked[0]} with its certificate", FEWER)
     results = scales_of(asked, family, arguments.length, arguments.epsilon, options)
     if arguments.certificate is not None:
         results = [results[0].certified(family, arguments.convention)]

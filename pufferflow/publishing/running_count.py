@@ -28,7 +28,7 @@ for every λ between 0 and 1/s
 from __future__ import annotations
 
 import math
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +91,7 @@ class RunningCount:
             )
         self._sums = [self._drawn(arity) for arity in self.arities]
         self._records = self._count = 0
+        self._widths: dict[tuple[int, float], float] = {}
 
     def __repr__(self) -> str:
         private = "" if self._rng is None else "NOT PRIVATE: "
@@ -144,14 +145,12 @@ class RunningCount:
         """
         confidence = check_confidence(confidence, "confidence")
         # rounded up to one of few, as a stream asks again and again
-        return self._half_width(math.ceil(_FINENESS * math.log2(self._squares(records))), confidence)
-
-    @cache  # noqa: B019
-    def _half_width(self, squares: int, confidence: float) -> float:
-        """Half width for a sum of squares of 2^(squares/64)."""
-        rates, growth = self._moments
-        exponents = math.log(2 / (1 - confidence)) + 2 ** (squares / _FINENESS) * growth
-        return float((exponents / rates).min()) * (1 + 1e-9)
+        finer = math.ceil(_FINENESS * math.log2(self._squares(records)))
+        if (finer, confidence) not in self._widths:
+            rates, growth = self._moments
+            exponents = math.log(2 / (1 - confidence)) + 2 ** (finer / _FINENESS) * growth
+            self._widths[finer, confidence] = float((exponents / rates).min()) * (1 + 1e-9)
+        return self._widths[finer, confidence]
 
     @cached_property
     def _moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
