@@ -223,6 +223,7 @@ class _IntegerModel:
     def predict(self, seen: list[tuple[int, int]]) -> Integers:
         """Return the vector after the next transition."""
         following = [0] * len(self.successors)
+        _spend(500 * len(seen) * len(following))
         for i, value in seen:
             for j, p in self.successors[i]:
                 following[j] += value * p
@@ -318,13 +319,18 @@ class _Dominance:
 
     def covers(self, vector: Integers) -> bool:
         """Whether a recent vector dominates ``vector``; if none does, it becomes one."""
-        spend(300 * len(self.recent) * len(vector), "the search for observations", "give a shorter --length")
+        _spend(500 * len(self.recent) * len(vector))
         if any(_dominated(vector, by) for by in self.recent):
             return True
         # what an older one covers, one above it covers too
         self.recent = [by for by in self.recent[1 - _WINDOW :] if not _dominated(by, vector)]
         self.recent.append(vector)
         return False
+
+
+def _spend(work: float) -> None:
+    """Count operations of the search; raises ParameterError where they pass what is taken on."""
+    spend(work, "the search for observations", "give a shorter --length")
 
 
 def _dominated(vector: Integers, by: Integers) -> bool:
@@ -360,7 +366,6 @@ def _breadth_first(
     for steps in progress(range(1, length + 1), desc="observations", delay=1):
         following: dict[Integers, Any] = {}
         for vector, trail in frontier:
-            spend(300 * len(vector) ** 2, "the search for observations", "give a shorter --length")
             for o, hit, after in follow(vector):
                 if hit:
                     return _sequence((trail, o)), False
