@@ -223,7 +223,7 @@ class _IntegerModel:
     def predict(self, seen: list[tuple[int, int]]) -> Integers:
         """Return the vector after the next transition."""
         following = [0] * len(self.successors)
-        _spend(500 * len(seen) * len(following))
+        _spend(len(seen) * len(following), seen[0][1])
         for i, value in seen:
             for j, p in self.successors[i]:
                 following[j] += value * p
@@ -319,7 +319,7 @@ class _Dominance:
 
     def covers(self, vector: Integers) -> bool:
         """Whether a recent vector dominates ``vector``; if none does, it becomes one."""
-        _spend(500 * len(self.recent) * len(vector))
+        _spend(len(self.recent) * len(vector), vector[0])
         if any(_dominated(vector, by) for by in self.recent):
             return True
         # what an older one covers, one above it covers too
@@ -328,9 +328,11 @@ class _Dominance:
         return False
 
 
-def _spend(work: float) -> None:
-    """Count operations of the search; raises ParameterError where they pass what is taken on."""
-    spend(work, "the search for observations", "give a shorter --length")
+def _spend(products: int, of: int) -> None:
+    """Count products of numbers as long as one of them; raises ParameterError where they pass what is taken on."""
+    spend(
+        products * (500 + 30 * (of.bit_length() / 64) ** 1.6), "the search for observations", "give a shorter --length"
+    )
 
 
 def _dominated(vector: Integers, by: Integers) -> bool:
