@@ -106,7 +106,10 @@ class Counted:
         if self.column is not None:
             names = self._fields(_line(lines) or "")
             if names.count(self.column) != 1:
-                raise DataError(f"{where}, line 1: there is no column {shown(self.column)}; mend the option (value)")
+                raise DataError(
+                    f"{where}, line 1: there is no column {shown(self.column)}, or several; mend its name (value) or "
+                    "the sign between the fields (separator)"
+                )
             at = names.index(self.column)
         while (line := _line(lines)) is not None:
             if at is None:
@@ -132,7 +135,9 @@ def check_values(counted: Counted, path: str | os.PathLike[str]) -> int:
     with open(path, "rb") as lines:
         for records, value in enumerate(counted.values(lines, str(path)), 1):
             if value is None:
-                raise DataError(f"{path}, line {records + first - 1}: {_wanted(counted)}; mend it, or leave it empty")
+                line = records + first - 1
+                hint = "; where the first line has the names of columns, give that of the values (value)" * (line == 1)
+                raise DataError(f"{path}, line {line}: {_wanted(counted)}; mend it, or leave it empty{hint}")
     if not records:
         raise DataError(f"{path}: there are no records")
     return records
