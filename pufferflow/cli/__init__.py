@@ -17,7 +17,6 @@ from importlib import import_module
 from typing import NoReturn
 
 import pufferflow
-from pufferflow._checks import check_positive
 from pufferflow._work import MOST_WORK, allowing
 from pufferflow.errors import ParameterError, PufferflowError
 
@@ -65,8 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise ParameterError(
                 f"unrecognized arguments: {' '.join(unknown)} (see pufferflow {arguments.command} --help)"
             )
-        most = getattr(arguments, "most_work", None)
-        with allowing(MOST_WORK if most is None else check_positive(most, "--most-work")):
+        with allowing(_most_work(arguments)):
             arguments.run(arguments)
         sys.stdout.flush()
     except SystemExit:  # argparse, after --help or --version
@@ -92,7 +90,16 @@ OPTIONS = {
     for name in (
         *("time", "value", "participant", "group", "timezone", "time_format", "separator", "decimal", "thousands"),
         *("rows_are_steps", "states", "edges", "bins", "width", "top", "other", "step", "smoothing", "coverage"),
-        *("split_because", "most_transitions", "fitted_to_others", "chain_is_public", "mechanism", "window", "knows"),
+        *(
+            "split_because",
+            "most_transitions",
+            "fitted_to_others",
+            "chain_is_public",
+            "mechanism",
+            "window",
+            "knows",
+            "most_work",
+        ),
     )
 } | {"step_seconds": "--step", "split_after_seconds": "--split-after"}
 """What arguments of Python are called in the shell."""
@@ -108,6 +115,15 @@ def as_options(said: str) -> str:
     said = re.sub(r"\(([a-z_]+(?:, [a-z_]+)*)\)", listed, said)
     single = "|".join(name for name in OPTIONS if "_" in name)
     return re.sub(rf"(?<![\w'\"/.-])({single})(?![\w'\"/.-]*['\"/])", lambda found: OPTIONS[found[1]], said)
+
+
+def _most_work(arguments: argparse.Namespace) -> float:
+    """Operations that the command may take."""
+    if (most := getattr(arguments, "most_work", None)) is None:
+        return MOST_WORK
+    from pufferflow._checks import check_positive  # loads numpy, which --help does not need
+
+    return check_positive(most, "--most-work")
 
 
 def _check_values(words: Sequence[str]) -> None:

@@ -123,7 +123,7 @@ def diagnose(source: Source, fit: Fit, *, reading: Reading | None = None, epsilo
     afford(
         _work(len(fit.sample.states), fit.sample.step_seconds),
         f"the richer models of {len(fit.sample.states)} states",
-        "give fewer states, or leave --diagnose out",
+        "give fewer states, or leave the diagnosis out",
     )
     steps, records = read_steps(source, fit, reading)
     k, step = len(fit.sample.states), fit.sample.step_seconds

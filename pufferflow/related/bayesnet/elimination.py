@@ -75,7 +75,7 @@ def joint_law(network: BayesianNetwork, variables: Sequence[int]) -> JointLaw:
 
 def spend_search(work: float) -> None:
     """Count operations of the search for quilts; raises ParameterError where they pass what is taken on."""
-    spend(work, "the search for quilts", "protect fewer variables (--secret), or give smaller networks")
+    spend(work, "the search for quilts", "protect fewer variables (secrets), or give smaller networks")
 
 
 def members(mask: int) -> list[int]:

@@ -331,7 +331,7 @@ class _Dominance:
 def _spend(products: int, of: int) -> None:
     """Count products of numbers as long as one of them; raises ParameterError where they pass what is taken on."""
     spend(
-        products * (500 + 30 * (of.bit_length() / 64) ** 1.6), "the search for observations", "give a shorter --length"
+        products * (500 + 30 * (of.bit_length() / 64) ** 1.6), "the search for observations", "ask for a shorter length"
     )
 
 
