@@ -192,7 +192,11 @@ def test_no_number_of_other_statistics_is_recovered(tmp_path, statistics, releas
         for i, frame in enumerate(tables)
     ]
     assert recovered(published, 2 * STEPS, [tallied(frame) for frame in tables], sizes(STEPS)) == set()
-    assert constants(published[0]) == constants(published[1])
+    one, other = map(constants, published)
+    # a noisy quantile in an open bin has an end less, which moves what follows in its file
+    assert {where: x for where, x in one.items() if where in other} == {
+        where: x for where, x in other.items() if where in one
+    }
 
 
 def sizes(steps):
