@@ -17,12 +17,14 @@ from importlib import import_module
 from typing import NoReturn
 
 import pufferflow
+from pufferflow._work import MOST_WORK, allowing
 from pufferflow.errors import ParameterError, PufferflowError
 
 COMMANDS = {
     "fit": "a sample and a chain from a table of records",
     "release": "private statistics of a table of records",
     "simulate": "the seeded twin of release, for planning: not private",
+    "count": "a running count of a stream, line by line",
     "synthesise": "synthetic records from what a release published",
     "plan": "the epsilon or the length that reaches a wanted error",
     "ledger": "what was spent on a data set",
@@ -36,6 +38,9 @@ COMMANDS = {
     "general": "Laplace scale and release of a number, for any secrets and scenarios",
 }
 """Every command with its line of help, in the order in which one meets them."""
+
+UNBOUNDED = ("ledger", "export", "verify")
+"""Commands that are quick whatever they are given, and the one that counts operations on balls."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -59,7 +64,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise ParameterError(
                 f"unrecognized arguments: {' '.join(unknown)} (see pufferflow {arguments.command} --help)"
             )
-        arguments.run(arguments)
+        with allowing(_most_work(arguments)):
+            arguments.run(arguments)
         sys.stdout.flush()
     except SystemExit:  # argparse, after --help or --version
         return 0
@@ -84,7 +90,16 @@ OPTIONS = {
     for name in (
         *("time", "value", "participant", "group", "timezone", "time_format", "separator", "decimal", "thousands"),
         *("rows_are_steps", "states", "edges", "bins", "width", "top", "other", "step", "smoothing", "coverage"),
-        *("split_because", "most_transitions", "fitted_to_others", "chain_is_public", "mechanism", "window", "knows"),
+        *(
+            "split_because",
+            "most_transitions",
+            "fitted_to_others",
+            "chain_is_public",
+            "mechanism",
+            "window",
+            "knows",
+            "most_work",
+        ),
     )
 } | {"step_seconds": "--step", "split_after_seconds": "--split-after"}
 """What arguments of Python are called in the shell."""
@@ -100,6 +115,15 @@ def as_options(said: str) -> str:
     said = re.sub(r"\(([a-z_]+(?:, [a-z_]+)*)\)", listed, said)
     single = "|".join(name for name in OPTIONS if "_" in name)
     return re.sub(rf"(?<![\w'\"/.-])({single})(?![\w'\"/.-]*['\"/])", lambda match: OPTIONS[match[1]], said)
+
+
+def _most_work(arguments: argparse.Namespace) -> float:
+    """Operations that the command may take."""
+    if (most := getattr(arguments, "most_work", None)) is None:
+        return MOST_WORK
+    from pufferflow._checks import check_positive  # loads numpy, which --help does not need
+
+    return check_positive(most, "--most-work")
 
 
 def _check_values(words: Sequence[str]) -> None:
@@ -136,5 +160,12 @@ def _parser(words: Sequence[str]) -> _Parser:
         module = import_module(f"{__name__}.{name}")
         command = commands.add_parser(name, help=line, description=module.DESCRIPTION, epilog=module.EPILOG)
         module.add_arguments(command)
+        if name not in UNBOUNDED:
+            command.add_argument(
+                "--most-work",
+                type=float,
+                metavar="N",
+                help=f"operations to take on at most, estimated beforehand (default: {MOST_WORK:g}, about a minute)",
+            )
         command.set_defaults(run=module.run, command=name)
     return parser

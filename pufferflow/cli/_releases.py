@@ -10,13 +10,16 @@ from typing import Any, TypeVar
 
 from pufferflow._checks import shown
 from pufferflow._protection import PARTICIPANT
+from pufferflow._work import afford
 from pufferflow.cli._records import EDGES, add_reason, edges, listed, reading
 from pufferflow.cli._scales import add_protection, level
 from pufferflow.cli._tables import aligned
 from pufferflow.errors import ParameterError, PufferflowError
 from pufferflow.forgetting_family import ForgettingFamily
+from pufferflow.mechanisms import KNOWN
 from pufferflow.models import PublicModel, read_public_model
 from pufferflow.publishing.account import usual_ledger
+from pufferflow.publishing.calibration import GROUP, calibration_work
 from pufferflow.publishing.histogram import PrivateHistogram
 from pufferflow.publishing.released import PrivateRelease
 from pufferflow.publishing.request import ReleaseRequest
@@ -140,6 +143,18 @@ def model(arguments: argparse.Namespace) -> PublicModel:
     except (ValueError, PufferflowError) as error:
         why = error if isinstance(error, PufferflowError) else f"{steps} {overlap} are not two numbers"
         raise ParameterError(f"--forgets: {why}; give steps and an overlap, for example 60 0.4") from None
+
+
+CHEAPER = "give fewer states, or a mechanism that takes less (--mechanism mqm-exact)"
+"""What makes a calibration cheaper."""
+
+
+def afford_noise(arguments: argparse.Namespace, public: PublicModel, more: float = 0.0) -> None:
+    """Raise :class:`ParameterError` where finding the noise would take too long; looks at Θ and the options alone."""
+    whole = level(arguments, 1).whole
+    if arguments.mechanism is None or arguments.mechanism in KNOWN:
+        work = calibration_work(public.family, GROUP if whole else arguments.mechanism)
+        afford(work + more, "to find and prove the noise", CHEAPER)
 
 
 def add_output(parser: argparse.ArgumentParser, default: str) -> None:

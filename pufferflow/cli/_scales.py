@@ -6,20 +6,19 @@ import argparse
 from typing import Any, get_args
 
 from pufferflow._checks import shown
+from pufferflow._progress import progress
 from pufferflow._protection import PROTECTION, Knowledge, Level, asked_for, check_level
+from pufferflow._work import afford, is_allowed, said
 from pufferflow.errors import ParameterError
 from pufferflow.influence.tables import Convention
-from pufferflow.markov.families import Family, standing_chains
+from pufferflow.markov.families import Family
 from pufferflow.mechanisms import KNOWN, NoiseScale, compute_scale, find_mechanism
 from pufferflow.mechanisms.base import not_applicable
+from pufferflow.mechanisms.work import scale_work
 from pufferflow.publishing.planning import NOT_PRIVATE
 
-MOST_WORK = 5e10
-"""Operations that a scale may take without being asked for by name: 10 to 20 s."""
-
-TOO_LONG = (
-    "it would take about {:.2g} operations, above 5e10; give shorter segments, or ask for it (--mechanism wasserstein)"
-)
+FEWER = "give fewer states, other mechanisms (--mechanism) or shorter segments"
+"""What makes scales cheaper."""
 
 
 def add_mechanisms(parser: argparse.ArgumentParser, default: str) -> None:
@@ -79,19 +78,29 @@ def scales_of(
 ) -> list[NoiseScale]:
     """Return the scale of each mechanism at each ε, "not applicable" where it cannot work.
 
-    Those asked for by name are called as they are: such a one may raise where its chains rule it out.
+    Those asked for by name are called as they are: such a one may raise where its chains rule it out. Where nothing is
+    named, those that would take too long are left out, with the reason.
+
+    Raises ParameterError: those that are named would take too long.
     """
-    scales = []
-    for epsilon in epsilons:
-        for name in asked or KNOWN:
-            mechanism = find_mechanism(name)
-            own = {key: value for key, value in options.items() if key in (*mechanism.options, *PROTECTION)}
-            if not asked and name == "wasserstein" and (work := counting_work(family, lengths)) > MOST_WORK:
-                scales.append(not_applicable(name, epsilon, max(lengths), TOO_LONG.format(work), asked_for(own)))
-            elif asked:
-                scales.append(mechanism.called(family, lengths, epsilon, **own))
-            else:
-                scales.append(compute_scale(name, family, lengths, epsilon, **own))
+    names, scales = asked or KNOWN, []
+    works = {name: scale_work(name, family, lengths) * len(epsilons) for name in names}
+    if asked:
+        afford(sum(works.values()), f"the scales of {', '.join(dict.fromkeys(asked))}", FEWER)
+    total = len(epsilons) * len(names)
+    with progress(total=total, desc="scales", delay=1) as bar:
+        for epsilon in epsilons:
+            for name in names:
+                mechanism = find_mechanism(name)
+                own = {key: value for key, value in options.items() if key in (*mechanism.options, *PROTECTION)}
+                if asked:
+                    scales.append(mechanism.called(family, lengths, epsilon, **own))
+                elif is_allowed(works[name]):
+                    scales.append(compute_scale(name, family, lengths, epsilon, **own))
+                else:
+                    why = f"it {said(works[name])}; {FEWER}, or allow more (--most-work)"
+                    scales.append(not_applicable(name, epsilon, max(lengths), why, asked_for(own)))
+                bar.update()
     return scales
 
 
@@ -99,12 +108,6 @@ def note(mechanism: str | None, scale: float | None) -> str:
     """Return what a table says beside a scale that hides nothing in correlated records."""
     hides = mechanism is None or scale is None or find_mechanism(mechanism).private
     return "" if hides else f"; {NOT_PRIVATE}"
-
-
-def counting_work(family: Family, lengths: list[int]) -> float:
-    """Operations that the law of a count takes, all nodes together (:func:`pufferflow.chain_sensitivity`)."""
-    each = [chain.states ** (2 if chain.start == "any" else 1) for chain in standing_chains(family)]
-    return sum(each) * sum(float(length) ** 3 for length in lengths) / 6
 
 
 def status_text(status: str, reason: str) -> str:

@@ -6,7 +6,8 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from pufferflow._checks import check_epsilon, check_positive
+from pufferflow._checks import check_epsilon
+from pufferflow._work import afford
 from pufferflow.cli._scales import add_count, add_mechanisms, scales_of, status_text
 from pufferflow.cli._tables import aligned
 from pufferflow.errors import ChainError, ParameterError
@@ -22,8 +23,8 @@ DESCRIPTION = (
 )
 EPILOG = "Example: pufferflow audit model.json --length 100 --count 1 --mechanism mqm-exact --epsilon 1"
 
-MOST_WORK = 5e10
-"""Multiplications of all losses together that are done without being asked for: 10 to 20 s."""
+A_MULTIPLICATION = 0.8
+"""Operations that a multiplication of the laws takes."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,12 +43,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_mechanisms(parser, "all, without --scale")
     add_count(parser, "audit the number of records in this state, from 0; repeat for a set of states")
     parser.add_argument("--histogram", action="store_true", help="audit the histogram of all states")
-    parser.add_argument(
-        "--most-work",
-        type=float,
-        metavar="N",
-        help=f"multiplications to take on at most, estimated beforehand (default: {MOST_WORK:.0e}, up to 20 s)",
-    )
     parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
 
 
@@ -66,12 +61,10 @@ def run(arguments: argparse.Namespace) -> None:
     query = HistogramQuery() if arguments.histogram else CountQuery(arguments.count)
     family = read_model(arguments.model)
     work = check_work(family, arguments.length, query)
-    given = arguments.most_work
-    most_work = MOST_WORK if given is None else check_positive(given, "--most-work")
     by_name = arguments.scale is not None or bool(arguments.mechanism)
-    _check(work, most_work, query, arguments.length)  # of one, before the scales, which may take as long
+    _check(work, query, arguments.length)  # of one, before the scales, which may take as long
     scales = _scales(arguments, family)
-    _check(work * sum(bool(row["scale"]) for row in scales), most_work, query, arguments.length)
+    _check(work * sum(bool(row["scale"]) for row in scales), query, arguments.length)
     rows = [row | _audited(row, family, arguments.length, query, by_name) for row in scales]
     if arguments.json:
         print(json.dumps(rows, indent=2, allow_nan=False))
@@ -85,13 +78,13 @@ def run(arguments: argparse.Namespace) -> None:
         )
 
 
-def _check(work: float, most_work: float, query: Query, length: int) -> None:
+def _check(work: float, query: Query, length: int) -> None:
     """Raise where the exact losses take more than is allowed."""
-    if work > most_work:
-        raise ParameterError(
-            f"the exact losses of a {query} and {length} records take about {work:.2g} multiplications, above "
-            f"{most_work:.2g}; allow more (--most-work), or give a shorter --length or fewer scales"
-        )
+    afford(
+        work * A_MULTIPLICATION,
+        f"the exact losses of a {query} and {length} records",
+        "give a shorter --length or fewer scales",
+    )
 
 
 def _scales(arguments: argparse.Namespace, family: Family) -> list[dict[str, Any]]:

@@ -11,14 +11,17 @@ from pufferflow._checks import check_whole
 from pufferflow._files import check_outputs
 from pufferflow._optional import require
 from pufferflow._protection import PARTICIPANT, Level
+from pufferflow._work import afford
 from pufferflow.cli._releases import add_theta, level_table, model
 from pufferflow.cli._scales import add_protection
 from pufferflow.cli._scales import level as asked_level
 from pufferflow.cli._tables import aligned
 from pufferflow.errors import ParameterError
 from pufferflow.markov import Family
-from pufferflow.mechanisms import find_mechanism
-from pufferflow.publishing.levels import CHEAP, level_costs, levels
+from pufferflow.mechanisms import KNOWN, find_mechanism
+from pufferflow.mechanisms.work import scale_work
+from pufferflow.publishing.calibration import histogram_mechanisms
+from pufferflow.publishing.levels import CHEAP, level_costs, levels, levels_work
 from pufferflow.publishing.planning import KINDS, Plan, error_curves, grid_around, plan_release
 from pufferflow.records.format import MOST_SECONDS
 
@@ -89,6 +92,11 @@ def run(arguments: argparse.Namespace) -> None:
         "states": states,
         "releases": arguments.releases,
     }
+    names = arguments.mechanism or histogram_mechanisms()
+    work = sum(scale_work(name, family, 1) for name in names if name in KNOWN) * (1 if arguments.figure is None else 10)
+    if arguments.length is not None and arguments.releases == 1:
+        work += levels_work(family, step, arguments.length, hidden)
+    afford(work, "the plan", "give fewer states, or mechanisms that take less (--mechanism mqm-exact)")
     plans = plan_release(
         family,
         arguments.accuracy,

@@ -8,12 +8,14 @@ import os
 from typing import Any
 
 from pufferflow._files import check_outputs
+from pufferflow._protection import SECONDS
 from pufferflow.cli._faults import nothing_quoted
 from pufferflow.cli._records import AS_FITTED, add_reading
 from pufferflow.cli._releases import (
     add_ledger,
     add_model,
     add_output,
+    afford_noise,
     ledger_of,
     level_table,
     release_request,
@@ -22,7 +24,9 @@ from pufferflow.cli._releases import (
     warn,
 )
 from pufferflow.ledger import UNNOTICED
+from pufferflow.models import PublicModel
 from pufferflow.publishing.folder import INTERNAL, PUBLISH, require_new
+from pufferflow.publishing.levels import levels_work
 from pufferflow.publishing.release import rehearse, release
 
 DESCRIPTION = (
@@ -65,6 +69,13 @@ def run(arguments: argparse.Namespace) -> None:
     request = release_request(
         arguments, ledger=ledger, limit=arguments.limit, chain_is_public=arguments.chain_is_public, output=output
     )
+    public = request.model
+    assert isinstance(public, PublicModel)
+    levels = 0.0
+    if arguments.dry_run:
+        step = None if public.records is None else public.records.step_seconds
+        levels = levels_work(public.family, step or arguments.step, SECONDS["d"] + 1)
+    afford_noise(arguments, public, levels)
     new = ledger is not None and not os.path.lexists(ledger)
     with nothing_quoted():
         if arguments.dry_run:

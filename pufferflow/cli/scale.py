@@ -10,11 +10,22 @@ from typing import get_args
 
 from pufferflow._checks import longest
 from pufferflow._files import check_outputs, write_atomic
-from pufferflow.cli._scales import add_count, add_mechanisms, add_protection, level, note, scales_of, status_text
+from pufferflow._work import afford
+from pufferflow.cli._scales import (
+    FEWER,
+    add_count,
+    add_mechanisms,
+    add_protection,
+    level,
+    note,
+    scales_of,
+    status_text,
+)
 from pufferflow.cli._tables import aligned
 from pufferflow.errors import ParameterError
 from pufferflow.markov.families import GapKind
 from pufferflow.mechanisms import NoiseScale, find_mechanism
+from pufferflow.mechanisms.work import proof_work, scale_work
 from pufferflow.models import read_model
 
 DESCRIPTION = (
@@ -80,6 +91,9 @@ def run(arguments: argparse.Namespace) -> None:
         asked = asked or ["mqm-exact"]
         if len(arguments.epsilon) > 1 or len(asked) > 1:
             raise ParameterError("--certificate needs a single --epsilon and a single --mechanism")
+    if arguments.certificate is not None and asked:
+        work = proof_work(asked[0], family) + scale_work(asked[0], family, arguments.length)
+        afford(work, f"the scale of {asked[0]} with its certificate", FEWER)
     results = scales_of(asked, family, arguments.length, arguments.epsilon, options)
     if arguments.certificate is not None:
         results = [results[0].certified(family, arguments.convention)]

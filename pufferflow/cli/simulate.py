@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from pufferflow._work import afford
 from pufferflow.cli._records import AS_FITTED, add_reading
-from pufferflow.cli._releases import add_model, add_output, release_request, show
+from pufferflow.cli._releases import add_model, add_output, afford_noise, release_request, show
+from pufferflow.models import PublicModel
 from pufferflow.publishing.folder import INTERNAL, require_new
 from pufferflow.publishing.release import simulate
 
@@ -16,6 +18,9 @@ DESCRIPTION = (
 EPILOG = (
     "Example: pufferflow simulate --chain last_year.csv.chain.json --length 10000 --epsilon 1 --seed 7 --output trial"
 )
+
+A_STEP = 2e3
+"""Operations that a simulated step takes."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +39,11 @@ def run(arguments: argparse.Namespace) -> None:
     """Simulate, write the folder, say that it is not private."""
     output = arguments.output or f"{arguments.data or arguments.chain}.simulation-not-private"
     require_new(output)
-    made = simulate(release_request(arguments), arguments.seed, arguments.length)
+    request = release_request(arguments)
+    assert isinstance(request.model, PublicModel)
+    afford_noise(arguments, request.model)
+    if arguments.length is not None:
+        afford(arguments.length * A_STEP, f"to simulate {arguments.length:,} steps", "give a shorter --length")
+    made = simulate(request, arguments.seed, arguments.length)
     made.save(output, figure=not arguments.no_figure)
     show(arguments, made, f"{output}/{INTERNAL}")

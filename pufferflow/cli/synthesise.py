@@ -6,6 +6,7 @@ import argparse
 
 from pufferflow._files import check_outputs, write_atomic
 from pufferflow._texts import spreadsheet_csv
+from pufferflow._work import afford
 
 DESCRIPTION = (
     "Make synthetic records from what a release published, its histogram and its transitions, or its histogram and a "
@@ -13,6 +14,9 @@ DESCRIPTION = (
     "labelled as synthetic, and are no better than the release: look at its error first."
 )
 EPILOG = "Example: pufferflow synthesise meter.csv.release --length 1000 --output meter.synthetic.csv"
+
+A_RECORD = 5e3
+"""Operations that a synthetic record takes, most of them to be written."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,6 +35,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     output = arguments.output or f"{arguments.release.rstrip('/')}.synthetic.csv"
     check_outputs([output], [arguments.chain])
+    afford(arguments.length * A_RECORD, f"to make {arguments.length:,} records", "give a shorter --length")
     made = synthesise(
         arguments.release, arguments.length, chain=arguments.chain, start=arguments.start, seed=arguments.seed
     )

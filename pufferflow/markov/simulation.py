@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferflow._checks import check_type, check_whole
+from pufferflow._progress import progress
 from pufferflow._types import Floats
 from pufferflow.errors import ParameterError
 from pufferflow.markov.chain import MarkovChain
 
 MOST_RECORDS = 10**9
 """Records of a path at most: their draws take 8 GB."""
+
+_BLOCK = 2**16
 
 
 def simulate_chain(chain: MarkovChain, length: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -30,12 +35,14 @@ def simulate_chain(chain: MarkovChain, length: int, rng: np.random.Generator) ->
         raise ParameterError('a chain with initial_distribution="any" cannot be simulated; give a distribution')
     rows = np.cumsum(np.vstack([chain.transition_matrix, start]), axis=1)
     rows[:, -1] = 1.0
-    draws = rng.random(length)
+    draws, ends = rng.random(length), rows.tolist()
     path = np.empty(length, dtype=np.int64)
     state = chain.states
-    for t in range(length):
-        state = int(np.searchsorted(rows[state], draws[t], side="right"))
-        path[t] = state
+    for begin in progress(range(0, length, _BLOCK), desc="simulating", unit=" blocks", delay=1):
+        block = draws[begin : begin + _BLOCK].tolist()
+        for t, draw in enumerate(block):
+            block[t] = state = bisect_right(ends[state], draw)  # on lists that is ten times as fast as searchsorted
+        path[begin : begin + _BLOCK] = block
     return path
 
 

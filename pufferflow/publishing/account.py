@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, TypeAlias, TypedDict
+from typing import Annotated, Any, TypeAlias, TypedDict
 
 from pufferflow._checks import check_path
-from pufferflow._files import PathLike
+from pufferflow._files import PathLike, check_folder, workplace
 from pufferflow._ledger_entries import Extent
 from pufferflow._texts import as_unicode
-from pufferflow.errors import LedgerError, ParameterError
+from pufferflow.errors import BudgetError, LedgerError, ParameterError
 from pufferflow.ledger import UNNOTICED, Ledger
 from pufferflow.records.tables import Source
 
@@ -96,6 +97,23 @@ def open_ledger(ledger: LedgerLike, limit: float, given: bool = True) -> Ledger:
             f"the ledger {path} has the limit {book.limit:g}, not {limit:g}; change it with pufferflow ledger set-limit"
         )
     return book
+
+
+def try_on_copy(ledger: LedgerLike, pay: Callable[[PathLike], Ledger]) -> dict[str, Any]:
+    """What ``pay``, which pays in the ledger of a path, would leave of the limit; raises what it would raise."""
+    path = ledger.path if isinstance(ledger, Ledger) else check_path(ledger, "ledger")
+    with workplace(Path(tempfile.gettempdir())) as folder:
+        copy = folder / "ledger"
+        if os.path.lexists(path):
+            Ledger(path).copy_to(copy)
+        else:
+            check_folder(path)
+        try:
+            book = pay(copy)
+        except (BudgetError, LedgerError, ParameterError) as error:
+            error.args = (str(error).replace(str(copy), str(path)), *error.args[1:])
+            raise
+        return {key: book.to_dict()[key] for key in ("limit", "left")}
 
 
 def usual_ledger(data: str | os.PathLike[str]) -> Path:

@@ -6,10 +6,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pufferflow._checks import check_epsilon, longest
+from pufferflow._progress import progress
 from pufferflow._protection import NARROWEST, Protection
 from pufferflow.errors import ParameterError
 from pufferflow.markov.families import AnyFamily, Family, as_family
 from pufferflow.mechanisms import KNOWN, Mechanism, NoiseScale, compute_scale, find_mechanism
+from pufferflow.mechanisms.work import proof_work, scale_work
 
 GROUP = "group-dp"
 """The mechanism that hides whole records, whatever Θ is."""
@@ -61,7 +63,15 @@ def all_scales(family: AnyFamily, length: int, epsilon: float, protection: Prote
     """Scale of every mechanism for histograms, with the reason where one is not applicable."""
     theta = as_family(family)
     options = asdict(protection)
-    return [compute_scale(name, theta, length, epsilon, **options) for name in histogram_mechanisms()]
+    names = progress(histogram_mechanisms(), desc="scales", unit=" mechanisms", delay=1)
+    return [compute_scale(name, theta, length, epsilon, **options) for name in names]
+
+
+def calibration_work(family: AnyFamily, mechanism: str | None = None) -> float:
+    """Operations that :func:`calibrate` takes, about."""
+    names = histogram_mechanisms() if mechanism is None else [mechanism]
+    scales = sum(scale_work(name, family, 1) for name in names)
+    return scales + proof_work("leakage" if mechanism is None else mechanism, family)
 
 
 def calibrate(
@@ -99,7 +109,7 @@ def calibrate(
 
     best: Calibration | None = None
     uncertified = []
-    for scale in ranked:
+    for scale in progress(ranked, desc="certificates", unit=" tried", delay=1):
         if not find_mechanism(scale.mechanism).private:
             continue
         if best is not None and scale.noise_scale(1.0) >= best.scale:  # a certified scale is never the smaller one

@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from pufferflow._checks import check_epsilon, check_type
 from pufferflow._types import Floats
+from pufferflow._work import afford
 from pufferflow.coupling.calibration import MOST_STATES
 from pufferflow.errors import DataError, PufferflowError
-from pufferflow.markov import Family, fit_chain, fit_periodic_chain
+from pufferflow.markov import Family, MarkovChain, PeriodicChain, as_family, fit_chain, fit_periodic_chain
 from pufferflow.mechanisms import leakage, leakage_loss
+from pufferflow.mechanisms.work import scale_work
 from pufferflow.publishing.fitting import Fit
 from pufferflow.records.reading import Reading
 from pufferflow.records.rows import Records, open_records
@@ -118,6 +120,11 @@ def diagnose(source: Source, fit: Fit, *, reading: Reading | None = None, epsilo
     """
     check_type(fit, "fit", Fit)
     epsilon = check_epsilon(epsilon)
+    afford(
+        _work(len(fit.sample.states), fit.sample.step_seconds),
+        f"the richer models of {len(fit.sample.states)} states",
+        "give fewer states, or leave the diagnosis out",
+    )
     steps, records = read_steps(source, fit, reading)
     k, step = len(fit.sample.states), fit.sample.step_seconds
     length = max(n for participant in fit.sample.participants for n in participant.segment_lengths)
@@ -163,6 +170,17 @@ def diagnose(source: Source, fit: Fit, *, reading: Reading | None = None, epsilo
             row["reason"] = str(error)
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def _work(states: int, step_seconds: int) -> float:
+    """Operations that scales and losses of all models take, about; a loss costs as much as a scale."""
+    matrix = np.full((states, states), 1 / states)
+    models: list[Family] = [as_family(MarkovChain(matrix))]
+    if HOUR % step_seconds == 0:
+        models.append(PeriodicChain([matrix] * HOURS))
+    two = min(states**2, MOST_STATES)  # pairs of states, of which not all need occur
+    models.append(as_family(MarkovChain(np.full((two, two), 1 / two))))
+    return 2 * sum(scale_work("leakage", model, 1) for model in models)
 
 
 def diagnosis_text(table: pd.DataFrame, epsilon: float) -> str:

@@ -14,13 +14,15 @@ from pufferflow._checks import check_confidence, check_epsilon, check_positive, 
 from pufferflow._display import displayed
 from pufferflow._options import takes_options
 from pufferflow._texts import as_unicode
+from pufferflow._work import afford
 from pufferflow.errors import ChainError, DataError, ParameterError
 from pufferflow.interval_family import confidence_family
 from pufferflow.markov import ANY, STATIONARY, ChainFamily, Family, MarkovChain
 from pufferflow.mechanisms import compute_scale, find_mechanism
+from pufferflow.mechanisms.work import scale_work
 from pufferflow.models import PublicModel, write_model
 from pufferflow.overlaps import forgetting, overlaps_from_counts
-from pufferflow.publishing.calibration import all_scales
+from pufferflow.publishing.calibration import all_scales, histogram_mechanisms
 from pufferflow.publishing.noise import LARGEST, DiscreteLaplace, count_scale
 from pufferflow.records.counting import count_records
 from pufferflow.records.format import MOST_SECONDS, Fitted, RecordFormat, StateSpace, StepOptions, check_split
@@ -372,6 +374,11 @@ def _mixing(chains: list[MarkovChain]) -> str:
 
 def _noise(family: Family, length: int, epsilon: float, records: int) -> list[dict[str, Any]]:
     rows = []
+    afford(
+        sum(scale_work(name, family, length) for name in histogram_mechanisms()),
+        "to say how much noise the chain needs",
+        "give fewer states",
+    )
     for needed in all_scales(family, length, epsilon):
         row: dict[str, Any] = {"mechanism": needed.mechanism, "scale": None, "error": None, "reason": needed.reason}
         if needed.scale is not None:

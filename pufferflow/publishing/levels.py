@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import get_args
 
+from pufferflow._progress import progress
 from pufferflow._protection import PARTICIPANT, RECORD, SECONDS, Knowledge, Level, check_level
 from pufferflow.errors import ParameterError
 from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.mechanisms import compute_scale
+from pufferflow.mechanisms.work import scale_work
 from pufferflow.publishing.calibration import GROUP
 from pufferflow.publishing.noise import DiscreteLaplace, count_scale
 
@@ -63,6 +65,12 @@ def levels(step_seconds: int | None, longest_record: int, asked: Level | None = 
     yield PARTICIPANT, Level(None, "any records")
 
 
+def levels_work(family: AnyFamily, step_seconds: int | None, longest_record: int, asked: Level | None = None) -> float:
+    """Operations that a comparison of the levels takes, about."""
+    compared = [level for _, level in levels(step_seconds, longest_record, asked) if not level.whole]
+    return len(compared) * scale_work(CHEAP[0], family, longest_record)
+
+
 def level_costs(
     family: AnyFamily,
     epsilon: float,
@@ -78,7 +86,8 @@ def level_costs(
     Raises ParameterError: ε or a length is out of range.
     """
     theta, costs = as_family(family), []
-    for name, level in levels(step_seconds, longest_record, asked):
+    compared = list(levels(step_seconds, longest_record, asked))
+    for name, level in progress(compared, desc="levels", unit=" levels", delay=1):
         length, options = longest_record if level.whole else longest_segment, asdict(level.over(longest_record))
         mechanisms = (GROUP,) if level.whole else CHEAP
         scales = [compute_scale(mechanism, theta, length, epsilon, **options) for mechanism in mechanisms]

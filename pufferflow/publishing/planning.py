@@ -29,6 +29,7 @@ from pufferflow._checks import (
 )
 from pufferflow._display import displayed
 from pufferflow._options import takes_options
+from pufferflow._progress import progress
 from pufferflow._protection import Knowledge, Level, LevelOptions, Protect, check_level
 from pufferflow.accounting import MOST_RELEASES, guarantee
 from pufferflow.errors import ChainError, ParameterError
@@ -346,7 +347,8 @@ def plan_release(
     epsilon = None if epsilon is None else check_epsilon(epsilon)
     plans = []
     # without a length one is looked for, and group-dp has the same scale whatever the window
-    for candidate in terms.candidates(length or 1):
+    candidates = list(terms.candidates(length or 1))
+    for candidate in progress(candidates, desc="plan", unit=" mechanisms", delay=1):
         try:
             if length is None:
                 assert epsilon is not None

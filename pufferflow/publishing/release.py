@@ -19,25 +19,23 @@ Relative frequencies are the noisy counts over n, which is public: post-processi
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
 
-from pufferflow._checks import check_path, check_whole
-from pufferflow._files import check_folder, workplace
+from pufferflow._checks import check_whole
+from pufferflow._files import PathLike
 from pufferflow._noise import open_dp
 from pufferflow._options import takes_options
 from pufferflow._protection import Level, Protection
 from pufferflow._texts import as_unicode
-from pufferflow.errors import BudgetError, LedgerError, ParameterError
+from pufferflow.errors import LedgerError, ParameterError
 from pufferflow.ledger import Ledger, Reservation
 from pufferflow.markov.simulation import MOST_RECORDS
-from pufferflow.publishing.account import Account, LedgerLike, account_of, open_ledger
+from pufferflow.publishing.account import Account, LedgerLike, account_of, open_ledger, try_on_copy
 from pufferflow.publishing.calibration import GROUP, Calibration, calibrate, mechanism_for_histograms
 from pufferflow.publishing.exact import ExactCounts, count_records, simulated_counts
 from pufferflow.publishing.folder import Draft, draft
@@ -332,20 +330,13 @@ class _Prepared:
 
     def tried(self) -> dict[str, Any]:
         """What the release would leave of the limit, tried on a copy of the ledger; raises what the release would."""
-        ledger = self.request.ledger
-        path = ledger.path if isinstance(ledger, Ledger) else check_path(ledger, "ledger")
-        with workplace(Path(tempfile.gettempdir())) as folder:
-            copy = folder / "ledger"
-            if os.path.lexists(path):
-                Ledger(path).copy_to(copy)
-            else:
-                check_folder(path)
-            try:
-                self.reserve(book := self.opened(copy))
-            except (BudgetError, LedgerError, ParameterError) as error:
-                error.args = (str(error).replace(str(copy), str(path)), *error.args[1:])
-                raise
-            return {key: book.to_dict()[key] for key in ("limit", "left")}
+        assert self.request.ledger is not None
+
+        def pay(path: PathLike) -> Ledger:
+            self.reserve(book := self.opened(path))
+            return book
+
+        return try_on_copy(self.request.ledger, pay)
 
 
 def _prepare(request: ReleaseRequest) -> _Prepared:

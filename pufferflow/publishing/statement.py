@@ -136,7 +136,7 @@ def statement_of(made: PrivateRelease) -> Statement:
     form = made.model.records
     hidden = hidden_by(made)
     secrets = _secrets(hidden, made, None if form is None else form.step_seconds)
-    factor = _exp(made.epsilon)
+    factor = factor_text(made.epsilon)
     warning = ""
     if not made.private:
         warning = (
@@ -218,9 +218,9 @@ def _formal(
     )
     yield (
         f"Guarantee: {believes} between any two {secrets} of any one participant "
-        f"{'change ' if hidden.outright else ''}by a factor of at most e^epsilon = {_exp(made.epsilon)} on seeing "
-        f"{made.subject} (Pufferfish privacy, epsilon = {made.epsilon:g} nats; Song, Wang and Chaudhuri, SIGMOD 2017"
-        f"{'; group privacy, section 5' if hidden.outright else ''})."
+        f"{'change ' if hidden.outright else ''}by a factor of at most e^epsilon = {factor_text(made.epsilon)} on "
+        f"seeing {made.subject} (Pufferfish privacy, epsilon = {made.epsilon:g} nats; Song, Wang and Chaudhuri, SIGMOD "
+        f"2017{'; group privacy, section 5' if hidden.outright else ''})."
     )
     proof = "internal/certificate.json proves that this scale suffices"
     if made.calibration.certificate is None:
@@ -319,7 +319,8 @@ def _records_of_chain(form: RecordFormat | None) -> str:
     return f"The chain was fitted to {fitted.records} records from {fitted.first} to {fitted.last}."
 
 
-def _exp(epsilon: float) -> str:
+def factor_text(epsilon: float) -> str:
+    """Return e^ε in words."""
     return f"{math.exp(epsilon):.4g}" if epsilon < 700 else "a number beyond all bounds"
 
 

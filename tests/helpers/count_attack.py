@@ -20,8 +20,11 @@ def numbers(folder):
     return found
 
 
-def guesses(found, records):
-    """What integers the numbers may stand for: (file, place, rule) -> integer; ``records`` is public."""
+def guesses(found, records, sizes=()):
+    """What integers the numbers may stand for: (file, place, rule) -> integer.
+
+    ``records`` is public, and so are the ``sizes`` of cells.
+    """
     guessed = {}
     for name, values in found.items():
         exact = [simplest(value, records) for value in values]
@@ -29,6 +32,7 @@ def guesses(found, records):
             if not math.isfinite(value) or abs(value) > 1e9:
                 continue
             rules = {"itself": value, "times n": value * records, "times n - 1": value * (records - 1)}
+            rules |= {f"times {size}": value * size for size in sizes}
             if value:
                 rules["inverse"] = 1 / value
             if exact[place] is not None:
@@ -54,7 +58,7 @@ def simplest(value, most):
     return fraction if abs(value - fraction) <= 1e-12 else None
 
 
-def recovered(releases, records, truths):
+def recovered(releases, records, truths, sizes=()):
     """What of the truth some rule at some place finds every time.
 
     ``releases`` and ``truths`` are of neighbouring tables: a list of folders each, and a dict of counts each. Only
@@ -64,7 +68,7 @@ def recovered(releases, records, truths):
     hits = defaultdict(int)
     for folders, truth in zip(releases, truths, strict=True):
         for folder in folders:
-            for where, guess in guesses(numbers(folder), records).items():
+            for where, guess in guesses(numbers(folder), records, sizes).items():
                 for key in private:
                     hits[where, key] += guess == truth[key]
     seen = defaultdict(int)

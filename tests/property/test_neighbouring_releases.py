@@ -1,5 +1,8 @@
 """Two tables that differ in one record look alike in all that a release prints and writes, but for the noisy counts.
 
+So does the time it takes, as far as the program's own work goes: it draws as often and calls as many functions. In the
+long run the times themselves are compared.
+
 What cannot look alike is refused before anything is drawn (a value that is no state), or is public (which records are
 there: a table with one more or less looks like any other with the same ones). And the T that the noise is for is never
 below the longest run of records that the step of the model connects.
@@ -9,7 +12,10 @@ import contextlib
 import io
 import json
 import os
+import sys
 import tempfile
+import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -97,7 +103,8 @@ def released(rows, suffix, model, words):
         patch.chdir(folder)
         written(rows, Path(f"data{suffix}"))
         write_model("model.json", model.family, model.records)
-        patch.setattr(releasing, "add_noise", lambda counts, scale: drawn.append(1) or [7] * len(counts))
+        draw = lambda counts, scale: drawn.append((len(counts), scale)) or [7] * len(counts)  # noqa: E731
+        patch.setattr(releasing, "add_noise", draw)
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = cli.main(
@@ -115,8 +122,11 @@ def released(rows, suffix, model, words):
                     ).encode()
                 files[str(path)] = (oct(stat.st_mode), len(content), content)
         assert bool(drawn) == (code == 0)
+        if code == 0:
+            assert len({path.stat().st_mtime_ns for path in Path(f"data{suffix}.release").rglob("*")}) == 1
         histogram = [json.loads(f[2]) for name, f in files.items() if name.endswith("histogram.json")]
-        return code, out.getvalue(), err.getvalue(), files, histogram[0]["longest_segment"] if histogram else None
+        length = histogram[0]["longest_segment"] if histogram else None
+        return code, out.getvalue(), err.getvalue(), files, length, drawn
 
 
 def longest_run(rows, model, words):
@@ -142,13 +152,13 @@ def test_one_record_changes_nothing_but_counts(case, suffix):
     (rows, twin, masked), edit, model, words = case
     other = released(twin, suffix, model, words)
     if edit == "stray":
-        code, out, err, files, _ = other
+        code, out, err, files, _, _ = other
         assert (code, out, files) == (2, "", {})
         assert err.count("pufferflow: error:") == 1
         return
     one = released(rows if edit == "value" else masked, suffix, model, words)
     assert one == other
-    code, _, err, files, length = one
+    code, _, err, files, length, _ = one
     assert code in (0, 2)
     assert "Traceback" not in err
     if code == 2:
@@ -156,3 +166,75 @@ def test_one_record_changes_nothing_but_counts(case, suffix):
         assert err.count("pufferflow: error:") == 1
     else:
         assert length >= max(2, longest_run(masked, model, words))
+
+
+# -- how long it takes -----------------------------------------------------------------------------------
+
+CHANGES = {"outlier": "1e300", "infinite": "inf", "other sign": "-7", "new state": "1000000", "many digits": "3.25"}
+ROWS = 600
+
+
+def numbers(change=None):
+    """A record of numbers, one of which may be another."""
+    values = [str(number) for number in np.random.default_rng(2).integers(0, 9, ROWS)]
+    values[317] = values[317] if change is None else change
+    return [("p", step, value) for step, value in enumerate(values)]
+
+
+def prepared(change, path):
+    written(numbers(change), path)
+    return [
+        *("release", str(path), "--forgets", "5", "0.4", "--epsilon", "1", "--edges", "2:8:2", "--step", "60"),
+        *("--value", "reading", "--participant", "who", "--no-ledger", "--no-figure", "--statistic", "mean-by-hour"),
+        *("--statistic", "histogram", "--bounds", "0", "9", "--mechanism", "leakage"),
+    ]
+
+
+def run_once(words, output):
+    output.parent.mkdir()  # of its own: others in the same one are looked at
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        assert cli.main([*words, "--output", str(output)]) == 0
+
+
+def calls(words, output, monkeypatch):
+    """How often each function of the package was called."""
+    made, seen = Counter(), os.path.dirname(pf.__file__)
+
+    def count(frame, event, argument):
+        if event == "call" and frame.f_code.co_filename.startswith(seen):
+            made[frame.f_code.co_filename[len(seen) :], frame.f_code.co_name] += 1
+
+    monkeypatch.setattr(releasing, "add_noise", lambda counts, scale: [7] * len(counts))
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        run_once(words, output)
+    finally:
+        sys.setprofile(before)
+    return made
+
+
+def test_one_record_changes_no_call(tmp_path, monkeypatch):
+    """What is kept from one release to the next is there before the first is looked at."""
+    plain = prepared(None, tmp_path / "data.csv")
+    run_once(plain, tmp_path / "warm" / "release")
+    usual = calls(plain, tmp_path / "usual" / "release", monkeypatch)
+    assert sum(usual.values()) > 500
+    for name, change in CHANGES.items():
+        words = prepared(change, tmp_path / "data.csv")
+        assert calls(words, tmp_path / name / "release", monkeypatch) == usual, name
+
+
+@pytest.mark.long
+def test_one_record_changes_no_second(tmp_path):
+    """Medians of 15 runs each, in turn, of processor time."""
+    taken = {name: [] for name in ("", *CHANGES)}
+    run_once(prepared(None, tmp_path / "data.csv"), tmp_path / "warm" / "release")
+    for number in range(15):
+        for name, times in taken.items():
+            words = prepared(CHANGES.get(name), tmp_path / "data.csv")
+            begin = time.process_time()
+            run_once(words, tmp_path / f"{name}{number}" / "release")
+            times.append(time.process_time() - begin)
+    medians = {name: float(np.median(times)) for name, times in taken.items()}
+    assert max(medians.values()) - min(medians.values()) < 0.5, medians

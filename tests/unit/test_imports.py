@@ -27,6 +27,7 @@ GROUND = (
     "_protection",
     "_json",
     "_numbers",
+    "_work",
     "_noise",
     "_randomness",
     "_values",

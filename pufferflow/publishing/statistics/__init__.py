@@ -54,7 +54,8 @@ def parse_statistics(
     by : str
         Cells of those whose name says none.
     options : mapping, optional
-        ``bounds``, ``grid``, ``threshold``, ``durations``: of those statistics that have them; None is not given.
+        ``bounds``, ``grid`` and ``threshold``, in units of the data, and ``durations``, in steps: of those statistics
+        that have them; None is not given.
     """
     given = {key: value for key, value in (options or {}).items() if value is not None}
     statistics, unused = [], set(given)

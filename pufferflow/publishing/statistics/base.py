@@ -40,7 +40,15 @@ MOST_ENTRIES = 2**17
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the table: what it counts, and between which values where that can be said."""
+    """A column of the table: what it counts, and between which values where that can be said.
+
+    Attributes
+    ----------
+    label : str
+    low, high : float or None
+        It counts what lies at or above ``low`` and below ``high``, in units of the data (of runs: in steps); None
+        where there is no bound.
+    """
 
     label: str
     low: float | None = None
@@ -54,11 +62,11 @@ class Scaling:
     Attributes
     ----------
     unit, offset : float
-        Of the public grid that records were rounded to; 1 and 0 for counts.
+        Of the public grid that records were rounded to, in units of the data; 1 and 0 for counts.
     relative : bool
-        Whether the value is per record of the cell.
+        Whether the value is per record of the cell; otherwise it is in units of the data, or a number of runs.
     rounding : float
-        By how much rounding to the grid may have changed a record.
+        By how much rounding to the grid may have changed a record, in units of the data.
     """
 
     unit: float = 1.0
@@ -104,11 +112,14 @@ class Statistic(ABC):
     @property
     @abstractmethod
     def lipschitz(self) -> int:
-        """L: by how much the table changes at most, in L1 norm, when the value of one record changes."""
+        """L: by how much the table changes at most, in L1 norm, when the value of one record changes.
+
+        In the integers of the table: records, transitions, runs, or steps of the grid.
+        """
 
     @abstractmethod
     def columns(self, states: StateSpace) -> tuple[Column, ...]:
-        """What the columns count."""
+        """What the columns count, one a column of the table."""
 
     @property
     def scaling(self) -> Scaling:
@@ -140,7 +151,22 @@ class Statistic(ABC):
 
     @abstractmethod
     def marks(self, batch: Batch, states: StateSpace) -> tuple[Any, Integers, Integers | None]:
-        """Which records of a batch count, in which column, and how much (None: 1 each)."""
+        """Say which records of a batch count, in which column, and how much.
+
+        Parameters
+        ----------
+        batch : Batch
+            Of n records.
+        states : StateSpace
+
+        Returns
+        -------
+        which : slice or bool array, shape (n,)
+            The m records that count.
+        column : int array, shape (m,)
+        amount : int array, shape (m,), or None
+            What is added to the table, in its integers; None adds 1 for each.
+        """
 
     def to_dict(self) -> dict[str, Any]:
         """Return its options as plain JSON types."""
@@ -159,6 +185,7 @@ class Table:
     sizes : tuple of int
         Records that count in each cell, whatever their values are: public.
     counts : ndarray of int64, shape (cells, columns)
+        In records, transitions, runs, or steps of the grid.
     """
 
     statistic: Statistic
@@ -172,7 +199,14 @@ class Table:
 
 
 class Counter:
-    """Counts a statistic, batch by batch; memory grows with the size of its table only."""
+    """Counts a statistic, batch by batch; memory grows with the size of its table only.
+
+    Attributes
+    ----------
+    counts : int array, shape (cells, columns)
+    sizes : int array, shape (cells,)
+        Records that count in each cell.
+    """
 
     def __init__(self, statistic: Statistic, states: StateSpace) -> None:
         self.statistic, self.states = statistic, states
@@ -187,7 +221,10 @@ class Counter:
         self.put(self.cell(batch)[which], column, amount)
 
     def put(self, cell: Integers, column: Integers, amount: Integers | None = None, *, sized: bool = True) -> None:
-        """Count amounts in cells and columns; a record that is ``sized`` counts in the size of its cell."""
+        """Count amounts in cells and columns, each of shape (m,); None adds 1 for each.
+
+        A record that is ``sized`` counts in the size of its cell.
+        """
         # sums of whole numbers below 2^53 are exact in floats, and those of a batch are
         added = np.bincount(cell * len(self.columns) + column, amount, self.counts.size)
         self.counts += added.astype(np.int64).reshape(self.counts.shape)
@@ -231,7 +268,10 @@ class Counter:
 
 
 def local_times(records: Records | None, seconds: Integers) -> Integers:
-    """Times on the clock that the records were read by: local where that or its zone is known, otherwise UTC."""
+    """Times on the clock that the records were read by: local where that or its zone is known, otherwise UTC.
+
+    ``seconds`` since 1970 of shape (n,), in and out.
+    """
     zone = None if records is None else records.reading.timezone
     if zone is None or records is None or records.clock != "local":
         return seconds

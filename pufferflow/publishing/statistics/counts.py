@@ -17,7 +17,7 @@ from pufferflow.records.times import Integers
 
 @dataclass(frozen=True)
 class Histogram(Statistic):
-    """How many records of each cell are in each state.
+    """How many records of each cell are in each state: a table of shape (cells, k), in records.
 
     L = 2: a record counts in one cell, which its value does not change, and there in one state. Another value takes 1
     from one count of that cell and adds 1 to another of the same. So 24 histograms by hour cost what one does.
@@ -45,7 +45,14 @@ class Histogram(Statistic):
 class Above(Statistic):
     """How many records of each cell have a value of at least ``threshold``; times the step that is how long.
 
+    A table of shape (cells, 1), in records.
+
     L = 1: a record adds 0 or 1 to the count of its cell.
+
+    Parameters
+    ----------
+    threshold : float
+        In units of the data.
     """
 
     threshold: float | None = None
@@ -88,6 +95,8 @@ class Above(Statistic):
 class Transitions(Statistic):
     """How often each state follows each other one, over records that are one step apart; cells by the later one.
 
+    A table of shape (cells, k²), in transitions.
+
     L = 4: a record ends at most one transition and begins at most one. Another value moves each of the two from one
     pair of states to another, which changes two counts by 1 each. Which records are a step apart is public.
     """
@@ -124,7 +133,7 @@ MOST_STATES_OF_PAIRS = 200
 
 
 def check_threshold(threshold: object, name: str) -> float:
-    """Return a threshold as a finite number; raise :class:`ParameterError` where it is none."""
+    """Return a threshold, in units of the data, as a finite number; raise :class:`ParameterError` where it is none."""
     if threshold is None:
         raise ParameterError(f"{name} needs a threshold; give one")
     return check_finite(threshold, "threshold")

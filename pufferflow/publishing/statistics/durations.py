@@ -24,6 +24,8 @@ DURATIONS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 class Runs(Statistic):
     """How many runs of records above a threshold there are, by how many steps they last.
 
+    A table of shape (cells, bins of durations), in runs.
+
     A run is a longest stretch of records of one participant, each one step after the one before, whose values are at
     least ``threshold``. Its last record decides nothing about its cell but the participant's group.
 
@@ -35,8 +37,9 @@ class Runs(Statistic):
     Parameters
     ----------
     threshold : float
+        In units of the data.
     durations : sequence of int, optional
-        First steps of the bins; the first is 1, and the last bin is open.
+        First lengths of the bins, in steps; the first is 1, and the last bin is open.
     """
 
     threshold: float | None = None

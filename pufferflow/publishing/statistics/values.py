@@ -26,6 +26,8 @@ MOST_STEPS = 10**6
 class Sum(Statistic):
     """Sum of the values of each cell, each clipped to ``bounds`` and rounded to a public grid between them.
 
+    A table of shape (cells, 1), in steps of the grid.
+
     With low ≤ high the bounds and g the grid, (high − low)/g = m whole steps, a record adds the whole number
     round((clip(x) − low)/g) from 0 to m to one cell. L = m in units of g: another value changes that number, of a cell
     that it does not change, by at most m. The sum is low·n + g·(table), n the number of records of the cell, which is
@@ -34,8 +36,9 @@ class Sum(Statistic):
     Parameters
     ----------
     bounds : pair of float
+        Low and high, in units of the data.
     grid : float, optional
-        Default: a thousandth of the distance of the bounds.
+        In units of the data (default: a thousandth of the distance of the bounds).
     """
 
     bounds: tuple[float, float] | None = None
@@ -73,12 +76,12 @@ class Sum(Statistic):
 
     @property
     def lipschitz(self) -> int:
-        """m, the steps of the grid between the bounds."""
+        """m, the number of steps of the grid between the bounds."""
         return STEPS if self.grid is None else int(self._range / Fraction(repr(self.grid)))
 
     @property
     def unit(self) -> float:
-        """Step of the grid."""
+        """Step of the grid, in units of the data."""
         return float(self._range / self.lipschitz)
 
     @property
@@ -116,7 +119,7 @@ class Sum(Statistic):
 
 @dataclass(frozen=True)
 class Mean(Sum):
-    """Mean of the values of each cell: the sum over the number of records, which is public.
+    """Mean of the values of each cell, in units of the data: the sum over the number of records, which is public.
 
     L as of :class:`Sum`: the same table.
     """

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferflow._types import Bools, Floats
+from pufferflow._work import spend
 from pufferflow.related.bayesnet.network import BayesianNetwork
 
 MOST_CELLS = 2**20
@@ -70,6 +71,11 @@ def joint_law(network: BayesianNetwork, variables: Sequence[int]) -> JointLaw:
         return JointLaw(values.values, np.ones(values.values.shape, dtype=np.bool_), values.roundings)
     supports = [_Factor(f.scope, f.values > 0, 0) for f in factors]
     return JointLaw(values.values, _eliminate(supports, order, variables, np.logical_or).values, values.roundings)
+
+
+def spend_search(work: float) -> None:
+    """Count operations of the search for quilts; raises ParameterError where they pass what is taken on."""
+    spend(work, "the search for quilts", "protect fewer variables (secrets), or give smaller networks")
 
 
 def members(mask: int) -> list[int]:
@@ -140,6 +146,9 @@ def _eliminate(factors: list[_Factor], order: Sequence[int], kept: Sequence[int]
 
 
 def _product(factors: Sequence[_Factor], scope: Sequence[int]) -> _Factor:
+    sizes = {v: n for factor in factors for v, n in zip(factor.scope, factor.values.shape, strict=True)}
+    cells = math.prod(sizes.values())
+    spend_search(len(factors) * (250_000 + 15 * cells))
     place = {v: axis for axis, v in enumerate(scope)}
     first, *others = (_aligned(f, place) for f in factors)
     for other in others:

@@ -16,7 +16,7 @@ from pufferflow._checks import check_list, check_type
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Floats
 from pufferflow.errors import NetworkError
-from pufferflow.related.bayesnet.elimination import TooLargeError, joint_law, members
+from pufferflow.related.bayesnet.elimination import TooLargeError, joint_law, members, spend_search
 from pufferflow.related.bayesnet.network import BayesianNetwork
 from pufferflow.related.bayesnet.separation import separation
 
@@ -106,6 +106,7 @@ class InfluenceTable:
         masses = law.values[secrets][:, None]
         table = joint.values[secrets].reshape(count, -1)
         possible = joint.support[secrets].reshape(count, -1)
+        spend_search(30 * count * table.size)
         # probabilities too small for floats: smallest safe number above a fraction line, 0 below it
         with np.errstate(divide="ignore"):
             upper = np.maximum(table, SAFE_MINIMUM) / np.where(masses < SAFE_MINIMUM, 0.0, masses)

@@ -26,6 +26,8 @@ from typing import Any, TypeAlias
 from pufferflow._checks import check_type
 from pufferflow._display import displayed
 from pufferflow._numbers import written_number
+from pufferflow._progress import progress
+from pufferflow._work import spend
 from pufferflow.errors import ParameterError
 from pufferflow.related.hmm.model import Exact, HiddenMarkovModel, asked_length, exact_text, shown
 
@@ -221,6 +223,7 @@ class _IntegerModel:
     def predict(self, seen: list[tuple[int, int]]) -> Integers:
         """Return the vector after the next transition."""
         following = [0] * len(self.successors)
+        _spend(len(seen) * len(following), seen[0][1])
         for i, value in seen:
             for j, p in self.successors[i]:
                 following[j] += value * p
@@ -316,12 +319,20 @@ class _Dominance:
 
     def covers(self, vector: Integers) -> bool:
         """Whether a recent vector dominates ``vector``; if none does, it becomes one."""
+        _spend(len(self.recent) * len(vector), vector[0])
         if any(_dominated(vector, by) for by in self.recent):
             return True
         # what an older one covers, one above it covers too
         self.recent = [by for by in self.recent[1 - _WINDOW :] if not _dominated(by, vector)]
         self.recent.append(vector)
         return False
+
+
+def _spend(products: int, of: int) -> None:
+    """Count products of numbers as long as one of them; raises ParameterError where they pass what is taken on."""
+    spend(
+        products * (500 + 30 * (of.bit_length() / 64) ** 1.6), "the search for observations", "ask for a shorter length"
+    )
 
 
 def _dominated(vector: Integers, by: Integers) -> bool:
@@ -354,7 +365,7 @@ def _breadth_first(
     """
     frontier: list[tuple[Integers, Any]] = [(start, None)]
     met = {start}
-    for steps in range(1, length + 1):
+    for steps in progress(range(1, length + 1), desc="observations", delay=1):
         following: dict[Integers, Any] = {}
         for vector, trail in frontier:
             for o, hit, after in follow(vector):

@@ -1,0 +1,100 @@
+"""What scales and their certificates take, in operations (:mod:`pufferflow._work`), before they are computed.
+
+The numbers were measured (``tests/unit/test_work.py`` measures some anew in the long run). They depend on Θ's kind, its
+numbers of states and its start, on T where the work does, and on nothing else: on no probability of a chain, which may
+have been fitted to private records. So chains that forget fast may take a fifth of what is said here, others of many
+states twice as much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pufferflow._checks import Lengths
+from pufferflow.coupling.bounds import MOST_BLOCK_STATES
+from pufferflow.coupling.calibration import MOST_STATES
+from pufferflow.coupling.interval_leakage import MOST_ROBUST_STATES
+from pufferflow.markov.families import AnyFamily, Family, as_family, standing_chains
+from pufferflow.markov.labelled import LabelledChain
+from pufferflow.markov.periodic import PeriodicChain
+
+SMALL = 2e8
+"""What every scale takes at least, with what goes before it."""
+
+ANY_START = 5.0
+"""How much longer couplings take for chains of any start."""
+
+
+def scale_work(name: str, family: AnyFamily, length: Lengths, states: Sequence[int] | None = None) -> float:
+    """Operations of the scale of a mechanism at one ε, about.
+
+    Parameters
+    ----------
+    name : str
+    family : Family or MarkovChain
+    length : int or sequence of int
+    states : sequence of int, optional
+        What ``wasserstein`` counts.
+    """
+    theta = as_family(family)
+    if name == "wasserstein":
+        return SMALL + _counting(theta, length)
+    if name == "leakage":
+        return SMALL + _couplings(theta) + _quilts(theta)
+    if name in ("mqm-exact", "mqm-approx"):
+        return SMALL + _quilts(theta) * (1.0 if name == "mqm-exact" else 0.05)
+    if name == "gk16":
+        return SMALL + float(sum(80.0 * k**3 for k in _sizes(theta)))
+    return SMALL
+
+
+def proof_work(name: str, family: AnyFamily) -> float:
+    """Operations of the certificate of a scale, about, with what checks it."""
+    theta = as_family(family)
+    if isinstance(theta, LabelledChain):
+        return proof_work(name, theta.chain)
+    quilts = sum(18e3 * k**3 for k in _sizes(theta))
+    if name != "leakage":
+        return SMALL + quilts * (name in ("mqm-exact", "mqm-approx"))
+    coupled = [k for k in _sizes(theta) if k <= MOST_STATES]
+    return SMALL + quilts + float(sum(17e3 * k**3.8 for k in coupled)) * _phases(theta)
+
+
+def _sizes(theta: Family) -> list[int]:
+    """States of each chain, or of the family where it has none; none where it is of any number of states."""
+    return [chain.states for chain in standing_chains(theta)] or list(theta.sizes)
+
+
+def _phases(theta: Family) -> int:
+    return len(theta.transition_matrices) if isinstance(theta, PeriodicChain) else 1
+
+
+def _couplings(theta: Family) -> float:
+    if isinstance(theta, LabelledChain):
+        return _couplings(as_family(theta.chain))
+    if isinstance(theta, PeriodicChain):
+        return 4.7e3 * _phases(theta) * float(theta.states**3.5) if theta.states <= MOST_STATES else 0.0
+    if theta.bounds is not None:
+        return float(sum(9.1e10 * (k / 12) ** 5.3 for k in theta.sizes if k <= MOST_ROBUST_STATES))
+    total = 0.0
+    for chain in standing_chains(theta):
+        k = chain.states
+        if k <= MOST_STATES:
+            total += 13e3 * k**3.5 * (ANY_START if chain.start == "any" else 1.0)
+        elif k <= MOST_BLOCK_STATES:
+            total += 15e3 * k**3
+    return total
+
+
+def _quilts(theta: Family) -> float:
+    if theta.bounds is not None:
+        return float(sum(25e3 * k**3 * (k / 100) ** 0.3 for k in theta.sizes))
+    return float(sum(150.0 * k**3 for k in _sizes(theta)))
+
+
+def _counting(theta: Family, length: Lengths) -> float:
+    """Multiplications of the laws of a count, all nodes together (:func:`pufferflow.chain_sensitivity`)."""
+    each = [chain.states ** (2 if chain.start == "any" else 1) for chain in standing_chains(theta)]
+    return sum(each) * sum(float(n) ** 3 for n in np.atleast_1d(np.asarray(length)).tolist()) / 6

@@ -1,0 +1,162 @@
+"""What a command takes is estimated before it starts, and refused above one bound; see also test_certificate_work."""
+
+import json
+import re
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pufferflow as pf
+from pufferflow._work import A_SECOND, MOST_WORK, afford, allowing, is_allowed, spend
+from pufferflow.mechanisms import KNOWN, compute_scale
+from pufferflow.mechanisms.work import proof_work, scale_work
+from pufferflow.publishing import calibration
+
+
+def chain(states, start="stationary", seed=0):
+    rows = np.random.default_rng(seed).dirichlet(np.ones(states), states) + 1e-4
+    return pf.MarkovChain(rows / rows.sum(axis=1, keepdims=True), start)
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    large = chain(150)
+    for k, one in (("64", chain(64)), ("150", large), ("2", chain(2))):
+        (tmp_path / f"{k}.json").write_text(json.dumps(pf.ChainFamily([one]).document()))
+    times = pd.date_range("2024-01-01", periods=600, freq="min")
+    values = np.random.default_rng(0).integers(0, 150, 600)
+    pd.DataFrame({"time": times, "value": values}).to_csv(tmp_path / "t.csv", index=False)
+    (tmp_path / "ones").write_text("1\n" * 9)
+    return tmp_path
+
+
+@pytest.fixture
+def idle(monkeypatch):
+    """No scale and no path is computed."""
+
+    def started(*words, **options):
+        raise AssertionError("it was started")
+
+    for mechanism in KNOWN.values():
+        monkeypatch.setattr(type(mechanism), "called", started)
+    monkeypatch.setattr("pufferflow.publishing.exact.simulate_chain", started)
+    monkeypatch.setattr("pufferflow.cli.synthesise.write_atomic", started)
+
+
+EDGES = ("--edges", "1:149:1", "--step", 60)
+REFUSED = {
+    "scale": ("scale", "64.json", "--length", 100, "--epsilon", 1, "--mechanism", "leakage", "--most-work", 1e10),
+    "certificate": (
+        *("scale", "64.json", "--length", 100, "--epsilon", 1, "--mechanism", "leakage"),
+        *("--certificate", "c.json"),
+    ),
+    "release": ("release", "t.csv", "--chain", "150.json", "--epsilon", 1, *EDGES, "--no-ledger"),
+    "rehearsal": ("release", "t.csv", "--chain", "150.json", "--epsilon", 1, *EDGES, "--no-ledger", "--dry-run"),
+    "plan": ("plan", "--chain", "64.json", "--length", 1000, "--accuracy", 0.1, "--figure", "f"),
+    "simulate": ("simulate", "--chain", "2.json", "--length", 10**9, "--epsilon", 1, "--seed", 1, "--output", "o"),
+    "simulate, states": ("simulate", "--chain", "64.json", "--length", 9, "--epsilon", 1, "--seed", 1, "--output", "o"),
+    "synthesise": ("synthesise", "o", "--length", 10**9),
+    "count": (
+        *("count", "ones", "--chain", "64.json", "--epsilon", 1, "--no-ledger"),
+        *("--states", ",".join(map(str, range(64))), "--count", "1"),
+    ),
+    "fit": ("fit", "t.csv", "--edges", "1:149:1", "--most-work", 1e9),
+    "audit": ("audit", "2.json", "--histogram", "--scale", 30, "--length", 2000),
+}
+
+
+@pytest.mark.parametrize("words", REFUSED.values(), ids=REFUSED)
+def test_what_takes_minutes_is_refused_before_it_starts(words, files, run, idle):
+    if words[0] == "release":
+        words = (*words, "--most-work", 1e10)
+    before = sorted(files.iterdir())
+    code, out, err = run(*words)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert re.search(r"would take about [\d.]+ \w+ \(\S+ operations\), above the \S+ that are taken on; ", err)
+    assert "; give " in err
+    assert "or allow more (--most-work)" in err
+    assert sorted(files.iterdir()) == before
+
+
+def test_more_is_allowed_by_name(files, run, idle):
+    words = REFUSED["scale"][:-2]
+    with pytest.raises(AssertionError, match="it was started"):
+        run(*words, "--most-work", 1e12)
+    for wrong in ("0", "-1", "nan"):
+        code, _, err = run(*words, f"--most-work={wrong}")
+        assert code == 2
+        assert "--most-work is" in err
+
+
+def test_scales_that_take_too_long_are_left_out_where_none_is_named(files, run):
+    code, out, _ = run("scale", "64.json", "--length", 10, "--epsilon", 1, "--json", "--most-work", 1e9)
+    assert code == 0
+    rows = {row["mechanism"]: row for row in json.loads(out)}
+    assert rows["leakage"]["status"] == "not applicable"
+    assert "it would take about" in rows["leakage"]["reason"]
+    assert "--most-work" in rows["leakage"]["reason"]
+    assert rows["mqm-exact"]["status"] == "ok"
+
+
+def test_in_python_nothing_is_bounded():
+    afford(1e300, "it", "do less")
+    assert is_allowed(1e300)
+    with allowing(10):
+        assert not is_allowed(11)
+        spend(6, "a search", "give less")
+        with pytest.raises(pf.ParameterError, match=r"^a search takes more than the 10 operations .*; give less, or"):
+            spend(6, "a search", "give less")
+        with allowing(100):
+            spend(60, "a search", "give less")
+    spend(1e300, "a search", "give less")
+
+
+@pytest.mark.parametrize("command", ["check", "network"])
+def test_a_search_ends_at_the_bound(command, files, run):
+    half = [["1/2", "1/2"], ["1/3", "2/3"]]
+    hidden = {"transition_matrix": half, "observation_matrix": [["1/5", "4/5"], ["2/3", "1/3"]]}
+    hidden |= {"initial_distributions": {"yes": [1, 0], "no": [0, 1]}, "length": 50}
+    table = [[0.5, 0.5], [0.25, 0.75]]
+    names = [{"name": "v0", "table": [0.5, 0.5]}]
+    names += [{"name": f"v{i}", "parents": [f"v{i - 1}"], "table": table} for i in range(1, 9)]
+    (files / "check.json").write_text(json.dumps(hidden))
+    (files / "network.json").write_text(json.dumps({"variables": names}))
+    words = (command, f"{command}.json", *(("--factor", 3) if command == "check" else ("--epsilon", 1)))
+    assert run(*words)[0] == 0
+    code, out, err = run(*words, "--most-work", 1000)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "takes more than the 1e+03 operations that are taken on; " in err
+
+
+def test_estimates_look_at_kinds_and_numbers_alone():
+    families = [
+        *(chain(k, start) for k in (2, 30, 100, 300) for start in ("stationary", "any")),
+        pf.BinaryInterval(0.3, 0.7),
+        pf.ForgettingFamily(60, 0.4),
+        pf.PeriodicChain([chain(3).transition_matrix] * 24),
+        pf.LabelledChain(chain(6), [0, 1, 0, 1, 0, 1]),
+        pf.IntervalFamily(chain(3).transition_matrix * 0.9, np.minimum(chain(3).transition_matrix * 1.1, 1)),
+    ]
+    for family in families:
+        for name in KNOWN:
+            assert 0 < scale_work(name, family, 100) < 1e14
+            assert 0 < proof_work(name, family) < 1e14
+        assert calibration.calibration_work(family) > calibration.calibration_work(family, "group-dp")
+    for name in KNOWN:
+        assert scale_work(name, chain(30, seed=1), 100) == scale_work(name, chain(30, seed=2), 100)
+    assert calibration.calibration_work(chain(51)) < MOST_WORK  # the bundled household
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "states", "start"), [("leakage", 40, "stationary"), ("leakage", 30, "any")])
+def test_estimates_are_near_what_was_measured(name, states, start):
+    """On a machine that may be busy or fast: a factor of ten says that the formula is of this world."""
+    compute_scale(name, chain(3, start), 100, 1.0)
+    family, begin = chain(states, start, seed=5), time.process_time()
+    compute_scale(name, family, 10**5, 1.0)
+    taken = time.process_time() - begin
+    assert taken / 10 < scale_work(name, family, 10**5) / A_SECOND < taken * 10
