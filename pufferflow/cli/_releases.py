@@ -17,13 +17,13 @@ from pufferflow.cli._tables import aligned
 from pufferflow.errors import ParameterError, PufferflowError
 from pufferflow.forgetting_family import ForgettingFamily
 from pufferflow.mechanisms import KNOWN
-from pufferflow.models import PublicModel, read_public_model
+from pufferflow.models import PublicModel, number_of_states, read_public_model
 from pufferflow.publishing.account import usual_ledger
 from pufferflow.publishing.calibration import GROUP, calibration_work
 from pufferflow.publishing.histogram import PrivateHistogram
 from pufferflow.publishing.released import PrivateRelease
 from pufferflow.publishing.request import ReleaseRequest
-from pufferflow.publishing.statistics import BY, CATALOGUE, Statistic, parse_statistics
+from pufferflow.publishing.statistics import BY, CATALOGUE, Statistic, own_states, parse_statistics
 from pufferflow.records.format import RecordFormat, StateSpace
 
 Number = TypeVar("Number", int, float)
@@ -96,7 +96,11 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     )
     form = parser.add_argument_group("states, where the model does not say")
     form.add_argument("--states", metavar="A,B,...", help="the categories, in the order of the chain")
-    form.add_argument("--edges", metavar="A,B,...", help=f"{EDGES}; both ends are open")
+    form.add_argument(
+        "--edges",
+        metavar="A,B,...",
+        help=f"{EDGES}; both ends are open (needed by histograms and transitions, or where the model has states)",
+    )
     form.add_argument("--step", type=int, metavar="SECONDS", help="time step of the chain")
     form.add_argument(
         "--split-after", type=int, metavar="SECONDS", help="a longer pause starts a new, independent segment"
@@ -168,15 +172,15 @@ def add_output(parser: argparse.ArgumentParser, default: str) -> None:
     parser.add_argument("--json", action="store_true", help="print the JSON file instead of a summary")
 
 
-def record_format(arguments: argparse.Namespace) -> RecordFormat | None:
-    """Return the states given by hand.
+def record_format(arguments: argparse.Namespace, otherwise: StateSpace | None = None) -> RecordFormat | None:
+    """Return the states given by hand, or those that there are ``otherwise``.
 
     Raises ParameterError: both kinds are given, or a step without states.
     """
     names, numbers = listed(arguments.states), edges(arguments.edges)
     if names is not None and numbers is not None:
         raise ParameterError("--states and --edges say different things; give one of them")
-    if names is None and numbers is None:
+    if names is None and numbers is None and otherwise is None:
         if any(given is not None for given in (arguments.step, arguments.split_after, arguments.split_because)):
             raise ParameterError(
                 "--step, --split-after and --split-because go with --states or --edges; a fitted chain knows them"
@@ -185,14 +189,19 @@ def record_format(arguments: argparse.Namespace) -> RecordFormat | None:
     for name, number, least in (("step", arguments.step, 1), ("split-after", arguments.split_after, 0)):
         if number is not None and number < least:
             raise ParameterError(f"--{name} is {number}; give whole seconds, at least {least}")
-    space = StateSpace.categories(names) if names is not None else StateSpace.numeric(numbers or ())
+    if numbers is not None:
+        otherwise = StateSpace.numeric(numbers)
+    space = StateSpace.categories(names) if names is not None else otherwise
+    assert space is not None
     return RecordFormat(space, arguments.step, arguments.split_after, split_because=arguments.split_because)
 
 
 def release_request(arguments: argparse.Namespace, **more: Any) -> ReleaseRequest:
     """Return what is asked for by the options of models, of output and of reading."""
-    public = model(arguments)
-    form = record_format(arguments)
+    public, statistics = model(arguments), _statistics(arguments)
+    # where neither Θ nor what is asked for has states, none need be made up
+    free = public.records is None and number_of_states(public.family) is None
+    form = record_format(arguments, own_states(statistics) if free else None)
     known = form or public.records
     hidden = level(arguments, None if known is None else known.step_seconds)
     return ReleaseRequest(
@@ -205,7 +214,7 @@ def release_request(arguments: argparse.Namespace, **more: Any) -> ReleaseReques
         protect=PARTICIPANT if hidden.window is None else hidden.window,
         knows=hidden.knows,
         post_processing=arguments.post_process,
-        statistics=_statistics(arguments),
+        statistics=statistics,
         quantiles=_numbers("quantiles", arguments.quantiles, float),
         fitted_to_others=arguments.fitted_to_others,
         figure=not arguments.no_figure,

@@ -337,6 +337,24 @@ def test_the_shell_releases_several(tmp_path, run, only_svg):
     assert "no statistic that is asked for has bounds" in err
 
 
+def test_statistics_of_numbers_need_no_bins(tmp_path, run):
+    """Where nothing is fitted and nothing counts states, none are to be made up; the noise is the same."""
+    data = tmp_path / "d.csv"
+    hourly().rename_axis("time").rename("value").to_csv(data)
+    theta = ("--forgets", 3, 0.5, "--step", 3600, "--epsilon", 1, "--bounds", 0, 2, "--threshold", 1, "--no-ledger")
+    numbers = ("--statistic", "mean-by-hour", "--statistic", "above", "--statistic", "runs")
+    said = [
+        run("release", data, *theta, *numbers, *edges, "--dry-run", "--output", tmp_path / "x")
+        for edges in ((), ("--edges", "0,1,2"), ("--edges", "0.5"))
+    ]
+    assert said[0][0] == 0
+    noise = [[line for line in out.splitlines() if line.startswith(("noise", "mechanism"))] for _, out, _ in said]
+    assert noise[0] == noise[1] == noise[2] != []
+    code, _, err = run("release", data, *theta[:7])  # a histogram
+    assert code == 2
+    assert "--states or --edges" in err
+
+
 def test_unequal_bins_are_drawn_unequal():
     """Areas are shares; bins of one width stay as they were, named one by one."""
     from pufferflow.reporting.figures.publishing import histogram

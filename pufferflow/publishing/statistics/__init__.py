@@ -21,6 +21,7 @@ from pufferflow.publishing.statistics.base import BY, Statistic
 from pufferflow.publishing.statistics.counts import Above, Histogram, Transitions
 from pufferflow.publishing.statistics.durations import Runs
 from pufferflow.publishing.statistics.values import Mean, Sum
+from pufferflow.records.format import StateSpace
 
 CATALOGUE: dict[str, type[Statistic]] = {kind.name: kind for kind in (Histogram, Mean, Sum, Above, Runs, Transitions)}
 """All statistics by name."""
@@ -82,6 +83,16 @@ def parse_statistics(
     return tuple(statistics)
 
 
+def own_states(statistics: Sequence[Statistic]) -> StateSpace | None:
+    """Return the fewest states that statistics of numbers need: between their edges. None where one counts states."""
+    edges: set[float] = set()
+    for statistic in statistics:
+        if statistic.edges is None:
+            return None
+        edges.update(statistic.edges)
+    return StateSpace.numeric(sorted(edges))
+
+
 __all__ = [
     "BY",
     "CATALOGUE",
@@ -93,5 +104,6 @@ __all__ = [
     "StatisticOptions",
     "Sum",
     "Transitions",
+    "own_states",
     "parse_statistics",
 ]

@@ -117,6 +117,11 @@ class Statistic(ABC):
         In the integers of the table: records, transitions, runs, or steps of the grid.
         """
 
+    @property
+    def edges(self) -> tuple[float, ...] | None:
+        """Numbers at which what it counts changes, in units of the data; None where it counts states."""
+        return None
+
     @abstractmethod
     def columns(self, states: StateSpace) -> tuple[Column, ...]:
         """What the columns count, one a column of the table."""

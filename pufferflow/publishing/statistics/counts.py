@@ -76,6 +76,12 @@ class Above(Statistic):
         """With the threshold."""
         return f"{self.full_name} (records of at least {self.threshold:g})"
 
+    @property
+    def edges(self) -> tuple[float, ...] | None:
+        """The threshold."""
+        assert self.threshold is not None
+        return (self.threshold,)
+
     def columns(self, states: StateSpace) -> tuple[Column, ...]:
         """One."""
         return (Column(f">= {self.threshold:g}", self.threshold),)

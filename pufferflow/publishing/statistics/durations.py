@@ -77,6 +77,12 @@ class Runs(Statistic):
         return f"{self.full_name} (of records of at least {self.threshold:g})"
 
     @property
+    def edges(self) -> tuple[float, ...] | None:
+        """The threshold."""
+        assert self.threshold is not None
+        return (self.threshold,)
+
+    @property
     def scaling(self) -> Scaling:
         """Counts as they are: how many runs there are is no public number."""
         return Scaling(relative=False)

@@ -80,6 +80,11 @@ class Sum(Statistic):
         return STEPS if self.grid is None else int(self._range / Fraction(repr(self.grid)))
 
     @property
+    def edges(self) -> tuple[float, ...] | None:
+        """The bounds."""
+        return self.bounds
+
+    @property
     def unit(self) -> float:
         """Step of the grid, in units of the data."""
         return float(self._range / self.lipschitz)
