@@ -615,22 +615,30 @@ def _largest(limit: float, entries: list[Entry], content: dict[str, Any]) -> flo
     theta = next(e.content["model"] for e in entries if e.kind == "family" and e.content["digest"] == content["family"])
     family, asked = parse_model(theta), {key: content[key] for key in PROTECTION if key in content}
 
-    def fits(epsilon: float) -> bool:
+    def excess(epsilon: float) -> float:
+        """Above 0 where the mechanism asks for less noise than that."""
         needed = compute_scale(content["mechanism"], family, content["length"], epsilon, **asked).scale
-        return needed is not None and needed >= scale
+        return 1.0 if needed is None else math.log(scale / needed)
 
     smallest, largest = EPSILON_RANGE
     low, high = 1 / scale, content["epsilon"]
     try:
-        if low <= smallest or not fits(low):
+        if low <= smallest or (above := excess(low)) > 0:
             return 0.0
-        while high < largest and fits(high):  # where less noise was asked for than the mechanism says
-            low, high = high, min(2 * high, largest)
-        while high > low * (1 + CLOSE / 10):
-            middle = math.sqrt(low * high)
-            low, high = (middle, high) if fits(middle) else (low, middle)
-        for margin in (0.0, 2e-3, 1e-2):  # scales that are found may rise by a thousandth with ε
-            if (found := _three(low * (1 - margin))) and fits(found):
+        while (below := excess(high)) <= 0:  # where less noise was asked for than the mechanism says
+            low, above = high, below
+            if high == largest:
+                break
+            high = min(2 * high, largest)
+        # false position: the scale falls about as a power of ε
+        while high > low * (1 + CLOSE / 10) and above < -CLOSE / 10:
+            middle = low * (high / low) ** min(max(above / (above - below), 0.05), 0.95)
+            if (there := excess(middle)) > 0:
+                high, below = middle, there
+            else:
+                low, above = middle, there
+        for margin in (0.0, CLOSE, 2e-3, 1e-2):  # scales that are found may rise by a thousandth with ε
+            if (found := _three(low * (1 - margin))) and excess(found) <= 0:
                 return found
     except PufferflowError:  # a word that is no mechanism of ours
         pass
@@ -653,9 +661,11 @@ def _least_scale(limit: float, entries: list[Entry], content: dict[str, Any]) ->
     least = max(least_scale(account, rest) for account in _accounts(and_one_of(content["scale"])))
     left = 1 / least - entrywise_loss(r["scale"] for r in _of_steps(entries))
     scale, step = max(content["scale"], 1 / left) if left > 0 else math.inf, PRECISION
-    while scale <= MOST_SCALE and not _within(limit, and_one_of(scale := scale * (1 + step))):
-        step *= 32
-    return scale if scale <= MOST_SCALE else math.inf
+    while scale <= MOST_SCALE:
+        scale, step = scale * (1 + step), 32 * step
+        if _within(limit, and_one_of(scale)):
+            return scale
+    return math.inf
 
 
 def _three(epsilon: float) -> float:
