@@ -661,10 +661,10 @@ def _least_scale(limit: float, entries: list[Entry], content: dict[str, Any]) ->
     least = max(least_scale(account, rest) for account in _accounts(and_one_of(content["scale"])))
     left = 1 / least - entrywise_loss(r["scale"] for r in _of_steps(entries))
     scale, step = max(content["scale"], 1 / left) if left > 0 else math.inf, PRECISION
-    while scale <= MOST_SCALE:
-        scale, step = scale * (1 + step), 32 * step
+    while (scale := scale * (1 + step)) <= MOST_SCALE:
         if _within(limit, and_one_of(scale)):
             return scale
+        step *= 32
     return math.inf
 
 

@@ -3,7 +3,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import time
 import zipfile
 
@@ -134,14 +133,12 @@ def test_results_of_other_settings_go_to_another_folder(finished):
     assert all(job.log.startswith("results/tried/logs/") for job in jobs(moved, "results/tried"))
 
 
-def test_snakemakes_own_report_holds_every_shown_file_with_its_caption(finished, tmp_path):
-    shutil.copytree(finished.folder, tmp_path / "project", symlinks=True, copy_function=shutil.copy2)
-    command = finished.command("--report", "report.zip")
-    subprocess.run(command, cwd=tmp_path / "project", env=finished.environment, check=True, capture_output=True)
-    with zipfile.ZipFile(tmp_path / "project/report.zip") as archive:
+def test_snakemakes_own_report_holds_every_shown_file_with_its_caption(copy):
+    copy.run("--report", "report.zip")
+    with zipfile.ZipFile(copy.folder / "report.zip") as archive:
         page = next(name for name in archive.namelist() if name.endswith("report.html"))
         text = archive.read(page).decode("utf-8")
-    steps, _, _ = plan(finished.settings)
+    steps, _, _ = plan(copy.settings)
     shown = [step for step in steps if step.section]
     assert len(shown) > 20
     for step in shown:
