@@ -120,8 +120,9 @@ class Project:
     @property
     def settings(self) -> dict[str, Any]:
         """The settings a run takes: the project's, and over them the least run's."""
-        settings = yaml.safe_load((self.folder / "config/config.yaml").read_text(encoding="utf-8"))
-        update_config(settings, yaml.safe_load(TINY))
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        settings = yaml.load((self.folder / "config/config.yaml").read_text(encoding="utf-8"), Loader=loader)
+        update_config(settings, yaml.load(TINY, Loader=loader))
         return settings
 
     @staticmethod

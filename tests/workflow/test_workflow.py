@@ -292,7 +292,7 @@ def test_edited_source_reruns_what_depends_on_it(copy, source, reruns, stays):
         ("studies/alpha_beta/figures.py", "import annotations", "import annotations  # edited"),
     ],
 )
-def test_edited_source_reruns_exactly_the_rules_whose_scripts_reach_it(copy, source, old, new):
+def test_edited_source_reruns_exactly_the_rules_whose_scripts_reach_it(copy, finished, source, old, new):
     steps, claims, _ = plan(copy.settings)
     all_jobs = {job.name: (job.script, [step.work for step in job.steps]) for job in jobs(steps) if job.usual} | {
         "compare_results": ("compare", [claim.work for claim in claims]),
@@ -301,7 +301,8 @@ def test_edited_source_reruns_exactly_the_rules_whose_scripts_reach_it(copy, sou
         "record_provenance": ("provenance", []),
     }
     assert set(all_jobs) == {path.stem for path in (copy.folder / "results/logs").iterdir()}
-    package, scripts = copy.folder / "pufferflow", copy.folder / "workflow/scripts"
+    # the same sources, which are parsed once for all cases
+    package, scripts = finished.folder / "pufferflow", finished.folder / "workflow/scripts"
     reach = {
         name
         for name, (script, works) in all_jobs.items()
