@@ -57,7 +57,8 @@ def _serve() -> None:
             os.chdir(asked["folder"])
             os.environ.update(asked["environment"])
             sys.path.insert(0, asked["folder"])
-            snakemake.cli.main(asked["words"])
+            sys.argv = ["snakemake", *asked["words"]]
+            snakemake.cli.main()
             os._exit(1)  # it never returns
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 

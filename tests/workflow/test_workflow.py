@@ -205,7 +205,7 @@ SOME = (
     "results/chains/electricity_bundled.csv",
     "results/chains/activity_bundled.csv",
     "results/tables/worked_examples.md",
-    "results/errors/synthetic.csv",
+    "results/figures/figure4_upper_synthetic.svg",
 )
 
 
