@@ -27,7 +27,7 @@ from typing import Any
 from pufferflow._checks import EPSILON_RANGE, Lengths, check_epsilon, check_scale, check_whole, longest
 from pufferflow._composition import PRECISION, entrywise_loss, joint_scale
 from pufferflow._display import displayed
-from pufferflow._protection import Knowledge, check_protection
+from pufferflow._protection import Knowledge, Protection, check_protection
 from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.mechanisms import find_mechanism, leakage_loss
 
@@ -209,8 +209,7 @@ class Accountant:
 
     def _alone(self, scale: float) -> float:
         """What one release costs by quilts, or without any where these say nothing of such adversaries."""
-        informed = self.protection.knows != "nothing"
-        name = "group-dp" if informed else "mqm-exact"
+        name, _ = _bounds(self.protection)
         if (name, scale) not in self._known:
             options = asdict(self.protection)
             self._known[name, scale] = guarantee(self.family, self.length, scale, mechanism=name, **options)
@@ -224,3 +223,18 @@ class Accountant:
             options = asdict(self.protection)
             self._known["leakage", scale] = leakage_loss(self.family, self.length, scale, **options)
         return self._known["leakage", scale]
+
+
+def least_scale(account: Accountant, limit: float) -> float:
+    """About the least scale of a single release that costs ``limit`` in this account; infinite where none does."""
+    options = asdict(account.protection)
+    found = (
+        find_mechanism(name).called(account.family, account.length, limit, **options).scale
+        for name in _bounds(account.protection)
+    )
+    return min((scale for scale in found if scale is not None), default=math.inf)
+
+
+def _bounds(protection: Protection) -> tuple[str, str]:
+    """Mechanisms whose bounds hold of any release: leakage, and quilts where adversaries know nothing."""
+    return "mqm-exact" if protection.knows == "nothing" else "group-dp", "leakage"

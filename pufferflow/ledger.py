@@ -46,6 +46,7 @@ from pufferflow._checks import (
     longest,
     shown,
 )
+from pufferflow._composition import PRECISION, entrywise_loss
 from pufferflow._display import displayed
 from pufferflow._files import check_folder, workplace
 from pufferflow._ledger_entries import (
@@ -61,8 +62,15 @@ from pufferflow._ledger_entries import (
     states_of,
 )
 from pufferflow._options import takes_options
-from pufferflow._protection import NARROWEST, PROTECTION, Knowledge, Protection, ProtectionOptions, asked_for
-from pufferflow.accounting import Accountant, guarantee
+from pufferflow._protection import (
+    NARROWEST,
+    PROTECTION,
+    Knowledge,
+    Protection,
+    ProtectionOptions,
+    asked_for,
+)
+from pufferflow.accounting import Accountant, least_scale
 from pufferflow.errors import BudgetError, DataError, LedgerError, ParameterError, PufferflowError
 from pufferflow.markov.families import AnyFamily, Family, as_family
 from pufferflow.mechanisms import compute_scale
@@ -614,38 +622,67 @@ def _proved(entries: list[Entry], cost: float) -> float:
 
 
 def _largest(limit: float, entries: list[Entry], content: dict[str, Any]) -> float:
-    """Largest ε with three digits that fits, of the mechanism that was asked for; 0 where none does.
+    """Largest ε with three digits that fits, of the mechanism that was asked for; 0 where none is found.
 
-    The least scale that fits is found by bisection, from above. The mechanism asks for more at an ε below
-    :func:`guarantee`, the least one at which that scale suffices; so what is returned, which lies below, fits.
+    What fits is known of the least scale that does: any ε at which the mechanism asks for at least that much noise.
     """
-    left = max(0.0, limit - _spent(entries))
     if content["family"] is None:
-        return _three(left)
-
-    def fits(scale: float) -> bool:
-        return _within(limit, [*entries, Entry(len(entries) + 1, "", "reserved", content | {"scale": scale})])
-
-    low = high = content["scale"]
-    while not fits(high):
-        low, high = high, 4 * high
-        if high > MOST_SCALE:
-            return 0.0
-    while high > low * (1 + CLOSE):
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if fits(middle) else (middle, high)
+        return _three(max(0.0, limit - _spent(entries)))
+    scale = _least_scale(limit, entries, content)
     theta = next(e.content["model"] for e in entries if e.kind == "family" and e.content["digest"] == content["family"])
-    asked = {key: content[key] for key in PROTECTION if key in content}
-    terms = (content["mechanism"], parse_model(theta), content["length"])
+    family, asked = parse_model(theta), {key: content[key] for key in PROTECTION if key in content}
+
+    def excess(epsilon: float) -> float:
+        """Above 0 where the mechanism asks for less noise than that."""
+        needed = compute_scale(content["mechanism"], family, content["length"], epsilon, **asked).scale
+        return 1.0 if needed is None else math.log(scale / needed)
+
+    smallest, largest = EPSILON_RANGE
+    low, high = 1 / scale, content["epsilon"]
     try:
-        epsilon = guarantee(*terms[1:], high, mechanism=terms[0], **asked)
-        for margin in (1e-9, 2e-3, 1e-2):  # scales that are found may rise by a thousandth with ε
-            largest = _three(epsilon * (1 - margin)) if math.isfinite(epsilon) else 0.0
-            if largest and (compute_scale(*terms, largest, **asked).scale or 0.0) >= high:
-                return largest
+        if low <= smallest or (above := excess(low)) > 0:
+            return 0.0
+        while (below := excess(high)) <= 0:  # where less noise was asked for than the mechanism says
+            low, above = high, below
+            if high == largest:
+                break
+            high = min(2 * high, largest)
+        # false position: the scale falls about as a power of ε
+        while high > low * (1 + CLOSE / 10) and above < -CLOSE / 10:
+            middle = low * (high / low) ** min(max(above / (above - below), 0.05), 0.95)
+            if (there := excess(middle)) > 0:
+                high, below = middle, there
+            else:
+                low, above = middle, there
+        for margin in (0.0, CLOSE, 2e-3, 1e-2):  # scales that are found may rise by a thousandth with ε
+            if (found := _three(low * (1 - margin))) and excess(found) <= 0:
+                return found
     except PufferflowError:  # a word that is no mechanism of ours
         pass
     return 0.0
+
+
+def _least_scale(limit: float, entries: list[Entry], content: dict[str, Any]) -> float:
+    """About the least scale that a release needs to fit; infinite where none does.
+
+    Of each Θ a mechanism says how little noise one release needs to cost no more than the limit. All together may
+    amount to that one: 1/σ of what is left is the difference.
+    """
+    rest = limit - _of_participants(entries)
+    if rest < EPSILON_RANGE[0]:
+        return math.inf
+
+    def and_one_of(scale: float) -> list[Entry]:
+        return [*entries, Entry(len(entries) + 1, "", "reserved", content | {"scale": scale})]
+
+    least = max(least_scale(account, rest) for account in _accounts(and_one_of(content["scale"])))
+    left = 1 / least - entrywise_loss(r["scale"] for r in _of_steps(entries))
+    scale, step = max(content["scale"], 1 / left) if left > 0 else math.inf, PRECISION
+    while (scale := scale * (1 + step)) <= MOST_SCALE:
+        if _within(limit, and_one_of(scale)):
+            return scale
+        step *= 32
+    return math.inf
 
 
 def _three(epsilon: float) -> float:

@@ -43,7 +43,8 @@ def check_settings(config: Mapping[str, Any], schema: str | Path) -> None:
 
 
 def _rules(schema: str | Path) -> dict[str, Any]:
-    rules: dict[str, Any] = yaml.safe_load(Path(schema).read_text(encoding="utf-8"))
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C, where it is built, is ten times faster
+    rules: dict[str, Any] = yaml.load(Path(schema).read_text(encoding="utf-8"), Loader=loader)
     return rules
 
 

@@ -6,8 +6,9 @@ They take Python numbers; with ``fractions.Fraction`` entries all influences are
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import permutations
 from typing import TypeAlias
 
 Number: TypeAlias = Fraction | float
@@ -36,12 +37,12 @@ def ratio(numerator: Number, denominator: Number) -> Number:
     return numerator / denominator if denominator else math.inf
 
 
-def max_influence_ratio(
-    P: Matrix, start: Sequence[Number] | str, node: int, a: int | None, b: int | None, convention: str = "exact"
-) -> Number:
-    """e^max-influence of the quilt at distances a and b of ``node`` (eq. 5; C.4 for start "any")."""
+def left_ratios(
+    P: Matrix, start: Sequence[Number] | str, node: int, a: int | None, convention: str = "exact"
+) -> dict[tuple[int, int], Number]:
+    """What the quilt node ``a`` to the left of ``node`` contributes for each pair of secrets (eq. 5; C.4 for "any")."""
     k = len(P)
-    power = powers(P, max(node - 1, b or 0))
+    power = powers(P, node - 1)
     if isinstance(start, str):
         assert start == "any"
         rows = [power[node - 1][z] for z in range(k)]
@@ -51,19 +52,34 @@ def max_influence_ratio(
         before = [multiply([start], power[node - 1 - a])[0]] if a is not None else rows
     secrets = [x for x in range(k) if any(row[x] for row in rows)]
     sources = [z for z in range(k) if convention == "published" or any(row[z] for row in before)]
-    largest: Number = 1
-    for x in secrets:
-        for y in secrets:
-            if x == y:
-                continue
-            value: Number = 1
-            if a is not None:
-                value *= max(ratio(row[y], row[x]) for row in rows)
-                value *= max(ratio(power[a][z][x], power[a][z][y]) for z in sources)
-            if b is not None:
-                value *= max(ratio(power[b][x][z], power[b][y][z]) for z in range(k))
-            largest = max(largest, value)
-    return largest
+    found: dict[tuple[int, int], Number] = {}
+    for x, y in permutations(secrets, 2):
+        found[x, y] = 1
+        if a is not None:
+            found[x, y] *= max(ratio(row[y], row[x]) for row in rows)
+            found[x, y] *= max(ratio(power[a][z][x], power[a][z][y]) for z in sources)
+    return found
+
+
+def right_ratios(P: Matrix, b: int | None) -> dict[tuple[int, int], Number]:
+    """What the quilt node ``b`` to the right contributes for each pair of states."""
+    states = range(len(P))
+    if b is None:
+        return dict.fromkeys(permutations(states, 2), 1)
+    power = powers(P, b)[b]
+    return {(x, y): max(ratio(power[x][z], power[y][z]) for z in states) for x, y in permutations(states, 2)}
+
+
+def max_influence_ratio(
+    P: Matrix, start: Sequence[Number] | str, node: int, a: int | None, b: int | None, convention: str = "exact"
+) -> Number:
+    """e^max-influence of the quilt at distances a and b of ``node``."""
+    return largest(left_ratios(P, start, node, a, convention), right_ratios(P, b))
+
+
+def largest(left: dict[tuple[int, int], Number], right: dict[tuple[int, int], Number]) -> Number:
+    """The largest product over all pairs of secrets, at least 1."""
+    return max([1, *(value * right[pair] for pair, value in left.items())])
 
 
 def score(card: int, influence_ratio: Number, epsilon: float) -> float:
@@ -73,26 +89,40 @@ def score(card: int, influence_ratio: Number, epsilon: float) -> float:
 
 
 def best_quilt(
-    P: Matrix, start: Sequence[Number] | str, length: int, node: int, epsilon: float, convention: str = "exact"
+    P: Matrix,
+    start: Sequence[Number] | str,
+    length: int,
+    node: int,
+    epsilon: float,
+    convention: str = "exact",
+    rights: Mapping[int | None, dict[tuple[int, int], Number]] | None = None,
 ) -> tuple[float, int | None, int | None]:
     """Smallest score of ``node`` over all chain quilts (Lemma 4.6), with its distances."""
+    rights = rights or all_rights(P, length - node)
     best: tuple[float, int | None, int | None] = (length / epsilon, None, None)
     for a in [None, *range(1, node)]:
+        left = left_ratios(P, start, node, a, convention)
         for b in [None, *range(1, length - node + 1)]:
             if a is None and b is None:
                 continue
             card = length - node + a if b is None else node + b - 1 if a is None else a + b - 1
-            value = score(card, max_influence_ratio(P, start, node, a, b, convention), epsilon)
+            value = score(card, largest(left, rights[b]), epsilon)
             if value < best[0]:
                 best = (value, a, b)
     return best
+
+
+def all_rights(P: Matrix, distance: int) -> dict[int | None, dict[tuple[int, int], Number]]:
+    """:func:`right_ratios` up to a distance."""
+    return {b: right_ratios(P, b) for b in [None, *range(1, distance + 1)]}
 
 
 def noise_scale(
     P: Matrix, start: Sequence[Number] | str, length: int, epsilon: float, convention: str = "exact"
 ) -> float:
     """σ_max of Algorithm 3 for one chain."""
-    return max(best_quilt(P, start, length, i, epsilon, convention)[0] for i in range(1, length + 1))
+    rights = all_rights(P, length - 1)
+    return max(best_quilt(P, start, length, i, epsilon, convention, rights)[0] for i in range(1, length + 1))
 
 
 def approximate_noise_scale(length: int, epsilon: float, smallest_probability: float, gap: float) -> float:

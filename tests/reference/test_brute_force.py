@@ -27,21 +27,24 @@ def batch(number):
 def _remember(monkeypatch):
     """Spare the twin the same powers of P and, at every ε, the same influences again and again."""
     plain, known = plain_influence.powers, {}
-    plain_ratio, ratios = plain_influence.max_influence_ratio, {}
 
     def powers(P, count):
         if count >= len(known.get(id(P), (P, []))[1]):
             known[id(P)] = P, plain(P, count)  # holding P keeps its id its own
         return known[id(P)][1]
 
-    def max_influence_ratio(P, start, *quilt):
-        key = (id(P), str(start), *quilt)
-        if key not in ratios:
-            ratios[key] = P, plain_ratio(P, start, *quilt)
-        return ratios[key][1]
+    def remembered(side, found):
+        def ratios(P, *rest):
+            key = (id(P), str(rest))
+            if key not in found:
+                found[key] = P, side(P, *rest)
+            return found[key][1]
+
+        return ratios
 
     monkeypatch.setattr(plain_influence, "powers", powers)
-    monkeypatch.setattr(plain_influence, "max_influence_ratio", max_influence_ratio)
+    for side in (plain_influence.left_ratios, plain_influence.right_ratios):
+        monkeypatch.setattr(plain_influence, side.__name__, remembered(side, {}))
 
 
 def twin_start(chain):

@@ -10,6 +10,7 @@ from cases import counts
 
 import pufferflow as pf
 from pufferflow.ledger import Ledger
+from pufferflow.mechanisms import compute_scale
 from tests.helpers.ledger_worker import CHAIN, LENGTH, work
 
 
@@ -57,6 +58,23 @@ def test_a_release_past_the_limit_is_refused_with_what_is_left(ledger):
     reserve(ledger, 5.0)
     with pytest.raises(pf.LedgerError, match="lies below"):
         ledger.set_limit(0.5)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "options"),
+    [("mqm-exact", {}), ("leakage", {"window": 3}), ("leakage", {"window": 2, "knows": "any records"})],
+)
+def test_the_epsilon_that_is_advised_fits_and_hardly_a_larger_one(ledger, mechanism, options):
+    def reserve_at(epsilon):
+        scale = compute_scale(mechanism, CHAIN, LENGTH, epsilon, **options).scale
+        ledger.reserve(CHAIN, LENGTH, mechanism=mechanism, epsilon=epsilon, scale=scale, query="a count", **options)
+
+    reserve_at(1.1)
+    with pytest.raises(pf.BudgetError) as refused:
+        reserve_at(5.0)
+    with pytest.raises(pf.BudgetError):
+        reserve_at(1.02 * refused.value.largest)
+    reserve_at(refused.value.largest)
 
 
 def test_every_family_ever_used_counts_all_releases(ledger):

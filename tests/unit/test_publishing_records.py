@@ -310,7 +310,7 @@ def test_the_bar_follows_the_bytes_of_the_file(write, monkeypatch, packed):
     seen = []
 
     class Bar:
-        def __init__(self, total, desc, **_):
+        def __init__(self, *_, desc=None, total=None, **__):
             self.total, self.desc, self.n = total, desc, 0
 
         def __enter__(self):

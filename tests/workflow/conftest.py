@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from snakemake.utils import update_config
+from warm_snakemake import run_snakemake
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "config", "workflow", "profiles", "pufferflow")
@@ -119,20 +120,23 @@ class Project:
     @property
     def settings(self) -> dict[str, Any]:
         """The settings a run takes: the project's, and over them the least run's."""
-        settings = yaml.safe_load((self.folder / "config/config.yaml").read_text(encoding="utf-8"))
-        update_config(settings, yaml.safe_load(TINY))
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        settings = yaml.load((self.folder / "config/config.yaml").read_text(encoding="utf-8"), Loader=loader)
+        update_config(settings, yaml.load(TINY, Loader=loader))
         return settings
 
-    def command(self, *arguments: str, cores: int = 2) -> list[str]:
-        return [sys.executable, "-m", "snakemake", "--cores", str(cores), "--configfile", "tiny.yaml", *arguments]
+    @staticmethod
+    def words(*arguments: str, cores: int) -> list[str]:
+        return ["--cores", str(cores), "--configfile", "tiny.yaml", *arguments]
 
     @property
     def environment(self) -> dict[str, str]:
         return {**os.environ, "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
 
     def start(self, *arguments: str, cores: int = 2) -> subprocess.Popen:
+        """Snakemake as a user starts it, while the test goes on."""
         return subprocess.Popen(
-            self.command(*arguments, cores=cores),
+            [sys.executable, "-m", "snakemake", *self.words(*arguments, cores=cores)],
             cwd=self.folder,
             env=self.environment,
             stdout=subprocess.PIPE,
@@ -142,9 +146,9 @@ class Project:
         )
 
     def run(self, *arguments: str, cores: int = 2, fails: bool = False) -> str:
-        process = self.start(*arguments, cores=cores)
-        output, _ = process.communicate(timeout=900)
-        assert (process.returncode != 0) == fails, output[-4000:]
+        """All that a run prints."""
+        code, output = run_snakemake(self.folder, self.words(*arguments, cores=cores), self.environment)
+        assert (code != 0) == fails, output[-4000:]
         return output
 
     def reasons(self, *arguments: str) -> dict[str, list[str]]:
@@ -189,7 +193,10 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
         if shared.exists():
             return Project.at(shared)
         project = Project(own / "making")
-        (project.folder / "run.txt").write_text(project.run(), encoding="utf-8")
+        process = project.start()
+        output, _ = process.communicate()
+        assert process.returncode == 0, output[-4000:]
+        (project.folder / "run.txt").write_text(output, encoding="utf-8")
         project.folder.rename(shared)
         return Project.at(shared)
 
