@@ -310,8 +310,11 @@ def test_the_bar_follows_the_bytes_of_the_file(write, monkeypatch, packed):
     seen = []
 
     class Bar:
-        def __init__(self, *_, desc=None, total=None, **__):
-            self.total, self.desc, self.n = total, desc, 0
+        def __init__(self, items=(), desc=None, total=None, **_):
+            self.items, self.total, self.desc, self.n = items, total, desc, 0
+
+        def __iter__(self):
+            return iter(self.items)
 
         def __enter__(self):
             return self
