@@ -1,0 +1,91 @@
+"""Scales and losses whose exact values are known: no float is below them, not by its last bit."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import arb, ctx, fmpq
+
+import pufferflow as pf
+from pufferflow.coupling.forgetting import ForgettingLoss
+from pufferflow.coupling.sides import largest_log_cross_ratios, largest_log_ratios
+from pufferflow.mechanisms import compute_scale
+from pufferflow.verify.balls import exact
+
+RNG = np.random.default_rng(16)
+EPSILONS = (10.0 ** RNG.uniform(-3, 1, 40)).tolist()
+FROZEN = pf.MarkovChain(np.eye(2), [0.5, 0.5])
+ALIKE = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], "any")
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "chain", "records"),
+    [
+        ("group-dp", FROZEN, 7),
+        ("mqm-exact", FROZEN, 7),
+        ("leakage", FROZEN, 7),
+        ("wasserstein", FROZEN, 7),
+        ("entry-dp", ALIKE, 1),
+        ("bayesian-dp", ALIKE, 1),
+        ("mqm-exact", ALIKE, 1),
+        ("leakage", ALIKE, 1),
+        ("gk16", ALIKE, 2),
+    ],
+)
+def test_scales_that_are_a_number_of_records_over_epsilon(mechanism, chain, records):
+    for epsilon in EPSILONS:
+        scale = compute_scale(mechanism, chain, 7, epsilon).scale
+        assert Fraction(scale) >= records / Fraction(epsilon)
+        assert Fraction(scale) * Fraction(epsilon) <= records * (1 + Fraction(1, 10**6))
+
+
+@pytest.mark.parametrize(("chain", "records"), [(FROZEN, 7), (ALIKE, 1)])
+def test_losses_that_are_a_number_of_records_over_the_scale(chain, records):
+    for scale in EPSILONS:
+        loss = pf.leakage_loss(chain, 7, scale)
+        assert records / Fraction(scale) <= Fraction(loss) <= records / Fraction(scale) * (1 + Fraction(1, 10**12))
+
+
+def log(ratio):
+    return arb(fmpq(ratio.numerator, ratio.denominator)).log()
+
+
+def test_logarithms_of_ratios():
+    rows = RNG.dirichlet(np.ones(4), 4)
+    rows[1] = rows[0] * (1 + 1e-15 * np.arange(4))  # nearly the same
+    secret = np.ones(4, dtype=np.bool_)
+    ratios, crosses = largest_log_ratios(rows, secret), largest_log_cross_ratios(rows, secret)
+    p = [[Fraction(v) for v in row] for row in rows.tolist()]
+    for x in range(4):
+        for y in range(4):
+            if x != y:
+                quotients = [a / b for a, b in zip(p[x], p[y], strict=True)]
+                for found, ratio in (ratios[x, y], max(quotients)), (crosses[x, y], max(quotients) / min(quotients)):
+                    assert arb(float(found)) >= log(ratio)
+                    assert float(found) <= float(log(ratio)) * (1 + 1e-14) + 1e-12
+
+
+def forgetting_loss(steps, overlap, length, cost):
+    """By the recursion, in balls, at the node that loses most."""
+    c, m, kept = arb(fmpq(cost.numerator, cost.denominator)), steps, 1 - overlap
+    factors = []
+    for n in range(length):
+        factors.append((n * c).exp())
+        if n >= m:
+            fresh = arb(fmpq(overlap.numerator, overlap.denominator)) * ((m - 1) * c).exp()
+            factors[n] = fresh + arb(fmpq(kept.numerator, kept.denominator)) * (m * c).exp() * factors[n - m]
+    values = [c + (factors[j] * factors[length - 1 - j]).log() for j in range(length)]
+    return max(values, key=lambda value: exact(value.upper()))
+
+
+def test_losses_and_scales_of_forgetting_families():
+    family, overlap = pf.ForgettingFamily(3, 0.25), Fraction(1, 4)
+    with ctx.workprec(256):
+        for cost in RNG.uniform(0.01, 2, 20).tolist():
+            loss, known = ForgettingLoss(family, 11).loss(cost).value, forgetting_loss(3, overlap, 11, Fraction(cost))
+            assert arb(loss) >= known
+            assert arb(loss) <= known * (1 + arb(1e-15))
+        for epsilon in EPSILONS[:20]:
+            scale = pf.leakage(family, 11, epsilon).scale
+            assert forgetting_loss(3, overlap, 11, 1 / Fraction(scale)) <= arb(epsilon)
+            assert forgetting_loss(3, overlap, 11, 1 / Fraction(float(np.nextafter(scale, 0.0)))) > arb(epsilon)
