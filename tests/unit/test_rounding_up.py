@@ -19,22 +19,23 @@ ALIKE = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], "any")
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "chain", "records"),
+    ("mechanism", "chain", "length", "records"),
     [
-        ("group-dp", FROZEN, 7),
-        ("mqm-exact", FROZEN, 7),
-        ("leakage", FROZEN, 7),
-        ("wasserstein", FROZEN, 7),
-        ("entry-dp", ALIKE, 1),
-        ("bayesian-dp", ALIKE, 1),
-        ("mqm-exact", ALIKE, 1),
-        ("leakage", ALIKE, 1),
-        ("gk16", ALIKE, 2),
+        ("group-dp", FROZEN, 7, 7),
+        ("mqm-exact", FROZEN, 7, 7),
+        ("leakage", FROZEN, 7, 7),
+        ("wasserstein", FROZEN, 7, 7),
+        ("entry-dp", ALIKE, 7, 1),
+        ("bayesian-dp", ALIKE, 7, 1),
+        ("mqm-exact", ALIKE, 7, 1),
+        ("leakage", ALIKE, 7, 1),
+        ("gk16", ALIKE, 7, 2),
+        ("gk16", ALIKE, 1, 2),
     ],
 )
-def test_scales_that_are_a_number_of_records_over_epsilon(mechanism, chain, records):
+def test_scales_that_are_a_number_of_records_over_epsilon(mechanism, chain, length, records):
     for epsilon in EPSILONS:
-        scale = compute_scale(mechanism, chain, 7, epsilon).scale
+        scale = compute_scale(mechanism, chain, length, epsilon).scale
         assert Fraction(scale) >= records / Fraction(epsilon)
         assert Fraction(scale) * Fraction(epsilon) <= records * (1 + Fraction(1, 10**6))
 
@@ -44,6 +45,17 @@ def test_losses_that_are_a_number_of_records_over_the_scale(chain, records):
     for scale in EPSILONS:
         loss = pf.leakage_loss(chain, 7, scale)
         assert records / Fraction(scale) <= Fraction(loss) <= records / Fraction(scale) * (1 + Fraction(1, 10**12))
+
+
+@pytest.mark.parametrize("mechanism", ["mqm-exact", "gk16", "bayesian-dp"])
+def test_scales_are_not_below_certified_lower_ends(mechanism):
+    """Of scales without certificates, which are not rounded up by one."""
+    rng = np.random.default_rng(17)
+    for epsilon in EPSILONS[:12]:
+        chain = pf.MarkovChain((rng.dirichlet([1.0, 1.0], 2) + 9) / 19, "any")
+        plain = compute_scale(mechanism, chain, 9, epsilon + 1)
+        found = pf.verify_certificate(pf.certify(chain, 9, epsilon + 1, mechanism=mechanism))
+        assert found.lower <= Fraction(plain.scale) <= found.upper * (1 + Fraction(1, 10**11))
 
 
 def log(ratio):
