@@ -92,6 +92,15 @@ def test_what_is_proved_against_those_who_know_records():
     accepted(claim(family, "group-dp", 1, 9, 9, window=4, knows="any records"))
 
 
+@pytest.mark.parametrize(("sums", "node"), [(("1", "100"), 5), (("100", "1"), 6)])
+def test_both_ends_of_a_range_have_other_neighbours(sums, node):
+    """Row sums of influences that hold within either range, but not beside the other one."""
+    ranges = [(1, 5, sums[0]), (6, 12, sums[1])]
+    nodes = [{"first": i, "last": j, "row_sum": s, "weights": ["1", "1"]} for i, j, s in ranges]
+    document = claim(chain([[0.6, 0.4], [0.4, 0.6]]), "gk16", 1, 12, 4, nodes=nodes)
+    rejected(document, f"node {node}: the numbers given prove no norm below 1 and no row sum")
+
+
 def test_slack_of_plans_costs_epsilon():
     """Plans with enough slack move nothing: W = 0 for any chain, were they for nothing."""
     document = claim(chain([[0.9, 0.1], [0.4, 0.6]]), "wasserstein", 3, 4, 0, weights=[0, 1], lengths=[4])
