@@ -1,5 +1,6 @@
 """Scales and losses whose exact values are known: no float is below them, not by its last bit."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -7,6 +8,8 @@ import pytest
 from flint import arb, ctx, fmpq
 
 import pufferflow as pf
+from pufferflow.coupling.blocks import Blocks
+from pufferflow.coupling.calibration import Loss, small_scale
 from pufferflow.coupling.forgetting import ForgettingLoss
 from pufferflow.coupling.sides import largest_log_cross_ratios, largest_log_ratios
 from pufferflow.mechanisms import compute_scale
@@ -45,6 +48,40 @@ def test_losses_that_are_a_number_of_records_over_the_scale(chain, records):
     for scale in EPSILONS:
         loss = pf.leakage_loss(chain, 7, scale)
         assert records / Fraction(scale) <= Fraction(loss) <= records / Fraction(scale) * (1 + Fraction(1, 10**12))
+
+
+def test_lower_bounds_are_not_above():
+    for epsilon in EPSILONS[:8]:
+        assert Fraction(pf.lower_bound(ALIKE, 7, epsilon).scale) <= 1 / Fraction(epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [1e-4, 1e-6])
+def test_the_limit_of_small_costs_allows_for_what_it_neglects(epsilon):
+    """Of a pair that leaks w it is e^w - 1 - w, at most kappa c (Theorem 8)."""
+    found, kappa = small_scale(lambda more: (Loss(10 + 5 * more, 3), 7 + more), epsilon)
+    assert found is not None
+    scale, node = found
+    w = (8 + kappa) / scale
+    assert node == 3
+    assert math.expm1(w) - w <= kappa / scale
+    assert scale * epsilon >= 10 + 5 * kappa
+
+
+def test_powers_too_small_for_floats_may_tell_anything():
+    """From A and B to X and Y it takes two steps too rare for a float; the way from Z, which is not, tells nothing."""
+    rare, rarer = 1e-140, 1e-160
+    a, b, u, v, x, y, z = range(7)
+    matrix = np.zeros((7, 7))
+    matrix[a, [a, b, u, v]] = 0.5, 0.5, rarer, rare
+    matrix[b, [a, b, u, v]] = 0.5, 0.5, rare, rarer
+    matrix[u, [a, x, y]] = 1, 1e-200, 1e-210
+    matrix[v, [a, x, y]] = 1, 1e-210, 1e-200
+    matrix[[x, y], z] = 1
+    matrix[z, [u, v]] = 0.5
+    square = matrix @ matrix
+    assert (square[[a, b]][:, [x, y]] == 0).all()
+    # X was reached by U and before from B, Y by V and from A: either record tells about c = 1
+    assert Blocks(matrix, 0.0, 50, forget=True).caps(1.0)[x, y] > 1.9
 
 
 @pytest.mark.parametrize("mechanism", ["mqm-exact", "gk16", "bayesian-dp"])
