@@ -81,6 +81,26 @@ def test_flows_have_two_states_and_an_amount(part):
     rejected(document, "a flow has [24] parts; it is|a flow leads from state 1 to itself|is not between 1 and 4")
 
 
+@pytest.mark.parametrize("fields", [{}, {"window": 2, "length": 5}])
+def test_both_sides_of_a_record_count(fields):
+    """Bounds of (T - 1) c need no proof; no more is proved than that every record tells c."""
+
+    def document(ahead, past, epsilon):
+        sides = {
+            name: {"leakages": [["0", a], [a, "0"]], "flows": []} for name, a in (("ahead", ahead), ("past", past))
+        }
+        bits = chain([[0.5, 0.5], [0.5, 0.5]])
+        return claim(bits, "leakage", epsilon, 4, 1, cost="1", couplings=[sides]) | fields
+
+    window, length = fields.get("window", 1), fields.get("length", 4)
+    accepted(document("0", "0", window))
+    accepted(document("0", "3", length))
+    accepted(document("3", "0", length))
+    rejected(document("0", "3", length - 0.1), "a loss of [45] is not excluded")
+    rejected(document("3", "0", length - 0.1), "a loss of [45] is not excluded")
+    rejected(document("0", "0", window - 0.1), "a loss of [12] is not excluded")
+
+
 # -- other kinds of proofs ---------------------------------------------------------------------------
 
 
