@@ -101,6 +101,19 @@ def test_both_sides_of_a_record_count(fields):
     rejected(document("0", "0", window - 0.1), "a loss of [12] is not excluded")
 
 
+def test_the_first_record_counts_where_its_values_never_return():
+    """States 1 and 2 occur at node 1 alone, and tell c there besides their own."""
+    rows = [[0, 0, 0.9, 0.1], [0, 0, 0.1, 0.9], [0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5]]
+    ahead = [["0" if x == y or min(x, y) > 1 else "1" for y in range(4)] for x in range(4)]
+    past = [["0.8" if {x, y} == {2, 3} else "0" for y in range(4)] for x in range(4)]
+    sides = {"ahead": {"leakages": ahead, "flows": []}, "past": {"leakages": past, "flows": []}}
+    document = claim(chain(rows, ["0.5", "0.5", "0", "0"]), "leakage", 2, 2, 1, cost="1", couplings=[sides])
+    accepted(document)
+    rejected(document | {"epsilon": "1.9"}, "values 1 and 2: a loss of 2 is not excluded")
+    past[2][3] = "0.79"
+    rejected(document, "past, values 3 and 4: under some law of the node beside them they tell more")
+
+
 # -- other kinds of proofs ---------------------------------------------------------------------------
 
 
