@@ -58,6 +58,9 @@ def test_the_nodes_of_a_block_may_tell_more_than_what_it_lets_through():
     rejected(by_steps("0", "2.001", pairs(2)), "the nodes between, less than 2 steps, may tell more alone")
     rejected(by_steps("0.999", "3.001", pairs(2, far=False)), "the nodes between, less than 2 steps, may tell more")
     rejected(by_steps("1", "2.999", pairs(2, far=False)), "a loss of 3.0001 is not excluded")
+    document = by_steps("1", "3.001", pairs(2, far=False))
+    document["steps"][0]["past"] *= 2  # the first is now for node 2 alone
+    rejected(document, "past, bound 1: there is no node 2 steps before")
 
 
 @pytest.mark.parametrize(
