@@ -84,6 +84,24 @@ def test_flows_have_two_states_and_an_amount(part):
     rejected(document, "a flow has [24] parts; it is|a flow leads from state 1 to itself|is not between 1 and 4")
 
 
+@pytest.mark.parametrize(("bound", "proved"), [("2.28", True), ("2.25", False), ("0.75", False)])
+def test_laws_that_are_not_stationary_tell_more(bound, proved):
+    """What flows prove of the reversed chain, log 2.105, is exceeded by as much as any law of node 3 may be off."""
+
+    def bounds(c):
+        return {"leakages": [["0", c], [c, "0"]], "flows": []}
+
+    flows = [{"value": 1, "other": 2, "flow": [[1, 2, "0.055"]]}]
+    third = {"leakages": [["0", bound], ["3", "0"]], "flows": flows}
+    past, ahead = [bounds("1"), bounds("2"), third], [bounds("1"), bounds("2"), bounds("3")]
+    fields = {"cost": "1", "steps": [{"ahead": ahead, "past": past}]}
+    document = claim(chain([["0.9", "0.1"], ["0.4", "0.6"]]), "leakage", 4, 4, 1, **fields)
+    if proved:
+        accepted(document)
+    else:
+        rejected(document, "past, bound 3, values 1 and 2: the flows do not prove the bound")
+
+
 @pytest.mark.parametrize("fields", [{}, {"window": 2, "length": 5}])
 def test_both_sides_of_a_record_count(fields):
     """Bounds of (T - 1) c need no proof; no more is proved than that every record tells c."""
