@@ -2,13 +2,16 @@
 
 import copy
 import json
+from itertools import product
 
 import numpy as np
 import pytest
 from cases import counts
+from flint import arb
 
 import pufferflow as pf
 from pufferflow.verify import CertificateError, verify_certificate
+from pufferflow.verify.rounds import _proved, _tree
 
 
 def random_family(rng):
@@ -103,3 +106,24 @@ def test_windows_and_informed_adversaries_have_none():
         )
     with pytest.raises(pf.ParameterError, match="single records"):
         pf.certify(chain, 9, 1.0, mechanism="leakage", window=2)
+
+
+def test_any_tree_proves_an_upper_bound():
+    """Also one whose arcs lead the wrong way: what it leaves over at a state costs the way to the one with most."""
+    rng = np.random.default_rng(11)
+    for _ in range(12):
+        p, q = rng.dirichlet(np.ones(3), 2)
+        costs = rng.uniform(0.1, 3, (3, 3)) * (1 - np.eye(3))
+        costs = np.minimum(costs, (costs[:, :, None] + costs[None, :, :]).min(axis=1))  # of three, one detour is all
+        drawn = rng.uniform(-3, 3, (40, 3))
+        drawn = np.concatenate([drawn, *(np.eye(3)[:, [i]].T * 9 * sign for i in range(3) for sign in (1, -1))])
+        h = np.exp((drawn[:, None, :] + costs[None, :, :]).min(axis=2))  # h(z) <= h(y) e^costs[z, y]
+        largest = ((h @ p) / (h @ q)).max()
+        laws = [[arb(value) for value in law] for law in (p.tolist(), q.tolist())]
+        growth = [[arb(value) for value in row] for row in np.exp(costs).tolist()]
+        for root, signs in product(range(3), product((1, -1), repeat=2)):
+            parents = [root + 1] * 3
+            parents[root] = 0
+            for state, sign in zip([v for v in range(3) if v != root], signs, strict=True):
+                parents[state] *= sign
+            assert float(_proved(*laws, _tree(parents, 3, ""), growth)) >= largest * (1 - 1e-12)

@@ -1,0 +1,140 @@
+"""Scales and losses whose exact values are known: no float is below them, not by its last bit."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import arb, ctx, fmpq
+
+import pufferflow as pf
+from pufferflow.coupling.blocks import Blocks
+from pufferflow.coupling.calibration import Loss, small_scale
+from pufferflow.coupling.forgetting import ForgettingLoss
+from pufferflow.coupling.sides import largest_log_cross_ratios, largest_log_ratios
+from pufferflow.mechanisms import compute_scale
+from pufferflow.verify.balls import exact
+
+RNG = np.random.default_rng(16)
+EPSILONS = (10.0 ** RNG.uniform(-3, 1, 40)).tolist()
+FROZEN = pf.MarkovChain(np.eye(2), [0.5, 0.5])
+ALIKE = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], "any")
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "chain", "length", "records"),
+    [
+        ("group-dp", FROZEN, 7, 7),
+        ("mqm-exact", FROZEN, 7, 7),
+        ("leakage", FROZEN, 7, 7),
+        ("wasserstein", FROZEN, 7, 7),
+        ("entry-dp", ALIKE, 7, 1),
+        ("bayesian-dp", ALIKE, 7, 1),
+        ("mqm-exact", ALIKE, 7, 1),
+        ("leakage", ALIKE, 7, 1),
+        ("gk16", ALIKE, 7, 2),
+        ("gk16", ALIKE, 1, 2),
+    ],
+)
+def test_scales_that_are_a_number_of_records_over_epsilon(mechanism, chain, length, records):
+    for epsilon in EPSILONS:
+        scale = compute_scale(mechanism, chain, length, epsilon).scale
+        assert Fraction(scale) >= records / Fraction(epsilon)
+        assert Fraction(scale) * Fraction(epsilon) <= records * (1 + Fraction(1, 10**6))
+
+
+@pytest.mark.parametrize(("chain", "records"), [(FROZEN, 7), (ALIKE, 1)])
+def test_losses_that_are_a_number_of_records_over_the_scale(chain, records):
+    for scale in EPSILONS:
+        loss = pf.leakage_loss(chain, 7, scale)
+        assert records / Fraction(scale) <= Fraction(loss) <= records / Fraction(scale) * (1 + Fraction(1, 10**12))
+
+
+def test_lower_bounds_are_not_above():
+    for epsilon in EPSILONS[:8]:
+        assert Fraction(pf.lower_bound(ALIKE, 7, epsilon).scale) <= 1 / Fraction(epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [1e-4, 1e-6])
+def test_the_limit_of_small_costs_allows_for_what_it_neglects(epsilon):
+    """Of a pair that leaks w it is e^w - 1 - w, at most kappa c (Theorem 8)."""
+    found, kappa = small_scale(lambda more: (Loss(10 + 5 * more, 3), 7 + more), epsilon)
+    assert found is not None
+    scale, node = found
+    w = (8 + kappa) / scale
+    assert node == 3
+    assert math.expm1(w) - w <= kappa / scale
+    assert scale * epsilon >= 10 + 5 * kappa
+
+
+def test_powers_too_small_for_floats_may_tell_anything():
+    """From A and B to X and Y it takes two steps too rare for a float; the way from Z, which is not, tells nothing."""
+    rare, rarer = 1e-140, 1e-160
+    a, b, u, v, x, y, z = range(7)
+    matrix = np.zeros((7, 7))
+    matrix[a, [a, b, u, v]] = 0.5, 0.5, rarer, rare
+    matrix[b, [a, b, u, v]] = 0.5, 0.5, rare, rarer
+    matrix[u, [a, x, y]] = 1, 1e-200, 1e-210
+    matrix[v, [a, x, y]] = 1, 1e-210, 1e-200
+    matrix[[x, y], z] = 1
+    matrix[z, [u, v]] = 0.5
+    square = matrix @ matrix
+    assert (square[[a, b]][:, [x, y]] == 0).all()
+    # X was reached by U and before from B, Y by V and from A: either record tells about c = 1
+    assert Blocks(matrix, 0.0, 50, forget=True).caps(1.0)[x, y] > 1.9
+
+
+@pytest.mark.parametrize("mechanism", ["mqm-exact", "gk16", "bayesian-dp"])
+def test_scales_are_not_below_certified_lower_ends(mechanism):
+    """Of scales without certificates, which are not rounded up by one."""
+    rng = np.random.default_rng(17)
+    for epsilon in EPSILONS[:12]:
+        chain = pf.MarkovChain((rng.dirichlet([1.0, 1.0], 2) + 9) / 19, "any")
+        plain = compute_scale(mechanism, chain, 9, epsilon + 1)
+        found = pf.verify_certificate(pf.certify(chain, 9, epsilon + 1, mechanism=mechanism))
+        assert found.lower <= Fraction(plain.scale) <= found.upper * (1 + Fraction(1, 10**11))
+
+
+def log(ratio):
+    return arb(fmpq(ratio.numerator, ratio.denominator)).log()
+
+
+def test_logarithms_of_ratios():
+    rows = RNG.dirichlet(np.ones(4), 4)
+    rows[1] = rows[0] * (1 + 1e-15 * np.arange(4))  # nearly the same
+    secret = np.ones(4, dtype=np.bool_)
+    ratios, crosses = largest_log_ratios(rows, secret), largest_log_cross_ratios(rows, secret)
+    p = [[Fraction(v) for v in row] for row in rows.tolist()]
+    for x in range(4):
+        for y in range(4):
+            if x != y:
+                quotients = [a / b for a, b in zip(p[x], p[y], strict=True)]
+                for found, ratio in (ratios[x, y], max(quotients)), (crosses[x, y], max(quotients) / min(quotients)):
+                    assert arb(float(found)) >= log(ratio)
+                    assert float(found) <= float(log(ratio)) * (1 + 1e-14) + 1e-12
+
+
+def forgetting_loss(steps, overlap, length, cost):
+    """By the recursion, in balls, at the node that loses most."""
+    c, m, kept = arb(fmpq(cost.numerator, cost.denominator)), steps, 1 - overlap
+    factors = []
+    for n in range(length):
+        factors.append((n * c).exp())
+        if n >= m:
+            fresh = arb(fmpq(overlap.numerator, overlap.denominator)) * ((m - 1) * c).exp()
+            factors[n] = fresh + arb(fmpq(kept.numerator, kept.denominator)) * (m * c).exp() * factors[n - m]
+    values = [c + (factors[j] * factors[length - 1 - j]).log() for j in range(length)]
+    return max(values, key=lambda value: exact(value.upper()))
+
+
+def test_losses_and_scales_of_forgetting_families():
+    family, overlap = pf.ForgettingFamily(3, 0.25), Fraction(1, 4)
+    with ctx.workprec(256):
+        for cost in RNG.uniform(0.01, 2, 20).tolist():
+            loss, known = ForgettingLoss(family, 11).loss(cost).value, forgetting_loss(3, overlap, 11, Fraction(cost))
+            assert arb(loss) >= known
+            assert arb(loss) <= known * (1 + arb(1e-15))
+        for epsilon in EPSILONS[:20]:
+            scale = pf.leakage(family, 11, epsilon).scale
+            assert forgetting_loss(3, overlap, 11, 1 / Fraction(scale)) <= arb(epsilon)
+            assert forgetting_loss(3, overlap, 11, 1 / Fraction(float(np.nextafter(scale, 0.0)))) > arb(epsilon)
