@@ -72,7 +72,6 @@ rule record_provenance:
         "../envs/pufferflow.yaml"
     params:
         settings=config,
-        folder=RESULTS,
         sources=sources_of("provenance"),
     script:
         "../scripts/provenance.py"

@@ -11,4 +11,4 @@ with job(snakemake):
     samples = {Path(path).stem: Path(path) for path in snakemake.input.samples}
     record = full_provenance(samples, snakemake.params.settings, map(Path, snakemake.input.results))
     write_atomic(snakemake.output.record, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
-    write_atomic(snakemake.output.crate, describe_run(record, snakemake.params.folder))
+    write_atomic(snakemake.output.crate, describe_run(record, str(Path(snakemake.output.crate).parent)))
