@@ -29,7 +29,7 @@ from pufferflow._composition import PRECISION, entrywise_loss, joint_scale
 from pufferflow._display import displayed
 from pufferflow._protection import Knowledge, Protection, check_protection
 from pufferflow.markov.families import AnyFamily, as_family
-from pufferflow.mechanisms import find_mechanism, leakage_loss
+from pufferflow.mechanisms import compute_scale, find_mechanism, leakage_loss
 
 MOST_RELEASES = 10**6
 """Releases that can be recorded at once."""
@@ -228,11 +228,11 @@ class Accountant:
 def least_scale(account: Accountant, limit: float) -> float:
     """About the least scale of a single release that costs ``limit`` in this account; infinite where none does."""
     options = asdict(account.protection)
-    found = (
-        find_mechanism(name).called(account.family, account.length, limit, **options).scale
+    needed = (
+        compute_scale(name, account.family, account.length, limit, **options).scale
         for name in _bounds(account.protection)
     )
-    return min((scale for scale in found if scale is not None), default=math.inf)
+    return min((scale for scale in needed if scale is not None), default=math.inf)
 
 
 def _bounds(protection: Protection) -> tuple[str, str]:

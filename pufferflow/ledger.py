@@ -655,8 +655,8 @@ def _largest(limit: float, entries: list[Entry], content: dict[str, Any]) -> flo
             else:
                 low, above = middle, there
         for margin in (0.0, CLOSE, 2e-3, 1e-2):  # scales that are found may rise by a thousandth with ε
-            if (found := _three(low * (1 - margin))) and excess(found) <= 0:
-                return found
+            if (round_number := _three(low * (1 - margin))) and excess(round_number) <= 0:
+                return round_number
     except PufferflowError:  # a word that is no mechanism of ours
         pass
     return 0.0

@@ -60,14 +60,26 @@ def test_a_release_past_the_limit_is_refused_with_what_is_left(ledger):
         ledger.set_limit(0.5)
 
 
+FORGETS = pf.ForgettingFamily(5, 0.4)
+CLOCK = pf.PeriodicChain([[[0.9, 0.1], [0.4, 0.6]], [[0.7, 0.3], [0.4, 0.6]]])
+NAMED = pf.LabelledChain(pf.MarkovChain([[0.9, 0.1, 0.0], [0.2, 0.6, 0.2], [0.1, 0.1, 0.8]]), [0, 0, 1])
+NEAR = pf.TotalVariationFamily([[0.8, 0.2], [0.3, 0.7]], [0.05, 0.05])
+
+
 @pytest.mark.parametrize(
-    ("mechanism", "options"),
-    [("mqm-exact", {}), ("leakage", {"window": 3}), ("leakage", {"window": 2, "knows": "any records"})],
+    ("family", "mechanism", "options"),
+    [
+        (CHAIN, "mqm-exact", {}),
+        (CHAIN, "leakage", {"window": 3}),
+        (CHAIN, "leakage", {"window": 2, "knows": "any records"}),
+        *((family, "leakage", {}) for family in (FORGETS, CLOCK, NAMED, NEAR)),
+        (FORGETS, "leakage", {"window": 3}),
+    ],
 )
-def test_the_epsilon_that_is_advised_fits_and_hardly_a_larger_one(ledger, mechanism, options):
+def test_the_epsilon_that_is_advised_fits_and_hardly_a_larger_one(ledger, family, mechanism, options):
     def reserve_at(epsilon):
-        scale = compute_scale(mechanism, CHAIN, LENGTH, epsilon, **options).scale
-        ledger.reserve(CHAIN, LENGTH, mechanism=mechanism, epsilon=epsilon, scale=scale, query="a count", **options)
+        scale = compute_scale(mechanism, family, LENGTH, epsilon, **options).scale
+        ledger.reserve(family, LENGTH, mechanism=mechanism, epsilon=epsilon, scale=scale, query="a count", **options)
 
     reserve_at(1.1)
     with pytest.raises(pf.BudgetError) as refused:
