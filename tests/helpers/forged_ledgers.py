@@ -4,6 +4,7 @@ import copy
 import hashlib
 import json
 import sqlite3
+from contextlib import closing
 
 VALUES = [
     *(None, True, False, "", "x", "\ud800", "1\n2", "\x1b[31m", [], {}, [1], {"a": 1}, -1, 0, 1, 2, 0.5, -0.0, 1e-320),
@@ -24,29 +25,29 @@ def digest(document):
 
 
 def rows_of(path):
-    connection = sqlite3.connect(path)
-    rows = [list(row) for row in connection.execute("SELECT number, time, kind, content FROM entries ORDER BY number")]
-    connection.close()
-    return rows
+    with closing(sqlite3.connect(path)) as connection:
+        entries = connection.execute("SELECT number, time, kind, content FROM entries ORDER BY number")
+        return [list(row) for row in entries]
 
 
 def rewrite(path, rows):
     """Put these rows in the ledger, with digests that fit; what SQLite itself refuses is left out."""
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("PRAGMA synchronous = OFF")  # nobody pulls the plug here
-    connection.executescript("DROP TRIGGER never_changed; DROP TRIGGER never_removed; DELETE FROM entries;")
-    connection.execute("PRAGMA ignore_check_constraints = ON")
-    previous = ""
-    for number, time, kind, content in rows:
-        try:
-            previous = digest({"after": previous, "entry": [number, time, kind, content]})
-        except TypeError:  # of bytes there is none
-            previous = hashlib.sha256(repr((previous, number)).encode()).hexdigest()
-        try:
-            connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", (number, time, kind, content, previous))
-        except (sqlite3.Error, OverflowError, UnicodeEncodeError):
-            continue
-    connection.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA synchronous = OFF")  # nobody pulls the plug here
+        connection.executescript("DROP TRIGGER never_changed; DROP TRIGGER never_removed; DELETE FROM entries;")
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        previous = ""
+        for number, time, kind, content in rows:
+            try:
+                previous = digest({"after": previous, "entry": [number, time, kind, content]})
+            except TypeError:  # of bytes there is none
+                previous = hashlib.sha256(repr((previous, number)).encode()).hexdigest()
+            try:
+                connection.execute(
+                    "INSERT INTO entries VALUES (?, ?, ?, ?, ?)", (number, time, kind, content, previous)
+                )
+            except (sqlite3.Error, OverflowError, UnicodeEncodeError):
+                continue
 
 
 def places(document, path=()):

@@ -6,6 +6,7 @@ import json
 import math
 import re
 import sqlite3
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -316,7 +317,7 @@ def test_no_file_holds_an_exact_count(files, run, tmp_path, monkeypatch):
     code, out, _ = run("release", data, "--chain", public, "--epsilon", 1, "--no-figure")
     assert code == 0
     assert seen[0][0] == [exact[name] for name in NAMES]
-    with sqlite3.connect(tmp_path / "data.csv.ledger") as connection:
+    with closing(sqlite3.connect(tmp_path / "data.csv.ledger")) as connection:
         written = [list(row) for row in connection.execute("SELECT * FROM entries")]
     documents = [json.loads(text) for _, _, _, text, _ in written]
     written += [[out], [Ledger(f"{data}.ledger").to_dict()], documents]
