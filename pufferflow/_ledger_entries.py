@@ -131,7 +131,7 @@ def _content(kind: str, text: str) -> dict[str, Any]:
     document, checks = parse_json(text), _CONTENTS[kind]
     if not isinstance(document, dict):
         raise ParameterError("its content is no object")
-    optional = {"extent", *PROTECTION}  # ledgers of version 1 have none
+    optional = {"extent", "steps", *PROTECTION}  # ledgers of version 1 have none
     if not checks.keys() - optional <= document.keys() <= checks.keys():
         raise ParameterError(f"its keys are not {', '.join(checks)}")
     content = {key: checks[key](value, key) for key, value in document.items()}
@@ -159,14 +159,21 @@ def _check_together(entries: list[Entry]) -> None:
             len({states_of(parse_model(f["model"])) for f in families} - {None}) > 1,
             "its chains differ in their number of states",
         ),
-        (
-            len({r["form"] for r in reserved if r["family"] is not None}) > 1,
-            "its releases are of different steps of the records",
-        ),
+        (not are_of_same_steps(reserved), "its releases are of different steps of the records"),
         ({e.content["reservation"] for e in entries if e.kind == "released"} - numbers, "a release was not reserved"),
     ):
         if wrong:
             raise LedgerError(f"it is damaged: {what}; {MEND}")
+
+
+def are_of_same_steps(reserved: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether releases can be added up: the records became the same steps in the same states, or Θ says no states.
+
+    What a Θ without states says of records holds for all that is read from them, such as bins of any edges.
+    """
+    of_steps = [r for r in reserved if r["family"] is not None]
+    forms, steps = {r["form"] for r in of_steps}, {r.get("steps") for r in of_steps}
+    return len(forms) <= 1 or (len(steps) == 1 and None not in steps)
 
 
 def states_of(family: Family) -> int | None:
@@ -213,6 +220,7 @@ _CONTENTS: dict[str, dict[str, Callable[[Any, str], Any]]] = {
         "length": _or_none(check_whole),
         "certificate": _or_none(_hexadecimal),
         "form": _or_none(_hexadecimal),
+        "steps": _or_none(_hexadecimal),
         "extent": _or_none(_extent),
         "window": check_whole,
         "knows": lambda value, name: check_protection(1, value).knows,

@@ -24,9 +24,9 @@ def spreadsheet_cell(cell: _Cell) -> _Cell | str:
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell
 
 
-def spreadsheet_csv(table: pd.DataFrame) -> str:
+def spreadsheet_csv(table: pd.DataFrame, *, header: bool = True) -> str:
     """Return a table as CSV text for people and their spreadsheets: every text as :func:`spreadsheet_cell`."""
-    return str(table.map(spreadsheet_cell).to_csv(index=False, lineterminator="\n"))
+    return str(table.map(spreadsheet_cell).to_csv(index=False, header=header, lineterminator="\n"))
 
 
 def check_unicode(text: str, name: str) -> str:

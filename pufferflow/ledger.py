@@ -4,7 +4,7 @@ A ledger is a SQLite file of entries that are only ever appended, each carrying 
 before: a limit, a reservation, or a record that the reserved release was made. A release is reserved first, and
 what is reserved is spent, so a crash at any moment can waste budget but never exceed it. The total is that of
 :class:`pufferflow.Accountant` over all reservations, for each Θ that was ever used, the largest of them. Releases of
-other steps of the same records (other states, time step or column) are refused, as no such sum is known for them.
+other steps of the same records (other states where Θ has any, time step or column) are refused: no such sum is known.
 A release that hides whole participants (a private fit) needs no Θ and adds its ε to that total, whatever its steps.
 
 *Why that sum holds.* Given the records of all other participants, let f and g be the laws of the output of a release
@@ -54,6 +54,7 @@ from pufferflow._ledger_entries import (
     Entry,
     Extent,
     append_entry,
+    are_of_same_steps,
     canonical,
     check_extent,
     check_word,
@@ -77,9 +78,9 @@ from pufferflow.mechanisms import compute_scale
 from pufferflow.models import model_document, parse_model
 
 APPLICATION_ID = 0x50554646  # "PUFF"
-VERSION = 3
-"""Since version 2 a reservation may say which records it is of, since version 3 it may be of whole participants; older
-ledgers are read too."""
+VERSION = 4
+"""Since version 2 a reservation may say which records it is of, since version 3 it may be of whole participants, since
+version 4 those of a Θ without states say which steps they are of, whatever the states; older ledgers are read too."""
 
 PATIENCE_SECONDS = 600.0
 """How long a release waits for others that are being accounted for."""
@@ -145,6 +146,8 @@ class Reservation:
         SHA-256 of the certificate of the scale, where there is one.
     form : str or None
         SHA-256 of what says how the records become steps of the chain; None where nobody said.
+    steps : str or None
+        SHA-256 of the same without the states; None where nobody said, or where Θ has states.
     extent : Extent or None
         Which records; None where nobody said.
     window : int
@@ -162,6 +165,7 @@ class Reservation:
     length: int | None
     certificate: str | None = None
     form: str | None = None
+    steps: str | None = None
     extent: Extent | None = None
     window: int = 1
     knows: Knowledge = "nothing"
@@ -387,6 +391,8 @@ class Ledger:
             "form": _digest(options.get("form")),
             "extent": None if extent is None else asdict(check_extent(extent)),
         }
+        if states_of(family) is None and (form := options.get("form")) is not None:
+            content["steps"] = digest_of({key: value for key, value in form.items() if key != "states"})
         if (protection := asked_for(options)) != NARROWEST:
             content |= asdict(protection)
         return self._pay(family, document, content)
@@ -418,13 +424,12 @@ class Ledger:
         with self._paying() as connection:
             entries, _ = self._read(connection)
             known = [e.content for e in entries if e.kind == "family"]
-            forms = {r["form"] for r in _of_steps(entries)}
             states = {states_of(parse_model(other["model"])) for other in known} | {states_of(family)}
-            if forms - {content["form"]} or len(states - {None}) > 1:
+            if not are_of_same_steps([*_of_steps(entries), content]) or len(states - {None}) > 1:
                 raise LedgerError(
                     f"ledger {self.path}: earlier releases made other steps of the records (other states, time step, "
-                    "pauses or column), and with those this one cannot be added up; keep to one way, or publish both "
-                    "from one release"
+                    "pauses or column; a running count makes steps of its own), and with those this one cannot be "
+                    "added up; keep to one way, or publish both from one release"
                 )
             if digest not in {other["digest"] for other in known}:
                 entries.append(append_entry(connection, "family", {"digest": digest, "model": document}))

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
-from pufferflow._files import check_outputs, kind_of_file, write_atomic
+from pufferflow._files import PathLike, check_outputs, kind_of_file, write_atomic
 from pufferflow._progress import progress
 from pufferflow._work import afford
 from pufferflow.cli._faults import nothing_quoted
+from pufferflow.cli._figures import add_figure, figure_files, figure_stem
 from pufferflow.cli._records import listed
 from pufferflow.cli._releases import add_ledger, add_theta, ledger_of, model, warn
 from pufferflow.cli._scales import add_protection, level
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.publishing.calibration import GROUP, calibration_work
-from pufferflow.publishing.stream import HEADER, StreamRequest, prepare_stream
+from pufferflow.publishing.sketch import Sketch
+from pufferflow.publishing.stream import HEADER, PreparedStream, StreamRequest, prepare_stream
 from pufferflow.publishing.stream_values import Counted, check_values
 from pufferflow.records.format import StateSpace
 
@@ -68,6 +71,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--statement", metavar="FILE", help="write the statement there, as Markdown, instead of printing it"
     )
     parser.add_argument(
+        "--certificate",
+        metavar="FILE",
+        help="write the certificate of the noise there; only its owner may read it, as it holds the model",
+    )
+    add_figure(parser, "the lines that were printed", ", when the last of them is")
+    parser.add_argument(
         "--dry-run",
         action="store_true",
         help="say what it would do and how far off; nothing is read, drawn or paid for",
@@ -86,47 +95,21 @@ def run(arguments: argparse.Namespace) -> None:
     if stream and arguments.ledger is None and not arguments.no_ledger:
         raise ParameterError("standard input has no ledger of its own: give --ledger FILE, or --no-ledger")
     ledger = ledger_of(arguments)
-    check_outputs([arguments.statement, ledger], [arguments.data, arguments.chain])
-    public = model(arguments)
-    whole = level(arguments, 1).whole
-    afford(calibration_work(public.family, GROUP if whole else None), "to find and prove the noise", FEWER_STATES)
-    states, names = _states(arguments, None if public.records is None else public.records.states)
-    counted = Counted(arguments.threshold, states, names, arguments.value, arguments.separator, arguments.decimal)
-    length = arguments.length
+    stem = None if arguments.figure is None else figure_stem(arguments)
+    drawn = () if stem is None else figure_files(stem)
+    outputs = [arguments.statement, arguments.certificate, ledger, *drawn]
+    check_outputs(outputs, [arguments.data, arguments.chain])
+    request = _request(arguments, ledger)
     with nothing_quoted():
-        if not stream:
-            records = check_values(counted, arguments.data)
-            length = records if length is None else length
-            afford(records * A_LINE, f"the running count of {records:,} records", "give fewer records")
-            if records > length:
-                raise ParameterError(f"{arguments.data} has {records:,} records, more than --length {length:,}")
-        step = arguments.step if public.records is None else public.records.step_seconds
-        prepared = prepare_stream(
-            StreamRequest(
-                public,
-                length,
-                arguments.epsilon,
-                counted,
-                level(arguments, step),
-                None if stream else arguments.data,
-                ledger,
-                arguments.limit,
-                step,
-                arguments.start,
-            )
-        )
+        prepared = prepare_stream(request)
         left = None if ledger is None else prepared.tried()
+        if arguments.certificate is not None and prepared.calibration.certificate is None:
+            raise ParameterError(
+                f"there is no certificate of this noise ({prepared.calibration.reason}); leave --certificate out"
+            )
         warn(prepared.warnings)
-        if arguments.statement is None or arguments.dry_run:
-            print(prepared.statement.text(), file=sys.stderr)
-        else:
-            write_atomic(arguments.statement, prepared.statement.markdown() + "\n")
-        print(
-            f"95 % half width of the noise {prepared.half_width(1):.6g} at the first record, "
-            f"{prepared.half_width(length):.6g} at record {length}",
-            file=sys.stderr,
-        )
         if arguments.dry_run:
+            _say(prepared, None)
             if left is not None:
                 print(
                     f"within the ledger's limit {left['limit']:g}, of which {left['left']:.6g} would be left",
@@ -135,12 +118,59 @@ def run(arguments: argparse.Namespace) -> None:
             print("a dry run: nothing was drawn or paid for", file=sys.stderr)
             return
         with _opened(arguments.data) as lines:
+            values = request.counted.values(lines, arguments.data)
+            if arguments.certificate is not None:
+                proof = json.dumps(prepared.calibration.certificate)
+                write_atomic(arguments.certificate, proof + "\n", private=True)
+            _say(prepared, arguments.statement)
             # one line out for each that comes in, at once
-            values = counted.values(lines, arguments.data)
             if not (stream or sys.stdout.isatty()):
-                values = progress(values, desc="counting", total=length, unit=" records", delay=1)
-            for line in prepared.lines(values, lambda said: warn([said])):
-                print(line, flush=True)
+                values = progress(values, desc="counting", total=request.length, unit=" records", delay=1)
+            sketch = None if stem is None else Sketch(request.length)
+            try:
+                for line in prepared.lines(values, lambda said: warn([said])):
+                    print(line, flush=True)
+                    if sketch is not None:
+                        sketch.add(line)
+            finally:  # also of a stream that nobody reads any more
+                if stem is not None and sketch is not None and (fault := sketch.draw(stem, prepared)):
+                    warn([f"the figure could not be drawn ({fault})"])
+
+
+def _request(arguments: argparse.Namespace, ledger: PathLike | None) -> StreamRequest:
+    """What is asked for; a file is checked, and what its count takes."""
+    public = model(arguments)
+    whole = level(arguments, 1).whole
+    afford(calibration_work(public.family, GROUP if whole else None), "to find and prove the noise", FEWER_STATES)
+    states, names = _states(arguments, None if public.records is None else public.records.states)
+    counted = Counted(arguments.threshold, states, names, arguments.value, arguments.separator, arguments.decimal)
+    length, source = arguments.length, None if arguments.data == "-" else arguments.data
+    with nothing_quoted():
+        if source is not None:
+            records = check_values(counted, source)
+            length = records if length is None else length
+            afford(records * A_LINE, f"the running count of {records:,} records", "give fewer records")
+            if records > length:
+                raise ParameterError(f"{source} has {records:,} records, more than --length {length:,}")
+        step = arguments.step if public.records is None else public.records.step_seconds
+        hidden, start = level(arguments, step), arguments.start
+        return StreamRequest(
+            public, length, arguments.epsilon, counted, hidden, source, ledger, arguments.limit, step, start
+        )
+
+
+def _say(prepared: PreparedStream, statement: str | None) -> None:
+    """Write the statement, or print it; print how far off the counts are."""
+    if statement is None:
+        print(prepared.statement.text(), file=sys.stderr)
+    else:
+        write_atomic(statement, prepared.statement.markdown() + "\n")
+    length = prepared.request.length
+    print(
+        f"95 % half width of the noise {prepared.half_width(1):.6g} at the first record, "
+        f"{prepared.half_width(length):.6g} at record {length}",
+        file=sys.stderr,
+    )
 
 
 def _states(arguments: argparse.Namespace, known: StateSpace | None) -> tuple[StateSpace | None, tuple[str, ...]]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 from dataclasses import asdict
-from pathlib import Path
 
 from pufferflow._checks import check_whole
 from pufferflow._files import check_outputs
-from pufferflow._optional import require
 from pufferflow._protection import PARTICIPANT, Level
 from pufferflow._work import afford
+from pufferflow.cli._figures import add_figure, figure_files, figure_stem
 from pufferflow.cli._releases import add_theta, level_table, model
 from pufferflow.cli._scales import add_protection
 from pufferflow.cli._scales import level as asked_level
@@ -58,25 +57,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of the same records, such as 52 in a year, that epsilon is for together (default: 1)",
     )
     add_protection(parser)
-    parser.add_argument(
-        "--figure",
-        metavar="STEM",
-        help="draw error against epsilon to STEM.svg, .pdf and .png, in a folder that exists (needs --length)",
-    )
+    add_figure(parser, "error against epsilon", " (needs --length)")
     parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the plan; draw the figure where one is asked for."""
     if arguments.figure is not None:
-        require("matplotlib", "--figure")
         if arguments.length is None:
             raise ParameterError("--figure needs --length, for which the errors are drawn")
-        from pufferflow.reporting.style import METADATA, save_figure
-
-        stem = Path(arguments.figure)
-        stem = stem.with_suffix("") if stem.suffix[1:].lower() in METADATA else stem
-        check_outputs([f"{stem}.{suffix}" for suffix in METADATA], [arguments.chain])
+        stem = figure_stem(arguments)
+        check_outputs(figure_files(stem), [arguments.chain])
     public = model(arguments)
     family, states = public.family, arguments.states
     if states is None and public.records is not None:
@@ -109,6 +100,7 @@ def run(arguments: argparse.Namespace) -> None:
     )
     if arguments.figure is not None:
         from pufferflow.reporting.figures.publishing import error_against_epsilon
+        from pufferflow.reporting.style import save_figure
 
         private = [plan for plan in plans if find_mechanism(plan.mechanism).private]
         reached = [plan.epsilon for plan in private if plan.epsilon is not None]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from pufferflow._files import check_outputs, write_atomic
+from pufferflow._files import check_outputs, open_atomic
+from pufferflow._progress import progress
 from pufferflow._texts import spreadsheet_csv
 from pufferflow._work import afford
 
@@ -15,8 +16,11 @@ DESCRIPTION = (
 )
 EPILOG = "Example: pufferflow synthesise meter.csv.release --length 1000 --output meter.synthetic.csv"
 
-A_RECORD = 5e3
+A_RECORD = 1e4
 """Operations that a synthetic record takes, most of them to be written."""
+
+PART = 100_000
+"""Records that are written at once."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,5 +43,7 @@ def run(arguments: argparse.Namespace) -> None:
     made = synthesise(
         arguments.release, arguments.length, chain=arguments.chain, start=arguments.start, seed=arguments.seed
     )
-    write_atomic(output, spreadsheet_csv(made))
+    with open_atomic(output) as stream:
+        for begin in progress(range(0, len(made), PART), desc="writing", unit=" parts", delay=1):
+            stream.write(spreadsheet_csv(made.iloc[begin : begin + PART], header=begin == 0).encode())
     print(f"wrote {output}: {len(made):,} records, {LABEL}")

@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pufferflow._checks import check_epsilon, check_type
+from pufferflow._progress import progress
 from pufferflow._types import Floats
 from pufferflow._work import afford
 from pufferflow.coupling.calibration import MOST_STATES
@@ -147,7 +148,9 @@ def diagnose(source: Source, fit: Fit, *, reading: Reading | None = None, epsilo
             "reason": "",
         }
     ]
-    for name, sequences, at, counts in _richer(steps, k, step, records):
+    for name, sequences, at, counts in progress(
+        _richer(steps, k, step, records), desc="richer models", unit=" models", delay=1
+    ):
         train = pieces[at] % 2 == 0
         rich = _shares(_histogram(sequences[train], counts.shape), simple, SHRINKAGE)
         tried = sequences[~train]

@@ -27,7 +27,7 @@ from pufferflow.publishing.statistics import Histogram
 from pufferflow.publishing.statistics.base import Table
 from pufferflow.records.format import RecordFormat, StateSpace
 from pufferflow.records.reading import GUESSES, Reading
-from pufferflow.records.rows import Records, open_records, stamp
+from pufferflow.records.rows import MISSING_TEXTS, Records, open_records, stamp
 from pufferflow.records.tables import Source
 from pufferflow.records.tally import Batch, Tally
 
@@ -178,7 +178,7 @@ def count_records(request: ReleaseRequest) -> ExactCounts:
         states=form.states,
         model=PublicModel(public.family, form),
         epsilon=epsilon,
-        form=_steps(form) | {"columns": records.columns} | _signs(records.reading),
+        form=_steps(form) | {"columns": records.columns} | _signs(records.reading) | _claims(form, public.family),
         unused_columns=len(records.unused),
         warnings=tuple(warnings),
         extent=_extent(records, tally, observed, form.step_seconds is not None),
@@ -189,6 +189,12 @@ def _steps(form: RecordFormat) -> dict[str, Any]:
     """What of a format says which step of the chain a record is."""
     plain = ("states", "step_seconds", "split_after_seconds", "fitted")
     return {key: value for key, value in replace(form, fitted=None).to_dict().items() if key in plain}
+
+
+def _claims(form: RecordFormat, family: Family) -> dict[str, list[str]]:
+    """Which texts are a state and not missing: they make other steps of a Θ that says nothing of the states."""
+    claimed = [text for text in MISSING_TEXTS if form.states.claims(text)]
+    return {"not_missing": claimed} if claimed and number_of_states(family) is None else {}
 
 
 def _extent(records: Records, tally: Tally, observed: int, timed: bool) -> Extent:

@@ -106,7 +106,8 @@ class StreamRequest:
     def form(self) -> dict[str, Any]:
         """How lines become steps, for the ledger."""
         states = None if self.states is None else self.states.to_dict()
-        return {"stream": "one record a line", "states": states, "step_seconds": self.step_seconds}
+        column = self.counted.column
+        return {"stream": "one record a line", "states": states, "step_seconds": self.step_seconds, "column": column}
 
 
 @dataclass(frozen=True)
@@ -204,6 +205,14 @@ class PreparedStream:
                 return
 
     @property
+    def caption(self) -> str:
+        """What a figure says of the lines."""
+        request, window = self.request, self.protection.window
+        hidden = "all records" if request.level.whole else "any record" if window == 1 else f"any {window} in a row"
+        mechanism = self.calibration.chosen.mechanism
+        return f"Up to {request.length:,} records, ε = {request.epsilon:g} for {hidden}, {mechanism}"
+
+    @property
     def statement(self) -> Statement:
         """What the lines promise."""
         return _statement(self)
@@ -294,6 +303,9 @@ def _statement(made: PreparedStream) -> Statement:
             f"{'any others' if others else 'none of them'}, changes the odds between any two possibilities of {hidden} "
             f"by a factor of at most e^epsilon = {factor} on seeing {subject} (Pufferfish privacy, epsilon = "
             f"{request.epsilon:g} nats).",
+            f"All lines together may change by a factor of e^{made.event_epsilon:.6g} with one record: the inverse of "
+            f"the Laplace scale {made.scale:.6g} of a query that changes by 1, "
+            f"{'of which there is a certificate' if made.calibration.certificate else 'without a certificate'}.",
             f"Counted are {request.counted.said}. The noise is that of a tree of counts with "
             f"{len(made._counter.arities)} levels, discrete Laplace noise of scale {made._counter.scale:.6g} on each "
             "of them, exactly drawn from the operating system's randomness; half widths are bounds that hold with a "

@@ -98,7 +98,7 @@ class Counted:
         return int(float(number) >= self.threshold)
 
     def values(self, lines: BinaryIO, where: str) -> Iterator[int | None]:
-        """Yield what each record counts, as the lines come.
+        """Read the header, where there is one, and return what each record counts, as the lines come.
 
         Raises DataError: the header has no such column.
         """
@@ -111,6 +111,9 @@ class Counted:
                     "the sign between the fields (separator)"
                 )
             at = names.index(self.column)
+        return self._values(lines, at)
+
+    def _values(self, lines: BinaryIO, at: int | None) -> Iterator[int | None]:
         while (line := _line(lines)) is not None:
             if at is None:
                 yield self.value(line)

@@ -285,10 +285,10 @@ def test_a_ledger_of_version_1_is_read_and_carried_on(tmp_path):
     connection.close()
     Ledger(book.path).reserve(CHAIN, 9, mechanism="x", epsilon=1.0, scale=50.0, query="q")
     connection = sqlite3.connect(book.path)
-    assert connection.execute("PRAGMA user_version").fetchone() == (3,)
-    connection.execute("PRAGMA user_version = 4")
+    assert connection.execute("PRAGMA user_version").fetchone() == (4,)
+    connection.execute("PRAGMA user_version = 5")
     connection.close()
-    with pytest.raises(pf.LedgerError, match="has version 4"):
+    with pytest.raises(pf.LedgerError, match="has version 5"):
         Ledger(book.path)
 
 

@@ -1,15 +1,19 @@
 """``pufferflow count``: a line out for each line in, paid for once and before the first."""
 
 import io
+import json
 import math
+import stat
 import sys
 
 import numpy as np
 import pytest
 
 import pufferflow as pf
+from pufferflow._ledger_entries import digest_of
 from pufferflow._protection import Level
 from pufferflow.publishing import stream as streams
+from pufferflow.publishing.sketch import Sketch
 from pufferflow.publishing.stream_values import Counted
 
 HOUR = ("--forgets", 5, 0.4, "--epsilon", 1)
@@ -121,6 +125,47 @@ def test_a_file_with_columns_and_decimal_commas(run, monkeypatch, tmp_path, sile
     code, _, err = run("count", "t.csv", *HOUR, "--value", "watts", "--separator", ";", "--threshold", 3)
     assert code == 2
     assert "no column 'watts'" in err
+
+
+def test_a_certificate_and_a_figure(run, count, tmp_path):
+    words = (*HOUR, "--length", 3000, "--ledger", "s.ledger", "--certificate", "c.json", "--figure", "f.svg")
+    code, out, _ = count("1\n" * 2500, *words)
+    assert code == 0
+    proof = json.loads((tmp_path / "c.json").read_text())
+    assert stat.S_IMODE((tmp_path / "c.json").stat().st_mode) == 0o600
+    assert pf.Ledger("s.ledger").reservations()[0].certificate == digest_of(proof)
+    assert run("verify", "c.json")[0] == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"s.ledger", "c.json", "f.svg", "f.pdf", "f.png"}
+    text = (tmp_path / "f.svg").read_text()
+    for words in ("Running count", "records that are 1, so far", "Up to 3,000 records, ε = 1 for any record"):
+        assert words in text
+    lines = out.splitlines()
+    sketch = Sketch(3000)
+    for line in lines:
+        sketch.add(line)
+    drawn = sketch.table()
+    assert drawn["time"].tolist() == [*range(1, 2501, 3), 2500][: len(drawn)]
+    assert drawn["noisy_count"].tolist() == [float(lines[at].split(",")[1]) for at in drawn["time"]]
+
+
+def test_a_figure_of_a_stream_that_nobody_reads_to_its_end(count, tmp_path, monkeypatch):
+    class Pipe(io.StringIO):
+        def write(self, text):
+            if text.startswith("3,"):
+                raise KeyboardInterrupt
+            return super().write(text)
+
+    monkeypatch.setattr(sys, "stdout", Pipe())
+    assert count("1\n" * 9, *HOUR, "--length", 9, "--no-ledger", "--figure", "f")[0] == 130
+    assert (tmp_path / "f.png").exists()
+
+
+def test_no_figure_and_no_certificate_before_it_is_paid_for(count, tmp_path):
+    words = (*HOUR, "--length", 9, "--ledger", "s.ledger", "--certificate", "c.json", "--figure", "f")
+    assert count("kW\n1\n", *words, "--value", "watts")[0] == 2
+    assert count("", *words, "--limit", 0.1)[0] == 2
+    assert count("", *words, "--dry-run")[0] == 0
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_states_by_name(count, silent):

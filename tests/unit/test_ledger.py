@@ -111,6 +111,22 @@ def test_one_way_of_making_states(ledger):
     assert len(ledger.to_dict()["releases"]) == 1
 
 
+def test_bins_are_any_where_theta_says_no_states(ledger):
+    steps = {"step_seconds": 60, "columns": {"value": "watts"}}
+
+    def pay(states, family=FORGETS, **other):
+        reserve(ledger, 0.1, family=family, form=steps | {"states": {"edges": states}} | other)
+
+    pay([2.0])
+    pay([1.0, 5.0])
+    assert len({r.form for r in ledger.reservations()}) == 2
+    for other in ({"step_seconds": 30}, {"columns": {"value": "amperes"}}, {"family": CHAIN}):
+        with pytest.raises(pf.LedgerError, match="earlier releases made other steps"):
+            pay([3.0], **other)
+    ledger.verify()
+    assert len(ledger.reservations()) == 2
+
+
 @pytest.mark.parametrize("content", [b"", b"time,value\n1,2\n", b"SQLite format 3\0" + b"\0" * 5000])
 def test_foreign_files_are_refused_and_left_alone(tmp_path, content):
     path = tmp_path / "x.ledger"
@@ -235,6 +251,7 @@ def test_nothing_of_the_data_is_in_the_file(ledger):
             "length",
             "certificate",
             "form",
+            "steps",
             "extent",
             "time",
             "released",

@@ -98,6 +98,33 @@ def statistic(table: pd.DataFrame, title: str, quantity: str, caption: str) -> F
     return figure
 
 
+@styled
+def running_count(table: pd.DataFrame, what: str, caption: str) -> Figure:
+    """A running count with its 95 % half widths.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns time, noisy_count and half_width_95: lines of ``pufferflow count``, or some of them.
+    what, caption : str
+        What is counted, and for the footer.
+    """
+    check(table)
+    figure = Figure(figsize=(TEXT_WIDTH, 3.0), layout="constrained")
+    axes = figure.subplots()
+    numbered = pd.api.types.is_numeric_dtype(table["time"])
+    x = (table["time"] if numbered else pd.to_datetime(table["time"])).to_numpy()
+    count, width = table["noisy_count"].to_numpy(), table["half_width_95"].to_numpy()
+    axes.fill_between(x, count - width, count + width, color=BAR, alpha=0.25, linewidth=0)
+    axes.plot(x, count, color=BAR, linewidth=1.1, marker="o" if len(table) == 1 else None, markersize=3)
+    axes.axhline(0, color=MUTED, linewidth=0.6)
+    axes.set_xlabel("record" if numbered else "time")
+    axes.set_ylabel(f"{what}, so far" if len(what) < 40 else "counted so far")
+    axes.set_title("Running count")
+    footer(figure, f"Line: released; shade: 95 % intervals of each exact count alone. {caption}.")
+    return figure
+
+
 def _is_private(table: pd.DataFrame) -> bool:
     return not str(table["privacy"].iloc[0]).startswith("NOT")
 
