@@ -10,13 +10,18 @@ from fractions import Fraction
 import numpy as np
 
 from pufferflow._checks import check_epsilon
+from pufferflow._progress import progress
 from pufferflow._rounding import UNIT_ROUNDOFF, divide_up
 from pufferflow._types import Floats
+from pufferflow._work import afford
 from pufferflow.divergences import Law, quantile_gap
 from pufferflow.errors import ParameterError
 
-MOST_STEPS = 5 * 10**6
-"""Pieces of couplings, or terms of densities, beyond which none are begun: some ten seconds."""
+A_STEP = 1e4
+"""Operations that a value of a law takes, in a coupling or beside another value: exact fractions."""
+
+FEWER = "give fewer pairs of secrets, or round the query"
+"""What takes less."""
 
 MOST_LOSS = 1e100
 """Nats beyond which no loss is computed."""
@@ -59,9 +64,10 @@ def widest_pair(laws: Laws, pairs: Iterable[Pair]) -> tuple[Fraction, Hashable |
     Raises ParameterError: there are too many pairs of too large laws.
     """
     asked = tuple(pairs)
-    _check_work(sum(len(p.values) + len(q.values) for _, _, p, q in _laws_of(laws, asked)), "couplings")
+    steps = sum(len(p.values) + len(q.values) for _, _, p, q in _laws_of(laws, asked))
+    afford(steps * A_STEP, "the couplings of all pairs", FEWER)
     widest: tuple[Fraction, Hashable | None, Pair | None] = Fraction(0), None, None
-    for name, pair, first, second in _laws_of(laws, asked):
+    for name, pair, first, second in progress(_laws_of(laws, asked), desc="couplings", unit=" pairs", delay=1):
         gap = quantile_gap(first, second)
         if gap > widest[0]:
             widest = gap, name, pair
@@ -76,7 +82,8 @@ def laplace_loss(laws: Laws, pairs: Iterable[Pair], scale: float) -> float:
     """
     asked = tuple(pairs)
     points = {name: possible_values({name: given}) for name, given in laws.items()}
-    _check_work(sum(len(points[n]) * len(law.values) for n in laws for law in laws[n].values()), "densities")
+    steps = sum(len(points[n]) * len(law.values) for n in laws for law in laws[n].values())
+    afford(steps * A_STEP, "the densities of all pairs", FEWER)
     widest = max((float(points[name][-1] - points[name][0]) for name in points if points[name]), default=0.0)
     if widest / scale > MOST_LOSS:
         raise ParameterError(f"scale is {scale:g}, and the query varies by {widest:g}; give a scale nearer to that")
@@ -84,7 +91,7 @@ def laplace_loss(laws: Laws, pairs: Iterable[Pair], scale: float) -> float:
     logs = {
         (name, secret): _log_density(law, points[name], scale)
         for name, given in laws.items()
-        for secret, law in given.items()
+        for secret, law in progress(given.items(), desc="densities", unit=" secrets", delay=1)
         if secret in named
     }
     worst = 0.0
@@ -112,11 +119,3 @@ def _log_density(law: Law, points: list[Fraction], scale: float) -> tuple[Floats
     # each logarithm of a mass, each distance and quotient, the difference, the exponential; the sum of n terms
     size = float(np.abs(terms).max()) + math.log(law.total) + len(law.values) + 8
     return sums, 8 * UNIT_ROUNDOFF * size
-
-
-def _check_work(steps: int, what: str) -> None:
-    if steps > MOST_STEPS:
-        raise ParameterError(
-            f"the {what} of all pairs take {steps:.1e} steps, at most {MOST_STEPS:.0e} are done; name fewer pairs, or "
-            "round the query"
-        )

@@ -29,6 +29,11 @@ def files(tmp_path, monkeypatch):
     times = pd.date_range("2024-01-01", periods=600, freq="min")
     values = np.random.default_rng(0).integers(0, 150, 600)
     pd.DataFrame({"time": times, "value": values}).to_csv(tmp_path / "t.csv", index=False)
+    coins = [{"name": f"v{i}", "table": [0.5, 0.5]} for i in range(30)]
+    (tmp_path / "network.json").write_text(json.dumps({"variables": coins}))
+    (tmp_path / "laws.csv").write_text(
+        "secret,value,probability\n" + "".join(f"{s},{v},1/500\n" for s in "ab" for v in range(500))
+    )
     (tmp_path / "ones").write_text("1\n" * 9)
     return tmp_path
 
@@ -43,7 +48,7 @@ def idle(monkeypatch):
     for mechanism in KNOWN.values():
         monkeypatch.setattr(type(mechanism), "called", started)
     monkeypatch.setattr("pufferflow.publishing.exact.simulate_chain", started)
-    monkeypatch.setattr("pufferflow.cli.synthesise.write_atomic", started)
+    monkeypatch.setattr("pufferflow.cli.synthesise.open_atomic", started)
 
 
 EDGES = ("--edges", "1:149:1", "--step", 60)
@@ -63,6 +68,8 @@ REFUSED = {
         *("count", "ones", "--chain", "64.json", "--epsilon", 1, "--no-ledger"),
         *("--states", ",".join(map(str, range(64))), "--count", "1"),
     ),
+    "general": ("general", "laws.csv", "--epsilon", 1, "--most-work", 1e6),
+    "network": ("network", "network.json", "--epsilon", 1, "--most-work", 1e3),
     "fit": ("fit", "t.csv", "--edges", "1:149:1", "--most-work", 1e9),
     "audit": ("audit", "2.json", "--histogram", "--scale", 30, "--length", 2000),
 }
@@ -116,7 +123,8 @@ def test_in_python_nothing_is_bounded():
 
 
 @pytest.mark.parametrize("command", ["check", "network"])
-def test_a_search_ends_at_the_bound(command, files, run):
+def test_a_search_ends_at_the_bound(command, files, run, monkeypatch):
+    monkeypatch.setattr("pufferflow.related.bayesnet.mechanism.A_SUM", 0.0)  # estimated before, and refused then
     half = [["1/2", "1/2"], ["1/3", "2/3"]]
     hidden = {"transition_matrix": half, "observation_matrix": [["1/5", "4/5"], ["2/3", "1/3"]]}
     hidden |= {"initial_distributions": {"yes": [1, 0], "no": [0, 1]}, "length": 50}

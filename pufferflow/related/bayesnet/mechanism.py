@@ -10,6 +10,7 @@ from pufferflow._checks import check_epsilon, check_list, check_whole, named_typ
 from pufferflow._display import displayed
 from pufferflow._noise import LaplaceNoise
 from pufferflow._progress import progress
+from pufferflow._work import afford
 from pufferflow.errors import NetworkError
 from pufferflow.related.bayesnet.network import BayesianNetwork
 from pufferflow.related.bayesnet.quilts import NodeSearch, ScoredQuilt
@@ -21,8 +22,8 @@ LIMIT = 5_000
 MOST_STEPS = 10**7
 """Steps along edges that the default limit leaves to the search for all nodes, however many."""
 
-MOST_WORK = 1_500_000
-"""Variables to sum out in the joint laws of all pairs beyond which none are begun: about half a minute."""
+A_SUM = 5e4
+"""Operations that it takes to sum one variable out of the joint law of a pair."""
 
 
 @dataclass(frozen=True)
@@ -106,9 +107,9 @@ def markov_quilt_mechanism(
     Raises
     ------
     ParameterError
-        ε or the limit is out of range.
+        ε or the limit is out of range, or it takes more than is allowed.
     NetworkError
-        There is no network, they differ in their variables or states, a name is unknown, or they are too large.
+        There is no network, they differ in their variables or states, or a name is unknown.
 
     Examples
     --------
@@ -126,11 +127,11 @@ def markov_quilt_mechanism(
     protected = _names(secrets, family[0], "secrets")
     read = _names(query, family[0], "query")
     work = len(protected) * sum(mask.bit_count() for network in family for mask in network.ancestors)
-    if work > MOST_WORK:
-        raise NetworkError(
-            f"the influences in {len(family)} networks of {len(family[0])} variables take about {work:.1e} sums, "
-            f"at most {MOST_WORK:.1e} are done; protect fewer variables (secrets), or give smaller networks"
-        )
+    afford(
+        work * A_SUM,
+        f"the search for quilts in {len(family)} networks of {len(family[0])} variables",
+        "give smaller networks, or protect fewer variables (secrets)",
+    )
     if limit is None:
         limit = min(LIMIT, MOST_STEPS // (len(protected) * sum(map(_steps, family))))
     index, best = _worst(family, protected, read, epsilon, limit)
