@@ -29,6 +29,14 @@ def only_svg(monkeypatch):
 
 
 @pytest.fixture
+def scales_once(monkeypatch):
+    """No scale is worked out twice: for tests of what is done with scales."""
+    from scales_once import work_out_once
+
+    work_out_once(monkeypatch)
+
+
+@pytest.fixture
 def run(capsys, monkeypatch):
     """The command line in this process: arguments and input in; exit code, output and errors out."""
 

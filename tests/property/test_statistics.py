@@ -24,6 +24,7 @@ from pufferflow.records.reading import Reading
 from pufferflow.records.rows import open_records
 from pufferflow.records.tally import Batch, Tally
 
+pytestmark = pytest.mark.usefixtures("scales_once")
 SPACE = pf.StateSpace.numeric([0.5, 1.5])  # values 0, 1 and 2 have a state each
 OPTIONS = {"bounds": (0, 2), "grid": 0.5, "threshold": 1, "durations": (1, 2, 4)}
 MODEL = pf.PublicModel(pf.ForgettingFamily(3, 0.5), pf.RecordFormat(SPACE, 3600))

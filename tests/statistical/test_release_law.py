@@ -23,6 +23,7 @@ from pufferflow.publishing.noise import DiscreteLaplace, add_noise, add_seeded_n
 from pufferflow.publishing.request import ReleaseRequest
 from pufferflow.publishing.statistics.base import Table
 
+pytestmark = pytest.mark.usefixtures("scales_once")
 CHAIN = pf.MarkovChain([[0.7, 0.3], [0.4, 0.6]])
 MODEL = pf.PublicModel(pf.ChainFamily([CHAIN]), pf.RecordFormat(pf.StateSpace.categories(["a", "b"])))
 LENGTH, EPSILON, RELEASES = 3, 2.0, 10_000

@@ -13,6 +13,7 @@ import pufferflow as pf
 from pufferflow import cli
 from pufferflow.datasets import load_sample
 
+pytestmark = pytest.mark.usefixtures("scales_once")
 MINUTES = 3 * 1440
 ROOT = Path(__file__).parents[2]
 GUIDE = "docs/howto/own_data.md"

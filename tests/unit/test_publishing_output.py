@@ -23,6 +23,7 @@ from pufferflow.reporting import style
 
 MATRIX = np.array([[0.8123456, 0.1876544], [0.2345678, 0.7654322]])
 CHAIN = pf.MarkovChain(MATRIX)
+pytestmark = pytest.mark.usefixtures("scales_once")
 ODD_NAMES = (["$5%$", "US$#1$"], ["$$", "$"], ["\\frac", "{"], ["<b>", "&amp;"], ["=1+1", "@a"], ["字", "é"])
 
 
