@@ -4,7 +4,9 @@ A start costs half as much as that of an interpreter, a job a third. The run is 
 environment. Runs that are started as users do (the complete one, those that are killed, SLURM's) use none of this.
 """
 
+import ast
 import atexit
+import gc
 import json
 import os
 import runpy
@@ -67,7 +69,10 @@ def _serve(jobs: str) -> None:
     """Answer each line of the input, which asks for a run, by its exit code."""
     import snakemake.cli
 
+    snakemake.cli.get_argument_parser()  # finds the plugins
     _load(OF_RUNS)
+    _parse_sources()
+    gc.freeze()
     for line in sys.stdin:
         asked = json.loads(line)
         if (child := os.fork()) == 0:
@@ -82,6 +87,14 @@ def _serve(jobs: str) -> None:
             snakemake.cli.main()
             os._exit(1)  # it never returns
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
+def _parse_sources() -> None:
+    """The syntax trees that each run makes of the package; what a test edits is parsed then."""
+    parse, sources = ast.parse, Path(__file__).parents[2]
+    texts = (path.read_text(encoding="utf-8") for path in (sources / "pufferflow").rglob("*.py"))
+    trees = {text: parse(text) for text in texts}
+    ast.parse = lambda text, *how, **more: (not (how or more) and trees.get(text)) or parse(text, *how, **more)
 
 
 # -- jobs ---------------------------------------------------------------------------------------------------
@@ -113,6 +126,7 @@ def _serve_jobs(listening: socket.socket, parent: int) -> None:
     """Answer each connection, which names a script, by its exit code, until the parent has gone."""
     os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"))  # as _job.py
     _load(OF_JOBS)
+    gc.freeze()
     children = 0
     while parent not in select.select([listening, parent], [], [])[0]:
         connection, _ = listening.accept()
