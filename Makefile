@@ -4,13 +4,17 @@ PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
 
-.PHONY: reproduce test test-long lint bench docs settings lock clean
+.PHONY: reproduce test pytest test-long lint bench docs settings lock clean
 
 reproduce: .venv/.ready
 	$(BIN)/snakemake --cores $(CORES)
 	@$(BIN)/python -m pufferflow.studies.summary results
 
-test: lint
+# side by side: types are checked on one core
+test: .venv/.ready
+	@$(MAKE) --no-print-directory --jobs lint pytest
+
+pytest: .venv/.ready
 	$(BIN)/python -m pytest -n auto --dist loadgroup tests
 
 # The same properties on many more cases (tests/helpers/cases.py), and what takes long: linear programs over all

@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import sys
 
 import pytest
@@ -16,8 +17,16 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 def pytest_collection_modifyitems(items):
-    # the longest first: workers then end together
-    items.sort(key=lambda item: "workflow" not in item.path.parts)
+    # the longest first, and before them the one that waits: workers then end together
+    items.sort(key=lambda item: (item.path.name != "test_slurm.py", "workflow" not in item.path.parts))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """One more than cores where SLURM is tested: most of that is waiting."""
+    if shutil.which("slurmctld") and "PYTEST_XDIST_AUTO_NUM_WORKERS" not in os.environ:
+        return len(os.sched_getaffinity(0)) + 1
+    return None
 
 
 @pytest.fixture
@@ -26,6 +35,14 @@ def only_svg(monkeypatch):
     from pufferflow.reporting import style
 
     monkeypatch.setattr(style, "METADATA", {"svg": style.METADATA["svg"]})
+
+
+@pytest.fixture
+def scales_once(monkeypatch):
+    """No scale is worked out twice: for tests of what is done with scales."""
+    from scales_once import work_out_once
+
+    work_out_once(monkeypatch)
 
 
 @pytest.fixture

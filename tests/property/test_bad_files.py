@@ -14,6 +14,7 @@ import pufferflow as pf
 from pufferflow import cli
 from pufferflow.models import write_model
 
+pytestmark = pytest.mark.usefixtures("scales_once")
 FILES = 60  # of each of the four commands
 CHAIN = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]])
 FORM = pf.RecordFormat(pf.StateSpace.categories(["sit", "walk"]), 60)

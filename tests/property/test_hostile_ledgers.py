@@ -16,6 +16,7 @@ import pufferflow as pf
 from pufferflow import cli
 from pufferflow.models import parse_model
 
+pytestmark = pytest.mark.usefixtures("scales_once")
 LENGTH = 40
 CHAINS = [pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), pf.MarkovChain([[0.7, 0.3], [0.2, 0.8]])]
 

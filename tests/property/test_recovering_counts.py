@@ -13,6 +13,7 @@ from pufferflow._protection import Level
 from pufferflow.publishing.stream import StreamRequest, prepare_stream
 from pufferflow.publishing.stream_values import Counted
 
+pytestmark = pytest.mark.usefixtures("scales_once")
 RELEASES = 6
 """Of each of two neighbouring tables; a noisy count is right each time with probability below (1/50)^12."""
 

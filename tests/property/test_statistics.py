@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from cases import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.signal import fftconvolve
@@ -24,6 +25,7 @@ from pufferflow.records.reading import Reading
 from pufferflow.records.rows import open_records
 from pufferflow.records.tally import Batch, Tally
 
+pytestmark = pytest.mark.usefixtures("scales_once")
 SPACE = pf.StateSpace.numeric([0.5, 1.5])  # values 0, 1 and 2 have a state each
 OPTIONS = {"bounds": (0, 2), "grid": 0.5, "threshold": 1, "durations": (1, 2, 4)}
 MODEL = pf.PublicModel(pf.ForgettingFamily(3, 0.5), pf.RecordFormat(SPACE, 3600))
@@ -141,6 +143,7 @@ def plainly(frame):
     return found, {by: cell.value_counts().to_dict() for by, cell in cells.items()}
 
 
+@examples(40, 300)
 @given(frames(), st.integers(1, 6))
 def test_chunks_make_no_difference(frame, rows):
     if (frame["value"] == "").all():
@@ -338,7 +341,7 @@ def test_the_shell_releases_several(tmp_path, run, only_svg):
     assert "no statistic that is asked for has bounds" in err
 
 
-def test_statistics_of_numbers_need_no_bins(tmp_path, run):
+def test_statistics_of_numbers_need_no_bins(tmp_path, run, only_svg):
     """Where nothing is fitted and nothing counts states, none are to be made up; the noise is the same."""
     data = tmp_path / "d.csv"
     hourly().rename_axis("time").rename("value").to_csv(data)

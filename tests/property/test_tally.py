@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from cases import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from plain_counting import reduce_record
@@ -33,6 +34,7 @@ def interleaved(draw):
     return pd.DataFrame(shuffled, columns=["participant", "time", "value"])
 
 
+@examples(40, 300)
 @given(interleaved(), st.sampled_from([None, 0, 60, 180]), st.integers(1, 5))
 def test_chunks_make_no_difference(frame, split, rows):
     frame["time"] *= 60

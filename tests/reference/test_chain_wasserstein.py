@@ -166,7 +166,7 @@ def test_mixed_starts_of_two_states():
         matrix = np.array([rng.dirichlet([0.5, 0.5]), rng.dirichlet([0.5, 0.5])])
         length = int(rng.integers(2, 12))
         found = pf.chain_sensitivity(pf.MarkovChain(matrix, "any"), length, [0, 1])
-        shares = 1 / (1 + np.exp(np.linspace(-12, 12, 41)))
+        shares = 1 / (1 + np.exp(np.linspace(-12, 12, 21)))
         needed = [pf.chain_sensitivity(pf.MarkovChain(matrix, [q, 1 - q]), length, [0, 1]).W for q in shares]
         pure = [pf.chain_sensitivity(pf.MarkovChain(matrix, q), length, [0, 1]).W for q in ([1, 0], [0, 1])]
         assert max(needed + pure) <= found.W

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cases import counts
 from scipy.stats import binom, chisquare
 
 from pufferflow.related.dp import _sampling
@@ -106,12 +107,13 @@ def test_integers_below_are_uniform():
     assert _sampling.integers_below(source, 2**62, 10).max() > 2**55
 
 
+@pytest.mark.parametrize("draws", counts(5_000, 20_000))
 @pytest.mark.parametrize("x", ["0", "1/100", "1/2", "1", "9/4"])
-def test_events_of_exponential_probability(x):
+def test_events_of_exponential_probability(x, draws):
     source, x = _sampling.randomness(4), Fraction(x)
-    hits = sum(_sampling.bernoulli_exp(source, x) for _ in range(10_000))
-    assert binom.cdf(hits, 10_000, math.exp(-x)) > 1e-4
-    assert binom.sf(hits - 1, 10_000, math.exp(-x)) > 1e-4
+    hits = sum(_sampling.bernoulli_exp(source, x) for _ in range(draws))
+    assert binom.cdf(hits, draws, math.exp(-x)) > 1e-4
+    assert binom.sf(hits - 1, draws, math.exp(-x)) > 1e-4
 
 
 @pytest.mark.parametrize(("alpha", "beta"), [("1/2", "1/5"), ("1/10", "7/10")])

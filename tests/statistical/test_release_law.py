@@ -11,6 +11,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
+from cases import counts
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare, gamma
@@ -23,9 +24,10 @@ from pufferflow.publishing.noise import DiscreteLaplace, add_noise, add_seeded_n
 from pufferflow.publishing.request import ReleaseRequest
 from pufferflow.publishing.statistics.base import Table
 
+pytestmark = pytest.mark.usefixtures("scales_once")
 CHAIN = pf.MarkovChain([[0.7, 0.3], [0.4, 0.6]])
 MODEL = pf.PublicModel(pf.ChainFamily([CHAIN]), pf.RecordFormat(pf.StateSpace.categories(["a", "b"])))
-LENGTH, EPSILON, RELEASES = 3, 2.0, 10_000
+LENGTH, EPSILON = 3, 2.0
 REACH = 60
 
 
@@ -51,14 +53,14 @@ def p_value(drawn, law):
     return chisquare([*observed, len(drawn) - sum(observed)], [*expected, rest]).pvalue
 
 
-def releases(rng):
+def releases(rng, number):
     """Histograms of as many records from the chain, through the whole release but for the reading of a file."""
     calibration = releasing.calibrate(MODEL.family, LENGTH, EPSILON)
     scale = count_scale(calibration.scale)
     request = ReleaseRequest(None, MODEL, EPSILON)
     columns = request.statistics[0].columns(MODEL.records.states)
     drawn = []
-    for _ in range(RELEASES):
+    for _ in range(number):
         counts = np.bincount(simulate_chain(CHAIN, LENGTH, rng), minlength=2)[None]
         table = Table(request.statistics[0], ("all",), columns, (LENGTH,), counts)
         exact = ExactCounts((table,), LENGTH, 1, LENGTH, LENGTH, 1, MODEL.records.states, MODEL, EPSILON)
@@ -66,11 +68,12 @@ def releases(rng):
     return drawn, scale
 
 
-def test_ten_thousand_releases_follow_the_exact_law(monkeypatch):
-    drawn, scale = releases(np.random.default_rng(11))
+@pytest.mark.parametrize("number", counts(5_000, 20_000))
+def test_releases_follow_the_exact_law(monkeypatch, number):
+    drawn, scale = releases(np.random.default_rng(11), number)
     assert p_value(drawn, exact_law(scale)) > 1e-9
     monkeypatch.setattr(releasing, "add_noise", lambda counts, s: add_noise(counts, 0.8 * s))
-    cut, _ = releases(np.random.default_rng(12))
+    cut, _ = releases(np.random.default_rng(12), number)
     assert p_value(cut, exact_law(scale)) < 1e-12
 
 

@@ -18,6 +18,7 @@ from pufferflow.ledger import UNNOTICED, Ledger
 from pufferflow.models import write_model
 from pufferflow.publishing import release as releasing
 
+pytestmark = pytest.mark.usefixtures("scales_once")
 CHAIN = pf.MarkovChain([[0.6, 0.4], [0.3, 0.7]])
 TIMES = pd.date_range("2021-06-01", periods=300, freq="min", name="time")
 DATA = pd.DataFrame({"value": np.random.default_rng(1).integers(0, 2, 300)}, index=TIMES).astype(str)

@@ -6,6 +6,7 @@ import pytest
 import pufferflow as pf
 from pufferflow import cli
 
+pytestmark = pytest.mark.usefixtures("scales_once")
 TIMES = pd.date_range("2024-03-01", periods=40, freq="30min")
 VALUES = ["a", "b", "b", "a", "b"] * 8
 

@@ -18,6 +18,8 @@ from pufferflow.studies.classical import study as classical_study
 from pufferflow.studies.classical.worked import SmokingStudy
 from pufferflow.studies.values import COLUMNS
 
+pytestmark = pytest.mark.xdist_group("dp experiments")  # what its tests share is made once
+
 SMALL = {
     alpha_beta: shipped(
         "alpha_beta",

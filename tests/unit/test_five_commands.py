@@ -13,6 +13,7 @@ import pufferflow as pf
 from pufferflow import cli
 from pufferflow.datasets import load_sample
 
+pytestmark = pytest.mark.usefixtures("scales_once")
 MINUTES = 3 * 1440
 ROOT = Path(__file__).parents[2]
 GUIDE = "docs/howto/own_data.md"
@@ -70,7 +71,7 @@ def test_release_with_nothing_fitted(run):
     check_release(model.records.states, "second.csv.release/publish/certificate.json")
 
 
-def test_hourly_profile_with_an_hour_protected(run):
+def test_hourly_profile_with_an_hour_protected(run, only_svg):
     """Nothing is fitted; each hour lies within what the noise allows but for 1 run in 10^8."""
     said = run(commands("mean-by-hour"))
     assert "Courses of any 60 steps in a row (3600 s)" in said["release"]
@@ -87,7 +88,7 @@ def test_hourly_profile_with_an_hour_protected(run):
     assert table["noise"]["scale"] >= table["lipschitz"] * float(proved.lower)
 
 
-def test_release_with_a_chain_of_another_year(run):
+def test_release_with_a_chain_of_another_year(run, only_svg):
     export = commands("ledger show", GUIDE)[0]
     said = run([export, *commands("--chain", GUIDE)])
     assert "time step   60 s" in said["fit"]

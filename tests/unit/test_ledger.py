@@ -60,6 +60,7 @@ def test_a_release_past_the_limit_is_refused_with_what_is_left(ledger):
         ledger.set_limit(0.5)
 
 
+pytestmark = pytest.mark.usefixtures("scales_once")
 FORGETS = pf.ForgettingFamily(5, 0.4)
 CLOCK = pf.PeriodicChain([[[0.9, 0.1], [0.4, 0.6]], [[0.7, 0.3], [0.4, 0.6]]])
 NAMED = pf.LabelledChain(pf.MarkovChain([[0.9, 0.1, 0.0], [0.2, 0.6, 0.2], [0.1, 0.1, 0.8]]), [0, 0, 1])

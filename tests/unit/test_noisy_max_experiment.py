@@ -15,6 +15,8 @@ from pufferflow.studies.noisy_max import study
 from pufferflow.studies.tidy import read_table, write_table
 from pufferflow.studies.values import COLUMNS
 
+pytestmark = pytest.mark.xdist_group("noisy max experiment")  # what its tests share is made once
+
 SETTINGS = (
     {"p1": 0.2, "p2": 0.4, "factors": [2, "8/5"], "preserved": ["8/5", "5/3", "7/4"], "grid": 11, "queries": 5}
     | {"searched_queries": 5}

@@ -9,6 +9,8 @@ from pufferflow.studies.other_data.measure import other_data
 from pufferflow.studies.other_data.reasons import other_data_reason
 from pufferflow.studies.other_data.tables import other_data as table
 
+pytestmark = pytest.mark.xdist_group("other data")  # what its tests share is made once
+
 
 @pytest.fixture(scope="module")
 def measured():

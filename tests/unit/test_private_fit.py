@@ -19,6 +19,7 @@ from pufferflow.records import tables
 from pufferflow.records.rows import open_records
 from pufferflow.records.tally import Tally
 
+pytestmark = pytest.mark.usefixtures("scales_once")
 STEPS = pf.Reading(rows_are_steps=True)
 FORM = pf.RecordFormat(pf.StateSpace.categories(["a", "b"]))
 

@@ -10,6 +10,7 @@ import pufferflow as pf
 from pufferflow.models import write_model
 from pufferflow.records.rows import MISSING_TEXTS, open_records
 
+pytestmark = pytest.mark.usefixtures("scales_once")
 RNG = np.random.default_rng(8)
 SLOW = pf.MarkovChain([[0.9, 0.1], [0.1, 0.9]])
 

@@ -11,6 +11,7 @@ from pufferflow import cli
 from pufferflow.records.reading import GUESSES, Reading
 from pufferflow.records.rows import open_records
 
+pytestmark = pytest.mark.usefixtures("scales_once")
 RNG = np.random.default_rng(3)
 
 

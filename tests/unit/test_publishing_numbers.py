@@ -13,6 +13,7 @@ import pufferflow as pf
 from pufferflow._numbers import shortest
 from pufferflow.records.reading import Reading
 
+pytestmark = pytest.mark.usefixtures("scales_once")
 RNG = np.random.default_rng(8)
 BITS = RNG.integers(0, 2, 60)
 

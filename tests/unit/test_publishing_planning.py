@@ -12,6 +12,7 @@ from pufferflow.models import write_model
 from pufferflow.publishing.noise import DiscreteLaplace, add_seeded_noise, count_scale
 from pufferflow.publishing.planning import error_curves, grid_around
 
+pytestmark = pytest.mark.usefixtures("scales_once")
 CHAIN = pf.MarkovChain([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.3, 0.3, 0.4]])
 NAMES = ("mqm-exact", "group-dp", "leakage")
 KINDS = ("bin", "bins", "total")

@@ -14,6 +14,7 @@ from pufferflow.records.reading import Reading
 from pufferflow.records.rows import open_records
 from pufferflow.records.states import States
 
+pytestmark = pytest.mark.usefixtures("scales_once")
 RNG = np.random.default_rng(5)
 HEADER = "time,value\n"
 

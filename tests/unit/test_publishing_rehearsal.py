@@ -10,6 +10,7 @@ import pufferflow as pf
 from pufferflow import cli
 from pufferflow.models import write_model
 
+pytestmark = pytest.mark.usefixtures("scales_once")
 VALUES = pd.Series(np.random.default_rng(4).integers(0, 3, 900))
 CHAIN = pf.MarkovChain([[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]])
 MODEL = pf.PublicModel(pf.ChainFamily([CHAIN]), pf.RecordFormat(pf.StateSpace.categories(["0", "1", "2"])))

@@ -27,6 +27,7 @@ from pufferflow.publishing import release as releasing
 from pufferflow.publishing.calibration import calibrate
 from pufferflow.publishing.noise import DIGITS, count_scale, largest_scale
 
+pytestmark = pytest.mark.usefixtures("scales_once")
 CHAIN = pf.MarkovChain([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.3, 0.3, 0.4]])
 FORM = pf.RecordFormat(pf.StateSpace.categories(["sit", "stand", "walk"]), 60)
 PUBLIC = pf.PublicModel(pf.ChainFamily([CHAIN]), FORM)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("recipes")  # what its tests share is made once
+
 ROOT = Path(__file__).parents[2]
 RECIPES = {
     title: text

@@ -17,6 +17,8 @@ from pufferflow.reporting.section import Section
 from pufferflow.studies.synthetic import measure as synthetic
 from pufferflow.studies.synthetic.figures import synthetic_error
 
+pytestmark = pytest.mark.xdist_group("reporting report")  # what its tests share is made once
+
 VOID = {"meta", "br"}
 
 

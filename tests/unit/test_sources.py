@@ -20,6 +20,8 @@ from pufferflow._sources import source_digest, source_files
 from pufferflow.studies.catalogue import STUDIES, jobs, plan
 from pufferflow.studies.record import function, module_of
 
+pytestmark = pytest.mark.xdist_group("sources")  # what its tests share is made once
+
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted((ROOT / "workflow/scripts").glob("[!_]*.py"))
 SETTINGS = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))

@@ -19,6 +19,8 @@ from pufferflow.studies.wider_guarantees.tables import ABOVE
 from pufferflow.studies.wider_guarantees.tables import wider_guarantees as table
 from pufferflow.studies.wider_guarantees.words import duration
 
+pytestmark = pytest.mark.xdist_group("wider guarantees")  # what its tests share is made once
+
 
 @pytest.fixture(scope="module")
 def runs():

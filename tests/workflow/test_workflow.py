@@ -222,7 +222,7 @@ SOME = (
 
 
 @pytest.mark.parametrize(
-    ("targets", "kills"), [(SOME, (1, 6, 12)), pytest.param((), (1, 15, 40, 150), marks=pytest.mark.long)]
+    ("targets", "kills"), [(SOME, (1, 12)), pytest.param((), (1, 15, 40, 150), marks=pytest.mark.long)]
 )
 def test_killed_run_goes_on_to_the_same_bytes_on_one_core(finished, project, targets, kills):
     for files in kills:  # while it makes what comes after so many
