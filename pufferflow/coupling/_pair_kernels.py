@@ -563,6 +563,27 @@ def bind(x: int, z: int, worst: tuple[float, int, float], filled: Any) -> None:
 
 
 @kernel
+def let_through(rows: Any, w: Any, linear: bool, x: int, z: int, root: Any) -> tuple[float, int, float]:
+    """For one pair of values what :func:`forget` says of it, not rounded; ``root`` is room for k numbers."""
+    k = len(rows)
+    for y in range(k):  # √(P(y, x) / P(y, x'))
+        p, q = rows[x, y], rows[z, y]
+        root[y] = math.sqrt(p) / math.sqrt(q) if q > 0 else (np.inf if p > 0 else -1.0)
+    best, arc, slope = 0.0, -1, 0.0
+    for y in range(k):
+        if root[y] <= 0:
+            continue
+        for other in range(k):
+            if other == y or root[other] < 0 or not root[other] < root[y]:
+                continue
+            a = root[y] / root[other] if root[other] > 0 and root[y] < np.inf else np.inf
+            value, share = reweighed(a, w[y, other], linear)
+            if value > best:
+                best, arc, slope = value, y * k + other, share
+    return best, arc, slope
+
+
+@kernel
 def forget(rows: Any, w: Any, secret: Any, linear: bool, filled: Any, places: tuple[int, int]) -> None:
     """Bound of all pairs of values of a node, seen from the node before it, whose law is not known.
 
@@ -571,24 +592,37 @@ def forget(rows: Any, w: Any, secret: Any, linear: bool, filled: Any, places: tu
     ``linear``. Fills bounds, and for each pair the arc that binds with its derivative.
     """
     k = len(rows)
-    root = np.empty(k)  # √(P(y, x) / P(y, x'))
+    root = np.empty(k)
     for pair in range(places[0], places[1]):
         x, z = pair // k, pair % k
         bind(x, z, (0.0, -1, 0.0), filled)
-        if x == z or not (secret[x] and secret[z]):
+        if x != z and secret[x] and secret[z]:
+            bind(x, z, let_through(rows, w, linear, x, z, root), filled)
+
+
+@kernel
+def forget_blocks(blocks: Any, history: Any, costs: Any, cap: Any, told: Any, places: tuple[int, int]) -> None:
+    """Lower ``told`` to what blocks of steps before a node let through, as far as they bound it better.
+
+    Blocks are steps, rows as :func:`forget` takes them, which values are secrets, and what is added, of each.
+    ``history`` has the leakages of all nodes before, ``costs`` the costs beside them.
+    """
+    steps, rows, secrets, extra = blocks
+    k, nodes = len(told), len(history)
+    root, w = np.empty(k), np.empty((k, k))
+    for b in range(len(steps)):
+        if steps[b] > nodes:
             continue
+        before = history[nodes - steps[b]]
         for y in range(k):
-            p, q = rows[x, y], rows[z, y]
-            root[y] = math.sqrt(p) / math.sqrt(q) if q > 0 else (np.inf if p > 0 else -1.0)
-        best, arc, slope = 0.0, -1, 0.0
-        for y in range(k):
-            if root[y] <= 0:
-                continue
             for other in range(k):
-                if other == y or root[other] < 0 or not root[other] < root[y]:
-                    continue
-                a = root[y] / root[other] if root[other] > 0 and root[y] < np.inf else np.inf
-                value, share = reweighed(a, w[y, other], linear)
-                if value > best:
-                    best, arc, slope = value, y * k + other, share
-        bind(x, z, (best, arc, slope), filled)
+                w[y, other] = before[y, other] + costs[y, other] if y != other else 0.0
+        for pair in range(places[0], places[1]):
+            x, z = pair // k, pair % k
+            if x == z:
+                continue
+            value = 0.0
+            if secrets[b, x] and secrets[b, z]:
+                value, _, _ = let_through(rows[b], w, False, x, z, root)
+            value = value * (1 + 64 * UNIT_ROUNDOFF) * (1 + 8 * UNIT_ROUNDOFF) + extra[b]
+            told[x, z] = min(told[x, z], min(value, cap[x, z]))

@@ -15,15 +15,18 @@ import numpy as np
 from pufferflow._progress import progress
 from pufferflow._protection import NARROWEST, Protection
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
-from pufferflow._types import Bools, Floats
+from pufferflow._types import Bools, Floats, Ints
+from pufferflow.coupling._pair_kernels import forget_blocks
 from pufferflow.coupling.blocks import Blocks, PastBlock, past_blocks
 from pufferflow.coupling.sides import (
     CouplingSide,
     ForgettingSide,
     LeakageEquation,
     Side,
+    clear_diagonal,
     costs_of,
     newton_iterate,
+    portions,
     post_fixed_point,
     reached,
 )
@@ -73,7 +76,7 @@ class View(NamedTuple):
         """Leakages of a node from those of its neighbour."""
         image = self.side.apply(costs_of(before, self.costs), self.linear) + self.extra
         image = np.minimum(image, self.cap)
-        np.fill_diagonal(image, 0.0)
+        clear_diagonal(image)
         return np.asarray(image)
 
 
@@ -219,9 +222,9 @@ class ChainLeakage:
     def told(self, view: View, ahead: Floats, past: Past) -> float:
         """Loss of a window at the c of ``view``, from what its two sides leak."""
         both = ahead + past.leakages
-        return self._window * view.cost + float(
-            np.where(past.secrets[:, None] & past.secrets[None, :], both, 0.0).max()
-        )
+        if not past.secrets.all():
+            both = np.where(past.secrets[:, None] & past.secrets[None, :], both, 0.0)
+        return self._window * view.cost + float(both.max())
 
     def _fixed(self, name: str, side: View, floor: Floats | float = 0.0) -> Floats:
         """Post-fixed point of a side, started from the one found last; the first of the past, from that ahead."""
@@ -260,6 +263,7 @@ class ChainLeakage:
                 return pasts
             tail = cap if stationary is None else self._fixed("stationary", stationary)
             return [*pasts, Past((self._length + 2) // 2, pasts[0].secrets, tail)]
+        history = np.zeros((self._early, *matrix.shape))
         for i in range(2, self._early + 1):
             secrets, before = reached(pasts[-1].secrets, matrix), pasts[-1].leakages
             conditional = self.conditional(i)
@@ -268,15 +272,14 @@ class ChainLeakage:
                 bound = View(conditional, cost, linear, extra, cap, self._differ).step(before)
             else:
                 bound = forget._replace(side=self._forgetting(pasts[-1].secrets)).step(before)
-                for block in () if linear else self.past_blocks:
-                    if block.steps < i:
-                        view = forget._replace(side=block.side, extra=block.extra(cost))
-                        bound = np.minimum(bound, view.step(pasts[i - block.steps - 1].leakages))
+                if not linear and self.past_blocks:
+                    self._through_blocks(history[: i - 1], forget, bound)
                 if self._chain.start == "any" and stationary is not None and self.spread(i - 1) < math.inf:
                     farthest = cost + float(before.max()) + kappa  # κ is 0 unless linear
                     more = beyond_stationary(self.spread(i - 1), self.spread(i), farthest, linear)
                     bound = np.minimum(bound, stationary.step(before) + more)
-                    np.fill_diagonal(bound, 0.0)
+                    clear_diagonal(bound)
+            history[i - 1] = bound
             pasts.append(Past(i, secrets, bound))
         if self.exact:
             return pasts
@@ -310,6 +313,19 @@ class ChainLeakage:
         if self._informed or self._one_tail or not self._pairs:
             return []
         return past_blocks(self._chain.transition_matrix, self._length)
+
+    @cached_property
+    def _stacked_blocks(self) -> tuple[Ints, Floats, Bools]:
+        """Steps, laws and secrets of all of them."""
+        rows, secrets = zip(*(block.side.law for block in self.past_blocks), strict=True)
+        return np.array([block.steps for block in self.past_blocks]), np.array(rows), np.array(secrets)
+
+    def _through_blocks(self, history: Floats, forget: View, bound: Floats) -> None:
+        """Lower the ``bound`` of a node's past to what all blocks let through, from the pasts of those before."""
+        k = len(bound)
+        blocks = *self._stacked_blocks, np.array([block.extra(forget.cost) for block in self.past_blocks])
+        for pairs in portions(k, len(self.past_blocks) * k**2):
+            forget_blocks(blocks, history, forget.costs, forget.cap, bound, pairs)
 
     def _forgetting(self, states: Bools) -> ForgettingSide:
         """The node before, under all laws on these states."""

@@ -102,21 +102,26 @@ def fill_law(
     while last > first and b[last - 1] == 0:
         last -= 1
     out = np.zeros(stop - start)
-    for j in range(len(a)):
-        weight = a[j]
-        if weight > 0:
-            low, high = max(first, start - j), min(last, stop - j)
-            if low < high:
-                part, inner = out[j + low - start : j + high - start], b[low:high]
-                for n in range(len(inner)):
-                    part[n] += weight * inner[n]
+    inner = np.zeros(last - first + 6)
+    inner[3 : 3 + last - first] = b[first:last]
+    for j in range(0, len(a), 4):  # four entries at a time: fewer passes over the sums, which add up in the same order
+        w0 = a[j]
+        w1, w2 = a[j + 1] if j + 1 < len(a) else 0.0, a[j + 2] if j + 2 < len(a) else 0.0
+        w3 = a[j + 3] if j + 3 < len(a) else 0.0
+        origin = j + first - start
+        low, high = max(origin, 0), min(origin + last - first + 3, stop - start)
+        if low < high and w0 + w1 + w2 + w3 > 0:
+            part, window = out[low:high], inner[low - origin : high - origin + 3]
+            for n in range(len(part)):
+                part[n] = part[n] + w0 * window[n + 3] + w1 * window[n + 2] + w2 * window[n + 1] + w3 * window[n]
     terms = min(len(a), len(b))
     error = (error_a * b.sum() + error_b * a.sum() + terms * error_a * error_b) * (1 + 2.0**-30)
     left, right = stop, -1
     for n in range(start, stop):
         value = out[n - start]
-        whole = tilt * n // unit
-        factor = 2.0 ** (-(tilt * n - whole * unit) / unit)
+        whole = tilt * n if unit == 1 else tilt * n // unit
+        rest = tilt * n - whole * unit
+        factor = 2.0 ** (-rest / unit) if rest else 1.0
         exponents[n] = exponent_a + exponent_b - whole
         lower[n], upper[n] = max(value - error, 0.0) * factor, (value + error) * factor
         if error <= 2.0**-45 * value:

@@ -39,13 +39,10 @@ Row: TypeAlias = list[arb]
 Table: TypeAlias = list[Row]
 
 
-class Tree(NamedTuple):
-    """States with parents before children; of each but the first its parent, and whether the arc leads there."""
+Tree: TypeAlias = list[tuple[int, int, bool]]
+"""All states but the root, parents before children, each with its parent and whether the arc leads there."""
 
-    line: list[int]
-    parents: list[int]
-    upward: list[bool]
-
+_ONE = arb(1)
 
 Trees: TypeAlias = dict[tuple[int, int], Tree]
 
@@ -209,32 +206,48 @@ class _Walk:
 
 def _proved(p: Row, q: Row, tree: Tree, growth: Table) -> arb:
     """Upper bound of e^Φ from a tree, whatever it is; the laws may be off by factors."""
-    line, parents, upward = tree
-    h: Row = [arb(1)] * len(p)
-    for v, a, up in zip(line[1:], parents, upward, strict=True):
+    h: Row = [_ONE] * len(p)
+    for v, a, up in tree:
         h[v] = h[a] * growth[v][a] if up else h[a] / growth[a][v]
     above, below = ([share * weight for share, weight in zip(law, h, strict=True)] for law in (p, q))
-    sum_p, sum_q = sum(above, arb(0)), sum(below, arb(0))
+    sum_p, sum_q = sum(above[1:], above[0]), sum(below[1:], below[0])
     # of laws given up to factors the ratio of their own sums counts
+    bound = (sum_p * sum(q[1:], q[0])) / (sum_q * sum(p[1:], p[0]))
+    if not _balanced(above, below, sum_p, sum_q, tree):
+        bound *= 1 + _left_over(above, below, sum_p, sum_q, tree, h, growth)
+    if not bound.is_finite():
+        raise UndecidedError
+    return bound.upper()
+
+
+def _balanced(above: Row, below: Row, sum_p: arb, sum_q: arb, tree: Tree) -> bool:
+    """Whether flows along the arcs of the tree surely move P to Q: then nothing is left over."""
+    net = [a * sum_q - b * sum_p for a, b in zip(above, below, strict=True)]
+    for v, a, up in reversed(tree):
+        carried = net[v]  # by the arc, the sum of what lies behind it: exactly so, whatever the balls are
+        if not (carried >= 0 if up else carried <= 0):
+            return False
+        net[a] += carried
+    return True
+
+
+def _left_over(above: Row, below: Row, sum_p: arb, sum_q: arb, tree: Tree, h: Row, growth: Table) -> arb:
+    """What goes to the state with most of Q where the flows of the tree fall short, by ρ, in units of what is there."""
     net = [a / sum_p - b / sum_q for a, b in zip(above, below, strict=True)]
-    for v, a, up in zip(reversed(line[1:]), reversed(parents), reversed(upward), strict=True):
+    for v, a, up in reversed(tree):
         carried = net[v].mid() if up else -net[v].mid()
         if not carried > 0:
             continue
         flow = carried if up else -carried
         net[v] -= flow
         net[a] += flow
-    store = max(range(len(q)), key=lambda y: float(below[y].mid()))
+    store = max(range(len(below)), key=lambda y: float(below[y].mid()))
     moved = arb(0)
     for y, rest in enumerate(net):
         if not rest <= 0:
-            far = growth[y][store] * h[store] / h[y] if y != store else arb(1)
+            far = growth[y][store] * h[store] / h[y] if y != store else _ONE
             moved += rest.upper() * far
-    ratio = (sum_p / sum(p, arb(0))) / (sum_q / sum(q, arb(0)))
-    bound = ratio * (1 + moved * sum_q / below[store])
-    if not bound.is_finite():
-        raise UndecidedError
-    return bound.upper()
+    return moved * sum_q / below[store]
 
 
 def _side(value: object, k: int, pieces: int, where: str) -> ClaimedRounds:
@@ -273,4 +286,4 @@ def _tree(parents: list[int], k: int, where: str) -> Tree:
         line.extend(children.get(v, []))
     if len(line) != k:
         raise CertificateError(f"{where}: the parents of a tree go round in a circle")
-    return Tree(line, [abs(parents[v]) - 1 for v in line[1:]], [parents[v] > 0 for v in line[1:]])
+    return [(v, abs(parents[v]) - 1, parents[v] > 0) for v in line[1:]]
