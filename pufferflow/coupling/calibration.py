@@ -22,6 +22,7 @@ from pufferflow.coupling.sides import (
     ForgettingSide,
     LeakageEquation,
     Side,
+    clear_diagonal,
     costs_of,
     newton_iterate,
     post_fixed_point,
@@ -73,7 +74,7 @@ class View(NamedTuple):
         """Leakages of a node from those of its neighbour."""
         image = self.side.apply(costs_of(before, self.costs), self.linear) + self.extra
         image = np.minimum(image, self.cap)
-        np.fill_diagonal(image, 0.0)
+        clear_diagonal(image)
         return np.asarray(image)
 
 
@@ -219,9 +220,9 @@ class ChainLeakage:
     def told(self, view: View, ahead: Floats, past: Past) -> float:
         """Loss of a window at the c of ``view``, from what its two sides leak."""
         both = ahead + past.leakages
-        return self._window * view.cost + float(
-            np.where(past.secrets[:, None] & past.secrets[None, :], both, 0.0).max()
-        )
+        if not past.secrets.all():
+            both = np.where(past.secrets[:, None] & past.secrets[None, :], both, 0.0)
+        return self._window * view.cost + float(both.max())
 
     def _fixed(self, name: str, side: View, floor: Floats | float = 0.0) -> Floats:
         """Post-fixed point of a side, started from the one found last; the first of the past, from that ahead."""

@@ -189,6 +189,9 @@ def for_all_pairs(kernel: Callable[[tuple[int, int]], None], k: int, work: int) 
 
     A kernel that fills only the places of its pairs gives the same on any number of threads.
     """
+    if k * k * work <= _PORTION:
+        kernel((0, k * k))
+        return
     parts, threads = list(portions(k, work)), most_threads()
     if threads == 1 or len(parts) < 2 * threads:
         for part in parts:
@@ -203,9 +206,10 @@ def for_all_pairs(kernel: Callable[[tuple[int, int]], None], k: int, work: int) 
 
 def largest_log_ratios(rows: Floats, secret: Bools) -> Floats:
     """Max over z of log rows[x, z] / rows[x', z], rounded up; 0 for pairs that are not both secrets."""
-    table = np.where(secret[:, None] & secret[None, :], _largest_logs(rows), 0.0)
-    with np.errstate(invalid="ignore"):
-        return np.where(table > 0, table * (1 + 8 * UNIT_ROUNDOFF) + 2000 * UNIT_ROUNDOFF, 0.0)
+    table = _largest_logs(rows)
+    if not secret.all():
+        table = np.where(secret[:, None] & secret[None, :], table, 0.0)
+    return np.where(table > 0, table * (1 + 8 * UNIT_ROUNDOFF) + 2000 * UNIT_ROUNDOFF, 0.0)
 
 
 def largest_log_cross_ratios(rows: Floats, secret: Bools) -> Floats:
@@ -223,6 +227,8 @@ def largest_log_cross_ratios(rows: Floats, secret: Bools) -> Floats:
 def _largest_logs(rows: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         logs = np.log(rows)
+        if len(logs) <= _DENSE:
+            return np.fmax.reduce(logs[:, None, :] - logs, axis=2, initial=-np.inf)
         return np.array([np.fmax.reduce(row - logs, axis=1, initial=-np.inf) for row in logs])
 
 
@@ -231,10 +237,15 @@ def reached(states: Bools, matrix: Floats) -> Bools:
     return np.asarray((matrix[states] > 0).any(axis=0))
 
 
+def clear_diagonal(table: Floats) -> None:
+    """Set the diagonal of a contiguous table to 0; ``np.fill_diagonal`` takes as long as all else on few states."""
+    table.reshape(-1)[:: len(table) + 1] = 0.0
+
+
 def costs_of(leakage: Floats, cost: Floats | float) -> Floats:
     """w(z, y) = c·1[z ≠ y] + A[z, y]; or c only where ``cost`` has it."""
     w = leakage + cost
-    np.fill_diagonal(w, 0.0)
+    clear_diagonal(w)
     return w
 
 
@@ -264,14 +275,14 @@ class LeakageEquation:
         cap = self.given_cap.copy()
         if not self._linear:
             np.minimum(cap, np.maximum(self._side.limit + self._extra, self._floor), out=cap)
-        np.fill_diagonal(cap, 0.0)
+        clear_diagonal(cap)
         return cap
 
     def image(self, now: Floats) -> Floats:
         """The right side."""
         image = self._side.apply(costs_of(now, self._cost), self._linear) + self._extra
         image = np.minimum(np.maximum(image, self._floor), self.cap)
-        np.fill_diagonal(image, 0.0)
+        clear_diagonal(image)
         return np.asarray(image)
 
     def newton_step(self, now: Floats, wanted: Floats, image: Floats, tolerance: float) -> Floats:
