@@ -91,9 +91,9 @@ def largest_loss(joint, cost, window=1, knows="nothing", most=None):
 def largest_loss_of_counts(joint, cost, window=1):
     """As :func:`largest_loss` with ``knows="any records"``: all sets of known records, all their values, all counts.
 
-    Counts of sets that change with time attain it (Theorem 10 of docs/leakage.md); nothing else is taken from there. Every
-    record outside of the window is counted in one of the proper sets of its values, or known to have one of them: a
-    matrix along its axis of the law works out all of these choices at once.
+    Counts of sets that change with time attain it (Theorem 10 of docs/leakage.md); nothing else is taken from there.
+    Every record outside of the window is counted in one of the proper sets of its values, or known to have one of
+    them: a matrix along its axis of the law works out all of these choices at once.
     """
     length = joint.ndim
     window = min(window, length)
