@@ -106,6 +106,8 @@ class _Sides:
                 end = each.once(begin)
                 if (end * (1 + _ROOM) <= begin).all():
                     break
+                if not end.max() <= cap:
+                    raise ParameterError("a tree for each pair of states and matrix does not serve all of its steps")
                 begin = np.maximum(begin, end * (1 + 2 * _ROOM) + 2 * _ROOM * cost * (1 - np.eye(chain.states)))
             else:
                 raise ParameterError("no round ends below where it starts: the chain forgets too slowly")

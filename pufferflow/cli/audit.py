@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from pufferflow._checks import check_epsilon
+from pufferflow._checks import check_epsilon, check_whole
 from pufferflow._work import afford
 from pufferflow.cli._scales import add_count, add_mechanisms, scales_of, status_text
 from pufferflow.cli._tables import aligned
@@ -40,6 +40,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         help="guarantee to hold the loss against; repeat for several mechanisms' scales",
     )
+    parser.add_argument(
+        "--window",
+        type=int,
+        default=1,
+        metavar="W",
+        help="audit what so many consecutive records were, all together, and hide it by the mechanisms; counts only "
+        "(default: 1)",
+    )
     add_mechanisms(parser, "all, without --scale")
     add_count(parser, "audit the number of records in this state, from 0; repeat for a set of states")
     parser.add_argument("--histogram", action="store_true", help="audit the histogram of all states")
@@ -58,18 +66,21 @@ def run(arguments: argparse.Namespace) -> None:
         raise ParameterError("give --scale S, or --epsilon E for the scales of mechanisms")
     if arguments.scale is not None and len(arguments.epsilon or []) > 1:
         raise ParameterError("--scale is held against a single --epsilon")
+    if check_whole(arguments.window, "--window") > 1 and arguments.histogram:
+        raise ParameterError(f"--window is {arguments.window}; the exact loss of windows is computed for --count STATE")
     query = HistogramQuery() if arguments.histogram else CountQuery(arguments.count)
     family = read_model(arguments.model)
-    work = check_work(family, arguments.length, query)
+    work = check_work(family, arguments.length, query, arguments.window)
     by_name = arguments.scale is not None or bool(arguments.mechanism)
     _check(work, query, arguments.length)  # of one, before the scales, which may take as long
     scales = _scales(arguments, family)
     _check(work * sum(bool(row["scale"]) for row in scales), query, arguments.length)
-    rows = [row | _audited(row, family, arguments.length, query, by_name) for row in scales]
+    rows = [row | _audited(row, family, arguments, query, by_name) for row in scales]
     if arguments.json:
         print(json.dumps(rows, indent=2, allow_nan=False))
     else:
-        print(f"{query}, {arguments.length} records")
+        hidden = f", windows of {arguments.window}" if arguments.window > 1 else ""
+        print(f"{query}, {arguments.length} records{hidden}")
         print(
             aligned(
                 [("mechanism", "scale", "guarantee", "actual loss", "ratio", "node", "secrets", "output", "status")]
@@ -92,7 +103,7 @@ def _scales(arguments: argparse.Namespace, family: Family) -> list[dict[str, Any
     if arguments.scale is not None:
         epsilons = [check_epsilon(epsilon) for epsilon in arguments.epsilon or []]
         return [_row(None, epsilons[0] if epsilons else None, arguments.scale)]
-    options = {"convention": arguments.convention, "states": arguments.count}
+    options = {"convention": arguments.convention, "states": arguments.count, "window": arguments.window}
     scales = scales_of(arguments.mechanism, family, [arguments.length], arguments.epsilon, options)
     return [_row(one.mechanism, one.epsilon, one.scale, one.status, one.reason) for one in scales]
 
@@ -105,7 +116,9 @@ def _row(
     return row | {"status": status, "reason": reason}
 
 
-def _audited(row: dict[str, Any], family: Family, length: int, query: Query, by_name: bool) -> dict[str, Any]:
+def _audited(
+    row: dict[str, Any], family: Family, arguments: argparse.Namespace, query: Query, by_name: bool
+) -> dict[str, Any]:
     """What the audit adds to a row; a scale that cannot be audited costs its row only, unless asked for by name."""
     from pufferflow.audit import privacy_loss
 
@@ -115,7 +128,7 @@ def _audited(row: dict[str, Any], family: Family, length: int, query: Query, by_
     if scale == 0 and row["mechanism"] is not None:  # where W = 0, not a scale that a user gave
         return {"loss": 0.0, "lower": 0.0, "ratio": 0.0, "reason": "the query tells nothing of any secret, so no noise"}
     try:
-        loss = privacy_loss(family, length, scale, query)
+        loss = privacy_loss(family, arguments.length, scale, query, window=arguments.window)
     except (ChainError, ParameterError) as error:
         if by_name:
             raise

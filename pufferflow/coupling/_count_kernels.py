@@ -71,35 +71,56 @@ def _pull_back(transposed: Any, end: Any, sets: Any, low: float, weighed: Any, v
     for z in range(k):
         values[n, z] = end[z]
     _scaled(values[n])
-    for t in range(n, 1, -1):
-        _weigh(values[t], sets[t - 1], low, weighed)
-        _multiply(transposed, weighed, values[t - 1])
-        _scaled(values[t - 1])
+    for t in range(n - 1, 0, -1):
+        _carried(transposed, sets, low, t, values, (t + 1, t), weighed)
 
 
 @kernel
-def _choose(first: Any, second: Any, values: Any, low: float, inside: Any) -> bool:
-    """Let the set of one entry be the one that makes (first·D·values)/(second·D·values) largest; whether it changed.
+def _choose(first: Any, second: Any, values: Any, low: float, sets: Any, t: int) -> bool:
+    """Let the set of entry t be the one that makes (first·D·values)/(second·D·values) largest; whether it changed.
 
     That ratio R is largest where the set holds the states whose own ratio is above R (Dinkelbach's method).
     """
     changed = False
-    for _ in range(len(values) + 1):
+    k = values.shape[1]
+    for _ in range(k + 1):
         over, under = 0.0, 0.0
-        for z in range(len(values)):
-            weight = values[z] if inside[z] else low * values[z]
-            over += first[z] * weight
-            under += second[z] * weight
+        for z in range(k):
+            weight = values[t + 1, z] if sets[t, z] else low * values[t + 1, z]
+            over += first[t, z] * weight
+            under += second[t, z] * weight
         moved = False
-        for z in range(len(values)):
-            better = first[z] * values[z] * under > second[z] * values[z] * over * (1 + _TIE)
-            if better != inside[z]:
-                inside[z] = better
+        for z in range(k):
+            better = first[t, z] * values[t + 1, z] * under > second[t, z] * values[t + 1, z] * over * (1 + _TIE)
+            if better != sets[t, z]:
+                sets[t, z] = better
                 moved = True
         if not moved:
             break
         changed = True
     return changed
+
+
+@kernel
+def _carried(rows: Any, sets: Any, low: float, t: int, values: Any, places: Any, weighed: Any) -> None:
+    """Fill row ``places[1]`` of ``values`` with Σ_y values[places[0], y] D_t[y] · rows[y], over its largest entry."""
+    k = values.shape[1]
+    here, there = places
+    for y in range(k):
+        weighed[y] = values[here, y] if sets[t, y] else low * values[here, y]
+    for z in range(k):
+        values[there, z] = 0.0
+    for y in range(k):
+        factor = weighed[y]
+        if factor > 0:
+            for z in range(k):
+                values[there, z] += factor * rows[y, z]
+    top = 0.0
+    for z in range(k):
+        top = max(top, values[there, z])
+    if top > 0:
+        for z in range(k):
+            values[there, z] /= top
 
 
 @kernel
@@ -118,6 +139,8 @@ def ascend(
     """Change the sets of one entry after another as long as the two values of the secret can be told apart better.
 
     Where no set of a single entry can be improved no query at all is better (Theorem 10 of docs/leakage.md).
+    A sweep back begins where the one there changed a set last, and the next one there where that changed one last:
+    elsewhere every entry would be chosen from what it was chosen from before.
 
     Parameters
     ----------
@@ -145,40 +168,42 @@ def ascend(
     n, k = sets.shape
     low = math.exp(-cost)
     values = np.empty((n + 1, k))
-    first, second = np.empty((n + 1, k)), np.empty((n + 1, k))
+    first, second = np.empty((n, k)), np.empty((n, k))
     weighed = np.empty(k)
     _pull_back(transposed, end, sets, low, weighed, values)
-    value = -np.inf
+    for z in range(k):
+        first[0, z], second[0, z] = matrix[pair[0], z], matrix[pair[1], z]
+    value, new = -np.inf, -np.inf
+    begin = 0
     for _ in range(sweeps):
-        changed = False
-        for z in range(k):
-            first[0, z], second[0, z] = matrix[pair[0], z], matrix[pair[1], z]
-        for t in range(n):
-            changed |= _choose(first[t], second[t], values[t + 1], low, sets[t])
-            _weigh(first[t], sets[t], low, weighed)
-            _multiply(matrix, weighed, first[t + 1])
-            _scaled(first[t + 1])
-            _weigh(second[t], sets[t], low, weighed)
-            _multiply(matrix, weighed, second[t + 1])
-            _scaled(second[t + 1])
-        for t in range(n - 1, -1, -1):
-            changed |= _choose(first[t], second[t], values[t + 1], low, sets[t])
-            _weigh(values[t + 1], sets[t], low, weighed)
-            over, under = 0.0, 0.0
-            for z in range(k):
-                over += first[t, z] * weighed[z]
-                under += second[t, z] * weighed[z]
-            apart[t] = 0.0
-            for z in range(k):
-                apart[t] += 0.5 * abs(first[t, z] / over - second[t, z] / under) * weighed[z]
+        last = -1
+        for t in range(begin, n):
+            if _choose(first, second, values, low, sets, t):
+                last = t
+            if t + 1 < n:
+                _carried(matrix, sets, low, t, first, (t, t + 1), weighed)
+                _carried(matrix, sets, low, t, second, (t, t + 1), weighed)
+        again = False
+        begin = last
+        for t in range(last, -1, -1):
+            if _choose(first, second, values, low, sets, t):
+                begin, again = t, True
             if t > 0:
-                _multiply(transposed, weighed, values[t])
-                _scaled(values[t])
+                _carried(transposed, sets, low, t, values, (t + 1, t), weighed)
         _weigh(values[1], sets[0], low, weighed)
         new = math.log(_ratio(matrix[pair[0]], matrix[pair[1]], weighed))
-        if not changed or not new > value + _LEAST_GAIN * abs(new):
+        if not again or not new > value + _LEAST_GAIN * abs(new):
             break
         value = new
+    for t in range(n):
+        _weigh(values[t + 1], sets[t], low, weighed)
+        over, under = 0.0, 0.0
+        for z in range(k):
+            over += first[t, z] * weighed[z]
+            under += second[t, z] * weighed[z]
+        apart[t] = 0.0
+        for z in range(k):
+            apart[t] += 0.5 * abs(first[t, z] / over - second[t, z] / under) * weighed[z]
     _weigh(first[n - 1], sets[n - 1], low, message[0])
     _weigh(second[n - 1], sets[n - 1], low, message[1])
     return new

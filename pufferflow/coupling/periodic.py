@@ -37,6 +37,8 @@ _CLOSE = 1e-6
 _ALWAYS, _SELDOM = (1, 1e-7), (8, 1e-3)
 """After how many steps trees are checked, and how far, in c, their potentials may leave the polytope."""
 _ROOM = 1.5
+_NEAR = 1e-3, 8.0
+"""Room above leakages that were found at another c, in units of it, and for each relative change of c."""
 _PASSES = 20
 _STEPS = 4_000
 _SLOW = 0.3
@@ -305,6 +307,7 @@ class PeriodicLeakage:
         self._exact = work <= _EXACT_STEPS and work * chain.states**3 <= _EXACT_WORK
         self._sides: dict[tuple[int, bool], Side] = {}
         self._starts: list[Floats] = []  # of both directions, in units of c
+        self._found_at = 0.0  # the c they were found at; 0: they are a guess
 
     def loss(self, cost: float) -> Loss:
         """Bound of the loss at c, with a node of a phase at which it is largest."""
@@ -385,16 +388,22 @@ class PeriodicLeakage:
         chain = self._chain
         self._begin()
         with ThreadPoolExecutor(2) as threads:
-            sides = (self._ahead, self._past), self._starts
+            sides, room = ((self._ahead, self._past), self._starts), self._room(cost)
             (ahead, past) = families = tuple(
-                threads.map(lambda way, start: Rounds(way, chain.period, cost, cap).family(start * cost), *sides)
+                threads.map(lambda way, start: Rounds(way, chain.period, cost, cap).family(start * cost, room), *sides)
             )
-        self._starts = [family.start / cost for family in families]
+        self._starts, self._found_at = [family.start / cost for family in families], cost
         if self._window == 1:
             told = [float((a + b).max()) for a, b in zip(ahead.leakages, past.leakages, strict=True)]
             return np.array(told) * (1 + 2e-7)
         last = np.roll(ahead.leakages.max(axis=(1, 2)), 1 - self._window).astype(np.float64)
         return np.asarray(last + past.leakages.max(axis=(1, 2)))
+
+    def _room(self, cost: float) -> float:
+        """How much above those known the leakages at c may be."""
+        if not self._found_at:
+            return _ROOM
+        return min(_ROOM, 1 + _NEAR[0] + _NEAR[1] * abs(math.log(cost / self._found_at)))
 
     def _begin(self) -> None:
         if not self._starts:
@@ -456,12 +465,15 @@ class Rounds:
     def __init__(self, way: Way, period: int, cost: float, cap: float) -> None:
         self._way, self._cost, self._cap, self._period = way, cost, cap, period
 
-    def family(self, start: Floats) -> _Family:
-        """Return a family that another round would hardly change; ``start`` is a guess of where it begins."""
+    def family(self, start: Floats, room: float = _ROOM) -> _Family:
+        """Return a family that another round would hardly change.
+
+        ``start`` is a guess of where it begins: not above ``room`` times it.
+        """
         k = len(start)
         above = self._cap * (1 - np.eye(k))
         self._clear(k)
-        start = np.minimum(_ROOM * start, above)
+        start = np.minimum(room * start, above)
         safe, fallen, joined, proved, rising = None, 0.0, False, False, False
         for _ in range(_PASSES + _STEPS // self._period):
             now, joined = self.round(start, proved and safe is start)

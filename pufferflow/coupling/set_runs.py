@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TypeAlias
 
 import numpy as np
@@ -30,7 +31,7 @@ def set_at(runs: Runs, distance: int) -> tuple[int, ...]:
 def runs_of(counts: Counts, names: Integers) -> Runs:
     """Sets in a row as repeated rows of sets, in the names of states."""
     sets = counts.sets
-    ends: list[Integers] = []  # for each period, where it is broken
+    ends: list[list[int]] = []  # for each period, where it is broken
     runs: list[tuple[int, Sets]] = []
 
     def named(rows: Bools) -> Sets:
@@ -40,8 +41,9 @@ def runs_of(counts: Counts, names: Integers) -> Runs:
         while len(ends) < period:
             p = len(ends) + 1
             broken = np.flatnonzero((sets[p:] != sets[:-p]).any(axis=1))
-            ends.append(np.append(broken, max(len(sets) - p, 0)))
-        return int(ends[period - 1][np.searchsorted(ends[period - 1], at)] - at) // period + 1
+            ends.append([*broken.tolist(), max(len(sets) - p, 0)])
+        broken_at = ends[period - 1]
+        return (broken_at[bisect_left(broken_at, at)] - at) // period + 1
 
     at = 0
     while at < len(sets):

@@ -316,6 +316,8 @@ def as_family(family: AnyFamily) -> Family:
     """
     if isinstance(family, MarkovChain):
         return ChainFamily([family])
+    if isinstance(family, ChainFamily):
+        return family  # known without the looks below, which are a thirtieth of a short chain's leakage
     if getattr_static(family, "family", None) is not None:
         return as_family(family.family)  # type: ignore[union-attr]
     # looked up without being evaluated: an interval family has no finite set of chains and says so when asked

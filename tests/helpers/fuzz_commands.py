@@ -138,7 +138,7 @@ OPTIONS = {
         *(("--convention", "text"), ("--json", "")),
     ],
     "verify": [("--json", ""), ("--most-work", "real")],
-    "audit": [("--scale", "real"), ("--histogram", "")],
+    "audit": [("--scale", "real"), ("--histogram", ""), ("--window", "whole")],
     "check": [("--factor", "factor"), ("--length", "whole"), ("--preserving", ""), ("--json", "")],
     "noisymax": [
         *(("--release", "text"), ("--ties", "text"), ("--largest", "whole"), ("--ratio", "factor"), ("--json", "")),

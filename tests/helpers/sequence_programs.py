@@ -88,6 +88,41 @@ def largest_loss(joint, cost, window=1, knows="nothing", most=None):
     return worst
 
 
+def largest_loss_of_counts(joint, cost, window=1):
+    """As :func:`largest_loss` with ``knows="any records"``: all sets of known records, all their values, all counts.
+
+    Counts of sets that change with time attain it (Theorem 10 of docs/leakage.md); nothing else is taken from there.
+    Every record outside of the window is counted in one of the proper sets of its values, or known to have one of
+    them: a matrix along its axis of the law works out all of these choices at once.
+    """
+    length = joint.ndim
+    window = min(window, length)
+    worst = cost
+    for start in range(length - window + 1):
+        told, plain = joint, joint
+        for axis in range(length):
+            if not start <= axis < start + window:
+                sets = np.array(list(product([0, 1], repeat=joint.shape[axis]))[1:-1])
+                known = np.eye(joint.shape[axis])
+                told = _along(np.concatenate([np.exp(cost * sets), known]), told, axis)
+                plain = _along(np.concatenate([np.ones(sets.shape), known]), plain, axis)
+        secret = tuple(range(start, start + window))
+        shape = [joint.shape[t] for t in secret]
+        told, plain = (np.moveaxis(law, secret, range(window)).reshape(np.prod(shape), -1) for law in (told, plain))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(told / plain)  # NaN where the values cannot occur together
+        for u, v in product(range(len(logs)), repeat=2):
+            apart = sum(x != y for x, y in zip(*(np.unravel_index(one, shape) for one in (u, v)), strict=True))
+            differences = logs[u] - logs[v]
+            if u != v and not np.isnan(differences).all():
+                worst = max(worst, cost * apart + float(np.nanmax(differences)))
+    return worst
+
+
+def _along(matrix, law, axis):
+    return np.moveaxis(np.tensordot(matrix, law, (1, axis)), 0, axis)
+
+
 def _of_window(joint, secret, known, cost):
     """The same for one window and one set of known records."""
     sizes = [joint.shape[t] for t in secret]

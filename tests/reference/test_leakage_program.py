@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from cases import seeds
-from sequence_programs import largest_loss, plain_loss, sequence_law
+from sequence_programs import largest_loss, largest_loss_of_counts, plain_loss, sequence_law
 
 import pufferflow as pf
 
@@ -50,10 +50,10 @@ def test_never_below_the_program(seed, start):
         assert found < 0.15
 
 
-def wider_case(seed):
+def wider_case(seed, *size):
     """A chain, dense, sparse, periodic or transient; an initial law, T, c, window and knowledge."""
-    rng = np.random.default_rng(seed)
-    k, length = [(2, 3), (2, 4), (3, 3), (2, 5), (2, 6), (3, 4)][rng.integers(3 if seed < 100 else 6)]
+    rng = np.random.default_rng([seed, *size])
+    k, length = size or [(2, 3), (2, 4), (3, 3), (2, 5), (2, 6), (3, 4)][rng.integers(3 if seed < 100 else 6)]
     matrix = rng.dirichlet(np.full(k, rng.choice([0.5, 1.0, 5.0])), k)
     kind = rng.integers(4)
     if kind == 1:
@@ -84,6 +84,38 @@ def test_windows_and_known_records_never_below_the_program(seed, start):
     assert bound >= program * (1 - 1e-6)
     if start != "any" and program >= min(window, length) * cost:  # some windows differ in all places
         assert bound <= 2 * program
+
+
+@pytest.mark.parametrize("seed", seeds(3, 60))
+def test_counts_are_the_program_where_any_records_are_known(seed):
+    matrix, law, length, cost, window, _ = wider_case(seed)
+    joint = sequence_law(matrix, law, min(length, 4))
+    assert largest_loss_of_counts(joint, cost, window) == pytest.approx(
+        largest_loss(joint, cost, window, "any records"), rel=1e-6
+    )
+
+
+@pytest.mark.parametrize("start", ["given", "stationary", "any"])
+@pytest.mark.parametrize(
+    ("states", "length", "seed"),
+    [(2, 8, 0), (2, 8, 1), (3, 5, 0)]
+    + [pytest.param(k, 8, seed, marks=pytest.mark.long) for k, most in ((2, 170), (3, 4)) for seed in range(most)],
+)
+def test_all_sets_of_known_records(states, length, seed, start):
+    """Of eight records, and all values of these: the bound is above what they let be learnt, lower bounds attain it."""
+    matrix, law, _, cost, window, _ = wider_case(seed, states, length)
+    try:
+        chain = pf.MarkovChain(matrix, law if start == "given" else start)
+    except pf.ChainError:
+        return
+    law = chain.stationary_distribution if start == "stationary" else law
+    learnt = largest_loss_of_counts(sequence_law(matrix, law, length), cost, window)
+    assert pf.leakage_loss(chain, length, 1 / cost, window=window, knows="any records") >= learnt * (1 - 1e-12)
+    lower = pf.lower_bound(chain, length, learnt, window=window, knows="any records").scale
+    if start == "any":
+        assert lower >= (1 - 1e-6) / cost
+    elif learnt > cost * min(window, length):  # else even the records of a window that can differ are fewer
+        assert lower == pytest.approx(1 / cost, rel=1e-6)
 
 
 def test_programs_of_one_record_are_the_whole_programs():

@@ -203,6 +203,20 @@ def test_audit_of_a_mechanism(audit):
     assert "0.2375" in out
 
 
+def test_audit_of_windows(audit):
+    code, out, _ = audit("--length", 40, "--count", 1, "--epsilon", 1, "--window", 5, "--json")
+    rows = {row["mechanism"]: row for row in json.loads(out)}
+    assert code == 0
+    scale = pf.leakage(THETA_1, 40, 1.0, window=5).scale
+    assert (rows["leakage"]["scale"], rows["leakage"]["window"]) == (scale, 5)
+    assert rows["leakage"]["loss"] == pf.privacy_loss(THETA_1, 40, scale, pf.CountQuery([1]), window=5).loss <= 1
+    assert rows["wasserstein"]["scale"] is None
+    assert "windows of 5" in audit("--length", 40, "--count", 1, "--scale", 30, "--window", 5)[1]
+    for query, window, said in (("--histogram", 5, "--count STATE"), ("--count=1", 0, "at least 1")):
+        code, out, err = audit("--length", 40, query, "--scale", 30, "--window", window)
+        assert (code, out, said in err) == (2, "", True)
+
+
 def test_audit_of_all_mechanisms_says_which_do_not_apply(audit):
     code, out, _ = audit("--length", 30, "--count", 1, "--epsilon", 1, "--json")
     rows = {row["mechanism"]: row for row in json.loads(out)}
