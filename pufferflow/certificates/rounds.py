@@ -63,13 +63,13 @@ def _check(start: str, protection: Protection) -> None:
 
 def _proved(sides: _Sides, bound: PeriodicLeakage | LabelledLeakage, length: int, epsilon: float) -> dict[str, Any]:
     scale = bound.scale(epsilon, length / epsilon)
-    found = cost = epsilon / length if scale is None else 1 / scale[0]
+    searched = cost = epsilon / length if scale is None else 1 / scale[0]
     for _ in range(_TRIES):
         loss = sides.loss(cost)
         if loss <= epsilon * (1 - _CLOSE):
             return {"cost": repr(cost)} | sides.document()
         cost *= epsilon / loss * (1 - 3 * _CLOSE)
-        if cost * _NEAR < found:
+        if cost * _NEAR < searched:
             break
     raise ParameterError("no round suffices near the cost that the search found")
 
