@@ -27,8 +27,6 @@ from pufferflow.markov.periodic import PeriodicChain
 _ROOM = 1e-9
 _CLOSE = 1e-9
 _TRIES = 60
-_NEAR = 2.0
-"""How many times the scale that the search found a proof may ask for: one of more proves another scale."""
 _STEPS = 20_000
 
 
@@ -63,14 +61,12 @@ def _check(start: str, protection: Protection) -> None:
 
 def _proved(sides: _Sides, bound: PeriodicLeakage | LabelledLeakage, length: int, epsilon: float) -> dict[str, Any]:
     scale = bound.scale(epsilon, length / epsilon)
-    searched = cost = epsilon / length if scale is None else 1 / scale[0]
+    cost = epsilon / length if scale is None else 1 / scale[0]
     for _ in range(_TRIES):
         loss = sides.loss(cost)
         if loss <= epsilon * (1 - _CLOSE):
             return {"cost": repr(cost)} | sides.document()
         cost *= epsilon / loss * (1 - 3 * _CLOSE)
-        if cost * _NEAR < searched:
-            break
     raise ParameterError("no round suffices near the cost that the search found")
 
 
@@ -106,8 +102,6 @@ class _Sides:
                 end = each.once(begin)
                 if (end * (1 + _ROOM) <= begin).all():
                     break
-                if not end.max() <= cap:
-                    raise ParameterError("a tree for each pair of states and matrix does not serve all of its steps")
                 begin = np.maximum(begin, end * (1 + 2 * _ROOM) + 2 * _ROOM * cost * (1 - np.eye(chain.states)))
             else:
                 raise ParameterError("no round ends below where it starts: the chain forgets too slowly")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from random_chains import chains
 
 import pufferflow as pf
-from pufferflow.audit._kernels import LARGEST_GAP
+from pufferflow.audit._kernels import LARGEST_GAP, shifted, taken_apart
 from pufferflow.audit.densities import LARGEST_DECAY, LARGEST_EXPONENT
 
 
@@ -304,3 +304,12 @@ def test_a_window_is_what_its_definition_says(seed):
     lower, upper = window_loss(chain.transition_matrix.tolist(), law, window, bins, coordinates, decay)
     assert found.lower == pytest.approx(lower, abs=1e-9)
     assert found.loss == pytest.approx(upper, abs=1e-9)
+
+
+@given(st.floats(0, allow_infinity=False), st.integers(-1100, 0))
+@example(5e-324, -3)
+@example(1e-300, -999)
+def test_numbers_are_taken_apart_and_shifted_as_by_the_library(value, power):
+    """From their bits and a table, digit for digit."""
+    assert taken_apart(value) == math.frexp(value)
+    assert shifted(value, power) == (math.ldexp(value, power) if power > -1000 else 0.0)

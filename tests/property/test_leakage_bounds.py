@@ -19,7 +19,7 @@ import pufferflow as pf
 from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow.coupling import sides
 from pufferflow.coupling._count_kernels import LIFT, profile
-from pufferflow.coupling._pair_kernels import staircase
+from pufferflow.coupling._pair_kernels import forget_blocks, staircase
 from pufferflow.coupling._set_kernels import set_leakages, sets_leak
 from pufferflow.coupling.calibration import ChainLeakage
 from pufferflow.coupling.sides import CouplingSide, ForgettingSide, costs_of, portions
@@ -379,3 +379,26 @@ def test_rows_that_are_equal_after_rounding_only_keep_their_margin():
     assert truth.max() > 0
     assert (CouplingSide(np.array([law, law]), error).apply(costs) >= truth).all()
     assert (CouplingSide(np.array([law, law])).apply(costs) == 0).all()
+
+
+@given(cases(), st.integers(1, 4), st.integers(0, 2**32 - 1))
+@settings(max_examples=25, deadline=None)
+def test_blocks_of_steps_are_taken_as_one_by_one(case, nodes, seed):
+    """Digit for digit: the kernel works on all blocks, the plain twin on a side each."""
+    rows, costs = case
+    k, rng = len(rows), np.random.default_rng(seed)
+    steps, extra = np.arange(1, 4), rng.random(3)
+    blocks = [ForgettingSide(rows @ np.linalg.matrix_power(rows, int(n))) for n in steps]
+    history, cap, told = rng.random((nodes, k, k)), 3 * rng.random((k, k)), 2 * rng.random((k, k))
+    np.fill_diagonal(told, 0.0)
+    wanted = told.copy()
+    for side, n, more in zip(blocks, steps, extra, strict=True):
+        if n <= nodes:
+            beside = history[nodes - n] + costs
+            np.fill_diagonal(beside, 0.0)
+            through = np.minimum(side.apply(beside) + more, cap)
+            np.fill_diagonal(through, 0.0)
+            wanted = np.minimum(wanted, through)
+    laws, secrets = (np.array(parts) for parts in zip(*(side.law for side in blocks), strict=True))
+    forget_blocks((steps, laws, secrets, extra), history, costs, cap, told, (0, k * k))
+    assert (told == wanted).all()
