@@ -21,10 +21,10 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-OF_RUNS = ("docutils.core", "jinja2", "jsonschema", "numba", "pandas", "requests", "smart_open", "tqdm", "yte")
-OF_JOBS = (
-    *("jinja2", "matplotlib.backends.backend_pdf", "matplotlib.backends.backend_svg", "matplotlib.figure", "numba"),
-    *("pandas", "scipy.optimize", "scipy.sparse", "scipy.stats", "snakemake.script", "tabulate"),
+LOADED = (
+    *("docutils.core", "jinja2", "jsonschema", "requests", "smart_open", "tqdm", "yte"),
+    *("matplotlib.backends.backend_pdf", "matplotlib.backends.backend_svg", "matplotlib.figure", "numba", "pandas"),
+    *("scipy.optimize", "scipy.sparse", "scipy.stats", "snakemake.script", "tabulate"),
 )
 
 
@@ -70,7 +70,6 @@ def _serve(jobs: str) -> None:
     import snakemake.cli
 
     snakemake.cli.get_argument_parser()  # finds the plugins
-    _load(OF_RUNS)
     _parse_sources()
     gc.freeze()
     for line in sys.stdin:
@@ -124,9 +123,6 @@ def _hand_scripts_to(jobs: str) -> None:
 
 def _serve_jobs(listening: socket.socket, parent: int) -> None:
     """Answer each connection, which names a script, by its exit code, until the parent has gone."""
-    os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"))  # as _job.py
-    _load(OF_JOBS)
-    gc.freeze()
     children = 0
     while parent not in select.select([listening, parent], [], [])[0]:
         connection, _ = listening.accept()
@@ -164,6 +160,9 @@ def _run_job(connection: socket.socket) -> None:
 
 def _main() -> None:
     folder = tempfile.mkdtemp()
+    os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"))  # as _job.py
+    _load(LOADED)
+    gc.freeze()
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(address := f"{folder}/jobs")
         listening.listen()

@@ -144,7 +144,7 @@ def test_the_distances_that_are_looked_at(spaces, coarse):
     assert found == {*wanted, high}
 
 
-@pytest.mark.parametrize("states", [2, 3, 4])
+@pytest.mark.parametrize("states", [2, pytest.param(3, marks=pytest.mark.long), 4])
 @pytest.mark.parametrize("start", ["any", "stationary", "first", "some"])
 @pytest.mark.parametrize("rate", [pytest.param(1e-6, marks=pytest.mark.long), 1e-7])
 @pytest.mark.parametrize("name", ["mqm-exact", "leakage"])
