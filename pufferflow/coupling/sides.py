@@ -228,7 +228,7 @@ def _largest_logs(rows: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         logs = np.log(rows)
         if len(logs) <= _DENSE:
-            return np.fmax.reduce(logs[:, None, :] - logs, axis=2, initial=-np.inf)
+            return np.asarray(np.fmax.reduce(logs[:, None, :] - logs, axis=2, initial=-np.inf))
         return np.array([np.fmax.reduce(row - logs, axis=1, initial=-np.inf) for row in logs])
 
 
