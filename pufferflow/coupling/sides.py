@@ -232,6 +232,8 @@ def largest_log_cross_ratios(rows: Floats, secret: Bools) -> Floats:
 def _largest_logs(rows: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         logs = np.log(rows)
+        if len(logs) <= _DENSE:
+            return np.asarray(np.fmax.reduce(logs[:, None, :] - logs, axis=2, initial=-np.inf))
         return np.array([np.fmax.reduce(row - logs, axis=1, initial=-np.inf) for row in logs])
 
 

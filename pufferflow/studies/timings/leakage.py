@@ -1,7 +1,7 @@
-"""Leakage by couplings, beside the engine before couplings of many states were found all at once.
+"""Leakage by couplings, beside the engines before: of chains and lower bounds, and of the wider families.
 
-That is checked out of the repository's history and timed by the same lines in the same run; without one (an installed
-package) its times are missing.
+They are checked out of the repository's history and timed by the same lines in the same run; without one (an installed
+package) their times are missing.
 """
 
 from __future__ import annotations
@@ -18,10 +18,7 @@ import numpy as np
 
 from pufferflow._types import Floats
 
-BEFORE = "4e7134e1"
-"""Commit of the previous engine."""
-
-_TIMED = """
+_CHAINS = """
 import json, sys, time
 import numpy as np
 import pufferflow as pf
@@ -53,6 +50,37 @@ for number, person in enumerate(people):
 times["lower"] = 1e3 * (time.perf_counter() - began) / 40
 print(json.dumps(times))
 """
+_FAMILIES = """
+import json, sys, time
+import numpy as np
+import pufferflow as pf
+
+rng = np.random.default_rng(1)
+matrix = np.load(sys.argv[1])
+
+def dense(k):
+    return 0.9 * np.eye(k) + 0.1 * rng.dirichlet(np.ones(k), k)
+
+counts = np.round(5000 * dense(5)).astype(int)
+hours = [dense(13) for _ in range(24)]
+families = {
+    "intervals": lambda: pf.confidence_family(counts, backward=True),
+    "order": lambda: pf.LabelledChain(pf.MarkovChain(dense(9)), [0, 0, 0, 1, 1, 1, 2, 2, 2]),
+    "hours": lambda: pf.PeriodicChain(hours, repeat=60),
+    "informed": lambda: pf.MarkovChain(matrix),
+}
+times = {}
+for name, made in families.items():
+    knows = "any records" if name == "informed" else "nothing"
+    pf.leakage(made(), 1000, 1.0, knows=knows)  # compiles
+    family = made()
+    began = time.perf_counter()
+    pf.leakage(family, 1051200, 1.0, knows=knows)
+    times[name] = 1e3 * (time.perf_counter() - began)
+print(json.dumps(times))
+"""
+BEFORE = ((_CHAINS, "37bec912"), (_FAMILIES, "33307dc4"))
+"""What is timed, and the commit of the previous engine."""
 _ROWS = (
     ("cold 0.2", "leakage, electricity (51 states), first ε = 0.2", 1000.0),
     ("cold 1", "leakage, electricity (51 states), first ε = 1", 1000.0),
@@ -62,22 +90,29 @@ _ROWS = (
     ("warm 1.05", "leakage, electricity, ε = 1.05 after 1", 300.0),
     ("participant", "leakage, a participant of the cohort", None),
     ("lower", "lower bound, a participant of the cohort", None),
+    ("intervals", "leakage, 95 % intervals of 5 states with backward bounds", None),
+    ("order", "leakage, 9 states behind 3 labels", None),
+    ("hours", "leakage, 24 matrices of 13 states, minutes", 5000.0),
+    ("informed", "leakage, electricity, any records known", None),
 )
 
 
 def leakage_times(electricity: Floats) -> Iterator[tuple[str, float, float | None, str, bool | None]]:
     """Yield what is timed, milliseconds now and before (None: not known), the bar and whether it is met."""
     here = Path(__file__).parents[3]
+    now: dict[str, float] = {}
+    before: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         matrix = Path(folder) / "matrix.npy"
         np.save(matrix, electricity)
-        now = _times(here, matrix)
-        before = {}
-        checkout = Path(folder) / "before"
-        worktree = ["git", "-C", str(here), "worktree"]
-        if subprocess.run([*worktree, "add", "--detach", str(checkout), BEFORE], capture_output=True).returncode == 0:
+        for timed, commit in BEFORE:
+            now |= _times(timed, here, matrix)
+            checkout = Path(folder) / commit
+            worktree = ["git", "-C", str(here), "worktree"]
+            if subprocess.run([*worktree, "add", "--detach", str(checkout), commit], capture_output=True).returncode:
+                continue
             try:
-                before = _times(checkout, matrix)
+                before |= _times(timed, checkout, matrix)
             finally:
                 subprocess.run([*worktree, "remove", "--force", str(checkout)], check=True, capture_output=True)
     for key, workload, bar in _ROWS:
@@ -85,9 +120,9 @@ def leakage_times(electricity: Floats) -> Iterator[tuple[str, float, float | Non
         yield workload, now[key], before.get(key), said, met
 
 
-def _times(folder: Path, matrix: Path) -> dict[str, float]:
+def _times(timed: str, folder: Path, matrix: Path) -> dict[str, float]:
     environment = os.environ | {"PYTHONPATH": str(folder)}
-    command = [sys.executable, "-c", _TIMED, str(matrix)]
+    command = [sys.executable, "-c", timed, str(matrix)]
     done = subprocess.run(command, env=environment, cwd=folder, check=True, capture_output=True, text=True)
     times: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return times
