@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cases import counts
 from enumeration import joint_law, stationary_law
 from plain_transport import chain_wasserstein, laws_given_secrets
 from rational_chains import loss, random_case
@@ -158,7 +159,8 @@ def test_scale_is_rounded_up():
     assert math.isclose(tie.scale(0.2), 5, rel_tol=1e-7)
 
 
-def test_mixed_starts_of_two_states():
+@pytest.mark.parametrize("starts", counts(21, 41))
+def test_mixed_starts_of_two_states(starts):
     """No start needs more than "any" gives, and mixed starts may need more than certain ones."""
     rng = np.random.default_rng(7)
     mixed_matter = 0
@@ -166,7 +168,7 @@ def test_mixed_starts_of_two_states():
         matrix = np.array([rng.dirichlet([0.5, 0.5]), rng.dirichlet([0.5, 0.5])])
         length = int(rng.integers(2, 12))
         found = pf.chain_sensitivity(pf.MarkovChain(matrix, "any"), length, [0, 1])
-        shares = 1 / (1 + np.exp(np.linspace(-12, 12, 21)))
+        shares = 1 / (1 + np.exp(np.linspace(-12, 12, starts)))
         needed = [pf.chain_sensitivity(pf.MarkovChain(matrix, [q, 1 - q]), length, [0, 1]).W for q in shares]
         pure = [pf.chain_sensitivity(pf.MarkovChain(matrix, q), length, [0, 1]).W for q in ([1, 0], [0, 1])]
         assert max(needed + pure) <= found.W
