@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="say what it would do and how far off; nothing is read, drawn or paid for",
+        help="say what it would do and how far off; nothing is drawn or paid for, and a stream is not read",
     )
 
 
