@@ -1,30 +1,47 @@
-"""Compiling kernels, with a cache that cannot go stale.
+"""Kernels: interpreted while they have little to do, then compiled, with a cache that cannot go stale.
 
 Numba keeps compiled code per file, so a change in one file leaves stale code of its callers behind. All
 kernels live in modules whose names end in ``_kernels.py``; the cache folder carries a digest of those sources,
 of the constants they share (``_rounding.py``), and of numba's version. Numba also has a cache for each folder the
 sources lie in; here all copies of the same sources share one, so that a second checkout compiles nothing.
+
+Compiling takes seconds the first time, and numba itself a third of one to import. So a kernel that says how many steps
+a call takes is interpreted until these add up, unless its machine code is in the cache. Both ways give the same bits:
+the same operations of IEEE arithmetic in the same order, and the same C library.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import tempfile
+import threading
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property, update_wrapper
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, overload
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
+PATIENCE = 4 * 10**6
+"""Steps for which a kernel is interpreted: about two seconds, less than most take to compile."""
+
+
+class _Thread(threading.local):
+    interprets = False
+
+
+_thread = _Thread()
+_compiling = threading.RLock()
+
 
 def _sources_digest() -> str:
-    digest = hashlib.sha256(numba.__version__.encode())
+    digest = hashlib.sha256(version("numba").encode())
     package = Path(__file__).parent
     for source in sorted([*package.rglob("*_kernels.py"), *package.glob("_rounding.py")]):
         digest.update(source.read_bytes())
@@ -44,7 +61,13 @@ def _cache_folder() -> str:
     return str(folder)
 
 
-_CACHE_FOLDER = _cache_folder()
+@cache
+def _cache() -> str:
+    return _cache_folder()
+
+
+def _folder_of(module: str) -> Path:
+    return Path(_cache()) / module
 
 
 class KernelLocator:
@@ -55,7 +78,7 @@ class KernelLocator:
     """
 
     def __init__(self, module: str, file: str, line: int) -> None:
-        self._folder = Path(_CACHE_FOLDER) / module
+        self._folder = _folder_of(module)
         self._py_file = file  # numba quotes it in its warnings
         self._line = line
 
@@ -88,18 +111,91 @@ def _digest_of(file: str) -> bytes:
     return hashlib.sha256(Path(file).read_bytes()).digest()
 
 
-def kernel(function: _Function) -> _Function:
-    """Compile ``function`` on first use and cache the machine code."""
+class Kernel:
+    """A function of numbers and arrays that numba can compile.
+
+    Parameters
+    ----------
+    function : callable
+    steps : callable, optional
+        Of the arguments: about how many innermost steps a call takes. None where it is always compiled.
+    """
+
+    def __init__(self, function: Callable[..., Any], steps: Callable[..., int] | None) -> None:
+        update_wrapper(self, function)
+        self._name = function.__name__
+        self._function, self._steps = function, steps
+        self._taken = 0
+        self._compiled: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Interpret or compile."""
+        if _thread.interprets:  # another kernel, this one within it
+            return self._function(*arguments)
+        if self._compiled is None and self._steps is not None and not self._is_cached:
+            self._taken += self._steps(*arguments)
+            if self._taken <= PATIENCE:
+                return self._interpreted(*arguments)
+        return (self._compiled or self.compiled)(*arguments)
+
+    def _interpreted(self, *arguments: Any) -> Any:
+        _thread.interprets = True
+        try:
+            with np.errstate(all="ignore"):
+                return self._function(*arguments)
+        except (ArithmeticError, ValueError):  # of the math module, where machine code goes on with ∞ or NaN
+            pass
+        finally:
+            _thread.interprets = False
+        return self.compiled(*arguments)
+
+    @cached_property
+    def _is_cached(self) -> bool:
+        python = "py{}{}".format(*sys.version_info)
+        return any(_folder_of(self.__module__).glob(f"*.{self._name}-*.{python}*.nbi"))
+
+    @property
+    def compiled(self) -> Any:
+        """What numba makes of it: on the first call it is compiled, or taken from the cache."""
+        with _compiling:
+            if self._compiled is None:
+                self._compiled = _compiled(self._function)
+        return self._compiled
+
+    @property
+    def _numba_type_(self) -> Any:  # numba asks for it where a kernel is called within another one
+        return self.compiled._numba_type_
+
+
+def _compiled(function: Callable[..., Any]) -> Any:
+    import numba
+
     settings: Any = numba.config
     locators = f"{__name__}.{KernelLocator.__name__}, UserWideCacheLocator, ZipCacheLocator"
-    ours = {"CACHE_DIR": _CACHE_FOLDER, "CACHE_LOCATOR_CLASSES": locators}
+    ours = {"CACHE_DIR": _cache(), "CACHE_LOCATOR_CLASSES": locators}
     before = {name: getattr(settings, name, "") for name in ours}
     vars(settings).update(ours)
     try:
-        compiled: Any = numba.njit(cache=True, error_model="numpy", nogil=True)(function)
+        return numba.njit(cache=True, error_model="numpy", nogil=True)(function)
     finally:
         vars(settings).update(before)
-    return cast(_Function, compiled)
+
+
+@overload
+def kernel(function: _Function) -> _Function: ...
+@overload
+def kernel(*, steps: Callable[..., int]) -> Callable[[_Function], _Function]: ...
+def kernel(function: Any = None, *, steps: Callable[..., int] | None = None) -> Any:
+    """Make a :class:`Kernel` of ``function``, or of what is decorated."""
+    if function is None:
+        return lambda function: Kernel(function, steps)
+    return Kernel(function, steps)
+
+
+def compile_at_once() -> None:
+    """From now on interpret nothing: for those who measure how long compiled code takes."""
+    global PATIENCE
+    PATIENCE = 0
 
 
 def constant(array: NDArray[Any]) -> NDArray[Any]:
@@ -115,5 +211,7 @@ def constant(array: NDArray[Any]) -> NDArray[Any]:
 
 def most_threads() -> int:
     """Threads that kernels may run on at a time: numba's setting NUMBA_NUM_THREADS, the cores by default."""
+    import numba
+
     settings: Any = numba.config
     return int(settings.NUMBA_NUM_THREADS)

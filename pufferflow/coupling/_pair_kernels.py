@@ -20,6 +20,10 @@ LISTS = 5
 """Rows of ``order``."""
 
 
+def _count(places: tuple[int, int]) -> int:
+    return places[1] - places[0]
+
+
 @kernel
 def room(k: int) -> Any:
     """A tree of k states, and the arrays ``work`` and ``order`` that all kernels of it work in."""
@@ -384,7 +388,7 @@ def write_tree(root: int, tree: Any, work: Any, nodes: Any, n: int, filled: Any)
             flows[v] = work[3, v]
 
 
-@kernel
+@kernel(steps=lambda rows, *others: _count(others[-1]) * (len(rows) + 4) ** 3 // 2)
 def couple(
     rows: Any,
     support: Any,
@@ -468,7 +472,7 @@ def couple(
                 upper[x, y] = value
 
 
-@kernel
+@kernel(steps=lambda rows, *others: _count(others[-1]) * 20 * len(rows))
 def staircase(
     rows: Any, support: Any, secret: Any, line: Any, trees: Any, filled: Any, places: tuple[int, int]
 ) -> None:
@@ -583,7 +587,7 @@ def let_through(rows: Any, w: Any, linear: bool, x: int, z: int, root: Any) -> t
     return best, arc, slope
 
 
-@kernel
+@kernel(steps=lambda rows, *others: _count(others[-1]) * 5 * len(rows) ** 2)
 def forget(rows: Any, w: Any, secret: Any, linear: bool, filled: Any, places: tuple[int, int]) -> None:
     """Bound of all pairs of values of a node, seen from the node before it, whose law is not known.
 
@@ -600,7 +604,7 @@ def forget(rows: Any, w: Any, secret: Any, linear: bool, filled: Any, places: tu
             bind(x, z, let_through(rows, w, linear, x, z, root), filled)
 
 
-@kernel
+@kernel(steps=lambda blocks, *others: _count(others[-1]) * 5 * blocks[1].size)
 def forget_blocks(blocks: Any, history: Any, costs: Any, cap: Any, told: Any, places: tuple[int, int]) -> None:
     """Lower ``told`` to what blocks of steps before a node let through, as far as they bound it better.
 

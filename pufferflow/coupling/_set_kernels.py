@@ -24,7 +24,7 @@ def _raised(p: Any, q: Any, growth: float, excess: float) -> float:
     return growth * more / (1 + growth * mass)
 
 
-@kernel
+@kernel(steps=lambda rows, *others: (others[-1] - others[-2]) * 20 * len(rows))
 def set_leakages(rows: Any, secret: Any, growth: float, out: Any, start: int, stop: int) -> None:
     """Fill ``out[x, x']`` with the largest log (1 + growth · P(x, S)) / (1 + growth · P(x', S)) over sets S of states.
 
@@ -45,7 +45,7 @@ def set_leakages(rows: Any, secret: Any, growth: float, out: Any, start: int, st
         out[x, y] = math.log1p(excess)
 
 
-@kernel
+@kernel(steps=lambda rows, *others: (others[-1] - others[-2]) * 20 * len(rows))
 def sets_leak(rows: Any, secret: Any, growth: float, least: Any, start: int, stop: int) -> bool:
     """Whether the largest value of :func:`set_leakages` is at least ``least[x, x']``, shape (k, k), for all pairs.
 

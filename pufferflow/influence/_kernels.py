@@ -8,7 +8,7 @@ from pufferflow._jit import kernel
 from pufferflow._types import Bools, Floats, Ints
 
 
-@kernel
+@kernel(steps=lambda power, support, events, *_: len(events) * len(power) ** 2)
 def max_ratios(
     power: Floats, support: Bools, events: Bools, backward: bool, smallest: float, start: int, stop: int, out: Floats
 ) -> None:
@@ -57,7 +57,7 @@ def max_ratios(
                     largest[y] = most
 
 
-@kernel
+@kernel(steps=lambda table, *_: 3 * table.size)
 def round_up(table: Floats, constant: float, relative: float, infinite: float) -> None:
     """Clip ``table`` to ± ``infinite`` and add ``constant`` and ``relative`` times the size of each entry."""
     for x in range(table.shape[0]):
@@ -66,7 +66,7 @@ def round_up(table: Floats, constant: float, relative: float, infinite: float) -
             table[x, y] = value + constant + relative * abs(value)
 
 
-@kernel
+@kernel(steps=lambda law, *_: 2 * law.size)
 def max_influence(law: Floats, left: Floats, right: Floats, pair: Ints) -> float:
     """Largest entry of law + left + right (eq. 5), at least 0; its place goes to ``pair``.
 
@@ -102,7 +102,7 @@ def find_slot(distances: Ints, slots: Ints, distance: int) -> int:
     return -1
 
 
-@kernel
+@kernel(steps=lambda distances, slots, used, *_: used)
 def insert_sorted(distances: Ints, slots: Ints, used: int, distance: int, slot: int) -> None:
     """Insert a distance and its slot into the first ``used`` places of a sorted list that has room."""
     place = used
@@ -152,7 +152,7 @@ def put(rectangles: Ints, lowest: Floats, place: int, a1: int, a2: int, b1: int,
     lowest[place] = least
 
 
-@kernel
+@kernel(steps=lambda stack, limits, *_: limits[0])
 def search_quilts(
     stack: tuple[Ints, Floats, Ints],
     limits: tuple[int, int],

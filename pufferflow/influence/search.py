@@ -64,6 +64,8 @@ CONVERGED = 1e-12
 KERNEL_WORK = 10**8
 """Entries of tables that a kernel looks at before it returns to Python, where signals arrive: tenths of a second."""
 
+_FIRST_WORK = 2**12  # at first; twice as many each time, as a kernel may be interpreted until there is more to do
+
 SPACES = 2**10
 """Most distances between a power of two and the next one that are looked at for quilt nodes: up to twice this all."""
 
@@ -505,11 +507,12 @@ class QuiltSearch:
         rights = tables.rights.tables, *tables.rights.index(b"").arrays()
         floor = self.worst.score if self.worst is not None else 0.0
         counts = np.array([len(rectangles), 0])
+        work = _FIRST_WORK
         while counts[0] and best[0] > floor:
             rectangles, lowest = _with_room(rectangles, lowest, *counts.tolist())
             search_quilts(
                 (rectangles, lowest, counts),
-                (KERNEL_WORK, SPACES),
+                (min(work, KERNEL_WORK), SPACES),
                 (self.length, where.first, where.last, self.window),
                 (self.epsilon, floor),
                 (where.law, where.mask),
@@ -517,6 +520,7 @@ class QuiltSearch:
                 rights,
                 (tables.deciding, best, quilt),
             )
+            work *= 2
         missing = slice(len(rectangles) - counts[1], None)
         return rectangles[missing][::-1].copy(), lowest[missing][::-1].copy()
 

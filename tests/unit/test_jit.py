@@ -60,7 +60,7 @@ def test_a_changed_kernel_gives_another_folder(name, tmp_path, monkeypatch):
     source.write_text("one = 2\n")
     second = _jit._cache_folder()
     source.write_text("one = 1\n")
-    monkeypatch.setattr(numba, "__version__", "0")
+    monkeypatch.setattr(_jit, "version", lambda name: "0")
     third = _jit._cache_folder()
     assert len({first, second, third}) == 3
     assert {Path(f).parent for f in (first, second, third)} == {tmp_path / "cache" / "pufferflow"}
@@ -97,7 +97,7 @@ from pufferflow._jit import kernel
 def twice(x):
     return 2 * x
 
-print(twice(4), len(twice.stats.cache_hits))
+print(twice(4), len(twice.compiled.stats.cache_hits))
 """
 
 
@@ -121,6 +121,59 @@ def test_copies_of_a_kernel_share_its_machine_code(tmp_path):
     assert run("other", KERNELS.replace("2 * x", "3 * x")) == ["12", "0"]
 
 
+FIRST = """
+import sys
+import numpy as np
+import pufferflow as pf
+from pufferflow import _jit
+
+P = np.array([[0.9, 0.1, 0], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]])
+starts = [1, 0, 0], "stationary", "any"
+families = [pf.MarkovChain(P, start) for start in starts]
+print([(f(family, 40, 1.0).scale) for family in families for f in (pf.mqm_exact, pf.leakage)])
+print("numba" in sys.modules)
+"""
+
+
+def test_a_first_small_scale_compiles_nothing_and_has_the_same_bits(tmp_path):
+    """The first scale after installing took 15 s."""
+
+    def run(first, cache):
+        made = subprocess.run(
+            [sys.executable, "-c", first],
+            env={**os.environ, **cache},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return made.stdout.splitlines()
+
+    interpreted, no_numba = run(FIRST, {"NUMBA_CACHE_DIR": str(tmp_path)})
+    compiled, with_numba = run(FIRST.replace("P =", "_jit.compile_at_once()\nP ="), {})
+    assert interpreted == compiled
+    assert (no_numba, with_numba) == ("False", "True")
+
+
+def test_a_kernel_is_compiled_once_it_has_much_to_do(monkeypatch):
+    monkeypatch.setattr(_jit.Kernel, "_is_cached", False)
+    monkeypatch.setattr(_jit, "PATIENCE", 1000)
+    done = []
+
+    def much(x, y):
+        done.append(x)
+        return x / y
+
+    kernel = _jit.Kernel(much, lambda x, y: x)
+    monkeypatch.setattr(_jit, "_compiled", lambda function: lambda x, y: "compiled")
+    assert kernel(1, 2) == 0.5
+    assert kernel._compiled is None
+    assert kernel(1, 0) == "compiled"  # where Python raises, machine code goes on
+    kernel = _jit.Kernel(much, lambda x, y: x)
+    assert kernel(_jit.PATIENCE, 1) == _jit.PATIENCE
+    assert kernel(1, 1) == "compiled"
+    assert done == [1, 1, _jit.PATIENCE]
+
+
 def test_max_ratios_ignore_events_of_probability_zero():
     rows = np.array([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]])
     out = np.empty((2, 2))
@@ -132,6 +185,9 @@ ALL_KINDS = """
 import itertools, sys
 import numpy as np
 import pufferflow as pf
+from pufferflow import _jit
+
+_jit.compile_at_once()
 
 P, Q = [[0.9, 0.1, 0], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]], [[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]]
 chains = [pf.MarkovChain(P, start) for start in ([1, 0, 0], "stationary", "any")]
@@ -152,8 +208,8 @@ pf.privacy_loss(chains[1], 20, 5.0, pf.CountQuery({1}))
 for name, module in list(sys.modules.items()):
     if name.startswith("pufferflow.") and name.endswith("_kernels"):
         for kernel in vars(module).values():
-            if len(getattr(kernel, "signatures", ())) > 1:
-                print(kernel.py_func.__qualname__)
+            if isinstance(kernel, _jit.Kernel) and len(kernel.compiled.signatures) > 1:
+                print(kernel.__qualname__)
 """
 
 

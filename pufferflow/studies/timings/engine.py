@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pufferflow._jit import compile_at_once
 from pufferflow._types import Floats
 from pufferflow.datasets import ingest_electricity
 from pufferflow.influence._reference import tabulated_noise_scale
@@ -77,6 +78,7 @@ def milliseconds(work: Callable[[], object], repeats: int, prepare: Callable[[],
 
 def engine_benchmark(repeats: int = 9) -> pd.DataFrame:
     """Measure all workloads; one row each, milliseconds, with the bar it is held against."""
+    compile_at_once()
     electricity = fit_chains(ingest_electricity("bundled"), 0, "stationary")["household"].transition_matrix
     power = np.linspace(1.0, 0.0, 51) ** 4
     given = power / power.sum()

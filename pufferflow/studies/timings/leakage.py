@@ -22,6 +22,9 @@ _CHAINS = """
 import json, sys, time
 import numpy as np
 import pufferflow as pf
+from pufferflow import _jit
+
+_jit.PATIENCE = 0  # compile at once, where the engine interprets at all
 from pufferflow.studies.cohort.measure import simulated_member
 
 matrix = np.load(sys.argv[1])
@@ -54,6 +57,9 @@ _FAMILIES = """
 import json, sys, time
 import numpy as np
 import pufferflow as pf
+from pufferflow import _jit
+
+_jit.PATIENCE = 0  # compile at once, where the engine interprets at all
 
 rng = np.random.default_rng(1)
 matrix = np.load(sys.argv[1])

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 from tqdm import tqdm
 
+from pufferflow._jit import compile_at_once
 from pufferflow.markov import BinaryInterval, MarkovChain
 from pufferflow.markov.families import Family
 from pufferflow.mechanisms import compute_scale
@@ -53,6 +54,7 @@ def timings(
     ``alphas`` (start, stop, step) to which the mechanism applies, as in the paper, in
     fewer repeats.
     """
+    compile_at_once()
     options = without_proofs(options)
     columns = [_synthetic(alpha_grid(**alphas), length), *_real(samples, chains)]
     jobs = [(column, mechanism) for column in columns for mechanism in mechanisms]
