@@ -29,14 +29,22 @@ from numpy.typing import NDArray
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 PATIENCE = 4 * 10**6
-"""Steps for which a kernel is interpreted: about two seconds, less than most take to compile."""
+"""Steps for which a kernel is interpreted: about two seconds, less than most take to compile.
+
+Where its machine code lies in the cache, a tenth of it for all of them together, less than numba takes to start.
+"""
 
 
 class _Thread(threading.local):
     interprets = False
 
 
+class _Process:
+    taken = 0
+
+
 _thread = _Thread()
+_process = _Process()
 _compiling = threading.RLock()
 
 
@@ -132,11 +140,16 @@ class Kernel:
         """Interpret or compile."""
         if _thread.interprets:  # another kernel, this one within it
             return self._function(*arguments)
-        if self._compiled is None and self._steps is not None and not self._is_cached:
-            self._taken += self._steps(*arguments)
-            if self._taken <= PATIENCE:
-                return self._interpreted(*arguments)
+        if self._compiled is None and self._steps is not None and self._has_little_to_do(self._steps(*arguments)):
+            return self._interpreted(*arguments)
         return (self._compiled or self.compiled)(*arguments)
+
+    def _has_little_to_do(self, steps: int) -> bool:
+        self._taken += steps
+        _process.taken += steps
+        if self._is_cached:
+            return "numba" not in sys.modules and _process.taken <= PATIENCE // 10
+        return self._taken <= PATIENCE
 
     def _interpreted(self, *arguments: Any) -> Any:
         _thread.interprets = True

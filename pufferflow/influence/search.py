@@ -64,7 +64,7 @@ CONVERGED = 1e-12
 KERNEL_WORK = 10**8
 """Entries of tables that a kernel looks at before it returns to Python, where signals arrive: tenths of a second."""
 
-_FIRST_WORK = 2**12  # at first; twice as many each time, as a kernel may be interpreted until there is more to do
+_FIRST_WORK = 2**10  # at first; twice as many each time, as a kernel may be interpreted until there is more to do
 
 SPACES = 2**10
 """Most distances between a power of two and the next one that are looked at for quilt nodes: up to twice this all."""

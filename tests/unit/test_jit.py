@@ -174,6 +174,17 @@ def test_a_kernel_is_compiled_once_it_has_much_to_do(monkeypatch):
     assert done == [1, 1, _jit.PATIENCE]
 
 
+@pytest.mark.parametrize(("taken", "loaded", "expected"), [(0, False, 2), (0, True, 3), (101, False, 3)])
+def test_machine_code_at_hand_is_used_once_numba_is_loaded_or_there_is_more_to_do(taken, loaded, expected, monkeypatch):
+    monkeypatch.setattr(_jit.Kernel, "_is_cached", True)
+    monkeypatch.setattr(_jit, "PATIENCE", 1000)
+    monkeypatch.setattr(_jit._process, "taken", taken)
+    monkeypatch.setattr(_jit, "_compiled", lambda function: lambda x: 3 * x)
+    if not loaded:
+        monkeypatch.delitem(sys.modules, "numba")
+    assert _jit.Kernel(lambda x: 2 * x, lambda x: x)(1) == expected
+
+
 def test_max_ratios_ignore_events_of_probability_zero():
     rows = np.array([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]])
     out = np.empty((2, 2))
