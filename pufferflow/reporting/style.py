@@ -63,6 +63,7 @@ RC: dict[str, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "pufferflow",
     "pdf.fonttype": 42,
+    "ps.fonttype": 42,  # by which PDF files, too, are given one font for all characters and not one for each 256
 }
 
 # Whatever a writer would say about itself or the clock, it says nothing.
