@@ -20,6 +20,7 @@ from pufferflow.markov.row_sets import RowSets
 
 _TOLERANCE = 1e-10
 _LARGEST = 1e100
+_SMALLEST = 2e-9  # HiGHS drops entries of up to 1e-9
 
 
 class RobustFlows(NamedTuple):
@@ -133,6 +134,12 @@ def _greedy(widths: Floats, total: float, values: Floats, largest: bool) -> Floa
     return np.asarray((taken * np.take_along_axis(values, order, axis=0)).sum(axis=0))
 
 
+def _resolved(widths: Floats, total: float) -> tuple[Floats, float]:
+    """A part without what the solver takes for 0: the sum would be left without widths, and the program unbounded."""
+    kept = np.where(widths > _SMALLEST, widths, 0.0)
+    return (widths, total) if (kept == widths).all() else (kept, min(total, float(kept.sum())))
+
+
 class _Program:
     """The linear program of one pair: the least Λ, its structure kept.
 
@@ -199,9 +206,11 @@ class _Program:
         ones = np.ones(square)
         entries = [-ones[self._off], flat[self._off]]
         for part in rows.parts:
-            entries += [np.repeat(part.widths[x], k), np.full(k, part.totals[x]), flat, -ones, -ones]
+            widths, total = _resolved(part.widths[x], part.totals[x])
+            entries += [np.repeat(widths, k), np.full(k, total), flat, -ones, -ones]
         for part in rows.parts:  # the smallest sum: max over t of t·total − Σ widths (t − b)⁺
-            entries += [np.repeat(part.widths[y], k), np.full(k, -part.totals[y]), -1 / back, -ones, ones]
+            widths, total = _resolved(part.widths[y], part.totals[y])
+            entries += [np.repeat(widths, k), np.full(k, -total), -1 / back, -ones, ones]
         entries.append(-rows.base[y])
         table = np.zeros((self._count, self._last + 1))
         table[self._rows, self._columns] = np.concatenate(entries)
