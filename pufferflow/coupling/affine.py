@@ -20,6 +20,7 @@ from pufferflow.markov.row_sets import RowSets
 
 _TOLERANCE = 1e-10
 _LARGEST = 1e100
+_SMALLEST = 2e-9  # HiGHS drops entries of up to 1e-9
 
 
 class RobustFlows(NamedTuple):
@@ -43,6 +44,8 @@ class AffineSide:
         self._rows = rows
         self._program = _Program(k, len(rows.parts))
         self._weights = np.zeros((k, k, k, k))
+        self._growth = np.zeros((k, k))
+        self._solved: dict[tuple[int, int], tuple[RobustFlows, Floats] | None] = {}  # at that growth
         self.limit = largest_leakages(rows)
         """As :attr:`Side.limit`."""
         self.distances = rows.distances()
@@ -61,7 +64,7 @@ class AffineSide:
         growth = _growth(costs)
         self._weights[:] = 0.0
         for x, y in np.argwhere(values > 0).tolist():
-            solved = self._program.solve(self._rows, x, y, growth)
+            solved = self._solve(x, y, growth)
             if solved is not None:
                 flows, self._weights[x, y] = solved
                 values[x, y] = min(values[x, y], self.bound(x, y, growth, flows))
@@ -76,8 +79,16 @@ class AffineSide:
 
     def flows(self, x: int, y: int, growth: Floats) -> RobustFlows | None:
         """Flows for the laws given x and y, growth e^costs; None where the program was not solved."""
-        solved = self._program.solve(self._rows, x, y, growth)
+        solved = self._solve(x, y, growth)
         return None if solved is None else solved[0]
+
+    def _solve(self, x: int, y: int, growth: Floats) -> tuple[RobustFlows, Floats] | None:
+        """As :meth:`_Program.solve`; a search ends at costs that it, and the proof, ask for again."""
+        if not np.array_equal(growth, self._growth):
+            self._growth, self._solved = growth.copy(), {}
+        if (x, y) not in self._solved:
+            self._solved[x, y] = self._program.solve(self._rows, x, y, growth)
+        return self._solved[x, y]
 
     def bound(self, x: int, y: int, growth: Floats, flows: RobustFlows) -> float:
         """What flows prove, whether or not they are optimal, rounded up."""
@@ -123,6 +134,12 @@ def _greedy(widths: Floats, total: float, values: Floats, largest: bool) -> Floa
     return np.asarray((taken * np.take_along_axis(values, order, axis=0)).sum(axis=0))
 
 
+def _resolved(widths: Floats, total: float) -> tuple[Floats, float]:
+    """A part without what the solver takes for 0: the sum would be left without widths, and the program unbounded."""
+    kept = np.where(widths > _SMALLEST, widths, 0.0)
+    return (widths, total) if (kept == widths).all() else (kept, min(total, float(kept.sum())))
+
+
 class _Program:
     """The linear program of one pair: the least Λ, its structure kept.
 
@@ -157,9 +174,8 @@ class _Program:
         equal_columns.append(np.full(parts * k, self._last))
         entries = np.concatenate([np.ones(2 * parts * square), -np.ones(parts * k)])
         shape = 2 * parts * k, self._last + 1
-        from scipy.sparse import csr_array
-
-        self._equal = csr_array((entries, (np.concatenate(equal_rows), np.concatenate(equal_columns))), shape=shape)
+        self._equal = np.zeros(shape)  # no sparse table: these are small, and checking one takes longer than solving
+        self._equal[np.concatenate(equal_rows), np.concatenate(equal_columns)] = entries
         self._right = np.concatenate([np.ones(parts * k), np.zeros(parts * k)])
         self._off = off
         self._bounds = np.zeros((self._last + 1, 2))
@@ -182,7 +198,6 @@ class _Program:
         None where none were found.
         """
         from scipy.optimize import linprog  # loading it takes longer than most noise scales
-        from scipy.sparse import csr_array
 
         if not float(growth.max()) < _LARGEST:  # nothing that the program could resolve
             return None
@@ -191,11 +206,14 @@ class _Program:
         ones = np.ones(square)
         entries = [-ones[self._off], flat[self._off]]
         for part in rows.parts:
-            entries += [np.repeat(part.widths[x], k), np.full(k, part.totals[x]), flat, -ones, -ones]
+            widths, total = _resolved(part.widths[x], part.totals[x])
+            entries += [np.repeat(widths, k), np.full(k, total), flat, -ones, -ones]
         for part in rows.parts:  # the smallest sum: max over t of t·total − Σ widths (t − b)⁺
-            entries += [np.repeat(part.widths[y], k), np.full(k, -part.totals[y]), -1 / back, -ones, ones]
+            widths, total = _resolved(part.widths[y], part.totals[y])
+            entries += [np.repeat(widths, k), np.full(k, -total), -1 / back, -ones, ones]
         entries.append(-rows.base[y])
-        table = csr_array((np.concatenate(entries), (self._rows, self._columns)), shape=(self._count, self._last + 1))
+        table = np.zeros((self._count, self._last + 1))
+        table[self._rows, self._columns] = np.concatenate(entries)
         right = np.zeros(self._count)
         right[:k] = -rows.base[x]
         options: Any = {"primal_feasibility_tolerance": _TOLERANCE, "dual_feasibility_tolerance": _TOLERANCE}

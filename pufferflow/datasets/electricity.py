@@ -6,6 +6,7 @@ import lzma
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -294,9 +295,13 @@ def _households(records: Records, counted: Counted) -> tuple[Participant, ...]:
     return tuple(replace(p, name=p.name if named else "household", group="household") for p in counted.participants)
 
 
+@cache
 def _bundled() -> MinuteWatts:
+    """Unpacked once, however many windows and steps of it are taken."""
     content = lzma.decompress(bundled_path("uci235-window").read_bytes())
-    return MinuteWatts.from_csv(content, load_sources()["uci235-window"]["start"])
+    readings = MinuteWatts.from_csv(content, load_sources()["uci235-window"]["start"])
+    readings.minutes.flags.writeable = readings.watts.flags.writeable = False
+    return readings
 
 
 def _user_cache() -> Path:

@@ -63,6 +63,7 @@ RC: dict[str, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "pufferflow",
     "pdf.fonttype": 42,
+    "ps.fonttype": 42,  # by which PDF files, too, are given one font for all characters and not one for each 256
 }
 
 # Whatever a writer would say about itself or the clock, it says nothing.
@@ -181,6 +182,19 @@ def figure_style() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _fonts_to_read() -> Iterator[None]:
+    """Fonts in PDF files have glyphs alone: readers are told where each goes, and rules of layout took longest."""
+    from fontTools.subset import Options  # what matplotlib embeds fonts with
+
+    usual: list[str] = Options._drop_tables_default
+    Options._drop_tables_default = [*usual, "GDEF", "GPOS", "GSUB", "MATH", "kern"]
+    try:
+        yield
+    finally:
+        Options._drop_tables_default = usual
+
+
 def save_figure(figure: Figure, stem: str | Path) -> list[Path]:
     """Write ``figure`` to ``stem`` plus .svg, .pdf and .png; the same figure gives the same bytes.
 
@@ -196,7 +210,7 @@ def save_figure(figure: Figure, stem: str | Path) -> list[Path]:
         The three files.
     """
     written, layout = [], figure.get_layout_engine()
-    with figure_style():
+    with figure_style(), _fonts_to_read():
         if layout is not None:
             layout.execute(figure)  # places everything, once for all formats: most of the time is layout
             figure.set_layout_engine(None)

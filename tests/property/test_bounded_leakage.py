@@ -64,6 +64,7 @@ def test_affine_flows_are_above_and_ascents_below(seed, k, width, sticky, cost):
     bound = affine.apply(costs)
     assert (bound >= exact * (1 - 1e-9) - 1e-13).all()
     assert (bound <= 2 * exact + 1e-6).all()
+    assert (affine.apply(costs) == bound).all()  # from the programs kept
     # whatever the flows are, they prove a bound
     growth = np.exp(costs)
     for x, y in product(range(k), repeat=2):

@@ -1,6 +1,7 @@
 import re
 import subprocess
 import sys
+import zlib
 from functools import partial
 from pathlib import Path
 
@@ -236,6 +237,10 @@ def test_files_are_the_same_on_every_run(tmp_path: Path, limits: pd.DataFrame, m
         content = one.read_bytes()
         assert content == two.read_bytes()
         assert not re.search(rb"CreationDate|Creator|Producer|dc:date|Software|20\d\d-\d\d-\d\d", content)
+    packed = re.findall(rb"FlateDecode[^>]*>>\s*stream\n(.*?)\nendstream", runs[0][1].read_bytes(), re.DOTALL)
+    fonts = [stream for stream in map(zlib.decompress, packed) if b"glyf" in stream]
+    assert fonts  # with shapes, and no rules of setting text
+    assert not any(re.search(b"GDEF|GPOS|GSUB|MATH|kern", stream[:400]) for stream in fonts)
 
 
 def test_user_settings_neither_matter_nor_change(tmp_path: Path, only_svg: None) -> None:

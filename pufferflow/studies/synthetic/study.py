@@ -21,7 +21,8 @@ def _steps(run: Run) -> Iterator[Step]:
     own = run.own("synthetic")
     settings = {**run.own("synthetic", without=("extension", "growth", "repetitions")), "options": run.options}
     outputs = {"scales": SCALES, "limits": LIMITS}
-    yield Step("compute_synthetic_scales", "measure", f"{HERE}.measure:measure_scales", {}, outputs, settings, job=JOB)
+    work = f"{HERE}.measure:measure_scales"
+    yield Step("compute_synthetic_scales", "measure", work, {}, outputs, settings, priority=1, job=JOB)
     yield _errors(run, "measure_synthetic_errors", SCALES, ERRORS)
     caption = (
         f"L1 error of the released mean of a binary chain of length {own['length']} against the class parameter α. "

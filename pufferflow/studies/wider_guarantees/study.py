@@ -32,6 +32,7 @@ def _steps(run: Run) -> Iterator[Step]:
             {"sample": run.sample(dataset)},
             {"runs": runs},
             counted,
+            priority=1,
         )
         yield Step(
             f"compute_wider_guarantees_{name}",
@@ -40,6 +41,7 @@ def _steps(run: Run) -> Iterator[Step]:
             {"sample": run.sample(dataset), "runs": runs},
             {"table": table},
             taken | {"states": len(edges) + 1 if data.has_values else None},
+            priority=1,
         )
         label = SOURCES[settings["source"]]
         shown = {"epsilon": shown_epsilon(own["epsilons"])}
