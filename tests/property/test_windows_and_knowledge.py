@@ -9,7 +9,7 @@ from itertools import pairwise, product
 import numpy as np
 import plain_influence
 import pytest
-from cases import counts
+from cases import counts, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_chains import chains as random_chains
@@ -305,7 +305,7 @@ def plain_exact_loss(matrix, laws, length, scale, counted, window):
 
 
 @given(chains(3), st.integers(1, 5), st.integers(1, 4), st.sampled_from([0.3, 1.0, 4.0]))
-@settings(max_examples=40)
+@examples(20, 160)
 def test_exact_losses_of_windows_equal_their_enumeration(chain, length, window, scale):
     found = pf.privacy_loss(chain, length, scale, pf.CountQuery({0}), window=window)
     if chain.start == "any":  # attained at mixtures of two starts
