@@ -21,7 +21,7 @@ def add_figure(parser: argparse.ArgumentParser, what: str, when: str = "") -> No
 def figure_stem(arguments: argparse.Namespace) -> Path:
     """Return where the figure goes, without ending.
 
-    Raises PackageError: figures cannot be drawn here.
+    Raises ParameterError: figures cannot be drawn here.
     """
     require("matplotlib", "--figure")
     stem = Path(arguments.figure)

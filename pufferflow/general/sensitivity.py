@@ -61,7 +61,7 @@ def possible_values(laws: Laws) -> list[Fraction]:
 def widest_pair(laws: Laws, pairs: Iterable[Pair]) -> tuple[Fraction, Hashable | None, Pair | None]:
     """W exactly, with the law and the pair that decide it; None where W is 0.
 
-    Raises ParameterError: there are too many pairs of too large laws.
+    Raises ParameterError: the couplings of all pairs are more work than is allowed.
     """
     asked = tuple(pairs)
     steps = sum(len(p.values) + len(q.values) for _, _, p, q in _laws_of(laws, asked))

@@ -30,17 +30,17 @@ class Sketch:
 
     def add(self, line: str) -> None:
         """See the header, and then the line of each record."""
-        if self._seen % self._every == 1 % self._every:
+        if line == HEADER:
+            return
+        if self._seen % self._every == 0:
             self._kept.append(line)
         self._seen += 1
         self._last = line
 
     def table(self) -> pd.DataFrame:
         """What is drawn: the columns of the lines, the time as text where it is one."""
-        lines = [line for line in self._kept if line != HEADER]
-        if self._last not in (HEADER, *lines[-1:]):
-            lines.append(self._last)
-        return pd.read_csv(StringIO("\n".join([HEADER, *lines])))
+        last = [] if self._last in (HEADER, *self._kept[-1:]) else [self._last]
+        return pd.read_csv(StringIO("\n".join([HEADER, *self._kept, *last])))
 
     def draw(self, stem: Path, made: PreparedStream) -> str:
         """Write the figure, where there is a line; return what went wrong, or nothing: the lines are out already."""

@@ -14,8 +14,8 @@ def seeds(usual, long):
     return [*range(usual), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(usual, long))]
 
 
-def examples(usual, long):
+def examples(usual, long, **more):
     """Settings of a test of hypothesis, which draws its own cases; the profile says which run it is."""
     if settings.get_current_profile_name() != "long":
-        return settings(max_examples=usual)
-    return lambda test: pytest.mark.long(settings(max_examples=long)(test))
+        return settings(max_examples=usual, **more)
+    return lambda test: pytest.mark.long(settings(max_examples=long, **more)(test))

@@ -1,7 +1,7 @@
 """Snakemake, and its jobs, in forks of processes that have imported what they need; nothing of the project itself.
 
 A start costs half as much as that of an interpreter, a job a third. The run is the same: its own processes, folder and
-environment. Runs that are started as users do (the complete one, those that are killed, SLURM's) use none of this.
+environment. Runs that are started as users do (those that are killed, SLURM's, that of ``.ci/run``) use none of this.
 """
 
 import ast

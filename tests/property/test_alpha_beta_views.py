@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cases import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -46,7 +47,7 @@ def view_law(view, instance):
 
 
 @given(st.lists(parameters(), min_size=1, max_size=3), bounds())
-@settings(max_examples=150)
+@examples(75, 600)
 def test_views_together_against_bayes_on_all_their_outcomes(views, limits):
     d, gamma = limits
     check = check_views(views, d, gamma)

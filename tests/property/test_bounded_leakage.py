@@ -53,7 +53,7 @@ def test_the_worst_laws_are_vertices_of_one_order(seed, k, width, sticky, cost):
 
 
 @given(SEEDS, st.integers(1, 5), WIDTHS, STICKY, COSTS)
-@settings(max_examples=20)
+@examples(10, 80)
 def test_affine_flows_are_above_and_ascents_below(seed, k, width, sticky, cost):
     rng = np.random.default_rng(seed)
     rows = some_family(rng, k, width, sticky).rows
@@ -85,7 +85,7 @@ def test_rows_known_exactly(seed, k, sticky, cost):
 
 
 @given(SEEDS, st.integers(2, 4), STICKY, st.sampled_from([1e-6, 0.2, 1.0, 5.0, 1e3]), st.sampled_from([2, 30, 10**6]))
-@settings(max_examples=15)
+@examples(7, 60)
 def test_a_known_stationary_chain_read_both_ways(seed, k, sticky, epsilon, length):
     rng = np.random.default_rng(seed)
     chain = pf.MarkovChain((1 - sticky) * rng.dirichlet(np.ones(k), k) + sticky * np.eye(k))
@@ -99,7 +99,7 @@ def test_a_known_stationary_chain_read_both_ways(seed, k, sticky, epsilon, lengt
 
 
 @given(SEEDS, st.integers(1, 4), WIDTHS, STICKY, st.sampled_from([0.1, 1.0, 10.0]), st.sampled_from([1, 2, 9, 500]))
-@settings(max_examples=8)
+@examples(5, 32)
 def test_less_known_costs_no_less(seed, k, width, sticky, epsilon, length):
     rng = np.random.default_rng(seed)
     inner = family(rng, k, width, sticky)

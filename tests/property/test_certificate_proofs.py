@@ -170,7 +170,7 @@ TAMPERINGS = [
 
 
 @pytest.mark.parametrize("tamper", TAMPERINGS)
-@settings(max_examples=15)
+@examples(7, 60)
 @given(chain=chains(), length=st.sampled_from([1, 2, 5, 30, 1000]), epsilon=EPSILONS, data=st.data())
 def test_tampering_is_rejected(tamper, chain, length, epsilon, data):
     document = pf.certify(chain, length, epsilon)
@@ -194,7 +194,7 @@ def test_a_changed_quilt_is_rejected_or_serves_as_well(chain, length, epsilon, d
     assert enumerated(document, SHIFT) <= float(Fraction(document["scale"])) * (1 + 1e-11)
 
 
-@settings(max_examples=25)
+@examples(12, 100)
 @given(chains(3), st.integers(0, 18).map(lambda n: 10**n), EPSILONS, CONVENTIONS)
 def test_any_length(chain, length, epsilon, convention):
     result = pf.mqm_exact(chain, length, epsilon, convention=convention, certified=True)

@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from cases import counts
-from hypothesis import given, settings
+from cases import counts, examples
+from hypothesis import given
 from hypothesis import strategies as st
 from interval_families import family
 
@@ -27,7 +27,7 @@ def some_family(rng):
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.05, 1.0, 6.0]), st.sampled_from([1, 2, 40, 10**9]))
-@settings(max_examples=10)
+@examples(5, 40)
 def test_certified_scales(seed, epsilon, length):
     rng = np.random.default_rng(seed)
     theta = some_family(rng)

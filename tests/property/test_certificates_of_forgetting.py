@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import plain_forgetting
 import pytest
-from cases import counts
+from cases import counts, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -39,6 +39,7 @@ def test_the_scale_is_the_smallest(steps, overlap, length, epsilon):
         assert there == pytest.approx(epsilon, rel=1e-9)
 
 
+@examples(30, 240)
 @given(st.integers(1, 300), OVERLAPS, st.sampled_from([1, 7, 1000, 10**6, 2**62]), EPSILONS)
 def test_certificates_prove_the_scale(steps, overlap, length, epsilon):
     result = pf.leakage(pf.ForgettingFamily(steps, overlap), length, epsilon)

@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from cases import examples
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from local_influence import NEARLY_ONE_STATE, influence_matrix, weak_chain
@@ -100,6 +101,7 @@ def test_no_weights_prove_a_norm_of_one_or_more(matrix, start):
             list(verify.parse(document).bounds())
 
 
+@examples(30, 240)
 @given(SEEDS, st.integers(2, 5), st.sampled_from([7, 60, 10**4, 10**6, 10**18]))
 def test_long_chains(seed, k, length):
     rng = np.random.default_rng(seed)

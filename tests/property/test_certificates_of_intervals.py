@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cases import examples
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from interval_families import draw, family, log_ratios
 
@@ -56,7 +56,7 @@ def test_the_bounds_hold_for_chains_of_the_family(seed, k, width, sticky, zeros,
 
 
 @given(SEEDS, STATES, WIDTHS, STICKY, EPSILONS, st.sampled_from([1, 2, 7, 40, 10**5, 10**9]))
-@settings(max_examples=60)
+@examples(30, 240)
 def test_certified_scales(seed, k, width, sticky, epsilon, length):
     rng = np.random.default_rng(seed)
     box = family(rng, k, width, sticky)
@@ -74,7 +74,7 @@ def test_certified_scales(seed, k, width, sticky, epsilon, length):
 
 
 @given(SEEDS, st.integers(2, 4), STICKY, EPSILONS, st.data())
-@settings(max_examples=25)
+@examples(12, 100)
 def test_changed_bounds_are_rejected_or_serve_as_well(seed, k, sticky, epsilon, data):
     rng = np.random.default_rng(seed)
     box = family(rng, k, 0.03, sticky)

@@ -5,6 +5,7 @@ import math
 from fractions import Fraction
 
 import pytest
+from cases import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -90,7 +91,7 @@ def test_delta_at_is_rounded_up_and_hardly(table, epsilon):
 
 
 @given(laws(), st.fractions(1, 20, max_denominator=10), deltas)
-@settings(max_examples=50)
+@examples(25, 200)
 def test_composition_is_that_of_all_pairs_of_outputs(table, factor, delta):
     one = FiniteMechanism(table)
     other = FiniteMechanism({given: law[::-1] for given, law in table.items()})
@@ -175,6 +176,7 @@ def test_sensitivity_of_any_query(data, records, values, group):
         assert abs(query[found.database] - query[found.neighbour]) == found.value
 
 
+@examples(30, 240)
 @given(st.integers(0, 3), st.integers(1, 3), st.integers(1, 2))
 def test_sensitivity_with_a_record_more_or_less(records, values, group):
     domain = Domain({"x": range(values)})

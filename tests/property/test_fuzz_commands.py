@@ -9,7 +9,7 @@ import pytest
 from cases import counts
 
 
-@pytest.mark.parametrize("runs", counts(25, 200))
+@pytest.mark.parametrize("runs", counts(12, 200))
 def test_hostile_input(runs):
     """In a process of its own: what this one has loaded would count as the memory of every run."""
     script = Path(fuzz_commands.__file__)

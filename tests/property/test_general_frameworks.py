@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import plain_frameworks as plain
 import pytest
+from cases import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -42,7 +43,7 @@ def likely_pairs(scenarios):
 
 
 @given(frameworks())
-@settings(max_examples=150, deadline=None)
+@examples(75, 600)
 def test_sensitivity_is_the_smallest_gap_of_a_coupling(scenarios):
     found = pf.PufferfishFramework(scenarios).wasserstein()
     exact = {(n, a, b): plain.w_infinity(scenarios[n][a], scenarios[n][b]) for n, a, b in likely_pairs(scenarios)}
@@ -65,7 +66,7 @@ def test_no_coupling_of_a_linear_program_keeps_closer(p, q):
 
 
 @given(frameworks(), st.sampled_from([1e-90, 1e-3, 0.1, 1.0, 5.0, 300.0, 1e90]))
-@settings(max_examples=100, deadline=None)
+@examples(50, 400)
 def test_noise_of_the_mechanism_loses_at_most_epsilon(scenarios, epsilon):
     framework = pf.PufferfishFramework(scenarios)
     found = framework.wasserstein()
@@ -98,7 +99,7 @@ def test_noise_of_the_mechanism_loses_at_most_epsilon(scenarios, epsilon):
 
 
 @given(frameworks(), frameworks(), st.sampled_from([0.1, 1.0, 5.0]))
-@settings(max_examples=100, deadline=None)
+@examples(50, 400)
 def test_close_adversaries(scenarios, beliefs, epsilon):
     """Δ against sums over points, and Theorem 2.4: what an adversary outside Θ learns is at most ε + 2Δ."""
     framework = pf.PufferfishFramework(scenarios)
@@ -157,7 +158,7 @@ def grouped(draw):
 
 
 @given(grouped())
-@settings(max_examples=150, deadline=None)
+@examples(75, 600)
 def test_the_wasserstein_mechanism_never_needs_more_noise_than_group_privacy(model):
     """Theorem 3.3, over random frameworks with independent groups."""
     scenarios, query, groups = model
@@ -191,7 +192,7 @@ def test_dependent_groups_are_seen():
 
 
 @given(frameworks(), st.data())
-@settings(max_examples=60, deadline=None)
+@examples(30, 240)
 def test_releases_stay_on_the_lattice(scenarios, data):
     framework = pf.PufferfishFramework(scenarios)
     values = sorted({value for one in scenarios.values() for law in one.values() for value, p in law.items() if p})

@@ -8,6 +8,7 @@ import sys
 import flint
 import numpy as np
 import pytest
+from cases import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from random_chains import distributions
@@ -46,13 +47,13 @@ def assert_equal(scale, epsilon, plain, slack=1e-11):
 
 
 @given(starts(), st.integers(1, 70), EPSILONS, CONVENTIONS)
-@settings(max_examples=60, deadline=None)
+@examples(30, 240)
 def test_search_equals_the_search_node_by_node(chain, length, epsilon, convention):
     scale = pf.mqm_exact(chain, length, epsilon, convention=convention).scale
     assert_equal(scale, epsilon, lambda e: node_by_node(chain, length, e, convention))
 
 
-@pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
+@pytest.mark.parametrize("epsilon", [0.2, pytest.param(1.0, marks=pytest.mark.long), 5.0])
 @pytest.mark.parametrize("move", [0.03, 0.97])
 @pytest.mark.parametrize("start", [[1, 0, 0], [0.5, 0.5, 0], [0.2, 0.3, 0.5]])
 def test_slow_cycles_equal_the_search_node_by_node(start, move, epsilon):

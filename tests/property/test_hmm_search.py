@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 
 import pytest
+from cases import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_hidden_markov import all_ratios, path_probability
@@ -95,7 +96,7 @@ def test_ratio_never_falls_with_the_length(model):
         lambda u: st.tuples(st.just(u), st.lists(st.integers(-3, 3), min_size=len(u), max_size=len(u)))
     )
 )
-@settings(max_examples=300)
+@examples(150, 1200)
 def test_dominance(pair):
     u, v = map(tuple, pair)
     steps = [Fraction(i, 12) for i in range(1, 12 * 12)]  # quotients of the entries have denominators 1, 2, 3

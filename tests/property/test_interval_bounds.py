@@ -27,7 +27,7 @@ def covers(bound, exact, length, epsilon, slack=1e-10):
 
 
 @given(SEEDS, STATES, WIDTHS, STICKY, st.sampled_from([0.0, 0.2]))
-@settings(max_examples=60, deadline=None)
+@examples(30, 240)
 def test_log_ratios_of_chains_of_the_family(seed, k, width, sticky, zeros):
     rng = np.random.default_rng(seed)
     box = family(rng, k, width, sticky, zeros)
@@ -72,7 +72,7 @@ def test_the_scale_covers_the_worst_chain_found(seed, k, width, sticky, epsilon)
 
 
 @given(SEEDS, STATES, WIDTHS, STICKY)
-@settings(max_examples=40, deadline=None)
+@examples(20, 160)
 def test_log_ratios_are_covered_without_all_sets(seed, k, width, sticky):
     rng = np.random.default_rng(seed)
     box = family(rng, k, width, sticky)
@@ -90,7 +90,7 @@ def test_log_ratios_are_covered_without_all_sets(seed, k, width, sticky):
 
 @given(SEEDS, STATES, WIDTHS)
 @example(0, 3, 0.0)  # the centre is followed to 127 steps, between two distances
-@settings(max_examples=30, deadline=None)
+@examples(15, 120)
 def test_far_distances_cover_too(seed, k, width):
     """Strides, doubled steps and products of total variations, on chains that mix slowly."""
     rng = np.random.default_rng(seed)

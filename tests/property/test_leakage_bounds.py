@@ -57,7 +57,7 @@ def program(p, q, costs):
 
 
 @given(cases(positive=True))
-@settings(max_examples=25, deadline=None)
+@examples(12, 100)
 def test_pairs_equal_the_linear_program(case):
     rows, costs = case
     bounds = CouplingSide(rows).apply(costs)

@@ -3,6 +3,7 @@
 import numpy as np
 import plain_influence
 import pytest
+from cases import examples
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from random_chains import chains
@@ -97,7 +98,7 @@ TAME = settings(suppress_health_check=[*settings().suppress_health_check, Health
 
 
 @given(chains(4) | MIXING, st.integers(1, 40), EPSILONS, CONVENTIONS, SPACES, st.integers(0, 3))
-@TAME
+@examples(30, 240, suppress_health_check=TAME.suppress_health_check)
 def test_few_distances_and_close_nodes_raise_the_scale_by_what_is_said(
     coarse, chain, length, epsilon, convention, spaces, close
 ):

@@ -140,12 +140,13 @@ def test_a_certificate_and_a_figure(run, count, tmp_path):
     for words in ("Running count", "records that are 1, so far", "Up to 3,000 records, ε = 1 for any record"):
         assert words in text
     lines = out.splitlines()
-    sketch = Sketch(3000)
-    for line in lines:
-        sketch.add(line)
-    drawn = sketch.table()
-    assert drawn["time"].tolist() == [*range(1, 2501, 3), 2500][: len(drawn)]
-    assert drawn["noisy_count"].tolist() == [float(lines[at].split(",")[1]) for at in drawn["time"]]
+    for seen, kept in ((2500, [*range(1, 2501, 3)]), (2499, [*range(1, 2500, 3), 2499]), (0, [])):
+        sketch = Sketch(3000)
+        for line in lines[: seen + 1]:
+            sketch.add(line)
+        drawn = sketch.table()
+        assert drawn["time"].tolist() == kept
+        assert drawn["noisy_count"].tolist() == [float(lines[at].split(",")[1]) for at in kept]
 
 
 def test_a_figure_of_a_stream_that_nobody_reads_to_its_end(count, tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from cases import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -45,7 +46,7 @@ def first_transitions(record, most):
 texts = st.text("ab.", min_size=2, max_size=12)
 
 
-@settings(max_examples=40)
+@examples(20, 160)
 @given(st.lists(texts, min_size=1, max_size=5), texts, st.integers(1, 6), st.integers(1, 9))
 def test_a_participant_adds_its_first_transitions_and_changes_no_more_than_twice_as_many(records, other, most, rows):
     with pytest.MonkeyPatch.context() as patch:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from cases import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -189,6 +190,7 @@ def test_a_mechanism_can_be_asked_for_but_not_one_that_hides_nothing():
     assert calibrate(independent, 50, 1.0).scale == pytest.approx(1.0)
 
 
+@examples(30, 240)
 @given(st.floats(1e-3, 1e3), st.floats(0.05, 0.95), st.floats(0.05, 0.95), st.integers(1, 200))
 def test_a_limit_of_epsilon_pays_for_one_release(epsilon, stay, leave, length):
     chain = pf.MarkovChain([[stay, 1 - stay], [leave, 1 - leave]])

@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
+from cases import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,6 +43,7 @@ steps = st.lists(
 )
 
 
+@examples(30, 240)
 @given(steps, st.sampled_from([60, 1800]), st.integers(1, 7))
 def test_runs_are_those_of_a_plain_loop(waits, step, size):
     at = dict.fromkeys(GROUPS, 0)

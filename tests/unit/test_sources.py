@@ -192,7 +192,7 @@ for name_of_job, script, *modules in json.loads(sys.argv[2]):
 """
 
 
-@pytest.mark.parametrize("every", counts(3, 1))
+@pytest.mark.parametrize("every", counts(6, 1))
 def test_a_job_reaches_all_that_is_loaded_when_it_starts(every):
     some = dict(list(JOBS.items())[::every])
     jobs = [[job, str(ROOT / f"workflow/scripts/{script}.py"), *modules] for job, (script, modules) in some.items()]
