@@ -187,7 +187,10 @@ def _fonts_to_read() -> Iterator[None]:
     """Fonts in PDF files have glyphs alone: readers are told where each goes, and rules of layout took longest."""
     from fontTools.subset import Options  # what matplotlib embeds fonts with
 
-    usual: list[str] = Options._drop_tables_default
+    usual: list[str] | None = getattr(Options, "_drop_tables_default", None)
+    if usual is None:  # a fontTools that has no such list: figures take a little longer
+        yield
+        return
     Options._drop_tables_default = [*usual, "GDEF", "GPOS", "GSUB", "MATH", "kern"]
     try:
         yield
