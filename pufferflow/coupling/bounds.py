@@ -15,6 +15,7 @@ from pufferflow.coupling.forgetting import ForgettingLoss
 from pufferflow.coupling.interval_leakage import MOST_ROBUST_STATES, IntervalLeakage, never_forgets
 from pufferflow.coupling.labelled import LabelledLeakage
 from pufferflow.coupling.periodic import PeriodicLeakage
+from pufferflow.coupling.words import MOST_WORDS, WordLeakage
 from pufferflow.forgetting_family import ForgettingFamily
 from pufferflow.markov.families import ChainFamily, Family
 from pufferflow.markov.labelled import LabelledChain
@@ -41,6 +42,22 @@ class Part(NamedTuple):
     family: Family
     bound: LossBound | None
     why: str = ""  # there is no bound, or what else there is to know
+
+
+class _Least(NamedTuple):
+    """Bounds of the same loss, of which the smallest counts."""
+
+    bounds: tuple[LossBound, ...]
+
+    def loss(self, cost: float) -> Loss:
+        return min((bound.loss(cost) for bound in self.bounds), key=lambda loss: loss.value)
+
+    def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
+        best = None
+        for bound in self.bounds:
+            if (found := bound.scale(epsilon, upper)) is not None:
+                best, upper = found, found[0]
+        return best
 
 
 @singledispatch
@@ -79,7 +96,10 @@ def _(family: LabelledChain, length: int, protection: Protection, max_states: in
     hidden = family.chain.states
     if hidden > MOST_BLOCK_STATES:
         return [Part(family, None, _TOO_MANY.format(hidden))]
-    return [Part(family, kept(LabelledLeakage, family, length, protection, pairs=hidden <= max_states))]
+    bound: LossBound = kept(LabelledLeakage, family, length, protection, pairs=hidden <= max_states)
+    if protection.knows != "nothing" and hidden <= min(max_states, MOST_WORDS) and family.words is not None:
+        bound = _Least((bound, kept(WordLeakage, family, length, protection)))
+    return [Part(family, bound)]
 
 
 @loss_bounds.register

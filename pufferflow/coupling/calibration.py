@@ -434,10 +434,7 @@ class ChainLeakage:
             if at_low.value > epsilon:
                 return small
             cost, loss = largest_cost(losses, epsilon, low, at_low, epsilon)
-        scale = math.nextafter(1 / cost, math.inf)
-        while 1 / scale > cost:
-            scale = math.nextafter(scale, math.inf)
-        return scale, loss.node
+        return rounded_scale(cost), loss.node
 
     def _guess(self, epsilon: float, low: float) -> tuple[float, Loss]:
         """Cost whose loss is at most ε, and nearly so, with that loss; or one of larger loss.
@@ -507,6 +504,14 @@ class ChainLeakage:
         """Loss in the limit of small c with an allowance of κ, in units of c, and the largest leakage of a pair."""
         cap = np.full_like(self._zeros, float(self._length - 1))
         return self._loss(1.0, cap, cap, linear=True, kappa=kappa), self._farthest
+
+
+def rounded_scale(cost: float) -> float:
+    """Smallest scale whose inverse, as a float, is at most c."""
+    scale = math.nextafter(1 / cost, math.inf)
+    while 1 / scale > cost:
+        scale = math.nextafter(scale, math.inf)
+    return scale
 
 
 def small_scale(limit: Callable[[float], tuple[Loss, float]], epsilon: float) -> tuple[tuple[float, int] | None, float]:

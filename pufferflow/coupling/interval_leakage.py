@@ -12,7 +12,7 @@ from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow._types import Floats
 from pufferflow.bounded_family import BoundedFamily
 from pufferflow.coupling.affine import AffineSide
-from pufferflow.coupling.calibration import SMALL_EPSILON, Loss, largest_cost, small_scale
+from pufferflow.coupling.calibration import SMALL_EPSILON, Loss, largest_cost, rounded_scale, small_scale
 from pufferflow.coupling.robust import MOST_ORDERED_STATES, AscendingSide, RatioSide, RobustSide
 from pufferflow.coupling.sides import LeakageEquation, costs_of, post_fixed_point
 from pufferflow.influence.intervals import interval_influence
@@ -181,10 +181,7 @@ class IntervalLeakage:
         if at_low.value > epsilon:
             return None
         cost, loss = largest_cost(self.loss, epsilon, low, at_low, epsilon)
-        scale = math.nextafter(1 / cost, math.inf)
-        while 1 / scale > cost:
-            scale = math.nextafter(scale, math.inf)
-        return scale, loss.node
+        return rounded_scale(cost), loss.node
 
 
 def _side(rows: RowSets, guess: bool) -> _Side:

@@ -16,7 +16,7 @@ from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
 from pufferflow.coupling._clock_kernels import forget_walk, walk
 from pufferflow.coupling.blocks import forgotten, matrix_power
-from pufferflow.coupling.calibration import Loss
+from pufferflow.coupling.calibration import Loss, rounded_scale
 from pufferflow.coupling.sides import (
     CouplingSide,
     ForgettingSide,
@@ -425,10 +425,7 @@ class PeriodicLeakage:
         if decided is None or decided[0] <= low:
             return None
         cost, loss = decided
-        scale = math.nextafter(1 / cost, math.inf)
-        while 1 / scale > cost:
-            scale = math.nextafter(scale, math.inf)
-        return scale, loss.node
+        return rounded_scale(cost), loss.node
 
 
 def average_leakages(chain: PeriodicChain, length: int, *, ahead: bool) -> Floats:

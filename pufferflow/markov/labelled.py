@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,30 @@ class LabelledChain(ByValue, FamilyWithoutMatrix):
     def states(self) -> int:
         """Number of labels, k: what records can be."""
         return int(self.labels.max()) + 1
+
+    @cached_property
+    def words(self) -> NDArray[np.intp] | None:
+        """The last m labels at every state, the latest last, shape (n, m), where they tell the states apart.
+
+        So it is in chains of order m. None where the labels before a state are not always the same, or tell no more.
+        Of a state that nothing leads to the labels before, which no record has, have numbers of their own.
+        """
+        steps = self.chain.transition_matrix > 0
+        words, told = self.labels[:, None], 0
+        while True:
+            classes = np.unique(words, axis=0, return_inverse=True)[1].ravel()
+            if classes.max() + 1 == len(words):
+                return words
+            if classes.max() + 1 == told:
+                return None
+            told, longer = classes.max() + 1, np.empty((len(words), words.shape[1] + 1), dtype=np.intp)
+            for state, label in enumerate(self.labels):
+                before = np.flatnonzero(steps[:, state])
+                if len(set(classes[before])) > 1:
+                    return None
+                longer[state, :-1] = words[before[0]] if len(before) else -1 - state
+                longer[state, -1] = label
+            words = longer
 
     # -- kinds of them -----------------------------------------------------------------------------
 

@@ -1,11 +1,13 @@
-"""Bounds of labelled chains against a linear program over all sequences of labels."""
+"""Bounds of labelled chains against a linear program over all sequences of labels, and against all counts."""
 
 import numpy as np
 import pytest
 from cases import counts
-from sequence_programs import label_law, largest_loss
+from sequence_programs import label_law, largest_loss, largest_loss_of_counts
 
 import pufferflow as pf
+from pufferflow._protection import Protection
+from pufferflow.coupling.words import WordLeakage
 
 
 def random_matrix(rng, n):
@@ -77,3 +79,83 @@ def test_never_below_the_program(cases):
         print(f"{len(slack)} cases, largest excess and seed {max(slack)}, median {np.median([v for v, _ in slack])}")
     assert len(slack) > cases / 2
     assert min(slack)[0] < 1e-6  # it is attained
+
+
+# -- chains of order m, and those who know records ---------------------------------------------------
+
+
+def random_order(rng, start):
+    """Of order 1 to 3 (the order, k): dense, nearly deterministic, or with triples that never occur."""
+    order, k = [(1, 2), (1, 3), (2, 2), (2, 2), (2, 3), (3, 2)][rng.integers(6)]
+    shape = (k,) * (order + 1)
+    law = rng.dirichlet(np.full(k, rng.choice([0.5, 5.0, 50.0])), shape[:-1])
+    kind = rng.integers(3)
+    if kind == 1:
+        law = 0.4 * np.eye(k)[np.indices(shape[:-1])[-1]] + 0.6 * law
+    elif kind == 2:
+        law = law * (rng.random(shape) < 0.8) + 1e-3 * np.eye(k)[rng.integers(k, size=shape[:-1])]
+        law /= law.sum(axis=-1, keepdims=True)
+    initial = rng.dirichlet(np.ones(k**order)).reshape(shape[:-1]) if start == "given" else start
+    return pf.LabelledChain.of_order(law, initial), k
+
+
+def informed_excess(seed):
+    rng = np.random.default_rng([13, seed])
+    try:
+        family, k = random_order(rng, ("stationary", "given", "any")[seed % 3])
+    except pf.ChainError:  # no unique stationary law
+        return None
+    if family.words is None:  # records that nothing leads to
+        return None
+    window = int(rng.choice([1, 1, 2, 3]))
+    length = int(rng.integers(2, 9) if k == 2 else rng.integers(2, 6))
+    cost = float(rng.choice([0.01, 0.1, 0.5, 1.5]))
+    matrices = [family.chain.transition_matrix] * (length - 1)
+    joints = [label_law(matrices, law, family.labels, k) for law in laws(rng, family.chain)]
+    least = max(largest_loss_of_counts(joint, cost, window) for joint in joints)
+    if k**length <= 16 and window == 1:
+        least = max(least, *(largest_loss(joint, cost, min(window, length), knows="any records") for joint in joints))
+    bound = WordLeakage(family, length, Protection(window, "any records")).loss(cost).value
+    assert bound >= least * (1 - 1e-6), seed
+    assert pf.leakage_loss(family, length, 1 / cost, window=window, knows="any records") <= bound * (1 + 1e-12)
+    return bound / least - 1, bound < length * cost * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("cases", counts(36, 600))
+def test_whoever_knows_records_of_a_chain_of_some_order(cases):
+    found = [value for value in map(informed_excess, range(cases)) if value is not None]
+    if cases > 100:
+        print(f"{len(found)} cases, largest excess {max(found)}, median {np.median([v for v, _ in found])}")
+    assert len(found) > cases / 2
+    assert sum(less for _, less in found) > len(found) / 10  # than all records together
+
+
+@pytest.mark.parametrize("start", ["stationary", "any"])
+def test_of_longer_segments(start):
+    """Random counts and random known records; these segments are too long to look at all of them."""
+    rng = np.random.default_rng(3)
+    law = 0.6 * np.eye(2)[np.indices((2, 2))[-1]] + 0.4 * rng.dirichlet([2, 2], (2, 2))
+    family, length, cost = pf.LabelledChain.of_order(law, start), 40, 0.1
+    matrix, labels = family.chain.transition_matrix, family.labels
+    first = family.chain.initial_distribution if start == "stationary" else np.full(4, 0.25)
+    largest = cost
+    for _ in range(300):
+        node = int(rng.integers(length))
+        weights, plain = np.ones((length, 4)), np.ones((length, 4))
+        sets = rng.integers(2) if rng.random() < 0.5 else rng.integers(2, size=length)
+        weights[np.broadcast_to(labels, (length, 4)) == np.broadcast_to(sets, length)[:, None]] = np.exp(cost)
+        for t in np.flatnonzero(rng.random(length) < rng.choice([0.0, 0.05, 0.3])):
+            weights[t] = plain[t] = labels == rng.integers(2)
+        told = []
+        for x in range(2):
+            at = []
+            for table in (weights, plain):
+                now = first * (table[0] if node else labels == x)
+                for t in range(1, length):
+                    now = (now @ matrix) * (table[t] if t != node else labels == x)
+                at.append(now.sum())
+            told.append(np.log(at[0] / at[1]) if at[1] > 0 else np.nan)
+        largest = max(largest, cost + float(np.nan_to_num(abs(told[0] - told[1]))))
+    bound = pf.leakage_loss(family, length, 1 / cost, knows="any records")
+    assert largest <= bound < 0.5 * length * cost
+    assert bound < 4 * largest

@@ -86,6 +86,32 @@ def test_small_epsilon_is_the_limit():
     assert coarse == pytest.approx(fine, rel=1e-3)
 
 
+def test_words_are_the_last_labels_where_they_tell_states_apart():
+    assert pf.LabelledChain.of_order(ORDER_2).words.tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
+    assert pf.LabelledChain(CHAIN, [0, 1]).words.tolist() == [[0], [1]]
+    third = pf.LabelledChain.of_order(np.full((2,) * 4, 0.5))
+    assert third.words.tolist() == [list(word) for word in itertools.product((0, 1), repeat=3)]
+    assert pf.LabelledChain(CHAIN, [0, 0]).words is None  # no labels tell these apart
+    assert pf.LabelledChain.hidden(CHAIN, [[0.9, 0.1], [0.2, 0.8]]).words is None
+    # 1, 1 never occurs after the first record
+    alone = pf.LabelledChain.of_order([[[0.5, 0.5], [1, 0]], [[0.5, 0.5], [1, 0]]], "any")
+    assert alone.words.tolist()[:3] == [[0, 0], [0, 1], [1, 0]]
+    assert alone.words[3, 1] == 1
+    assert alone.words[3, 0] < 0
+
+
+@pytest.mark.parametrize("window", [1, 2, 30])
+def test_who_knows_records_of_an_order_2(window):
+    """One step of it bounds nothing, two do; a record that is not needed is no more than one that is."""
+    family = pf.LabelledChain.of_order(ORDER_2)
+    known = pf.leakage(family, 10**6, 1.0, window=window, knows="any records").scale
+    assert pf.leakage(family, 10**6, 1.0, window=window).scale < known < 1000
+    assert known == pytest.approx(pf.leakage(family, 10**5, 1.0, window=window, knows="any records").scale, rel=1e-6)
+    idle = pf.LabelledChain.of_order(np.stack([CHAIN.transition_matrix] * 2))
+    order_1 = pf.leakage(CHAIN, 10**4, 1.0, window=window, knows="any records").scale
+    assert order_1 <= pf.leakage(idle, 10**4, 1.0, window=window, knows="any records").scale < 4 * order_1
+
+
 def test_other_mechanisms_say_why_not():
     family = pf.LabelledChain.of_order(ORDER_2)
     assert pf.group_dp(family, 100, 1.0).scale == 100
