@@ -19,8 +19,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 CONDA_NAMES = {"matplotlib": "matplotlib-base"}
 JOBS = ("figures", "publish", "check", "workflow")
 """Extras that the jobs of the pipeline use."""
-BROUGHT = {"snakemake", "markupsafe"}
-"""Imports that are there without being declared: what runs a script, and the text type of jinja2."""
+BROUGHT = {"snakemake", "markupsafe", "fontTools"}
+"""Imports that are there without being declared: what runs a script, the text type of jinja2, the fonts of matplotlib."""
 
 
 def bounds(requirements):
