@@ -20,7 +20,7 @@ CONDA_NAMES = {"matplotlib": "matplotlib-base"}
 JOBS = ("figures", "publish", "check", "workflow")
 """Extras that the jobs of the pipeline use."""
 BROUGHT = {"snakemake", "markupsafe", "fontTools"}
-"""Imports that are there without being declared: what runs a script, the text type of jinja2, the fonts of matplotlib."""
+"""Imports that are there undeclared: what runs a script, the text type of jinja2, what matplotlib reads fonts with."""
 
 
 def bounds(requirements):
