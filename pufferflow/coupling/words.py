@@ -12,8 +12,8 @@ from pufferflow.coupling.calibration import Loss, largest_cost, rounded_scale
 from pufferflow.coupling.sides import ForgettingSide, LeakageEquation, post_fixed_point
 from pufferflow.markov.labelled import LabelledChain
 
-MOST_WORDS = 64
-"""Largest number of words for which they are compared: time grows with their fourth power."""
+MOST_WORDS = 36
+"""Largest number of words for which they are compared: seconds; time grows with their sixth power."""
 
 
 class WordLeakage:
@@ -53,7 +53,7 @@ class WordLeakage:
             if self._window == 1:
                 both = cost * self._differ + ahead + past
                 # the record may be any of its word
-                told = min(float(both[apart].max(initial=0.0)) for apart in np.moveaxis(self._apart, -1, 0))
+                told = min(float(both[apart].max(initial=cost)) for apart in np.moveaxis(self._apart, -1, 0))
             else:
                 told = max(self._window, self._order) * cost + float(ahead.max() + past.max())
             most = min(most, told)

@@ -112,6 +112,13 @@ def test_who_knows_records_of_an_order_2(window):
     assert order_1 <= pf.leakage(idle, 10**4, 1.0, window=window, knows="any records").scale < 4 * order_1
 
 
+@pytest.mark.parametrize("start", ["any", "stationary", [1.0]])
+def test_one_label_tells_nothing_of_others(start):
+    family = pf.LabelledChain(pf.MarkovChain([[1.0]], start), [0])
+    assert pf.leakage(family, 50, 0.5, knows="any records").scale == pytest.approx(2, rel=1e-5)
+    assert pf.leakage_loss(family, 50, 2.0, knows="any records") == pytest.approx(0.5)
+
+
 def test_other_mechanisms_say_why_not():
     family = pf.LabelledChain.of_order(ORDER_2)
     assert pf.group_dp(family, 100, 1.0).scale == 100
