@@ -173,8 +173,9 @@ def cumulate(
                         total += values[n] * factor
                 place = n - 1 if backward else n
                 if total > 0 and place >= 0:
-                    size = math.log2(total) + base
-                    edge = slack + (abs(size) + 4) * 2.0**-50
+                    significant = math.log2(total)
+                    size = significant + base
+                    edge = slack + (abs(size) + abs(significant) + 4) * 2.0**-50
                     sums[side, place] = size + sign * edge
                     if close:
                         sums[0, place] = size - edge - 2 * apart

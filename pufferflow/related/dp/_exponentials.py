@@ -41,14 +41,16 @@ def exp_down(epsilon: Fraction) -> Fraction:
 
 
 def log_up(factor: Fraction | float) -> float:
-    """Float of at least ln factor, factor ≥ 1; infinite for an infinite one."""
+    """Float of at least ln factor, factor ≥ 1, and so is the decimal that it prints; infinite for an infinite one."""
     from flint import ctx
 
     if isinstance(factor, float) or factor == 1:
         return math.inf if factor != 1 else 0.0
     with ctx.workprec(_BITS + factor.numerator.bit_length() + factor.denominator.bit_length()):
         mantissa, exponent = (int(part) for part in _ball(factor).log().upper().man_exp())
-    return float_up(Fraction(mantissa) * Fraction(2) ** exponent)
+    logarithm = Fraction(mantissa) * Fraction(2) ** exponent
+    nearest = float_up(logarithm)
+    return nearest if Fraction(repr(nearest)) >= logarithm else math.nextafter(nearest, math.inf)
 
 
 def _ball(number: Fraction) -> Any:

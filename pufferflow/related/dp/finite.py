@@ -72,7 +72,7 @@ class PrivacyLevel:
 
     @property
     def epsilon(self) -> float:
-        """ε in nats, rounded up."""
+        """ε in nats, rounded up, also when read as the decimal that it prints."""
         return log_up(self.factor)
 
     def within(self, epsilon: Exact) -> bool:
