@@ -97,9 +97,12 @@ def _(family: LabelledChain, length: int, protection: Protection, max_states: in
     if hidden > MOST_BLOCK_STATES:
         return [Part(family, None, _TOO_MANY.format(hidden))]
     bound: LossBound = kept(LabelledLeakage, family, length, protection, pairs=hidden <= max_states)
-    if protection.knows != "nothing" and hidden <= min(max_states, MOST_WORDS) and family.words is not None:
-        bound = _Least((bound, kept(WordLeakage, family, length, protection)))
-    return [Part(family, bound)]
+    if protection.knows == "nothing" or family.words is None:
+        return [Part(family, bound)]
+    if (most := min(max_states, MOST_WORDS)) < hidden:
+        why = f"words of {family.words.shape[1]} labels are compared where there are at most {most}, not {hidden}"
+        return [Part(family, bound, why)]
+    return [Part(family, _Least((bound, kept(WordLeakage, family, length, protection))))]
 
 
 @loss_bounds.register

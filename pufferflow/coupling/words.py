@@ -17,7 +17,7 @@ MOST_WORDS = 36
 
 
 class WordLeakage:
-    """Upper bounds of the loss of a chain of order m, for adversaries who know any other records.
+    """Upper bounds of the loss of a chain of order m, for adversaries who know any other records (Theorem L2).
 
     m records are a step of a chain on words, and what is known of them reweights its laws as any other knowledge does.
 
@@ -26,6 +26,7 @@ class WordLeakage:
     family : LabelledChain
         Of some order, see :attr:`LabelledChain.words`, and of at most ``MOST_WORDS`` words.
     length : int
+        T, in records.
     protection : Protection
     """
 

@@ -64,8 +64,9 @@ class LabelledChain(ByValue, FamilyWithoutMatrix):
     def words(self) -> NDArray[np.intp] | None:
         """The last m labels at every state, the latest last, shape (n, m), where they tell the states apart.
 
-        So it is in chains of order m. None where the labels before a state are not always the same, or tell no more.
-        Of a state that nothing leads to the labels before, which no record has, have numbers of their own.
+        So it is in chains of order m, for which Theorem L2 of ``docs/leakage.md`` holds. None where the labels before a
+        state are not always the same, or tell no more. Of a state that nothing leads to the labels before, which no
+        record has, have numbers of their own.
         """
         steps = self.chain.transition_matrix > 0
         words, told = self.labels[:, None], 0

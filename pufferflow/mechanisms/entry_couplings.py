@@ -60,7 +60,8 @@ def leakage(
     max_states : int
         Chains with more states (families between bounds: at most 12) get the cheaper bounds (blocks and quilts) only:
         couplings take time and memory in proportion to the cube of the states, and more. 0 leaves them out. With more
-        than 200 states quilts alone are left, and ``reason`` says so.
+        than 200 states quilts alone are left, and chains of order m with more than 36 words are not compared word by
+        word (Theorem L2); ``reason`` says so.
 
     Returns
     -------
