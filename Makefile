@@ -4,18 +4,21 @@ PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
 
-.PHONY: reproduce test pytest test-long lint bench docs settings lock clean
+.PHONY: reproduce test pytest slurm test-long lint bench docs settings lock clean
 
 reproduce: .venv/.ready
 	$(BIN)/snakemake --cores $(CORES)
 	@$(BIN)/python -m pufferflow.studies.summary results
 
-# side by side: types are checked on one core
+# side by side: types are checked on one core, and what runs on SLURM mostly waits
 test: .venv/.ready
-	@$(MAKE) --no-print-directory --jobs lint pytest
+	@$(MAKE) --no-print-directory --jobs lint slurm pytest
 
 pytest: .venv/.ready
-	$(BIN)/python -m pytest -n auto --dist loadgroup tests
+	$(BIN)/python -m pytest -n auto --dist loadgroup --ignore tests/workflow/test_slurm.py tests
+
+slurm: .venv/.ready
+	$(BIN)/python -m pytest tests/workflow/test_slurm.py
 
 # The same properties on many more cases (tests/helpers/cases.py), and what takes long: linear programs over all
 # sequences for 500 random cases of each kind, 1,000 forged certificates of each, a whole run that is killed again and again.

@@ -65,17 +65,18 @@ def recovered(releases, records, truths, sizes=()):
     counts that differ between the tables are looked for, so no public number passes for one of them.
     """
     private = [key for key in truths[0] if len({truth[key] for truth in truths}) > 1]
-    hits = defaultdict(int)
+    hits, seen = defaultdict(int), defaultdict(int)
     for folders, truth in zip(releases, truths, strict=True):
+        wanted = defaultdict(list)
+        for key in private:
+            wanted[truth[key]].append(key)
         for folder in folders:
-            for where, guess in guesses(numbers(folder), records, sizes).items():
-                for key in private:
-                    hits[where, key] += guess == truth[key]
-    seen = defaultdict(int)
-    for folders in releases:
-        for folder in folders:
-            for name in numbers(folder):
+            found = numbers(folder)
+            for name in found:
                 seen[name] += 1
+            for where, guess in guesses(found, records, sizes).items():
+                for key in wanted.get(guess, ()):
+                    hits[where, key] += 1
     return {key for (where, key), count in hits.items() if count == seen[where[0]]}
 
 

@@ -32,14 +32,16 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import fuzz_inputs
 from forged_ledgers import mutate_content, mutate_rows, rewrite, rows_of
-from fuzz_inputs import TABLES, WORDS, bombs, csv_bytes, random_family, sound_files, walk
+from fuzz_inputs import SOUND, TABLES, WORDS, SoundFiles, bombs, csv_bytes, random_family, walk
 
 import pufferflow as pf
 from pufferflow import cli
+from pufferflow._jit import compile_at_once
 from pufferflow.cli._scales import scales_of
 
 MOST_SECONDS = 90
@@ -189,7 +191,7 @@ VALUES: dict[str, tuple[Sequence[str], Sequence[str]]] = {
 class Lines:
     """Command lines that work, one method a command."""
 
-    def __init__(self, dice: random.Random, sound: dict[str, bytes]) -> None:
+    def __init__(self, dice: random.Random, sound: SoundFiles) -> None:
         self.dice, self.sound = dice, sound
 
     def _some(self, *words: Word, often: float = 0.3) -> list[Word]:
@@ -198,13 +200,10 @@ class Lines:
     def _of(self, flag: str, kind: str) -> Word:
         return Word(flag, kind, self.dice.choice(VALUES[kind][0]) if kind else "")
 
-    def _any(self, ending: str) -> bytes:
-        return self.sound[self.dice.choice([name for name in self.sound if name.endswith(ending)])]
-
     def fit(self) -> list[Word]:
         name, kind = self.dice.choice(list(TABLES.items()))
         return [
-            Word("", "data", self.sound[f"{name}.{self.dice.choice((2021, 2022))}"]),
+            Word("", "data", self.sound.table(name, self.dice.choice(("2021", "2022")))),
             *_options(*kind.reading, *kind.states),
             *self._some(self._of("--json", ""), self._of("--epsilon", "epsilon"), self._of("--start", "start")),
             *self._some(Word("--sample", "output"), Word("--chain", "output")),
@@ -214,7 +213,8 @@ class Lines:
         """Data with a chain that was fitted to others, or with one made by hand."""
         if self.dice.random() < 0.6:
             name = self.dice.choice(list(TABLES))
-            return [Word("", "data", self.sound[f"{name}.2022"]), Word("--chain", "model", self.sound[f"{name}.chain"])]
+            data, chain = (self.sound.table(name, ending) for ending in ("2022", "chain"))
+            return [Word("", "data", data), Word("--chain", "model", chain)]
         k = fuzz_inputs.some_states(self.dice)
         names = self.dice.sample(WORDS, k)
         timed, document = self.dice.random() < 0.7, random_family(self.dice, k)
@@ -241,7 +241,7 @@ class Lines:
         account = self.dice.choice((["--no-ledger", ""], ["--limit", "epsilon"], ["--ledger", "output"], None, None))
         ledger = [] if account is None else [Word(*account, "20" if account[0] == "--limit" else "")]
         if self.dice.random() < 0.1:
-            ledger = [Word("--ledger", "ledger", self._any(".ledger"))]
+            ledger = [Word("--ledger", "ledger", self.sound.any("ledger", self.dice))]
         return [
             *self._released(),
             *(self._how()),
@@ -268,7 +268,7 @@ class Lines:
 
     def _model(self) -> bytes:
         if self.dice.random() < 0.2:
-            return self._any(".chain")
+            return self.sound.any("model", self.dice)
         return json.dumps(random_family(self.dice, fuzz_inputs.some_states(self.dice))).encode()
 
     def plan(self) -> list[Word]:
@@ -285,7 +285,7 @@ class Lines:
         action = self.dice.choice(("show", "show", "verify", "set-limit"))
         return [
             Word("", "action", action),
-            Word("", "ledger", self._any(".ledger")),
+            Word("", "ledger", self.sound.any("ledger", self.dice)),
             *([self._of("", "epsilon")] if action == "set-limit" else []),
             *(self._some(Word("--json", "")) if action == "show" else []),
         ]
@@ -311,7 +311,7 @@ class Lines:
         ]
 
     def verify(self) -> list[Word]:
-        return [Word("", "certificate", self._any(".certificate")), *self._some(Word("--json", ""))]
+        return [Word("", "certificate", self.sound.any("certificate", self.dice)), *self._some(Word("--json", ""))]
 
     def audit(self) -> list[Word]:
         k = self.dice.choice((2, 2, 3))
@@ -531,7 +531,7 @@ ODD = (
 class Case:
     """Words of a command and a folder of what they name, both from a seed."""
 
-    def __init__(self, seed: int, sound: dict[str, bytes], bombs: dict[str, bytes], folder: Path) -> None:
+    def __init__(self, seed: int, sound: SoundFiles, bombs: Callable[[], dict[str, bytes]], folder: Path) -> None:
         self.dice, self.sound, self.bombs, self.folder = random.Random(seed), sound, bombs, folder
         self.number = 0
         self.odd: dict[int, Callable[[Path], None]] = {}
@@ -585,10 +585,7 @@ class Case:
             return fuzz_inputs.random_scenarios(self.dice)
         if kind == "number":
             return self.dice.choice((b"1", b"", b"x", b"1e400", b"-1e99", b"1\n2", b"0." + b"3" * 3000, bytes(20_000)))
-        endings = {"data": (".2021", ".2022"), "model": (".chain",), "ledger": (".ledger",)}.get(
-            kind, (".certificate",)
-        )
-        return self.sound[self.dice.choice([name for name in self.sound if name.endswith(endings)])]
+        return self.sound.any(kind if kind in SOUND else "certificate", self.dice)
 
     def _other(self) -> None:
         """Another file, of the same kind or of another."""
@@ -607,7 +604,8 @@ class Case:
         self.line.insert(self.dice.randint(0, len(self.line)), word)
 
     def _bomb(self, path: Path) -> None:
-        path.write_bytes(self.bombs[self.dice.choice(sorted(self.bombs))])
+        bombs = self.bombs()
+        path.write_bytes(bombs[self.dice.choice(sorted(bombs))])
 
     def _words(self) -> list[str]:
         """The command line, with the files that it names."""
@@ -711,8 +709,11 @@ def _prepare(folder: Path, out: Path, scratch: Path, sink: str | None) -> None:
     sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1)
 
 
-def complaints(status: int, used: object, said: bytes, changed: list[str]) -> list[str]:
-    """What does not hold of a run; ``changed`` are the files made or changed."""
+def complaints(status: int, used: object, said: bytes, changed: list[str], states: bool = False) -> list[str]:
+    """What does not hold of a run; ``changed`` are the files made or changed.
+
+    A command that ``states`` says on standard error what it protects, for its numbers alone go to standard output.
+    """
     found = []
     lines = said.decode(errors="replace").splitlines()
     if os.WIFSIGNALED(status):
@@ -722,8 +723,10 @@ def complaints(status: int, used: object, said: bytes, changed: list[str]) -> li
         found.append(f"exit code {code}: {lines[-1] if lines else ''}")
     if any("Traceback" in line for line in lines):
         found.append(f"traceback: {lines[-1]}")
-    elif any(not line.startswith("pufferflow: ") for line in lines):
-        found.append(f"on standard error: {lines[0]}")
+    elif strange := [
+        line for line in lines if not line.startswith("pufferflow: ") and (not states or "Warning" in line)
+    ]:
+        found.append(f"on standard error: {strange[0]}")
     if code == 2 and sum(line.startswith("pufferflow: error: ") for line in lines) != 1:
         found.append("not one sentence")
     seconds, memory = used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
@@ -738,20 +741,21 @@ def complaints(status: int, used: object, said: bytes, changed: list[str]) -> li
     return found
 
 
-def _made(folder: Path, make: Callable[[Path], None]) -> dict[str, bytes]:
+def _made(make: Callable[[], None]) -> dict[str, bytes]:
     """Files by name, made in a fork: the memory that takes would be counted for every case."""
-    folder.mkdir()
-    child = os.fork()
-    if child == 0:
-        try:
-            make(folder)
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    if os.waitpid(child, 0)[1]:
-        raise RuntimeError(f"{make.__name__} failed")
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    with tempfile.TemporaryDirectory() as folder:
+        child = os.fork()
+        if child == 0:
+            try:
+                os.chdir(folder)
+                make()
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+            os._exit(0)
+        if os.waitpid(child, 0)[1]:
+            raise RuntimeError(f"{make} failed")
+        return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
 
 @dataclass
@@ -779,10 +783,15 @@ class Fuzzer:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.sound, self.bombs = (_made(home / make.__name__, make) for make in (sound_files, bombs))
+        self._warm()
+        self.sound = SoundFiles(_made)
         self.tallies: dict[str, Tally] = collections.defaultdict(Tally)
 
-    def warm(self) -> None:
+    @cached_property
+    def bombs(self) -> dict[str, bytes]:
+        return _made(bombs)
+
+    def _warm(self) -> None:
         """Load what forks would each load again."""
         import matplotlib.figure  # noqa: F401
 
@@ -790,6 +799,7 @@ class Fuzzer:
 
         for name in COMMANDS:
             __import__(f"pufferflow.cli.{name}")
+        compile_at_once()
         family = pf.ChainFamily([pf.MarkovChain([[0.6, 0.4], [0.4, 0.6]], "any")])
         for mechanism in MECHANISMS[:-1]:  # the kernels; entry-dp has none
             scales_of([mechanism], family, [20], [1.0], {"states": [1]})[0].certified(family)
@@ -800,7 +810,7 @@ class Fuzzer:
         for fresh in (folder, scratch):
             shutil.rmtree(fresh, ignore_errors=True)
             fresh.mkdir()
-        case = Case(seed, self.sound, self.bombs, folder)
+        case = Case(seed, self.sound, lambda: self.bombs, folder)
         self.words = case.words
         before = content_of(folder)
         sink = "/dev/full" if case.dice.random() < 0.02 else None
@@ -809,7 +819,7 @@ class Fuzzer:
         changed = [
             os.fsdecode(os.path.basename(p)) for p in after.keys() | before.keys() if after.get(p) != before.get(p)
         ]
-        found = complaints(status, used, said, changed if sink is None else [])
+        found = complaints(status, used, said, changed if sink is None else [], states=case.command == "count")
         if any(scratch.iterdir()):
             found.append(f"left in the temporary folder: {[path.name for path in scratch.iterdir()][:3]}")
         self.tallies[case.command].add(os.waitstatus_to_exitcode(status), used)
@@ -828,7 +838,6 @@ def main() -> int:
     failed = 0
     with tempfile.TemporaryDirectory() as home:
         fuzzer = Fuzzer(Path(home))
-        fuzzer.warm()
         end = time.monotonic() + arguments.minutes * 60
         for number in range(arguments.first, arguments.first + arguments.runs):
             if time.monotonic() > end:

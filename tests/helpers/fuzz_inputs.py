@@ -15,6 +15,7 @@ import random
 import shutil
 import zipfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -317,20 +318,15 @@ def random_hidden(dice: random.Random) -> dict:
     return model
 
 
-# -- sound files, made once ------------------------------------------------------------------------------
+# -- sound files, made where they are asked for -------------------------------------------------------------
 
 
-def sound_files(folder: Path) -> None:
-    """Tables of two years by kind, chains fitted to the first, certificates, ledgers."""
-    dice = random.Random(1)
-    with contextlib.chdir(folder):
-        for name, kind in TABLES.items():
-            for year in (2021, 2022):
-                Path(f"{name}.{year}").write_bytes(kind.write(walk(dice, kind.words, kind.rows, year)))
-            _run("fit", f"{name}.2021", *kind.reading, *kind.states, "--chain", f"{name}.chain", "--sample", "sample")
-        _certificates(dice)
-        _ledgers(dice)
-    (folder / "sample").unlink()
+def _table_files(name: str) -> None:
+    """Tables of two years, and the chain that is fitted to the first."""
+    dice, kind = random.Random(name), TABLES[name]
+    for year in (2021, 2022):
+        Path(f"{name}.{year}").write_bytes(kind.write(walk(dice, kind.words, kind.rows, year)))
+    _run("fit", f"{name}.2021", *kind.reading, *kind.states, "--chain", f"{name}.chain", "--sample", "sample")
 
 
 def _run(*words: str) -> None:
@@ -342,49 +338,86 @@ def _run(*words: str) -> None:
         raise RuntimeError(f"{words}: {said.getvalue()}")
 
 
-def _certificates(dice: random.Random) -> None:
-    intervals = (
-        {"binary_interval": [0.4, 0.6]},
-        {"interval": {"low": [[0.6, 0.1], [0.2, 0.5]], "high": [[0.9, 0.4], [0.5, 0.8]]}},
-    )
-    chains = [{"chains": [random_chain(dice, k, (_dense, _mild))]} for k in (2, 2, 2, 3, 4) for _ in range(3)]
-    for number, document in enumerate((*intervals, *chains)):
-        family = parse_model(document)
-        for mechanism in ("mqm-exact", "mqm-approx", "leakage", "gk16", "wasserstein", "group-dp", "entry-dp"):
-            with contextlib.suppress(pf.PufferflowError):
-                found = find_mechanism(mechanism).scale(family, dice.choice((2, 9, 25)), 1.0).certified(family)
-                if found.certificate is not None:
-                    Path(f"{mechanism}.{number}.certificate").write_text(json.dumps(found.certificate))
+INTERVALS = (
+    {"binary_interval": [0.4, 0.6]},
+    {"interval": {"low": [[0.6, 0.1], [0.2, 0.5]], "high": [[0.9, 0.4], [0.5, 0.8]]}},
+)
+SIZES = (*(2,) * 9, *(3,) * 3, *(4,) * 3)
+"""Numbers of states of the chains that are certified."""
 
 
-def _ledgers(dice: random.Random) -> None:
-    for number in range(4):
-        book = pf.Ledger.create(f"{number}.ledger", 20.0 + number)
-        families = [parse_model({"chains": [random_chain(dice, 2, (_dense, _slow))]}) for _ in range(number)]
-        for family in families * number:
-            scale = dice.uniform(20, 900)
-            book.record(book.reserve(family, 40, mechanism="leakage", epsilon=0.1, scale=scale, query="histogram"))
-    shutil.copy("names.2022", "data")
+def _certificates(number: int) -> None:
+    """Those of all mechanisms that certify a scale of one family."""
+    dice = random.Random(number)
+    document = (*INTERVALS, *({"chains": [random_chain(dice, k, (_dense, _mild))]} for k in SIZES))[number]
+    family = parse_model(document)
+    for mechanism in ("mqm-exact", "mqm-approx", "leakage", "gk16", "wasserstein", "group-dp", "entry-dp"):
+        with contextlib.suppress(pf.PufferflowError):
+            found = find_mechanism(mechanism).scale(family, dice.choice((2, 9, 25)), 1.0).certified(family)
+            if found.certificate is not None:
+                Path(f"{mechanism}.certificate").write_text(json.dumps(found.certificate))
+
+
+def _ledger(number: int) -> None:
+    """A ledger of so many families, each with as many releases."""
+    dice = random.Random(number)
+    book = pf.Ledger.create(f"{number}.ledger", 20.0 + number)
+    families = [parse_model({"chains": [random_chain(dice, 2, (_dense, _slow))]}) for _ in range(number)]
+    for family in families * number:
+        scale = dice.uniform(20, 900)
+        book.record(book.reserve(family, 40, mechanism="leakage", epsilon=0.1, scale=scale, query="histogram"))
+
+
+def _ledger_of_releases() -> None:
+    """The ledger that two releases of a table leave."""
+    _table_files("names")
     for epsilon in ("0.5", "0.25"):
-        _run(
-            "release",
-            "data",
-            "--chain",
-            "names.chain",
-            "--epsilon",
-            epsilon,
-            "--no-figure",
-            "--output",
-            "out",
-            "--limit",
-            "3",
-        )
+        words = ("--chain", "names.chain", "--epsilon", epsilon, "--no-figure", "--output", "out", "--limit", "3")
+        _run("release", "names.2022", *words)
         shutil.rmtree("out")
-    os.rename("data.ledger", "names.ledger")
-    os.unlink("data")
+    os.rename("names.2022.ledger", "names.ledger")
 
 
-def bombs(folder: Path) -> None:
+SOUND: dict[str, tuple[tuple[str, ...], dict[str, Callable[[], None]]]] = {
+    "data": ((".2021", ".2022"), {name: partial(_table_files, name) for name in TABLES}),
+    "model": ((".chain",), {name: partial(_table_files, name) for name in TABLES}),
+    "ledger": (
+        (".ledger",),
+        {str(number): partial(_ledger, number) for number in range(4)} | {"names": _ledger_of_releases},
+    ),
+    "certificate": (
+        (".certificate",),
+        {str(number): partial(_certificates, number) for number in range(len(INTERVALS + SIZES))},
+    ),
+}
+"""By kind: how its files end, and what makes some of them, by name."""
+
+
+class SoundFiles:
+    """Files that are sound, each made once; ``made`` gives what a function writes, by name."""
+
+    def __init__(self, made: Callable[[Callable[[], None]], dict[str, bytes]]) -> None:
+        self._made = made
+        self._files: dict[tuple[str, ...], dict[str, bytes]] = {}
+
+    def table(self, name: str, ending: str) -> bytes:
+        """A table of a year, or the chain that was fitted to the first."""
+        return self._of("data", name)[f"{name}.{ending}"]
+
+    def any(self, kind: str, dice: random.Random) -> bytes:
+        """One of a kind."""
+        endings, makers = SOUND[kind]
+        files = self._of(kind, dice.choice(list(makers)))
+        return files[dice.choice([name for name in sorted(files) if name.endswith(endings)])]
+
+    def _of(self, kind: str, name: str) -> dict[str, bytes]:
+        at = ("data" if kind == "model" else kind, name)
+        if at not in self._files:
+            self._files[at] = self._made(SOUND[kind][1][name])
+        return self._files[at]
+
+
+def bombs() -> None:
     """Small files that hold much, or claim it."""
     made = {}
     for body in (b"0", b"\n", b"0,\n"):
@@ -410,4 +443,4 @@ def bombs(folder: Path) -> None:
         pq.write_table(pa.table({"value": column}), packed, compression="zstd")
         made[name] = packed.getvalue()
     for name, content in made.items():
-        (folder / name).write_bytes(content)
+        Path(name).write_bytes(content)

@@ -1,4 +1,4 @@
-"""What the processes of the ledger's tests do; imported once by their server, so that each of them starts warm."""
+"""What the processes of the ledger's tests do."""
 
 import pufferflow as pf
 from pufferflow.ledger import Ledger
@@ -16,13 +16,3 @@ def work(path, scale, name, said):
         said.put((name, "made"))
     except pf.BudgetError:
         said.put((name, "refused"))
-
-
-def warm_up():
-    """Load the compiled kernels."""
-    accountant = pf.Accountant(CHAIN, LENGTH)
-    accountant.add(20.0)
-    accountant.cost()
-
-
-warm_up()

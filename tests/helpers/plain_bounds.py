@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 from scipy.optimize import linprog
+from scipy.sparse import block_diag, eye_array, kron
 
 
 def part_vertices(widths, total):
@@ -29,13 +30,25 @@ def row_vertices(rows, x):
 
 def pair_value(p, q, w):
     """Largest log (p·h)/(q·h) over h > 0 with h(z) ≤ h(y) e^w[z, y]."""
-    k = len(p)
+    return largest_value([(p, q)], w)
+
+
+def largest_value(pairs, w):
+    """The largest of these for pairs of laws: one program that falls apart into one for each pair."""
+    above, below = (np.array(laws) for laws in zip(*pairs, strict=True))
+    k = len(w)
     table = [np.eye(k)[z] - np.exp(w[z, y]) * np.eye(k)[y] for z, y in product(range(k), repeat=2) if z != y]
+    rows = kron(eye_array(len(above)), np.reshape(table, (-1, k)), format="csr")
     found = linprog(
-        -p, A_ub=np.reshape(table, (-1, k)), b_ub=np.zeros(len(table)), A_eq=[q], b_eq=[1.0], bounds=(0, None)
+        -above.ravel(),
+        A_ub=rows,
+        b_ub=np.zeros(rows.shape[0]),
+        A_eq=block_diag(below[:, None], format="csr"),
+        b_eq=np.ones(len(above)),
+        bounds=(0, None),
     )
     assert found.status == 0
-    return np.log(-found.fun)
+    return np.log((above * found.x.reshape(above.shape)).sum(axis=1).max())
 
 
 def robust_values(rows, w):
@@ -44,8 +57,7 @@ def robust_values(rows, w):
     table = np.zeros((k, k))
     for x, y in product(range(k), repeat=2):
         if x != y:
-            pairs = product(row_vertices(rows, x), row_vertices(rows, y))
-            table[x, y] = max(pair_value(p, q, w) for p, q in pairs)
+            table[x, y] = largest_value(list(product(row_vertices(rows, x), row_vertices(rows, y))), w)
     return table
 
 

@@ -10,7 +10,7 @@ from itertools import combinations, product
 
 import numpy as np
 from scipy.optimize import linprog
-from scipy.sparse import csr_array
+from scipy.sparse import block_diag, csr_array
 
 
 def sequence_law(matrix, law, length):
@@ -51,22 +51,31 @@ def lipschitz(shape, cost):
 
 def largest_ratio(above, below, shape, cost):
     """Largest log (above·f)/(below·f) over f > 0 that change by at most e^cost with one of the records."""
-    if not shape or np.array_equal(above, below):
+    return largest_of_ratios([(above, below)], shape, cost)
+
+
+def largest_of_ratios(pairs, shape, cost):
+    """The largest of these for pairs of laws: one program that falls apart into one for each pair."""
+    pairs = [(above, below) for above, below in pairs if not np.array_equal(above, below)]
+    if not shape or not pairs:
         return 0.0
-    rows = lipschitz(shape, cost)
+    above, below = (np.array(laws) for laws in zip(*pairs, strict=True))
+    rows = block_diag([lipschitz(shape, cost)] * len(pairs), format="csr")
     for method in ("highs", "highs-ds", "highs-ipm"):  # one may give up for numerical reasons
         found = linprog(
-            -above,
+            -above.ravel(),
             A_ub=rows,
             b_ub=np.zeros(rows.shape[0]),
-            A_eq=[below],
-            b_eq=[1.0],
+            A_eq=block_diag(below[:, None], format="csr"),
+            b_eq=np.ones(len(pairs)),
             bounds=(0, None),
             method=method,
         )
         if found.status == 0:
-            return float(np.log(-found.fun))
-    raise AssertionError(found.message)
+            return float(np.log((above * found.x.reshape(above.shape)).sum(axis=1).max()))
+    if len(pairs) == 1:
+        raise AssertionError(found.message)
+    return max(largest_of_ratios([pair], shape, cost) for pair in pairs)
 
 
 def largest_loss(joint, cost, window=1, knows="nothing", most=None):
@@ -132,11 +141,13 @@ def _of_window(joint, secret, known, cost):
     worst = 0.0
     for given in laws.reshape(-1, len(values), int(np.prod(free, dtype=int))):
         possible = [u for u in range(len(values)) if given[u].sum() > 0]
+        pairs = {}
         for u, v in product(possible, repeat=2):
             if u != v:
                 apart = sum(x != y for x, y in zip(values[u], values[v], strict=True))
-                above, below = given[u] / given[u].sum(), given[v] / given[v].sum()
-                worst = max(worst, cost * apart + largest_ratio(above, below, free, cost))
+                pairs.setdefault(apart, []).append((given[u] / given[u].sum(), given[v] / given[v].sum()))
+        for apart, laws in pairs.items():
+            worst = max(worst, cost * apart + largest_of_ratios(laws, free, cost))
     return worst
 
 

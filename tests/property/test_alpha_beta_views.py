@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cases import examples
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pufferflow.errors import DataError, ParameterError
@@ -47,7 +47,7 @@ def view_law(view, instance):
 
 
 @given(st.lists(parameters(), min_size=1, max_size=3), bounds())
-@examples(75, 600)
+@examples(15, 660)
 def test_views_together_against_bayes_on_all_their_outcomes(views, limits):
     d, gamma = limits
     check = check_views(views, d, gamma)
@@ -73,6 +73,7 @@ def test_views_together_against_bayes_on_all_their_outcomes(views, limits):
         assert check.private
 
 
+@examples(12, 120)
 @given(bounds(), st.integers(1, 6), st.sampled_from(["exact", "published"]))
 def test_parameters_for_several_views_are_private_and_nothing_is_left(limits, views, conditions):
     d, gamma = limits
@@ -114,6 +115,7 @@ def test_a_publisher_counts_its_views_and_refuses_one_too_many():
         Publisher([(3,)], domain, gamma, d)
 
 
+@examples(12, 120)
 @given(st.fractions(0, 1, max_denominator=10**6), st.integers(1, 9))
 def test_roots_are_rounded_up_and_hardly(number, degree):
     root = root_up(number, degree)
@@ -129,7 +131,7 @@ def test_roots_are_rounded_up_and_hardly(number, degree):
 
 
 @given(parameters(), st.integers(0, 3), st.integers(0, 3), st.integers(0, 1))
-@settings(max_examples=40)
+@examples(10, 80)
 def test_difference_of_views_against_all_views(view, first_only, second_only, shared):
     tuples = [(1, 0)] * first_only + [(0, 1)] * second_only + [(1, 1)] * shared + [(0, 0)]
     first, second = (view_law(view, [pair[side] for pair in tuples]) for side in (0, 1))
@@ -139,7 +141,7 @@ def test_difference_of_views_against_all_views(view, first_only, second_only, sh
 
 
 @given(parameters(), probabilities, st.integers(1, 4))
-@settings(max_examples=60, deadline=None)
+@examples(12, 120)
 def test_difference_of_answers_against_all_instances(view, prior, tuples):
     joint, answers, views = {}, {}, {}
     for instance in itertools.product((0, 1), repeat=tuples):
@@ -155,7 +157,7 @@ def test_difference_of_answers_against_all_instances(view, prior, tuples):
 
 
 @given(parameters(), st.fractions(Fraction(1, 100), Fraction(99, 100), max_denominator=100), st.integers(100, 200))
-@settings(max_examples=20, deadline=None)
+@examples(10, 40)
 def test_difference_of_answers_of_larger_tables(view, prior, tuples):
     """From the two laws of each tuple by plain convolution, one tuple after the other."""
     p, keep, beta = float(prior), float(view.keep), float(view.beta)
@@ -192,7 +194,7 @@ def test_on_the_impossibility_line_less_and_less_is_learned():
 
 
 @given(parameters(), st.integers(0, 4), st.integers(0, 4), st.fractions(0, 5, max_denominator=8))
-@settings(max_examples=100)
+@examples(20, 200)
 def test_failures_against_all_views(view, count, others, error):
     """Errors are strict, so a decimal float of one that occurs must not be moved across it."""
     assume(Fraction(float(error)) == error)
@@ -209,7 +211,7 @@ rates = st.just(0.0) | st.floats(1e-12, 1)  # SciPy's own law overflows at small
 
 
 @given(st.integers(0, 3000), rates, st.integers(0, 3000), rates)
-@settings(max_examples=60, deadline=None)
+@examples(12, 120)
 def test_laws_of_counts_against_scipy(first, p, second, q):
     from scipy.stats import binom
 

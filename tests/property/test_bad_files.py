@@ -7,6 +7,7 @@ import json
 
 import numpy as np
 import pytest
+from cases import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,7 @@ from pufferflow import cli
 from pufferflow.models import write_model
 
 pytestmark = pytest.mark.usefixtures("scales_once")
-FILES = 60  # of each of the four commands
+FILES = 12, 120  # of each of the four commands, in every run and in the long one
 CHAIN = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]])
 FORM = pf.RecordFormat(pf.StateSpace.categories(["sit", "walk"]), 60)
 TIMES = np.datetime_as_string(np.datetime64("2021-06-01T00:00", "m") + np.arange(20)).tolist()
@@ -27,7 +28,7 @@ SECRET = "CANARY"
 
 refused = {"fit": 0, "release": 0, "scale": 0, "verify": 0}
 row = st.integers(1, len(LINES))
-fuzz = settings(max_examples=FILES, suppress_health_check=list(HealthCheck))
+fuzz = examples(*FILES, suppress_health_check=list(HealthCheck))
 
 
 # -- files that are wrong for certain --------------------------------------------------------------------------
@@ -196,4 +197,4 @@ def test_verify(tmp_path, capsys, content):
 def _counted():
     yield
     if all(refused.values()):  # all four ran here
-        assert sum(refused.values()) >= 200, refused
+        assert sum(refused.values()) >= 3.3 * FILES[settings.get_current_profile_name() == "long"], refused

@@ -4,7 +4,8 @@ from fractions import Fraction
 from itertools import accumulate
 
 import pytest
-from hypothesis import assume, given, settings
+from cases import examples
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pufferflow.related.dp._cumulative import CumulativeWeights
@@ -44,7 +45,7 @@ def plain(exponents, numerator, shift):
     return list(accumulate(numerator**k << depth - shift * k for k in exponents)), depth
 
 
-@settings(max_examples=120, deadline=None)
+@examples(20, 240)
 @given(bases(), exponent_lists(), st.integers(1, 40))
 def test_enclosures_and_exact_sums(base, exponents, bits):
     weights = CumulativeWeights(*base, exponents, bits)
@@ -65,7 +66,7 @@ def test_a_total_at_a_power_of_two_beyond_the_enclosures(last):
     assert weights.exponent == (1 if len(last) < 2 else 2)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(12, 120)
 @given(bases(), exponent_lists(largest=3), st.integers(1, 6))
 def test_every_random_string_gives_what_the_definition_gives(base, exponents, bits):
     """Both samplers, with enclosures so short that most strings need exact sums: an exact proof of their law."""
@@ -80,7 +81,7 @@ def test_every_random_string_gives_what_the_definition_gives(base, exponents, bi
             assert attempt(weights, Replay(s, length)) == expected
 
 
-@settings(max_examples=60, deadline=None)
+@examples(12, 120)
 @given(bases(), st.lists(st.integers(0, 400), min_size=1, max_size=30), st.integers(64, 200), st.data())
 def test_strings_at_the_very_edge(base, utilities, bits, data):
     """s = c_i and s = c_i − 1 differ in their last bit alone, far below the enclosures."""
@@ -97,7 +98,7 @@ def test_strings_at_the_very_edge(base, utilities, bits, data):
             assert attempt(weights, Replay(s, weights.exponent + places)) == expected
 
 
-@settings(max_examples=150, deadline=None)
+@examples(20, 300)
 @given(
     odd,
     st.integers(3, 4),
@@ -118,7 +119,7 @@ def test_loss_of_integer_utilities(x, y, z, pairs):
 quarters = st.integers(-8, 20).map(lambda i: Fraction(i, 4))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(20, 300)
 @given(
     odd,
     st.integers(3, 5),

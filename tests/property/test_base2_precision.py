@@ -4,7 +4,8 @@ from fractions import Fraction
 from itertools import accumulate, combinations_with_replacement
 
 import pytest
-from hypothesis import assume, given, settings
+from cases import examples
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import pufferflow as pf
@@ -43,7 +44,7 @@ def test_zero_needs_no_bit_and_a_third_too_many():
         significant_bits(Fraction(1, 3))
 
 
-@settings(max_examples=80, deadline=None)
+@examples(16, 160)
 @given(etas(), st.integers(0, 4), st.integers(1, 5))
 def test_needed_precision_is_that_of_the_worst_sum(eta, span, outcomes):
     weights = [eta.base**k for k in range(span + 1)]
@@ -51,7 +52,7 @@ def test_needed_precision_is_that_of_the_worst_sum(eta, span, outcomes):
     assert needed_precision(eta, span, outcomes) == max(map(significant_bits, sums))
 
 
-@settings(max_examples=80, deadline=None)
+@examples(16, 160)
 @given(etas(), st.integers(0, 40), st.integers(1, 40), st.integers(1, 20))
 def test_compute_precision_is_doubling_until_the_test_sums_are_exact(eta, span, outcomes, start):
     full = Fraction(outcomes - 1)
@@ -86,7 +87,7 @@ class Tape:
         return self.string >> self.length - self.read & (1 << k) - 1
 
 
-@settings(max_examples=60, deadline=None)
+@examples(12, 120)
 @given(etas(), st.lists(st.integers(0, 3), min_size=1, max_size=6))
 def test_expected_bits_are_the_mean_over_every_string(eta, utilities):
     exponents = [u - min(utilities) for u in utilities]

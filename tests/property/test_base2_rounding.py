@@ -3,7 +3,8 @@
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given, settings
+from cases import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pufferflow.related.dp.base2_exponential import Base2Exponential, Eta
@@ -18,14 +19,14 @@ utilities = st.lists(st.integers(0, 12).map(lambda i: Fraction(i, 4)), min_size=
 etas = st.sampled_from([Eta(1, 1), Eta(1, 2), Eta(3, 2), Eta(5, 3)])
 
 
-@settings(max_examples=100, deadline=None)
+@examples(20, 200)
 @given(etas, utilities)
 def test_the_law_is_that_of_all_ways_to_round(eta, values):
     exact = [float(p) for p in Base2Exponential(eta, 0, 4, len(values)).probabilities(values)]
     np.testing.assert_allclose(rounded_law(eta, values), exact, rtol=1e-12)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(20, 200)
 @given(etas, utilities)
 def test_the_bounds_hold_exactly(eta, values):
     exact = Base2Exponential(eta, 0, 4, len(values)).probabilities(values)

@@ -8,7 +8,7 @@ import plain_influence
 import pytest
 from cases import examples
 from enumeration import stationary_law
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from random_chains import chains as random_chains
 
@@ -59,7 +59,7 @@ def enumerated(document, shift=0.0):
 SHIFT = 1e-12
 
 
-@examples(25, 200)
+@examples(10, 220)
 @given(chains(), st.integers(1, 9), EPSILONS, CONVENTIONS)
 def test_certificates_verify_and_give_the_enumerated_scale(chain, length, epsilon, convention):
     result = pf.mqm_exact(chain, length, epsilon, convention=convention, certified=True)
@@ -72,6 +72,7 @@ def test_certificates_verify_and_give_the_enumerated_scale(chain, length, epsilo
     assert plain[0] * (1 - 1e-11) <= result.scale <= plain[1] * (1 + 1e-11)
 
 
+@examples(12, 120)
 @given(chains(3), st.integers(1, 8), EPSILONS, CONVENTIONS, st.data())
 def test_the_enclosure_holds_for_any_quilts(chain, length, epsilon, convention, data):
     """Not only for those the search chooses: the verifier alone decides."""
@@ -181,6 +182,7 @@ def test_tampering_is_rejected(tamper, chain, length, epsilon, data):
         pf.verify_certificate(tampered)
 
 
+@examples(12, 120)
 @given(chains(3), st.integers(2, 8), EPSILONS, st.data())
 def test_a_changed_quilt_is_rejected_or_serves_as_well(chain, length, epsilon, data):
     document = pf.certify(chain, length, epsilon)
@@ -194,7 +196,7 @@ def test_a_changed_quilt_is_rejected_or_serves_as_well(chain, length, epsilon, d
     assert enumerated(document, SHIFT) <= float(Fraction(document["scale"])) * (1 + 1e-11)
 
 
-@examples(12, 100)
+@examples(8, 110)
 @given(chains(3), st.integers(0, 18).map(lambda n: 10**n), EPSILONS, CONVENTIONS)
 def test_any_length(chain, length, epsilon, convention):
     result = pf.mqm_exact(chain, length, epsilon, convention=convention, certified=True)
@@ -244,7 +246,7 @@ def places(value, path=()):
             yield from places(value[key], (*path, key))
 
 
-@settings(max_examples=150)
+@examples(20, 300)
 @given(st.sampled_from(SOUND), st.data())
 def test_anything_else_is_rejected_in_one_sentence(document, data):
     odd = {"document": copy.deepcopy(document)}

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cases import counts, examples
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from interval_families import family
 
@@ -26,6 +26,7 @@ def some_family(rng):
     return pf.TotalVariationFamily(matrices[0], width * rng.random(k), backward=backward)
 
 
+@example(193, 0.05, 40)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.05, 1.0, 6.0]), st.sampled_from([1, 2, 40, 10**9]))
 @examples(5, 40)
 def test_certified_scales(seed, epsilon, length):
@@ -36,7 +37,10 @@ def test_certified_scales(seed, epsilon, length):
     document = pf.certify(theta, length, epsilon, mechanism="leakage", **protection)
     found = pf.verify_certificate(document)
     assert found.upper <= Fraction(document["scale"]) <= found.upper * (1 + Fraction(1, 10**15))
-    assert plain.scale * (1 - 1e-5) <= float(document["scale"]) <= 1.3 * plain.scale
+    assert plain.scale * (1 - 1e-4) <= float(document["scale"])  # the plain one ends where steps gain little
+    if theta.backward is None:  # else the bounds, not the proofs, are the least of one direction and of both
+        endless = pf.leakage(theta, 10**9, epsilon, **protection).scale  # what is proved serves all lengths
+        assert float(document["scale"]) <= 1.3 * min(endless, max(2, length) / epsilon)
     assert ("forwards and backwards" in found.subject) == (theta.backward is not None)
     quilts = pf.mqm_exact(theta, length, epsilon, certified=True)
     assert pf.verify_certificate(quilts.certificate).lower <= Fraction(quilts.scale)
@@ -122,7 +126,7 @@ def forge(document, rng):
     return forged
 
 
-@pytest.mark.parametrize("wanted", counts(60, 1000))
+@pytest.mark.parametrize("wanted", counts(20, 1040))
 def test_forged_certificates_are_rejected(wanted):
     rng = np.random.default_rng(14)
     rejected = 0

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cases import examples
 from enumeration import stationary_law
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -54,6 +55,7 @@ def accepted(certificate):
     return False
 
 
+@examples(12, 120)
 @given(SEEDS)
 def test_the_laws_hold_the_exact_ones(seed):
     matrix, start, length, weights = random_case(np.random.default_rng(seed), 3)
@@ -73,6 +75,7 @@ def _sum(laws, x, first, last):
     return sum((p for n, p in laws.get(x, {}).items() if first <= n <= last), Fraction(0))
 
 
+@examples(12, 120)
 @given(SEEDS, st.integers(0, 4))
 def test_accepted_are_those_within_w_and_nothing_else(seed, reach):
     """Exactly equal values of the two distribution functions are the only ones left undecided."""
@@ -88,6 +91,7 @@ def test_accepted_are_those_within_w_and_nothing_else(seed, reach):
             assert accepted(document(matrix, "stationary", [length], weights, reach)) == found
 
 
+@examples(12, 120)
 @given(SEEDS, st.integers(0, 3), st.sampled_from(["1e-9", "1e-3", "1/2"]), st.sampled_from(["1", "3"]))
 def test_plans_prove_the_scale(seed, reach, slack, epsilon):
     """From the exact laws, whatever slack a certificate gives itself."""
@@ -110,6 +114,7 @@ def test_plans_prove_the_scale(seed, reach, slack, epsilon):
                     assert loss(p, q, scale) <= float(epsilon) * (1 + 1e-9)
 
 
+@examples(12, 120)
 @given(SEEDS, st.integers(0, 3), st.sampled_from(["0", "1e-9"]))
 def test_any_start_covers_every_start(seed, reach, slack):
     rng = np.random.default_rng(seed)
@@ -126,6 +131,7 @@ def test_any_start_covers_every_start(seed, reach, slack):
             assert within if slack == "0" else accepted(document(matrix, law, [length], weights, reach, slack))
 
 
+@examples(12, 120)
 @given(SEEDS, st.integers(1, 3), st.lists(st.integers(1, 12), min_size=1, max_size=3), st.data())
 def test_certified_scales(seed, k, lengths, data):
     """What certify makes verifies, is the scale of the mechanism, and no smaller W would do."""

@@ -29,6 +29,7 @@ def enumerated(gamma, epsilon):
     return 2 * np.linalg.inv(np.eye(len(gamma)) - gamma).sum(axis=1).max() / epsilon
 
 
+@examples(12, 120)
 @given(SEEDS, st.sampled_from([2, 3]), STARTS, st.integers(1, 6), st.sampled_from([0.01, 0.7, 30.0]))
 def test_scales(seed, k, starts, length, epsilon):
     rng = np.random.default_rng(seed)
@@ -47,6 +48,7 @@ def test_scales(seed, k, starts, length, epsilon):
     assert abs(pf.gk16(family, length, epsilon).scale / float(document["scale"]) - 1) <= TOLERANCE
 
 
+@examples(12, 120)
 @given(SEEDS, st.sampled_from([2, 3]), st.integers(1, 6), st.data())
 def test_any_numbers_prove_the_norm_and_enclose_the_scale_or_are_rejected(seed, k, length, data):
     """The verifier alone decides, also where the norm is not below 1."""
@@ -101,7 +103,7 @@ def test_no_weights_prove_a_norm_of_one_or_more(matrix, start):
             list(verify.parse(document).bounds())
 
 
-@examples(30, 240)
+@examples(10, 260)
 @given(SEEDS, st.integers(2, 5), st.sampled_from([7, 60, 10**4, 10**6, 10**18]))
 def test_long_chains(seed, k, length):
     rng = np.random.default_rng(seed)

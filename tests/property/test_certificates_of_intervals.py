@@ -34,7 +34,7 @@ def listings(draw_from):
 
 
 @given(SEEDS, STATES, WIDTHS, STICKY, ZEROS, listings(), st.sampled_from([10, 1]))
-@examples(40, 300)
+@examples(8, 340)
 def test_the_bounds_hold_for_chains_of_the_family(seed, k, width, sticky, zeros, pairs, most_sets):
     """Whatever is listed: the verifier alone decides, with sets and without, step by step and in halves."""
     rng = np.random.default_rng(seed)
@@ -56,7 +56,7 @@ def test_the_bounds_hold_for_chains_of_the_family(seed, k, width, sticky, zeros,
 
 
 @given(SEEDS, STATES, WIDTHS, STICKY, EPSILONS, st.sampled_from([1, 2, 7, 40, 10**5, 10**9]))
-@examples(30, 240)
+@examples(8, 270)
 def test_certified_scales(seed, k, width, sticky, epsilon, length):
     rng = np.random.default_rng(seed)
     box = family(rng, k, width, sticky)
@@ -74,7 +74,7 @@ def test_certified_scales(seed, k, width, sticky, epsilon, length):
 
 
 @given(SEEDS, st.integers(2, 4), STICKY, EPSILONS, st.data())
-@examples(12, 100)
+@examples(8, 110)
 def test_changed_bounds_are_rejected_or_serve_as_well(seed, k, sticky, epsilon, data):
     rng = np.random.default_rng(seed)
     box = family(rng, k, 0.03, sticky)

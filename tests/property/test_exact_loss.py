@@ -9,7 +9,7 @@ import pytest
 from cases import examples
 from enumeration import random_chain, random_matrix
 from exact_loss import conditional_densities, largest_ratios, log_fraction, mixtures
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from random_chains import chains
 
@@ -37,7 +37,7 @@ def query_of(rng, k):
 
 
 @given(st.integers(0, 2**32 - 1))
-@examples(40, 300)
+@examples(10, 330)
 def test_loss_encloses_enumeration(seed):
     """Any chain, zeros and periods included: scales from 1/60 to 300 records a bit."""
     rng = np.random.default_rng(seed)
@@ -68,7 +68,7 @@ def test_loss_encloses_enumeration(seed):
 
 
 @given(st.integers(0, 2**32 - 1))
-@examples(10, 80)
+@examples(8, 90)
 def test_no_initial_law_loses_more_than_any_and_some_mixture_nearly_as_much(seed):
     rng = np.random.default_rng(seed)
     k = int(rng.integers(2, 4))
@@ -94,7 +94,7 @@ def test_no_initial_law_loses_more_than_any_and_some_mixture_nearly_as_much(seed
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=15)
+@examples(10, 30)
 def test_outputs_that_are_not_whole_lose_no_more(seed):
     """The densities at random real outputs, inside the range and beyond, from the enumeration in floats."""
     rng = np.random.default_rng(seed)
@@ -119,7 +119,7 @@ def test_outputs_that_are_not_whole_lose_no_more(seed):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=15)
+@examples(10, 30)
 def test_more_noise_loses_no_more(seed):
     rng = np.random.default_rng(seed)
     k = int(rng.integers(2, 4))
@@ -142,7 +142,7 @@ def loss_or_reason(chain, length, scale, query):
 
 @given(chains(4), st.integers(1, 8), st.floats(-90, 90), st.booleans())
 @example(pf.MarkovChain([[1.0]], "any"), 1, 0.0, True)  # one state tells nothing: the smallest scale computed is found
-@examples(30, 200)
+@examples(10, 220)
 def test_smallest_scale_of_any_epsilon_is_proved(chain, length, exponent, counts):
     """Tiny and huge ε, every start, single records: a proved loss, or the one reason why there is none."""
     epsilon = 10.0 ** (exponent if exponent < -3 else exponent % 6 - 3)
@@ -164,7 +164,7 @@ def test_smallest_scale_of_any_epsilon_is_proved(chain, length, exponent, counts
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=15)
+@examples(10, 30)
 def test_smallest_scale_is_enough_and_a_little_less_is_not(seed):
     rng = np.random.default_rng(seed)
     k = int(rng.integers(2, 4))
@@ -220,7 +220,7 @@ def _short(value):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=30)
+@examples(10, 60)
 def test_a_window_bounds_the_loss_at_every_length(seed):
     """Above the exact loss at lengths within the window and beyond; below what lengths within it reach."""
     rng = np.random.default_rng(seed)
@@ -286,7 +286,7 @@ def window_loss(matrix, law, window, bins, coordinates, decay):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=25)
+@examples(10, 50)
 def test_a_window_is_what_its_definition_says(seed):
     rng = np.random.default_rng(seed)
     k = int(rng.integers(2, 4))
@@ -306,6 +306,7 @@ def test_a_window_is_what_its_definition_says(seed):
     assert found.loss == pytest.approx(upper, abs=1e-9)
 
 
+@examples(12, 120)
 @given(st.floats(0, allow_infinity=False), st.integers(-1100, 0))
 @example(5e-324, -3)
 @example(1e-300, -999)

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 from cases import examples
-from hypothesis import given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pufferflow.errors import DataError, ParameterError
@@ -48,6 +48,7 @@ def plain_delta(table, pairs, factor):
     )
 
 
+@examples(12, 120)
 @given(laws(), deltas, st.fractions(1, 8, max_denominator=10))
 def test_the_level_is_the_least_for_which_every_event_holds(table, delta, factor):
     mechanism = FiniteMechanism(table)
@@ -66,6 +67,9 @@ def test_the_level_is_the_least_for_which_every_event_holds(table, delta, factor
         assert inside == level.factor * other + delta
 
 
+# ln 12/7 is between the float above it and the decimal which that prints
+@examples(12, 120)
+@example({0: [Fraction(w, 6) for w in (1, 1, 2, 2)], 1: [Fraction(w, 7) for w in (1, 2, 2, 2)]}, 0)
 @given(laws(), deltas)
 def test_e_to_the_epsilon_is_compared_exactly(table, delta):
     mechanism = FiniteMechanism(table)
@@ -74,8 +78,7 @@ def test_e_to_the_epsilon_is_compared_exactly(table, delta):
         assert level.epsilon == math.inf
         return
     exact = math.log(level.factor.numerator) - math.log(level.factor.denominator)
-    assert exact <= level.epsilon * (1 + 1e-15)
-    assert level.epsilon <= exact * (1 + 1e-12) + 1e-15
+    assert exact - 1e-14 <= level.epsilon <= exact * (1 + 1e-12) + 1e-14
     assert mechanism.is_private(level.epsilon, delta)
     if level.factor > 1:
         assert not mechanism.is_private(math.nextafter(level.epsilon, 0) * (1 - 1e-12), delta)
@@ -83,6 +86,7 @@ def test_e_to_the_epsilon_is_compared_exactly(table, delta):
     assert mechanism.delta_at(level.epsilon) <= float(delta) + 1e-15
 
 
+@examples(12, 120)
 @given(laws(), st.fractions(0, 3, max_denominator=50))
 def test_delta_at_is_rounded_up_and_hardly(table, epsilon):
     mechanism, below, above = FiniteMechanism(table), *(Fraction(math.exp(epsilon)) * (1 + s) for s in (-1e-12, 1e-12))
@@ -91,7 +95,7 @@ def test_delta_at_is_rounded_up_and_hardly(table, epsilon):
 
 
 @given(laws(), st.fractions(1, 20, max_denominator=10), deltas)
-@examples(25, 200)
+@examples(10, 220)
 def test_composition_is_that_of_all_pairs_of_outputs(table, factor, delta):
     one = FiniteMechanism(table)
     other = FiniteMechanism({given: law[::-1] for given, law in table.items()})
@@ -106,6 +110,7 @@ def test_composition_is_that_of_all_pairs_of_outputs(table, factor, delta):
     assert one.repeated(3).delta(factor) == thrice.delta(factor)
 
 
+@examples(12, 120)
 @given(laws(inputs=5), st.integers(1, 4), deltas)
 def test_groups_are_inputs_within_so_many_steps(table, size, delta):
     path = FiniteMechanism(table, list(itertools.pairwise(table)))
@@ -162,7 +167,7 @@ def plain_sensitivity(query, every, beside, group):
 
 
 @given(st.data(), st.integers(1, 2), st.integers(2, 3), st.integers(1, 2))
-@settings(max_examples=40)
+@examples(10, 80)
 def test_sensitivity_of_any_query(data, records, values, group):
     domain = Domain({"x": range(values)})
     every = list(databases(domain, records))
@@ -176,7 +181,7 @@ def test_sensitivity_of_any_query(data, records, values, group):
         assert abs(query[found.database] - query[found.neighbour]) == found.value
 
 
-@examples(30, 240)
+@examples(8, 270)
 @given(st.integers(0, 3), st.integers(1, 3), st.integers(1, 2))
 def test_sensitivity_with_a_record_more_or_less(records, values, group):
     domain = Domain({"x": range(values)})
@@ -255,7 +260,7 @@ def test_bad_input_gets_one_sentence(call, message):
 
 
 @given(st.fractions(0, Fraction(9, 10), max_denominator=30))
-@settings(max_examples=25)
+@examples(10, 50)
 def test_differencing_against_all_noises(ratio):
     """Sum over both noises, cut off where almost none is left; no other rule on the difference does better."""
     reach = 1 if ratio == 0 else math.ceil(25 / -math.log(ratio))

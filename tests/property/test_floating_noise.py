@@ -5,7 +5,8 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from cases import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pufferflow.related.dp.base2_exponential import Base2Laplace, Eta
@@ -15,7 +16,7 @@ from pufferflow.studies.base2_exponential.floating_noise import BITS, naive_lapl
 values = st.one_of(st.integers(-50, 50).map(float), st.floats(-1e6, 1e6, allow_nan=False))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(10, 80)
 @given(values, values, st.floats(0.05, 1e4), st.integers(1, 9))
 def test_possible_outputs_are_those_of_every_uniform_number(value, other, scale, bits):
     every = {
@@ -27,13 +28,13 @@ def test_possible_outputs_are_those_of_every_uniform_number(value, other, scale,
             assert possible(near, value, scale, bits) == (near in every[value])
 
 
-@settings(max_examples=60, deadline=None)
+@examples(12, 120)
 @given(st.integers(-100, 100), st.floats(0.1, 100), st.integers(1, 2**BITS), st.sampled_from([-1, 1]))
 def test_every_output_is_possible_for_its_own_value(value, scale, uniform, sign):
     assert possible(naive_laplace(value, scale, sign, uniform), value, scale)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1])
+@pytest.mark.parametrize("epsilon", [pytest.param(0.1, marks=pytest.mark.long), 1])
 def test_a_wider_search_finds_no_more(epsilon):
     """Outputs called impossible stay so when 50 times as many uniform numbers are tried."""
     scale = 1 / epsilon

@@ -26,15 +26,19 @@ def test_what_does_not_hold_is_seen():
     class Used:
         ru_utime, ru_stime, ru_maxrss = 1.0, 1.0, 1024
 
-    def complaints(code=0, said=b"", changed=(), used=Used):
-        return fuzz_commands.complaints(code << 8, used, said, list(changed))
+    def complaints(code=0, said=b"", changed=(), used=Used, **more):
+        return fuzz_commands.complaints(code << 8, used, said, list(changed), **more)
 
     sentence = b"pufferflow: error: x\n"
     assert complaints() == complaints(2, sentence) == complaints(0, changed=["out"]) == complaints(141) == []
     assert complaints(1)
     assert complaints(2)
     assert complaints(2, sentence * 2)
-    assert complaints(0, b"x.py:1: RuntimeWarning: y\n")
+    warned, stated = b"x.py:1: RuntimeWarning: y\n", b"Protects a record\n"
+    assert complaints(0, stated)
+    assert not complaints(0, stated, states=True)
+    assert complaints(0, warned)
+    assert complaints(0, warned, states=True)
     assert complaints(2, sentence + b"Traceback (most recent call last):\n")
     assert complaints(2, sentence, ["out"])
     assert complaints(0, changed=[".out.x"])

@@ -9,7 +9,7 @@ import numpy as np
 import plain_frameworks as plain
 import pytest
 from cases import examples
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import pufferflow as pf
@@ -43,7 +43,7 @@ def likely_pairs(scenarios):
 
 
 @given(frameworks())
-@examples(75, 600)
+@examples(15, 660)
 def test_sensitivity_is_the_smallest_gap_of_a_coupling(scenarios):
     found = pf.PufferfishFramework(scenarios).wasserstein()
     exact = {(n, a, b): plain.w_infinity(scenarios[n][a], scenarios[n][b]) for n, a, b in likely_pairs(scenarios)}
@@ -56,7 +56,7 @@ def test_sensitivity_is_the_smallest_gap_of_a_coupling(scenarios):
 
 
 @given(laws(), laws())
-@settings(max_examples=40, deadline=None)
+@examples(10, 80)
 def test_no_coupling_of_a_linear_program_keeps_closer(p, q):
     w = pf.PufferfishFramework({"only": {"s": p, "t": q}}).wasserstein().W
     assert plain.coupling_exists(p, q, w + 1e-9)
@@ -66,7 +66,7 @@ def test_no_coupling_of_a_linear_program_keeps_closer(p, q):
 
 
 @given(frameworks(), st.sampled_from([1e-90, 1e-3, 0.1, 1.0, 5.0, 300.0, 1e90]))
-@examples(50, 400)
+@examples(10, 440)
 def test_noise_of_the_mechanism_loses_at_most_epsilon(scenarios, epsilon):
     framework = pf.PufferfishFramework(scenarios)
     found = framework.wasserstein()
@@ -97,7 +97,7 @@ def test_noise_of_the_mechanism_loses_at_most_epsilon(scenarios, epsilon):
 
 
 @given(frameworks(), frameworks(), st.sampled_from([0.1, 1.0, 5.0]))
-@examples(50, 400)
+@examples(10, 440)
 def test_close_adversaries(scenarios, beliefs, epsilon):
     """Δ against sums over points, and Theorem 2.4: what an adversary outside Θ learns is at most ε + 2Δ."""
     framework = pf.PufferfishFramework(scenarios)
@@ -124,7 +124,7 @@ def test_close_adversaries(scenarios, beliefs, epsilon):
 
 
 @given(laws(most=4), laws(most=4))
-@settings(max_examples=50, deadline=None)
+@examples(10, 100)
 def test_a_belief_in_theta_is_no_distance_away(p, q):
     close = pf.PufferfishFramework({"A": {"s": p, "t": q}}).close_adversary({"s": p, "t": q})
     assert (close.delta, close.secret) == (0.0, None)
@@ -156,7 +156,7 @@ def grouped(draw):
 
 
 @given(grouped())
-@examples(75, 600)
+@examples(15, 660)
 def test_the_wasserstein_mechanism_never_needs_more_noise_than_group_privacy(model):
     """Theorem 3.3, over random frameworks with independent groups."""
     scenarios, query, groups = model
@@ -190,7 +190,7 @@ def test_dependent_groups_are_seen():
 
 
 @given(frameworks(), st.data())
-@examples(30, 240)
+@examples(10, 260)
 def test_releases_stay_on_the_lattice(scenarios, data):
     framework = pf.PufferfishFramework(scenarios)
     values = sorted({value for one in scenarios.values() for law in one.values() for value, p in law.items() if p})

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 from cases import examples
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import pufferflow as pf
@@ -39,7 +39,7 @@ def grid(family, points=5):
 
 
 @given(families(), st.integers(1, 2), st.sampled_from(["1", "21/20", "3/2", "2", "4"]))
-@settings(max_examples=30)
+@examples(10, 60)
 def test_priors_tried_one_by_one(family, length, factor):
     limit = Fraction(factor)
     ratios = [hmm.largest_ratio(family.at(**prior), length).ratio for prior in grid(family)]
@@ -62,7 +62,7 @@ def test_priors_tried_one_by_one(family, length, factor):
 
 
 @given(families(), st.integers(1, 2), st.sampled_from(["1", "21/20", "3/2", "2", "4"]))
-@examples(15, 120)
+@examples(8, 130)
 def test_region_is_where_the_check_holds(family, length, factor):
     region = hmm.preserving_region(family, factor, length)
     holds = {tuple(at.values()): hmm.check(family.at(**at), factor, length).holds for at in grid(family)}
@@ -91,7 +91,7 @@ def test_region_is_where_the_check_holds(family, length, factor):
 
 
 @given(families(), st.integers(1, 2))
-@examples(10, 80)
+@examples(8, 90)
 def test_supremum(family, length):
     found = hmm.sup_ratio(family, length, tolerance="1e-3")
     ratios = [hmm.largest_ratio(family.at(**prior), length).ratio for prior in grid(family)]

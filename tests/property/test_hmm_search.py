@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 from cases import examples
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from plain_hidden_markov import all_ratios, path_probability
 
@@ -32,6 +32,7 @@ def models(draw, most_states=4, most_observations=3):
     )
 
 
+@examples(12, 120)
 @given(models(), st.integers(1, 3), st.sampled_from(["1/2", 1, "11/10", "3/2", 2, 5, 100]))
 def test_search_agrees_with_enumeration(model, length, factor):
     ratios = list(all_ratios(model, length))
@@ -54,7 +55,7 @@ def test_search_agrees_with_enumeration(model, length, factor):
 
 
 @given(models(most_states=3, most_observations=2), st.integers(4, 7))
-@settings(max_examples=40)
+@examples(10, 80)
 def test_long_sequences(model, length):
     laws = {secret: model.observation_law(secret, length) for secret in model.initial_distributions}
     largest = max(
@@ -67,7 +68,7 @@ def test_long_sequences(model, length):
 
 
 @given(models(most_states=3, most_observations=2), st.integers(1, 3), st.sampled_from(["1/2", 1, "3/2", 3]))
-@settings(max_examples=25)
+@examples(10, 50)
 def test_solver_agrees_with_search(model, length, factor):
     by_solver = hmm.check_by_solver(model, factor, length)
     assert by_solver.holds == hmm.check(model, factor, length).holds
@@ -77,7 +78,7 @@ def test_solver_agrees_with_search(model, length, factor):
 
 
 @given(models(most_states=3, most_observations=2))
-@settings(max_examples=25)
+@examples(10, 50)
 def test_ratio_never_falls_with_the_length(model):
     ratios = [hmm.largest_ratio(model, length).ratio for length in range(1, 5)]
     assert ratios == sorted(ratios)
@@ -96,7 +97,7 @@ def test_ratio_never_falls_with_the_length(model):
         lambda u: st.tuples(st.just(u), st.lists(st.integers(-3, 3), min_size=len(u), max_size=len(u)))
     )
 )
-@examples(150, 1200)
+@examples(20, 1330)
 def test_dominance(pair):
     u, v = map(tuple, pair)
     steps = [Fraction(i, 12) for i in range(1, 12 * 12)]  # quotients of the entries have denominators 1, 2, 3
@@ -131,7 +132,7 @@ def test_neighbours_against_all_pairs(relation, queries, rows):
 
 
 @given(st.data())
-@settings(max_examples=30)
+@examples(10, 60)
 def test_product_form_against_the_hidden_markov_model(data):
     n, ties = data.draw(st.integers(1, 3)), data.draw(st.sampled_from(["first", "last", "uniform"]))
 

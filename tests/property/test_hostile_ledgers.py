@@ -65,7 +65,7 @@ def use(path, rng, capsys):
         book.record(book.reserve(CHAINS[0], 3, mechanism="x", epsilon=1.0, scale=1e6, query="x"))
 
 
-@pytest.mark.parametrize("seed", seeds(3, 20))
+@pytest.mark.parametrize("seed", seeds(1, 20))
 @pytest.mark.parametrize("mutate", [mutate_content, mutate_rows])
 def test_crafted_rows_are_refused_or_cost_what_they_say(whole, tmp_path, capsys, seed, mutate):
     rng = random.Random(f"{mutate.__name__} {seed}")
@@ -89,7 +89,7 @@ def test_crafted_rows_are_refused_or_cost_what_they_say(whole, tmp_path, capsys,
     assert usable < 25
 
 
-@pytest.mark.parametrize("seed", seeds(4, 20))
+@pytest.mark.parametrize("seed", seeds(1, 20))
 def test_changed_bytes_are_refused_or_change_nothing(whole, tmp_path, capsys, seed):
     rng = random.Random(f"bytes {seed}")
     original = whole.path.read_bytes()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cases import examples
 from enumeration import stationary_law
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from random_chains import chains, distributions
 from scipy.optimize import linprog
@@ -57,7 +57,7 @@ def program(p, q, costs):
 
 
 @given(cases(positive=True))
-@examples(12, 100)
+@examples(8, 110)
 def test_pairs_equal_the_linear_program(case):
     rows, costs = case
     bounds = CouplingSide(rows).apply(costs)
@@ -67,7 +67,7 @@ def test_pairs_equal_the_linear_program(case):
 
 
 @given(cases())
-@settings(max_examples=80, deadline=None)
+@examples(16, 160)
 def test_pairs_are_bounds_and_feasible(case):
     """The proved bound is met by potentials that the trees make feasible, zeros and ties included."""
     rows, costs = case
@@ -89,7 +89,7 @@ def test_pairs_are_bounds_and_feasible(case):
 
 
 @given(cases())
-@settings(max_examples=40, deadline=None)
+@examples(10, 80)
 def test_linear_limit(case):
     """Φ_{tw}/t for small t."""
     rows, costs = case
@@ -99,7 +99,7 @@ def test_linear_limit(case):
 
 
 @given(cases(), st.floats(0.01, 50))
-@settings(max_examples=40, deadline=None)
+@examples(10, 80)
 def test_sets_equal_their_enumeration(case, growth):
     rows, _ = case
     k = len(rows)
@@ -130,7 +130,7 @@ def test_pairs_solved_on_threads_are_the_same(monkeypatch):
 
 
 @given(cases(), st.integers(0, 10**6))
-@settings(max_examples=40, deadline=None)
+@examples(10, 80)
 def test_staircases_are_the_transport_along_a_line(case, seed):
     """Flows that carry p to q, as far as their distribution functions are apart, on a tree of states."""
     rows, _ = case
@@ -159,7 +159,7 @@ def test_staircases_are_the_transport_along_a_line(case, seed):
 
 
 @given(cases(), st.floats(0.01, 50), st.floats(-0.2, 0.2))
-@settings(max_examples=40, deadline=None)
+@examples(10, 80)
 def test_sets_that_leak_enough_are_told(case, growth, more):
     rows, _ = case
     k = len(rows)
@@ -173,7 +173,7 @@ def test_sets_that_leak_enough_are_told(case, growth, more):
 
 
 @given(chains(6, WEIGHTS), st.sampled_from([3, 100, 1000]), EPSILONS)
-@settings(max_examples=40, deadline=None)
+@examples(10, 80)
 def test_one_bound_for_all_nodes_found_in_two_ways(chain, length, epsilon):
     """Many states get c and the leakages at once, and blocks only where they may bind; few one after the other."""
     plain, together = ChainLeakage(chain, length), ChainLeakage(chain, length)
@@ -222,7 +222,7 @@ def tilted_products(draw):
 @example((np.eye(2), np.tile([True, False], (70, 1)), 40.0, np.array([0.0, 1.0])))
 @example((np.eye(2), np.tile([True, False], (70, 1)), 40.0, np.array([0.5, 0.5])))  # underflow takes one entry
 @example((np.zeros((2, 2)), np.tile([True, False], (3, 1)), 1.0, np.ones(2)))
-@settings(max_examples=80, deadline=None)
+@examples(16, 160)
 def test_products_equal_their_definition(case):
     """Within the rounding and the underflow that the kernel owns up to: periodic chains, tiny entries."""
     matrix, sets, cost, end = case
@@ -242,7 +242,7 @@ def test_products_equal_their_definition(case):
 
 
 @given(cases(), st.integers(0, 10**6))
-@examples(15, 100)
+@examples(8, 110)
 def test_no_law_of_the_past_tells_more(case, seed):
     """The bound for free laws, against random laws on random states; two states reach it."""
     matrix, costs = case
@@ -269,7 +269,7 @@ def test_no_law_of_the_past_tells_more(case, seed):
 
 
 @given(chains(5, WEIGHTS), st.sampled_from([1, 2, 3, 10, 100, 1000, 10**6]), EPSILONS)
-@examples(15, 150)
+@examples(8, 160)
 def test_between_the_lower_bound_and_quilts(chain, length, epsilon):
     upper = pf.leakage(chain, length, epsilon).scale
     assert upper <= pf.mqm_exact(chain, length, epsilon).scale
@@ -277,19 +277,22 @@ def test_between_the_lower_bound_and_quilts(chain, length, epsilon):
     assert pf.lower_bound(chain, length, epsilon).scale <= upper
 
 
+@example(pf.MarkovChain([[0.5, 0, 0, 0.5], [0, 0.5, 0.5, 0], [1, 0, 0, 0], [0, 1, 0, 0]], [0, 0, 0, 1]), 20, 1.0)
 @given(chains(4, WEIGHTS), st.sampled_from([20, 60]), st.sampled_from([0.003, 0.1, 1.0]))
-@settings(max_examples=25, deadline=None)
+@examples(10, 50)
 def test_post_fixed_points_bound_the_recursions(chain, length, cost):
     """What serves all nodes alike is no smaller than what is computed node by node."""
     exact = ChainLeakage(chain, length)
     fixed = ChainLeakage(chain, length)
     assert exact.exact
     fixed._early, fixed.exact = 1, False
+    if chain.start == "given":
+        fixed.past_blocks = []  # of several steps at once, which are not taken under a law that is given
     assert exact.loss(cost).value <= fixed.loss(cost).value * (1 + 1e-9)
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["stationary", "given"]), st.sampled_from([0.2, 1.0, 4.0]))
-@settings(max_examples=12, deadline=None)
+@examples(8, 30)
 def test_against_the_exact_law_of_counts(seed, start, epsilon):
     """No count loses more than ε at the scale; the count of the lower bound does just below its scale."""
     rng = np.random.default_rng(seed)
@@ -346,7 +349,7 @@ def stated_leak(matrix, law, found):
 
 
 @given(st.integers(0, 2**32 - 1))
-@examples(15, 150)
+@examples(8, 160)
 def test_the_query_that_a_lower_bound_states_leaks_epsilon(seed):
     """Slow and periodic chains too, whose windows are not symmetric."""
     rng = np.random.default_rng(seed)
@@ -382,7 +385,7 @@ def test_rows_that_are_equal_after_rounding_only_keep_their_margin():
 
 
 @given(cases(), st.integers(1, 4), st.integers(0, 2**32 - 1))
-@settings(max_examples=25, deadline=None)
+@examples(10, 50)
 def test_blocks_of_steps_are_taken_as_one_by_one(case, nodes, seed):
     """Digit for digit: the kernel works on all blocks, the plain twin on a side each."""
     rows, costs = case

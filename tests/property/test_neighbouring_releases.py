@@ -147,7 +147,7 @@ def longest_run(rows, model, words):
     return longest
 
 
-@examples(50, 500)
+@examples(8, 550)
 @given(cases(), st.sampled_from([".csv", ".csv", ".parquet"]))
 def test_one_record_changes_nothing_but_counts(case, suffix):
     (rows, twin, masked), edit, model, words = case

@@ -75,7 +75,7 @@ def stepped(way, piece, now, cost, cap):
 
 
 @given(clocks(), st.booleans(), st.sampled_from([1e-3, 0.3, 30.0, 700.0]), st.integers(1, 40), st.integers(0, 10**6))
-@examples(20, 200)
+@examples(10, 210)
 def test_a_walk_is_its_steps(chain, ahead, cost, repeat, seed):
     chain = pf.PeriodicChain(chain.transition_matrices, repeat=repeat, initial_distribution="any")
     way, k = ForgettingWay(chain, ahead=ahead), chain.states

@@ -46,7 +46,7 @@ def release(series, model, folder, figure=False):
 
 
 @pytest.mark.parametrize("releases", counts(RELEASES, 500))
-def test_no_count_is_recovered_from_what_is_published(tmp_path, releases):
+def test_no_count_is_recovered_from_what_is_published(tmp_path, releases, only_svg):
     """Θ is a choice: all that does not change from release to release is the same for both tables."""
     tables, model = (table(20), table(20, change=True)), pf.ForgettingFamily(5, 0.3)
     published = [

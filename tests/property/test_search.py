@@ -1,9 +1,11 @@
 """The fast search against its plain twins, and laws that every scale obeys."""
 
+import itertools
+
 import numpy as np
 import plain_influence
 import pytest
-from cases import examples
+from cases import counts, examples
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from random_chains import chains
@@ -45,6 +47,7 @@ def between(epsilon, plain, slack=1e-11):
     return plain(epsilon + slack) * (1 - 1e-12), plain(epsilon - slack) * (1 + 1e-12)
 
 
+@examples(12, 120)
 @given(chains(), st.integers(1, 14), EPSILONS, CONVENTIONS)
 def test_search_equals_the_plain_twin(chain, length, epsilon, convention):
     scale = pf.mqm_exact(chain, length, epsilon, convention=convention).scale
@@ -52,6 +55,7 @@ def test_search_equals_the_plain_twin(chain, length, epsilon, convention):
     assert low <= scale <= high
 
 
+@examples(12, 120)
 @given(MIXING, st.integers(1, 14), EPSILONS, CONVENTIONS)
 def test_search_equals_the_plain_twin_on_mixing_chains(chain, length, epsilon, convention):
     scale = pf.mqm_exact(chain, length, epsilon, convention=convention).scale
@@ -59,6 +63,7 @@ def test_search_equals_the_plain_twin_on_mixing_chains(chain, length, epsilon, c
     assert low <= scale <= high
 
 
+@examples(12, 120)
 @given(chains(4), st.integers(2, 12), EPSILONS, st.integers(0, 5))
 def test_few_leaves_still_give_an_upper_bound(chain, length, epsilon, leaves):
     with pytest.MonkeyPatch.context() as patch:
@@ -70,10 +75,16 @@ def test_few_leaves_still_give_an_upper_bound(chain, length, epsilon, leaves):
 
 @pytest.mark.parametrize("start", ["any", [1, 0], [0, 1], [0.5, 0.5]])
 @pytest.mark.parametrize("stay", [(0.9, 0.6), (0.95, 0.95), (0.8, 0.97), (0.05, 0.1)])
-@pytest.mark.parametrize("limits", [(0, 2, 8), pytest.param((1, 3, 5, 13, 21), marks=pytest.mark.long)])
-def test_few_leaves_still_give_an_upper_bound_where_early_nodes_decide(start, stay, limits, monkeypatch):
+@pytest.mark.parametrize(
+    ("epsilons", "limits"),
+    [
+        ((0.5, 2.0), (0, 8)),
+        pytest.param((0.2, 0.5, 1.0, 2.0, 5.0), (0, 1, 2, 3, 5, 8, 13, 21), marks=pytest.mark.long),
+    ],
+)
+def test_few_leaves_still_give_an_upper_bound_where_early_nodes_decide(start, stay, epsilons, limits, monkeypatch):
     chain = pf.MarkovChain([[stay[0], 1 - stay[0]], [1 - stay[1], stay[1]]], start)
-    for epsilon in (0.2, 0.5, 1.0, 2.0, 5.0):
+    for epsilon in epsilons:
         scale = pf.mqm_exact(chain, 300, epsilon).scale
         for leaves in limits:
             with monkeypatch.context() as patch:
@@ -94,11 +105,11 @@ def coarse(monkeypatch):
 
 
 SPACES = st.sampled_from([1, 2, 8])
-TAME = settings(suppress_health_check=[*settings().suppress_health_check, HealthCheck.function_scoped_fixture])
+TAME = [*settings().suppress_health_check, HealthCheck.function_scoped_fixture]
 
 
 @given(chains(4) | MIXING, st.integers(1, 40), EPSILONS, CONVENTIONS, SPACES, st.integers(0, 3))
-@examples(30, 240, suppress_health_check=TAME.suppress_health_check)
+@examples(8, 270, suppress_health_check=TAME)
 def test_few_distances_and_close_nodes_raise_the_scale_by_what_is_said(
     coarse, chain, length, epsilon, convention, spaces, close
 ):
@@ -114,7 +125,7 @@ SYMMETRIC = pf.MarkovChain([[0.9, 0.1], [0.1, 0.9]], [0.1, 0.9])
 
 @given(chains(4) | MIXING, st.integers(1, 60), EPSILONS, st.floats(1.01, 10), SPACES)
 @example(chain=SYMMETRIC, length=37, epsilon=1.0, factor=2.0, spaces=1)  # 36.03, and 35.53 for 44 nodes
-@TAME
+@examples(12, 120, suppress_health_check=TAME)
 def test_scales_from_few_distances_rise_with_epsilon_and_fall_with_the_length_by_no_more_than_is_said(
     coarse, chain, length, epsilon, factor, spaces
 ):
@@ -145,9 +156,16 @@ def test_the_distances_that_are_looked_at(spaces, coarse):
     assert found == {*wanted, high}
 
 
-@pytest.mark.parametrize("states", [2, pytest.param(3, marks=pytest.mark.long), 4])
-@pytest.mark.parametrize("start", ["any", "stationary", "first", "some"])
-@pytest.mark.parametrize("rate", [pytest.param(1e-6, marks=pytest.mark.long), 1e-7])
+SLOWING = [(2, "any", 1e-7), (4, "stationary", 1e-7), (2, "some", 1e-7)]
+
+
+@pytest.mark.parametrize(
+    ("states", "start", "rate"),
+    [
+        pytest.param(*case, marks=() if case in SLOWING else pytest.mark.long)
+        for case in itertools.product((2, 3, 4), ("any", "stationary", "first", "some"), (1e-6, 1e-7))
+    ],
+)
 @pytest.mark.parametrize("name", ["mqm-exact", "leakage"])
 def test_work_does_not_grow_as_a_chain_slows_down(name, rate, start, states, monkeypatch):
     """Tables of k² logarithms and looks at them, not seconds; both grew with the square root and the size of quilts."""
@@ -181,6 +199,7 @@ def test_a_given_stationary_law_is_the_stationary_start(length, epsilon):
     )
 
 
+@examples(12, 120)
 @given(chains(4) | MIXING, st.integers(2, 12), EPSILONS)
 def test_node_quilt_and_influence_explain_the_scale(chain, length, epsilon):
     result = pf.mqm_exact(chain, length, epsilon)
@@ -191,6 +210,7 @@ def test_node_quilt_and_influence_explain_the_scale(chain, length, epsilon):
     assert result.scale == pytest.approx(card / (epsilon - result.influence), rel=1e-9)
 
 
+@examples(12, 120)
 @given(chains(4) | MIXING, st.integers(1, 10), EPSILONS)
 def test_the_longest_of_several_segments_decides(chain, length, epsilon):
     lengths = list(range(1, length + 1))
@@ -199,6 +219,7 @@ def test_the_longest_of_several_segments_decides(chain, length, epsilon):
     assert low <= scale <= high
 
 
+@examples(12, 120)
 @given(chains(4) | MIXING, st.integers(1, 60), EPSILONS, st.floats(1.01, 10))
 def test_order_of_the_scales(chain, length, epsilon, factor):
     exact = pf.mqm_exact(chain, length, epsilon).scale
@@ -208,6 +229,7 @@ def test_order_of_the_scales(chain, length, epsilon, factor):
     assert exact <= pf.mqm_exact(chain, length + 7, epsilon).scale * (1 + 1e-9)
 
 
+@examples(12, 120)
 @given(chains(4), st.integers(1, 40), EPSILONS, st.data())
 def test_names_of_the_states_do_not_matter(chain, length, epsilon, data):
     order = data.draw(st.permutations(range(chain.states)))
@@ -217,6 +239,7 @@ def test_names_of_the_states_do_not_matter(chain, length, epsilon, data):
     assert low <= pf.mqm_exact(renamed, length, epsilon).scale <= high
 
 
+@examples(12, 120)
 @given(chains(4) | MIXING, st.integers(1, 60), EPSILONS)
 def test_approximation_is_never_below_the_exact_scale(chain, length, epsilon):
     assume(chain.is_aperiodic)
@@ -225,6 +248,7 @@ def test_approximation_is_never_below_the_exact_scale(chain, length, epsilon):
     assert approximate <= pf.group_dp(chain, length, epsilon).scale
 
 
+@examples(12, 120)
 @given(MIXING, st.integers(1, 45), EPSILONS, st.sampled_from(["general", "auto"]))
 def test_approximation_equals_its_plain_twin(chain, length, epsilon, kind):
     family = pf.ChainFamily([chain])
@@ -236,6 +260,7 @@ def test_approximation_equals_its_plain_twin(chain, length, epsilon, kind):
     assert low <= scale <= high
 
 
+@examples(12, 120)
 @given(
     st.floats(0.02, 0.98),
     st.floats(0.02, 0.98),
@@ -260,10 +285,11 @@ def test_binary_interval_covers_the_chains_inside(end, other, zero, one, start, 
 
 @pytest.mark.parametrize("interval", [(0.05, 0.3), (0.2, 0.6), (0.4, 0.9), (0.3, 0.7), (0.6, 0.95)])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 5.0])
-def test_binary_interval_is_the_largest_over_a_grid(interval, epsilon):
+@pytest.mark.parametrize("points", counts(3, 7))
+def test_binary_interval_is_the_largest_over_a_grid(interval, epsilon, points):
     family = pf.BinaryInterval(*interval)
     whole = {m: m(family, 30, epsilon).scale for m in (pf.mqm_exact, pf.mqm_approx)}
-    grid = np.linspace(*interval, 7)
+    grid = np.linspace(*interval, points)
     chains = [pf.MarkovChain([[p, 1 - p], [1 - r, r]], "any") for p in grid for r in grid]
     for mechanism, scale in whole.items():
         inside = max(mechanism(chain, 30, epsilon).scale for chain in chains)

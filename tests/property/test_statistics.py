@@ -64,10 +64,15 @@ def counted(statistic, values, missing):
     return counter.finished()
 
 
-@pytest.mark.parametrize("missing", [(), (2,)])
 @pytest.mark.parametrize(
-    "name",
-    [f"{name}{by}" for name, kind in CATALOGUE.items() for by in ("", "-by-hour") if by[4:] in ("", *kind.cells)],
+    ("name", "missing"),
+    [
+        pytest.param(f"{name}{by}", missing, marks=pytest.mark.long if by and missing else ())
+        for name, kind in CATALOGUE.items()
+        for by in ("", "-by-hour")
+        if by[4:] in ("", *kind.cells)
+        for missing in ((), (2,))
+    ],
 )
 def test_one_record_changes_the_table_by_at_most_the_constant(name, missing):
     """All sequences of 5 records and all changes of one; the constant is reached, and sizes never change."""
@@ -82,6 +87,7 @@ def test_one_record_changes_the_table_by_at_most_the_constant(name, missing):
     assert largest == statistic.lipschitz
 
 
+@examples(12, 120)
 @given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=9), st.data())
 def test_no_value_changes_a_sum_by_more(values, data):
     """Whatever floats do: infinite and huge values are clipped."""
@@ -143,7 +149,7 @@ def plainly(frame):
     return found, {by: cell.value_counts().to_dict() for by, cell in cells.items()}
 
 
-@examples(40, 300)
+@examples(8, 340)
 @given(frames(), st.integers(1, 6))
 def test_chunks_make_no_difference(frame, rows):
     if (frame["value"] == "").all():
@@ -181,6 +187,7 @@ def test_hours_are_those_of_the_clock():
 # -- noise, quantiles, releases ----------------------------------------------------------------------
 
 
+@examples(12, 120)
 @given(st.lists(st.tuples(st.integers(1, 1000), st.integers(1, 50)), min_size=1, max_size=5), st.floats(0.01, 1e6))
 def test_shares_of_the_noise_never_cost_more_than_one_query(parts, scale):
     total = sum(weight for _, weight in parts)
@@ -325,7 +332,7 @@ def test_the_shell_releases_several(tmp_path, run, only_svg):
     theta = ("--forgets", 3, 0.5, "--edges", "0.5,1.5", "--step", 3600, "--epsilon", 1, "--protect", "1d")
     several = ("--statistic", "histogram:3", "--statistic", "transitions-by-all", "--statistic", "mean", "--by", "hour")
     terms = ("release", data, *theta, *several, "--bounds", 0, 2, "--quantiles", "0.25,0.75")
-    code, out, err = run(*terms, "--dry-run")
+    code, out, err = run(*terms, "--dry-run", "--no-figure")
     assert (code, err) == (0, "")
     assert "of histogram-by-hour; expected error" in out
     code, out, err = run(*terms)
@@ -341,14 +348,15 @@ def test_the_shell_releases_several(tmp_path, run, only_svg):
     assert "no statistic that is asked for has bounds" in err
 
 
-def test_statistics_of_numbers_need_no_bins(tmp_path, run, only_svg):
+def test_statistics_of_numbers_need_no_bins(tmp_path, run):
     """Where nothing is fitted and nothing counts states, none are to be made up; the noise is the same."""
     data = tmp_path / "d.csv"
     hourly().rename_axis("time").rename("value").to_csv(data)
-    theta = ("--forgets", 3, 0.5, "--step", 3600, "--epsilon", 1, "--bounds", 0, 2, "--threshold", 1, "--no-ledger")
+    theta = ("--forgets", 3, 0.5, "--step", 3600, "--epsilon", 1, "--bounds", 0, 2, "--threshold", 1)
     numbers = ("--statistic", "mean-by-hour", "--statistic", "above", "--statistic", "runs")
+    rehearsed = ("--no-ledger", "--no-figure", "--dry-run", "--output", tmp_path / "x")
     said = [
-        run("release", data, *theta, *numbers, *edges, "--dry-run", "--output", tmp_path / "x")
+        run("release", data, *theta, *numbers, *edges, *rehearsed)
         for edges in ((), ("--edges", "0,1,2"), ("--edges", "0.5"))
     ]
     assert said[0][0] == 0

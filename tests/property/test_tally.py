@@ -34,7 +34,7 @@ def interleaved(draw):
     return pd.DataFrame(shuffled, columns=["participant", "time", "value"])
 
 
-@examples(40, 300)
+@examples(8, 340)
 @given(interleaved(), st.sampled_from([None, 0, 60, 180]), st.integers(1, 5))
 def test_chunks_make_no_difference(frame, split, rows):
     frame["time"] *= 60

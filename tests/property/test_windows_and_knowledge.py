@@ -10,7 +10,7 @@ import numpy as np
 import plain_influence
 import pytest
 from cases import counts, examples
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from random_chains import chains as random_chains
 from sequence_programs import largest_loss, sequence_law
@@ -49,7 +49,7 @@ def plain_informed(matrix, costs):
 
 
 @given(chains(5), st.sampled_from([0.01, 0.3, 2.0]))
-@settings(max_examples=40)
+@examples(10, 80)
 def test_what_lies_ahead_of_who_knows_records_is_the_past_under_the_transposed_matrix(chain, cost):
     matrix = chain.transition_matrix
     k = len(matrix)
@@ -58,7 +58,7 @@ def test_what_lies_ahead_of_who_knows_records_is_the_past_under_the_transposed_m
 
 
 @given(chains(), st.integers(1, 9), st.integers(1, 11), KNOWS, st.sampled_from([0.05, 0.7, 4.0]))
-@settings(max_examples=40)
+@examples(10, 80)
 def test_longer_windows_and_more_knowledge_never_cost_less(chain, length, window, knows, cost):
     asked = {"window": window, "knows": knows}
     loss = pf.leakage_loss(chain, length, 1 / cost, **asked)
@@ -91,12 +91,15 @@ def test_small_epsilon_has_the_limit_that_losses_tend_to(knows, window):
         assert pf.leakage_loss(chain, length, limit / 1e-6, **asked) <= 1e-6 * (1 + 1e-6)
 
 
-def test_electricity_hides_an_hour_for_little_more_than_a_minute():
+@pytest.mark.parametrize(("bins", "more"), [(17, 1.5), pytest.param(51, 1.4, marks=pytest.mark.long)])
+def test_electricity_hides_an_hour_for_little_more_than_a_minute(bins, more):
     from pufferflow.datasets import ingest_electricity
 
-    chain, _ = pf.fit_chain(ingest_electricity("bundled").participants[0].transition_counts)
+    counted, first = ingest_electricity("bundled").participants[0].transition_counts, range(0, 51, 51 // bins)
+    joined = np.add.reduceat(np.add.reduceat(counted, first, axis=0), first, axis=1)
+    chain, _ = pf.fit_chain(joined)
     minute, hour = (pf.leakage(chain, 1_051_200, 1.0, window=window).scale for window in (1, 60))
-    assert hour <= 1.40 * minute
+    assert hour <= more * minute
 
 
 def test_who_knows_records_learns_more_and_no_more_than_the_bound():
@@ -124,7 +127,7 @@ def test_all_sets_of_known_records(length, matrix):
 
 
 @given(st.floats(0.05, 0.95), st.floats(0.05, 0.95), st.integers(1, 4), KNOWS, st.data())
-@settings(max_examples=30)
+@examples(8, 60)
 def test_the_chain_that_stands_for_a_binary_class_does_so_for_windows_and_knowledge(a, b, window, knows, data):
     low, high = min(a, b), max(a, b)
     stay = [data.draw(st.floats(low, high)) for _ in range(2)]
@@ -199,7 +202,7 @@ def _influence(P, starts, start, i, a, b, ends):
 
 
 @given(chains(3), st.integers(1, 6), st.integers(2, 4), EPSILONS)
-@settings(max_examples=40)
+@examples(10, 80)
 def test_quilts_of_windows_equal_their_enumeration(chain, length, window, epsilon):
     result = pf.mqm_exact(chain, length, epsilon, window=window)
     plain = plain_quilts(chain, length, epsilon, window)
@@ -219,7 +222,7 @@ def test_one_record_is_what_the_plain_quilts_give():
 
 
 @given(random_chains(4, POSITIVE, permutations=False), st.integers(1, 40), st.integers(1, 3), st.floats(0.1, 60))
-@settings(max_examples=40)
+@examples(10, 80)
 def test_leakage_is_never_above_bayesian_dp(chain, length, window, epsilon):
     theirs = pf.bayesian_dp(chain, length, epsilon, window=window)
     ours = pf.leakage(chain, length, epsilon, window=window, knows="any records")
@@ -308,7 +311,7 @@ def plain_exact_loss(matrix, laws, length, scale, counted, window):
 
 
 @given(chains(3), st.integers(1, 5), st.integers(1, 4), st.sampled_from([0.3, 1.0, 4.0]))
-@examples(20, 160)
+@examples(10, 170)
 def test_exact_losses_of_windows_equal_their_enumeration(chain, length, window, scale):
     found = pf.privacy_loss(chain, length, scale, pf.CountQuery({0}), window=window)
     if chain.start == "any":  # attained at mixtures of two starts
@@ -390,18 +393,18 @@ def forge(document, rng):
     return forged
 
 
-def is_true(document, chain):
+def is_true(document, chain, accuracy):
     """Whether the claim holds, by the bounds themselves: then it is another true certificate, and no forged one."""
     asked = {"window": document.get("window", 1), "knows": document.get("knows", "nothing")}
     scale, epsilon = float(Fraction(document["scale"])), float(Fraction(document["epsilon"]))
     record = find_mechanism(document["mechanism"])
     if record.name == "leakage":
-        return pf.leakage_loss(chain, document["length"], scale, **asked) <= epsilon * (1 + 1e-9)
+        return pf.leakage_loss(chain, document["length"], scale, **asked) <= epsilon * (1 + accuracy)
     needed = record.called(chain, document["length"], epsilon, **asked).scale
-    return needed is not None and scale >= needed * (1 - 1e-9)
+    return needed is not None and scale >= needed * (1 - accuracy)
 
 
-@pytest.mark.parametrize("wanted", counts(40, 1000))
+@pytest.mark.parametrize("wanted", counts(40, 1030))
 def test_no_forged_certificate_is_accepted(wanted):
     rng = np.random.default_rng(3)
     rejected = 0
@@ -429,4 +432,6 @@ def test_no_forged_certificate_is_accepted(wanted):
             except pf.CertificateError:
                 rejected += 1
             else:
-                assert is_true(forged, chain), forged
+                # bounds of another length are worked out anew, to 1e-7; the proof of the first may be the better one
+                accuracy = 1e-9 if forged["length"] == document["length"] else 1e-7
+                assert is_true(forged, chain, accuracy), forged

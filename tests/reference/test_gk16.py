@@ -45,6 +45,22 @@ def test_norm_decides_to_the_last_digits(length):
     assert pf.gk16(pf.BinaryInterval(low - 1e-9, 1 - low + 1e-9), length, 1.0).scale is None
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_norm_decides_where_the_two_sides_of_a_node_differ(seed):
+    rng = np.random.default_rng(seed)
+    one = rng.dirichlet(np.full(3, 0.3), 3)
+    low, high = 0.0, 1.0  # how far from a uniform chain
+    for _ in range(40):
+        far = (low + high) / 2
+        chain = pf.MarkovChain((1 - far) / 3 + far * one)
+        if np.linalg.norm(influence_matrix(chain, 5, [chain.initial_distribution]), 2) < 1:
+            low = far
+        else:
+            high = far
+    assert pf.gk16(pf.MarkovChain((1 - low + 1e-8) / 3 + (low - 1e-8) * one), 5, 1.0).scale is not None
+    assert pf.gk16(pf.MarkovChain((1 - high - 1e-8) / 3 + (high + 1e-8) * one), 5, 1.0).scale is None
+
+
 def test_entries_are_suprema_over_the_family():
     one = pf.MarkovChain([[0.6, 0.4], [0.5, 0.5]], [0.5, 0.5])
     other = pf.MarkovChain([[0.5, 0.5], [0.4, 0.6]], [0.9, 0.1])

@@ -6,6 +6,7 @@ from itertools import chain as joined
 from itertools import combinations, product
 
 import pytest
+from cases import counts
 from enumeration import joint_law, stationary_law
 from exact_loss import conditional_densities, largest_ratios, log_fraction
 
@@ -54,7 +55,7 @@ def test_three_states_three_records(ratio, inside, tail):
     assert (found.node, found.pair, found.output) == (2, (2, 1), (0, 2, 1))
 
 
-@pytest.mark.parametrize("length", [4, 6, 8])
+@pytest.mark.parametrize("length", [4, *counts(6, 8)])
 @pytest.mark.parametrize(("n", "share"), [(100, "0.93"), (1000, "0.99"), (10000, "0.999")])
 def test_two_states_come_near_three_minus_four_over_the_length(length, n, share):
     """P = [[a, 1 − a], [1 − b, b]] from (a², 1 − a²), b = (T − 1) a³, e^(−1/2σ) = 1 − a², as a → 0."""

@@ -80,6 +80,6 @@ def excess(seed):
     return bound / program - 1
 
 
-@pytest.mark.parametrize("seed", seeds(14, 500))
+@pytest.mark.parametrize("seed", seeds(7, 500))
 def test_never_below_the_program(seed):
     assert excess(seed) >= -1e-6  # the tolerance of the solver

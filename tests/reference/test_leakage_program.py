@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cases import seeds
+from cases import counts, seeds
 from sequence_programs import largest_loss, largest_loss_of_counts, plain_loss, sequence_law
 
 import pufferflow as pf
@@ -43,7 +43,7 @@ def excess(seed, start):
 
 
 @pytest.mark.parametrize("start", ["stationary", "given", "any"])
-@pytest.mark.parametrize("seed", seeds(4, 170))
+@pytest.mark.parametrize("seed", seeds(2, 170))
 def test_never_below_the_program(seed, start):
     found = excess(seed, start)
     if found is not None and start != "any":
@@ -71,7 +71,7 @@ def wider_case(seed, *size):
 
 
 @pytest.mark.parametrize("start", ["given", "stationary", "any"])
-@pytest.mark.parametrize("seed", seeds(8, 170))
+@pytest.mark.parametrize("seed", seeds(3, 170))
 def test_windows_and_known_records_never_below_the_program(seed, start):
     matrix, law, length, cost, window, knows = wider_case(seed)
     try:
@@ -86,7 +86,7 @@ def test_windows_and_known_records_never_below_the_program(seed, start):
         assert bound <= 2 * program
 
 
-@pytest.mark.parametrize("seed", seeds(3, 60))
+@pytest.mark.parametrize("seed", seeds(1, 60))
 def test_counts_are_the_program_where_any_records_are_known(seed):
     matrix, law, length, cost, window, _ = wider_case(seed)
     joint = sequence_law(matrix, law, min(length, 4))
@@ -98,7 +98,7 @@ def test_counts_are_the_program_where_any_records_are_known(seed):
 @pytest.mark.parametrize("start", ["given", "stationary", "any"])
 @pytest.mark.parametrize(
     ("states", "length", "seed"),
-    [(2, 8, 0), (2, 8, 1), (3, 5, 0)]
+    [(2, 8, 0), (3, 5, 0)]
     + [pytest.param(k, 8, seed, marks=pytest.mark.long) for k, most in ((2, 170), (3, 4)) for seed in range(most)],
 )
 def test_all_sets_of_known_records(states, length, seed, start):
@@ -118,9 +118,10 @@ def test_all_sets_of_known_records(states, length, seed, start):
         assert lower == pytest.approx(1 / cost, rel=1e-6)
 
 
-def test_programs_of_one_record_are_the_whole_programs():
+@pytest.mark.parametrize("cases", counts(2, 4))
+def test_programs_of_one_record_are_the_whole_programs(cases):
     """The reduction to the records outside of the window, against all sequences."""
-    for seed in range(4):
+    for seed in range(cases):
         _, matrix, length, cost = random_case(seed)
         law = np.full(len(matrix), 1 / len(matrix))
         joint = sequence_law(matrix, law, length)

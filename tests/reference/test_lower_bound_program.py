@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from cases import seeds
+from cases import counts, seeds
 from sequence_programs import largest_loss, sequence_law, stated_loss
 
 import pufferflow as pf
@@ -54,14 +54,14 @@ def test_one_record_needs_what_the_program_says(seed):
     check(chain, length, random_epsilon(rng), 1, "nothing")
 
 
-@pytest.mark.parametrize("seed", seeds(4, 100))
+@pytest.mark.parametrize("seed", seeds(2, 100))
 def test_windows_need_what_the_program_says(seed):
     rng = np.random.default_rng([2, seed])
     chain, length = random_chain(rng, {2: 6, 3: 4})
     check(chain, length, random_epsilon(rng), int(rng.integers(2, length + 1)), "nothing")
 
 
-@pytest.mark.parametrize("seed", seeds(4, 100))
+@pytest.mark.parametrize("seed", seeds(2, 100))
 def test_whoever_knows_records_learns_what_the_program_says(seed):
     """All sets of known records, not the nearest only."""
     rng = np.random.default_rng([3, seed])
@@ -69,7 +69,7 @@ def test_whoever_knows_records_learns_what_the_program_says(seed):
     check(chain, length, random_epsilon(rng), int(rng.integers(1, length + 1)), "any records")
 
 
-@pytest.mark.parametrize("seed", seeds(4, 100))
+@pytest.mark.parametrize("seed", seeds(2, 100))
 def test_any_initial_law(seed):
     """The law that is stated shows it; none of those tried here shows a tenth more."""
     rng = np.random.default_rng([4, seed])
@@ -85,7 +85,7 @@ def test_any_initial_law(seed):
         assert largest_loss(joint, 1 / found.scale) <= 1.1 * found.epsilon
 
 
-@pytest.mark.parametrize("seed", seeds(4, 100))
+@pytest.mark.parametrize("seed", seeds(2, 100))
 def test_one_set_for_all_entries_is_the_best_of_them(seed):
     rng = np.random.default_rng([5, seed])
     chain, length = random_chain(rng, {2: 6, 3: 5})
@@ -132,10 +132,13 @@ def test_a_window_of_all_records_is_a_group():
     assert pf.lower_bound(chain, 10**5, 0.5, window=10**4).scale >= 4096 / 0.5
 
 
-def test_more_to_hide_needs_more_noise():
+@pytest.mark.parametrize("length", counts(15, 50))
+def test_more_to_hide_needs_more_noise(length):
     chain = pf.MarkovChain([[0.7, 0.3, 0], [0.2, 0.5, 0.3], [0.1, 0.4, 0.5]])
     scales = [
-        pf.lower_bound(chain, 50, 1.0, window=w, knows=k).scale for k in ("nothing", "any records") for w in (1, 2, 9)
+        pf.lower_bound(chain, length, 1.0, window=w, knows=k).scale
+        for k in ("nothing", "any records")
+        for w in (1, 2, 9)
     ]
     assert scales[0] < scales[1] < scales[2]
     assert scales[3] < scales[4] < scales[5]

@@ -5,7 +5,7 @@ from decimal import Decimal
 import networkx as nx
 import numpy as np
 import pytest
-from cases import seeds
+from cases import counts, seeds
 from enumeration import random_chain
 from network_enumeration import (
     all_quilts,
@@ -35,7 +35,7 @@ def networks(seed, count, nodes=(2, 3, 4, 5, 6, 6, 7)):
 # -- random networks -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", seeds(2, 10))
+@pytest.mark.parametrize("seed", seeds(1, 10))
 def test_scale_is_the_best_over_all_quilts_and_never_below(seed):
     for network, _ in networks(seed, 10):
         table = quilt_table(network)
@@ -51,10 +51,11 @@ def test_scale_is_the_best_over_all_quilts_and_never_below(seed):
             assert 0 <= found.influence - float(e) + 1e-16 <= 1e-12
 
 
-@pytest.mark.parametrize("seed", range(20, 22))
-def test_without_the_search_the_scale_is_still_private(seed):
+@pytest.mark.parametrize("number", counts(4, 12))
+@pytest.mark.parametrize("seed", seeds(1, 2))
+def test_without_the_search_the_scale_is_still_private(seed, number):
     larger = 0
-    for network, _ in networks(seed, 12):
+    for network, _ in networks(20 + seed, number):
         table = quilt_table(network)
         for epsilon in EPSILONS:
             exact = exact_scale(table, epsilon)
@@ -64,11 +65,12 @@ def test_without_the_search_the_scale_is_still_private(seed):
             quilt = [network.index(name) for name in found.quilt]
             matches = [row for row in table[network.index(found.node)] if set(row[0]) == set(quilt)]
             assert len(found.nearby) / (epsilon - float(matches[0][2])) <= found.scale * (1 + 1e-12)
-    assert larger < 36  # of 72: the fallback is often optimal, not always
+    assert larger < 3 * number  # of six times as many: the fallback is often optimal, not always
 
 
-def test_secrets_and_query():
-    for network, rng in networks(30, 24, nodes=(3, 4, 5)):
+@pytest.mark.parametrize("number", counts(8, 24))
+def test_secrets_and_query(number):
+    for network, rng in networks(30, number, nodes=(3, 4, 5)):
         secrets = rng.permutation(len(network))[: rng.integers(1, len(network) + 1)].tolist()
         query = rng.permutation(len(network))[: rng.integers(1, len(network) + 1)].tolist()
         table = quilt_table(network, secrets)
@@ -81,9 +83,9 @@ def test_secrets_and_query():
                 assert largest_loss(network, found.scale, secrets, query) <= epsilon + 1e-9
 
 
-@pytest.mark.parametrize("seed", range(40, 42))
+@pytest.mark.parametrize("seed", seeds(1, 2))
 def test_loss_of_a_noisy_count_is_at_most_epsilon(seed):
-    for network, _ in networks(seed, 12):
+    for network, _ in networks(40 + seed, 12):
         everything = range(len(network))
         for epsilon in (0.3, 1.0, 4.0):
             scale = pf.markov_quilt_mechanism(network, epsilon).scale
@@ -102,9 +104,9 @@ def test_the_loss_of_a_smaller_scale_is_found():
 # -- parts -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(50, 53))
+@pytest.mark.parametrize("seed", seeds(1, 3))
 def test_minimal_quilts_dominate_all_others(seed):
-    for network, _ in networks(seed, 8, nodes=(1, 2, 4, 6)):
+    for network, _ in networks(50 + seed, 8, nodes=(1, 2, 4, 6)):
         for node, name in enumerate(network.names):
             minimal = [
                 (frozenset(map(network.index, q.quilt)), frozenset(map(network.index, q.nearby)))
@@ -170,7 +172,7 @@ def test_probabilities_below_the_range_of_floats_never_lower_the_influence():
 # -- chains ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", seeds(2, 10))
+@pytest.mark.parametrize("seed", seeds(1, 10))
 def test_on_chains_it_is_mqm_exact(seed):
     rng = np.random.default_rng([5, seed])
     tested = 0
@@ -201,9 +203,10 @@ def test_worked_chain():
         assert np.exp(pf.max_influence(network, "X2", quilt)) == pytest.approx(ratio, rel=1e-13)
 
 
-def test_theta_1_of_the_paper():
+@pytest.mark.parametrize("length", counts(20, 40))
+def test_theta_1_of_the_paper(length):
     chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])
-    found = pf.markov_quilt_mechanism(pf.chain_network(chain, 40), 1.0)
+    found = pf.markov_quilt_mechanism(pf.chain_network(chain, length), 1.0)
     assert (found.node, found.quilt) == ("X8", ("X1", "X13"))
     assert found.scale == pytest.approx(12.934051, abs=1e-6)
 
@@ -211,10 +214,10 @@ def test_theta_1_of_the_paper():
 # -- several releases --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(40, 43))
+@pytest.mark.parametrize("seed", seeds(1, 3))
 def test_cost_of_several_releases_is_the_best_over_all_quilts(seed):
     """Theorem 4.4 and the bound of one quilt for all, against every quilt of every node."""
-    for network, rng in networks(seed, 4, nodes=(2, 3, 4, 5)):
+    for network, rng in networks(40 + seed, 4, nodes=(2, 3, 4, 5)):
         table = quilt_table(network)
         scales = rng.uniform(0.3, 5, int(rng.integers(1, 5))).tolist()
         cost = pf.network_cost(network, scales)

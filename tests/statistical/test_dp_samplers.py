@@ -107,7 +107,7 @@ def test_integers_below_are_uniform():
     assert _sampling.integers_below(source, 2**62, 10).max() > 2**55
 
 
-@pytest.mark.parametrize("draws", counts(5_000, 20_000))
+@pytest.mark.parametrize("draws", counts(1_500, 20_000))
 @pytest.mark.parametrize("x", ["0", "1/100", "1/2", "1", "9/4"])
 def test_events_of_exponential_probability(x, draws):
     source, x = _sampling.randomness(4), Fraction(x)
@@ -116,8 +116,9 @@ def test_events_of_exponential_probability(x, draws):
     assert binom.sf(hits - 1, draws, math.exp(-x)) > 1e-4
 
 
+@pytest.mark.parametrize("draws", counts(300, 1000))
 @pytest.mark.parametrize(("alpha", "beta"), [("1/2", "1/5"), ("1/10", "7/10")])
-def test_the_law_of_the_published_set(alpha, beta):
+def test_the_law_of_the_published_set(alpha, beta, draws):
     """Chi-square over all subsets of a small domain; the second case goes through the dense branch."""
     domain, data = Domain({"x": [0, 1], "y": [0, 1]}), {(0, 1)}
     every = list(itertools.product((0, 1), repeat=2))
@@ -134,19 +135,21 @@ def test_the_law_of_the_published_set(alpha, beta):
         ]
 
     parameters = AlphaBeta(alpha, beta)
-    found = Counter(frozenset(publish(data, domain, parameters, insecure_seed=seed).tuples()) for seed in range(1000))
-    counts = [found[s] for s in subsets]
-    assert sum(counts) == 1000
-    assert p_value(counts, law(parameters)) > 1e-3
-    assert p_value(counts, law(AlphaBeta(parameters.keep - parameters.beta / 2, parameters.beta / 2))) < RARE
+    found = Counter(frozenset(publish(data, domain, parameters, insecure_seed=seed).tuples()) for seed in range(draws))
+    seen = [found[s] for s in subsets]
+    assert sum(seen) == draws
+    assert p_value(seen, law(parameters)) > 1e-3
+    assert p_value(seen, law(AlphaBeta(parameters.keep - parameters.beta / 2, parameters.beta / 2))) < RARE
 
 
-def test_the_estimate_is_unbiased():
+@pytest.mark.parametrize("publications", counts(100, 200))
+def test_the_estimate_is_unbiased(publications):
     domain = Domain({"x": range(20), "y": range(50)})
     data = {(x, y) for x in range(5) for y in range(8)}
     parameters = choose_alpha_beta("0.1", "0.4")
+    published = [publish(data, domain, parameters, insecure_seed=s) for s in range(publications)]
     for where, truth, size in ((None, 40, 1000), ({"x": range(2)}, 16, 100), ({"y": 49}, 0, 20)):
-        found = [publish(data, domain, parameters, insecure_seed=s).count(where) for s in range(200)]
+        found = [view.count(where) for view in published]
         errors = np.array([estimate.count for estimate in found]) - truth
         exact = parameters.standard_error(truth, size)
         assert abs(errors.mean()) < 3 * exact / math.sqrt(len(errors))
@@ -172,34 +175,38 @@ def test_opendp_laplace_on_floats_follows_its_law():
     assert kstest(drawn, laplace(scale=mechanism.scale / 2).cdf).pvalue < RARE
 
 
-def test_opendp_gumbel_maximum_is_the_exponential_mechanism():
+@pytest.mark.parametrize("draws", counts(2500, 6000))
+def test_opendp_gumbel_maximum_is_the_exponential_mechanism(draws):
     utilities = [0.0, 1.0, 2.0, 4.5]
     mechanism, halved = Exponential(1.0, 0.8), Exponential(1.0, 1.6)
-    counts = np.bincount(mechanism.release(utilities, count=6000), minlength=4)
+    counts = np.bincount(mechanism.release(utilities, count=draws), minlength=4)
     assert p_value(counts, mechanism.probabilities(utilities)) > RARE
     assert p_value(counts, halved.probabilities(utilities)) < RARE
 
 
-def test_opendp_randomised_response_follows_its_law():
+@pytest.mark.parametrize("draws", counts(2500, 8000))
+def test_opendp_randomised_response_follows_its_law(draws):
     response = RandomisedResponse(("a", "b", "c"), 0.6)
     halved = RandomisedResponse(("a", "b", "c"), 0.8)
-    answers = Counter(response.release(["b"] * 8000))
+    answers = Counter(response.release(["b"] * draws))
     counts = [answers[c] for c in "abc"]
     assert p_value(counts, [float(response.probability(c, "b")) for c in "abc"]) > RARE
     assert p_value(counts, [float(halved.probability(c, "b")) for c in "abc"]) < RARE
 
 
-def test_weighted_majority_draws_from_its_law():
+@pytest.mark.parametrize("draws", counts(1500, 4000))
+def test_weighted_majority_draws_from_its_law(draws):
     learner, halved = WeightedMajority(3, 0.5), WeightedMajority(3, 1.0)
     losses_so_far = [0.5, 2.0, 3.25]
-    counts = np.bincount([learner.choose(losses_so_far, insecure_seed=s) for s in range(4000)], minlength=3)
+    counts = np.bincount([learner.choose(losses_so_far, insecure_seed=s) for s in range(draws)], minlength=3)
     assert p_value(counts, learner.probabilities(losses_so_far)) > 1e-3
     assert p_value(counts, halved.probabilities(losses_so_far)) < RARE
 
 
-def test_weighted_majority_plays_as_it_expects_to():
+@pytest.mark.parametrize("plays", counts(30, 100))
+def test_weighted_majority_plays_as_it_expects_to(plays):
     losses = np.random.default_rng(0).random((60, 4)) * [0.4, 1, 1, 1]
     learner = WeightedMajority.tuned(4, 60)
-    played = [learner.play(losses, insecure_seed=s) for s in range(100)]
+    played = [learner.play(losses, insecure_seed=s) for s in range(plays)]
     regrets = np.array([losses[np.arange(60), p].mean() for p in played]) - losses.mean(axis=0).min()
     assert abs(regrets.mean() - learner.regret(losses)) < 4 * regrets.std() / math.sqrt(len(regrets))

@@ -1,7 +1,7 @@
 """The sampler of Noisy Max against its law: every sequence of uniform integers, and a chi-square test of draws.
 
 A test that passes must fail when a probability is off. Draws of the system's randomness have no seed: a false alarm is
-raised less than once in 10^9 runs.
+raised less than once in 10^7 runs: the level is 10^-9, and the rarest outcome makes the tail of chi-square heavier.
 """
 
 from collections import Counter
@@ -55,7 +55,13 @@ def test_laws_are_those_of_the_hidden_markov_model():
         assert list(hmm.NoisyMax(release).law(counts)) == law
 
 
-@pytest.mark.parametrize("rng", [None, np.random.default_rng(1)])
+@pytest.mark.parametrize(
+    ("rng", "size"),
+    [
+        *((None, 4000), (np.random.default_rng(1), 1500)),
+        pytest.param(np.random.default_rng(1), 4000, marks=pytest.mark.long),
+    ],
+)
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -66,8 +72,8 @@ def test_laws_are_those_of_the_hidden_markov_model():
         hmm.NoisyMax("value", 5, hmm.truncated_geometric(5, "9/10")),
     ],
 )
-def test_draws_follow_the_law(mechanism, rng):
-    counts, size = [0, 2, 1, 2, 0], 4000
+def test_draws_follow_the_law(mechanism, rng, size):
+    counts = [0, 2, 1, 2, 0]
     law = [float(p) for p in mechanism.law(counts)]
     drawn = Counter(mechanism.draw(counts, rng=rng) for _ in range(size))
     common = [outcome for outcome, p in enumerate(law) if p * size >= 5]

@@ -45,7 +45,7 @@ def lipschitz_query(rng, k, length):
     return query
 
 
-@pytest.mark.parametrize("seed", seeds(6, 36))
+@pytest.mark.parametrize("seed", seeds(4, 36))
 def test_costs_and_guarantees_hold_for_any_lipschitz_queries(seed):
     rng = np.random.default_rng(seed)
     k, length = (2, 4) if seed % 2 else (3, 3)

@@ -392,7 +392,11 @@ def test_the_excess_of_two_regimes_grows():
 
 
 @pytest.mark.parametrize(
-    ("stay", "epsilon", "scale"), [(0.6, 0.2, 7.493), (0.6, 1.0, 1.467), (0.6, 5.0, 0.238), (0.9, 5.0, 0.794)]
+    ("stay", "epsilon", "scale"),
+    [
+        *((0.6, 1.0, 1.467), (0.9, 5.0, 0.794)),
+        *(pytest.param(*known, marks=pytest.mark.long) for known in ((0.6, 0.2, 7.493), (0.6, 5.0, 0.238))),
+    ],
 )
 def test_scales_for_every_length_of_symmetric_chains(stay, epsilon, scale):
     """The optimum of the leakage recursion, theory's table."""

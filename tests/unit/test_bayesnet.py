@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from cases import counts
 
 import pufferflow as pf
 from pufferflow._work import MOST_WORK, allowing
@@ -217,9 +218,10 @@ def test_several_networks_take_the_largest_scale():
     assert alone[0] == pytest.approx(1 / 6)
 
 
-def test_the_whole_search_is_never_worse_than_a_part():
+@pytest.mark.parametrize("cases", counts(4, 12))
+def test_the_whole_search_is_never_worse_than_a_part(cases):
     better = 0
-    for seed in range(12):
+    for seed in range(cases):
         network_ = tree(12, np.random.default_rng(seed), concentration=1.0)
         parts = [pf.markov_quilt_mechanism(network_, 4.0, limit=n) for n in (0, 3, 30)]
         whole = pf.markov_quilt_mechanism(network_, 4.0)

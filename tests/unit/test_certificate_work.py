@@ -1,10 +1,13 @@
 """What a check takes is estimated before it starts, and bounded."""
 
 import json
+from copy import deepcopy
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
+from cases import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,12 +25,17 @@ SAMPLES = {
 }
 
 
+@cache
+def certified(kind):
+    if kind == "intervals":
+        return pf.certify(pf.IntervalFamily(np.array(NEAR) - 0.01, np.array(NEAR) + 0.01), 50, 1.0)
+    return pf.certify(SAMPLES[kind], 50, 1.0, mechanism=kind)
+
+
 @pytest.fixture(params=[*SAMPLES, "intervals"])
 def document(request):
     """A certificate of every kind."""
-    if request.param == "intervals":
-        return pf.certify(pf.IntervalFamily(np.array(NEAR) - 0.01, np.array(NEAR) + 0.01), 50, 1.0)
-    return pf.certify(SAMPLES[request.param], 50, 1.0, mechanism=request.param)
+    return deepcopy(certified(request.param))
 
 
 @pytest.fixture
@@ -170,6 +178,7 @@ def test_the_command_allows_more_work(tmp_path, run):
         assert "--most-work is" in error
 
 
+@examples(20, 60)
 @given(st.integers(1, 5), st.data())
 def test_supports_are_those_of_the_steps_one_by_one(k, data):
     rows_ = data.draw(st.lists(st.integers(1, 2**k - 1), min_size=k, max_size=k))

@@ -7,11 +7,13 @@ import json
 import subprocess
 import sys
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from cases import counts
 
 import pufferflow as pf
 from pufferflow import verify
@@ -161,8 +163,10 @@ def test_gk16(family, length, scale):
     assert found.upper - found.lower <= Fraction(1, 10**15) * found.upper
 
 
-def test_gk16_at_any_length():
-    documents = [pf.certify(pf.BinaryInterval(0.36, 0.64), 10**n, 1.0, mechanism="gk16") for n in range(3, 19)]
+@pytest.mark.parametrize("many", counts(3, 16))
+def test_gk16_at_any_length(many):
+    lengths = (10**n for n in np.linspace(3, 18, many).astype(int).tolist())
+    documents = [pf.certify(pf.BinaryInterval(0.36, 0.64), length, 1.0, mechanism="gk16") for length in lengths]
     assert {len(document["nodes"]) for document in documents} == {168}
     assert len({document["scale"] for document in documents}) == 1
     pf.verify_certificate(documents[-1])
@@ -204,7 +208,7 @@ def test_gk16_where_it_is_not_applicable(family, reason):
             pf.gk16(family, length, 1.0).certified(family)
 
 
-@pytest.mark.parametrize(("epsilon", "length"), [(0.2, 20), (1.0, 100), (5.0, 20)])
+@pytest.mark.parametrize(("epsilon", "length"), [(0.2, 20), (5.0, 20), pytest.param(1.0, 100, marks=pytest.mark.long)])
 def test_wasserstein(epsilon, length):
     for family in (THETA_1, THETA_2, pf.ChainFamily([THETA_1, THETA_2]), pf.MarkovChain(P1, "any")):
         result = pf.wasserstein(family, length, epsilon).certified(family)
@@ -428,20 +432,29 @@ CASES = {
 """By mechanism (or kind of family): a certificate and what may happen to it."""
 
 
+@cache
+def verified(name):
+    family, _ = CASES[name]
+    document = pf.certify(family, 100, 0.5, mechanism="mqm-exact" if name == "intervals" else name)
+    pf.verify_certificate(document)
+    return document
+
+
 @pytest.mark.parametrize(
     ("name", "path", "edit"),
     [(name, path, edit) for name, (_, edits) in CASES.items() for path, edit in TAMPERED + edits],
 )
 def test_tampering_with_any_certificate_is_rejected(name, path, edit):
-    family, _ = CASES[name]
-    document = pf.certify(family, 100, 0.5, mechanism="mqm-exact" if name == "intervals" else name)
-    pf.verify_certificate(document)
+    document = copy.deepcopy(verified(name))
     change(document, path, edit)
     with pytest.raises(pf.CertificateError, match=r"\w{3}"):
         pf.verify_certificate(document)
 
 
-@pytest.mark.parametrize(("epsilon", "scale"), [(0.2, 4145.006), (1.0, 595.126), (5.0, 66.156)])
+@pytest.mark.parametrize(
+    ("epsilon", "scale"),
+    [(1.0, 595.126), *(pytest.param(*known, marks=pytest.mark.long) for known in ((0.2, 4145.006), (5.0, 66.156)))],
+)
 def test_electricity(electricity, epsilon, scale):
     result = pf.mqm_exact(electricity, 1_051_200, epsilon, certified=True)
     assert result.scale == pytest.approx(scale, abs=6e-4)

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from cases import examples
 from enumeration import random_matrix, stationary_law
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,6 +72,7 @@ def test_rows_are_normalised_once_and_read_only():
             array[0] = 0.5
 
 
+@examples(20, 60)
 @given(st.lists(st.lists(st.floats(1e-3, 1), min_size=7, max_size=7), min_size=7, max_size=7))
 def test_a_chain_made_of_a_chain_is_the_same(rows):
     matrix = np.array(rows) / np.sum(rows, axis=1, keepdims=True)

@@ -175,25 +175,31 @@ def test_interrupt(model, run, monkeypatch):
     assert run("scale", model, "--length", 5, "--epsilon", 1) == (130, "", "")
 
 
-def test_a_reader_that_goes_away_is_no_error(model):
-    command = [sys.executable, "-m", "pufferflow.cli", "scale", model, "--length", "5", "--epsilon", "1"]
+@pytest.fixture
+def verifying(tmp_path):
+    """A command of a process of its own, which prints."""
+    path = tmp_path / "certificate.json"
+    path.write_text(json.dumps(pf.certify(pf.BinaryInterval(0.3, 0.7), 5, 1.0)))
+    return [sys.executable, "-m", "pufferflow.cli", "verify", str(path)]
+
+
+def test_a_reader_that_goes_away_is_no_error(verifying):
     read, write = os.pipe()
     os.close(read)
     try:
-        done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(verifying, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
     finally:
         os.close(write)
     assert (done.returncode, done.stderr) == (141, "")
 
 
-def test_the_example_of_the_help_works(model):
-    command = [sys.executable, "-m", "pufferflow.cli", "scale", "-", "--length", "100", "--epsilon", "1"]
+def test_the_example_of_the_help_works(run):
+    arguments = ["scale", "-", "--length", "100", "--epsilon", "1"]
     content = json.dumps({"chains": [THETA_1]})
-    done = subprocess.run(command, input=content, capture_output=True, text=True, check=True)
-    assert "12.934051" in done.stdout
-    failing = subprocess.run([*command, "--json", "--mechanism", "x"], input=content, capture_output=True, text=True)
-    assert failing.returncode == 2
-    assert failing.stderr.startswith("pufferflow: error: mechanism 'x' is unknown; choose from ")
+    code, out, err = run(*arguments, stdin=content)
+    assert (code, err) == (0, "")
+    assert "12.934051" in out
+    fails_with(run(*arguments, "--json", "--mechanism", "x", stdin=content), "mechanism 'x' is unknown; choose from ")
 
 
 # -- model files ----------------------------------------------------------------------------------------
@@ -307,8 +313,7 @@ def test_tables_whose_sums_are_beyond_floats_are_refused(tmp_path, run, command)
     assert "inf, not to 1" in err
 
 
-def test_a_full_standard_output_is_named(tmp_path):
-    command = [sys.executable, "-m", "pufferflow.cli", "export", "electricity", "e.csv", "--minutes", "3"]
+def test_a_full_standard_output_is_named(verifying):
     with open("/dev/full", "w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+        done = subprocess.run(verifying, stdout=full, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr) == (2, "pufferflow: error: standard output: No space left on device\n")

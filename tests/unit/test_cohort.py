@@ -6,6 +6,7 @@ import weakref
 import numpy as np
 import pandas as pd
 import pytest
+from cases import counts
 
 import pufferflow as pf
 from pufferflow.datasets import Participant, Sample
@@ -98,8 +99,9 @@ def test_rows_are_the_scales_of_the_participants_chains(tmp_path):
                 assert row.expected_error == pytest.approx(3 * found.scale * 2 / person.observations)
 
 
-def test_no_scale_is_below_the_lower_bound(tmp_path):
-    few = SIMULATED | {"participants": 8}
+@pytest.mark.parametrize("participants", counts(4, 8))
+def test_no_scale_is_below_the_lower_bound(tmp_path, participants):
+    few = SIMULATED | {"participants": participants}
     run(tmp_path / "run", 2, simulated=few, mechanisms=["group-dp", "mqm-exact", "leakage"], least=True)
     table = read_table(tmp_path / "run/cohort.csv")
     assert (table["scale"] >= table["lower_bound"]).all()
@@ -109,7 +111,7 @@ def test_no_scale_is_below_the_lower_bound(tmp_path):
         assert row.least_error == pytest.approx(row.expected_error * row.lower_bound / row.scale)
     summary = read_table(tmp_path / "run/summary.csv")
     bounds = summary[summary["mechanism"] == "lower-bound"]
-    assert bounds["participants"].tolist() == [8, 8]
+    assert bounds["participants"].tolist() == [participants] * 2
     least = table.drop_duplicates(["participant", "epsilon"]).groupby("epsilon")["least_error"]
     assert bounds["mean_error"].tolist() == pytest.approx(least.mean().tolist())
     gaps = table.assign(gap=table["scale"] / table["lower_bound"]).groupby(["epsilon", "mechanism"])["gap"].max()
@@ -122,13 +124,20 @@ def test_no_scale_is_below_the_lower_bound(tmp_path):
     assert "lower bound" in tables.render(cohort_table(summary))["md"]
 
 
-def test_released_errors_have_the_expected_mean(tmp_path):
-    run(tmp_path / "run", 1, simulated=SIMULATED | {"participants": 2000}, mechanisms=["group-dp"], epsilons=(1,))
+@pytest.mark.parametrize("participants", counts(600, 2000))
+def test_released_errors_have_the_expected_mean(tmp_path, participants):
+    run(
+        tmp_path / "run",
+        1,
+        simulated=SIMULATED | {"participants": participants},
+        mechanisms=["group-dp"],
+        epsilons=(1,),
+    )
     summary = read_table(tmp_path / "run/summary.csv").iloc[0]
     # group-dp: scale T, Lipschitz 2/T, so every participant's error is 2 k in the mean
     assert summary["mean_error"] == pytest.approx(6)
     assert abs(summary["mean_released_error"] - 6) < 4 * summary["standard_error"]
-    assert summary["standard_error"] == pytest.approx(2 * np.sqrt(3 / 2000), rel=0.2)
+    assert summary["standard_error"] == pytest.approx(2 * np.sqrt(3 / participants), rel=0.2)
 
 
 def test_simulated_participants_cover_their_settings():
@@ -142,17 +151,24 @@ def test_simulated_participants_cover_their_settings():
     assert same.observations == 7
 
 
-def test_quantiles_are_rounded_up_by_less_than_the_grid(tmp_path):
-    run(tmp_path / "run", 1, simulated=SIMULATED | {"participants": 300}, mechanisms=["mqm-exact"], epsilons=(1,))
+@pytest.mark.parametrize("participants", counts(80, 300))
+def test_quantiles_are_rounded_up_by_less_than_the_grid(tmp_path, participants):
+    run(
+        tmp_path / "run",
+        1,
+        simulated=SIMULATED | {"participants": participants},
+        mechanisms=["mqm-exact"],
+        epsilons=(1,),
+    )
     errors = np.sort(read_table(tmp_path / "run/cohort.csv")["expected_error"])
     summary = read_table(tmp_path / "run/summary.csv").iloc[0]
     for name, share in (("error_q05", 0.05), ("error_q50", 0.5), ("error_q95", 0.95)):
-        exact = errors[int(np.ceil(share * 300)) - 1]
+        exact = errors[int(np.ceil(share * participants)) - 1]
         assert exact <= summary[name] <= exact * 10 ** (1 / cohort.PER_DECADE) * (1 + 1e-12)
     assert summary["largest_error"] == errors[-1]
     assert summary["mean_error"] == pytest.approx(errors.mean())
-    counts = read_table(tmp_path / "run/distribution.csv")
-    assert counts["participants"].sum() == 300
+    distribution = read_table(tmp_path / "run/distribution.csv")
+    assert distribution["participants"].sum() == participants
 
 
 @pytest.mark.parametrize("value", [1e-300, 3.7e-9, 0.1, 1.0, np.nextafter(1, 2), 10.0, 123.456, 8.1e200])
@@ -219,8 +235,9 @@ def test_foreign_chunk_is_refused_and_leaves_nothing(tmp_path):
     assert not any(path.exists() for path in out)
 
 
-def test_participants_are_held_one_at_a_time(tmp_path):
-    many = SIMULATED | {"participants": 300}
+@pytest.mark.parametrize("participants", counts(40, 300))
+def test_participants_are_held_one_at_a_time(tmp_path, participants):
+    many = SIMULATED | {"participants": participants}
     index = tmp_path / "index.csv"
     cohort.index_cohort([], many, index)
     alive, most = weakref.WeakSet(), 0
@@ -238,7 +255,7 @@ def test_participants_are_held_one_at_a_time(tmp_path):
 
 
 def test_gathering_takes_no_more_memory_for_more_rows(tmp_path):
-    run(tmp_path / "run", 1, simulated=SIMULATED | {"participants": 500}, mechanisms=["group-dp"], epsilons=(1,))
+    run(tmp_path / "run", 1, simulated=SIMULATED | {"participants": 200}, mechanisms=["group-dp"], epsilons=(1,))
     chunk, out = tmp_path / "run/1.csv", [tmp_path / name for name in ("t.csv", "s.csv", "d.csv")]
 
     def peak(times):

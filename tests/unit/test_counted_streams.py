@@ -149,7 +149,7 @@ def test_a_certificate_and_a_figure(run, count, tmp_path):
         assert drawn["noisy_count"].tolist() == [float(lines[at].split(",")[1]) for at in kept]
 
 
-def test_a_figure_of_a_stream_that_nobody_reads_to_its_end(count, tmp_path, monkeypatch):
+def test_a_figure_of_a_stream_that_nobody_reads_to_its_end(count, tmp_path, monkeypatch, only_svg):
     class Pipe(io.StringIO):
         def write(self, text):
             if text.startswith("3,"):
@@ -158,7 +158,7 @@ def test_a_figure_of_a_stream_that_nobody_reads_to_its_end(count, tmp_path, monk
 
     monkeypatch.setattr(sys, "stdout", Pipe())
     assert count("1\n" * 9, *HOUR, "--length", 9, "--no-ledger", "--figure", "f")[0] == 130
-    assert (tmp_path / "f.png").exists()
+    assert (tmp_path / "f.svg").exists()
 
 
 def test_no_figure_and_no_certificate_before_it_is_paid_for(count, tmp_path):

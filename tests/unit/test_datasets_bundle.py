@@ -107,8 +107,13 @@ def test_bundled_activity_agrees_with_the_numbers_computed_elsewhere(group):
 
 
 @needs_nhanes
-def test_bundled_activity_is_the_ingestion_of_the_raw_file(tmp_path):
+@pytest.mark.long
+def test_bundled_activity_is_the_ingestion_of_the_raw_file():
     assert replace(ingest_activity("file", NHANES), label="bundled") == ingest_activity("bundled")
+
+
+@needs_nhanes
+def test_bundled_activity_is_built_from_the_raw_file(tmp_path):
     bundle.build_activity(NHANES, tmp_path / "sample.json")
     assert (tmp_path / "sample.json").read_bytes() == bundled_path("nhanes2003-sample").read_bytes()
 
@@ -148,7 +153,9 @@ def test_another_gap_changes_the_chains_but_no_transition():
 
 
 @needs_nhanes
-@pytest.mark.parametrize("dataset", ["nhanes2003-120s", "nhanes2003-300s", "fitbit2016"])
+@pytest.mark.parametrize(
+    "dataset", ["fitbit2016", "nhanes2003-300s", pytest.param("nhanes2003-120s", marks=pytest.mark.long)]
+)
 def test_samples_of_other_steps_and_people_are_the_reduction_of_the_raw_files(dataset, tmp_path):
     bundle.build_elsewhere(dataset, FITBIT if dataset == "fitbit2016" else NHANES, tmp_path / "sample.json")
     assert (tmp_path / "sample.json").read_bytes() == bundled_path(dataset).read_bytes()

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from cases import counts
 
 import pufferflow as pf
 from pufferflow.cli import main
@@ -30,9 +31,10 @@ def by_the_hour(n, rng):
     return np.array(states)
 
 
+@pytest.mark.parametrize("records", counts(3000, 8000))
 @pytest.mark.parametrize(("make", "better"), [(of_order_2, "order 2"), (by_the_hour, "hour of the day")])
-def test_the_true_model_predicts_best_and_costs_what_it_costs(make, better):
-    records = table(make(8000, np.random.default_rng(1)))
+def test_the_true_model_predicts_best_and_costs_what_it_costs(make, better, records):
+    records = table(make(records, np.random.default_rng(1)))
     fit = pf.fit_records(records)
     found = pf.diagnose(records, fit, epsilon=1.0).set_index("model")
     assert list(found.index) == ["order 1", "order 2", "hour of the day"]

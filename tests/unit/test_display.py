@@ -101,7 +101,7 @@ def public_classes():
     return {one for one in found if inspect.isclass(one) and not issubclass(one, Exception)}
 
 
-def test_every_public_object_is_one_line_and_a_table(tmp_path):
+def test_every_public_object_is_one_line_and_a_table(tmp_path, scales_once):
     met = set()
     for thing in made(tmp_path):
         met.add(type(thing))

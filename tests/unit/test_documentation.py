@@ -89,7 +89,7 @@ def cells(page):
 
 
 @pytest.mark.parametrize("page", [name for name in PAGES if "/tutorials/" in name])
-def test_tutorials_run(page, tmp_path, monkeypatch, capsys):
+def test_tutorials_run(page, tmp_path, monkeypatch, capsys, only_svg, scales_once):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     monkeypatch.chdir(tmp_path)
 

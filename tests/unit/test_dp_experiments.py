@@ -1,9 +1,11 @@
 from fractions import Fraction
+from functools import cache
 from math import comb
 
 import numpy as np
 import pandas as pd
 import pytest
+from cases import counts
 from shipped_settings import shipped
 
 from pufferflow.errors import DataError
@@ -36,9 +38,14 @@ STUDIES = {alpha_beta: alpha_beta_study, classical: classical_study}
 PREFIX = {alpha_beta: "alpha-beta/", classical: "classical/"}
 
 
-@pytest.fixture(scope="module", params=list(SMALL), ids=["alpha_beta", "classical"])
+@cache
+def measured(experiment):
+    return experiment.measure(SMALL[experiment], 7)
+
+
+@pytest.fixture(params=list(SMALL), ids=["alpha_beta", "classical"])
 def run(request):
-    return request.param, *request.param.measure(SMALL[request.param], 7)
+    return request.param, *measured(request.param)
 
 
 def test_tables_are_the_same_on_every_run(run):
@@ -92,7 +99,7 @@ def test_a_prior_that_reaches_gamma_is_left_out():
 
 
 def test_views_and_beliefs_are_those_of_the_library():
-    curves, _ = alpha_beta.measure(SMALL[alpha_beta], 1)
+    curves, _ = measured(alpha_beta)
     views = curves[curves["panel"] == "views"]
     assert views["posterior_same"].tolist()[:3] == pytest.approx([0.5, 0.9, 81 / 82])
     assert views["posterior_together"].tolist() == pytest.approx([0.5] * len(views))
@@ -167,7 +174,7 @@ def test_points_without_an_error_are_on_the_floor():
 
 
 def test_privacy_is_what_is_declared_unless_the_noise_is_halved():
-    curves, _ = classical.measure(SMALL[classical], 1)
+    curves, _ = measured(classical)
     privacy = curves[curves["panel"] == "privacy"]
     halved = privacy["mechanism"].str.endswith("halved")
     ratio = privacy["expected_error"] / privacy["epsilon"]
@@ -176,17 +183,17 @@ def test_privacy_is_what_is_declared_unless_the_noise_is_halved():
     assert (ratio[halved] > 1.05).all()
 
 
-def test_figures_are_drawn_byte_for_byte(run, tmp_path, only_svg):
+@pytest.mark.parametrize("panels", counts(1, 99))
+def test_figures_are_drawn_byte_for_byte(run, panels, tmp_path, only_svg):
     experiment, curves, _ = run
     module = FIGURES[experiment]
     assert "synthetic data" in STUDIES[experiment].CAPTION
-    drawn = module.figure(curves)
-    (first,), (second,) = (
-        save_figure(figure, tmp_path / name) for name, figure in (("a", drawn), ("b", module.figure(curves)))
-    )
-    assert first.read_bytes() == second.read_bytes()
-    assert len(drawn.axes) == curves["panel"].nunique()
-    some = curves[curves["panel"] == curves["panel"].iloc[0]]
-    assert len(module.figure(some).axes) == 1
+    assert len(module.figure(curves).axes) == curves["panel"].nunique()
+    shown = curves["panel"].unique()[:panels]
+    some = curves[curves["panel"].isin(shown)]
+    first, second = (module.figure(some) for _ in range(2))
+    assert len(first.axes) == len(shown)
+    (one,), (other,) = save_figure(first, tmp_path / "a"), save_figure(second, tmp_path / "b")
+    assert one.read_bytes() == other.read_bytes()
     with pytest.raises(DataError, match="no row"):
         module.figure(curves.iloc[:0])

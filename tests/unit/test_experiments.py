@@ -1,3 +1,5 @@
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -195,9 +197,13 @@ def test_chains_are_saved_as_model_files(sample, tmp_path):
 # -- comparison ----------------------------------------------------------------------------------
 
 
+@cache
+def worked():
+    return worked_examples.worked_examples()[0]
+
+
 def test_all_worked_examples_agree_with_the_restored_values():
-    worked, _ = worked_examples.worked_examples()
-    table = comparison.compare(comparison.stated_numbers(worked))
+    table = comparison.compare(comparison.stated_numbers(worked()))
     printed = comparison.reported_values()
     assert len(table) == (printed["dataset"] == "worked").sum() > 20
     derived = table["source"] == "derived here"
@@ -206,9 +212,8 @@ def test_all_worked_examples_agree_with_the_restored_values():
 
 
 def test_a_wrong_worked_value_differs():
-    worked, _ = worked_examples.worked_examples()
     for key, wrong in (("running/θ1/published/scale", 13.03), ("running/θ1/published/node", "X9")):
-        broken = worked.copy()
+        broken = worked().copy()
         broken["computed"] = broken["computed"].astype(object)
         broken.loc[broken["key"] == key, "computed"] = wrong
         assert list(comparison.compare(comparison.stated_numbers(broken))["verdict"]).count("differs") == 1
@@ -279,7 +284,7 @@ def test_every_reported_value_says_where_it_comes_from():
 
 
 def test_verdicts_are_counted_source_by_source():
-    rows = [*comparison.stated_numbers(worked_examples.worked_examples()[0])]
+    rows = [*comparison.stated_numbers(worked())]
     rows += histogram_claims(electricity_errors(1.0), "electricity", "Table 3")
     counts = comparison.verdicts_of(comparison.compare(rows))
     assert list(counts) == ["Song, Wang and Chaudhuri 2017"]

@@ -14,7 +14,7 @@ from pufferflow import cli
 from pufferflow.datasets import load_sample
 
 pytestmark = pytest.mark.usefixtures("scales_once")
-MINUTES = 3 * 1440
+MINUTES = 2 * 1440
 ROOT = Path(__file__).parents[2]
 GUIDE = "docs/howto/own_data.md"
 
@@ -56,7 +56,7 @@ def check_release(states, certificate):
     assert 2 * proved.lower <= release["noise"]["scale"]
 
 
-def test_release_with_nothing_fitted(run):
+def test_release_with_nothing_fitted(run, only_svg):
     said = run(commands("ledger show", GUIDE))
     first, second = (pd.read_csv(name, parse_dates=["time"]) for name in ("first.csv", "second.csv"))
     assert len(first) == len(second) == MINUTES // 2

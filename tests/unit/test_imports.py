@@ -1,13 +1,17 @@
 """Data flows one way: each package imports only from those before it."""
 
 import ast
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+from source_trees import tree
 
 import pufferflow
 from pufferflow._sources import _imported
+
+pytestmark = pytest.mark.xdist_group("sources")  # what its tests share is made once
 
 ROOT = Path(pufferflow.__file__).parent
 GROUND = (
@@ -57,8 +61,13 @@ ORDER = (
 )
 
 
-def imports(nodes):
-    """Packages of this library that the nodes import."""
+@cache
+def imports(path):
+    """Packages of this library that a module imports, wherever the import stands."""
+    return set(_imports(ast.walk(tree(path))))
+
+
+def _imports(nodes):
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "pufferflow":
             yield node.module.split(".")[1] if "." in node.module else node.names[0].name
@@ -70,8 +79,7 @@ def upward():
     for path in ROOT.rglob("*.py"):
         package = path.relative_to(ROOT).parts[0].removesuffix(".py")
         if package != "__init__":
-            names = imports(ast.walk(ast.parse(path.read_text())))
-            found |= {(package, name) for name in names if ORDER.index(name) > ORDER.index(package)}
+            found |= {(package, name) for name in imports(path) if ORDER.index(name) > ORDER.index(package)}
     return found
 
 
@@ -90,7 +98,7 @@ def test_no_modules_import_one_another_in_a_circle():
     files = {module_name(path): path for path in ROOT.rglob("*.py")}
     graph = {}
     for name, path in files.items():
-        wanted = _imported(ast.parse(path.read_text()).body)
+        wanted = _imported(tree(path).body)
         homes = (part if part in files else part.rpartition(".")[0] for part in wanted)
         graph[name] = {home for home in homes if home in files} - {name}
     assert len(graph) > 150
@@ -100,7 +108,7 @@ def test_no_modules_import_one_another_in_a_circle():
 
 def test_the_verifier_depends_on_nothing_but_errors():
     for path in (ROOT / "verify").glob("*.py"):
-        assert set(imports(ast.walk(ast.parse(path.read_text())))) <= {"errors", "verify"}, path.name
+        assert imports(path) <= {"errors", "verify"}, path.name
 
 
 def test_what_stands_beside_and_the_core_do_not_know_one_another():
@@ -108,7 +116,7 @@ def test_what_stands_beside_and_the_core_do_not_know_one_another():
     importers = set()
     for path in ROOT.rglob("*.py"):
         package = path.relative_to(ROOT).parts[0].removesuffix(".py")
-        used = set(imports(ast.walk(ast.parse(path.read_text()))))
+        used = imports(path)
         if package == "related":
             assert used <= {*GROUND, "related"}, path
         elif "related" in used:
@@ -119,5 +127,5 @@ def test_what_stands_beside_and_the_core_do_not_know_one_another():
 @pytest.mark.parametrize("part", ["bayesnet", "dp", "hmm"])
 def test_the_parts_of_what_stands_beside_do_not_know_one_another(part):
     for path in (ROOT / "related" / part).glob("*.py"):
-        for name in _imported(ast.parse(path.read_text()).body):
+        for name in _imported(tree(path).body):
             assert not name.startswith("pufferflow.related") or name.startswith(f"pufferflow.related.{part}."), path

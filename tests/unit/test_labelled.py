@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from cases import counts
 from sequence_programs import label_law
 
 import pufferflow as pf
@@ -20,7 +21,7 @@ def joint(family, length):
 
 
 @pytest.mark.parametrize("start", ["stationary", "any", [0.3, 0.7]])
-@pytest.mark.parametrize("length", [1, 5, 1000])
+@pytest.mark.parametrize("length", [1, 5, *counts(100, 1000)])
 def test_a_chain_whose_labels_are_its_states_is_that_chain(start, length):
     chain = pf.MarkovChain(CHAIN.transition_matrix, start)
     labelled = pf.LabelledChain(chain, [0, 1])
@@ -110,6 +111,14 @@ def test_who_knows_records_of_an_order_2(window):
     idle = pf.LabelledChain.of_order(np.stack([CHAIN.transition_matrix] * 2))
     order_1 = pf.leakage(CHAIN, 10**4, 1.0, window=window, knows="any records").scale
     assert order_1 <= pf.leakage(idle, 10**4, 1.0, window=window, knows="any records").scale < 4 * order_1
+
+
+def test_many_words_are_not_compared_and_that_is_said():
+    law = {k: np.random.default_rng(0).dirichlet(np.full(k, 50), (k, k)) for k in (3, 7)}
+    few, many = (pf.leakage(pf.LabelledChain.of_order(law[k]), 40, 1.0, knows="any records") for k in (3, 7))
+    assert many.reason.endswith("words of 2 labels are compared where there are at most 36, not 49")
+    assert not few.reason
+    assert few.scale < 40 == many.scale
 
 
 @pytest.mark.parametrize("start", ["any", "stationary", [1.0]])

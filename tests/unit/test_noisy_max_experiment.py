@@ -97,12 +97,12 @@ def test_curves(measured):
             largest = max(max(p / q, q / p) for p, q in zip(*laws.values(), strict=True))
             assert largest <= row.factor + 1e-12
             assert ratio is None or p2 == 1 or float(largest) == pytest.approx(ratio, rel=1e-12)
-    pd.testing.assert_frame_equal(noisy_max.measure(SETTINGS, 2)[0], curves)
+    pd.testing.assert_frame_equal(noisy_max.measure(SETTINGS | {"searched_queries": 1}, 2)[0], curves)
 
 
 @pytest.mark.parametrize(("preserved", "regions"), [(["8/5"], 0), ([2], 1)])
 def test_factors_that_no_prior_or_every_prior_preserves(preserved, regions):
-    curves, claims = noisy_max.measure(SETTINGS | {"preserved": preserved, "searched_queries": 1}, 1)
+    curves, claims = noisy_max.measure(SETTINGS | {"preserved": preserved, "queries": 1, "searched_queries": 1}, 1)
     value = claims.set_index("key")["computed"][f"noisy-max/preserving/{preserved[0]}/prior"]
     assert (value == "none") == (regions == 0)
     chart = figures_noisy_max.figure(curves).axes[1]

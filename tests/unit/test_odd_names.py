@@ -9,7 +9,7 @@ import pytest
 
 import pufferflow as pf
 
-pytestmark = pytest.mark.usefixtures("scales_once")
+pytestmark = pytest.mark.usefixtures("only_svg", "scales_once")
 NO_TEXT = os.fsdecode(b"a\xff")
 
 

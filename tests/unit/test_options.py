@@ -6,6 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from source_trees import tree
 
 import pufferflow as pf
 from pufferflow._protection import Protection, ProtectionOptions
@@ -28,10 +29,11 @@ def parameters(function):
     return [name.arg for name in every if name.arg not in ("self", "cls")]
 
 
+@pytest.mark.xdist_group("sources")
 def test_no_function_has_more_than_eight_parameters():
     many, seen = [], 0
     for path in [*(ROOT / "pufferflow").rglob("*.py"), *(ROOT / "workflow").rglob("*.py")]:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
                 seen += 1
                 if len(parameters(node)) > MOST:

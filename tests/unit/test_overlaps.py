@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from cases import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from plain_forgetting import joint_law, overlap
 from random_chains import chains
@@ -14,6 +15,7 @@ from pufferflow.overlaps import _variations, overlaps_from_counts
 SEEDS = st.integers(0, 2**32 - 1)
 
 
+@examples(25, 60)
 @given(chains(4), st.integers(1, 5))
 def test_overlaps_of_chains_are_those_of_their_laws(chain, steps):
     """By definition: the joint law of a few nodes. Behind, starts that are not stationary get a bound."""
@@ -46,7 +48,7 @@ def test_electricity_lies_in_the_families_of_the_readme():
     assert hour.family(0.05).overlap == pytest.approx(0.426, abs=1e-3)
 
 
-@settings(max_examples=25)
+@examples(10, 25)
 @given(SEEDS, st.integers(2, 4), st.floats(1e-4, 0.3))
 def test_no_chain_within_the_bounds_forgets_less(seed, k, width):
     rng = np.random.default_rng(seed)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import examples
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import pufferflow as pf
@@ -20,7 +20,7 @@ from pufferflow.records import tables
 from pufferflow.records.rows import open_records
 from pufferflow.records.tally import Tally
 
-pytestmark = pytest.mark.usefixtures("scales_once")
+pytestmark = pytest.mark.usefixtures("scales_once", "only_svg")
 STEPS = pf.Reading(rows_are_steps=True)
 FORM = pf.RecordFormat(pf.StateSpace.categories(["a", "b"]))
 
@@ -46,7 +46,7 @@ def first_transitions(record, most):
 texts = st.text("ab.", min_size=2, max_size=12)
 
 
-@examples(20, 160)
+@examples(10, 170)
 @given(st.lists(texts, min_size=1, max_size=5), texts, st.integers(1, 6), st.integers(1, 9))
 def test_a_participant_adds_its_first_transitions_and_changes_no_more_than_twice_as_many(records, other, most, rows):
     with pytest.MonkeyPatch.context() as patch:
@@ -57,7 +57,7 @@ def test_a_participant_adds_its_first_transitions_and_changes_no_more_than_twice
     assert np.abs(counts - twin).sum() <= 2 * most
 
 
-@settings(max_examples=30)
+@examples(10, 60)
 @given(st.lists(st.lists(st.integers(-3, 8), min_size=2, max_size=2), min_size=2, max_size=2), st.integers(0, 3))
 def test_the_intervals_hold_those_of_every_count_within_the_margins(noisy, margin):
     low, high = noisy_confidence_bounds(np.array(noisy), 0.9, margin=margin, others=margin)

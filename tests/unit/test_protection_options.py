@@ -8,7 +8,7 @@ import pytest
 
 import pufferflow as pf
 
-pytestmark = pytest.mark.usefixtures("scales_once")
+pytestmark = pytest.mark.usefixtures("scales_once", "only_svg")
 MODEL = {"chains": [{"transition_matrix": [[0.7, 0.3], [0.4, 0.6]], "initial_distribution": "stationary"}]}
 CHAIN = pf.MarkovChain([[0.7, 0.3], [0.4, 0.6]])
 

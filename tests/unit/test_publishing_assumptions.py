@@ -34,8 +34,14 @@ def doubts(released):
 # -- states that look like a missing value --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [text for text in MISSING_TEXTS if text] + ["NaN", "None", "N/A"])
-@pytest.mark.parametrize("kind", ["csv", "frame", "parquet"])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        pytest.param(name, kind, marks=pytest.mark.long if kind != "frame" and name not in ("-", "na", "None") else ())
+        for name in [text for text in MISSING_TEXTS if text] + ["NaN", "None", "N/A"]
+        for kind in ("csv", "frame", "parquet")
+    ],
+)
 def test_a_declared_state_is_never_taken_for_a_missing_value(tmp_path, name, kind):
     values = RNG.choice(["+", name], 300)
     source = table = minutes(values)
@@ -220,6 +226,11 @@ def unix(frame):
     return frame.assign(time=pd.to_datetime(frame["time"]).astype("datetime64[s]").astype("int64"))
 
 
+@pytest.fixture(scope="module")
+def fit():
+    return pf.fit_records(FIRST)
+
+
 @pytest.mark.parametrize(
     "dressed",
     [
@@ -233,17 +244,17 @@ def unix(frame):
         minutes(RNG.choice(["a", "b"], 2000), "2021-05-31T12:00"),
     ],
 )
-def test_a_chain_fitted_to_the_same_time_is_refused(dressed):
+def test_a_chain_fitted_to_the_same_time_is_refused(dressed, fit):
     with pytest.raises(pf.DataError, match="fitted to records of the same time"):
-        pf.release_histogram(dressed, pf.fit_records(FIRST), 1.0, ledger=None)
-    others = pf.release_histogram(dressed, pf.fit_records(FIRST), 1.0, ledger=None, fitted_to_others=True)
+        pf.release_histogram(dressed, fit, 1.0, ledger=None)
+    others = pf.release_histogram(dressed, fit, 1.0, ledger=None, fitted_to_others=True)
     assert any("of other participants" in warning for warning in others.warnings)
     assert others.warnings[0] in others.statement
 
 
-def test_a_chain_of_another_time_is_not():
+def test_a_chain_of_another_time_is_not(fit):
     later = walk(500, "2021-07-01")
-    released = pf.release_histogram(later, pf.fit_records(FIRST), 1.0, ledger=None)
+    released = pf.release_histogram(later, fit, 1.0, ledger=None)
     assert doubts(released) == []
     assert "fitted to 2000 records from 2021-06-01T00:00:00 to 2021-06-02T09:19:00" in released.statement
     by_hand = pf.release_histogram(later, binary(), 1.0, ledger=None)

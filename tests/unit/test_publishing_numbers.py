@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from cases import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from pufferflow.records.reading import Reading
 pytestmark = pytest.mark.usefixtures("scales_once")
 RNG = np.random.default_rng(8)
 BITS = RNG.integers(0, 2, 60)
+STRAYS = ("abc", "inf", "1e400", "1,234.5", "-Infinity", "0x10")
 
 
 def csv(path, texts, header="value"):
@@ -43,6 +45,7 @@ def test_the_shortest_text(text, short):
     assert shortest(text) == short
 
 
+@examples(12, 120)
 @given(st.decimals(allow_nan=False, allow_infinity=False, min_value=Decimal("-1E300"), max_value=Decimal("1E300")))
 def test_the_shortest_text_is_the_same_number_exactly(number):
     short = shortest(str(number))
@@ -95,8 +98,13 @@ def test_numbers_are_read_with_their_signs(tmp_path):
         )
 
 
-@pytest.mark.parametrize("stray", ["abc", "inf", "1e400", "1,234.5", "-Infinity", "0x10"])
-@pytest.mark.parametrize("different", [3, 20])
+@pytest.mark.parametrize(
+    ("stray", "different"),
+    [
+        *((stray, 3) for stray in STRAYS),
+        *(pytest.param(stray, 20, marks=() if stray in STRAYS[:2] else pytest.mark.long) for stray in STRAYS),
+    ],
+)
 def test_a_stray_text_among_numbers_is_refused_with_its_line(tmp_path, stray, different):
     texts = [str(i % different / 4) for i in range(100)]
     texts[40] = f'"{stray}"'

@@ -16,6 +16,7 @@ import pytest
 from cases import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from source_trees import tree
 
 import pufferflow as pf
 from pufferflow import _optional
@@ -190,7 +191,7 @@ def test_a_mechanism_can_be_asked_for_but_not_one_that_hides_nothing():
     assert calibrate(independent, 50, 1.0).scale == pytest.approx(1.0)
 
 
-@examples(30, 240)
+@examples(8, 270)
 @given(st.floats(1e-3, 1e3), st.floats(0.05, 0.95), st.floats(0.05, 0.95), st.integers(1, 200))
 def test_a_limit_of_epsilon_pays_for_one_release(epsilon, stay, leave, length):
     chain = pf.MarkovChain([[stay, 1 - stay], [leave, 1 - leave]])
@@ -419,11 +420,12 @@ def test_the_same_number_of_rows_without_times_is_no_evidence(tmp_path):
         pf.release_histogram(timed, pf.fit_records(timed), 1.0, ledger=None)
 
 
+@pytest.mark.xdist_group("sources")
 def test_messages_of_the_library_name_arguments_not_options():
     """What Python users read; the options of the shell have the same names."""
     package = Path(pf.__file__).parent
     for path in (*(package / "publishing").glob("*.py"), *(package / "records").glob("*.py")):
-        texts = [node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)]
+        texts = [node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant)]
         options = [text for text in texts if isinstance(text, str) and re.search(r"(?<![\w-])--[a-z]", text)]
         assert not options, path
 
@@ -496,7 +498,7 @@ def test_the_projection_is_the_nearest_point(raw):
     assert slope[point > 1e-12].max() <= slope.min() + 1e-9
 
 
-def test_a_simulation_is_repeatable_and_says_on_everything_that_it_is_not_private(files, run, tmp_path):
+def test_a_simulation_is_repeatable_and_says_on_everything_that_it_is_not_private(files, run, tmp_path, only_svg):
     data, public = files
     for i in range(2):
         asked = ("simulate", data, "--chain", public, "--epsilon", 1, "--seed", 7, "--output", tmp_path / f"s{i}")

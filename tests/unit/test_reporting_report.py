@@ -79,7 +79,7 @@ def svg(tmp_path_factory: pytest.TempPathFactory) -> str:
     return style.save_figure(figure, tmp_path_factory.mktemp("figure") / "figure")[0].read_text(encoding="utf-8")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def arguments(svg: str) -> dict[str, Any]:
     worked = pd.DataFrame(
         {
@@ -117,9 +117,10 @@ def arguments(svg: str) -> dict[str, Any]:
     }
 
 
-@pytest.fixture
-def page(tmp_path: Path, arguments: dict[str, Any]) -> str:
-    return report.write_report(tmp_path / "report.html", **arguments).read_text(encoding="utf-8")
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory, arguments: dict[str, Any]) -> str:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    return report.write_report(path, **arguments).read_text(encoding="utf-8")
 
 
 def test_same_bytes_on_every_run(tmp_path: Path, page: str, arguments: dict[str, Any]) -> None:
@@ -306,6 +307,8 @@ def test_wrong_arguments_are_refused(tmp_path: Path, svg: str, arguments: dict[s
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 in_browser = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+PROBES: list[tuple[str, int]] = []
+"""What is done on the page, and how wide that is, for all tests in one start of the browser."""
 
 PROBE = """
 <script>
@@ -313,19 +316,51 @@ const seen = {}, tick = () => new Promise((done) => setTimeout(done, 50));
 window.addEventListener("error", (event) => (seen.error = event.message));
 (async () => {
   await tick();
-  %s
-  document.title = "PROBE" + JSON.stringify(seen) + "END";
+  try {
+    %s
+  } catch (error) {
+    seen.error = String(error);
+  }
+  parent.postMessage([%d, seen], "*");
 })();
 </script>
 """
+FRAME = '<iframe src="%d.html" style="width: %dpx; height: 900px; border: 0"></iframe>'
+FRAMES = """
+<!DOCTYPE html>
+<title></title>
+<script>
+const found = [];
+addEventListener("message", (event) => {
+  found[event.data[0]] = event.data[1];
+  if (Object.keys(found).length === %d) document.title = "PROBE" + JSON.stringify(found) + "END";
+});
+</script>
+%s
+"""
 
 
-def probe(folder: Path, page: str, steps: str, *flags: str, width: int = 1400) -> dict[str, Any]:
-    """Open the page in headless Chromium, run ``steps`` on it and return what they put into ``seen``."""
-    path = folder / "probe.html"
-    path.write_text(page.replace("</body>", PROBE % steps + "</body>"), encoding="utf-8")
+def probe(steps: str, width: int = 1400) -> int:
+    """Number of what ``steps`` put into ``seen`` when they run on the page: the value of the fixture of that name."""
+    PROBES.append((steps, width))
+    return len(PROBES) - 1
+
+
+@pytest.fixture(scope="module")
+def probed(tmp_path_factory: pytest.TempPathFactory, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    """What all probes saw of a page, each in a frame of its own, in headless Chromium."""
+    folder = tmp_path_factory.mktemp("frames")
+    sections = [*arguments["sections"], Section("Numbers", "numbers", "table", tables.stated_values(NUMBERS))]
+    written = report.write_report(folder / "page.html", **arguments | {"sections": sections})
+    page = written.read_text(encoding="utf-8")
+    for number, (steps, _) in enumerate(PROBES):
+        text = page.replace("</body>", PROBE % (steps, number) + "</body>")
+        (folder / f"{number}.html").write_text(text, encoding="utf-8")
+    frames = "\n".join(FRAME % (number, width) for number, (_, width) in enumerate(PROBES))
+    path = folder / "frames.html"
+    path.write_text(FRAMES % (len(PROBES), frames), encoding="utf-8")
     command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}"]
-    command += [f"--window-size={width},900", *flags, "--dump-dom", path.as_uri()]
+    command += ["--window-size=1500,1000", "--dump-dom", path.as_uri()]
     found = None
     for budget in (4_000, 20_000, 100_000):  # a busy machine may use up a short one before the steps end
         done = subprocess.run(
@@ -334,14 +369,21 @@ def probe(folder: Path, page: str, steps: str, *flags: str, width: int = 1400) -
         if found := re.search("<title>PROBE(.*?)END</title>", done.stdout):
             break
     assert found, done.stderr
-    seen: dict[str, Any] = json.loads(found[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
-    assert "error" not in seen
+    seen: list[dict[str, Any]] = json.loads(found[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
     return seen
 
 
+@pytest.fixture
+def seen(probed: list[dict[str, Any]], request: pytest.FixtureRequest) -> dict[str, Any]:
+    assert "error" not in probed[request.param]
+    return probed[request.param]
+
+
 @in_browser
-def test_tables_sort_up_down_and_back(tmp_path: Path, page: str) -> None:
-    steps = """
+@pytest.mark.parametrize(
+    "seen",
+    [
+        probe("""
     const table = document.querySelector("section[aria-labelledby=worked] table");
     const read = () => [...table.tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.textContent));
     const buttons = table.querySelectorAll("thead button");
@@ -349,32 +391,48 @@ def test_tables_sort_up_down_and_back(tmp_path: Path, page: str) -> None:
     buttons[1].click(); seen.up = read(); seen.sort = buttons[1].parentElement.getAttribute("aria-sort");
     buttons[1].click(); seen.down = read();
     buttons[1].click(); seen.end = table.tBodies[0].innerHTML;
-    """
-    seen = probe(tmp_path, page, steps)
+    """),
+    ],
+    indirect=True,
+)
+def test_tables_sort_up_down_and_back(seen: dict[str, Any]) -> None:
     assert [row[:2] for row in seen["up"]] == [["a", "<b>x & y</b>"], ["a", "y"], ["b", "z"]]
     assert seen["down"] == seen["up"][::-1]
     assert seen["sort"] == "ascending"
     assert seen["start"] == seen["end"]
 
 
+NUMBERS = pd.DataFrame(
+    {
+        "example": "e",
+        "quantity": list("abcdef"),
+        "key": list("123456"),
+        "computed": [2.0, 1.5e-7, 1051200.0, -3.0, None, float("inf")],
+    }
+)
+
+
 @in_browser
-def test_numbers_sort_as_numbers(tmp_path: Path, arguments: dict[str, Any]) -> None:
-    values = [2.0, 1.5e-7, 1051200.0, -3.0, None, float("inf")]
-    stated = pd.DataFrame({"example": "e", "quantity": list("abcdef"), "key": list("123456"), "computed": values})
-    table = tables.stated_values(stated)
-    section = Section("Numbers", "numbers", "table", table)
-    page = report.write_report(tmp_path / "n.html", **arguments | {"sections": [section]}).read_text(encoding="utf-8")
-    steps = """
+@pytest.mark.parametrize(
+    "seen",
+    [
+        probe("""
     const table = document.querySelector("section[aria-labelledby=numbers] table");
     table.querySelectorAll("thead button")[2].click();
     seen.order = [...table.tBodies[0].rows].map((row) => row.cells[1].textContent).join("");
-    """
-    assert probe(tmp_path, page, steps)["order"] == "dbacfe"
+    """),
+    ],
+    indirect=True,
+)
+def test_numbers_sort_as_numbers(seen: dict[str, Any]) -> None:
+    assert seen["order"] == "dbacfe"
 
 
 @in_browser
-def test_figures_enlarge_and_return(tmp_path: Path, page: str) -> None:
-    steps = """
+@pytest.mark.parametrize(
+    "seen",
+    [
+        probe("""
     const figure = document.querySelector("figure"), dialog = document.querySelector("dialog");
     const before = figure.querySelector("svg").getBoundingClientRect().width;
     figure.querySelector("button").focus();
@@ -385,28 +443,39 @@ def test_figures_enlarge_and_return(tmp_path: Path, page: str) -> None:
     dialog.close(); await closed;
     seen.back = figure.firstElementChild.firstElementChild.tagName;
     seen.focus = document.activeElement.textContent;
-    """
-    seen = probe(tmp_path, page, steps)
+    """),
+    ],
+    indirect=True,
+)
+def test_figures_enlarge_and_return(seen: dict[str, Any]) -> None:
     assert seen == {"open": True, "inside": 1, "larger": True, "back": "svg", "focus": "Enlarge"}
 
 
 @in_browser
-def test_light_and_dark(tmp_path: Path, page: str) -> None:
-    steps = """
+@pytest.mark.parametrize(
+    "seen",
+    [
+        probe("""
     const button = document.querySelector(".tools button");
     const ground = () => getComputedStyle(document.body).backgroundColor;
     seen.colours = [];
     for (const _ of [0, 1, 2]) { button.click(); seen.colours.push([button.textContent, ground()]); }
-    """
-    light, dark, system = probe(tmp_path, page, steps)["colours"]
+    """),
+    ],
+    indirect=True,
+)
+def test_light_and_dark(seen: dict[str, Any]) -> None:
+    light, dark, system = seen["colours"]
     assert light == ["Colours: light", "rgb(255, 255, 255)"]
     assert dark == ["Colours: dark", "rgb(22, 25, 29)"]
     assert system[0] == "Colours: system"
 
 
 @in_browser
-def test_folds_open_for_an_address_for_paper_and_all_at_once(tmp_path: Path, page: str) -> None:
-    steps = """
+@pytest.mark.parametrize(
+    "seen",
+    [
+        probe("""
     const folds = () => [...document.querySelectorAll("main details")];
     const row = document.querySelector("details.row");
     seen.closed = folds().filter((fold) => fold.open).length;
@@ -420,8 +489,11 @@ def test_folds_open_for_an_address_for_paper_and_all_at_once(tmp_path: Path, pag
     const all = [...document.querySelectorAll(".tools button")].find((button) => button.textContent === "Open all");
     all.click(); seen.all = [folds().every((fold) => fold.open), all.textContent];
     all.click(); seen.none = folds().some((fold) => fold.open);
-    """
-    seen = probe(tmp_path, page, steps)
+    """),
+    ],
+    indirect=True,
+)
+def test_folds_open_for_an_address_for_paper_and_all_at_once(seen: dict[str, Any]) -> None:
     assert seen == {
         "closed": 0,
         "row": [True, True],
@@ -451,39 +523,52 @@ LUMINANCE = """
 """
 
 
-@in_browser
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_verdict_can_be_read_in_light_and_dark(tmp_path: Path, page: str, theme: str) -> None:
-    steps = (
-        LUMINANCE
-        + f"""
-    document.documentElement.dataset.theme = "{theme}";
+CONTRASTS = """
+    document.documentElement.dataset.theme = "%s";
     await tick();
     seen.contrasts = [...document.querySelectorAll(".matrix .verdict")].map(contrast);
-    """
-    )
-    contrasts = probe(tmp_path, page, steps)["contrasts"]
-    assert len(contrasts) == len(VERDICTS)
-    assert min(contrasts) >= 4.5
+"""
 
 
 @in_browser
-def test_figures_on_a_phone_scroll_instead_of_shrinking(tmp_path: Path, page: str) -> None:
-    steps = """
+@pytest.mark.parametrize(
+    "seen", [probe(LUMINANCE + CONTRASTS % theme) for theme in ("light", "dark")], indirect=True, ids=["light", "dark"]
+)
+def test_every_verdict_can_be_read_in_light_and_dark(seen: dict[str, Any]) -> None:
+    assert len(seen["contrasts"]) == len(VERDICTS)
+    assert min(seen["contrasts"]) >= 4.5
+
+
+@in_browser
+@pytest.mark.parametrize(
+    "seen",
+    [
+        probe(
+            """
     const drawing = document.querySelector("figure svg"), text = drawing.querySelector("text");
     seen.scale = drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width;
     seen.points = parseFloat(getComputedStyle(text).fontSize) * seen.scale;
-    """
-    assert probe(tmp_path, page, steps, width=500)["points"] >= 9
+    """,
+            width=500,
+        ),
+    ],
+    indirect=True,
+)
+def test_figures_on_a_phone_scroll_instead_of_shrinking(seen: dict[str, Any]) -> None:
+    assert seen["points"] >= 9
 
 
-@in_browser
-@pytest.mark.parametrize(("width", "open_"), [(1400, True), (500, False)])
-def test_nothing_overflows_and_contents_fold_on_a_phone(tmp_path: Path, page: str, width: int, open_: bool) -> None:
-    steps = """
+LAYOUT = """
     seen.overflow = document.documentElement.scrollWidth - document.documentElement.clientWidth;
     seen.open = document.querySelector("nav details").open;
     const beside = document.querySelector("main").getBoundingClientRect().left;
     seen.column = beside > document.querySelector("nav").getBoundingClientRect().right - 1;
     """
-    assert probe(tmp_path, page, steps, width=width) == {"overflow": 0, "open": open_, "column": open_}
+
+
+@in_browser
+@pytest.mark.parametrize(
+    ("seen", "open_"), [(probe(LAYOUT), True), (probe(LAYOUT, width=500), False)], indirect=["seen"]
+)
+def test_nothing_overflows_and_contents_fold_on_a_phone(seen: dict[str, Any], open_: bool) -> None:
+    assert seen == {"overflow": 0, "open": open_, "column": open_}

@@ -43,7 +43,7 @@ steps = st.lists(
 )
 
 
-@examples(30, 240)
+@examples(10, 260)
 @given(steps, st.sampled_from([60, 1800]), st.integers(1, 7))
 def test_runs_are_those_of_a_plain_loop(waits, step, size):
     at = dict.fromkeys(GROUPS, 0)

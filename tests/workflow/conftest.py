@@ -48,6 +48,11 @@ experiments:
     composed_releases: 2
   wider_guarantees:
     enabled: false # the quick run of .ci/run has it
+  cohort:
+    enabled: true
+    simulated: { participants: 8 }
+    chunks: 2
+    epsilons: [0.5, 1]
   timings:
     repeats: 1
   histogram_study:

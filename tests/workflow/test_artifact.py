@@ -9,6 +9,8 @@ import pytest
 
 import pufferflow as pf
 
+pytestmark = pytest.mark.xdist_group("workflow")  # runs fork from one process that has loaded what they need
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/artifact.md").read_text(encoding="utf-8")
 PAPER = "Song, Wang and Chaudhuri 2017"

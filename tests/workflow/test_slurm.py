@@ -10,9 +10,6 @@ from typing import TypeVar
 
 import pytest
 
-# beside the other workflow tests: most of it is waiting
-pytestmark = pytest.mark.xdist_group("slurm")
-
 T = TypeVar("T")
 CLUSTER = Path(__file__).with_name("cluster.sh")
 COHORT = """

@@ -15,6 +15,8 @@ from pufferflow._sources import source_files
 from pufferflow.studies.catalogue import jobs, plan
 from pufferflow.studies.record import module_of
 
+pytestmark = pytest.mark.xdist_group("workflow")  # runs fork from one process that has loaded what they need
+
 
 def test_complete_run_has_every_output(finished):
     results = set(finished.results())
@@ -159,20 +161,21 @@ def test_snakemakes_own_report_holds_every_shown_file_with_its_caption(copy):
     assert "In the shaded region no Laplace noise on the counts of the states is private" in text
 
 
-def test_deleted_intermediates_are_made_again(copy, finished):
+@pytest.mark.parametrize("again", [1, pytest.param(4, marks=pytest.mark.long)])
+def test_deleted_intermediates_are_made_again(copy, finished, again):
     made_by = {
+        "related/histogram_study_claims.csv": "measure_histogram_study",
+        "related/classical_claims.csv": "measure_classical",
         "errors/synthetic.csv": "measure_synthetic",
         "scales/composition_synthetic.csv": "compute_composition_synthetic",
-        "related/classical_claims.csv": "measure_classical",
         "samples/activity_bundled.csv": "ingest_activity_bundled",
         "chains/electricity_bundled.csv": "fit_electricity_bundled",
         "errors/electricity_bundled_releases.csv": "measure_electricity_bundled",
     }
-    long = list(made_by)[2:]  # what needs much of the run again
     for path in made_by:
         (copy.folder / "results" / path).unlink()
     assert set(made_by.values()) <= copy.planned()
-    for path in long:
+    for path in list(made_by)[again:]:  # some need much of the run again
         shutil.copy2(finished.folder / "results" / path, copy.folder / "results" / path)
     copy.run()
     assert copy.results() == finished.results()
@@ -185,17 +188,16 @@ def test_deleted_intermediates_are_made_again(copy, finished):
 
 def test_damaged_intermediates_are_refused_until_deleted(copy, finished):
     results = copy.folder / "results"
-    half, edited = results / "errors/synthetic.csv", results / "samples/electricity_bundled.json"
+    half, edited = results / "related/histogram_study_synthetic.csv", results / "samples/electricity_bundled.json"
     lines = half.read_text(encoding="utf-8").splitlines(keepends=True)
-    half.write_text("".join(lines[: len(lines) // 2 + 1]), encoding="utf-8")
+    half.write_text("".join(lines[:3]), encoding="utf-8")
     text = edited.read_text(encoding="utf-8")
     edited.write_text(text.replace('"segment_lengths":[', '"segment_lengths":[7,', 1), encoding="utf-8")
-    targets = ("--", "results/figures/figure4_upper_synthetic.svg", "results/chains/electricity_bundled.csv")
+    targets = ("--", "results/figures/histogram_study_synthetic.svg", "results/chains/electricity_bundled.csv")
     output = copy.run("--keep-going", *targets, fails=True)
-    rows = len(lines) - 1
     assert (
-        f"pufferflow: error: results/errors/synthetic.csv is not as the run made it ({rows // 2} rows, not {rows}); "
-        "delete it and run snakemake again"
+        "pufferflow: error: results/related/histogram_study_synthetic.csv is not as the run made it "
+        f"(2 rows, not {len(lines) - 1}); delete it and run snakemake again"
     ) in output
     assert "pufferflow: error: results/samples/electricity_bundled.json is not as the run made it" in output
     assert "Traceback" not in output
@@ -217,12 +219,12 @@ SOME = (
     "results/chains/electricity_bundled.csv",
     "results/chains/activity_bundled.csv",
     "results/tables/worked_examples.md",
-    "results/figures/figure4_upper_synthetic.svg",
+    "results/figures/histogram_study_synthetic.svg",
 )
 
 
 @pytest.mark.parametrize(
-    ("targets", "kills"), [(SOME, (1, 12)), pytest.param((), (1, 15, 40, 150), marks=pytest.mark.long)]
+    ("targets", "kills"), [(SOME, (12,)), pytest.param((), (1, 15, 40, 150), marks=pytest.mark.long)]
 )
 def test_killed_run_goes_on_to_the_same_bytes_on_one_core(finished, project, targets, kills):
     for files in kills:  # while it makes what comes after so many
@@ -273,10 +275,11 @@ def test_further_epsilon_reruns_what_uses_it_and_changes_no_other_digit(copy, fi
             {"measure_synthetic", "measure_activity_bundled"},
             {"ingest_activity_bundled", "fit_activity_bundled"},
         ),
-        (
+        pytest.param(
             "studies/synthetic/figures.py",
             {"show_synthetic"},
             {"measure_synthetic", "show_activity", "compare_results"},
+            marks=pytest.mark.long,  # figures of another study are below
         ),
         (
             "datasets/bundled/activity_nhanes2003_sample.json",
@@ -298,9 +301,14 @@ def test_edited_source_reruns_what_depends_on_it(copy, source, reruns, stays):
     ("source", "old", "new"),
     [
         ("studies/classical/measure.py", "import annotations", "import annotations  # edited"),
-        ("mechanisms/weak_correlation.py", "import numpy as np", "import numpy as np  # edited"),
+        pytest.param(
+            *("mechanisms/weak_correlation.py", "import numpy as np", "import numpy as np  # edited"),
+            marks=pytest.mark.long,
+        ),
         ("reporting/report.js", '"use strict";', '"use strict"; //'),
-        ("related/dp/alpha_beta.py", "import annotations", "import annotations  # edited"),
+        pytest.param(
+            *("related/dp/alpha_beta.py", "import annotations", "import annotations  # edited"), marks=pytest.mark.long
+        ),
         ("studies/alpha_beta/figures.py", "import annotations", "import annotations  # edited"),
     ],
 )
@@ -338,9 +346,9 @@ def test_edited_source_reruns_exactly_the_rules_whose_scripts_reach_it(copy, fin
         ("stop: 0.4", "stop: 0.6", r"config: experiments\.synthetic\.alphas\.stop is 0\.6; it must be less than 0\.5"),
     ],
 )
-def test_bad_config_is_one_sentence(project, old, new, sentence):
-    project.edit("tiny.yaml", old, new)
-    output = project.run("--dry-run", fails=True)
+def test_bad_config_is_one_sentence(copy, old, new, sentence):
+    copy.edit("tiny.yaml", old, new)
+    output = copy.run("--dry-run", fails=True)
     assert re.search(sentence, output)
     assert "Traceback" not in output
 
@@ -354,10 +362,10 @@ def test_bad_data_is_one_sentence_and_leaves_no_half_result(copy):
     assert not list((copy.folder / "results/samples").glob("activity_file*"))
 
 
-TABLE_1 = "results/tables/table1_activity_file.md"
+CHAINS = "results/chains/activity_file.csv"
 
 
-@pytest.mark.parametrize("targets", [(TABLE_1,), pytest.param((), marks=pytest.mark.long)])
+@pytest.mark.parametrize("targets", [(CHAINS,), pytest.param((), marks=pytest.mark.long)])
 def test_own_activity_file_is_labelled_and_reruns_when_edited(copy, targets):
     rows = ["participant,time,state,group"]
     for who, group in (("a", "young"), ("b", "young"), ("c", "old")):
@@ -367,9 +375,9 @@ def test_own_activity_file_is_labelled_and_reruns_when_edited(copy, targets):
     (copy.folder / "mine.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     copy.edit("tiny.yaml", "experiments:", "datasets:\n  activity: { source: file, path: mine.csv }\nexperiments:")
     copy.run("--", *targets)
-    assert "young" in (copy.folder / TABLE_1).read_text(encoding="utf-8")
-    if not targets:
-        assert "young" in (copy.folder / "results/report.html").read_text(encoding="utf-8")
+    shown = ("results/report.html", "results/tables/table1_activity_file.md")
+    for path in targets or shown:
+        assert "young" in (copy.folder / path).read_text(encoding="utf-8")
     with (copy.folder / "mine.csv").open("a", encoding="utf-8") as stream:
         stream.write("c,2024-01-01T01:30,sit,old\n")
     os.utime(copy.folder / "mine.csv", (time.time() + 5, time.time() + 5))
