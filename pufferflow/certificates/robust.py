@@ -52,8 +52,8 @@ class RobustPoints:
 
     def __init__(self, family: BoundedFamily, length: int, protection: Protection = NARROWEST) -> None:
         self._length, self._window = length, min(protection.window, length)
-        rows = [family.rows, None if family.backward is None else family.backward.rows]
-        self._sides: list[AffineSide | RatioSide] = []
+        rows = [family.rows, *([] if family.backward is None else [family.backward.rows]), None]
+        self._sides: list[AffineSide | RatioSide] = []  # of what lies ahead, and of the past; the last of columns
         self._guesses: list[AscendingSide | None] = []
         for known in rows:
             coupled = known is not None and protection.knows == "nothing"
@@ -64,7 +64,8 @@ class RobustPoints:
                 self._sides.append(AffineSide(known) if coupled else RatioSide(known.log_ratios()))
         self._family, self._blocks = family, ReweightedBlocks(family, length)
         self._away = 1 - np.eye(family.states)
-        self._leakages: list[Floats] = [np.random.default_rng(0).random(self._away.shape) / 2] * 2  # in units of c
+        start = np.random.default_rng(0).random(self._away.shape) / 2  # in units of c, as all of them
+        self._leakages: list[Floats] = [start] * len(rows)
 
     def loss(self, cost: float) -> Loss:
         """Bound of the loss at c."""
@@ -76,23 +77,24 @@ class RobustPoints:
             start * cost if side is None else post_fixed_point(LeakageEquation(side, cost, cap), start * cost)
             for side, start, cap in zip(self._guesses, self._leakages, caps, strict=True)
         ]
-        self._guesses = [None, None]  # from now on the proofs start from one another
+        self._guesses = [None] * len(self._sides)  # from now on the proofs start from one another
         self._found = [
             post_fixed_point(LeakageEquation(side, cost, cap, extra=ROOM * cost * self._away), start)
             for side, start, cap in zip(self._sides, starts, caps, strict=True)
         ]
         self._leakages = [leakages / cost for leakages in self._found]
-        ahead, past = self._found
+        ahead, past = self._found[0], np.minimum.reduce(self._found[1:])
         largest = float((ahead + past).max()) if self._window == 1 else float(ahead.max()) + float(past.max())
         return Loss(min(self._window * cost + largest, self._length * cost) * (1 + 1e-15), 1)
 
     def document(self, cost: float) -> dict[str, Any]:
         """The post-fixed points found last, which were at c, and the flows that prove them."""
+        useful = (self._found[-1] < self._found[1]).any()
+        names = ("ahead", "past", "columns") if useful else ("ahead", "past")
         fields = {
-            name: _side(side, leakages, cost)
-            for name, side, leakages in zip(("ahead", "past"), self._sides, self._found, strict=True)
+            name: _side(side, told, cost) for name, side, told in zip(names, self._sides, self._found, strict=False)
         }
-        if self._steps is None or not any(isinstance(side, RatioSide) for side in self._sides):
+        if self._steps is None or not any(isinstance(side, RatioSide) for side in self._sides[: len(names)]):
             return fields
         bounds = interval_influence(self._family).derivation({self._steps}, set())
         block = {"reach": repr(self._reach), "steps": self._steps, "bounds": [list(pair) for pair in bounds]}

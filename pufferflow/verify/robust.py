@@ -7,7 +7,8 @@ before it, and ε ≥ c + A[x, x'] + B[x, x'] for all x ≠ x' proves the scale 
 * A must be at least log max (p·h)/(q·h) over all p of the set of x, all q of that of x' and all h > 0 with
   h(z) ≤ h(y) e^w(z, y), w(z, y) = c + A[z, y] for z ≠ y, or at least (T − 1)·c;
 * B likewise from the sets of the law of a record given the one after it, where they are known. Otherwise every law that
-  the node before may have counts, and the cross ratios of the columns are bounded by those of the bounds.
+  the node before may have counts, and the cross ratios of the columns are bounded by those of the bounds. Where both
+  are known the ``columns`` may be given, too: bounds of the same leakages, proved alone, of which the smaller count.
 * For adversaries who know other records the laws of both neighbours may be reweighted, and cross ratios bound A, too.
   What is told that way may also be bounded through several steps, by the cross ratios of ``intervals``: the ``block``.
 
@@ -109,6 +110,9 @@ class RobustCouplingProof(Proof):
         self.block: Block | None = None
         if "block" in entry:
             self.block = _block(entry.pop("block"), claim.length)
+        self.columns: ClaimedSide | None = None
+        if "columns" in entry and self.family.backward is not None:
+            self.columns = _side(entry.pop("columns"), self.family.rows, "columns")
         ahead, past = check_object(entry, ("ahead", "past"), "couplings").values()
         self.ahead = _side(ahead, self.family.rows, "ahead")
         self.past = _side(past, self.family.rows if self.family.backward is None else self.family.backward.rows, "past")
@@ -116,7 +120,7 @@ class RobustCouplingProof(Proof):
     def work(self) -> Work:
         """Estimate the inequalities of all pairs: k² operations for each part at every state."""
         k = len(self.family.low)
-        parts = sum(len(rows[0].parts) for rows in self._known() if rows is not None)
+        parts = sum(len(rows[0].parts) for rows in self._known() if rows is not None) + (self.columns is not None)
         operations = k**2 * (40 + self.family.bits // 100) + 12 * k**4 * (parts + 1)
         work = Work(operations, 0, 8 * k**2)
         if self.block is None:
@@ -139,6 +143,8 @@ class RobustCouplingProof(Proof):
                 self._flows(side, rows, where)
             else:
                 self._ratios(side, _row_ratios(self.family if where == "ahead" else self.family.backward), where)
+        if self.columns is not None:
+            self._ratios(self.columns, _column_ratios(self.family), "columns")
         scale = 1 / self.cost
         return Bound(scale, scale, 2, None, Nodes(1, self.claim.windows))
 
@@ -146,6 +152,8 @@ class RobustCouplingProof(Proof):
         k, hidden = len(self.family.low), self.claim.hidden
         pairs = [(x, y) for x in range(k) for y in range(k) if x != y]
         ahead, past = ({(x, y): side.leakages[x][y] for x, y in pairs} for side in (self.ahead, self.past))
+        if self.columns is not None:
+            past = {(x, y): min(told, self.columns.leakages[x][y]) for (x, y), told in past.items()}
         if hidden == 1:
             worst = max((ahead[pair] + past[pair] for pair in pairs), default=Fraction())
         else:  # its first and its last record may have any two values each
