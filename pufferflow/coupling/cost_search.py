@@ -11,7 +11,7 @@ from pufferflow.coupling.count_sides import FIRST_STEPS, Counts, Found, Side
 from pufferflow.coupling.leak_search import ALL_SUBSETS, FEW_NODES, LeakSearch
 from pufferflow.coupling.roots import least_cost
 from pufferflow.coupling.sides import reached
-from pufferflow.coupling.surroundings import Leak, Surroundings
+from pufferflow.coupling.surroundings import Leak, Surroundings, apart_by
 
 _ROUNDS = 8
 _ENOUGH = 1e-5  # the next round would gain about its square
@@ -113,8 +113,7 @@ class CostSearch:
             if half.counts.repeats and half.side.end is None:
                 counts = counts._replace(repeats=half.side.steps - most)
             halves.append(Found(half.side, counts, half.side.about(counts, self._search.cost)))
-        with np.errstate(invalid="ignore"):  # nothing is known of both
-            before, after = (np.nan_to_num(f.tells[:, None] - f.tells[None, :], nan=-np.inf) for f in halves)
+        before, after = (apart_by(half.tells) for half in halves)
         secrets = self._around.support(best.node)
         before = np.where(secrets[:, None] & secrets[None, :], before, -np.inf)
         if self._around.window == 1:  # in place of c for values that differ

@@ -57,7 +57,8 @@ class Leak(NamedTuple):
         (first, second), differ = self.secrets, self._own
         before = self.behind.side.about(self.behind.counts, cost)
         after = self.ahead.side.about(self.ahead.counts, cost)
-        value = float(differ * cost + before[first[0]] - before[second[0]] + after[first[-1]] - after[second[-1]])
+        with np.errstate(invalid="ignore"):  # of values of which nothing is known
+            value = float(differ * cost + before[first[0]] - before[second[0]] + after[first[-1]] - after[second[-1]])
         return value if math.isfinite(value) else -math.inf
 
     def nats(self, cost: float) -> float:
@@ -113,10 +114,7 @@ class Half:
         """What the queries found tell of two values at most, −∞ where unknown, shape (k, k), and which of them does."""
         if not self.found:
             return self._nothing, np.zeros_like(self._nothing, dtype=np.int64)
-        tells = np.array([one.tells for one in self.found])
-        with np.errstate(invalid="ignore"):  # nothing is known of both
-            apart = tells[:, :, None] - tells[:, None, :]
-        apart = np.where(np.isnan(apart), -np.inf, apart)
+        apart = np.array([apart_by(one.tells) for one in self.found])
         return apart.max(axis=0), apart.argmax(axis=0)
 
 
@@ -230,6 +228,13 @@ class Surroundings:
                         return seen[len(seen) - period + (node - len(seen) - 1) % period]
             seen.append(following)
         return seen[node - 1]
+
+
+def apart_by(tells: Floats) -> Floats:
+    """By how much two values are told apart, shape (k, k); −∞ where of one of them nothing is known."""
+    with np.errstate(invalid="ignore"):
+        apart = tells[:, None] - tells[None, :]
+    return np.where(np.isfinite(apart), apart, -np.inf)
 
 
 def _grid(most: int) -> Iterator[int]:

@@ -125,6 +125,12 @@ def test_absorbing_chains_from_any_start_are_followed_far():
     assert 999 < pf.lower_bound(chain, 1000, 1.0).scale <= 1000  # that of a group
 
 
+def test_what_underflows_hides_no_query_that_does_not():
+    """Some values of late records are too unlikely for floats; queries at other nodes still leak thousandfold."""
+    chain = pf.MarkovChain([[0, 5e-6, 1 - 5e-6], [1 / 22, 20 / 22, 1 / 22], [0, 0, 1]], "any")
+    assert 4000 < pf.lower_bound(chain, 7000, 1.0).scale <= 7000
+
+
 def test_a_window_of_all_records_is_a_group():
     chain = pf.MarkovChain([[0.7, 0.3], [0.4, 0.6]])
     assert pf.lower_bound(chain, 8, 0.5, window=8).scale == pytest.approx(16)
