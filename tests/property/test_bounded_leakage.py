@@ -24,7 +24,7 @@ WIDTHS = st.sampled_from([0.0, 1e-9, 0.001, 0.03, 0.1, 0.5, 1.0])
 STICKY = st.sampled_from([0.0, 0.5, 0.9])
 COSTS = st.sampled_from([1e-3, 0.1, 0.7, 3.0])
 MOVED = 1e-3
-"""How far above the exact value a bound may be: what rounding leaves at a state is moved, at e to the costs of up to 12."""
+"""How far above the exact value a bound may be: what rounding leaves at a state is moved, at e^costs, up to e^12."""
 
 
 def some_family(rng, k, width, sticky):
