@@ -8,7 +8,7 @@ import numpy as np
 import plain_forgetting
 import pytest
 from cases import counts, examples
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import pufferflow as pf
@@ -133,6 +133,8 @@ ODD = st.sampled_from([None, True, -1, 0, 1.5, 2**70, "", "nan", "-1", "1/0", []
 
 
 @examples(12, 120)
+@example("overlap", "0")
+@example("overlap", "1.01")
 @given(st.sampled_from(["family", "epsilon", "length", "scale", "forgetting", "steps", "overlap"]), ODD)
 def test_anything_else_is_rejected_in_one_sentence(key, value):
     document = pf.certify(pf.ForgettingFamily(), 500, 1.0, mechanism="leakage")
