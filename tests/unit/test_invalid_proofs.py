@@ -28,6 +28,22 @@ def rejected(document, reason):
 
 # -- couplings, node by node -------------------------------------------------------------------------
 
+
+@pytest.mark.parametrize("name", ["ahead", "past"])
+@pytest.mark.parametrize("start", [[1, 0], [0.2, 0.8]])
+def test_every_bound_of_a_node_needs_its_proof(name, start):
+    document = pf.certify(pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]], start), 4, 1.0, mechanism="leakage")
+    accepted(document)
+    side = document["steps"][0][name]
+    for number, bound in enumerate(side, 1):
+        whole = bound["leakages"]
+        if max(float(told) for row in whole for told in row) < 1e-6:  # the value before it is known
+            continue
+        bound["leakages"] = [["0", "0"], ["0", "0"]]
+        rejected(document, f"{name}, bound {number}|the last bound of a side is below the one before it")
+        bound["leakages"] = whole
+
+
 # the last two of independent fair bits: what comes after two steps is independent
 BITS = [[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]] * 2
 
@@ -194,6 +210,22 @@ def test_a_block_of_bounds_proves_nothing_nearer_than_what_is_listed():
     rejected(document(2, [[2, 0, 0]]), "bounds must hold pairs: a distance, and steps or 0")
     rejected(document(2, [[2]]), "bounds must hold pairs: a distance, and steps or 0")
     rejected(document(2, [[2, 1]]), "nothing is listed at distance 1 or less")
+
+
+def test_shares_of_what_is_free_sum_to_at_most_1():
+    """With more than 1 at two states and less than nothing where it stays, free mass would be in two places."""
+    away = [["0" if x == y else "0.4" for y in range(3)] for x in range(3)]
+    family = {"interval": {"low": [["0.2"] * 3] * 3, "high": [["0.5"] * 3] * 3}}
+
+    def document(shares):
+        flows = [{"value": 1, "other": 2, "flow": [], "surplus": [shares], "reserve": [[]]}]
+        side = {"leakages": away, "flows": []}
+        return claim(
+            family, "leakage", 1, 3, 5, cost="0.2", couplings=[{"ahead": side | {"flows": flows}, "past": side}]
+        )
+
+    accepted(document([[1, 2, "0.5"], [1, 3, "0.5"]]))
+    rejected(document([[1, 2, "0.5"], [1, 3, "0.501"]]), "ahead: the shares of state 1 sum to more than 1")
 
 
 # -- a clock, and labels -----------------------------------------------------------------------------
