@@ -112,7 +112,8 @@ def leakage_loss(
     Returns
     -------
     float
-        In nats, rounded up; at most T / scale.
+        In nats, rounded up; at most T / scale. Quilts are not tried: at a scale of :func:`leakage` that they decide
+        (its ``quilt`` is not None) this may be above ε.
 
     Raises
     ------

@@ -6,7 +6,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from cases import examples, seeds
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from interval_families import draw, family
 from plain_bounds import crude_values, pair_value, robust_values
@@ -104,6 +104,7 @@ def test_a_known_stationary_chain_read_both_ways(seed, k, sticky, epsilon, lengt
     assert math.isclose(pf.leakage(ball, length, epsilon).scale, found, rel_tol=1e-4)
 
 
+@example(0, 3, 0.0, 0.0, 10.0, 9)
 @given(SEEDS, st.integers(1, 4), WIDTHS, STICKY, st.sampled_from([0.1, 1.0, 10.0]), st.sampled_from([1, 2, 9, 500]))
 @examples(5, 32)
 def test_less_known_costs_no_less(seed, k, width, sticky, epsilon, length):
@@ -113,7 +114,8 @@ def test_less_known_costs_no_less(seed, k, width, sticky, epsilon, length):
     small, large = (pf.leakage(theta, length, epsilon) for theta in (inner, outer))
     assert large.scale >= small.scale * (1 - 1e-5)
     assert large.scale <= pf.mqm_exact(outer, length, epsilon).scale
-    assert pf.leakage_loss(outer, length, large.scale) <= epsilon * (1 + 1e-5)
+    if large.quilt is None:  # else quilts decide, which bound no loss at other scales
+        assert pf.leakage_loss(outer, length, large.scale) <= epsilon * (1 + 1e-5)
     both = pf.IntervalFamily(inner.low, inner.high, backward=outer)
     assert pf.leakage(both, length, epsilon).scale <= small.scale * (1 + 1e-5)
     losses = [
