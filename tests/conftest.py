@@ -9,6 +9,7 @@ import time
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 gc.set_threshold(50_000)  # the usual 700 costs a tenth of the time
 
@@ -18,6 +19,9 @@ settings.register_profile("long", derandomize=True, max_examples=60, **_always) 
 # other cases than those of every run: HYPOTHESIS_PROFILE=random and --hypothesis-seed=7
 settings.register_profile("random", derandomize=False, max_examples=60, **_always)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+if settings().derandomize:
+    # drawn, too, are constants of the modules loaded so far: others on every machine, by who runs which test
+    providers.is_local_module_file = lambda file: False
 
 
 UNTIL = float(os.environ.get("TESTS_UNTIL", "inf"))
