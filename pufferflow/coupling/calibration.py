@@ -37,7 +37,10 @@ from pufferflow.markov.windows import followers, largest_after
 _EXACT_WORK = 20_000
 _EXACT_NODES = 400
 _KEPT = 16
-SMALL_EPSILON = 1e-4
+SMALL_EPSILON, TINY_EPSILON = 1e-4, 1e-9
+"""Up to the first the limit of small c is taken, too, which knows no blocks; up to the second it alone: elsewhere
+rounding would show.
+"""
 _TOLERANCE = 1e-7
 _DRAFTS = 12
 NEAR = 0.5
@@ -417,10 +420,10 @@ class ChainLeakage:
         """Smallest scale that these bounds give for ε, and a node that decides; None where none is below ``upper``."""
         small = None
         if epsilon <= SMALL_EPSILON and self._pairs:
-            small, kappa = small_scale(self._linear, epsilon)
-            if small is not None and kappa < 1e-3:
-                return small if small[0] < upper else None
-            upper = upper if small is None else min(upper, small[0])
+            small, kappa = small_scale(self._linear, epsilon, upper)
+            if epsilon <= TINY_EPSILON and kappa < 1e-3:
+                return small
+            upper = upper if small is None else small[0]
         low = 1 / upper
         with self._counted() as losses:
             if self._one_tail:
@@ -514,10 +517,13 @@ def rounded_scale(cost: float) -> float:
     return scale
 
 
-def small_scale(limit: Callable[[float], tuple[Loss, float]], epsilon: float) -> tuple[tuple[float, int] | None, float]:
-    """Scale from the limit of small c, with a bound κ of what the limit neglects, relative to c (Theorem 8).
+def small_scale(
+    limit: Callable[[float], tuple[Loss, float]], epsilon: float, upper: float
+) -> tuple[tuple[float, int] | None, float]:
+    """Scale from the limit of small c, None if not below ``upper``, and a bound κ of what the limit neglects.
 
-    ``limit`` returns the loss of the limit for κ, in units of c, and the largest leakage of a pair.
+    ``limit`` returns the loss of the limit for κ, in units of c, and the largest leakage of a pair. κ is relative to c
+    (Theorem 8).
     """
     kappa = 0.0
     for _ in range(6):
@@ -526,7 +532,8 @@ def small_scale(limit: Callable[[float], tuple[Loss, float]], epsilon: float) ->
         farthest = cost * (1 + largest)
         needed = farthest**2 / 2 * math.exp(farthest) / cost * (1 + 1e-9) if farthest < 1 else math.inf
         if needed <= kappa:
-            return (loss.value / epsilon * (1 + 8 * UNIT_ROUNDOFF), loss.node), kappa
+            scale = loss.value / epsilon * (1 + 8 * UNIT_ROUNDOFF)
+            return (scale, loss.node) if scale < upper else None, kappa
         kappa = 1.2 * needed
         if not kappa < 0.1:
             break

@@ -90,6 +90,19 @@ def test_rows_known_exactly(seed, k, sticky, cost):
     assert np.allclose(forgetting, ForgettingSide(matrix).apply(costs), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("seed", seeds(4, 40))
+@pytest.mark.parametrize("epsilon", [1e-4, 2e-5])
+def test_small_budgets_are_used_up(seed, epsilon):
+    """The limit of small costs allows for what it neglects, and does not keep from blocks what they do better."""
+    rng = np.random.default_rng(seed)
+    theta = family(rng, 3, 0.03, 0.5)
+    for length, knows in product([3, 20, 1000], ["nothing", "any records"]):
+        found = pf.leakage(theta, length, epsilon, knows=knows)
+        if found.quilt is None and found.scale > 1 / epsilon:
+            loss = pf.leakage_loss(theta, length, found.scale, knows=knows)
+            assert epsilon * (1 - 1e-5) <= loss <= epsilon * (1 + 3e-6)  # post-fixed points have a slack of 1e-6
+
+
 @given(SEEDS, st.integers(2, 4), STICKY, st.sampled_from([1e-6, 0.2, 1.0, 5.0, 1e3]), st.sampled_from([2, 30, 10**6]))
 @examples(7, 60)
 def test_a_known_stationary_chain_read_both_ways(seed, k, sticky, epsilon, length):

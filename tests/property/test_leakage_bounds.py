@@ -307,6 +307,13 @@ def test_against_the_exact_law_of_counts(seed, start, epsilon):
         assert pf.privacy_loss(chain, 12, found.scale * (1 - 1e-6), pf.CountQuery(found.states)).loss > epsilon
 
 
+@given(chains(4, WEIGHTS), st.sampled_from([30, 1000, 10**6]), st.sampled_from(["nothing", "any records"]))
+@examples(10, 100)
+def test_noise_changes_little_where_the_limit_of_small_costs_ends(chain, length, knows):
+    at, beyond = (e * pf.leakage(chain, length, e, knows=knows).scale for e in (1e-4, 1.0001e-4))
+    assert beyond * (1 - 1e-5) <= at <= beyond * (1 + 1e-5)
+
+
 SIXTEENTHS = [0, 0, 1, 2, 5, 8, 11, 14, 15, 16]
 
 

@@ -58,7 +58,7 @@ def test_lower_bounds_are_not_above():
 @pytest.mark.parametrize("epsilon", [1e-4, 1e-6])
 def test_the_limit_of_small_costs_allows_for_what_it_neglects(epsilon):
     """Of a pair that leaks w it is e^w - 1 - w, at most kappa c (Theorem 8)."""
-    found, kappa = small_scale(lambda more: (Loss(10 + 5 * more, 3), 7 + more), epsilon)
+    found, kappa = small_scale(lambda more: (Loss(10 + 5 * more, 3), 7 + more), epsilon, math.inf)
     assert found is not None
     scale, node = found
     w = (8 + kappa) / scale
