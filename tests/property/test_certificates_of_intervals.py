@@ -94,3 +94,22 @@ def test_changed_bounds_are_rejected_or_serve_as_well(seed, k, sticky, epsilon, 
         chain = pf.MarkovChain(draw(changed, rng, corner=trial % 2), "any")
         exact = pf.mqm_exact(chain, 200, epsilon + 1e-10)
         assert exact.scale <= float(document["scale"]) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_steps_that_no_chain_takes(epsilon):
+    """From either end the other one is two steps away: one step there has probability 0 between the bounds, too."""
+    low = [[0.5, 0.2, 0], [0.2, 0.4, 0.2], [0, 0.2, 0.5]]
+    box = pf.IntervalFamily(low, [[0.8, 0.5, 0], [0.4, 0.6, 0.4], [0, 0.5, 0.8]])
+    plain, certified = (pf.mqm_exact(box, 1000, epsilon, certified=c) for c in (False, True))
+    assert certified.scale == pytest.approx(plain.scale, rel=1e-7)
+    assert (
+        pf.verify_certificate(certified.certificate).upper <= Fraction(certified.scale) < 1000 / Fraction(epsilon) / 2
+    )
+    document = pf.certify(box, 1000, epsilon) | {"bounds": [[1, 0], [2, 0], [3, 0]]}
+    [scores] = verify.parse(document).scores()
+    for n in (1, 2, 3):
+        power = np.linalg.matrix_power([[0.8, 0.2, 0], [0.2, 0.4, 0.4], [0, 0.5, 0.5]], n)
+        found = scores.at(n)
+        assert (found.forward is None) == (n == 1)
+        assert n == 1 or log_ratios(power)[0] <= float(found.forward.log())
