@@ -541,14 +541,16 @@ def staircase(
 def reweighed(a: float, cost: float, linear: bool) -> Any:
     """Largest 2 log((1 + √(RH)) / (√R + √H)) of a law that may be reweighted, and its derivative in the cost.
 
-    ``a`` is √R > 1, R the cross ratio of two states, and H = e^cost. Linear in the cost where ``linear``.
+    ``a`` is √R > 1, R the cross ratio of two states, and H = e^cost. Where ``linear`` it is linear in the cost, however
+    large that is: its unit is a small c.
     """
-    if a == np.inf or linear or cost > 1400:
-        share = 1.0 if a == np.inf or cost > 1400 else (a - 1) / (a + 1)
-        value = cost * share
-        if cost > 1400 and a < np.inf:
-            value = min(cost, 2 * math.log(a))
-        return value, share
+    if a == np.inf:
+        return cost, 1.0
+    if linear:
+        share = (a - 1) / (a + 1)
+        return cost * share, share
+    if cost > 1400:
+        return min(cost, 2 * math.log(a)), 1.0
     b = math.exp(cost / 2)
     value = 2 * math.log1p((a - 1) * math.expm1(cost / 2) / (a + b))
     return value, a * b / (1 + a * b) - b / (a + b)
