@@ -19,7 +19,7 @@ from pufferflow.verify.balls import PRECISIONS, UndecidedError
 from pufferflow.verify.parsing import Chain
 from pufferflow.verify.quilts import NodeRange, QuiltScores, Scores
 
-TOLERANCES = (2.0**-40, 2.0**-30, 2.0**-20, 2.0**-10, 1.0, math.inf)
+TOLERANCES = (2.0**-40, 2.0**-30, 2.0**-20, 2.0**-10, 2.0**-6, 2.0**-3, 1.0, math.inf)
 """How far (relatively) ranges of nodes may exceed the worst node; the next one where too many ranges were needed."""
 
 MOST_RANGES = 5_000
@@ -129,6 +129,7 @@ class _Cover:
     def __init__(self, scores: Scores, search: _Search, target: arb) -> None:
         self.scores, self.search, self.target = scores, search, target
         self.length = scores.length
+        self.excess = TOLERANCES[0]  # how far (relatively) the next raise of the target goes beyond its cause
         self.forms: list[_Form] = [(None, None)]
         self.waits: dict[_Form, tuple[int, int]] = {}  # node from which to try again, nodes waited for
 
@@ -193,8 +194,10 @@ class _Cover:
         if score is None:  # the search rounds influences up, so this takes a quilt at the very edge of ε
             return NodeRange(node, node, None, None)
         if score > self.target:
-            # no quilt does better here, so other nodes may score as much
-            self.target = score.upper()
+            # no quilt does better here, so other nodes may score as much: a little more each time,
+            # lest scores that rise slowly take a range at every node
+            self.target = score.upper() * (1 + arb(self.excess))
+            self.excess *= 2
         return nodes
 
     def _good(self, nodes: NodeRange) -> bool:
