@@ -111,7 +111,7 @@ def test_a_known_stationary_chain_read_both_ways(seed, k, sticky, epsilon, lengt
     P, R = chain.transition_matrix, chain.time_reversal
     both = pf.IntervalFamily(P, P, backward=pf.IntervalFamily(R, R))
     known, found = (pf.leakage(theta, length, epsilon).scale for theta in (chain, both))
-    assert found >= known * (1 - 1e-5)
+    assert found >= known * (1 - 5e-5)  # slack of a step, times the steps that slow chains remember
     assert found <= max(known * 1.15, pf.mqm_exact(both, length, epsilon).scale * (1 + 1e-9))
     ball = pf.TotalVariationFamily(P, 0.0, backward=pf.TotalVariationFamily(R, 0.0))
     assert math.isclose(pf.leakage(ball, length, epsilon).scale, found, rel_tol=1e-4)
@@ -125,12 +125,12 @@ def test_less_known_costs_no_less(seed, k, width, sticky, epsilon, length):
     inner = family(rng, k, width, sticky)
     outer = pf.IntervalFamily(inner.low * 0.9, np.minimum(inner.high * 1.1, 1))
     small, large = (pf.leakage(theta, length, epsilon) for theta in (inner, outer))
-    assert large.scale >= small.scale * (1 - 1e-5)
+    assert large.scale >= small.scale * (1 - 5e-5)
     assert large.scale <= pf.mqm_exact(outer, length, epsilon).scale
     if large.quilt is None:  # else quilts decide, which bound no loss at other scales
-        assert pf.leakage_loss(outer, length, large.scale) <= epsilon * (1 + 1e-5)
+        assert pf.leakage_loss(outer, length, large.scale) <= epsilon * (1 + 5e-5)
     both = pf.IntervalFamily(inner.low, inner.high, backward=outer)
-    assert pf.leakage(both, length, epsilon).scale <= small.scale * (1 + 1e-5)
+    assert pf.leakage(both, length, epsilon).scale <= small.scale * (1 + 5e-5)
     losses = [
         IntervalLeakage(both, length, Protection(window, knows)).loss(epsilon / 3).value
         for window, knows in ((1, "nothing"), (2, "nothing"), (10**4, "nothing"), (1, "any records"))
