@@ -19,6 +19,12 @@ from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 LISTS = 5
 """Rows of ``order``."""
 
+_NEGATIVE = -1e-14
+_FAR = 4
+"""A tree serves as a start unless more than one in so many of its arcs is wrong."""
+_LONG, _AFRESH = 30.0, 32
+"""After edges as long as this, and after so many steps, laws are computed afresh."""
+
 
 def _count(places: tuple[int, int]) -> int:
     return places[1] - places[0]
@@ -62,10 +68,21 @@ def climb(pair: Any, root: int, tree: Any, work: Any, order: Any) -> None:
 
 
 @kernel
+def _gather(n: int, tree: Any, work: Any, order: Any) -> None:
+    """Flows of a tree from what its states take in and give out."""
+    (parent, up), flow, line = tree, work[3], order[0]
+    for i in range(n - 1, 0, -1):
+        v = line[i]
+        carried = flow[v]
+        flow[parent[v]] += carried
+        flow[v] = carried if up[v] else -carried
+
+
+@kernel
 def weigh(pair: Any, tree: Any, work: Any, order: Any) -> Any:
     """Tilted laws P, Q and flows of a tree with its potentials; the value log (p·h)/(q·h) (linear: (p − q)·u)."""
-    (p, q, _, n, linear), (parent, up) = pair, tree
-    u, P, Q, flow, rises, line = work[0], work[1], work[2], work[3], work[4], order[0]
+    p, q, _, n, linear = pair
+    u, P, Q, flow, rises = work[0], work[1], work[2], work[3], work[4]
     if linear:
         value = 0.0
         for v in range(n):
@@ -110,11 +127,7 @@ def weigh(pair: Any, tree: Any, work: Any, order: Any) -> Any:
         for v in range(n):
             P[v] /= sum_p
             Q[v] /= sum_q
-    for i in range(n - 1, 0, -1):
-        v = line[i]
-        carried = flow[v]
-        flow[parent[v]] += carried
-        flow[v] = carried if up[v] else -carried
+    _gather(n, tree, work, order)
     return value
 
 
@@ -129,62 +142,146 @@ def _attach(inner: int, outer: int, upward: bool, parent: Any, up: Any) -> None:
 
 
 @kernel
-def _nearest(w: Any, u: Any, n: int, order: Any, falling: bool) -> Any:
-    """The arc that becomes tight first when u falls (rises) on ``inside``: its ends inside and outside."""
-    inside, outer_states = order[3], order[4]
-    count = 0
-    for a in range(n):  # listed, as branches are slow
-        if not inside[a]:
-            outer_states[count] = a
-            count += 1
+def _nearest(w: Any, u: Any, n: int, inside: Any, away: Any, falling: bool) -> Any:
+    """The arc that becomes tight first when u falls (rises) on ``inside``: its ends inside and outside.
+
+    ``w`` is turned round where u falls, so that the arcs of a state lie in a row. Rows are searched only where they
+    have something nearer, as branches are slow.
+    """
+    for a in range(n):
+        away[a] = np.inf if inside[a] else (-u[a] if falling else u[a])
     least, inner, outer = np.inf, -1, -1
     for b in range(n):
-        if inside[b]:
-            here = u[b]
-            for i in range(count):
-                a = outer_states[i]
-                r = w[a, b] - u[a] + here if falling else w[b, a] - here + u[a]
+        if not inside[b]:
+            continue
+        here = u[b] if falling else -u[b]
+        nearer = 0
+        for a in range(n):
+            nearer += w[b, a] + away[a] + here < least
+        if nearer:
+            for a in range(n):
+                r = w[b, a] + away[a] + here
                 if r < least:
                     least, inner, outer = r, b, a
     return least, inner, outer
 
 
 @kernel
+def _turned(w: Any, n: int) -> Any:
+    """Costs of arcs turned round."""
+    turned = np.empty((n, n))
+    for z in range(n):
+        for y in range(n):
+            turned[y, z] = w[z, y]
+    return turned
+
+
+@kernel
+def _opposed(pair: Any, tree: Any, work: Any) -> None:
+    """Potentials to start from: what p has more of as high, then the others as low, as these let them; their arcs.
+
+    More than in the ratio that is best for equal costs. If the costs keep no triangle inequality, potentials are 0.
+    """
+    (p, q, w, n, linear), (parent, up) = pair, tree
+    u, high = work[0], work[4]
+    ratio, heavy = 1.0, 0
+    if not linear:
+        total = 0.0
+        for v in range(n):
+            if q[v] > q[heavy]:
+                heavy = v
+        for v in range(n):
+            total += w[v, heavy]
+        growth = math.expm1(min(total / n, 700.0))
+        for _ in range(3):
+            in_p, in_q = 0.0, 0.0
+            for v in range(n):
+                if p[v] > ratio * q[v]:
+                    in_p += p[v]
+                    in_q += q[v]
+            ratio = (1 + growth * in_p) / (1 + growth * in_q)
+    for v in range(n):
+        u[v] = 0.0
+        high[v] = p[v] > ratio * q[v]
+        parent[v] = -1
+    for z in range(n):
+        if high[z] == 1:
+            least, at = np.inf, -1
+            for y in range(n):
+                if high[y] != 1 and w[z, y] < least:
+                    least, at = w[z, y], y
+            if at >= 0:
+                u[z], parent[z], up[z] = least, at, True
+                high[at] = -1.0
+    for y in range(n):
+        if high[y] == 0:
+            most, at = -np.inf, -1
+            for z in range(n):
+                if high[z] == 1 and u[z] - w[z, y] > most:
+                    most, at = u[z] - w[z, y], z
+            if at >= 0:
+                u[y], parent[y], up[y] = most, at, False
+    violated = 0
+    for z in range(n):
+        here = u[z] - 1e-12 * abs(u[z])
+        for y in range(n):
+            violated += u[y] + w[z, y] < here
+    if violated:
+        for v in range(n):
+            u[v] = 0.0
+            parent[v] = -1
+
+
+@kernel
+def _repaired(pair: Any, tree: Any, work: Any, order: Any) -> int:
+    """Make the potentials of a tree feasible: −1 where they are, otherwise how many states had to follow.
+
+    Arcs between states that kept their potential stay tight; the others hang on the state that binds them.
+    """
+    (_, _, w, n, _), (parent, up) = pair, tree
+    u, better, binding = work[0], work[4], order[0]
+    violated = 0
+    for z in range(n):
+        here = u[z]
+        for y in range(n):
+            violated += u[y] + w[z, y] < here
+    if not violated:
+        return -1
+    changed = 0
+    for z in range(n):
+        lowest, at = u[z], z
+        for y in range(n):
+            if u[y] + w[z, y] < lowest:
+                lowest, at = u[y] + w[z, y], y
+        better[z] = lowest
+        binding[z] = at
+        changed += at != z
+    for z in range(n):
+        if binding[z] != z:
+            parent[z], up[z] = binding[z], True
+        elif parent[z] >= 0 and binding[parent[z]] != parent[z]:
+            parent[z] = -1
+    for z in range(n):
+        u[z] = better[z]
+    return changed
+
+
+@kernel
 def _feasible(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
-    """Make the potentials of a tree (``root`` < 0: constant ones) feasible and a tree of tight arcs again; the root.
+    """Make the potentials of a tree (``root`` < 0: there is none) feasible and a tree of tight arcs again; the root.
 
     Returns it as −1 − root where nothing had to be done.
     """
     (p, q, w, n, linear), (parent, up) = pair, tree
-    u, better = work[0], work[4]
+    u, free, weights = work[0], work[4], work[5]
     inside = order[3]
-    if root < 0:
-        for v in range(n):
-            u[v] = 0.0
-            parent[v] = -1
-    else:
-        violated = 0
-        for z in range(n):
-            here = u[z]
-            for y in range(n):
-                violated += u[y] + w[z, y] < here
-        if not violated:
+    changed = n
+    if root >= 0:
+        changed = _repaired(pair, tree, work, order)
+        if changed < 0:
             return -1 - root
-        for z in range(n):
-            lowest, at = u[z], z
-            for y in range(n):
-                if u[y] + w[z, y] < lowest:
-                    lowest, at = u[y] + w[z, y], y
-            better[z] = lowest
-            order[0, z] = at
-        # arcs between states that kept their potential stay tight; the others hang on the state that binds them
-        for z in range(n):
-            if order[0, z] != z:
-                parent[z], up[z] = order[0, z], True
-            elif parent[z] >= 0 and order[0, parent[z]] != parent[z]:
-                parent[z] = -1
-        for z in range(n):
-            u[z] = better[z]
+    if changed > n // _FAR:
+        _opposed(pair, tree, work)
     component = order[1]
     for v in range(n):
         component[v] = v
@@ -195,29 +292,39 @@ def _feasible(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
         if p[v] + q[v] > p[largest] + q[largest]:
             largest = v
     home = component[largest]
+    turned, fresh, known = w, True, False
     for v in range(n):
         if component[v] != v or v == home:
             continue
         # merge the component whose root is v in the direction in which the objective rises
-        shift = -np.inf
-        for a in range(n):
-            shift = max(shift, u[a])
+        if not known:
+            shift = -np.inf
+            for a in range(n):
+                shift = max(shift, u[a])
+            for a in range(n):
+                weights[a] = 1.0 if linear else math.exp(u[a] - shift)
+            if fresh:
+                turned, fresh = _turned(w, n), False
+            known = True
         sum_p, sum_q, in_p, in_q = 0.0, 0.0, 0.0, 0.0
         for a in range(n):
             inside[a] = component[a] == v
-            e = 1.0 if linear else math.exp(u[a] - shift)
-            sum_p += p[a] * e
-            sum_q += q[a] * e
+            sum_p += p[a] * weights[a]
+            sum_q += q[a] * weights[a]
             if inside[a]:
-                in_p += p[a] * e
-                in_q += q[a] * e
+                in_p += p[a] * weights[a]
+                in_q += q[a] * weights[a]
         falling = in_p * sum_q < in_q * sum_p
-        least, inner, outer = _nearest(w, u, n, order, falling)
+        least, inner, outer = _nearest(turned if falling else w, u, n, inside, free, falling)
         _attach(inner, outer, not falling, parent, up)
         joined = component[outer]
+        change = -least if falling else least
+        growth = 1.0 if linear else math.exp(min(change, _LONG))
+        known = change < _LONG
         for a in range(n):
             if inside[a]:
-                u[a] += -least if falling else least
+                u[a] += change
+                weights[a] *= growth
                 component[a] = joined
     while parent[largest] >= 0:
         largest = parent[largest]
@@ -237,24 +344,92 @@ def restart(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
 
 
 @kernel
+def _tilt(n: int, change: float, tree: Any, work: Any, order: Any) -> None:
+    """Laws and flows of :func:`weigh` once the potentials of what is ``inside`` changed."""
+    P, Q, flow, inside = work[1], work[2], work[3], order[3]
+    growth = math.exp(change)
+    sum_p, sum_q = 0.0, 0.0
+    for v in range(n):
+        factor = growth if inside[v] else 1.0
+        P[v] *= factor
+        Q[v] *= factor
+        sum_p += P[v]
+        sum_q += Q[v]
+    share_p, share_q = 1 / sum_p, 1 / sum_q
+    for v in range(n):
+        P[v] *= share_p
+        Q[v] *= share_q
+        flow[v] = P[v] - Q[v]
+    _gather(n, tree, work, order)
+
+
+@kernel
+def _move(leaving: int, inner: int, n: int, tree: Any, order: Any) -> None:
+    """Parents before children again once what is ``inside`` hangs on its state ``inner`` and not on ``leaving``."""
+    parent, line, rest, inside = tree[0], order[0], order[1], order[3]
+    filled, kept = 0, 0
+    for i in range(n):
+        v = line[i]
+        if inside[v]:
+            rest[kept] = v
+            kept += 1
+        else:
+            line[filled] = v
+            filled += 1
+    v, length = leaving, 1  # the path from ``inner`` to it was turned round
+    while v != inner:
+        v = parent[v]
+        length += 1
+    v = leaving
+    for i in range(length):
+        line[filled + length - 1 - i] = v
+        inside[v] = 2
+        v = parent[v]
+    filled += length
+    for i in range(kept):
+        v = rest[i]
+        if inside[v] == 1:
+            line[filled] = v
+            filled += 1
+
+
+@kernel
 def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
     """Optimal tree, from the given one where ``root`` ≥ 0; the root and the value.
 
     Along an edge of the polytope the objective is a quotient of two linear functions of e^t, hence monotone: whole
-    edges are walked, each of which raises it, until no flow is negative.
+    edges are walked, each of which raises it, until no flow is negative. Most steps only multiply what moved; that no
+    flow is negative is seen in flows computed afresh.
     """
-    (_, _, w, n, _), (parent, up) = pair, tree
+    (_, _, w, n, linear), (parent, up) = pair, tree
     u, flow = work[0], work[3]
     inside = order[3]
+    given = root >= 0
     root = restart(pair, root, tree, work, order)
     value = weigh(pair, tree, work, order)
-    for _ in range(30 * n + 100):
-        lowest, leaving = -1e-14, -1
+    if given:
+        negative = 0
+        for v in range(n):
+            if v != root and flow[v] < _NEGATIVE:
+                negative += 1
+        if negative > n // _FAR:
+            root = restart(pair, -1, tree, work, order)
+            value = weigh(pair, tree, work, order)
+    turned, exact = w, True
+    for step in range(30 * n + 100):
+        lowest, leaving = _NEGATIVE, -1
         for v in range(n):
             if v != root and flow[v] < lowest:
                 lowest, leaving = flow[v], v
         if leaving < 0:
-            break
+            if exact:
+                break
+            climb(pair, root, tree, work, order)
+            value = weigh(pair, tree, work, order)
+            exact = True
+            continue
+        if step == 0:
+            turned = _turned(w, n)
         line = order[0]
         for v in range(n):
             inside[v] = 0
@@ -264,9 +439,20 @@ def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
             if inside[parent[v]]:
                 inside[v] = 1
         falling = up[leaving]
-        _, inner, outer = _nearest(w, u, n, order, falling)
+        least, inner, outer = _nearest(turned if falling else w, u, n, inside, work[4], falling)
         parent[leaving] = -1
         _attach(inner, outer, not falling, parent, up)
+        exact = linear or least > _LONG or step % _AFRESH == _AFRESH - 1
+        if exact:
+            climb(pair, root, tree, work, order)
+            value = weigh(pair, tree, work, order)
+        else:
+            change = -least if falling else least
+            for v in range(n):
+                u[v] += change if inside[v] else 0.0
+            _move(leaving, inner, n, tree, order)
+            _tilt(n, change, tree, work, order)
+    if not exact:
         climb(pair, root, tree, work, order)
         value = weigh(pair, tree, work, order)
     return root, value

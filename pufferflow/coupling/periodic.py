@@ -27,6 +27,7 @@ from pufferflow.coupling.sides import (
     post_fixed_point,
     ranges,
 )
+from pufferflow.errors import ChainError
 from pufferflow.markov.periodic import PeriodicChain
 
 _Stored = NDArray[np.float32]
@@ -49,6 +50,8 @@ _TOLERANCE = 5e-4
 """How far below ε, relatively, the loss at the scale that is returned may be."""
 _QUICK = 1e-6
 """The same where a period takes no time."""
+_FEW, _DRAFTED = 8, 1e-2
+"""Matrices of a draft of a slow chain, and its tolerance."""
 
 
 class Way(Protocol):
@@ -295,7 +298,7 @@ class PeriodicLeakage:
     """
 
     def __init__(self, chain: PeriodicChain, length: int, protection: Protection) -> None:
-        self._chain, self._length = chain, length
+        self._chain, self._length, self._protection = chain, length, protection
         self._window = min(protection.window, length)
         self._informed = protection.knows == "any records"
         self._reversible = chain.start == "stationary" and not self._informed
@@ -414,18 +417,37 @@ class PeriodicLeakage:
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
         """Smallest scale that these bounds give for ε, and a node that decides; None where none is below ``upper``."""
         low = 1 / upper
-        cost = epsilon
-        if not self._exact:
-            chain = self._chain
-            self._starts = self._starts or [
-                average_leakages(chain, self._length, ahead=ahead) for ahead in (True, False)
-            ]
-            cost = epsilon / (1 + sum(float(start.max()) for start in self._starts))
+        cost = epsilon if self._exact else self._guess(epsilon)
         decided = secant_cost(self.loss, epsilon, max(low, cost), _TOLERANCE if is_slow(self._chain) else _QUICK)
         if decided is None or decided[0] <= low:
             return None
         cost, loss = decided
         return rounded_scale(cost), loss.node
+
+    def _guess(self, epsilon: float) -> float:
+        """A cost to start from: of a few of the matrices where all of them take minutes, or for small leakages."""
+        few = self._few_matrices() if is_slow(self._chain) and not self._starts else None
+        if few is not None:
+            draft = PeriodicLeakage(few, self._length, self._protection)
+            decided = secant_cost(draft.loss, epsilon, draft._guess(epsilon), _DRAFTED)
+            self._starts = draft._starts
+            if decided is not None:
+                return decided[0]
+        self._begin()
+        return epsilon / (1 + sum(float(start.max()) for start in self._starts))
+
+    def _few_matrices(self) -> PeriodicChain | None:
+        """A chain of some of the matrices, from all parts of the period."""
+        chain = self._chain
+        step = len(chain.transition_matrices) // _FEW
+        if step < 2:
+            return None
+        try:
+            return PeriodicChain(
+                chain.transition_matrices[::step], repeat=chain.repeat, initial_distribution=chain.start
+            )
+        except ChainError:  # states that these few never leave
+            return None
 
 
 def average_leakages(chain: PeriodicChain, length: int, *, ahead: bool) -> Floats:

@@ -99,8 +99,8 @@ def fit_periodic_chain(
     Parameters
     ----------
     transition_counts : int array, shape (p, n, n)
-        Steps from state (row) to state (column) in each part: 24 for the hours of a day, 168 for those of a week
-        (:func:`pufferflow.count_steps` counts them).
+        Steps from state (row) to state (column) in each part: 24 for the hours of a day, 168 for those of a week. The
+        part of a step is that of the record it starts from.
     repeat, first_phase, initial_distribution
         Passed to :class:`PeriodicChain`.
     smoothing : float
