@@ -85,7 +85,19 @@ for name, made in families.items():
     times[name] = 1e3 * (time.perf_counter() - began)
 print(json.dumps(times))
 """
-BEFORE = ((_CHAINS, "37bec912"), (_FAMILIES, "33307dc4"))
+_WEEK = """
+import json, sys, time
+import numpy as np
+import pufferflow as pf
+
+rng = np.random.default_rng(0)
+hours = [rng.dirichlet(np.ones(51), 51) for _ in range(168)]
+pf.leakage(pf.PeriodicChain(hours[:2]), 1000, 1.0)  # compiles
+began = time.perf_counter()
+pf.leakage(pf.PeriodicChain(hours), 1051200, 1.0)
+print(json.dumps({"week": 1e3 * (time.perf_counter() - began)}))
+"""
+BEFORE = ((_CHAINS, "37bec912"), (_FAMILIES, "33307dc4"), (_WEEK, "4c44bb26"))
 """What is timed, and the commit of the previous engine."""
 _ROWS = (
     ("cold 0.2", "leakage, electricity (51 states), first ε = 0.2", 1000.0),
@@ -99,6 +111,7 @@ _ROWS = (
     ("intervals", "leakage, 95 % intervals of 5 states with backward bounds", None),
     ("order", "leakage, 9 states behind 3 labels", None),
     ("hours", "leakage, 24 matrices of 13 states, minutes", 5000.0),
+    ("week", "leakage, 168 random matrices of 51 states", 60_000.0),
     ("informed", "leakage, electricity, any records known", None),
 )
 

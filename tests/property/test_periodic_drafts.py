@@ -1,0 +1,47 @@
+"""Slow periodic chains are drafted with a few of their matrices; that says where the search begins, and nothing else."""
+
+import numpy as np
+import pytest
+from cases import examples
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import pufferflow as pf
+from pufferflow.coupling import periodic
+
+
+@st.composite
+def days(draw):
+    """Chains of 2 to 4 states with 16 to 24 matrices, of which some may never leave a state."""
+    k, pieces = draw(st.integers(2, 4)), draw(st.integers(16, 24))
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    matrices = rng.dirichlet(np.full(k, draw(st.sampled_from([0.1, 1.0]))), (pieces, k))
+    matrices[rng.random(matrices.shape) < draw(st.sampled_from([0.0, 0.3]))] = 0.0
+    matrices += np.eye(k) * draw(st.sampled_from([1e-6, 0.2, 5.0]))
+    matrices[rng.random(pieces) < draw(st.sampled_from([0.0, 0.5]))] = np.eye(k)
+    start = draw(st.sampled_from(["stationary", "any"]))
+    try:
+        return pf.PeriodicChain(
+            matrices / matrices.sum(axis=2, keepdims=True),
+            repeat=draw(st.integers(1, 3)),
+            initial_distribution=start,
+        )
+    except pf.ChainError:  # no unique stationary law
+        assume(False)
+
+
+@given(days(), st.sampled_from([1e-3, 0.2, 1.0, 10.0]), st.sampled_from([300, 10**6]), st.sampled_from([1, 2]))
+@examples(6, 60)
+def test_a_draft_changes_no_more_than_the_tolerance(chain, epsilon, length, window):
+    scales = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(periodic, "_SLOW_WORK", 0)
+        for few in (10**6, 8):  # none, then as it is
+            patch.setattr(periodic, "_FEW", few)
+            bounds = periodic.PeriodicLeakage(chain, length, periodic.Protection(window))
+            found = bounds.scale(epsilon, length / epsilon)
+            scales.append(length / epsilon if found is None else found[0])
+            if found is not None:
+                assert bounds.loss(1 / found[0]).value <= epsilon * (1 + 1e-5)
+    assert scales[1] == pytest.approx(scales[0], rel=5 * periodic._TOLERANCE)
+    assert scales[1] >= pf.leakage(chain, length, epsilon, window=window).scale * (1 - 1e-5)
