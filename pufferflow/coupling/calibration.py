@@ -37,7 +37,7 @@ from pufferflow.markov.windows import followers, largest_after
 _EXACT_WORK = 20_000
 _EXACT_NODES = 400
 _KEPT = 16
-SMALL_EPSILON, TINY_EPSILON = 1e-4, 1e-9
+_SMALL_EPSILON, _TINY_EPSILON = 1e-4, 1e-9
 """Up to the first the limit of small c is taken, too, which knows no blocks; up to the second it alone: elsewhere
 rounding would show.
 """
@@ -418,13 +418,10 @@ class ChainLeakage:
 
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
         """Smallest scale that these bounds give for ε, and a node that decides; None where none is below ``upper``."""
-        small = None
-        if epsilon <= SMALL_EPSILON and self._pairs:
-            small, kappa = small_scale(self._linear, epsilon, upper)
-            if epsilon <= TINY_EPSILON and kappa < 1e-3:
-                return small
-            upper = upper if small is None else small[0]
-        low = 1 / upper
+        small, decided = small_budget(self._linear, epsilon, upper) if self._pairs else (None, False)
+        if decided:
+            return small
+        low = 1 / (upper if small is None else small[0])
         with self._counted() as losses:
             if self._one_tail:
                 guess, at_guess = self._guess(epsilon, low)
@@ -515,6 +512,16 @@ def rounded_scale(cost: float) -> float:
     while 1 / scale > cost:
         scale = math.nextafter(scale, math.inf)
     return scale
+
+
+def small_budget(
+    limit: Callable[[float], tuple[Loss, float]], epsilon: float, upper: float
+) -> tuple[tuple[float, int] | None, bool]:
+    """:func:`small_scale` where ε is small, otherwise None, and whether it is the last word."""
+    if epsilon > _SMALL_EPSILON:
+        return None, False
+    small, kappa = small_scale(limit, epsilon, upper)
+    return small, epsilon <= _TINY_EPSILON and kappa < 1e-3
 
 
 def small_scale(

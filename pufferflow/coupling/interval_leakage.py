@@ -12,7 +12,7 @@ from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow._types import Floats
 from pufferflow.bounded_family import BoundedFamily
 from pufferflow.coupling.affine import AffineSide
-from pufferflow.coupling.calibration import SMALL_EPSILON, TINY_EPSILON, Loss, largest_cost, rounded_scale, small_scale
+from pufferflow.coupling.calibration import Loss, largest_cost, rounded_scale, small_budget
 from pufferflow.coupling.robust import MOST_ORDERED_STATES, AscendingSide, RatioSide, RobustSide
 from pufferflow.coupling.sides import LeakageEquation, costs_of, post_fixed_point
 from pufferflow.influence.intervals import interval_influence
@@ -166,12 +166,10 @@ class IntervalLeakage:
 
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
         """Smallest scale whose loss is at most ε, rounded up, with a node that decides; None if not below ``upper``."""
-        small = None
-        if epsilon <= SMALL_EPSILON and self._guide is None:
-            small, kappa = small_scale(lambda kappa: (self._loss(1.0, True, kappa), self._farthest), epsilon, upper)
-            if epsilon <= TINY_EPSILON and kappa < 1e-3:
-                return small
-            upper = upper if small is None else small[0]
+        small, decided = small_budget(self._linear, epsilon, upper) if self._guide is None else (None, False)
+        if decided:
+            return small
+        upper = upper if small is None else small[0]
         low = 1 / upper
         guess = None if self._guide is None else self._guide.scale(epsilon, upper)
         if guess is not None:
@@ -184,6 +182,10 @@ class IntervalLeakage:
             return small
         cost, loss = largest_cost(self.loss, epsilon, low, at_low, epsilon)
         return rounded_scale(cost), loss.node
+
+    def _linear(self, kappa: float) -> tuple[Loss, float]:
+        """Loss in the limit of small c with an allowance of κ, in units of c, and the largest leakage of a pair."""
+        return self._loss(1.0, True, kappa), self._farthest
 
 
 def _side(rows: RowSets, guess: bool) -> _Side:

@@ -231,7 +231,10 @@ class Surroundings:
 
 
 def apart_by(tells: Floats) -> Floats:
-    """By how much two values are told apart, shape (k, k); −∞ where of one of them nothing is known."""
+    """By how much two values are told apart, shape (k, k), from what each tells, shape (k,).
+
+    −∞ where of one of them nothing is known.
+    """
     with np.errstate(invalid="ignore"):
         apart = tells[:, None] - tells[None, :]
     return np.where(np.isfinite(apart), apart, -np.inf)

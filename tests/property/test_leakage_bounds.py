@@ -56,6 +56,13 @@ def program(p, q, costs):
     return np.log(-found.fun)
 
 
+def closed(costs):
+    """Costs that keep the triangle inequality, as leakages do."""
+    for j in range(len(costs)):
+        costs = np.minimum(costs, costs[:, [j]] + costs[[j], :])
+    return costs
+
+
 @given(cases(positive=True))
 @examples(8, 110)
 def test_pairs_equal_the_linear_program(case):
@@ -64,6 +71,30 @@ def test_pairs_equal_the_linear_program(case):
     for x, y in product(range(len(rows)), repeat=2):
         if x != y:
             assert bounds[x, y] == pytest.approx(program(rows[x], rows[y], costs), abs=2e-6, rel=1e-6)
+
+
+@given(
+    st.integers(0, 10**6), st.sampled_from([8, 20, 40]), st.sampled_from([0.1, 1.0]), st.sampled_from([1e-9, 0.3, 4.0])
+)
+@examples(6, 80)
+def test_many_states_equal_the_linear_program_from_any_trees(seed, k, spread, cost):
+    """Steps that multiply what moved, from trees of other costs too, come to where a fresh start comes."""
+    rng = np.random.default_rng(seed)
+    rows = rng.dirichlet(np.full(k, spread), k)
+    rows[rng.random(rows.shape) < rng.choice([0.0, 0.3])] = 0.0
+    rows[:, 0] += 1e-3
+    rows /= rows.sum(axis=1, keepdims=True)
+    one, other = (closed(costs_of(cost * rng.random((k, k)) * rng.choice([0.1, 3.0]), cost)) for _ in range(2))
+    side = CouplingSide(rows)
+    side.apply(one)
+    found, fresh = side.apply(other), CouplingSide(rows).apply(other)
+    # what rounding leaves is moved at e^cost
+    assert found == pytest.approx(fresh, rel=1e-9 if cost < 1 else 1e-4, abs=1e-12)
+    if cost < 1:
+        for x, y in rng.integers(k, size=(3, 2)):
+            if x != y:
+                least = program(rows[x], rows[y], other) if cost > 1e-6 else 0.0  # beyond the program's digits
+                assert least * (1 - 1e-6) - 1e-6 <= found[x, y] <= least + 1e-6 + 2 * cost * (least == 0.0) * (1 + k)
 
 
 @given(cases())
@@ -78,11 +109,9 @@ def test_pairs_are_bounds_and_feasible(case):
     again = side.apply(costs)  # from the trees of the first time
     assert bounds == pytest.approx(again, rel=1e-9, abs=1e-12)
     rng = np.random.default_rng(0)
-    closed = costs.copy()
-    for j in range(k):
-        closed = np.minimum(closed, closed[:, [j]] + closed[[j], :])
+    shortest = closed(costs)
     for _ in range(20):  # any function of the class stays below
-        u = np.min(rng.uniform(-5, 5, k)[None, :] + closed, axis=1)
+        u = np.min(rng.uniform(-5, 5, k)[None, :] + shortest, axis=1)
         h = np.exp(u)
         ratios = np.log(rows @ h)
         assert (ratios[:, None] - ratios[None, :] <= bounds + 1e-12).all()

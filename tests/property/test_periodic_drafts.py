@@ -1,4 +1,4 @@
-"""Slow periodic chains are drafted with a few of their matrices; that says where the search begins, and nothing else."""
+"""Slow periodic chains are drafted with a few of their matrices, which says where the search begins, nothing else."""
 
 import numpy as np
 import pytest
