@@ -80,7 +80,7 @@ class _Sides:
         k = chain.states
         named = np.arange(k) if labels is None else labels
         self._differ = (named[:, None] != named[None, :]).astype(np.float64)
-        self._ways = [CouplingWay(chain, ahead=ahead, differ=self._differ) for ahead in (True, False)]
+        self._ways = [CouplingWay(chain, ahead=ahead, differ=self._differ, trees_alone=True) for ahead in (True, False)]
         self._starts: list[Floats] = []
         self._nodes: list[list[Any]] = []
 

@@ -112,7 +112,7 @@ def walk(
     possible: Any,
     now: Any,
     cost: Any,
-    cap: float,
+    caps: Any,
     trees: Any,
     checks: tuple[int, float],
     out: Any,
@@ -131,8 +131,8 @@ def walk(
         Leakages before the first step; replaced by those after the last.
     cost : float array, shape (k, k)
         c where two values differ in what a mechanism sees, otherwise 0.
-    cap : float
-        Bound of all leakages.
+    caps : float array, shape (n, k, k) or (1, k, k)
+        Bounds of the leakages after each step.
     trees : tuple of int16, int16 and int32 arrays, shape (k, k, k)
         Nodes, places of parents and arcs of the trees of all pairs; −1 in place 0 where there is none. Replaced.
     checks : tuple of int and float
@@ -157,7 +157,7 @@ def walk(
     solved = 0
     largest = cost.max()
     for step in range(n):
-        table, there = rows[min(step, rows.shape[0] - 1)], possible[step]
+        table, there, cap = rows[min(step, len(rows) - 1)], possible[step], caps[min(step, len(caps) - 1)]
         farthest = 0.0
         for z in range(k):
             for y in range(k):
@@ -193,7 +193,7 @@ def walk(
                     value = max(value, proved(pair, root, (parent, up), work, value))
                     if checks[0]:
                         _write(tree, parent, up, root, order[0])
-                now[x, z] = min(value + more, cap)
+                now[x, z] = min(value + more, cap[x, z])
         for x in range(k):
             for z in range(k):
                 stored = np.float32(now[x, z])

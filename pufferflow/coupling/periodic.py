@@ -24,6 +24,7 @@ from pufferflow.coupling.sides import (
     Side,
     costs_of,
     largest_log_cross_ratios,
+    largest_logs,
     post_fixed_point,
     ranges,
 )
@@ -88,10 +89,17 @@ class _Clock(NamedTuple):
 
 
 class CouplingWay:
-    """Couplings: what lies ahead, or the past of a stationary chain."""
+    """Couplings: what lies ahead, or the past of a stationary chain.
 
-    def __init__(self, chain: PeriodicChain, *, ahead: bool, differ: Floats | None = None) -> None:
+    Unless leakages are to be what ``trees_alone`` prove, none is larger than the log of a ratio of two laws.
+    """
+
+    def __init__(
+        self, chain: PeriodicChain, *, ahead: bool, differ: Floats | None = None, trees_alone: bool = False
+    ) -> None:
         self._clock = _Clock(chain, ahead)
+        self._trees_alone = trees_alone
+        self._ratios: dict[int, Floats] = {}
         self.pieces = self._clock.pieces
         k = chain.states
         self._differ = 1 - np.eye(k) if differ is None else differ
@@ -124,8 +132,26 @@ class CouplingWay:
         alike = (rows[0][:, None] == rows[0][None]).all(axis=-1) & self._clock.ahead
         error = 2 * error + 4 * UNIT_ROUNDOFF  # in total variation
         rows, costs = constant(rows), cost * self._differ
-        walk((rows, error, alike), chain.possible[phases], now, costs, cap, trees, self._checks, out)
+        caps = constant(np.minimum(cap, self._ratios_of_laws(piece, phases)))
+        walk((rows, error, alike), chain.possible[phases], now, costs, caps, trees, self._checks, out)
         return out
+
+    def _ratios_of_laws(self, piece: int, phases: NDArray[np.intp]) -> Floats:
+        """Bounds of the largest log ratio of the laws given two values, rounded up, shape (n, k, k) or (1, k, k)."""
+        chain, matrix = self._clock.chain, self._clock.matrix(piece)
+        if self._trees_alone:
+            return np.full((1, *matrix.shape), np.inf)
+        if piece not in self._ratios:
+            self._ratios[piece] = largest_logs(matrix if self._clock.ahead else matrix.T)
+        ratios = self._ratios[piece][None]
+        if not self._clock.ahead:  # the law of the record before is the joint one over that of the record
+            laws = chain.stationary_distributions[phases]
+            logs = np.log(laws, out=np.zeros_like(laws), where=laws > 0)
+            ratios = ratios + (logs[:, None, :] - logs[:, :, None])
+            error = 4.1 * chain.stationary_error + 8000 * UNIT_ROUNDOFF
+        else:
+            error = 2000 * UNIT_ROUNDOFF
+        return np.maximum(ratios, 0.0) + 8 * UNIT_ROUNDOFF * np.abs(ratios) + error
 
 
 def tree_parents(trees: tuple[Any, Any, Any]) -> Iterator[tuple[int, int, list[int]]]:
@@ -154,7 +180,7 @@ def walk_once(rows: Floats, possible: Bools, leakages: Floats, costs: Floats) ->
     now, trees = leakages.copy(), no_trees(k)
     out = np.empty((1, k, k), dtype=np.float32)
     laws = constant(rows[None]), 0.0, np.zeros((k, k), dtype=np.bool_)
-    walk(laws, possible[None], now, costs, np.inf, trees, _ALWAYS, out)
+    walk(laws, possible[None], now, costs, np.full((1, k, k), np.inf), trees, _ALWAYS, out)
     return float(now.max()), trees
 
 
@@ -284,7 +310,7 @@ def _blocks(clock: _Clock) -> list[list[tuple[int, _Block]]]:
 
 def _stepped(side: Side, before: Floats, cost: float, cap: float, possible: Bools) -> Floats:
     """Leakages of a node with these values from those of its neighbour."""
-    image = np.minimum(side.apply(costs_of(before, cost)), cap)
+    image = np.minimum(np.minimum(side.apply(costs_of(before, cost)), side.limit), cap)
     image[~(possible[:, None] & possible[None, :])] = 0.0
     np.fill_diagonal(image, 0.0)
     return np.asarray(image)

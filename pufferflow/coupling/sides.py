@@ -211,7 +211,7 @@ def for_all_pairs(kernel: Callable[[tuple[int, int]], None], k: int, work: int) 
 
 def largest_log_ratios(rows: Floats, secret: Bools) -> Floats:
     """Max over z of log rows[x, z] / rows[x', z], rounded up; 0 for pairs that are not both secrets."""
-    table = _largest_logs(rows)
+    table = largest_logs(rows)
     if not secret.all():
         table = np.where(secret[:, None] & secret[None, :], table, 0.0)
     return np.where(table > 0, table * (1 + 8 * UNIT_ROUNDOFF) + 2000 * UNIT_ROUNDOFF, 0.0)
@@ -219,7 +219,7 @@ def largest_log_ratios(rows: Floats, secret: Bools) -> Floats:
 
 def largest_log_cross_ratios(rows: Floats, secret: Bools) -> Floats:
     """Max over z, z' of log rows[x, z] rows[x', z'] / (rows[x', z] rows[x, z']), rounded up; as above."""
-    table = _largest_logs(rows)
+    table = largest_logs(rows)
     with np.errstate(invalid="ignore"):
         both = table + table.T
         rounding = 8 * UNIT_ROUNDOFF * (np.abs(table) + np.abs(table.T)) + 4000 * UNIT_ROUNDOFF
@@ -229,7 +229,8 @@ def largest_log_cross_ratios(rows: Floats, secret: Bools) -> Floats:
     return both
 
 
-def _largest_logs(rows: Floats) -> Floats:
+def largest_logs(rows: Floats) -> Floats:
+    """Max over z of log rows[x, z] / rows[x', z], shape (k, k), rows being any numbers of at least 0."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         logs = np.log(rows)
         if len(logs) <= _DENSE:

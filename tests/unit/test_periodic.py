@@ -43,6 +43,22 @@ def test_a_first_phase_is_never_worse_than_any():
     assert pf.loss_profile(DAY.at_phase(3), 10, 2.0)["phase"].tolist() == list(range(3, 13))
 
 
+@pytest.mark.parametrize("length", [50, 10**6, 10**18])
+@pytest.mark.parametrize("epsilon", [30.0, 100.0, 1000.0])
+def test_large_budgets_cost_hardly_more_than_a_record(epsilon, length):
+    """No law ahead or before tells more than the log of a ratio, where the flows of a plan lose their digits."""
+    matrices = np.random.default_rng(0).dirichlet(np.ones(5), (3, 5))
+    chain = pf.PeriodicChain(matrices)
+    laws = chain.stationary_distributions
+    ahead = [np.log(P[:, None] / P).max(axis=2) for P in matrices]  # of the next record
+    joint = [np.roll(laws, 1, axis=0)[i][:, None] * np.roll(matrices, 1, axis=0)[i] for i in range(3)]
+    before = [np.log((J / J.sum(axis=0)).T[:, None] / (J / J.sum(axis=0)).T).max(axis=2) for J in joint]
+    told = max(float((a + b).max()) for a, b in zip(ahead, before, strict=True))
+    scale = pf.leakage(chain, length, epsilon).scale
+    assert 1 / epsilon < scale <= (1 + 1e-5) / (epsilon - told)
+    assert pf.leakage_loss(chain, length, scale) <= epsilon * (1 + 1e-9)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_long_segments_bound_short_ones(seed, monkeypatch):
     """What serves all lengths, from above, is reached by the recursions of ever longer segments."""
