@@ -29,7 +29,7 @@ def least_cost(leak: Callable[[float], float], epsilon: float, cost: float, larg
                 slope = (y - last[1]) / (x - last[0])
             slope = slope if 0.05 < slope < 20 else 1.0
             last = x, y
-            guess = cost * math.exp(max((tolerance / 2 - y) / slope, -700.0)) if y > -700 else math.inf
+            guess = cost * math.exp(min(max((tolerance / 2 - y) / slope, -700.0), 700.0))
         if not below < guess < above:
             guess = math.sqrt(below * above) if below > 0 else above / 2
         cost = guess

@@ -66,7 +66,7 @@ def test_affine_flows_are_above_and_ascents_below(seed, k, width, sticky, cost):
     bound = affine.apply(costs)
     assert (bound >= ascent * (1 - 1e-12) - 1e-13).all()
     assert (bound >= exact * (1 - MOVED) - 1e-13).all()
-    assert (bound <= 2 * exact + 1e-6).all()
+    assert (bound <= 2.5 * exact + 1e-6).all()
     assert (affine.apply(costs) == bound).all()  # from the programs kept
     # whatever the flows are, they prove a bound
     growth = np.exp(costs)
