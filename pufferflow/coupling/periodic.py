@@ -180,7 +180,7 @@ def walk_once(rows: Floats, possible: Bools, leakages: Floats, costs: Floats) ->
     now, trees = leakages.copy(), no_trees(k)
     out = np.empty((1, k, k), dtype=np.float32)
     laws = constant(rows[None]), 0.0, np.zeros((k, k), dtype=np.bool_)
-    walk(laws, possible[None], now, costs, np.full((1, k, k), np.inf), trees, _ALWAYS, out)
+    walk(laws, possible[None], now, costs, constant(np.full((1, k, k), np.inf)), trees, _ALWAYS, out)
     return float(now.max()), trees
 
 
