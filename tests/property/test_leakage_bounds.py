@@ -74,7 +74,7 @@ def test_pairs_equal_the_linear_program(case):
 
 
 @given(
-    st.integers(0, 10**6), st.sampled_from([8, 20, 40]), st.sampled_from([0.1, 1.0]), st.sampled_from([1e-9, 0.3, 4.0])
+    st.integers(0, 10**6), st.sampled_from([8, 20, 40]), st.sampled_from([0.1, 1.0]), st.sampled_from([1e-9, 0.3, 2.0])
 )
 @examples(6, 80)
 def test_many_states_equal_the_linear_program_from_any_trees(seed, k, spread, cost):
@@ -88,13 +88,14 @@ def test_many_states_equal_the_linear_program_from_any_trees(seed, k, spread, co
     side = CouplingSide(rows)
     side.apply(one)
     found, fresh = side.apply(other), CouplingSide(rows).apply(other)
-    # what rounding leaves is moved at e^cost
+    # what rounding leaves is moved at e^cost, from and to states that are as far from each other (costs: up to 8)
     assert found == pytest.approx(fresh, rel=1e-9 if cost < 1 else 1e-4, abs=1e-12)
-    if cost < 1:
+    if cost < 1e-6:  # beyond the program's digits
+        assert found == pytest.approx(CouplingSide(rows).apply(other, linear=True), rel=1e-4, abs=1e-12)
+    elif cost < 1:
         for x, y in rng.integers(k, size=(3, 2)):
             if x != y:
-                least = program(rows[x], rows[y], other) if cost > 1e-6 else 0.0  # beyond the program's digits
-                assert least * (1 - 1e-6) - 1e-6 <= found[x, y] <= least + 1e-6 + 2 * cost * (least == 0.0) * (1 + k)
+                assert found[x, y] == pytest.approx(program(rows[x], rows[y], other), abs=2e-6, rel=1e-6)
 
 
 @given(cases())

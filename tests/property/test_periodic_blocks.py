@@ -5,6 +5,7 @@ import pytest
 from cases import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from random_chains import matrices_of_a_clock
 from sequence_programs import largest_loss
 
 import pufferflow as pf
@@ -16,12 +17,7 @@ from pufferflow.coupling.sides import ForgettingSide, costs_of
 @st.composite
 def clocks(draw):
     """Periodic chains of 2 or 3 states, sparse ones and such as hardly ever move among them."""
-    k, pieces = draw(st.integers(2, 3)), draw(st.integers(1, 3))
-    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
-    matrices = rng.dirichlet(np.full(k, draw(st.sampled_from([0.1, 1.0]))), (pieces, k))
-    matrices[rng.random(matrices.shape) < draw(st.sampled_from([0.0, 0.3]))] = 0.0
-    matrices += np.eye(k) * draw(st.sampled_from([1e-6, 0.2, 5.0]))
-    matrices /= matrices.sum(axis=2, keepdims=True)
+    matrices, _ = matrices_of_a_clock(draw, draw(st.integers(2, 3)), draw(st.integers(1, 3)))
     return pf.PeriodicChain(matrices, repeat=draw(st.integers(1, 4)), initial_distribution="any")
 
 
