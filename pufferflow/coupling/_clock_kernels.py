@@ -193,7 +193,8 @@ def walk(
                     value = max(value, proved(pair, root, (parent, up), work, value))
                     if checks[0]:
                         _write(tree, parent, up, root, order[0])
-                now[x, z] = min(value + more, cap[x, z])
+                told = value + more
+                now[x, z] = told if told <= cap[x, z] else cap[x, z]  # also where costs are beyond floats
         for x in range(k):
             for z in range(k):
                 stored = np.float32(now[x, z])

@@ -104,7 +104,7 @@ def weigh(pair: Any, tree: Any, work: Any, order: Any) -> Any:
         apart = math.exp(high_p - high_q) if abs(high_p - high_q) < 50 else 0.0
         sum_p, sum_q, excess = 0.0, 0.0, 0.0
         for v in range(n):
-            rise = math.exp(u[v] - high_p) if p[v] > 0 or apart > 0 else 0.0
+            rise = math.exp(u[v] - high_p) if p[v] > 0 or (q[v] > 0 and apart > 0) else 0.0
             rises[v] = rise
             P[v] = p[v] * rise
             if q[v] > 0:
@@ -115,7 +115,8 @@ def weigh(pair: Any, tree: Any, work: Any, order: Any) -> Any:
             sum_q += Q[v]
         if near:  # without cancellation
             for v in range(n):
-                excess += (p[v] - q[v]) * math.expm1(u[v] - low)
+                if p[v] != q[v]:
+                    excess += (p[v] - q[v]) * math.expm1(u[v] - low)
             excess /= sum_q
             value = math.log1p(excess)
             for v in range(n):

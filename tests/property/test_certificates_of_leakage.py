@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cases import counts, examples
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from random_chains import chains
 
@@ -18,17 +18,22 @@ LENGTHS = st.sampled_from([1, 2, 3, 10, 60, 1000, 10**6])
 EPSILONS = st.floats(-3, 1.3).map(lambda power: 10.0**power)
 
 
+RARE = pf.MarkovChain([[1 - 1e-8, 0, 1e-8], [1e-4, 1 - 1e-4, 0], [0, 1, 0]], "any")
+"""Forgets in some 100,000 steps."""
+
+
 @given(chains(4), LENGTHS, EPSILONS)
+@example(RARE, 10**6, 1.0)
 @examples(8, 160)
 def test_certificates_hold_and_cost_little(chain, length, epsilon):
-    """Hardly ever twice the scale that they certify (1.05 times in the median, on the same chains).
+    """Never twice the scale that they certify (1.05 times in the median, on the same chains).
 
-    2.24 times was found once among some ten thousand: a cycle through three states with two rare steps.
+    They may be a little below it: both are above what slack of a step, times the steps remembered, adds.
     """
     document = json.loads(json.dumps(pf.certify(chain, length, epsilon, mechanism="leakage")))
     assert pf.verify_certificate(document).scale == document["scale"]
     scale = pf.leakage(chain, length, epsilon).scale
-    assert scale * (1 - 1e-5) <= float(document["scale"]) <= 2.5 * scale
+    assert scale * (1 - 1e-4) <= float(document["scale"]) <= 2 * scale
 
 
 @pytest.mark.parametrize(

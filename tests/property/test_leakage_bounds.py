@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cases import examples
 from enumeration import stationary_law
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from random_chains import chains, distributions
 from scipy.optimize import linprog
@@ -22,6 +22,7 @@ from pufferflow.coupling._count_kernels import LIFT, profile
 from pufferflow.coupling._pair_kernels import forget_blocks, staircase
 from pufferflow.coupling._set_kernels import set_leakages, sets_leak
 from pufferflow.coupling.calibration import ChainLeakage
+from pufferflow.coupling.periodic import CouplingWay
 from pufferflow.coupling.sides import CouplingSide, ForgettingSide, costs_of, portions
 
 WEIGHTS = st.sampled_from([0.0, 0.0, 1e-6, 0.01, 0.2, 0.5, 1.0, 1.0, 3.0])
@@ -116,6 +117,30 @@ def test_pairs_are_bounds_and_feasible(case):
         h = np.exp(u)
         ratios = np.log(rows @ h)
         assert (ratios[:, None] - ratios[None, :] <= bounds + 1e-12).all()
+
+
+@given(cases(), st.sampled_from([1.0, 100.0, 1000.0]), st.booleans())
+@examples(10, 110)
+def test_a_step_of_a_clock_is_a_bound_at_any_costs(case, size, rare):
+    """Also at costs whose exponentials are beyond floats, and of states that neither law has."""
+    rows, costs = case
+    k = len(rows)
+    if rare and rows[:, 0].min() < 1:
+        rows[:, 0] = 0.0
+        rows[~rows.any(axis=1), 1] = 1.0
+        rows /= rows.sum(axis=1, keepdims=True)
+    try:
+        chain = pf.PeriodicChain([rows], initial_distribution="any")
+    except pf.ChainError:  # no unique stationary law
+        assume(False)
+    shortest = closed(size * costs + 0.01 * (1 - np.eye(k)))
+    told = CouplingWay(chain, ahead=True).walk(0, shortest - 0.01 * (1 - np.eye(k)), 0.01, 1e6)[0]
+    assert np.isfinite(told).all()
+    with np.errstate(divide="ignore"):
+        logs = np.log(rows)
+    for u in [*-shortest, *shortest.T]:  # the distances from and to a state
+        ratios = np.logaddexp.reduce(logs + u, axis=1)
+        assert (ratios[:, None] - ratios[None, :] <= told + 1e-12 * np.abs(u).max()).all()
 
 
 @given(cases())
