@@ -110,8 +110,8 @@ class CostSearch:
                 else min(half.side.steps, max(FIRST_STEPS, 2 * len(half.counts.sets)))
             )
             counts = Counts(np.tile(one, (most, 1)), one[None, :])
-            if half.counts.repeats and half.side.end is None:
-                counts = counts._replace(repeats=half.side.steps - most)
+            if half.counts.repeats:
+                counts = counts._replace(repeats=half.side.steps + half.side.beyond - most)
             halves.append(Found(half.side, counts, half.side.about(counts, self._search.cost)))
         before, after = (apart_by(half.tells) for half in halves)
         secrets = self._around.support(best.node)

@@ -80,7 +80,9 @@ class Side:
     end : function of n, optional
         Ahead 1 (None), or 1 at the value of a record that is known; behind the law of the entry n away.
     exact : bool
-        Whether exactly ``steps`` entries must be looked at.
+        Whether at least ``steps`` entries must be looked at.
+    beyond : int
+        Entries farther away that may be counted, too, as the last ones again and again.
     error : float
         Nats that relative errors of the matrix which do not grow with n may change a leak by.
     known : pair of int, optional
@@ -93,6 +95,7 @@ class Side:
     steps: int
     end: Callable[[int], End] | None = None
     exact: bool = False
+    beyond: int = 0
     error: float = 0.0
     known: tuple[int, int] | None = None
     law: Floats | None = None
@@ -115,14 +118,17 @@ class Side:
         """The count of nothing."""
         return Counts.of(np.zeros((self.steps if self.exact else 0, self.states), dtype=np.bool_))
 
-    def plain(self, entries: int) -> tuple[Floats, float]:
+    def plain(self, counts: Counts) -> tuple[Floats, float]:
         """Logarithm of K^n · end, NaN where it is 0 or unknown, and a bound on the error of a difference."""
         if self.end is None:
             return np.zeros(self.states), 0.0
-        if entries not in self._plain:
-            none = Counts.of(np.zeros((entries, self.states), dtype=np.bool_))
-            self._plain[entries] = self._logarithms(none, 0.0)
-        return self._plain[entries]
+        if counts.entries not in self._plain:
+            self._plain[counts.entries] = self._logarithms(counts, 0.0)
+        return self._plain[counts.entries]
+
+    def can_be(self, pair: tuple[int, int]) -> bool:
+        """Whether both values are known to be possible, given what stands behind the entries."""
+        return not self.exact or bool(np.isfinite(self.plain(self.none())[0][list(pair)]).all())
 
     def about(self, counts: Counts, cost: float) -> Floats:
         """Log E[e^(c · count) | x] up to a constant, shape (k,), NaN or −∞ where it is unknown; without a promise."""
@@ -130,11 +136,11 @@ class Side:
         if not counts.entries:
             return values
         profile(self._transposed, constant(self._behind(counts, cost).values), counts.sets, cost, False, values, values)
-        return values if self.end is None else values - self.plain(counts.entries)[0]
+        return values if self.end is None else values - self.plain(counts)[0]
 
     def tells(self, counts: Counts, cost: float) -> tuple[Floats, float]:
         """The same, NaN where underflow may blur it, and a bound on the error of a difference."""
-        plain, rounding = self.plain(counts.entries)
+        plain, rounding = self.plain(counts)
         if not counts.entries:
             return plain * 0.0, 0.0
         tilted, more = self._logarithms(counts, cost)
@@ -161,7 +167,7 @@ class Side:
         """
         if pair[0] == pair[1] or not self.steps:
             return 0.0, self.none()
-        if self.exact and not np.isfinite(self.plain(self.steps)[0][list(pair)]).all():
+        if not self.can_be(pair):
             return -math.inf, self.none()
         value, improved, _ = self.ascent(pair, cost, start, rough=rough)
         return value, improved
@@ -169,7 +175,10 @@ class Side:
     def ascent(
         self, pair: tuple[int, int], cost: float, start: Counts | None, *, rough: bool = False
     ) -> tuple[float, Counts, Floats]:
-        """As :meth:`best`, and what the two values give at the last entry, shape (2, k), each up to a factor."""
+        """As :meth:`best`, and what the two values give at the last entry with a set of its own, each up to a factor.
+
+        Shape (2, k).
+        """
         given = np.zeros((0, self.states), dtype=np.bool_) if start is None else start.sets
         largest = min(self.steps, most_entries(self.states))
         steps = self.steps if self.exact else min(largest, max(FIRST_STEPS, len(given)))
@@ -188,10 +197,17 @@ class Side:
         if not self.exact and settled:
             far = np.flatnonzero(apart * np.arange(1, steps + 1) >= negligible)
             counts = Counts.of(sets[: far[-1] + 1 if len(far) else 0])
-        elif not self.exact and self.end is None and steps < self.steps:
-            value, counts = self._prolonged(pair, cost, counts, value, message)
-        plain = self.plain(counts.entries)[0]
-        return float(value - plain[pair[0]] + plain[pair[1]]), counts, message
+        value = self._told(pair, value, counts)
+        if not settled and self.steps + self.beyond > steps:
+            prolonged = self._prolonged(pair, cost, counts)
+            if prolonged[0] > value:
+                return prolonged
+        return value, counts, message
+
+    def _told(self, pair: tuple[int, int], value: float, counts: Counts) -> float:
+        """The leak, from the logarithm of the ratio that is tilted."""
+        plain = self.plain(counts)[0]
+        return float(value - plain[pair[0]] + plain[pair[1]])
 
     def _ascend(
         self, pair: tuple[int, int], cost: float, counts: Counts, message: Floats, sweeps: int = _SWEEPS[0]
@@ -202,44 +218,46 @@ class Side:
         value = ascend(self._rows, self._transposed, end, counts.sets, cost, pair, sweeps, (apart, message))
         return float(value), apart
 
-    def _prolonged(
-        self, pair: tuple[int, int], cost: float, counts: Counts, value: float, message: Floats
-    ) -> tuple[float, Counts]:
-        """Of a chain that is too slow for sets of their own: the last ones again and again, where that leaks more."""
+    def _prolonged(self, pair: tuple[int, int], cost: float, counts: Counts) -> tuple[float, Counts, Floats]:
+        """Of a chain that is too slow for sets of their own: the last ones again and again; as :meth:`ascent`."""
         for period in range(1, _LONGEST_CYCLE + 1):
             last = counts.sets[-2 * period :]
             if (last[:period] == last[period:]).all():
                 break
         else:
             period = 1
-        cycle = counts.sets[-period:].copy()
-        longer = Counts(counts.sets.copy(), cycle, (self.steps - len(counts.sets)) // period)
-        attained, _ = self._ascend(pair, cost, longer, message)
-        return (attained, longer) if attained > value else (value, counts)
+        repeats = (self.steps + self.beyond - len(counts.sets)) // period
+        longer, message = Counts(counts.sets.copy(), counts.sets[-period:].copy(), repeats), np.empty((2, self.states))
+        value, _ = self._ascend(pair, cost, longer, message)
+        return self._told(pair, value, longer), longer, message
 
     def _behind(self, counts: Counts, cost: float) -> End:
         """What stands behind the entries that have sets of their own."""
+        end = self._one if self.end is None else self.end(counts.entries)
         if not counts.repeats:
-            return self._one if self.end is None else self.end(counts.entries)
-        assert self.end is None
+            return end
+        values, lost = self.repeated(counts, cost, end.values, end.lost)
+        return End(values, lost, end.error)
+
+    def repeated(self, counts: Counts, cost: float, values: Floats, lost: float) -> tuple[Floats, float]:
+        """What is repeated times the ``values`` behind it, up to a factor, and what underflow took of them at most."""
         low = math.exp(-cost)
         power = np.eye(self.states)
         for inside in counts.cycle:
             power = power @ (self.matrix * np.where(inside, 1.0, low))
         # underflow takes ``lost`` of an entry of the values at most, ``missing`` of one of the power
-        values, lost, missing, left = np.ones(self.states), 0.0, len(counts.cycle) * 4 * self.states * UNDERFLOW, 1
-        left = counts.repeats
-        while True:
+        missing, left = len(counts.cycle) * 4 * self.states * UNDERFLOW, counts.repeats
+        while left:
             if left & 1:
                 values = power @ values
                 top = float(values.max())
                 values, lost = values / top, 2 * self.states * (lost + missing + UNDERFLOW) / top
             left >>= 1
-            if not left:
-                return End(values, lost)
-            power = power @ power
-            top = float(power.max())
-            power, missing = power / top, 2 * self.states * (2 * missing + UNDERFLOW) / top
+            if left:
+                power = power @ power
+                top = float(power.max())
+                power, missing = power / top, 2 * self.states * (2 * missing + UNDERFLOW) / top
+        return values, lost
 
     def _logarithms(self, counts: Counts, cost: float) -> tuple[Floats, float]:
         end = self._behind(counts, cost)
@@ -266,13 +284,12 @@ class FreeStart:
     The best law for a count is one on two states: the ratio of two averages over it, over that of two others.
     """
 
-    def __init__(self, matrix: Floats, steps: int) -> None:
-        self._back = np.ascontiguousarray(matrix.T)
+    def __init__(self, matrix: Floats, steps: int, most: int) -> None:
+        self._back, self._matrix = np.ascontiguousarray(matrix.T), matrix
+        self._steps, self._most = steps, most
         self._counted = min(steps, most_entries(len(matrix)))
-        # rows: X_1; columns: the first entry counted, and the secret
-        self._far = np.linalg.matrix_power(matrix, steps - self._counted)
-        self._laws = np.linalg.matrix_power(matrix, steps)
-        self._rounding = 8.0 * (len(matrix) + 8) * UNIT_ROUNDOFF * (steps - self._counted)
+        self._powers: dict[int, Floats] = {}
+        self._laws = self._far(0)
 
     def best(self, pair: tuple[int, int], cost: float) -> tuple[float, Side, Counts] | None:
         """The largest leak found between two values, about, with the initial law and the count that attain it."""
@@ -281,7 +298,7 @@ class FreeStart:
             value, counts = -math.inf, None
             for _ in range(_ROUNDS):
                 side = self._side(law)
-                if not np.isfinite(side.plain(self._counted)[0][list(pair)]).all():
+                if not side.can_be(pair):
                     break
                 leak, counts, message = side.ascent(pair, cost, counts)
                 if best is None or leak > best[0]:
@@ -289,13 +306,23 @@ class FreeStart:
                 if not leak > value * (1 + 1e-7) + 1e-15:
                     break
                 value = leak
-                law = self._two_states(message @ self._far.T, self._laws[:, list(pair)].T)
+                far, _ = side.repeated(counts, cost, self._far(counts.entries).T, 0.0)
+                law = self._two_states(message @ far, self._laws[:, list(pair)].T)
         return best
 
+    def _far(self, entries: int) -> Floats:
+        """Laws of the last of so many entries, or of the secret where there is none, given the first of all."""
+        if entries not in self._powers:
+            self._powers[entries] = np.linalg.matrix_power(self._matrix, self._steps - entries)
+        return self._powers[entries]
+
     def _side(self, law: Floats) -> Side:
-        values = np.ascontiguousarray(law @ self._far)
-        end = End(values, lost_of(values), self._rounding)
-        return Side(self._back, self._counted, lambda n: end, exact=True, law=law)
+        def end(entries: int) -> End:
+            values = np.ascontiguousarray(law @ self._far(entries))
+            return End(values, lost_of(values), 8.0 * (len(law) + 8) * UNIT_ROUNDOFF * (self._steps - entries))
+
+        beyond = min(self._steps, self._most) - self._counted
+        return Side(self._back, self._counted, end, exact=True, beyond=beyond, law=law)
 
     def _begin(self, pair: tuple[int, int]) -> Iterator[Floats]:
         """Laws to begin with: on two states, as likely to lead to the two values as can be."""

@@ -170,7 +170,7 @@ class Surroundings:
             # far from the start the stationary law does as well
             far = self.reversal is not None and steps > most_entries(self.chain.states)
             if name == "behind" and self.chain.start == "any" and steps and not far:
-                free = FreeStart(self.matrix, steps)
+                free = FreeStart(self.matrix, steps, self._most)
             settled = self._settled.setdefault(name, {})
             self._halves[key] = Half(sides, free, settled, self.chain.states)
         return self._halves[key]
@@ -198,7 +198,8 @@ class Surroundings:
             yield Side(self.reversal, min(steps, self._most), error=error, law=meant)
         elif self.chain.start != "any":
             near = min(steps, most_entries(self.chain.states))
-            yield Side(back, near, lambda n: self._law(steps - n), error=error)
+            beyond = min(steps, self._most) - near
+            yield Side(back, near, lambda n: self._law(steps - n), beyond=beyond, error=error)
         if self.protection.knows != "nothing":
             for distance in _grid(min(steps, most_entries(self.chain.states))):
                 for y in np.flatnonzero(self.support(steps - distance + 1)):

@@ -120,6 +120,57 @@ def test_a_cycle_needs_the_noise_of_a_group(epsilon):
         assert len(found.later) < 10
 
 
+def loss_along(matrix, law, length, found, scale):
+    """What Laplace noise of this scale leaks of the stated record, on the stated count: a vector an entry."""
+
+    def product(entries, values, rows, cost):
+        for t in entries:
+            tilt = np.ones(len(matrix))
+            tilt[list(found.counted(t))] = np.exp(cost)
+            values = (values * tilt) @ rows
+            values = values / values.max()
+        return values
+
+    def leak(cost):
+        behind = product(range(1, found.node), law, matrix, cost)
+        ahead = product(range(length, found.node, -1), np.ones(len(matrix)), matrix.T, cost)
+        own = np.array([cost * (x in found.states) for x in range(len(matrix))])
+        logs = own[list(found.pair)] + np.log(behind[list(found.pair)]) + np.log(ahead[list(found.pair)])
+        return logs[0] - logs[1]
+
+    return leak(1 / scale) - leak(0.0)
+
+
+@pytest.mark.parametrize("seed", seeds(2, 60))
+def test_slow_chains_are_followed_to_their_ends(seed):
+    """Farther than entries have sets of their own: the last ones again and again, up to the first record."""
+    rng = np.random.default_rng([6, seed])
+    k, length = int(rng.integers(2, 4)), int(rng.integers(4500, 9000))
+    move = rng.dirichlet(np.full(k, rng.choice([0.3, 1.0])), k) * (rng.random((k, k)) < 0.7)
+    move = np.triu(move) if rng.random() < 0.7 else move
+    matrix = np.eye(k) + 10.0 ** rng.uniform(-6, -2.5) * move
+    matrix /= matrix.sum(axis=1, keepdims=True)
+    start = rng.dirichlet(np.ones(k)) if rng.random() < 0.5 else "any"
+    found = pf.lower_bound(pf.MarkovChain(matrix, start), length, random_epsilon(rng))
+    law = found.initial_law if found.initial_law is not None else start if isinstance(start, np.ndarray) else np.ones(k)
+    assert loss_along(matrix, np.array(law), length, found, found.scale * (1 - 1e-6)) > found.epsilon
+    assert found.scale <= length / found.epsilon
+
+
+@pytest.mark.parametrize(
+    ("matrix", "start", "length", "epsilon"),
+    [
+        ([[0.9999, 0.0001], [0, 1]], "any", 10**5, 5.0),
+        ([[0.9999, 0.0001], [0, 1]], [0.5, 0.5], 10**5, 0.1),
+        ([[0.999, 0.001, 0], [0, 0.999, 0.001], [0, 0, 1]], "any", 20_000, 0.1),
+        ([[0.999, 0.001, 0], [0, 0.999, 0.001], [0, 0, 1]], [0.4, 0.3, 0.3], 20_000, 5.0),
+    ],
+)
+def test_chains_that_absorb_late_need_about_the_noise_of_a_group(matrix, start, length, epsilon):
+    found = pf.lower_bound(pf.MarkovChain(matrix, start), length, epsilon)
+    assert 0.95 * length < found.scale * epsilon <= length
+
+
 def test_absorbing_chains_from_any_start_are_followed_far():
     chain = pf.MarkovChain([[0.999, 0.001], [0, 1]], "any")
     assert 999 < pf.lower_bound(chain, 1000, 1.0).scale <= 1000  # that of a group
