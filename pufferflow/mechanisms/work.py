@@ -75,7 +75,7 @@ def _couplings(theta: Family) -> float:
     if isinstance(theta, LabelledChain):
         return _couplings(as_family(theta.chain))
     if isinstance(theta, PeriodicChain):
-        return 4.7e3 * _phases(theta) * float(theta.states**3.5) if theta.states <= MOST_STATES else 0.0
+        return _phases(theta) * _of_hour(theta.states, theta.repeat) if theta.states <= MOST_STATES else 0.0
     if theta.bounds is not None:
         return float(sum(9.1e10 * (k / 12) ** 5.3 for k in theta.sizes if k <= MOST_ROBUST_STATES))
     total = 0.0
@@ -86,6 +86,11 @@ def _couplings(theta: Family) -> float:
         elif k <= MOST_BLOCK_STATES:
             total += 15e3 * k**3
     return total
+
+
+def _of_hour(states: int, repeat: int) -> float:
+    """Of one matrix of a clock: pairs are solved anew at its first records, after that their trees mostly serve."""
+    return 4.7e3 * min(repeat, 10) * float(states**3.5) + 300.0 * repeat * states**3
 
 
 def _quilts(theta: Family) -> float:
