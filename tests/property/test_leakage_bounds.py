@@ -290,7 +290,7 @@ def test_products_equal_their_definition(case):
         return
     top = int(values.argmax())
     assert values[top] == 1
-    assert lost[top] < 1e-200 or cost == 40  # e^-40 at each of many steps
+    assert lost[top] < 1e-200 or exact[top] < 1e-50  # many steps that hardly ever happen, or e^-40 at each
     for x in np.flatnonzero(np.isfinite(lost)):
         wanted = float(exact[x] / exact[top])
         assert abs(values[x] - wanted) <= 2 * (n + 1) * (k + 6) * UNIT_ROUNDOFF * wanted + 3 * lost[x]
