@@ -460,6 +460,22 @@ def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
 
 
 @kernel
+def _rooted_at_most(pair: Any, tree: Any, work: Any, order: Any) -> Any:
+    """Turn an optimal tree so that its root has most of the tilted p; the root and the value.
+
+    Flows are summed from the leaves on: what goes to a state that has hardly anything keeps its digits.
+    """
+    (_, _, _, n, _), (parent, up) = pair, tree
+    root = 0
+    for v in range(n):
+        if work[1, v] > work[1, root]:
+            root = v
+    _attach(root, -1, True, parent, up)
+    climb(pair, root, tree, work, order)
+    return root, weigh(pair, tree, work, order)
+
+
+@kernel
 def proved(pair: Any, root: int, tree: Any, work: Any, value: float) -> Any:
     """Upper bound of the pair's value from the flow of its tree, whether or not it is optimal, rounding included.
 
@@ -643,17 +659,15 @@ def couple(
                 tree = trees[y, x]
             root = read_tree(tree, n, turn == 1 and mirror, (parent, up))
             root, value = solve((p, q, cost, n, linear), root, (parent, up), work, order)
+            if plain.size:
+                root, value = _rooted_at_most((p, q, cost, n, linear), (parent, up), work, order)
             values[x, y] = value
             write_tree(root, (parent, up), work, nodes, n, (trees[x, y], arcs[x, y], flows[x, y]))
             if plain.size:
-                heavy = 0
-                for v in range(n):
-                    if work[1, v] > work[1, heavy]:
-                        heavy = v
                 for v in range(n):
                     if v != root and work[3, v] > 0:
-                        shift = work[0, heavy] - work[0, v if up[v] else parent[v]]
-                        plain[x, y, v] = work[3, v] * p[heavy] / work[1, heavy] * math.exp(shift)
+                        shift = work[0, root] - work[0, v if up[v] else parent[v]]
+                        plain[x, y, v] = work[3, v] * p[root] / work[1, root] * math.exp(shift)
             upper[x, y] = proved((p, q, cost, n, linear), root, (parent, up), work, value)
             if upper[x, y] < value:
                 upper[x, y] = value

@@ -20,10 +20,13 @@ EPSILONS = st.floats(-3, 1.3).map(lambda power: 10.0**power)
 
 RARE = pf.MarkovChain([[1 - 1e-8, 0, 1e-8], [1e-4, 1 - 1e-4, 0], [0, 1, 0]], "any")
 """Forgets in some 100,000 steps."""
+ONCE = pf.MarkovChain([[0, 1, 0], [0, 1 / 1.0001, 1 - 1 / 1.0001], [0, 0, 1]], "any")
+"""Hardly anything moves to a state that hardly ever follows."""
 
 
 @given(chains(4), LENGTHS, EPSILONS)
 @example(RARE, 10**6, 1.0)
+@example(ONCE, 2, 10**1.25)
 @examples(8, 160)
 def test_certificates_hold_and_cost_little(chain, length, epsilon):
     """Never twice the scale that they certify (1.05 times in the median, on the same chains).
