@@ -3,6 +3,9 @@
 import pytest
 from hypothesis import settings
 
+SLACK = 1e-3
+"""How far bounds of one loss may be apart: what a post-fixed point leaves a step, 1e-6, times the steps remembered."""
+
 
 def counts(usual, long):
     """Values of a parameter that says how many: ``usual`` in every run, ``long`` in the long one."""

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from cases import counts, examples
+from cases import SLACK, counts, examples
 from hypothesis import example, given
 from hypothesis import strategies as st
 from interval_families import family
@@ -38,7 +38,7 @@ def test_certified_scales(seed, epsilon, length):
     document = pf.certify(theta, length, epsilon, mechanism="leakage", **protection)
     found = pf.verify_certificate(document)
     assert found.upper <= Fraction(document["scale"]) <= found.upper * (1 + Fraction(1, 10**15))
-    assert plain.scale * (1 - 1e-4) <= float(document["scale"])  # the plain one ends where steps gain little
+    assert plain.scale * (1 - SLACK) <= float(document["scale"])
     endless = pf.leakage(theta, 10**9, epsilon, **protection).scale  # what is proved serves all lengths
     assert float(document["scale"]) <= 1.3 * min(endless, max(2, length) / epsilon)
     assert ("forwards and backwards" in found.subject) == (theta.backward is not None)
