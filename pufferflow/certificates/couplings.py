@@ -100,14 +100,15 @@ class FixedPoints:
         self._first = chain.initial_support
         self._later = reached(np.ones(chain.states, dtype=np.bool_), matrix)
         k = chain.states
-        self._leakages = [np.random.default_rng(0).random((k, k)) / 2] * 2  # in units of c
+        self._anew = np.random.default_rng(0).random((k, k)) / 2  # in units of c
+        self._leakages = [self._anew] * 2
 
     def loss(self, cost: float) -> float:
         """Bound of the loss at c, rounded up."""
         cap = np.full((len(self._inside),) * 2, (self._length - 1) * cost * (1 + 4 * UNIT_ROUNDOFF))
         room = ROOM * cost * (1 - np.eye(len(self._inside)))  # for the rounding of flows
         ahead, past = (
-            post_fixed_point(LeakageEquation(side, cost, cap, extra=room), start * cost)
+            self._fixed(side, LeakageEquation(side, cost, cap, extra=room), start * cost, cost)
             for side, start in zip((self._ahead, self._past), self._leakages, strict=True)
         )
         self._leakages = [ahead / cost, past / cost]
@@ -116,6 +117,14 @@ class FixedPoints:
         largest = max(_largest(beyond, self._first), _largest(beyond + past, self._later))
         most = (self._length + self._window - 1) * cost
         return min(self._window * cost + largest, most) * (1 + 4 * UNIT_ROUNDOFF)
+
+    def _fixed(self, side: Side, equation: LeakageEquation, start: Floats, cost: float) -> Floats:
+        """A post-fixed point from ``start``, or anew where that led to the cap: it is one, and leads nowhere else."""
+        found = post_fixed_point(equation, start)
+        if found.max() < equation.cap.max():
+            return found
+        again = post_fixed_point(equation, (side.start() if isinstance(side, CouplingSide) else self._anew) * cost)
+        return again if again.max() < found.max() else found
 
     def document(self, cost: float) -> dict[str, Any]:
         """The post-fixed points found last, which were at c, and the flows that prove them."""

@@ -46,9 +46,9 @@ def loss_proof(family: Family, question: Question) -> Iterator[dict[str, Any]]:
     if window == 1 and cost * (scale := _scale(chains, quilts, length, epsilon)) * ENOUGH < 1:
         with suppress(ParameterError):
             cost, fields = max((cost, fields), stepwise(chains, length, epsilon, scale), key=itemgetter(0))
-    if 1 / cost > max(quilts) * (1 + 1e-6):
-        fields = quilts_of_chains(family, question.chains, length, epsilon, "exact", window)
-    yield fields
+    if 1 / cost <= max(quilts) * (1 + 1e-6):
+        yield fields
+    yield quilts_of_chains(family, question.chains, length, epsilon, "exact", window)
 
 
 def _scale(chains: tuple[MarkovChain, ...], quilts: list[float], length: int, epsilon: float) -> float:

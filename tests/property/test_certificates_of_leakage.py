@@ -23,10 +23,14 @@ RARE = pf.MarkovChain([[1 - 1e-8, 0, 1e-8], [1e-4, 1 - 1e-4, 0], [0, 1, 0]], "an
 ONCE = pf.MarkovChain([[0, 1, 0], [0, 1 / 1.0001, 1 - 1 / 1.0001], [0, 0, 1]], "any")
 """Hardly anything moves to a state that hardly ever follows."""
 
+CYCLIC = pf.MarkovChain([[0, 0.5, 0.5], [5e-7, 0.49999975, 0.49999975], [1, 0, 0]])
+"""From some starts the search for what it tells leads to what a group tells."""
+
 
 @given(chains(4), LENGTHS, EPSILONS)
 @example(RARE, 10**6, 1.0)
 @example(ONCE, 2, 10**1.25)
+@example(CYCLIC, 1000, 10.0)
 @examples(8, 160)
 def test_certificates_hold_and_cost_little(chain, length, epsilon):
     """Never twice the scale that they certify (1.05 times in the median, on the same chains)."""
