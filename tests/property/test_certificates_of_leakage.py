@@ -23,7 +23,7 @@ RARE = pf.MarkovChain([[1 - 1e-8, 0, 1e-8], [1e-4, 1 - 1e-4, 0], [0, 1, 0]], "an
 ONCE = pf.MarkovChain([[0, 1, 0], [0, 1 / 1.0001, 1 - 1 / 1.0001], [0, 0, 1]], "any")
 """Hardly anything moves to a state that hardly ever follows."""
 
-CYCLIC = pf.MarkovChain([[0, 0.5, 0.5], [5e-7, 0.49999975, 0.49999975], [1, 0, 0]])
+CYCLIC = pf.MarkovChain([[0, 0.5, 0.5], [4.999997500001251e-7, 0.49999975000012503, 0.49999975000012503], [1, 0, 0]])
 """From some starts the search for what it tells leads to what a group tells."""
 
 
