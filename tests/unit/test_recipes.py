@@ -37,6 +37,47 @@ def twice_group(family, length, epsilon, *, window=1, knows="nothing"):
 
 TWICE_GROUP = Mechanism("twice-group", twice_group, lambda question: iter(()))
 '''
+FAMILY = '''
+"""Records that do not depend on each other."""
+
+from pufferflow.markov.families import FamilyWithoutMatrix
+
+
+class IndependentFamily(FamilyWithoutMatrix):
+    """Independent records, on any states."""
+
+    _no_chains = "independent records have no transition matrix; use leakage"
+    sizes = ()
+
+    def text(self, public):
+        """Say so."""
+        return "independent records"
+
+    def document(self):
+        """Return the model as plain JSON types."""
+        return {"independent": {}}
+'''
+BOUND = '''
+"""What an entry tells of records that do not depend on each other: itself."""
+
+from pufferflow.coupling.calibration import Loss
+
+
+class IndependentLoss:
+    """w c, at whichever node."""
+
+    def __init__(self, window):
+        self._window = window
+
+    def loss(self, cost):
+        """At c."""
+        return Loss(self._window * cost, 1)
+
+    def scale(self, epsilon, upper):
+        """w/ε."""
+        scale = self._window / epsilon
+        return (scale, 1) if scale < upper else None
+'''
 STUDY = '''
 """How long records may be."""
 
@@ -104,6 +145,14 @@ check_settings(config, "workflow/schemas/config.schema.yaml")
 (planned,) = pf.plan_release(chain, 0.1, length=100, mechanisms=["twice-group"])
 commanded = cli.main(["scale", "model.json", "--length", "10", "--epsilon", "1", "--mechanism", "twice-group"])
 label = mechanism_style("twice-group").label
+theta = pf.IndependentFamily()
+with open("independent.json", "w") as file:
+    json.dump(theta.document(), file)
+
+asked = ["scale", "independent.json", "--length", "10", "--epsilon", "1", "--mechanism", "leakage"]
+scale = pf.leakage(theta, 100, 0.5, window=3).scale
+loss = pf.leakage_loss(theta, 100, scale, window=3)
+done["family"] = [scale, loss, cli.main(asked), cli.main([*asked[:-1], "mqm-exact"])]
 done["mechanism"] = [pf.twice_group(chain, 10, 1.0).scale, planned.epsilon, commanded, label]
 
 steps = {step.name: step for step in plan(config)[0]}
@@ -124,6 +173,7 @@ done["setting"] = [settings["smoothing"], function("pufferflow.studies.other_dat
 
 values = pd.Series(["a", "b"] * 20)
 form = pf.RecordFormat(pf.StateSpace.categories(["a", "b"]))
+done["family"].append(pf.simulate_release(values, theta, 1.0, seed=1, form=form).scale)
 values.to_csv("records.csv", index=False, header=["value"])
 said = []
 for most in (1, 2):
@@ -186,6 +236,48 @@ def house(tmp_path_factory):
                 "pufferflow/__init__.pyi",
                 "from .mechanisms import wasserstein as",
                 "from .mechanisms import twice_group as twice_group\nfrom .mechanisms import wasserstein as",
+            ),
+        ],
+    )
+    bounds, models = "pufferflow/coupling/bounds.py", "pufferflow/models.py"
+    house.follow(
+        "Add a kind of family Θ",
+        [("pufferflow/independent_family.py", FAMILY), ("pufferflow/coupling/independent.py", BOUND)],
+        [
+            (
+                bounds,
+                "from pufferflow.coupling.labelled",
+                "from pufferflow.coupling.independent import IndependentLoss\nfrom pufferflow.coupling.labelled",
+            ),
+            (
+                bounds,
+                "from pufferflow.markov.families",
+                "from pufferflow.independent_family import IndependentFamily\nfrom pufferflow.markov.families",
+            ),
+            (
+                bounds,
+                "@loss_bounds.register\ndef _(family: LabelledChain",
+                "@loss_bounds.register\ndef _(family: IndependentFamily, length, protection, max_states):\n"
+                "    return [Part(family, IndependentLoss(protection.window))]\n\n\n"
+                "@loss_bounds.register\ndef _(family: LabelledChain",
+            ),
+            (
+                models,
+                "from pufferflow.interval_family",
+                "from pufferflow.independent_family import IndependentFamily\nfrom pufferflow.interval_family",
+            ),
+            (models, '"labelled", "periodic")\n', '"labelled", "periodic", "independent")\n'),
+            (
+                models,
+                '    interval = document["binary_interval"]',
+                '    if "independent" in document:\n        return IndependentFamily()\n'
+                '    interval = document["binary_interval"]',
+            ),
+            (
+                "pufferflow/__init__.pyi",
+                "from .interval_family import IntervalFamily as",
+                "from .independent_family import IndependentFamily as IndependentFamily\n"
+                "from .interval_family import IntervalFamily as",
             ),
         ],
     )
@@ -307,6 +399,7 @@ def done(house):
     ("recipe", "most"),
     [
         ("Add a mechanism", 3),
+        ("Add a kind of family Θ", 5),
         ("Add a study", 4),
         ("Add a figure of a table", 2),
         ("Add a data set", 3),
@@ -327,6 +420,14 @@ def test_an_added_mechanism_runs_in_python_in_the_shell_and_in_the_settings(done
     scale, epsilon, commanded, label = done["mechanism"]
     assert (scale, commanded, label) == (20.0, 0, "twice-group")
     assert epsilon > 0
+
+
+def test_an_added_family_has_its_noise_in_python_and_in_the_shell(done):
+    scale, loss, leakage, quilts, released = done["family"]
+    assert scale == 6.0
+    assert 1.0 <= released < 1.01  # a multiple of the unit
+    assert loss == pytest.approx(0.5)
+    assert (leakage, quilts) == (0, 2)  # a mechanism that needs a matrix is refused
 
 
 def test_an_added_study_is_planned_measured_and_printed(done):
