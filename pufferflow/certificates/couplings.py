@@ -13,6 +13,7 @@ from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
 from pufferflow.coupling.calibration import MOST_STATES, Loss, largest_cost
 from pufferflow.coupling.sides import (
+    ChainSide,
     CouplingSide,
     ForgettingSide,
     LeakageEquation,
@@ -20,6 +21,7 @@ from pufferflow.coupling.sides import (
     costs_of,
     post_fixed_point,
     reached,
+    scattered,
 )
 from pufferflow.errors import ParameterError
 from pufferflow.markov.chain import MarkovChain
@@ -91,17 +93,15 @@ class FixedPoints:
         matrix = chain.transition_matrix
         self._last = followers(matrix, self._window)
         informed = protection.knows != "nothing"
-        self._ahead: Side = ForgettingSide(matrix.T) if informed else CouplingSide(matrix)
-        self._past: Side
+        self._ahead: ChainSide = ForgettingSide(matrix.T) if informed else CouplingSide(matrix)
+        self._past: ChainSide
         if stationary and not informed:
             self._past = CouplingSide(chain.time_reversal, 2 * chain.stationary_error + 4 * UNIT_ROUNDOFF)
         else:
             self._past = ForgettingSide(matrix)
         self._first = chain.initial_support
         self._later = reached(np.ones(chain.states, dtype=np.bool_), matrix)
-        k = chain.states
-        self._anew = np.random.default_rng(0).random((k, k)) / 2  # in units of c
-        self._leakages = [self._anew] * 2
+        self._leakages = [scattered(chain.states)] * 2  # in units of c
 
     def loss(self, cost: float) -> float:
         """Bound of the loss at c, rounded up."""
@@ -118,12 +118,12 @@ class FixedPoints:
         most = (self._length + self._window - 1) * cost
         return min(self._window * cost + largest, most) * (1 + 4 * UNIT_ROUNDOFF)
 
-    def _fixed(self, side: Side, equation: LeakageEquation, start: Floats, cost: float) -> Floats:
+    def _fixed(self, side: ChainSide, equation: LeakageEquation, start: Floats, cost: float) -> Floats:
         """A post-fixed point from ``start``, or anew where that led to the cap: it is one, and leads nowhere else."""
         found = post_fixed_point(equation, start)
         if found.max() < equation.cap.max():
             return found
-        again = post_fixed_point(equation, (side.start() if isinstance(side, CouplingSide) else self._anew) * cost)
+        again = post_fixed_point(equation, side.start() * cost)
         return again if again.max() < found.max() else found
 
     def document(self, cost: float) -> dict[str, Any]:

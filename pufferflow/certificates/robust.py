@@ -14,7 +14,7 @@ from pufferflow.coupling.affine import AffineSide, RobustFlows
 from pufferflow.coupling.calibration import Loss, largest_cost
 from pufferflow.coupling.interval_leakage import IntervalLeakage, ReweightedBlocks
 from pufferflow.coupling.robust import AscendingSide, RatioSide
-from pufferflow.coupling.sides import LeakageEquation, costs_of, post_fixed_point
+from pufferflow.coupling.sides import LeakageEquation, costs_of, post_fixed_point, scattered
 from pufferflow.errors import ParameterError
 from pufferflow.influence.intervals import interval_influence
 
@@ -64,8 +64,7 @@ class RobustPoints:
                 self._sides.append(AffineSide(known) if coupled else RatioSide(known.log_ratios()))
         self._family, self._blocks = family, ReweightedBlocks(family, length)
         self._away = 1 - np.eye(family.states)
-        start = np.random.default_rng(0).random(self._away.shape) / 2  # in units of c, as all of them
-        self._leakages: list[Floats] = [start] * len(rows)
+        self._leakages: list[Floats] = [scattered(family.states)] * len(rows)  # in units of c
 
     def loss(self, cost: float) -> Loss:
         """Bound of the loss at c."""

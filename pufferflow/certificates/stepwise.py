@@ -12,6 +12,7 @@ from pufferflow._types import Bools, Floats, Ints
 from pufferflow.certificates.couplings import CLOSE, ROOM, STEP, flows_of, provable_cost
 from pufferflow.coupling.calibration import NEAR, ChainLeakage, beyond_stationary
 from pufferflow.coupling.sides import (
+    ChainSide,
     CouplingSide,
     ForgettingSide,
     LeakageEquation,
@@ -204,12 +205,8 @@ class Steps:
         np.fill_diagonal(image, 0.0)
         return image
 
-    def _fixed(self, name: str, side: Side, cost: float, more: float = 0.0, floor: Floats | float = 0.0) -> Floats:
-        start = self._known.get(name)
-        if start is None:
-            start = (
-                side.start() if isinstance(side, CouplingSide) else np.random.default_rng(0).random(self._zeros.shape)
-            )
+    def _fixed(self, name: str, side: ChainSide, cost: float, more: float = 0.0, floor: Floats | float = 0.0) -> Floats:
+        start = side.start() if (known := self._known.get(name)) is None else known
         extra = self._room + more * (1 - np.eye(len(self._zeros)))
         cap = self._cap(cost, self._length - 1)
         leakages = post_fixed_point(LeakageEquation(side, cost, cap, extra=extra, floor=floor), start * cost)

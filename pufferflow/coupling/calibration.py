@@ -19,10 +19,10 @@ from pufferflow._types import Bools, Floats, Ints
 from pufferflow.coupling._pair_kernels import forget_blocks
 from pufferflow.coupling.blocks import Blocks, PastBlock, past_blocks
 from pufferflow.coupling.sides import (
+    ChainSide,
     CouplingSide,
     ForgettingSide,
     LeakageEquation,
-    Side,
     clear_diagonal,
     costs_of,
     newton_iterate,
@@ -62,7 +62,7 @@ class Loss(NamedTuple):
 class View(NamedTuple):
     """A side at one c: its map Φ_c plus ``extra``, never above ``cap``."""
 
-    side: Side
+    side: ChainSide
     cost: float
     linear: bool
     extra: Floats | float
@@ -239,16 +239,12 @@ class ChainLeakage:
         self._moved = max(self._moved, float(np.abs(leakages - start).max() / (side.cost + leakages.max())))
         return leakages
 
-    def _start(self, key: tuple[str, bool], side: Side) -> Floats:
+    def _start(self, key: tuple[str, bool], side: ChainSide) -> Floats:
         """Leakages to start from, in units of c."""
         known = self._starts.get(key)
-        if known is None and isinstance(side, CouplingSide):
-            return side.start()
-        known = self._starts.get(("ahead", key[1])) if known is None else known
-        if known is not None:
-            return known
-        # distinct distances: plans between equal ones are degenerate, which costs time
-        return np.random.default_rng(0).random(self._zeros.shape) / 2
+        if known is None and isinstance(side, ForgettingSide):
+            known = self._starts.get(("ahead", key[1]))
+        return side.start() if known is None else known
 
     # -- the past of every node ------------------------------------------------------------------
 

@@ -240,7 +240,10 @@ class Side:
         return End(values, lost, end.error)
 
     def repeated(self, counts: Counts, cost: float, values: Floats, lost: float) -> tuple[Floats, float]:
-        """What is repeated times the ``values`` behind it, up to a factor, and what underflow took of them at most."""
+        """What is repeated times the ``values`` behind it, up to a factor, and what underflow took of them at most.
+
+        The values have shape (k,), or (k, n) for n of them at once, and so has what is returned.
+        """
         low = math.exp(-cost)
         power = np.eye(self.states)
         for inside in counts.cycle:
@@ -282,6 +285,15 @@ class FreeStart:
     """Everything before a secret whose first entry may have any law: a :class:`Side` for each law, found on the way.
 
     The best law for a count is one on two states: the ratio of two averages over it, over that of two others.
+
+    Parameters
+    ----------
+    matrix : float array, shape (k, k)
+        P.
+    steps : int
+        Entries before the secret.
+    most : int
+        Entries that may be counted.
     """
 
     def __init__(self, matrix: Floats, steps: int, most: int) -> None:

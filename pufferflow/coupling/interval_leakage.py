@@ -14,7 +14,7 @@ from pufferflow.bounded_family import BoundedFamily
 from pufferflow.coupling.affine import AffineSide
 from pufferflow.coupling.calibration import Loss, largest_cost, rounded_scale, small_budget
 from pufferflow.coupling.robust import MOST_ORDERED_STATES, AscendingSide, RatioSide, RobustSide
-from pufferflow.coupling.sides import LeakageEquation, costs_of, post_fixed_point
+from pufferflow.coupling.sides import LeakageEquation, costs_of, post_fixed_point, scattered
 from pufferflow.influence.intervals import interval_influence
 from pufferflow.markov.row_sets import RowSets
 
@@ -149,9 +149,8 @@ class IntervalLeakage:
             self._guide.loss(cost)
             self._starts |= self._guide._starts
         known = self._starts.get((number, linear))
-        k = self._states
-        start = np.random.default_rng(0).random((k, k)) * (cost / 2) if known is None else known * cost
-        leakages = post_fixed_point(LeakageEquation(side, cost, cap, linear=linear, extra=extra), start)
+        start = scattered(self._states) if known is None else known
+        leakages = post_fixed_point(LeakageEquation(side, cost, cap, linear=linear, extra=extra), start * cost)
         self._starts[number, linear] = leakages / cost
         return leakages
 

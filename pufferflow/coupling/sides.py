@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,14 @@ class Side(Protocol):
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
         """Derivative of the last values by the costs: pair, arc (both z · k + y) and weight of each entry."""
+
+
+def scattered(states: int) -> Floats:
+    """Leakages to start from where nothing is known, in units of c, shape (k, k).
+
+    They are distinct: plans between equal ones are degenerate, which costs time.
+    """
+    return np.random.default_rng(0).random((states, states)) / 2
 
 
 class CouplingSide:
@@ -164,6 +172,10 @@ class ForgettingSide:
         """The transposed matrix, and the values that the node can take."""
         return self._rows, self._secret
 
+    def start(self) -> Floats:
+        """Leakages to start from, as those of a :class:`CouplingSide`; no couplings are known that are close."""
+        return scattered(len(self._rows))
+
     def apply(self, costs: Floats, linear: bool = False) -> Floats:
         """As :meth:`Side.apply`, the largest over all laws of the node before."""
         k = len(costs)
@@ -175,6 +187,10 @@ class ForgettingSide:
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
         """As :meth:`Side.derivative`."""
         return entries_of(self._arcs, self._flows)
+
+
+ChainSide: TypeAlias = CouplingSide | ForgettingSide
+"""A side of a node of a known chain."""
 
 
 def portions(k: int, work: int) -> Iterator[tuple[int, int]]:

@@ -9,7 +9,7 @@ from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Floats
 from pufferflow.coupling.blocks import matrix_power
 from pufferflow.coupling.calibration import Loss, largest_cost, rounded_scale
-from pufferflow.coupling.sides import ForgettingSide, LeakageEquation, post_fixed_point
+from pufferflow.coupling.sides import ForgettingSide, LeakageEquation, post_fixed_point, scattered
 from pufferflow.markov.labelled import LabelledChain
 
 MOST_WORDS = 36
@@ -44,7 +44,7 @@ class WordLeakage:
         # of a cross ratio of four entries
         self._rounding = 16 * order * (k + 3) * UNIT_ROUNDOFF * (1 - np.eye(k))
         self._sides = ForgettingSide(np.ascontiguousarray(laws.T)), ForgettingSide(laws)
-        self._starts = [np.random.default_rng(0).random((k, k))] * 2
+        self._starts = [scattered(k)] * 2
 
     def loss(self, cost: float) -> Loss:
         """Bound, rounded up, at c; of all nodes alike."""

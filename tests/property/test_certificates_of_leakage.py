@@ -17,12 +17,10 @@ from pufferflow.coupling.calibration import ChainLeakage
 LENGTHS = st.sampled_from([1, 2, 3, 10, 60, 1000, 10**6])
 EPSILONS = st.floats(-3, 1.3).map(lambda power: 10.0**power)
 
-
 RARE = pf.MarkovChain([[1 - 1e-8, 0, 1e-8], [1e-4, 1 - 1e-4, 0], [0, 1, 0]], "any")
 """Forgets in some 100,000 steps."""
 ONCE = pf.MarkovChain([[0, 1, 0], [0, 1 / 1.0001, 1 - 1 / 1.0001], [0, 0, 1]], "any")
 """Hardly anything moves to a state that hardly ever follows."""
-
 CYCLIC = pf.MarkovChain([[0, 0.5, 0.5], [4.999997500001251e-7, 0.49999975000012503, 0.49999975000012503], [1, 0, 0]])
 """From some starts the search for what it tells leads to what a group tells."""
 
