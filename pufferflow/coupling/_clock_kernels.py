@@ -107,6 +107,26 @@ def _write(tree: Any, parent: Any, up: Any, root: int, place: Any) -> None:
 
 
 @kernel
+def spread(cost: Any, now: Any, there: Any, w: Any) -> float:
+    """Fill in the costs w of pairs of values, of which ``there`` are those that a node can have; the largest of them.
+
+    Whoever has the others is as far from every value as two can be: where h is the largest, say, which leaves every h
+    of the values there are. Anything less would be a short cut between these, and the bound too low.
+    """
+    k = len(w)
+    farthest = 0.0
+    for z in range(k):
+        for y in range(k):
+            if z != y and there[z] and there[y]:
+                farthest = max(farthest, cost[z, y] + now[z, y])
+    for z in range(k):
+        for y in range(k):
+            w[z, y] = cost[z, y] + now[z, y] if there[z] and there[y] else farthest
+        w[z, z] = 0.0
+    return farthest
+
+
+@kernel
 def walk(
     laws: tuple[Any, float, Any],
     possible: Any,
@@ -125,10 +145,11 @@ def walk(
         ``rows``, shape (n, k, k) or (1, k, k): laws of the neighbour given each value of the node; by how much at most
         a law differs from the true one, in total variation; ``alike``, shape (k, k): pairs of values with surely the
         same law, at every step.
-    possible : bool array, shape (n, k)
-        Values that the node can have after each step; of others rows need not be laws.
+    possible : bool array, shape (n + 1, k)
+        Values that a node can have before the first and after each step; of others rows need not be laws, and what is
+        known of the leakages of values says nothing of them.
     now : float array, shape (k, k)
-        Leakages before the first step; replaced by those after the last.
+        Leakages before the first step; replaced by those after the last, 0 of values that the node cannot have.
     cost : float array, shape (k, k)
         c where two values differ in what a mechanism sees, otherwise 0.
     caps : float array, shape (n, k, k) or (1, k, k)
@@ -136,8 +157,9 @@ def walk(
     trees : tuple of int16, int16 and int32 arrays, shape (k, k, k)
         Nodes, places of parents and arcs of the trees of all pairs; −1 in place 0 where there is none. Replaced.
     checks : tuple of int and float
-        After how many steps all trees are checked, and how far, in c, a potential may leave the polytope then; 0 steps:
-        no pair is solved, and what the given trees prove is taken.
+        After how many steps all trees are checked, as after 1, 2, 4, …, since costs change most where another matrix
+        comes; and how far, in c, a potential may leave the polytope then. 0 steps: no pair is solved, and what the
+        given trees prove is taken.
     out : float32 array, shape (n, k, k)
         Filled with the leakages after each step, rounded up.
 
@@ -157,16 +179,14 @@ def walk(
     solved = 0
     largest = cost.max()
     for step in range(n):
-        table, there, cap = rows[min(step, len(rows) - 1)], possible[step], caps[min(step, len(caps) - 1)]
-        farthest = 0.0
+        table, there, cap = rows[min(step, len(rows) - 1)], possible[step + 1], caps[min(step, len(caps) - 1)]
+        farthest = spread(cost, now, possible[step], w)
         for z in range(k):
             for y in range(k):
-                w[z, y] = 0.0 if z == y else cost[z, y] + now[z, y]
                 growth[z * k + y] = math.exp(w[z, y])
                 growth[k * k + z * k + y] = 1 / growth[z * k + y]
-                farthest = max(farthest, w[z, y])
         more = 2 * math.log1p(error * math.expm1(min(farthest, 700.0))) * (1 + 8 * UNIT_ROUNDOFF)
-        check = checks[0] > 0 and step % checks[0] == 0
+        check = checks[0] > 0 and (step % checks[0] == 0 or step & (step - 1) == 0)
         for x in range(k):
             for z in range(k):
                 now[x, z] = 0.0

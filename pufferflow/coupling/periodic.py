@@ -27,6 +27,7 @@ from pufferflow.coupling.sides import (
     largest_logs,
     post_fixed_point,
     ranges,
+    scattered,
 )
 from pufferflow.errors import ChainError
 from pufferflow.markov.periodic import PeriodicChain
@@ -83,6 +84,10 @@ class _Clock(NamedTuple):
             return np.arange((self.pieces - piece) * r - 1, (self.pieces - piece - 1) * r - 1, -1)
         return np.arange(piece * r + 1, (piece + 1) * r + 1) % self.chain.period
 
+    def before(self, piece: int) -> int:
+        """Phase of the node from which the first step of the piece leads."""
+        return int(self.phases(piece)[0] + (1 if self.ahead else -1)) % self.chain.period
+
     def matrix(self, piece: int) -> Floats:
         matrix: Floats = self.chain.transition_matrices[self.pieces - 1 - piece if self.ahead else piece]
         return matrix
@@ -133,7 +138,8 @@ class CouplingWay:
         error = 2 * error + 4 * UNIT_ROUNDOFF  # in total variation
         rows, costs = constant(rows), cost * self._differ
         caps = constant(np.minimum(cap, self._ratios_of_laws(piece, phases)))
-        walk((rows, error, alike), chain.possible[phases], now, costs, caps, trees, self._checks, out)
+        possible = chain.possible[np.append(self._clock.before(piece), phases)]
+        walk((rows, error, alike), possible, now, costs, caps, trees, self._checks, out)
         return out
 
     def _ratios_of_laws(self, piece: int, phases: NDArray[np.intp]) -> Floats:
@@ -180,7 +186,16 @@ def walk_once(rows: Floats, possible: Bools, leakages: Floats, costs: Floats) ->
     now, trees = leakages.copy(), no_trees(k)
     out = np.empty((1, k, k), dtype=np.float32)
     laws = constant(rows[None]), 0.0, np.zeros((k, k), dtype=np.bool_)
-    walk(laws, possible[None], now, costs, constant(np.full((1, k, k), np.inf)), trees, _ALWAYS, out)
+    walk(
+        laws,
+        np.array([np.ones_like(possible), possible]),
+        now,
+        costs,
+        constant(np.full((1, k, k), np.inf)),
+        trees,
+        _ALWAYS,
+        out,
+    )
     return float(now.max()), trees
 
 
@@ -484,8 +499,7 @@ def average_leakages(chain: PeriodicChain, length: int, *, ahead: bool) -> Float
         matrix = matrix.T * law
         matrix = np.divide(matrix, (totals := matrix.sum(axis=1, keepdims=True)), where=totals > 0, out=matrix)
     cap = np.full_like(matrix, float(length - 1))
-    start = np.random.default_rng(0).random(matrix.shape)
-    return post_fixed_point(LeakageEquation(CouplingSide(matrix), 1.0, cap, linear=True), start)
+    return post_fixed_point(LeakageEquation(CouplingSide(matrix), 1.0, cap, linear=True), scattered(chain.states))
 
 
 def is_slow(chain: PeriodicChain) -> bool:
@@ -532,9 +546,10 @@ class Rounds:
                 start = now
                 if _SLOW < ratio < 1:  # a guess where it will end; if it is too low, back to where it was
                     start = np.maximum(now - 0.9 * ratio / (1 - ratio) * (last - now), 0.0)
-            elif safe is not None:
-                safe = start = np.minimum(safe * (1 + _CLOSE), above) if start is safe else safe
-                fallen = 0.0
+            elif safe is not None:  # too low a guess, or trees prove less than those before
+                if start is safe:
+                    safe = np.minimum(np.maximum(safe, now) * (1 + _CLOSE), above)
+                start, fallen = safe, 0.0
             elif not rising:  # too low, or beyond a fixed point from which leakages only grow: from below, then
                 rising, start = True, np.zeros((k, k))
             else:  # slightly more at every step, so that a round ends below where it starts in the end
