@@ -162,7 +162,7 @@ class CouplingChecks:
         for x in members(self.states):
             for y in members(self.states):
                 if x != y and side.leakages[x][y] < self.cap:
-                    self.pair(side, growth, (x, y), rows, support, arb(1), where)
+                    self.pair(side, growth, (x, y), rows, support, self.states, arb(1), where)
 
     def pair(
         self,
@@ -171,14 +171,18 @@ class CouplingChecks:
         pair: tuple[int, int],
         rows: list[list[arb]],
         support: Matrix,
+        neighbours: int,
         excess: arb,
         where: str,
     ) -> None:
-        """Check that e^A[x, y] is at least ``excess`` times what the flows of the pair prove."""
+        """Check that e^A[x, y] is at least ``excess`` times what the flows of the pair prove.
+
+        They pass through ``neighbours`` alone, states that the node beside it can have: of others nothing is checked.
+        """
         x, y = pair
         flows = side.flows.get(pair, [])
-        if any(not self.states >> z & self.states >> to & 1 for z, to, _ in flows):
-            raise CertificateError(f"{where}: a flow passes through a state that no node can have")
+        if any(not neighbours >> z & neighbours >> to & 1 for z, to, _ in flows):
+            raise CertificateError(f"{where}: a flow passes through a state that the node cannot have")
         ratio = ball(side.leakages[x][y]).exp() / excess
         if not self._pair(rows[x], rows[y], support[y], growth, ratio, flows):
             raise CertificateError(f"{where}, values {x + 1} and {y + 1}: the flows do not prove the bound")

@@ -113,7 +113,7 @@ class _Steps:
         for j, (before, now, cap) in enumerate(self._steps(ahead), 1):
             growth, where = self.checks.growth(before), f"{self.where}, ahead, bound {j}"
             for pair in self._pairs(self.checks.states, now, cap):
-                self.checks.pair(now, growth, pair, rows, self.chain.matrix, arb(1), where)
+                self.checks.pair(now, growth, pair, rows, self.chain.matrix, self.checks.states, arb(1), where)
         for j, (before, now, cap) in enumerate(self._steps(past), 1):
             far = set(self._blocks(past, j, before, now))
             self._past(j, before, now, cap, far)
@@ -153,7 +153,7 @@ class _Steps:
             law, states = balls.law(j), balls.supports.reached(balls.supports.states, 0 if stationary else j - 1)
         rows, support = self._laws_before(law, states, later)
         for pair in planned:
-            self.checks.pair(now, growth, pair, rows, support, excess, where)
+            self.checks.pair(now, growth, pair, rows, support, states, excess, where)
 
     def _blocks(
         self, past: list[ClaimedStep], j: int, before: ClaimedStep, now: ClaimedStep

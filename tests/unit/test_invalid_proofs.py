@@ -1,5 +1,7 @@
 """Certificates written by hand: each refused one lacks one thing, and the one beside it that has it is accepted."""
 
+import math
+
 import pytest
 
 import pufferflow as pf
@@ -116,6 +118,42 @@ def test_laws_that_are_not_stationary_tell_more(bound, proved):
         accepted(document)
     else:
         rejected(document, "past, bound 3, values 1 and 2: the flows do not prove the bound")
+
+
+def told(growth):
+    """Log (p·h)/(q·h), rounded up, of the laws (0.9, 0.1) and (0.1, 0.9) for h that grows so much."""
+    return math.log((0.9 * growth + 0.1) / (0.9 + 0.1 * growth)) + 1e-9
+
+
+@pytest.mark.parametrize("through", [False, True])
+def test_no_flow_passes_through_a_state_that_does_not_occur(through):
+    """Two states seldom change. Of what the third tells at a node nothing is checked: it would join them for 2c."""
+    cost, length = 0.1, 20
+    ahead, past, before = [], [], 0.0
+    for node in range(1, length):
+        sides = {}
+        before = told(math.exp(cost + before))
+        for name in ("ahead", "past"):
+            leaks, third, flows = before, repr(round(node * cost, 6)), []
+            if short := through and name == "past":
+                leaks, third = min(told(math.exp(2 * cost)), node * cost), "0"
+            for x in (1, 2):
+                flow = 0.9 - 0.1 * math.exp(leaks)
+                arcs = [[x, 3 - x, repr(flow)]]
+                if short:
+                    arcs = [[x, 3, repr(flow)], [3, 3 - x, repr(flow * math.exp(cost) * (1 - 1e-9))]]
+                flows.append({"value": x, "other": 3 - x, "flow": arcs})
+            rows = [["0", repr(leaks), third], [repr(leaks), "0", third], [third, third, "0"]]
+            sides[name] = {"leakages": rows, "flows": flows}
+        ahead.append(sides["ahead"])
+        past.append(sides["past"])
+    family = chain([[0.9, 0.1, 0], [0.1, 0.9, 0], [0.5, 0.5, 0]], ["0.5", "0.5", "0"])
+    fields = {"cost": "0.1", "steps": [{"ahead": ahead, "past": past}]}
+    document = claim(family, "leakage", 0.65 if through else 0.8, length, "10.0", **fields)
+    if through:  # a middle node tells .79
+        rejected(document, "past, bound 2: a flow passes through a state that the node cannot have")
+    else:
+        accepted(document)
 
 
 @pytest.mark.parametrize("fields", [{}, {"window": 2, "length": 5}])
