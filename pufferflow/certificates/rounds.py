@@ -27,6 +27,8 @@ from pufferflow.markov.periodic import PeriodicChain
 _ROOM = 1e-9
 _CLOSE = 1e-9
 _TRIES = 60
+_FAR = 0.5
+"""Of the c that the search found: where one tree for all steps of a matrix proves less, it is no proof to offer."""
 _STEPS = 20_000
 
 
@@ -61,12 +63,14 @@ def _check(start: str, protection: Protection) -> None:
 
 def _proved(sides: _Sides, bound: PeriodicLeakage | LabelledLeakage, length: int, epsilon: float) -> dict[str, Any]:
     scale = bound.scale(epsilon, length / epsilon)
-    cost = epsilon / length if scale is None else 1 / scale[0]
+    wanted = cost = epsilon / length if scale is None else 1 / scale[0]
     for _ in range(_TRIES):
         loss = sides.loss(cost)
         if loss <= epsilon * (1 - _CLOSE):
             return {"cost": repr(cost)} | sides.document()
         cost *= epsilon / loss * (1 - 3 * _CLOSE)
+        if cost < _FAR * wanted:  # trees of states that occur at some of its steps alone may prove little at others
+            break
     raise ParameterError("no round suffices near the cost that the search found")
 
 
@@ -74,8 +78,8 @@ class _Sides:
     """Both rounds, with the trees of one cost frozen at another."""
 
     def __init__(self, chain: PeriodicChain, length: int, labels: NDArray[np.intp] | None) -> None:
-        if not chain.possible.all():
-            raise ParameterError("some states do not occur in the long run; leave them out of the model")
+        if labels is not None and not chain.possible.all():
+            raise ParameterError("some hidden states do not occur in the long run; leave them out of the model")
         self._chain, self._length, self._labels = chain, length, labels
         k = chain.states
         named = np.arange(k) if labels is None else labels
@@ -109,7 +113,7 @@ class _Sides:
             begins.append(begin)
         self._begins = begins
         largest = max(self._told(a.astype(np.float64) + b, cost) for a, b in zip(*tables, strict=True))
-        return largest * (1 + 4 * UNIT_ROUNDOFF)
+        return min(largest, cap) * (1 + 4 * UNIT_ROUNDOFF)
 
     def _told(self, both: Floats, cost: float) -> float:
         if self._labels is None:

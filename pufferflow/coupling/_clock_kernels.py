@@ -107,6 +107,27 @@ def _write(tree: Any, parent: Any, up: Any, root: int, place: Any) -> None:
 
 
 @kernel
+def _cut(tree: Any, there: Any, parent: Any, up: Any, stands: Any) -> int:
+    """Fill in the tree of the states ``there``, and return its root: others stand for the state above them.
+
+    What hangs on one of those hangs on that state; where there is none, on the first there is.
+    """
+    nodes, above, arcs = tree
+    n = len(nodes)
+    root = np.int64(-1)
+    for i in range(n):
+        if root < 0 and there[nodes[i]]:
+            root = np.int64(nodes[i])
+    for i in range(n):
+        v = nodes[i]
+        stands[i] = v if there[v] else (root if i == 0 else stands[above[i]])
+        parent[v] = stands[above[i]] if there[v] else root
+        up[v] = arcs[i] < n * n
+    parent[root] = -1
+    return root
+
+
+@kernel
 def spread(cost: Any, now: Any, there: Any, w: Any) -> float:
     """Fill in the costs w of pairs of values, of which ``there`` are those that a node can have; the largest of them.
 
@@ -186,6 +207,7 @@ def walk(
                 growth[z * k + y] = math.exp(w[z, y])
                 growth[k * k + z * k + y] = 1 / growth[z * k + y]
         more = 2 * math.log1p(error * math.expm1(min(farthest, 700.0))) * (1 + 8 * UNIT_ROUNDOFF)
+        cut = checks[0] == 0 and not possible[step].all()
         check = checks[0] > 0 and (step % checks[0] == 0 or step & (step - 1) == 0)
         for x in range(k):
             for z in range(k):
@@ -198,13 +220,13 @@ def walk(
                     p[v], q[v] = table[x, v], table[z, v]
                 tree = nodes[x, z], aboves[x, z], arcs[x, z]
                 value = -1.0
-                if tree[0][0] >= 0:
+                if tree[0][0] >= 0 and not cut:
                     value = _value_of_tree(p, q, growth, tree[0], tree[1], tree[2], quick)
                     if value >= 0 and check and _leaves(growth, tree[0], quick, checks[1] * largest):
                         value = -1.0
                 if value < 0:
                     solved += 1
-                    root = _read(tree, parent, up)
+                    root = _cut(tree, possible[step], parent, up, order[0]) if cut else _read(tree, parent, up)
                     if checks[0]:
                         root, value = solve(pair, root, (parent, up), work, order)
                     else:

@@ -11,7 +11,8 @@ h = e^u, and flows along its arcs. In tilted units P = p·h/(p·h), Q likewise, 
 prove that Φ_c(A) is at most log ρ (p·h)/(q·h): what is left over at a state goes to one with much of q. If what
 results at the end of the period is nowhere above the start, the bounds hold for every node of every segment. The loss
 of a node is then at most c + max (A + B) at its phase, or, of a label, what trees prove for the laws of the states
-that have it. The proofs are in ``docs/leakage.md``.
+that have it. States that no record has at a phase are left out: what hangs on one in a tree hangs on the state above
+it. The proofs are in ``docs/leakage.md``.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from typing import NamedTuple, TypeAlias
 
 from flint import arb, arb_mat
 
-from pufferflow.verify.balls import UndecidedError, ball, stationary_weights
+from pufferflow.verify.balls import Supports, UndecidedError, ball, members, stationary_weights
 from pufferflow.verify.parsing import (
     CertificateError,
+    Chain,
     Claim,
     Clocked,
     Nodes,
@@ -98,6 +100,24 @@ class _Walk:
         jump, same = ball(proof.cost).exp(), arb(1)
         self.jumps = [[jump if a != b else same for b in labels] for a in labels]
         self.matrices = [[[ball(p) for p in row] for row in matrix] for matrix in family.matrices]
+        self.there = list(self._there())
+
+    def _there(self) -> Iterator[list[int]]:
+        """States that a record can have at each phase."""
+        steps = [Supports(Chain(matrix, "any")) for matrix in self.family.matrices]
+        period = []
+        for x in range(self.k):
+            states = 1 << x
+            for step in steps:
+                states = step.reached(states, self.repeat)
+            period.append([Fraction(states >> y & 1) for y in range(self.k)])
+        states = Supports(Chain(period, "stationary")).states
+        if self.family.labels is not None and len(list(members(states))) < self.k:
+            raise CertificateError("some hidden states do not occur in the long run; leave them out of the model")
+        for step in steps:
+            for _ in range(self.repeat):
+                yield list(members(states))
+                states = step.reached(states, 1)
 
     def run(self) -> None:
         """Raise unless they prove ε."""
@@ -139,7 +159,7 @@ class _Walk:
                 yield _proved(p, q, tree, growth), f"labels {a + 1} and {b + 1}"
 
     def _laws(self) -> Table:
-        """Law of a record at every phase, up to a factor; every state occurs."""
+        """Law of a record at every phase, up to a factor."""
         whole = arb_mat([[int(x == y) for y in range(self.k)] for x in range(self.k)])
         for matrix in self.matrices:
             power, n = arb_mat(matrix), self.repeat
@@ -147,13 +167,14 @@ class _Walk:
                 if n & 1:
                     whole = whole * power
                 power, n = power * power, n >> 1
-        law = arb_mat([stationary_weights(whole, list(range(self.k)))])
-        laws = []
+        weights = dict(zip(self.there[0], stationary_weights(whole, self.there[0]), strict=True))
+        law = arb_mat([[weights.get(x, arb(0)) for x in range(self.k)]])
+        laws: Table = []
         for matrix in self.matrices:
             step = arb_mat(matrix)
             for _ in range(self.repeat):
                 row = law.tolist()[0]
-                if not all(p > 0 for p in row):
+                if not all(row[x] > 0 for x in self.there[len(laws)]):
                     raise UndecidedError
                 laws.append(row)
                 law = law * step
@@ -178,22 +199,24 @@ class _Walk:
         now = [[a.upper() for a in row] for row in start]
         tables: list[Table] = [[]] * (len(self.matrices) * self.repeat)
         alike = [[[x == y for y in matrix] for x in matrix] for matrix in reversed(self.family.matrices)]
+        before = self.there[0]
         for piece, phase, rows in steps:
             growth = [[a * b for a, b in zip(*pair, strict=True)] for pair in zip(self.jumps, now, strict=True)]
+            known, before = before, self.there[phase]
             trees = side.trees[piece]
             now = [[arb(1)] * self.k for _ in range(self.k)]
-            for x in range(self.k):
-                for y in range(self.k):
+            for x in before:
+                for y in before:
                     if x == y:
                         continue
                     tree = trees.get((x, y))
                     if tree is not None:
-                        now[x][y] = _proved(rows[x], rows[y], tree, growth)
+                        now[x][y] = _proved(rows[x], rows[y], _cut(tree, known), growth)
                     elif where != "ahead" or not alike[piece][x][y]:
                         raise CertificateError(f"{where}, piece {piece + 1}: states {x + 1} and {y + 1} have no tree")
             tables[phase] = now
-        for x in range(self.k):
-            for y in range(self.k):
+        for x in before:
+            for y in before:
                 if now[x][y] <= start[x][y]:
                     continue
                 if now[x][y] > start[x][y]:
@@ -202,6 +225,18 @@ class _Walk:
                     )
                 raise UndecidedError
         return tables
+
+
+def _cut(tree: Tree, there: list[int]) -> Tree:
+    """The tree of the states ``there``: what hangs on others hangs on the state above, or on the first there is."""
+    if len(there) == len(tree) + 1:
+        return tree
+    line = [sum(range(len(tree) + 1)) - sum(v for v, _, _ in tree), *(v for v, _, _ in tree)]
+    first = next(v for v in line if v in there)
+    above = {line[0]: first}
+    for v, a, _ in tree:
+        above[v] = v if v in there else above[a]
+    return [(v, above[a], up) for v, a, up in tree if v in there and v != first]
 
 
 def _proved(p: Row, q: Row, tree: Tree, growth: Table) -> arb:

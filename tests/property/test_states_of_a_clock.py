@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cases import examples
+from cases import SLACK, examples
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
@@ -94,3 +94,21 @@ def test_what_serves_all_lengths_is_no_less_than_node_by_node(chain, cost, windo
         for length in (30, 3000):
             served = periodic.PeriodicLeakage(chain, length, protection).profile(cost)
             assert (served >= plain * (1 - 1e-6)).all()
+
+
+@given(shifts(), st.sampled_from([1e-2, 0.2, 1.0, 5.0]), st.sampled_from([2, 40, 1000]))
+@example(NEVER, 1.0, 1000)
+@examples(6, 200)
+def test_certificates_prove_the_scale_and_no_less(chain, epsilon, length):
+    scale = pf.leakage(chain, length, epsilon).scale
+    try:
+        document = pf.certify(chain, length, epsilon, mechanism="leakage")
+    except pf.ParameterError:  # no round ends below where it starts, or not near the scale
+        assume(False)
+    most = 2 * scale if length == 1000 else length / epsilon  # few nodes are computed one by one
+    assert scale * (1 - SLACK) <= float(document["scale"]) <= most * (1 + SLACK)
+    pf.verify_certificate(document)
+    if scale < 0.99 * length / epsilon:
+        forged = document | {"cost": repr(cost := 1.01 * float(document["cost"])), "scale": repr(1 / cost)}
+        with pytest.raises(pf.CertificateError):
+            pf.verify_certificate(forged)
