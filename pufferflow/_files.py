@@ -28,6 +28,9 @@ MOST_BYTES = 2**25
 WAIT = 1.0
 """Seconds for which a pipe is given the chance to find a writer."""
 
+DATABASE = b"SQLite format 3\0"
+"""What a database of SQLite begins with."""
+
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a pipe"),
@@ -179,20 +182,25 @@ def _readable(pipe: int) -> bool:
 
 
 def check_outputs(
-    outputs: Iterable[PathLike | None], inputs: Iterable[PathLike | None] = (), *, new: bool = False
+    outputs: Iterable[PathLike | None],
+    inputs: Iterable[PathLike | None] = (),
+    *,
+    ledger: PathLike | None = None,
+    new: bool = False,
 ) -> None:
-    """Raise unless every output can be written without the loss of an input or of another output.
+    """Raise unless every output can be written without the loss of an input, of another output or of a ledger.
 
-    None, and ``"-"`` among the inputs, is no file; with ``new`` an output must not exist. Raises ParameterError: two of
-    them are the same file; DataError: the folder of an output does not exist, the output is a folder itself, or it
-    exists although it must be new.
+    None, and ``"-"`` among the inputs, is no file; the ``ledger`` is appended to; with ``new`` an output must not
+    exist. Raises ParameterError: two of them are the same file, or an output is a ledger; DataError: the folder of an
+    output does not exist, the output is a folder itself, or it exists although it must be new.
     """
     files = [path for path in inputs if path is not None and path != "-"]
     if not all(map(os.path.exists, files)):
         return  # whoever reads them says so, and nothing is written
     read = set(map(_identity, files))
     written = set()
-    for path in (Path(path) for path in outputs if path is not None):
+    for path in (Path(path) for path in (*outputs, ledger) if path is not None):
+        appended = ledger is not None and path == Path(ledger)
         this = _identity(path)
         if this in read:
             raise ParameterError(f"{path} is read and would be overwritten; give the output another name")
@@ -206,6 +214,15 @@ def check_outputs(
             raise DataError(f"{path} is a folder; give the name of a file")
         if path.exists() and not path.is_file():  # a device would be replaced, not written to
             raise DataError(f"{path} is a device or a pipe and would be replaced; give the name of a file")
+        if not appended and path.is_file() and is_database(path):
+            raise ParameterError(f"{path} is a ledger and would be lost; give the output another name")
+
+
+def is_database(path: Path) -> bool:
+    """Whether a file is one of SQLite, as ledgers are; not where it cannot be read."""
+    with suppress(OSError), open(path, "rb") as file:
+        return file.read(len(DATABASE)) == DATABASE
+    return False
 
 
 def check_folder(path: Path) -> None:

@@ -48,7 +48,7 @@ from pufferflow._checks import (
 )
 from pufferflow._composition import PRECISION, entrywise_loss
 from pufferflow._display import displayed
-from pufferflow._files import check_folder, workplace
+from pufferflow._files import DATABASE, check_folder, workplace
 from pufferflow._ledger_entries import (
     MEND,
     Entry,
@@ -211,10 +211,10 @@ class Ledger:
             if not stat.S_ISREG(status.st_mode):
                 raise LedgerError(f"{self.path} is no file; give the path of a ledger")
             with self.path.open("rb") as stream:
-                head = stream.read(16)
+                head = stream.read(len(DATABASE))
         except OSError as error:
             raise LedgerError(f"ledger {self.path}: {error.strerror}; create one with a limit first") from error
-        if head != b"SQLite format 3\0":
+        if head != DATABASE:
             raise LedgerError(f"{self.path} is not a ledger of this program; it is left as it is, give another path")
         if status.st_size > MOST_BYTES:
             raise LedgerError(f"{self.path} has {status.st_size} bytes; a ledger has at most {MOST_BYTES}")

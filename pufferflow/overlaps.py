@@ -30,7 +30,8 @@ from numpy.typing import ArrayLike
 from pufferflow._checks import check_confidence, check_positive, check_whole
 from pufferflow._display import displayed
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
-from pufferflow._types import Floats
+from pufferflow._types import Bools, Floats
+from pufferflow.coupling.blocks import matrix_power
 from pufferflow.errors import ParameterError
 from pufferflow.forgetting_family import ForgettingFamily
 from pufferflow.interval_family import IntervalFamily, confidence_family
@@ -166,7 +167,7 @@ def _of_chain(chain: MarkovChain, steps: int) -> tuple[float, float]:
     if chain.start == "stationary":
         chain = chain.restricted(chain.initial_support)
     with np.errstate(under="ignore"):
-        power = np.linalg.matrix_power(chain.transition_matrix, steps)
+        power, support = matrix_power(chain.transition_matrix, steps)
     # an entry of a product of non-negative matrices has so many roundings at most, in any order
     error = (steps + 1) * (chain.states + 6) * UNIT_ROUNDOFF
     ahead = _overlap(power) * (1 - 2 * error)
@@ -175,7 +176,7 @@ def _of_chain(chain: MarkovChain, steps: int) -> tuple[float, float]:
         backwards = power.T * law[None, :] / law[:, None]
         behind = _overlap(backwards) * (1 - 2 * error - 2 * chain.stationary_error)
     else:
-        behind = 2 / (1 + math.sqrt(_cross_ratio(power) * (1 + 8 * error))) * (1 - 4 * UNIT_ROUNDOFF)
+        behind = 2 / (1 + math.sqrt(_cross_ratio(power, support) * (1 + 8 * error))) * (1 - 4 * UNIT_ROUNDOFF)
     return min(max(ahead, 0.0), 1.0), min(max(behind, 0.0), 1.0)
 
 
@@ -184,16 +185,20 @@ def _overlap(rows: Floats) -> float:
     return min(float(np.minimum(row, rows).sum(axis=1).min()) for row in rows)
 
 
-def _cross_ratio(matrix: Floats) -> float:
-    """Largest P(y, x) P(y', x')/(P(y, x') P(y', x)) of values x, x' that a node can take; infinite where one is."""
-    possible = matrix[:, matrix.max(axis=0) > 0]
+def _cross_ratio(matrix: Floats, support: Bools) -> float:
+    """Largest P(y, x) P(y', x')/(P(y, x') P(y', x)) of values x, x' that a node can take; infinite where one is.
+
+    ``support`` has the entries that are positive, also where floats have 0 for them.
+    """
+    possible = matrix[:, support.any(axis=0)]
     if len(matrix) == 1:
         return 1.0
     if possible.min() < SAFE_MINIMUM:
         return math.inf
     logs = np.log(possible)
     spreads = [np.ptp(logs - column[:, None], axis=0).max() for column in logs.T]
-    return math.exp(min(float(max(spreads)) * (1 + 1e-12) + 1e-14, 700.0))
+    largest = float(max(spreads)) * (1 + 1e-12) + 1e-14
+    return math.exp(largest) if largest < 700 else math.inf
 
 
 # -- of counts -------------------------------------------------------------------------------------------

@@ -78,7 +78,7 @@ def edges(text: str | None) -> tuple[float, ...] | None:
         if text.count(":") == 2:
             return _evenly(*map(Fraction, text.split(":")))
         return tuple(float(part) for part in text.split(","))
-    except (ValueError, ZeroDivisionError):
+    except (ValueError, ZeroDivisionError, OverflowError):
         raise ParameterError(
             f"edges are {text!r}; give numbers with commas, for example 0,200,400, or first:last:width"
         ) from None

@@ -97,8 +97,8 @@ def run(arguments: argparse.Namespace) -> None:
     ledger = ledger_of(arguments)
     stem = None if arguments.figure is None else figure_stem(arguments)
     drawn = () if stem is None else figure_files(stem)
-    outputs = [arguments.statement, arguments.certificate, ledger, *drawn]
-    check_outputs(outputs, [arguments.data, arguments.chain])
+    outputs = [arguments.statement, arguments.certificate, *drawn]
+    check_outputs(outputs, [arguments.data, arguments.chain], ledger=ledger)
     request = _request(arguments, ledger)
     with nothing_quoted():
         prepared = prepare_stream(request)

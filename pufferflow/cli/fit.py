@@ -155,7 +155,7 @@ def _run_private(arguments: argparse.Namespace) -> None:
         raise ParameterError("--private needs --epsilon, what it costs, and --most-transitions of a participant")
     space = StateSpace.categories(names, other=arguments.other) if names else StateSpace.numeric(numbers or ())
     chain, ledger = arguments.chain or f"{arguments.data}.private.json", ledger_of(arguments)
-    check_outputs([chain, ledger], [arguments.data])
+    check_outputs([chain], [arguments.data], ledger=ledger)
     with nothing_quoted():
         fit = fit_privately(
             arguments.data,

@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> None:
     ledger = ledger_of(arguments)
     output = arguments.output or f"{arguments.data}.release"
     folder = require_new(output)
-    check_outputs([None if folder.is_dir() else folder, ledger], [arguments.data, arguments.chain])
+    check_outputs([None if folder.is_dir() else folder], [arguments.data, arguments.chain], ledger=ledger)
     request = release_request(
         arguments, ledger=ledger, limit=arguments.limit, chain_is_public=arguments.chain_is_public, output=output
     )

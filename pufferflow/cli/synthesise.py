@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> None:
     from pufferflow.publishing.synthetic import LABEL, synthesise
 
     output = arguments.output or f"{arguments.release.rstrip('/')}.synthetic.csv"
-    check_outputs([output], [arguments.chain])
+    check_outputs([output], [arguments.chain], new=True)
     afford(arguments.length * A_RECORD, f"to make {arguments.length:,} records", "give a shorter --length")
     made = synthesise(
         arguments.release, arguments.length, chain=arguments.chain, start=arguments.start, seed=arguments.seed

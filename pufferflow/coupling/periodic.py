@@ -342,7 +342,7 @@ class PeriodicLeakage:
         self._chain, self._length, self._protection = chain, length, protection
         self._window = min(protection.window, length)
         self._informed = protection.knows == "any records"
-        self._reversible = chain.start == "stationary" and not self._informed
+        self._reversible = chain.start == "stationary" and not self._informed and chain.stationary_error < 1
         if self._reversible:
             self._reversible = bool(chain.stationary_distributions[chain.possible].min() >= SAFE_MINIMUM)
         self._ahead: Way = ForgettingWay(chain, ahead=True) if self._informed else CouplingWay(chain, ahead=True)

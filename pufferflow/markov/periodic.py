@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any, Literal
 
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from pufferflow._checks import check_choice, check_list, check_whole
 from pufferflow._display import displayed
-from pufferflow._rounding import UNIT_ROUNDOFF
+from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
 from pufferflow._values import ByValue
 from pufferflow.errors import ChainError
@@ -112,13 +113,8 @@ class PeriodicChain(ByValue, FamilyWithoutMatrix):
         ChainError
             They are not unique.
         """
-        whole, possible = np.eye(self.states), np.eye(self.states, dtype=np.bool_)
-        with np.errstate(under="ignore"):
-            for matrix in self.transition_matrices:
-                whole = whole @ np.linalg.matrix_power(matrix, self.repeat)
-                possible = followed(possible, matrix > 0, self.repeat)
         try:
-            law = MarkovChain(np.where(possible, np.maximum(whole, 1e-300), 0.0)).stationary_distribution
+            law = self._of_period[0].stationary_distribution
         except ChainError:
             raise ChainError(
                 "the law of the records at each phase is not unique, for some states of phase 0 are never reached from "
@@ -133,14 +129,28 @@ class PeriodicChain(ByValue, FamilyWithoutMatrix):
         laws.flags.writeable = False
         return laws
 
+    @cached_property
+    def _of_period(self) -> tuple[MarkovChain, bool]:
+        """The chain of the records at phase 0, and whether all its probabilities are within what floats hold."""
+        whole, possible = np.eye(self.states), np.eye(self.states, dtype=np.bool_)
+        with np.errstate(under="ignore"):
+            for matrix in self.transition_matrices:
+                whole = whole @ np.linalg.matrix_power(matrix, self.repeat)
+                possible = followed(possible, matrix > 0, self.repeat)
+        chain = MarkovChain(np.where(possible, np.maximum(whole, 1e-300), 0.0))
+        return chain, bool((whole[possible] >= SAFE_MINIMUM).all())
+
     @property
     def stationary_error(self) -> float:
         """Bound on the relative error of each entry of :attr:`stationary_distributions`, down to about 1e-290.
 
         That of a product of n matrices is at most n (k + 6) roundings, for all is added and nothing subtracted; a
         relative error η of the whole period moves its stationary law by at most 2kη, and the elimination adds its own.
+        It is infinite where a probability of the whole period is too small for floats.
         """
         k, n = self.states, self.period
+        if not self._of_period[1]:
+            return math.inf
         return (2 * k + 1) * n * (k + 6) * UNIT_ROUNDOFF + (n + 8.0 * k**3) * UNIT_ROUNDOFF
 
     @cached_property
@@ -149,10 +159,10 @@ class PeriodicChain(ByValue, FamilyWithoutMatrix):
         everything = np.ones((self.period, self.states), dtype=np.bool_)
         if self.start == ANY:
             return everything
-        states = self.stationary_distributions[0] > 0
+        states: Bools = self._of_period[0].initial_support  # exactly: a law may be too small for floats
         for phase in range(self.period):
             everything[phase] = states
-            states = (self.transition_matrix(phase)[states] > 0).any(axis=0)
+            states = np.asarray((self.transition_matrix(phase)[states] > 0).any(axis=0))
         return everything
 
     def at_phase(self, phase: int) -> PeriodicChain:

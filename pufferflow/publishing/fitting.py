@@ -125,8 +125,8 @@ def fit_records(
         Columns and clock; the model keeps what is given here for releases that say nothing of it.
     states : States, optional
         How values become states; by default few different numbers and texts are categories, and other numbers are put
-        into about 20 bins of a width of 1, 2 or 5 times a power of ten. Bins without a transition are joined to a
-        neighbour.
+        into about 20 bins of a width of 1, 2 or 5 times a power of ten, of which those without a transition are joined
+        to a neighbour. Edges that are given stay, whatever occurs between them.
     smoothing : float, optional
         Added to every transition count; by default 0 where that makes an ergodic chain and ½ elsewhere.
     initial_distribution : {"stationary", "any"}
@@ -168,7 +168,7 @@ def fit_records(
     step = counted.form.step_seconds
     transitions = pooled_transition_counts(participants)
     where = records.table.where
-    if space.edges is not None:
+    if space.edges is not None and states.edges is None:  # given edges tell nothing of records, and so they stay
         space, participants, transitions = _join_empty(space, participants, transitions)
     if space.count < 2:
         raise DataError(

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from pufferflow._checks import check_choice, check_confidence, check_epsilon, check_path, check_type, check_whole
 from pufferflow._display import displayed
-from pufferflow._files import PathLike, check_folder, write_atomic
+from pufferflow._files import PathLike, check_folder, workplace, write_atomic
 from pufferflow._noise import open_dp
 from pufferflow._options import takes_options
 from pufferflow.errors import BudgetError, DataError, LedgerError, ParameterError
@@ -194,6 +194,9 @@ def fit_privately(
         reading=reading.given(),
         fitted_privately=FittedPrivately(epsilon, confidence, participants, most, margins.scale),
     )
+    if target is not None:
+        with workplace(target.parent):  # where nothing can be written, that must show before anything is paid for
+            pass
     account = account_of(source, ledger)
     book = None if ledger is None else _opened(ledger, epsilon, limit)
     reservation = book and book.reserve_participants(

@@ -94,7 +94,8 @@ class Records:
                         f"{where}: the fields seem to be separated by {said}; give it (separator), and where numbers "
                         "are written as 1,5 their sign (decimal)"
                     )
-        data = [name for name in present if is_number(name.split(".")[0]) or is_time(name)]
+        numbers = (name.replace(self.reading.decimal, ".").split(".")[0] for name in present)
+        data = [*filter(is_number, numbers), *filter(is_time, present)]
         if data and self.reading.value is None:
             raise DataError(f"{where}: this seems to be data, not a header; add a line of names such as time,value")
         columns: dict[str, str | None] = {role: getattr(self.reading, role) for role in GUESSES}

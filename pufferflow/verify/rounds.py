@@ -139,6 +139,7 @@ class _Walk:
         growth = [[a * b for a, b in zip(*rows, strict=True)] for rows in zip(self.jumps, both, strict=True)]
         labels = self.family.labels
         if labels is None:
+            yield ball(self.proof.cost).exp(), "one state"
             for x in range(self.k):
                 for y in range(self.k):
                     if x != y:

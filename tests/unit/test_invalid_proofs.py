@@ -327,3 +327,16 @@ def test_a_scale_within_the_first_enclosure_is_decided_with_more_bits():
     rejected(document | {"scale": str(bound.lower)}, "more than the scale")
     found = pf.verify_certificate(document | {"scale": str((3 * bound.upper + bound.lower) / 4)})
     assert precision < found.precision
+
+
+def test_a_clock_of_one_state_hides_a_record_for_c():
+    """There is no pair of states to tell apart; c counts as where there are labels."""
+
+    def document(cost, scale):
+        side = {"start": [["0"]], "trees": [[]]}
+        matrices = {"transition_matrices": [[["1"]]], "repeat": 1, "first_phase": None}
+        family = {"periodic": matrices | {"initial_distribution": "stationary"}}
+        return claim(family, "leakage", 1.001, 100, scale, cost=cost, ahead=side, past=side, nodes=[])
+
+    accepted(document("1", "1"))
+    rejected(document("1.002", "1"), "one state: a loss above epsilon is not excluded")

@@ -116,3 +116,11 @@ def test_what_cannot_be_asked():
             pf.ForgettingFamily(60, overlap_)
     with pytest.raises(pf.ParameterError, match="steps is 0"):
         pf.ForgettingFamily(0, 0.4)
+
+
+@pytest.mark.parametrize("start", ["any", [0.25] * 4])
+def test_what_is_too_small_for_floats_can_still_occur(start):
+    """The third state follows two steps of 1e-200, and then the first record was surely in the first."""
+    rare = 1e-200
+    matrix = [[0.5, rare, 0, 0.5], [0.5, 0, rare, 0.5], [0.5, 0, 0, 0.5], [0.5, 0, 0, 0.5]]
+    assert pf.forgetting(pf.MarkovChain(matrix, start), 2).behind == 0.0

@@ -121,3 +121,14 @@ def test_model_files_give_it_back():
 def test_bad_input(make, message):
     with pytest.raises(pf.PufferflowError, match=message):
         make()
+
+
+def test_laws_that_floats_cannot_hold_are_not_used():
+    """From the first state to the third it takes two steps of 1e-200 in a period: how often it occurs, nobody knows."""
+    rare = 1e-200
+    away, back = [[1, rare, 0], [0, 1, 0], [0, 0, 1]], [[1, 0, 0], [1, 0, rare], [0.5, 0, 0.5]]
+    chain = pf.PeriodicChain([away, back])
+    assert np.isinf(chain.stationary_error)
+    assert chain.possible.tolist() == [[True, False, True], [True, True, True]]
+    anything = pf.PeriodicChain([away, back], initial_distribution="any")
+    assert pf.leakage(chain, 50, 1.0).scale == pytest.approx(pf.leakage(anything, 50, 1.0).scale)

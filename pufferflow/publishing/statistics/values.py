@@ -20,6 +20,8 @@ STEPS = 1000
 """Of the grid between the bounds, where none is given."""
 
 MOST_STEPS = 10**6
+NEAREST = Fraction(1, 10**100)
+"""Distance of the bounds, at least, and at most one over it."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,11 @@ class Sum(Statistic):
         if len(ends) != 2 or not ends[0] < ends[1] or not math.isfinite(ends[1] - ends[0]):
             raise ParameterError("bounds must be two finite numbers, the lower one first")
         object.__setattr__(self, "bounds", (ends[0], ends[1]))
+        if not NEAREST <= self._range <= 1 / NEAREST:  # beyond, steps of the grid would leave what floats hold
+            raise ParameterError(
+                f"bounds are {ends[0]:g} and {ends[1]:g}; they must be between {float(NEAREST):g} and "
+                f"{float(1 / NEAREST):g} apart, so take another unit"
+            )
         if self.grid is not None:
             object.__setattr__(self, "grid", check_positive(self.grid, "grid"))
             steps = self._range / Fraction(repr(self.grid))
