@@ -107,7 +107,7 @@ def _write(tree: Any, parent: Any, up: Any, root: int, place: Any) -> None:
 
 
 @kernel
-def _cut(tree: Any, there: Any, parent: Any, up: Any, stands: Any) -> int:
+def _cut(tree: Any, there: Any, parent: Any, up: Any, stands: Any) -> Any:
     """Fill in the tree of the states ``there``, and return its root: others stand for the state above them.
 
     What hangs on one of those hangs on that state; where there is none, on the first there is.

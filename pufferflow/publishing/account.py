@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -15,7 +16,7 @@ from pufferflow._files import PathLike, check_folder, workplace
 from pufferflow._ledger_entries import Extent
 from pufferflow._texts import as_unicode
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
-from pufferflow.ledger import UNNOTICED, Ledger
+from pufferflow.ledger import UNNOTICED, Ledger, Reservation
 from pufferflow.records.tables import Source
 
 LedgerLike: TypeAlias = Ledger | PathLike
@@ -180,3 +181,15 @@ def _extents(ledger: Path) -> list[Extent]:
         return [r.extent for r in Ledger(ledger).reservations() if r.extent is not None]
     except LedgerError:
         return []
+
+
+@contextmanager
+def paid(reservation: Reservation | None) -> Iterator[None]:
+    """What can no longer be undone: of a file that cannot be written say that the ledger counts it all the same."""
+    try:
+        yield
+    except OSError as error:
+        if reservation is None:
+            raise
+        said = f"{error.strerror}; the ledger counts it as spent all the same"
+        raise OSError(error.errno, said, error.filename) from error

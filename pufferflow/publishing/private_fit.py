@@ -44,7 +44,7 @@ from pufferflow.interval_family import IntervalFamily, noisy_confidence_bounds
 from pufferflow.ledger import Ledger
 from pufferflow.markov import ANY, STATIONARY, Family
 from pufferflow.models import PublicModel, model_json
-from pufferflow.publishing.account import AccountOptions, LedgerLike, account_of, open_ledger
+from pufferflow.publishing.account import AccountOptions, LedgerLike, account_of, open_ledger, paid
 from pufferflow.publishing.noise import DiscreteLaplace, add_noise, count_scale
 from pufferflow.records.format import FittedPrivately, RecordFormat
 from pufferflow.records.reading import Reading
@@ -199,11 +199,15 @@ def fit_privately(
             pass
     account = account_of(source, ledger)
     book = None if ledger is None else _opened(ledger, epsilon, limit)
-    reservation = book and book.reserve_participants(
-        epsilon,
-        mechanism=MECHANISM,
-        scale=margins.scale,
-        query=f"transitions between {form.states.count} states of {participants} participants",
+    reservation = (
+        None
+        if book is None
+        else book.reserve_participants(
+            epsilon,
+            mechanism=MECHANISM,
+            scale=margins.scale,
+            query=f"transitions between {form.states.count} states of {participants} participants",
+        )
     )
     noisy = np.array(add_noise(counts.ravel().tolist(), margins.scale), dtype=np.int64).reshape(counts.shape)
     family = _family(noisy, margins, backward=initial_distribution == STATIONARY)
@@ -211,7 +215,8 @@ def fit_privately(
         PublicModel(family, form), _facts(family, form, records, initial_distribution), tuple(account.warnings)
     )
     if target is not None:
-        fit.save_chain(target)
+        with paid(reservation):
+            fit.save_chain(target)
     if book is not None and reservation is not None:
         fit = _recorded(fit, book, reservation)
     return fit

@@ -35,7 +35,7 @@ from pufferflow._texts import as_unicode
 from pufferflow.errors import LedgerError, ParameterError
 from pufferflow.ledger import Ledger, Reservation
 from pufferflow.markov.simulation import MOST_RECORDS
-from pufferflow.publishing.account import Account, LedgerLike, account_of, open_ledger, try_on_copy
+from pufferflow.publishing.account import Account, LedgerLike, account_of, open_ledger, paid, try_on_copy
 from pufferflow.publishing.calibration import GROUP, Calibration, calibrate, mechanism_for_histograms
 from pufferflow.publishing.exact import ExactCounts, count_records, simulated_counts
 from pufferflow.publishing.folder import Draft, draft
@@ -191,10 +191,11 @@ def release(request: ReleaseRequest) -> PrivateRelease:
         book = None if request.ledger is None else prepared.opened(request.ledger)
         reservation = None if book is None else prepared.reserve(book)
         # nothing below may fail for a reason that could have been found above: the release is paid for
-        released = prepared.noisy(add_noise, account)
-        if making is not None:
-            released = making.write(released, figure=request.figure)
-            making.finish()
+        with paid(reservation):
+            released = prepared.noisy(add_noise, account)
+            if making is not None:
+                released = making.write(released, figure=request.figure)
+                making.finish()
         if book is not None and reservation is not None:
             try:
                 book.record(reservation)

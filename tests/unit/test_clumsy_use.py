@@ -1,5 +1,6 @@
 """What hostile or clumsy use of the commands must not do: lose a ledger, tell a record, or pay for nothing."""
 
+import errno
 import json
 import sqlite3
 
@@ -116,3 +117,14 @@ def test_a_private_fit_that_cannot_be_written_costs_nothing(folder, capsys, monk
     assert cli.main(words) == 0
     with sqlite3.connect(folder / "homes.csv.ledger") as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_what_fails_once_it_is_paid_for_says_so(folder, capsys, monkeypatch):
+    def full(*arguments, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("pufferflow.publishing.folder.os.utime", full)
+    assert cli.main(["release", "states.csv", *FORGETS, "--states", "a,b", "--no-figure"]) == 2
+    assert "No space left on device; the ledger counts it as spent all the same" in said(capsys)
+    assert not (folder / "states.csv.release").exists()
+    assert pf.Ledger(folder / "states.csv.ledger").spent == pytest.approx(1.0, rel=1e-3)
