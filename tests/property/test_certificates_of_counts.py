@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cases import examples
 from enumeration import stationary_law
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from plain_transport import chain_wasserstein, laws_given_secrets
 from rational_chains import loss, random_case
@@ -77,15 +77,20 @@ def _sum(laws, x, first, last):
 
 @examples(12, 120)
 @given(SEEDS, st.integers(0, 4))
+@example(212471, 2)
 def test_accepted_are_those_within_w_and_nothing_else(seed, reach):
-    """Exactly equal values of the two distribution functions are the only ones left undecided."""
+    """Exactly equal values of the two distribution functions are the only ones left undecided.
+
+    Where probabilities of 1e-80 are added to others, floats cannot say that they are equal.
+    """
     matrix, start, length, weights = random_case(np.random.default_rng(seed), 3)
     length = min(length, 5)
     expected = chain_wasserstein(matrix, start, length, weights)
     found = accepted(document(matrix, start, [length], weights, reach))
     assert found <= (expected <= reach)
     rounded = pf.MarkovChain([[float(p) for p in row] for row in matrix], [float(p) for p in start])
-    if not pf.chain_sensitivity(rounded, length, weights).tied:
+    plain = pf.chain_sensitivity(rounded, length, weights)
+    if plain.lower == plain.W and not plain.tied:
         assert found == (expected <= reach)
         if stationary_law(matrix) == start:
             assert accepted(document(matrix, "stationary", [length], weights, reach)) == found
