@@ -214,11 +214,11 @@ def check_outputs(
             raise DataError(f"{path} is a folder; give the name of a file")
         if path.exists() and not path.is_file():  # a device would be replaced, not written to
             raise DataError(f"{path} is a device or a pipe and would be replaced; give the name of a file")
-        if not appended and path.is_file() and is_database(path):
+        if not appended and path.is_file() and _is_database(path):
             raise ParameterError(f"{path} is a ledger and would be lost; give the output another name")
 
 
-def is_database(path: Path) -> bool:
+def _is_database(path: Path) -> bool:
     """Whether a file is one of SQLite, as ledgers are; not where it cannot be read."""
     with suppress(OSError), open(path, "rb") as file:
         return file.read(len(DATABASE)) == DATABASE

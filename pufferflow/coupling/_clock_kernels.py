@@ -128,7 +128,7 @@ def _cut(tree: Any, there: Any, parent: Any, up: Any, stands: Any) -> Any:
 
 
 @kernel
-def spread(cost: Any, now: Any, there: Any, w: Any) -> float:
+def costs_between(cost: Any, now: Any, there: Any, w: Any) -> float:
     """Fill in the costs w of pairs of values, of which ``there`` are those that a node can have; the largest of them.
 
     Whoever has the others is as far from every value as two can be: where h is the largest, say, which leaves every h
@@ -201,7 +201,7 @@ def walk(
     largest = cost.max()
     for step in range(n):
         table, there, cap = rows[min(step, len(rows) - 1)], possible[step + 1], caps[min(step, len(caps) - 1)]
-        farthest = spread(cost, now, possible[step], w)
+        farthest = costs_between(cost, now, possible[step], w)
         for z in range(k):
             for y in range(k):
                 growth[z * k + y] = math.exp(w[z, y])

@@ -186,16 +186,8 @@ def walk_once(rows: Floats, possible: Bools, leakages: Floats, costs: Floats) ->
     now, trees = leakages.copy(), no_trees(k)
     out = np.empty((1, k, k), dtype=np.float32)
     laws = constant(rows[None]), 0.0, np.zeros((k, k), dtype=np.bool_)
-    walk(
-        laws,
-        np.array([np.ones_like(possible), possible]),
-        now,
-        costs,
-        constant(np.full((1, k, k), np.inf)),
-        trees,
-        _ALWAYS,
-        out,
-    )
+    caps, there = constant(np.full((1, k, k), np.inf)), np.array([np.ones_like(possible), possible])
+    walk(laws, there, now, costs, caps, trees, _ALWAYS, out)
     return float(now.max()), trees
 
 

@@ -97,11 +97,8 @@ class Tally:
         Raises DataError: names the first line that is wrong.
         """
         step = self.form.step_seconds or 1
-        guessed, names = (
-            records.reading.value is None,
-            () if self.form.states.edges is not None else self.form.states.names,
-        )
-        if guessed and records.columns["value"] in names:  # the first record, which would be lost, and said
+        guessed = records.columns["value"] if records.reading.value is None else None
+        if self.form.states.edges is None and guessed in self.form.states.names:  # a record: it would be lost, and said
             raise DataError(
                 f"{records.table.where}: a column has the name of a state, so this seems to be data, not a header; add "
                 "a line of names such as time,value, or name the column (value)"

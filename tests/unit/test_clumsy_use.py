@@ -2,6 +2,7 @@
 
 import errno
 import json
+import tempfile
 
 import numpy as np
 import pytest
@@ -103,10 +104,14 @@ def test_a_private_fit_that_cannot_be_written_costs_nothing(folder, capsys, monk
     ]
     (folder / "homes.csv").write_text("\n".join(homes) + "\n")
     words = ["fit", "homes.csv", "--private", "--epsilon", "2", "--states", "a,b", "--step", "60"]
-    words += ["--participant", "home", "--most-transitions", "11"]
+    words += ["--participant", "home", "--most-transitions", "11", "--chain", "closed/model.json"]
+    closed, make = folder / "closed", tempfile.mkdtemp
+    closed.mkdir()
 
-    def refuse(**options):
-        raise PermissionError(1, "Operation not permitted", str(folder))
+    def refuse(suffix=None, prefix=None, dir=None):
+        if closed.samefile(dir or folder):
+            raise PermissionError(errno.EPERM, "Operation not permitted", str(dir))
+        return make(suffix, prefix, dir)
 
     with monkeypatch.context() as patch:
         patch.setattr("tempfile.mkdtemp", refuse)
