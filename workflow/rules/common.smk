@@ -13,6 +13,7 @@ from pufferflow.studies.folder import hold
 from pufferflow.studies.record import TABLE_FORMATS, TIMES_PAGE, module_of
 from pufferflow.studies.run_log import one_line_a_job
 from pufferflow.studies.settings import check_settings
+from pufferflow.studies.warm_jobs import run_scripts_in_forks
 
 WORKFLOW = Path(str(workflow.current_basedir)).parent
 
@@ -20,6 +21,7 @@ try:
     if workflow.is_main_process and not workflow.output_settings.dryrun:
         hold(Path.cwd() / ".snakemake")
         one_line_a_job(logger)
+        run_scripts_in_forks()
     check_settings(config, WORKFLOW / "schemas/config.schema.yaml")
 except PufferflowError as error:
     raise WorkflowError(str(error)) from None

@@ -24,6 +24,8 @@ def job(snakemake):
     os.environ["NUMBA_NUM_THREADS"] = str(snakemake.threads)
     # more threads would sum in another order, and `--cores 2` give other last digits than `--cores 1`
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
+    if "numba" in sys.modules:  # it has read them
+        sys.modules["numba"].config.reload_config()
     from pufferflow.errors import PufferflowError
     from pufferflow.studies.checksums import check, forget, record
 
