@@ -120,6 +120,8 @@ def _run(connection: socket.socket) -> NoReturn:
         runpy.run_path(script, run_name="__main__")
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except KeyboardInterrupt:
+        code = -signal.SIGINT
     except BaseException:
         traceback.print_exc()
         code = 1
