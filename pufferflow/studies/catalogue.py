@@ -70,8 +70,7 @@ def _placed(step: Step, run: Run) -> Step:
 
 
 def _assigned(study: str, steps: Iterable[Step]) -> Iterator[Step]:
-    """Give each step its job: one draws and prints all that a study shows, one all that is timed in a usual run."""
+    """Give each step its job: one draws and prints all that a study shows in a usual run."""
     for step in steps:
         shows = step.kind in ("plot", "render") and step.usual
-        job = ("show_times" if step.timed else f"show_{study}") if shows else step.name
-        yield replace(step, job=step.job or job)
+        yield replace(step, job=step.job or (f"show_{study}" if shows else step.name))

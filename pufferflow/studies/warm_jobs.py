@@ -1,10 +1,10 @@
 """Scripts of jobs in forks of one process that has loaded what they need: their start takes a tenth of the time.
 
 To start an interpreter and import its libraries takes as long as what most jobs do. So where Snakemake would start this
-interpreter with a script, a server is asked for a fork of itself: one process, which begins with the first job and
-ends with the run. A script finds all as ever, its folder, its environment and where its output goes, and nothing of
-this project is loaded before it. Jobs with an interpreter of their own (of a Conda environment, a container or a
-cluster) keep it, as all do on other systems than Linux, where numerical libraries need not survive a fork.
+interpreter with a script, a server is asked for a fork of itself: one process, which begins and ends with the run. A
+script finds all as ever, its folder, its environment and where its output goes, and nothing of this project is loaded
+before it. Jobs with an interpreter of their own (of a Conda environment, a container or a cluster) keep it, as all do
+on other systems than Linux, where numerical libraries need not survive a fork.
 
 The server runs this file, and no other one of the package.
 """
@@ -43,7 +43,8 @@ _started: list[tuple[socket.socket, subprocess.Popen[bytes]]] = []
 def run_scripts_in_forks() -> None:
     """From now on Snakemake asks for a fork where it would start this interpreter with a script.
 
-    It has no setting for this, so one of its methods is replaced; where that is not as it was, nothing is.
+    It has no setting for this, so one of its methods is replaced; where that is not as it was, nothing is. The server
+    loads its libraries while Snakemake finds out which jobs there are.
     """
     from snakemake.script import PythonScript
 
@@ -64,6 +65,8 @@ def run_scripts_in_forks() -> None:
         return None
 
     PythonScript._execute_cmd = execute
+    with suppress(OSError):
+        server()
 
 
 def server() -> socket.socket:

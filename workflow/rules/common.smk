@@ -21,7 +21,8 @@ try:
     if workflow.is_main_process and not workflow.output_settings.dryrun:
         hold(Path.cwd() / ".snakemake")
         one_line_a_job(logger)
-        run_scripts_in_forks()
+        if workflow.resource_settings.nodes is None:  # not on a cluster
+            run_scripts_in_forks()
     check_settings(config, WORKFLOW / "schemas/config.schema.yaml")
 except PufferflowError as error:
     raise WorkflowError(str(error)) from None
