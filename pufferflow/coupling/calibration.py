@@ -18,6 +18,7 @@ from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats, Ints
 from pufferflow.coupling._pair_kernels import forget_blocks
 from pufferflow.coupling.blocks import Blocks, PastBlock, past_blocks
+from pufferflow.coupling.nodes import NO_BLOCKS, Nodes
 from pufferflow.coupling.sides import (
     ChainSide,
     CouplingSide,
@@ -156,6 +157,7 @@ class ChainLeakage:
         self._spreads: list[float] = []
         self._laws: list[tuple[Floats, Bools]] = []
         self._conditionals: dict[int, CouplingSide | None] = {}
+        self._nodes: dict[str, Nodes] = {}
         self._farthest = 0.0  # largest leakage of a pair at the last loss
         self._settle: Callable[[LeakageEquation, Floats], Floats] = post_fixed_point
         self._costs: dict[float, float] = {}
@@ -198,9 +200,7 @@ class ChainLeakage:
     ) -> Loss:
         side = View(self._ahead, cost, linear, kappa * self._ahead.distances, ahead_cap, self._differ, kappa)
         if self.exact:
-            ahead = [self._zeros]
-            for _ in range(self._length - 1):
-                ahead.append(side.step(ahead[-1]))
+            ahead = list(self._all_nodes("ahead", side))
         else:
             ahead = [self._fixed("ahead", side) if self._pairs else ahead_cap]
         self._farthest = max(float(bound.max()) for bound in ahead)
@@ -257,29 +257,15 @@ class ChainLeakage:
         if self._chain.start == "stationary" and (stationary is not None or not self._pairs):
             if self.exact:
                 assert stationary is not None
-                for i in range(2, self._length + 1):
-                    pasts.append(Past(i, pasts[0].secrets, stationary.step(pasts[-1].leakages)))
-                return pasts
+                told = self._all_nodes("stationary", stationary)
+                return [Past(i, pasts[0].secrets, leakages) for i, leakages in enumerate(told, 1)]
             tail = cap if stationary is None else self._fixed("stationary", stationary)
             return [*pasts, Past((self._length + 2) // 2, pasts[0].secrets, tail)]
-        history = np.zeros((self._early, *matrix.shape))
-        for i in range(2, self._early + 1):
-            secrets, before = reached(pasts[-1].secrets, matrix), pasts[-1].leakages
-            conditional = self.conditional(i)
-            if conditional is not None:
-                extra = kappa * conditional.distances
-                bound = View(conditional, cost, linear, extra, cap, self._differ).step(before)
-            else:
-                bound = forget._replace(side=self._forgetting(pasts[-1].secrets)).step(before)
-                if not linear and self.past_blocks:
-                    self._through_blocks(history[: i - 1], forget, bound)
-                if self._chain.start == "any" and stationary is not None and self.spread(i - 1) < math.inf:
-                    farthest = cost + float(before.max()) + kappa  # κ is 0 unless linear
-                    more = beyond_stationary(self.spread(i - 1), self.spread(i), farthest, linear)
-                    bound = np.minimum(bound, stationary.step(before) + more)
-                    clear_diagonal(bound)
-            history[i - 1] = bound
-            pasts.append(Past(i, secrets, bound))
+        if linear or (self._chain.start == "given" and not self._informed):
+            told = self._early_pasts(forget, stationary, kappa)
+        else:
+            told = self._early_nodes.leakages(cost, forget.costs, cap, self._all_blocks(cost))
+        pasts = [Past(i, *of_node) for i, of_node in enumerate(zip(self._early_secrets, told, strict=True), 1)]
         if self.exact:
             return pasts
         tail = cap
@@ -306,6 +292,59 @@ class ChainLeakage:
             ),
         ]
 
+    def _all_nodes(self, name: str, view: View) -> Floats:
+        """Leakages of all nodes of a side, shape (length, k, k); the first has none."""
+        if view.linear:
+            told = np.zeros((self._length, *self._zeros.shape))
+            for i in range(1, self._length):
+                told[i] = view.step(told[i - 1])
+            return told
+        if name not in self._nodes:
+            side = view.side
+            if isinstance(side, CouplingSide):
+                self._nodes[name] = Nodes(self._length, coupling=side)
+            else:
+                self._nodes[name] = Nodes(self._length, [side] * (self._length - 1))
+        return self._nodes[name].leakages(view.cost, view.costs, view.cap)
+
+    @cached_property
+    def _early_secrets(self) -> list[Bools]:
+        """Values that each of the early nodes can take."""
+        secrets = [self._chain.initial_support]
+        while len(secrets) < self._early:
+            secrets.append(reached(secrets[-1], self._chain.transition_matrix))
+        return secrets
+
+    @cached_property
+    def _early_nodes(self) -> Nodes:
+        """The early nodes, where their laws are not known."""
+        coupling, spreads = None, None
+        if self._chain.start == "any" and self._pairs and self._reversed is not None:
+            coupling, spreads = self._reversed, np.array([self.spread(i) for i in range(1, self._early + 1)])
+        return Nodes(self._early, [self._forgetting(states) for states in self._early_secrets[:-1]], coupling, spreads)
+
+    def _early_pasts(self, forget: View, stationary: View | None, kappa: float) -> Floats:
+        """As :attr:`_early_nodes`, where some laws are known, and in the limit of small c."""
+        cost, linear, cap = forget.cost, forget.linear, forget.cap
+        told = np.zeros((self._early, *self._zeros.shape))
+        for i in range(2, self._early + 1):
+            before = told[i - 2]
+            conditional = self.conditional(i)
+            if conditional is not None:
+                extra = kappa * conditional.distances
+                bound = View(conditional, cost, linear, extra, cap, self._differ).step(before)
+            else:
+                bound = forget._replace(side=self._forgetting(self._early_secrets[i - 2])).step(before)
+                if not linear and self.past_blocks:
+                    self._through_blocks(told[: i - 1], forget, bound)
+                if self._chain.start == "any" and stationary is not None and self.spread(i - 1) < math.inf:
+                    farthest = cost + float(before.max()) + kappa  # κ is 0 unless linear
+                    more = beyond_stationary(self.spread(i - 1), self.spread(i), farthest, linear)
+                    bound = np.minimum(bound, stationary.step(before) + more)
+                    clear_diagonal(bound)
+            told[i - 1] = bound
+        return told
+
     @cached_property
     def past_blocks(self) -> list[PastBlock]:
         """Pasts of several steps whose law is not known; none on many states, where each takes long."""
@@ -322,9 +361,15 @@ class ChainLeakage:
     def _through_blocks(self, history: Floats, forget: View, bound: Floats) -> None:
         """Lower the ``bound`` of a node's past to what all blocks let through, from the pasts of those before."""
         k = len(bound)
-        blocks = *self._stacked_blocks, np.array([block.extra(forget.cost) for block in self.past_blocks])
+        blocks = self._all_blocks(forget.cost)
         for pairs in portions(k, len(self.past_blocks) * k**2):
             forget_blocks(blocks, history, forget.costs, forget.cap, bound, pairs)
+
+    def _all_blocks(self, cost: float) -> tuple[Any, ...]:
+        """The blocks at c, as ``forget_blocks`` takes them."""
+        if not self.past_blocks:
+            return NO_BLOCKS
+        return *self._stacked_blocks, np.array([block.extra(cost) for block in self.past_blocks])
 
     def _forgetting(self, states: Bools) -> ForgettingSide:
         """The node before, under all laws on these states."""

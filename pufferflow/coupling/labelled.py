@@ -32,7 +32,7 @@ class LabelledLeakage(ChainLeakage):
         self._labels = labels
         differ = (labels[:, None] != labels[None, :]).astype(np.float64)
         super().__init__(chain, length, protection, pairs=pairs, differ=differ)
-        self._nodes: dict[int, CouplingSide | None] = {}
+        self._laws_of: dict[int, CouplingSide | None] = {}
 
     def told(self, view: View, ahead: Floats, past: Past) -> float:
         """Loss of a node at the c of ``view``."""
@@ -72,7 +72,7 @@ class LabelledLeakage(ChainLeakage):
         return self._side(0, law, law > 0, 2 * self._chain.stationary_error), spread
 
     def _side(self, node: int, law: Floats, states: Bools, error: float) -> CouplingSide | None:
-        if node not in self._nodes:
+        if node not in self._laws_of:
             rows = np.zeros_like(self._zeros)
             there = np.unique(self._labels[states])
             for row, label in zip(rows, there, strict=False):
@@ -84,5 +84,5 @@ class LabelledLeakage(ChainLeakage):
                 rows[secret] /= rows[secret].sum(axis=1, keepdims=True)
                 if rows[rows > 0].min() >= SAFE_MINIMUM:
                     side = CouplingSide(rows, error + (len(law) + 4) * UNIT_ROUNDOFF, secret)
-            self._nodes[node] = side
-        return self._nodes[node]
+            self._laws_of[node] = side
+        return self._laws_of[node]

@@ -133,6 +133,12 @@ class CouplingSide:
         moved = self._flows.sum(axis=-1, where=self._arcs >= 0)
         return _newton_step(self, np.zeros((k, k)), moved, np.zeros((k, k), dtype=np.bool_), 1e-3)
 
+    @property
+    def law(self) -> tuple[Any, ...]:
+        """What ``leak_along`` takes: the law, room for plans, which pairs are told apart, and a margin."""
+        filled = self._values, self._upper, self._arcs, self._flows, _NONE
+        return (self._rows, self._support, self._secret), self._trees, filled, self._apart, self._margin
+
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
         """As :meth:`Side.derivative`."""
         return entries_of(self._arcs, self._flows)

@@ -16,12 +16,13 @@ from random_chains import chains, distributions
 from scipy.optimize import linprog
 
 import pufferflow as pf
+from pufferflow._protection import Protection
 from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow.coupling import sides
 from pufferflow.coupling._count_kernels import LIFT, profile
 from pufferflow.coupling._pair_kernels import forget_blocks, staircase
 from pufferflow.coupling._set_kernels import set_leakages, sets_leak
-from pufferflow.coupling.calibration import ChainLeakage
+from pufferflow.coupling.calibration import ChainLeakage, View
 from pufferflow.coupling.periodic import CouplingWay
 from pufferflow.coupling.sides import CouplingSide, ForgettingSide, costs_of, portions
 
@@ -487,3 +488,30 @@ def test_blocks_of_steps_are_taken_as_one_by_one(case, nodes, seed):
     laws, secrets = (np.array(parts) for parts in zip(*(side.law for side in blocks), strict=True))
     forget_blocks((steps, laws, secrets, extra), history, costs, cap, told, (0, k * k))
     assert (told == wanted).all()
+
+
+@given(chains(), st.integers(1, 60), st.sampled_from([1e-3, 0.1, 1.0, 20.0]), st.booleans())
+@examples(20, 300)
+def test_nodes_one_after_another_are_taken_as_one_by_one(chain, length, cost, informed):
+    """Digit for digit: the kernel takes all nodes at once, the plain twin steps from each to the next."""
+    protection = Protection(1, "any records" if informed else "nothing")
+    # plans begin where the last ones ended, so each has its own
+    bounds, twin = (ChainLeakage(chain, length, protection) for _ in range(2))
+    k = bounds.chain.states
+    cap = np.full((k, k), (length - 1) * cost)
+
+    def view(side):
+        return View(side, cost, False, 0.0, cap, bounds._differ)
+
+    for name, side, plain in [("ahead", bounds._ahead, twin._ahead), ("stationary", bounds.reversed, twin.reversed)]:
+        if side is not None:
+            told = [np.zeros((k, k))]
+            for _ in range(length - 1):
+                told.append(view(plain).step(told[-1]))
+            assert (bounds._all_nodes(name, view(side)) == told).all()
+    if bounds.chain.start == "any" or informed:
+        bounds, twin = (ChainLeakage(chain, length, protection) for _ in range(2))
+        forget = view(twin._forgetting(np.ones(k, dtype=np.bool_)))
+        wanted = twin._early_pasts(forget, twin._stationary_side(cost, False, 0.0, cap), 0.0)
+        told = bounds._early_nodes.leakages(cost, forget.costs, cap, bounds._all_blocks(cost))
+        assert (told == wanted).all()

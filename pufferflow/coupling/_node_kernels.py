@@ -1,0 +1,73 @@
+"""Leakages of nodes one after another, which on few states take longer to ask for than to compute."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pufferflow._jit import kernel
+from pufferflow._rounding import UNIT_ROUNDOFF
+from pufferflow.coupling._pair_kernels import couple, forget, forget_blocks
+
+
+@kernel
+def more_than_stationary(spread: float, following: float, farthest: float) -> float:
+    """As ``calibration.beyond_stationary``, which says what it is; 0 where the law is the stationary one."""
+    if spread == 0:
+        return 0.0
+    variation = -math.expm1(-spread) * (1 + 4 * UNIT_ROUNDOFF)
+    growth = math.expm1(farthest) if farthest < 600 else math.inf
+    return min(spread + following, 2 * math.log1p(variation * growth)) * (1 + 4 * UNIT_ROUNDOFF)
+
+
+@kernel(steps=lambda cost, costs, *others: len(others[-1]) * len(costs) ** 2 * (len(costs) + 4) ** 3 // 2)
+def leak_along(cost: float, costs: Any, cap: Any, forgetting: Any, blocks: Any, coupling: Any, out: Any) -> None:
+    """Fill ``out``, shape (n, k, k), with leakages of nodes: the first is given, the others follow from those before.
+
+    Parameters
+    ----------
+    cost : float
+        c.
+    costs, cap : float array, shape (k, k)
+        c where two values differ in what a mechanism sees, otherwise 0; and what no leakage is above.
+    forgetting : tuple of int array, shape (n,), float array, shape (m, k, k), and bool array, shape (m, k)
+        Which table of laws each node has where the law of its neighbour is not known, −1 for none; rows and secrets of
+        the tables, as ``forget`` takes them.
+    blocks : tuple of arrays
+        As ``forget_blocks`` takes them, for nodes with such a table.
+    coupling : tuple
+        Rows, support and secrets of a side whose laws are known; its trees; what ``couple`` fills; which pairs are not
+        alike; its margin; and, shape (n,), how far the law of each node is from the one that the side is of: it says
+        nothing of a node after one for which that is ∞.
+    """
+    which, tables, secrets = forgetting
+    (rows, support, secret), trees, filled, apart, margin, spreads = coupling
+    k = len(costs)
+    w, through = np.empty((k, k)), (np.empty((k, k)), np.empty((k, k, 1), dtype=np.int32), np.empty((k, k, 1)))
+    for node in range(1, len(out)):
+        before, now = out[node - 1], out[node]
+        farthest = 0.0
+        for x in range(k):
+            for y in range(k):
+                w[x, y] = before[x, y] + costs[x, y] if x != y else 0.0
+                farthest = max(farthest, before[x, y])
+                now[x, y] = cap[x, y] if x != y else 0.0
+        table = which[node]
+        if table >= 0:
+            forget(tables[table], w, secrets[table], bool(0), through, (0, k * k))
+            for x in range(k):
+                for y in range(k):
+                    if x != y:
+                        now[x, y] = min(through[0][x, y] * (1 + 8 * UNIT_ROUNDOFF), cap[x, y])
+            if len(blocks[0]):
+                forget_blocks(blocks, out[:node], costs, cap, now, (0, k * k))
+        if spreads[node - 1] < np.inf:
+            more = more_than_stationary(spreads[node - 1], spreads[node], cost + farthest)
+            couple(rows, support, w, secret, trees, (bool(0), bool(0)), filled, (0, k * k))
+            for x in range(k):
+                for y in range(k):
+                    if x != y:
+                        told = filled[1][x, y] + margin if apart[x, y] else 0.0
+                        now[x, y] = min(now[x, y], min(told, cap[x, y]) + more)
