@@ -18,6 +18,8 @@ LOG_2 = math.log(2.0)
 NEGLIGIBLE_BITS = 90
 FARTHEST_FACTOR = 300.0
 LARGEST_GAP = 150.0
+WITHIN_FLOATS = 480
+"""Bits that a law may span, and its smoothing add, for all sums of products of both to be floats."""
 
 _HALVINGS = np.ldexp(1.0, -np.arange(1000))
 
@@ -190,6 +192,13 @@ def _log_density(m: Floats, e: Ints, c: float, out: Floats) -> None:
     """Fill out[w] = log Σ_n e^(−c|w − n|) law(n) for the law (m, e)."""
     size = len(out)
     decay = math.exp(-c)
+    top, bottom = -(2**62), 2**62
+    for n in range(size):
+        if m[n] > 0:
+            top, bottom = max(top, e[n]), min(bottom, e[n])
+    if top - bottom < WITHIN_FLOATS and c * size < WITHIN_FLOATS * LOG_2:
+        _plain_log_density(m, e, top, decay, out)
+        return
     below, base_below = np.empty(size), np.empty(size, dtype=np.int64)
     value, base = 0.0, np.int64(0)
     for w in range(size):  # what lies at w or below
@@ -208,6 +217,23 @@ def _log_density(m: Floats, e: Ints, c: float, out: Floats) -> None:
         out[w] = math.log(mantissa) + (power + high) * LOG_2
         value, base = _carried(value, base, m[w], e[w])
         value *= decay
+
+
+@kernel
+def _plain_log_density(m: Floats, e: Ints, top: Any, decay: float, out: Floats) -> None:
+    """As :func:`_log_density`, digit for digit, where no sum over 2^top leaves the range of floats."""
+    size = len(out)
+    law, below = np.empty(size), np.empty(size)
+    value = 0.0
+    for w in range(size):
+        law[w] = shifted(m[w], e[w] - top) if m[w] > 0 else 0.0
+        value = value * decay + law[w]
+        below[w] = value
+    value = 0.0
+    for w in range(size - 1, -1, -1):
+        mantissa, power = taken_apart(below[w] + value)
+        out[w] = math.log(mantissa) + (power + top) * LOG_2
+        value = (value + law[w]) * decay
 
 
 @kernel
