@@ -8,7 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferflow._jit import kernel
-from pufferflow._types import Floats, Ints
+from pufferflow._types import Bools, Floats, Ints
+
+Table = tuple[Floats, Ints, Floats]
+"""Rows, their exponents and errors, see :func:`advance`."""
 
 Laws = tuple[Floats, Floats, Floats, Floats]
 """Two laws and their totals, see :func:`holds`; by index in the inner loop, where taking them apart costs a tenth."""
@@ -30,48 +33,141 @@ FAR = 300
 
 
 @kernel
-def advance(
-    table: tuple[Floats, Ints, Floats],
-    matrix: tuple[Floats, Ints, Ints, Ints],
-    cutoff: float,
-    filled: tuple[Floats, Ints, Floats],
+def reach_sums(
+    edges: Bools, support: Bools, gains: Ints, forward: tuple[Ints, Ints], backward: tuple[Ints, Ints]
 ) -> None:
-    """One step of the dynamic program: out[y, n] = Σ_x M[x, y] rows[x, n − shift_in[x] − shift_out[y]].
+    """Fill least and largest sums of the gains of paths, for every number of steps.
 
-    Tables are (rows, exponents, errors), a matrix is (mantissas, powers, shift_in, shift_out). Row x stands for
-    ``rows[x] * 2**exponents[x]``, its largest entry lies in [½, 1), and each entry may be too small by ``errors[x]``;
-    the matrix M is ``mantissas * 2**powers``. Entries below ``cutoff`` are dropped, and counted in the errors.
+    Those from each start up to a state go to ``forward``, of shape (length, starts, k): ``UNREACHED`` where there is
+    none. Those from a state on, it left out, go to ``backward``, of shape (length, k).
+    """
+    (low, high), (least, most) = forward, backward
+    starts, k = support.shape
+    low[:], high[:], least[:], most[:] = UNREACHED, UNREACHED, 0, 0
+    for u in range(starts):
+        for x in range(k):
+            if support[u, x]:
+                low[0, u, x], high[0, u, x] = gains[x], gains[x]
+    for i in range(1, len(low)):
+        for u in range(starts):
+            for x in range(k):
+                for y in range(k):
+                    if edges[x, y] and low[i - 1, u, x] != UNREACHED:
+                        lowest, highest = low[i - 1, u, x] + gains[y], high[i - 1, u, x] + gains[y]
+                        if low[i, u, y] == UNREACHED or lowest < low[i, u, y]:
+                            low[i, u, y] = lowest
+                        high[i, u, y] = max(high[i, u, y], highest)
+        for x in range(k):
+            first = True
+            for y in range(k):
+                if edges[x, y]:
+                    lowest, highest = least[i - 1, y] + gains[y], most[i - 1, y] + gains[y]
+                    least[i, x] = lowest if first else min(least[i, x], lowest)
+                    most[i, x] = highest if first else max(most[i, x], highest)
+                    first = False
+
+
+@kernel
+def advance(table: Table, matrix: tuple[Floats, Ints, Ints, Ints], cutoff: float, filled: Table) -> None:
+    """One step of the dynamic program: out[u, y, n] = Σ_x M[x, y] rows[u, x, n − shift_in[x] − shift_out[y]].
+
+    Tables are (rows, exponents, errors), a matrix is (mantissas, powers, shift_in, shift_out). Row (u, x) stands for
+    ``rows[u, x] * 2**exponents[u, x]``, its largest entry lies in [½, 1), and each entry may be too small by
+    ``errors[u, x]``; the matrix M is ``mantissas * 2**powers``. Entries below ``cutoff`` are dropped, and counted in
+    the errors.
     """
     rows, exponents, errors = table
     mantissas, powers, shift_in, shift_out = matrix
     out, out_exponents, out_errors = filled
-    k, width = rows.shape
-    for y in range(k):
-        top = UNREACHED
-        for x in range(k):
-            if mantissas[x, y] > 0 and exponents[x] > UNREACHED:
-                top = max(top, exponents[x] + powers[x, y])
-        row = out[y]
-        row[:] = 0.0
-        out_exponents[y], out_errors[y] = UNREACHED, 0.0
-        if top == UNREACHED:
-            continue
-        error = 0.0
-        for x in range(k):
-            if mantissas[x, y] > 0 and exponents[x] > UNREACHED:
-                factor = math.ldexp(mantissas[x, y], int(max(exponents[x] + powers[x, y] - top, -2000)))
-                shift = shift_in[x] + shift_out[y]
-                source = rows[x]
-                for n in range(width - shift):
-                    row[n + shift] += factor * source[n]
-                error += factor * errors[x] + 2.0**-1000
-        _, exponent = math.frexp(row.max())
-        scale = math.ldexp(1.0, -exponent)
-        for n in range(width):
-            value = row[n] * scale
-            row[n] = value if value >= cutoff else 0.0
-        out_exponents[y] = top + exponent
-        out_errors[y] = error * scale * (1 + 2.0**-40) + cutoff
+    starts, k, width = rows.shape
+    for u in range(starts):
+        for y in range(k):
+            top = UNREACHED
+            for x in range(k):
+                if mantissas[x, y] > 0 and exponents[u, x] > UNREACHED:
+                    top = max(top, exponents[u, x] + powers[x, y])
+            row = out[u, y]
+            row[:] = 0.0
+            out_exponents[u, y], out_errors[u, y] = UNREACHED, 0.0
+            if top == UNREACHED:
+                continue
+            error = 0.0
+            for x in range(k):
+                if mantissas[x, y] > 0 and exponents[u, x] > UNREACHED:
+                    factor = math.ldexp(mantissas[x, y], int(max(exponents[u, x] + powers[x, y] - top, -2000)))
+                    shift = shift_in[x] + shift_out[y]
+                    source, part = rows[u, x], row[shift : shift + width]
+                    for n in range(len(part)):
+                        part[n] += factor * source[n]
+                    error += factor * errors[u, x] + 2.0**-1000
+            largest = row.view(np.int64).max()  # numbers of at least 0 are ordered as their bits, which compare faster
+            _, exponent = math.frexp(np.int64(largest).view(np.float64))
+            scale = math.ldexp(1.0, -exponent)
+            for n in range(len(row)):
+                value = row[n] * scale
+                row[n] = value if value >= cutoff else 0.0
+            out_exponents[u, y] = top + exponent
+            out_errors[u, y] = error * scale * (1 + 2.0**-40) + cutoff
+
+
+@kernel
+def fill_laws(
+    past: Table,
+    future: Table,
+    slope: tuple[int, int],
+    reach: tuple[Ints, Ints],
+    known: tuple[Ints, Ints],
+    laws: tuple[Floats, Floats, Ints],
+) -> tuple[bool, bool]:
+    """Fill laws at one node by :func:`fill_law`, for every state and start.
+
+    Parameters
+    ----------
+    past, future : tuple of arrays
+        Tables as in :func:`advance`, of all starts and of one.
+    slope : tuple of int
+        The tilt and its unit: without tilt the laws are filled anew, with one below 0 (above 0) the lower (upper)
+        places that are left.
+    reach, known : tuple of arrays, shape (starts, states)
+        First and last place of positive probability, the last one −1 where there is none, and of those that are known
+        well. Where the tilt 0 finds none the bounds say so, and nothing is left.
+    laws : tuple of arrays, shape (states, starts, width)
+
+    Returns
+    -------
+    below, above : bool
+        Whether places are left below or above those that are known well.
+    """
+    (least, most), (first, last) = reach, known
+    lower, upper, exponents = laws
+    tilt = slope[0]
+    if tilt == 0:
+        lower[:], upper[:] = 0.0, 0.0
+    below = above = False
+    for u in range(least.shape[0]):
+        for x in range(least.shape[1]):
+            start, stop = least[u, x], most[u, x] + 1
+            if tilt == 0:
+                first[u, x], last[u, x] = stop, -1
+            elif tilt < 0:
+                stop = first[u, x]
+            else:
+                start = last[u, x] + 1
+            if start < stop and (tilt == 0 or last[u, x] >= 0):
+                left, right = fill_law(
+                    (past[0][u, x], past[1][u, x], past[2][u, x]),
+                    (future[0][0, x], future[1][0, x], future[2][0, x]),
+                    slope,
+                    (start, stop),
+                    (lower[x, u], upper[x, u], exponents[x, u]),
+                )
+                if tilt <= 0:
+                    first[u, x] = min(first[u, x], left)
+                if tilt >= 0:
+                    last[u, x] = max(last[u, x], right)
+            if last[u, x] >= 0:
+                below, above = below or first[u, x] > least[u, x], above or last[u, x] < most[u, x]
+    return below, above
 
 
 @kernel
@@ -152,11 +248,13 @@ def cumulate(
             sums = above if backward else below
             total, base = 0.0, 0
             shift, factor = 0, 1.0  # 2**shift, kept as long as it is needed again
+            logged, size, edge = 0.0, 0.0, 0.0  # the sum and its logarithm, kept as long as terms are negligible
             for step in range(last - first + 1):
                 n = last - step if backward else first + step
                 if values[n] > 0:
                     gap = exponents[n] - base
                     if total == 0.0 or total > LARGE or gap > FAR or gap < -FAR:
+                        logged = 0.0
                         value, power = math.frexp(values[n])
                         power += int(exponents[n])
                         if total == 0.0:
@@ -173,15 +271,39 @@ def cumulate(
                         total += values[n] * factor
                 place = n - 1 if backward else n
                 if total > 0 and place >= 0:
-                    significant = math.log2(total)
-                    size = significant + base
-                    edge = slack + (abs(size) + abs(significant) + 4) * 2.0**-50
+                    if total != logged:
+                        logged, significant = total, math.log2(total)
+                        size = significant + base
+                        edge = slack + (abs(size) + abs(significant) + 4) * 2.0**-50
                     sums[side, place] = size + sign * edge
                     if close:
                         sums[0, place] = size - edge - 2 * apart
     for side in range(2):
         below[side, last + 1 :] = below[side, last]
         above[side, :first] = below[side, last]
+
+
+@kernel
+def cumulate_laws(
+    laws: tuple[Floats, Floats, Ints],
+    reach: tuple[Ints, Ints],
+    slack: float,
+    below: Floats,
+    above: Floats,
+    totals: Floats,
+) -> None:
+    """:func:`cumulate` for every state and start, and the bounds of log2 P(secret | start)."""
+    lower, upper, exponents = laws
+    least, most = reach
+    for u in range(least.shape[0]):
+        for x in range(least.shape[1]):
+            row = below[x, u]
+            if most[u, x] < 0:
+                row[:], above[x, u], totals[x, u] = -np.inf, -np.inf, -np.inf
+                continue
+            law = lower[x, u], upper[x, u], exponents[x, u]
+            cumulate(*law, least[u, x], most[u, x], slack, row, above[x, u])
+            totals[x, u] = row[:, most[u, x]]
 
 
 @kernel

@@ -33,11 +33,12 @@ from typing import NamedTuple
 import numpy as np
 
 from pufferflow._checks import check_list, check_type, longest, shown
+from pufferflow._jit import constant
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF, divide_up
 from pufferflow._types import Bools, Floats, Ints
 from pufferflow.errors import ParameterError
 from pufferflow.markov.chain import MarkovChain
-from pufferflow.transport._kernels import UNREACHED, advance, cumulate, fill_law, movable, raise_shift
+from pufferflow.transport._kernels import UNREACHED, advance, cumulate_laws, fill_laws, movable, raise_shift, reach_sums
 
 CUTOFF = 2.0**-500
 """Entries below, relative to the largest of their row, are dropped: products then never underflow."""
@@ -47,8 +48,6 @@ TIE = 2.0**-29
 
 TILTS = (*range(1, 5), *(base << n for n in range(1, 8) for base in (3, 4)))
 """Tilts |s| tried one after the other: in steps of a factor 2 first, up to 2^512 for tiny transition probabilities."""
-
-_NEVER = 2**40
 
 
 @dataclass(frozen=True)
@@ -160,7 +159,7 @@ def memory(chain: MarkovChain, length: int, weights: Sequence[int]) -> float:
 
 
 class _Table(NamedTuple):
-    """Rows of a dynamic program: row x is ``rows[x] * 2**exponents[x]``, entries too small by at most ``errors[x]``."""
+    """Rows of a dynamic program for each start: see :func:`advance`."""
 
     rows: Floats
     exponents: Ints
@@ -176,11 +175,9 @@ class _Steps(NamedTuple):
     shift_out: Ints
 
     def apply(self, table: _Table, width: int) -> _Table:
-        rows = table.rows
-        if rows.shape[1] < width:
-            rows = np.concatenate([rows, np.zeros((len(rows), width - rows.shape[1]))], axis=1)
-        out = _Table(np.empty_like(rows), np.empty_like(table.exponents), np.empty_like(table.errors))
-        advance((rows, table.exponents, table.errors), (*self,), CUTOFF, (*out,))
+        shape = table.exponents.shape
+        out = _Table(np.empty((*shape, width)), np.empty(shape, dtype=np.int64), np.empty(shape))
+        advance((*table,), (*self,), CUTOFF, (*out,))
         return out
 
 
@@ -199,60 +196,43 @@ class _Tilt:
         nothing = np.zeros(k, dtype=np.int64)
         self.forward = _Steps(mantissas, powers, nothing, gains)
         backward = _Steps(np.ascontiguousarray(mantissas.T), np.ascontiguousarray(powers.T), gains, nothing)
-        one = _Table(np.full((k, 1), 0.5), np.ones(k, dtype=np.int64), np.zeros(k))
+        one = _Table(np.full((1, k, 1), 0.5), np.ones((1, k), dtype=np.int64), np.zeros((1, k)))
         self.backward = [one]
         for step in range(1, length):
             self.backward.append(backward.apply(self.backward[-1], step * self.most + 1))
         law = chain.initial_distribution
         laws = np.eye(k) if law is None else law[None, :]
         self.node = 1
-        self.starts = []
-        for law in laws:
-            rows, errors = np.zeros((k, self.most + 1)), np.zeros(k)
-            exponents = np.full(k, UNREACHED, dtype=np.int64)
-            for x in np.flatnonzero((law > 0) | (chain.initial_support & (len(laws) == 1))):
-                if law[x] >= SAFE_MINIMUM:
-                    mantissa, power = math.frexp(law[x] * weights[x])
-                else:  # a probability out of the range of floats is known by its error alone; 1e-290 < 2^-963
-                    mantissa, power, errors[x] = 0.5, -963 + math.ceil(s * gains[x] / self.most), 1.0
-                rows[x, gains[x]], exponents[x] = mantissa, power
-            self.starts.append(_Table(rows, exponents, errors))
+        rows, errors = np.zeros((len(laws), k, self.most + 1)), np.zeros((len(laws), k))
+        exponents = np.full((len(laws), k), UNREACHED, dtype=np.int64)
+        for u, x in np.argwhere((laws > 0) | (chain.initial_support & (len(laws) == 1))).tolist():
+            if laws[u, x] >= SAFE_MINIMUM:
+                mantissa, power = math.frexp(laws[u, x] * weights[x])
+            else:  # a probability out of the range of floats is known by its error alone; 1e-290 < 2^-963
+                mantissa, power, errors[u, x] = 0.5, -963 + math.ceil(s * gains[x] / self.most), 1.0
+            rows[u, x, gains[x]], exponents[u, x] = mantissa, power
+        self.past = _Table(rows, exponents, errors)
 
     def go_to(self, node: int) -> None:
         """Move the forward tables on to ``node``."""
         while self.node < node:
             self.node += 1
-            self.starts = [self.forward.apply(table, self.node * self.most + 1) for table in self.starts]
+            self.past = self.forward.apply(self.past, self.node * self.most + 1)
 
 
 class _Reach:
-    """Least and largest N of the paths through each node and state, from each start."""
+    """Least and largest N of the paths through each node and state, from each start: shape (length, starts, k)."""
 
     def __init__(self, chain: MarkovChain, length: int, gains: Ints) -> None:
-        edges = chain.transition_matrix > 0
         k = chain.states
         support = np.eye(k, dtype=np.bool_) if chain.start == "any" else chain.initial_support[None, :]
-        low = np.where(support, gains, _NEVER)
-        high = np.where(support, gains, -_NEVER)
-        self.forward = [(low, high)]
-        for _ in range(length - 1):
-            low = np.where(edges, low[:, :, None], _NEVER).min(axis=1) + gains
-            high = np.where(edges, high[:, :, None], -_NEVER).max(axis=1) + gains
-            low, high = np.where(low > _NEVER // 2, _NEVER, low), np.where(high < -_NEVER // 2, -_NEVER, high)
-            self.forward.append((low, high))
-        least, most = np.zeros(k, dtype=np.int64), np.zeros(k, dtype=np.int64)
-        self.backward = [(least, most)]
-        for _ in range(length - 1):
-            least = np.where(edges, least + gains, _NEVER).min(axis=1)
-            most = np.where(edges, most + gains, -_NEVER).max(axis=1)
-            self.backward.append((least, most))
-        self.length = length
-
-    def at(self, node: int) -> tuple[Ints, Ints, Bools]:
-        """Least and largest N, and which states have positive probability, each of shape (starts, k)."""
-        low, high = self.forward[node - 1]
-        least, most = self.backward[self.length - node]
-        return low + least, high + most, low < _NEVER
+        low, high = np.empty((2, length, *support.shape), dtype=np.int64)
+        least, most = np.empty((2, length, k), dtype=np.int64)
+        reach_sums(constant(chain.transition_matrix > 0), constant(support), gains, (low, high), (least, most))
+        reached = low != UNREACHED
+        self.least = np.where(reached, low + least[::-1, None, :], 0)
+        self.most = np.where(reached, high + most[::-1, None, :], -1)
+        self.supported: Bools = np.asarray(reached.any(axis=1))
 
 
 class _Laws:
@@ -262,6 +242,8 @@ class _Laws:
         self.lower = np.zeros((k, starts, width))
         self.upper = np.zeros((k, starts, width))
         self.exponents = np.zeros((k, starts, width), dtype=np.int64)
+        self.entries = self.lower, self.upper, self.exponents
+        self.known = np.empty((starts, k), dtype=np.int64), np.empty((starts, k), dtype=np.int64)
         self.below = np.empty((k, starts, 2, width))
         self.above = np.empty((k, starts, 2, width))
         self.totals = np.empty((k, starts, 2))
@@ -275,7 +257,7 @@ def _sensitivity(chain: MarkovChain, length: int, weights: tuple[int, ...]) -> C
     width = length * max(int(gains.max()), 1) + 1
     reach = _Reach(chain, length, gains)
     tilts = {0: _Tilt(chain, length, gains, 0)}
-    starts = len(tilts[0].starts)
+    starts = tilts[0].past.rows.shape[0]
     laws = _Laws(k, starts, width)
     roundings = 2 * (length * (k + 12) + width + 20) * UNIT_ROUNDOFF
     if chain.start == "stationary":
@@ -287,16 +269,17 @@ def _sensitivity(chain: MarkovChain, length: int, weights: tuple[int, ...]) -> C
     pair: tuple[int, int] | None = None
     certain, possible = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
     for i in _watched(length):
-        supported = _fill(laws, reach, tilts, chain, length, gains, i, slack)
+        supported = reach.supported[i - 1]
+        _fill(laws, reach, tilts, chain, length, gains, i, slack)
         arguments = laws.below, laws.above, laws.totals, supported
-        lower = raise_shift(*arguments, lower, False, certain)
-        here = max(best, lower)
+        here = best
         above = raise_shift(*arguments, here, True, possible)
-        if (
-            above > here
-            and slack < 2.0**-34
-            and movable((laws.lower, laws.upper, laws.exponents), laws.totals, supported, here)
-        ):
+        if above > lower:  # otherwise it is proved that no bound rises here
+            lower = raise_shift(*arguments, lower, False, certain)
+            if lower > here:
+                here = lower
+                above = raise_shift(*arguments, here, True, possible)
+        if above > here and slack < 2.0**-34 and movable(laws.entries, laws.totals, supported, here):
             tied, raised = True, here
         else:
             raised = above
@@ -324,46 +307,24 @@ def _fill(
     gains: Ints,
     node: int,
     slack: float,
-) -> Bools:
-    """Compute the laws at ``node``, with as many tilts as they need; return which states are secrets."""
-    low, high, reached = reach.at(node)
+) -> None:
+    """Compute the laws at ``node``, with as many tilts as they need."""
+    places = reach.least[node - 1], reach.most[node - 1]
 
-    def fill(s: int, u: int, x: int, start: int, stop: int) -> tuple[int, int]:
+    def fill(s: int) -> tuple[bool, bool]:
         if s not in tilts:
             tilts[s] = _Tilt(chain, length, gains, s)
         tilt = tilts[s]
         tilt.go_to(node)
-        past, future = tilt.starts[u], tilt.backward[length - node]
-        return fill_law(
-            (past.rows[x], int(past.exponents[x]), float(past.errors[x])),
-            (future.rows[x], int(future.exponents[x]), float(future.errors[x])),
-            (s, tilt.most),
-            (start, stop),
-            (laws.lower[x, u], laws.upper[x, u], laws.exponents[x, u]),
-        )
+        tables = (*tilt.past,), (*tilt.backward[length - node],)
+        return fill_laws(*tables, (s, tilt.most), places, laws.known, laws.entries)
 
-    for u, x in np.ndindex(reached.shape):
-        laws.below[x, u], laws.above[x, u], laws.totals[x, u] = -np.inf, -np.inf, -np.inf
-        laws.lower[x, u], laws.upper[x, u] = 0.0, 0.0
-        if not reached[u, x]:
-            continue
-        least, most = int(low[u, x]), int(high[u, x])
-        first, last = fill(0, u, x, least, most + 1)
-        if last >= 0:  # otherwise nothing is known well: the bounds say so
-            for s in TILTS:
-                if first > least:
-                    first = min(first, fill(-s, u, x, least, first)[0])
-                if last < most:
-                    last = max(last, fill(s, u, x, last + 1, most + 1)[1])
-        cumulate(
-            laws.lower[x, u],
-            laws.upper[x, u],
-            laws.exponents[x, u],
-            least,
-            most,
-            slack,
-            laws.below[x, u],
-            laws.above[x, u],
-        )
-        laws.totals[x, u] = laws.below[x, u, :, most]
-    return np.asarray(reached.any(axis=0))
+    left = fill(0)
+    for s in TILTS:
+        if left[0]:
+            left = fill(-s)
+        if left[1]:
+            left = fill(s)
+        if not any(left):
+            break
+    cumulate_laws(laws.entries, places, slack, laws.below, laws.above, laws.totals)
