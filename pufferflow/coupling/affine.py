@@ -1,4 +1,4 @@
-"""Flows that serve all laws of two sets at once: one linear program a pair, and a proof of a few numbers.
+"""Flows that serve all laws of two sets at once: a linear program of all pairs, and a proof of a few numbers.
 
 Lemma 3 asks for flows from a law p to a law q. For p in one set and q in another they may depend on both. Here they are
 g(z, y), whatever p and q are, and beside them every unit of a part of p at z goes to y in the share ``surplus``(z, y),
@@ -8,7 +8,7 @@ linear in p and q, and its worst case a greedy sum: Lemma I3 of ``docs/leakage.m
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,11 @@ class RobustFlows(NamedTuple):
     reserve: list[Floats]
 
 
+Pair: TypeAlias = tuple[int, int]
+Solved: TypeAlias = tuple[RobustFlows, Floats]
+"""Flows for a pair of values, and the derivative of log Λ by the costs."""
+
+
 class AffineSide:
     """As ``RobustSide``, but for a little more: the flows are affine in the laws.
 
@@ -45,7 +50,7 @@ class AffineSide:
         self._program = _Program(k, len(rows.parts))
         self._weights = np.zeros((k, k, k, k))
         self._growth = np.zeros((k, k))
-        self._solved: dict[tuple[int, int], tuple[RobustFlows, Floats] | None] = {}  # at that growth
+        self._solved: dict[Pair, Solved | None] = {}  # at that growth
         self.limit = largest_leakages(rows)
         """As :attr:`Side.limit`."""
         self.distances = rows.distances()
@@ -63,8 +68,8 @@ class AffineSide:
         np.fill_diagonal(values, 0.0)
         growth = _growth(costs)
         self._weights[:] = 0.0
-        for x, y in np.argwhere(values > 0).tolist():
-            solved = self._solve(x, y, growth)
+        pairs = [(x, y) for x, y in np.argwhere(values > 0).tolist()]
+        for (x, y), solved in zip(pairs, self._solve(pairs, growth), strict=True):
             if solved is not None:
                 flows, self._weights[x, y] = solved
                 values[x, y] = min(values[x, y], self.bound(x, y, growth, flows))
@@ -79,16 +84,16 @@ class AffineSide:
 
     def flows(self, x: int, y: int, growth: Floats) -> RobustFlows | None:
         """Flows for the laws given x and y, growth e^costs; None where the program was not solved."""
-        solved = self._solve(x, y, growth)
+        (solved,) = self._solve([(x, y)], growth)
         return None if solved is None else solved[0]
 
-    def _solve(self, x: int, y: int, growth: Floats) -> tuple[RobustFlows, Floats] | None:
+    def _solve(self, pairs: list[Pair], growth: Floats) -> list[Solved | None]:
         """As :meth:`_Program.solve`; a search ends at costs that it, and the proof, ask for again."""
         if not np.array_equal(growth, self._growth):
             self._growth, self._solved = growth.copy(), {}
-        if (x, y) not in self._solved:
-            self._solved[x, y] = self._program.solve(self._rows, x, y, growth)
-        return self._solved[x, y]
+        if new := [pair for pair in pairs if pair not in self._solved]:
+            self._solved |= zip(new, self._program.solve(self._rows, new, growth), strict=True)
+        return [self._solved[pair] for pair in pairs]
 
     def bound(self, x: int, y: int, growth: Floats, flows: RobustFlows) -> float:
         """What flows prove, whether or not they are optimal, rounded up."""
@@ -174,7 +179,7 @@ class _Program:
         equal_columns.append(np.full(parts * k, self._last))
         entries = np.concatenate([np.ones(2 * parts * square), -np.ones(parts * k)])
         shape = 2 * parts * k, self._last + 1
-        self._equal = np.zeros(shape)  # no sparse table: these are small, and checking one takes longer than solving
+        self._equal = np.zeros(shape)
         self._equal[np.concatenate(equal_rows), np.concatenate(equal_columns)] = entries
         self._right = np.concatenate([np.ones(parts * k), np.zeros(parts * k)])
         self._off = off
@@ -192,15 +197,42 @@ class _Program:
         start = self._k**2 + part * self._size
         return start, start + self._k**2, start + 2 * self._k**2
 
-    def solve(self, rows: RowSets, x: int, y: int, growth: Floats) -> tuple[RobustFlows, Floats] | None:
-        """The flows for the laws given x and y, shares with sum 1, and the derivative of log Λ by the costs.
+    def solve(self, rows: RowSets, pairs: list[Pair], growth: Floats) -> list[Solved | None]:
+        """For the laws given each pair of values the flows, with shares of sum 1, and the derivative of log Λ.
 
-        None where none were found.
+        None where none were found. The programs of all pairs are one: to ask for one takes longer than to solve it.
         """
         from scipy.optimize import linprog  # loading it takes longer than most noise scales
+        from scipy.sparse import csr_array, kron
 
         if not float(growth.max()) < _LARGEST:  # nothing that the program could resolve
-            return None
+            return [None] * len(pairs)
+        count, right = len(pairs), np.zeros((len(pairs), self._count))
+        right[:, : self._k] = [-rows.base[x] for x, _ in pairs]
+        entries = [entry for x, y in pairs for entry in self._entries(rows, x, y, growth)]
+        blocks = np.arange(count)[:, None]
+        places = (blocks * self._count + self._rows).ravel(), (blocks * (self._last + 1) + self._columns).ravel()
+        shape = count * self._count, count * (self._last + 1)
+        options: Any = {"primal_feasibility_tolerance": _TOLERANCE, "dual_feasibility_tolerance": _TOLERANCE}
+        solution = linprog(  # type: ignore[call-overload]  # its stubs take no array of bounds
+            np.tile(self._objective, count),
+            A_ub=csr_array((np.concatenate(entries), places), shape=shape),
+            b_ub=right.ravel(),
+            A_eq=kron(np.eye(count), csr_array(self._equal), format="csr"),
+            b_eq=np.tile(self._right, count),
+            bounds=np.tile(self._bounds, (count, 1)),
+            method="highs",
+            options=options,
+        )
+        if solution.status == 0:
+            parts = solution.x.reshape(count, -1), -solution.ineqlin.marginals.reshape(count, -1)
+            return [self._read(values, multipliers, growth) for values, multipliers in zip(*parts, strict=True)]
+        if count == 1:
+            return [None]
+        return [self.solve(rows, [pair], growth)[0] for pair in pairs]  # it need be one alone that fails
+
+    def _entries(self, rows: RowSets, x: int, y: int, growth: Floats) -> list[Floats]:
+        """Those of the inequalities for the laws given x and y."""
         k, square = self._k, self._k**2
         flat, back = growth.ravel(), growth.T.ravel()
         ones = np.ones(square)
@@ -211,37 +243,24 @@ class _Program:
         for part in rows.parts:  # the smallest sum: max over t of t·total − Σ widths (t − b)⁺
             widths, total = _resolved(part.widths[y], part.totals[y])
             entries += [np.repeat(widths, k), np.full(k, -total), -1 / back, -ones, ones]
-        entries.append(-rows.base[y])
-        table = np.zeros((self._count, self._last + 1))
-        table[self._rows, self._columns] = np.concatenate(entries)
-        right = np.zeros(self._count)
-        right[:k] = -rows.base[x]
-        options: Any = {"primal_feasibility_tolerance": _TOLERANCE, "dual_feasibility_tolerance": _TOLERANCE}
-        solution = linprog(  # type: ignore[call-overload]  # its stubs take no array of bounds
-            self._objective,
-            A_ub=table,
-            b_ub=right,
-            A_eq=self._equal,
-            b_eq=self._right,
-            bounds=self._bounds,
-            method="highs",
-            options=options,
-        )
-        if solution.status != 0:
-            return None
-        flow = np.maximum(solution.x[:square], 0.0).reshape(k, k)
+        return [*entries, -rows.base[y]]
+
+    def _read(self, values: Floats, multipliers: Floats, growth: Floats) -> Solved:
+        """What a solution says of one pair."""
+        k, square = self._k, self._k**2
+        flow = np.maximum(values[:square], 0.0).reshape(k, k)
         shares = []
         for place in range(2 * self._parts):
             start = self._of(place)[0]
-            given = np.maximum(solution.x[start : start + square], 0.0).reshape(k, k)
+            given = np.maximum(values[start : start + square], 0.0).reshape(k, k)
             total = given.sum(axis=1, keepdims=True)
             shares.append(np.where(total > 0, given / np.where(total > 0, total, 1.0), np.eye(k)))
-        return RobustFlows(flow, shares[: self._parts], shares[self._parts :]), self._derivative(solution, growth)
+        flows = RobustFlows(flow, shares[: self._parts], shares[self._parts :])
+        return flows, self._derivative(values, np.maximum(multipliers, 0.0), growth)
 
-    def _derivative(self, solution: Any, growth: Floats) -> Floats:
+    def _derivative(self, values: Floats, multipliers: Floats, growth: Floats) -> Floats:
         """Derivative of log Λ by w[z, y]: what multiplies e^±w in the program, each with its multiplier."""
-        k, square, values = self._k, self._k**2, solution.x
-        multipliers = np.maximum(-solution.ineqlin.marginals, 0.0)
+        k, square = self._k, self._k**2
         weights = multipliers[:k] * values[:square].reshape(k, k) * growth
         for part in range(2 * self._parts):
             start, row = self._of(part)[0], k + part * square
