@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from operator import mul
 from typing import NamedTuple, TypeAlias
 
 from flint import arb, arb_mat
@@ -41,8 +42,12 @@ Row: TypeAlias = list[arb]
 Table: TypeAlias = list[Row]
 
 
-Tree: TypeAlias = list[tuple[int, int, bool]]
-"""All states but the root, parents before children, each with its parent and whether the arc leads there."""
+class Tree(NamedTuple):
+    """A root and all other states, parents before children, each with its parent and whether the arc leads there."""
+
+    root: int
+    arcs: list[tuple[int, int, bool]]
+
 
 _ONE = arb(1)
 
@@ -151,7 +156,7 @@ class _Walk:
                 if a == b:
                     continue
                 p, q = (
-                    [share if label == at else arb(0) for share, label in zip(law, labels, strict=True)]
+                    _normalised([share if label == at else arb(0) for share, label in zip(law, labels, strict=True)])
                     for at in (a, b)
                 )
                 tree = self.proof.nodes.get((a, b))
@@ -191,30 +196,26 @@ class _Walk:
     def _past(self, laws: Table) -> Iterator[tuple[int, int, Table]]:
         for phase, before in enumerate(laws):
             matrix = self.matrices[phase // self.repeat]
+            after = (phase + 1) % len(laws)
             rows = [[p * row[x] for p, row in zip(before, matrix, strict=True)] for x in range(self.k)]
-            yield phase // self.repeat, (phase + 1) % len(laws), rows
+            yield phase // self.repeat, after, [_normalised(row) for row in rows]  # not finite where no record has x
 
     def _round(self, side: ClaimedRounds, steps: Iterator[tuple[int, int, Table]], where: str) -> list[Table]:
         """E^leakage at every phase."""
         start = [[ball(a).exp() if x != y else arb(1) for y, a in enumerate(row)] for x, row in enumerate(side.start)]
         now = [[a.upper() for a in row] for row in start]
         tables: list[Table] = [[]] * (len(self.matrices) * self.repeat)
-        alike = [[[x == y for y in matrix] for x in matrix] for matrix in reversed(self.family.matrices)]
         before = self.there[0]
+        last, trees = None, {}
         for piece, phase, rows in steps:
             growth = [[a * b for a, b in zip(*pair, strict=True)] for pair in zip(self.jumps, now, strict=True)]
             known, before = before, self.there[phase]
-            trees = side.trees[piece]
-            now = [[arb(1)] * self.k for _ in range(self.k)]
-            for x in before:
-                for y in before:
-                    if x == y:
-                        continue
-                    tree = trees.get((x, y))
-                    if tree is not None:
-                        now[x][y] = _proved(rows[x], rows[y], _cut(tree, known), growth)
-                    elif where != "ahead" or not alike[piece][x][y]:
-                        raise CertificateError(f"{where}, piece {piece + 1}: states {x + 1} and {y + 1} have no tree")
+            if (piece, known, before) != last:
+                last = piece, known, before
+                trees = self._cut_trees(side.trees[piece], *last, where)
+            now = [[_ONE] * self.k for _ in range(self.k)]
+            for (x, y), tree in trees.items():
+                now[x][y] = _proved(rows[x], rows[y], tree, growth)
             tables[phase] = now
         for x in before:
             for y in before:
@@ -227,50 +228,71 @@ class _Walk:
                 raise UndecidedError
         return tables
 
+    def _cut_trees(self, trees: Trees, piece: int, known: list[int], before: list[int], where: str) -> Trees:
+        """The trees of the pairs of states ``before``, each of the states ``known``."""
+        matrix = self.family.matrices[-1 - piece]
+        cut: Trees = {}
+        for x in before:
+            for y in before:
+                if x == y:
+                    continue
+                if (x, y) in trees:
+                    cut[x, y] = _cut(trees[x, y], known)
+                elif where != "ahead" or matrix[x] != matrix[y]:
+                    raise CertificateError(f"{where}, piece {piece + 1}: states {x + 1} and {y + 1} have no tree")
+        return cut
+
+
+def _normalised(law: Row) -> Row:
+    total = sum(law[1:], law[0])
+    return [share / total for share in law]
+
 
 def _cut(tree: Tree, there: list[int]) -> Tree:
     """The tree of the states ``there``: what hangs on others hangs on the state above, or on the first there is."""
-    if len(there) == len(tree) + 1:
-        return tree
-    line = [sum(range(len(tree) + 1)) - sum(v for v, _, _ in tree), *(v for v, _, _ in tree)]
-    first = next(v for v in line if v in there)
-    above = {line[0]: first}
-    for v, a, _ in tree:
+    root, arcs = tree
+    first = next(v for v in (root, *(v for v, _, _ in arcs)) if v in there)
+    above = {root: first}
+    for v, a, _ in arcs:
         above[v] = v if v in there else above[a]
-    return [(v, above[a], up) for v, a, up in tree if v in there and v != first]
+    return Tree(first, [(v, above[a], up) for v, a, up in arcs if v in there and v != first])
 
 
 def _proved(p: Row, q: Row, tree: Tree, growth: Table) -> arb:
-    """Upper bound of e^Φ from a tree, whatever it is; the laws may be off by factors."""
+    """Upper bound of e^Φ for two laws of the states of a tree, whatever it is."""
     h: Row = [_ONE] * len(p)
-    for v, a, up in tree:
+    for v, a, up in tree.arcs:
         h[v] = h[a] * growth[v][a] if up else h[a] / growth[a][v]
-    above, below = ([share * weight for share, weight in zip(law, h, strict=True)] for law in (p, q))
-    sum_p, sum_q = sum(above[1:], above[0]), sum(below[1:], below[0])
-    # of laws given up to factors the ratio of their own sums counts
-    bound = (sum_p * sum(q[1:], q[0])) / (sum_q * sum(p[1:], p[0]))
-    if not _balanced(above, below, sum_p, sum_q, tree):
-        bound *= 1 + _left_over(above, below, sum_p, sum_q, tree, h, growth)
-    if not bound.is_finite():
+    above, below = list(map(mul, p, h)), list(map(mul, q, h))
+    ratio, balanced = _balanced(above.copy(), below.copy(), tree)
+    if not balanced:
+        ratio *= 1 + _left_over(above, below, tree, h, growth)
+    if not ratio.is_finite():
         raise UndecidedError
-    return bound.upper()
+    return ratio.upper()
 
 
-def _balanced(above: Row, below: Row, sum_p: arb, sum_q: arb, tree: Tree) -> bool:
-    """Whether flows along the arcs of the tree surely move P to Q: then nothing is left over."""
-    net = [a * sum_q - b * sum_p for a, b in zip(above, below, strict=True)]
-    for v, a, up in reversed(tree):
-        carried = net[v]  # by the arc, the sum of what lies behind it: exactly so, whatever the balls are
-        if not (carried >= 0 if up else carried <= 0):
-            return False
-        net[a] += carried
-    return True
+def _balanced(above: Row, below: Row, tree: Tree) -> tuple[arb, bool]:
+    """(p·h)/(q·h), and whether flows along the arcs of the tree surely move P to Q: then nothing is left over.
+
+    ``above`` and ``below`` are p·h and q·h of each state; they become the sums of what hangs on it.
+    """
+    for v, a, _ in reversed(tree.arcs):
+        above[a] += above[v]
+        below[a] += below[v]
+    ratio = above[tree.root] / below[tree.root]
+    for v, _, up in tree.arcs:  # each carries what P has more than Q in all that hangs on its state
+        share = ratio * below[v]
+        if not (above[v] >= share if up else above[v] <= share):
+            return ratio, False
+    return ratio, True
 
 
-def _left_over(above: Row, below: Row, sum_p: arb, sum_q: arb, tree: Tree, h: Row, growth: Table) -> arb:
+def _left_over(above: Row, below: Row, tree: Tree, h: Row, growth: Table) -> arb:
     """What goes to the state with most of Q where the flows of the tree fall short, by ρ, in units of what is there."""
+    sum_p, sum_q = sum(above[1:], above[0]), sum(below[1:], below[0])
     net = [a / sum_p - b / sum_q for a, b in zip(above, below, strict=True)]
-    for v, a, up in reversed(tree):
+    for v, a, up in reversed(tree.arcs):
         carried = net[v].mid() if up else -net[v].mid()
         if not carried > 0:
             continue
@@ -322,4 +344,4 @@ def _tree(parents: list[int], k: int, where: str) -> Tree:
         line.extend(children.get(v, []))
     if len(line) != k:
         raise CertificateError(f"{where}: the parents of a tree go round in a circle")
-    return [(v, abs(parents[v]) - 1, parents[v] > 0) for v in line[1:]]
+    return Tree(line[0], [(v, abs(parents[v]) - 1, parents[v] > 0) for v in line[1:]])
