@@ -20,6 +20,8 @@ from pufferflow.markov.row_sets import RowSets
 
 _TOLERANCE = 1e-10
 _LARGEST = 1e100
+_TOGETHER = 4000
+"""Columns of programs that are solved as one: to ask takes as long as some hundred, and large ones take longer."""
 _SMALLEST = 2e-9  # HiGHS drops entries of up to 1e-9
 
 
@@ -200,13 +202,16 @@ class _Program:
     def solve(self, rows: RowSets, pairs: list[Pair], growth: Floats) -> list[Solved | None]:
         """For the laws given each pair of values the flows, with shares of sum 1, and the derivative of log Λ.
 
-        None where none were found. The programs of all pairs are one: to ask for one takes longer than to solve it.
+        None where none were found. The programs of several pairs are one.
         """
         from scipy.optimize import linprog  # loading it takes longer than most noise scales
         from scipy.sparse import csr_array, kron
 
         if not float(growth.max()) < _LARGEST:  # nothing that the program could resolve
             return [None] * len(pairs)
+        if len(pairs) > (most := max(1, _TOGETHER // (self._last + 1))):
+            parts = (pairs[start : start + most] for start in range(0, len(pairs), most))
+            return [solved for part in parts for solved in self.solve(rows, part, growth)]
         count, right = len(pairs), np.zeros((len(pairs), self._count))
         right[:, : self._k] = [-rows.base[x] for x, _ in pairs]
         entries = [entry for x, y in pairs for entry in self._entries(rows, x, y, growth)]
@@ -225,11 +230,11 @@ class _Program:
             options=options,
         )
         if solution.status == 0:
-            parts = solution.x.reshape(count, -1), -solution.ineqlin.marginals.reshape(count, -1)
-            return [self._read(values, multipliers, growth) for values, multipliers in zip(*parts, strict=True)]
+            found = solution.x.reshape(count, -1), -solution.ineqlin.marginals.reshape(count, -1)
+            return [self._read(values, multipliers, growth) for values, multipliers in zip(*found, strict=True)]
         if count == 1:
             return [None]
-        return [self.solve(rows, [pair], growth)[0] for pair in pairs]  # it need be one alone that fails
+        return [self.solve(rows, [pair], growth)[0] for pair in pairs]  # perhaps one alone fails
 
     def _entries(self, rows: RowSets, x: int, y: int, growth: Floats) -> list[Floats]:
         """Those of the inequalities for the laws given x and y."""
