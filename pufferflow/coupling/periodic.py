@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow._jit import constant
+from pufferflow._jit import constant, most_threads
 from pufferflow._protection import Protection
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
@@ -423,11 +423,18 @@ class PeriodicLeakage:
         """The same, over nodes of segments of any length."""
         chain = self._chain
         self._begin()
-        with ThreadPoolExecutor(2) as threads:
-            sides, room = ((self._ahead, self._past), self._starts), self._room(cost)
-            (ahead, past) = families = tuple(
-                threads.map(lambda way, start: Rounds(way, chain.period, cost, cap).family(start * cost, room), *sides)
-            )
+        room = self._room(cost)
+
+        def family(way: Way, start: Floats) -> _Family:
+            return Rounds(way, chain.period, cost, cap).family(start * cost, room)
+
+        sides = (self._ahead, self._past), self._starts
+        if most_threads() == 1:
+            families = tuple(map(family, *sides))
+        else:
+            with ThreadPoolExecutor(2) as threads:
+                families = tuple(threads.map(family, *sides))
+        ahead, past = families
         self._starts, self._found_at = [family.start / cost for family in families], cost
         if self._window == 1:
             told = [float((a + b).max()) for a, b in zip(ahead.leakages, past.leakages, strict=True)]
