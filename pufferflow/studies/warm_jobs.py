@@ -134,9 +134,22 @@ def _run(connection: socket.socket) -> NoReturn:
     os._exit(code)
 
 
-if __name__ == "__main__":
+def _load() -> None:
+    """Import libraries, and have done what they put off until they are used."""
     for library in LIBRARIES:
         with suppress(ImportError):
             import_module(library)
+    with suppress(ImportError):
+        import numba
+
+        numba.njit(lambda x: x)(0.0)  # it sets itself up for its first function
+    with suppress(ImportError):
+        from matplotlib.mathtext import MathTextParser
+
+        MathTextParser("agg").parse("$0$")
     gc.freeze()  # so that forks share it
+
+
+if __name__ == "__main__":
+    _load()
     _serve(socket.socket(fileno=os.dup(0)))
