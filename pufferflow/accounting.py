@@ -69,22 +69,36 @@ def guarantee(
     if asked.uncovered(**options) or asked.unfit(family, length, **asked.own(options)):
         return math.inf
 
-    def enough(epsilon: float) -> bool:
+    def excess(epsilon: float) -> float:
+        """Logarithm of what is asked for over ``scale``: not positive where that is enough."""
         # all lengths, not the longest alone: of some mechanisms a shorter segment decides
         needed = asked.called(family, length, epsilon, **options).scale
-        return needed is not None and needed <= scale
+        if needed is None:
+            return math.inf
+        ratio = math.log(needed) - math.log(scale) if needed > 0 else -math.inf
+        return max(ratio, 1e-300) if needed > scale else min(ratio, 0.0)
 
     smallest, largest = EPSILON_RANGE
     low, high = max(smallest, 1 / scale / (1 + PRECISION)), min(largest, records / scale * (1 + PRECISION))
-    while not enough(high):  # bayesian-dp may ask for more than group-dp does
+    while (at_high := excess(high)) > 0:  # bayesian-dp may ask for more than group-dp does
         if high == largest:
             return math.inf
         high = min(2 * high, largest)
-    if enough(low):
+    if (at_low := excess(low)) <= 0:
         return low
+    # where a line through both logarithms meets the scale, a little below and above it in turn; or half way
+    count = 0
     while high > low * (1 + PRECISION):
-        middle = math.sqrt(low) * math.sqrt(high)
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        share = at_low / (at_low - at_high) if at_low < math.inf and count % 4 < 3 else 0.5
+        aside = PRECISION / 3 * (1 if count % 2 else -1)
+        middle = low * math.exp(share * math.log(high / low) + aside)
+        if not low < middle < high:
+            middle = math.sqrt(low) * math.sqrt(high)
+        if (at_middle := excess(middle)) > 0:
+            low, at_low = middle, at_middle
+        else:
+            high, at_high = middle, at_middle
+        count += 1
     return high
 
 
