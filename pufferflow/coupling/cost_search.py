@@ -15,6 +15,10 @@ from pufferflow.coupling.surroundings import Leak, Surroundings, apart_by
 
 _ROUNDS = 8
 _ENOUGH = 1e-5  # the next round would gain about its square
+_MANY_ENTRIES, _MOST_STATES = 512, 64
+"""From so many entries on powers of the matrix take less time than steps; products of matrices of more states may be
+shared among threads, which changes their last bits.
+"""
 
 
 class CostSearch:
@@ -104,14 +108,7 @@ class CostSearch:
         """What the best query leaks when it counts one set throughout."""
         halves = []
         for half in (best.behind, best.ahead):
-            most = (
-                half.side.steps
-                if half.side.exact
-                else min(half.side.steps, max(FIRST_STEPS, 2 * len(half.counts.sets)))
-            )
-            counts = Counts(np.tile(one, (most, 1)), one[None, :])
-            if half.counts.repeats:
-                counts = counts._replace(repeats=half.side.steps + half.side.beyond - most)
+            counts = _throughout(half, one)
             halves.append(Found(half.side, counts, half.side.about(counts, self._search.cost)))
         before, after = (apart_by(half.tells) for half in halves)
         secrets = self._around.support(best.node)
@@ -149,6 +146,17 @@ class CostSearch:
             states = reached(states, self._around.matrix)
         self._search.cost = 0.0
         return best
+
+
+def _throughout(half: Found, one: Bools) -> Counts:
+    """The count of one set at all entries of a side that may matter."""
+    side = half.side
+    near = side.steps if side.exact else min(side.steps, max(FIRST_STEPS, 2 * len(half.counts.sets)))
+    entries = side.steps + side.beyond if half.counts.repeats else near
+    # powers lose what leads to an unlikely end, steps do not
+    powers = side.end is None and near >= _MANY_ENTRIES and side.states <= _MOST_STATES
+    single = 0 if powers else near
+    return Counts(np.tile(one, (single, 1)), one[None, :], entries - single)
 
 
 def _subsets(states: int) -> list[Bools]:
