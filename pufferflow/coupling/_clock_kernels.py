@@ -303,11 +303,12 @@ def forget_walk(
             between = (size - 1) * cost * (1 + 4 * UNIT_ROUNDOFF)
             for x in range(k):
                 for z in range(k):
+                    if x == z or now[x, z] <= between:
+                        continue
                     limit, told = limits[block, x, z], alpha
                     if alpha <= PASSED and limit < 600:
                         told = reweighed(math.exp(limit / 2), alpha, False)[0] * (1 + 16 * UNIT_ROUNDOFF)
-                    if x != z:
-                        now[x, z] = min(now[x, z], min(told, limit) + between)
+                    now[x, z] = min(now[x, z], min(told, limit) + between)
         most = 0.0
         for x in range(k):
             for z in range(k):

@@ -93,6 +93,15 @@ class _Clock(NamedTuple):
         return matrix
 
 
+class _Piece(NamedTuple):
+    """What couplings of a piece have for every c: phases, laws, bounds of their ratios, and values of the nodes."""
+
+    phases: NDArray[np.intp]
+    laws: tuple[Floats, float, Bools]
+    ratios: Floats
+    possible: Bools
+
+
 class CouplingWay:
     """Couplings: what lies ahead, or the past of a stationary chain.
 
@@ -105,6 +114,7 @@ class CouplingWay:
         self._clock = _Clock(chain, ahead)
         self._trees_alone = trees_alone
         self._ratios: dict[int, Floats] = {}
+        self._known: dict[int, _Piece] = {}
         self.pieces = self._clock.pieces
         k = chain.states
         self._differ = 1 - np.eye(k) if differ is None else differ
@@ -126,21 +136,29 @@ class CouplingWay:
 
     def walk(self, piece: int, now: Floats, cost: float, cap: float) -> _Stored:
         """As :meth:`Way.walk`."""
-        chain, phases = self._clock.chain, self.phases(piece)
-        rows, error = (self._clock.matrix(piece)[None], 0.0) if self._clock.ahead else reversed_rows(chain, phases)
+        phases, (rows, error, alike), ratios, possible = self._piece(piece)
         if piece < len(self._trees):
             trees = self._trees[piece]
         else:  # those of the hour before are a good start
             trees = tuple(part.copy() for part in (self._trees[-1] if self._trees else self._empty))
             self._trees.append(trees)
         out = np.empty((len(phases), *now.shape), dtype=np.float32)
-        alike = (rows[0][:, None] == rows[0][None]).all(axis=-1) & self._clock.ahead
-        error = 2 * error + 4 * UNIT_ROUNDOFF  # in total variation
-        rows, costs = constant(rows), cost * self._differ
-        caps = constant(np.minimum(cap, self._ratios_of_laws(piece, phases)))
-        possible = chain.possible[np.append(self._clock.before(piece), phases)]
-        walk((rows, error, alike), possible, now, costs, caps, trees, self._checks, out)
+        caps = constant(np.minimum(cap, ratios))
+        walk((rows, error, alike), possible, now, cost * self._differ, caps, trees, self._checks, out)
         return out
+
+    def _piece(self, piece: int) -> _Piece:
+        if piece in self._known:
+            return self._known[piece]
+        clock, phases = self._clock, self.phases(piece)
+        rows, error = (clock.matrix(piece)[None], 0.0) if clock.ahead else reversed_rows(clock.chain, phases)
+        alike: Bools = (rows[0][:, None] == rows[0][None]).all(axis=-1) & clock.ahead
+        laws = constant(rows), 2 * error + 4 * UNIT_ROUNDOFF, alike  # in total variation
+        possible: Bools = clock.chain.possible[np.append(clock.before(piece), phases)]
+        made = _Piece(phases, laws, self._ratios_of_laws(piece, phases), possible)
+        if not is_slow(clock.chain):  # those of others fill the memory
+            self._known[piece] = made
+        return made
 
     def _ratios_of_laws(self, piece: int, phases: NDArray[np.intp]) -> Floats:
         """Bounds of the largest log ratio of the laws given two values, rounded up, shape (n, k, k) or (1, k, k)."""
@@ -247,7 +265,8 @@ class ForgettingWay:
                 before = ends.max()
                 for piece, of_piece in enumerate(self._blocks):
                     for start, block in of_piece:
-                        ends[piece] = np.minimum(ends[piece], block.through(float(ends[start].max()), cost))
+                        if (block.steps - 1) * cost < ends[piece].max():  # what the nodes between tell
+                            ends[piece] = np.minimum(ends[piece], block.through(float(ends[start].max()), cost))
                 if ends.max() >= before * (1 - 1e-3):
                     break
             self._ends = cost, cap, ends
