@@ -22,6 +22,8 @@ LISTS = 5
 _NEGATIVE = -1e-14
 _FAR = 4
 """A tree serves as a start unless more than one in so many of its arcs is wrong."""
+UNWEIGHED = 1400.0
+"""A cost beyond is as good as ∞ where a law is reweighted: half of it is beyond the exponents of floats."""
 _LONG, _AFRESH = 30.0, 32
 """After edges as long as this, and after so many steps, laws are computed afresh."""
 
@@ -750,7 +752,7 @@ def reweighed(a: float, cost: float, linear: bool) -> Any:
     if linear:
         share = (a - 1) / (a + 1)
         return cost * share, share
-    if cost > 1400:
+    if cost > UNWEIGHED:
         return min(cost, 2 * math.log(a)), 1.0
     b = math.exp(cost / 2)
     value = 2 * math.log1p((a - 1) * math.expm1(cost / 2) / (a + b))
@@ -770,9 +772,22 @@ def bind(x: int, z: int, worst: tuple[float, int, float], filled: Any) -> None:
 
 
 @kernel
-def let_through(rows: Any, w: Any, linear: bool, x: int, z: int, root: Any) -> tuple[float, int, float]:
-    """For one pair of values what :func:`forget` says of it, not rounded; ``root`` is room for k numbers."""
+def halve(w: Any, halves: Any) -> None:
+    """Fill in √H and √H − 1 of H = e^w, each of shape (k, k); of costs that ``reweighed`` takes otherwise, nothing."""
+    for y in range(len(w)):
+        for other in range(len(w)):
+            if w[y, other] <= UNWEIGHED:
+                halves[0, y, other], halves[1, y, other] = math.exp(w[y, other] / 2), math.expm1(w[y, other] / 2)
+
+
+@kernel
+def let_through(rows: Any, w: Any, halves: Any, linear: bool, x: int, z: int, root: Any) -> tuple[float, int, float]:
+    """For one pair of values what :func:`forget` says of it, not rounded; ``root`` is room for k numbers.
+
+    ``halves`` are those of w: of most arcs what grows with :func:`reweighed` is enough to find the largest.
+    """
     k = len(rows)
+    most, largest, at = 0.0, 0.0, 0
     for y in range(k):  # √(P(y, x) / P(y, x'))
         p, q = rows[x, y], rows[z, y]
         root[y] = math.sqrt(p) / math.sqrt(q) if q > 0 else (np.inf if p > 0 else -1.0)
@@ -784,9 +799,18 @@ def let_through(rows: Any, w: Any, linear: bool, x: int, z: int, root: Any) -> t
             if other == y or root[other] < 0 or not root[other] < root[y]:
                 continue
             a = root[y] / root[other] if root[other] > 0 and root[y] < np.inf else np.inf
-            value, share = reweighed(a, w[y, other], linear)
-            if value > best:
-                best, arc, slope = value, y * k + other, share
+            if linear or a == np.inf or w[y, other] > UNWEIGHED:
+                value, share = reweighed(a, w[y, other], linear)
+                if value > best:
+                    best, arc, slope = value, y * k + other, share
+            else:
+                grows = (a - 1) * halves[1, y, other] / (a + halves[0, y, other])
+                if grows > most:
+                    most, largest, at = grows, a, y * k + other
+    if most > 0:
+        value, share = reweighed(largest, w[at // k, at % k], False)
+        if value > best:
+            best, arc, slope = value, at, share
     return best, arc, slope
 
 
@@ -799,12 +823,14 @@ def forget(rows: Any, w: Any, secret: Any, linear: bool, filled: Any, places: tu
     ``linear``. Fills bounds, and for each pair the arc that binds with its derivative.
     """
     k = len(rows)
-    root = np.empty(k)
+    root, halves = np.empty(k), np.empty((2, k, k))
+    if not linear:
+        halve(w, halves)
     for pair in range(places[0], places[1]):
         x, z = pair // k, pair % k
         bind(x, z, (0.0, -1, 0.0), filled)
         if x != z and secret[x] and secret[z]:
-            bind(x, z, let_through(rows, w, linear, x, z, root), filled)
+            bind(x, z, let_through(rows, w, halves, linear, x, z, root), filled)
 
 
 @kernel(steps=lambda blocks, *others: _count(others[-1]) * 5 * blocks[1].size)
@@ -816,7 +842,7 @@ def forget_blocks(blocks: Any, history: Any, costs: Any, cap: Any, told: Any, pl
     """
     steps, rows, secrets, extra = blocks
     k, nodes = len(told), len(history)
-    root, w = np.empty(k), np.empty((k, k))
+    root, w, halves = np.empty(k), np.empty((k, k)), np.empty((2, k, k))
     for b in range(len(steps)):
         if steps[b] > nodes:
             continue
@@ -824,12 +850,13 @@ def forget_blocks(blocks: Any, history: Any, costs: Any, cap: Any, told: Any, pl
         for y in range(k):
             for other in range(k):
                 w[y, other] = before[y, other] + costs[y, other] if y != other else 0.0
+        halve(w, halves)
         for pair in range(places[0], places[1]):
             x, z = pair // k, pair % k
             if x == z:
                 continue
             value = 0.0
             if secrets[b, x] and secrets[b, z]:
-                value, _, _ = let_through(rows[b], w, False, x, z, root)
+                value, _, _ = let_through(rows[b], w, halves, False, x, z, root)
             value = value * (1 + 64 * UNIT_ROUNDOFF) * (1 + 8 * UNIT_ROUNDOFF) + extra[b]
             told[x, z] = min(told[x, z], min(value, cap[x, z]))
