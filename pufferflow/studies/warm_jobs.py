@@ -23,6 +23,7 @@ import threading
 import traceback
 from contextlib import suppress
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -144,9 +145,12 @@ def _load() -> None:
 
         numba.njit(lambda x: x)(0.0)  # it sets itself up for its first function
     with suppress(ImportError):
-        from matplotlib.mathtext import MathTextParser
+        from matplotlib.figure import Figure
 
-        MathTextParser("agg").parse("$0$")
+        figure = Figure()
+        figure.text(0, 0, "$0$")
+        for suffix in ("pdf", "png", "svg"):
+            figure.savefig(BytesIO(), format=suffix)
     gc.freeze()  # so that forks share it
 
 
