@@ -140,9 +140,7 @@ def _load() -> None:
     for library in LIBRARIES:
         with suppress(ImportError):
             import_module(library)
-    with suppress(ImportError):
-        import numba
-
+    if numba := sys.modules.get("numba"):
         numba.njit(lambda x: x)(0.0)  # it sets itself up for its first function
     with suppress(ImportError):
         from matplotlib.figure import Figure
