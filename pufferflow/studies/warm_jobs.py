@@ -21,6 +21,7 @@ import subprocess
 import sys
 import threading
 import traceback
+import warnings
 from contextlib import suppress
 from importlib import import_module
 from io import BytesIO
@@ -59,7 +60,7 @@ def run_scripts_in_forks() -> None:
             return usual(script, command, **words)
         try:
             code = _exit_code(words["fname"])
-        except OSError:  # no server, or no memory for a fork
+        except OSError:  # no server, or no fork
             return usual(script, command, **words)
         if code:
             raise subprocess.CalledProcessError(code, [sys.executable, words["fname"]])
@@ -90,16 +91,23 @@ def _exit_code(script: str) -> int:
             socket.send_fds(server(), [b"fork"], [there.fileno(), 1, 2])
         here.sendall(json.dumps([script, os.getcwd(), dict(os.environ)]).encode())
         here.shutdown(socket.SHUT_WR)
-        return int(here.makefile().read() or -signal.SIGKILL)
+        told = here.makefile().read()
+    if not told:
+        raise ConnectionError(f"{script} was not begun")
+    return int(told.strip() or -signal.SIGKILL)
 
 
 def _serve(asked: socket.socket) -> None:
     """Fork for each that asks, until nobody can ask any more."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
     usual = signal.signal(signal.SIGINT, signal.SIG_IGN)  # what runs is told, too
+    _load()
     while (told := socket.recv_fds(asked, 4, 3))[0]:
         answer, *outputs = told[1]
-        if os.fork() == 0:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of a thread of pyarrow's, which expects forks
+            child = os.fork()
+        if child == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGINT, usual)
             asked.close()
@@ -112,6 +120,7 @@ def _serve(asked: socket.socket) -> None:
 
 def _run(connection: socket.socket) -> NoReturn:
     """What an interpreter does with a script, and no more at its end than to say how it went."""
+    connection.sendall(b" ")  # it has begun
     script, folder, environment = json.load(connection.makefile())
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.chdir(folder)
@@ -136,13 +145,13 @@ def _run(connection: socket.socket) -> NoReturn:
 
 
 def _load() -> None:
-    """Import libraries, and have done what they put off until they are used."""
+    """Import libraries, and have done what they put off until they are used; of what fails a job says more."""
     for library in LIBRARIES:
-        with suppress(ImportError):
+        with suppress(Exception):
             import_module(library)
-    if numba := sys.modules.get("numba"):
-        numba.njit(lambda x: x)(0.0)  # it sets itself up for its first function
-    with suppress(ImportError):
+    with suppress(Exception):
+        sys.modules["numba"].njit(lambda x: x)(0.0)  # it sets itself up for its first function
+    with suppress(Exception):
         from matplotlib.figure import Figure
 
         figure = Figure()
@@ -153,5 +162,4 @@ def _load() -> None:
 
 
 if __name__ == "__main__":
-    _load()
     _serve(socket.socket(fileno=os.dup(0)))

@@ -75,6 +75,7 @@ def test_a_script_sees_what_an_interpreter_would_show_it(execute, tmp_path, monk
         ("raise SystemExit('a sentence')\n", 1),
         ("1 / 0\n", 1),
         ("import os\nos._exit(5)\n", -signal.SIGKILL),
+        ("import warnings\nwarnings.warn('old', DeprecationWarning)\n", 0),
         ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n", -signal.SIGKILL),
         ("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nimport time\ntime.sleep(9)\n", -signal.SIGINT),
     ],
@@ -105,13 +106,20 @@ def test_an_interpreter_of_its_own_is_kept(execute, tmp_path, own):
     assert execute(written(tmp_path, "raise SystemExit(3)\n"), **own) == "usual"
 
 
-def test_without_a_server_scripts_get_interpreters(execute, tmp_path, monkeypatch):
+@pytest.mark.parametrize("seconds", [0, 0.5])
+def test_without_a_server_scripts_get_interpreters(execute, tmp_path, monkeypatch, seconds):
+    """One that has ended, or ends while it is asked."""
     monkeypatch.setattr(warm_jobs, "_started", [])
-    monkeypatch.setattr(warm_jobs, "__file__", str(written(tmp_path, "raise SystemExit\n", "server.py")))
+    monkeypatch.setattr(
+        warm_jobs, "__file__", str(written(tmp_path, f"import time\ntime.sleep({seconds})\n", "end.py"))
+    )
     warm_jobs.server()
-    warm_jobs._started[0][1].wait(60)
+    connection, process = warm_jobs._started[0]
+    if not seconds:
+        process.wait(60)
     assert execute(written(tmp_path, "raise SystemExit(3)\n")) == "usual"
-    warm_jobs._started[0][0].close()
+    connection.close()
+    process.wait(60)
 
 
 def test_a_snakemake_that_does_this_otherwise_is_left_alone(monkeypatch):
