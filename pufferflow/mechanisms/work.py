@@ -23,7 +23,7 @@ from pufferflow.markov.periodic import PeriodicChain
 SMALL = 2e8
 """What every scale takes at least, with what goes before it."""
 
-ANY_START = 5.0
+ANY_START = 2.0
 """How much longer couplings take for chains of any start."""
 
 
