@@ -8,7 +8,7 @@ CORES ?= all
 
 reproduce: .venv/.ready
 	$(BIN)/snakemake --cores $(CORES)
-	@$(BIN)/python -m pufferflow.studies.summary results
+	@echo "Open results/report.html; results/README.md explains the other files."
 
 # side by side: types are checked on one core, and what runs on SLURM mostly waits
 test: .venv/.ready
@@ -25,12 +25,9 @@ slurm: .venv/.ready
 test-long: .venv/.ready
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -n auto --dist loadgroup -m long tests
 
-# The noise-scale engine against a plain-numpy twin and a floor; minutes, on a quiet machine.
+# How fast the engine is; minutes, on a quiet machine. BASE=<commit> compares with that commit.
 bench: .venv/.ready
-	$(BIN)/snakemake --cores $(CORES) --configfile config/bench.yaml --forcerun render_engine measure_noisy_max_times \
-	    measure_base2_exponential_times --set-threads measure_noisy_max_times=256 measure_base2_exponential_times=256 -- \
-	    results/benchmarks/engine.md results/benchmarks/noisy_max.csv results/benchmarks/base2_exponential.csv
-	@cat results/benchmarks/engine.md
+	$(BIN)/python tests/bench/engine.py
 
 lint: .venv/.ready
 	$(BIN)/ruff check .
@@ -47,7 +44,7 @@ lint: .venv/.ready
 	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes -r requirements.lock || \
 	    $(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
-	$(BIN)/python -m compileall -q -j 0 pufferflow  # for those who let Python write none: 45 jobs would compile it anew
+	$(BIN)/python -m compileall -q -j 0 pufferflow workflow/reproduction  # where Python may write none, every job would compile them
 	touch $@
 
 # The documentation as a site, docs/_build/html/index.html; its tutorials are run. Warnings and dead links are errors.
@@ -63,7 +60,7 @@ docs: .venv/.docs
 
 # The table of settings in config/README.md, from the descriptions in their schema.
 settings: .venv/.ready
-	$(BIN)/python -m pufferflow.studies.settings workflow/schemas/config.schema.yaml config/README.md
+	PYTHONPATH=workflow $(BIN)/python -m reproduction.settings config/README.md
 
 # Renew the pins: needs `uv`; the lock carries hashes and no registry address.
 lock:

@@ -47,7 +47,7 @@ def pytest_runtest_setup(item):
 @pytest.fixture
 def only_svg(monkeypatch):
     """Figures are saved in one format: for what is the same in all three."""
-    from pufferflow.reporting import style
+    from pufferflow.drawing import style
 
     monkeypatch.setattr(style, "METADATA", {"svg": style.METADATA["svg"]})
 

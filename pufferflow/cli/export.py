@@ -21,11 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Write the files."""
-    from pufferflow.datasets.electricity import export_electricity
+    from pufferflow.data.household import export_household
 
-    for path, rows in zip(
-        arguments.files,
-        export_electricity(arguments.files, start=arguments.start, minutes=arguments.minutes),
-        strict=True,
-    ):
+    rows = export_household(arguments.files, start=arguments.start, minutes=arguments.minutes)
+    for path in arguments.files:
         print(f"wrote {path}: {rows:,} minutes")

@@ -99,8 +99,8 @@ def run(arguments: argparse.Namespace) -> None:
         **terms,
     )
     if arguments.figure is not None:
-        from pufferflow.reporting.figures.publishing import error_against_epsilon
-        from pufferflow.reporting.style import save_figure
+        from pufferflow.drawing.releases import error_against_epsilon
+        from pufferflow.drawing.style import save_figure
 
         private = [plan for plan in plans if find_mechanism(plan.mechanism).private]
         reached = [plan.epsilon for plan in private if plan.epsilon is not None]

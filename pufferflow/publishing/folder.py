@@ -84,7 +84,7 @@ class Draft:
             return missing
         folder = self.folder / (PUBLISH if made.private else INTERNAL)
         try:
-            from pufferflow.reporting.style import save_figure
+            from pufferflow.drawing.style import save_figure
 
             with warnings.catch_warnings():  # a letter that the font lacks is drawn as a box
                 warnings.simplefilter("ignore")

@@ -138,14 +138,14 @@ class PrivateHistogram(PrivateRelease):
     def figure(self) -> Figure:
         """Return a figure with error bars (needs matplotlib)."""
         require("matplotlib", "a figure")
-        from pufferflow.reporting.figures.publishing import histogram
+        from pufferflow.drawing.releases import histogram
 
         return histogram(self.to_frame(), f"{self.caption}{self._post_processed}", self._edges)
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """Draw the frequencies with their 95 % intervals on ``axes`` (default: a new figure; needs matplotlib)."""
         axes = axes_for(axes)
-        from pufferflow.reporting.figures.publishing import draw_bars
+        from pufferflow.drawing.releases import draw_bars
 
         draw_bars(axes, self.to_frame(), self._edges)
         return axes

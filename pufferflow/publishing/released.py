@@ -326,7 +326,7 @@ class PrivateRelease:
     def figures(self) -> Iterator[tuple[str, Callable[[], Figure]]]:
         """Name of each figure's file, and what draws it (needs matplotlib)."""
         require("matplotlib", "a figure")
-        from pufferflow.reporting.figures.publishing import statistic
+        from pufferflow.drawing.releases import statistic
 
         frame, caption = self.to_frame(), self.caption
         for table in self.tables:

@@ -46,8 +46,8 @@ class Sketch:
         """Write the figure, where there is a line; return what went wrong, or nothing: the lines are out already."""
         try:
             if not (table := self.table()).empty:
-                from pufferflow.reporting.figures.publishing import running_count
-                from pufferflow.reporting.style import save_figure
+                from pufferflow.drawing.releases import running_count
+                from pufferflow.drawing.style import save_figure
 
                 save_figure(running_count(table, made.request.counted.said, made.caption), stem)
         except Exception as error:

@@ -795,7 +795,7 @@ class Fuzzer:
         """Load what forks would each load again."""
         import matplotlib.figure  # noqa: F401
 
-        from pufferflow.reporting import style  # noqa: F401
+        from pufferflow.drawing import style  # noqa: F401
 
         for name in COMMANDS:
             __import__(f"pufferflow.cli.{name}")

@@ -15,7 +15,12 @@ from pufferflow.related.dp._binomials import sum_law, sum_window, window, window
 from pufferflow.related.dp._roots import root_up
 from pufferflow.related.dp.alpha_beta import AlphaBeta, check_views, choose_alpha_beta
 from pufferflow.related.dp.domains import Domain
-from pufferflow.related.dp.statistical_difference import answer_difference, answer_difference_bound, view_difference
+from pufferflow.related.dp.statistical_difference import (
+    answer_difference,
+    answer_difference_bound,
+    extreme_difference,
+    view_difference,
+)
 from pufferflow.related.dp.views import Publisher
 
 probabilities = st.fractions(0, 1, max_denominator=12)
@@ -135,9 +140,9 @@ def test_roots_are_rounded_up_and_hardly(number, degree):
 def test_difference_of_views_against_all_views(view, first_only, second_only, shared):
     tuples = [(1, 0)] * first_only + [(0, 1)] * second_only + [(1, 1)] * shared + [(0, 0)]
     first, second = (view_law(view, [pair[side] for pair in tuples]) for side in (0, 1))
-    plain = sum(abs(first[seen] - second[seen]) for seen in first) / 2
+    plain = sum(abs(first[seen] - second[seen]) for seen in first)
     assert view_difference(view, first_only, second_only) == plain
-    assert view_difference(view, 1) == view.alpha
+    assert view_difference(view, 1) == 2 * view.alpha
 
 
 @given(parameters(), probabilities, st.integers(1, 4))
@@ -151,7 +156,7 @@ def test_difference_of_answers_against_all_instances(view, prior, tuples):
             joint[key] = joint.get(key, 0) + mass
             answers[key[0]] = answers.get(key[0], 0) + mass
             views[seen] = views.get(seen, 0) + mass
-    plain = sum(abs(joint[answer, seen] - answers[answer] * views[seen]) for answer, seen in joint) / 2
+    plain = sum(abs(joint[answer, seen] - answers[answer] * views[seen]) for answer, seen in joint)
     assert answer_difference(view, prior, tuples) == pytest.approx(float(plain), abs=1e-12)
     assert float(plain) <= answer_difference_bound(view, prior, tuples) + 1e-12
 
@@ -169,7 +174,7 @@ def test_difference_of_answers_of_larger_tables(view, prior, tuples):
                 wider[inside : inside + len(joint), seen : seen + len(joint)] += weight * factor * joint
         joint = wider
     product = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
-    plain = float(np.abs(joint - product).sum()) / 2
+    plain = float(np.abs(joint - product).sum())
     assert answer_difference(view, prior, tuples) == pytest.approx(plain, abs=1e-9)
     assert plain <= answer_difference_bound(view, prior, tuples) + 1e-9
 
@@ -181,13 +186,44 @@ def test_on_the_impossibility_line_less_and_less_is_learned():
     bound = answer_difference_bound(line, Fraction(1, 10**7), 10**12 // 2)
     assert bound < found[1] / 10
     # one that publishes the data says all, up to what was known before; one of no tuple nothing
-    assert answer_difference(AlphaBeta(1, 0), "1/2", 1) == 0.5
+    assert answer_difference(AlphaBeta(1, 0), "1/2", 1) == 1
     assert answer_difference(line, 0, 5) < 1e-15
     assert answer_difference_bound(line, 0, 5) == 0
     with pytest.raises(ParameterError, match="use answer_difference_bound"):
         answer_difference(AlphaBeta("0.5", "0.2"), "0.5", 10**12)
     with pytest.raises(ParameterError, match="pairs of counts"):
         view_difference(line, 10**6, 10)
+
+
+@given(parameters(), st.integers(1, 3), st.integers(0, 2))
+@examples(12, 120)
+def test_difference_of_extreme_answers_against_all_instances(view, rows, spare):
+    half = rows + spare
+    views = [{}, {}]
+    for chosen in itertools.combinations(range(half), rows):
+        for side, start in enumerate((0, half)):
+            inside = [int(place - start in chosen) for place in range(2 * half)]
+            for seen, p in view_law(view, inside).items():
+                views[side][seen] = views[side].get(seen, 0) + p
+    plain = sum(abs(views[0][seen] - views[1][seen]) for seen in views[0]) / math.comb(half, rows)
+    assert extreme_difference(view, rows, half) == pytest.approx(float(plain), abs=1e-9)
+
+
+def test_on_the_impossibility_line_every_view_is_meaningless():
+    """The source's own α and β at d = .1, γ = .5, n = √m/10; SciPy's binomial probabilities and the plain sum."""
+    from scipy.stats import binom
+
+    line = choose_alpha_beta("0.1", "0.5", conditions="published")
+    assert float(line.alpha) == pytest.approx(0.7111, abs=5e-5)
+    found = [extreme_difference(line, root // 10, root**2 // 2) for root in (100, 1000, 10**4, 10**6)]
+    assert found == pytest.approx([0.394455, 0.394618, 0.394635, 0.394637], abs=1e-6)
+    counts = np.arange(5001)
+    kept, made_up = (binom.pmf(counts, n, float(p)) for n, p in ((10, line.keep), (4990, line.beta)))
+    every, none = np.convolve(kept, made_up)[:5001], binom.pmf(counts, 5000, float(line.beta))
+    plain = np.abs(np.outer(every, none) - np.outer(none, every)).sum()
+    assert found[0] == pytest.approx(plain, abs=1e-9)
+    with pytest.raises(ParameterError, match="rows is 3, above half, 2"):
+        extreme_difference(line, 3, 2)
 
 
 # -- errors --------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pufferflow.related.dp._cumulative import CumulativeWeights
 from pufferflow.related.dp.base2_exponential import _ATTEMPTS, Base2Exponential, Eta
-from pufferflow.studies.base2_exponential.attacks import rounding_loss
+from reproduction.related.base2_exponential import rounding_loss
 
 odd = st.integers(0, 3).map(lambda i: 2 * i + 1)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pufferflow.related.dp.base2_exponential import Base2Laplace, Eta
 from pufferflow.related.dp.laplace import Laplace
-from pufferflow.studies.base2_exponential.floating_noise import BITS, naive_laplace, naive_outputs, possible
+from reproduction.related.base2_exponential import BITS, naive_laplace, naive_outputs, possible
 
 values = st.one_of(st.integers(-50, 50).map(float), st.floats(-1e6, 1e6, allow_nan=False))
 

@@ -369,7 +369,7 @@ def test_statistics_of_numbers_need_no_bins(tmp_path, run):
 
 def test_unequal_bins_are_drawn_unequal():
     """Areas are shares; bins of one width stay as they were, named one by one."""
-    from pufferflow.reporting.figures.publishing import histogram
+    from pufferflow.drawing.releases import histogram
 
     shares = np.array([0.1, 0.2, 0.3, 0.4])
     table = pd.DataFrame({"state": list("abcd"), "frequency": shares, "low_95": shares, "high_95": shares})

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_chains import chains as random_chains
 from sequence_programs import largest_loss, sequence_law
+from shipped_counts import electricity_transitions
 
 import pufferflow as pf
 from pufferflow.coupling.calibration import ChainLeakage
@@ -93,9 +94,7 @@ def test_small_epsilon_has_the_limit_that_losses_tend_to(knows, window):
 
 @pytest.mark.parametrize(("bins", "more"), [(17, 1.5), pytest.param(51, 1.4, marks=pytest.mark.long)])
 def test_electricity_hides_an_hour_for_little_more_than_a_minute(bins, more):
-    from pufferflow.datasets import ingest_electricity
-
-    counted, first = ingest_electricity("bundled").participants[0].transition_counts, range(0, 51, 51 // bins)
+    counted, first = electricity_transitions(), range(0, 51, 51 // bins)
     joined = np.add.reduceat(np.add.reduceat(counted, first, axis=0), first, axis=1)
     chain, _ = pf.fit_chain(joined)
     minute, hour = (pf.leakage(chain, 1_051_200, 1.0, window=window).scale for window in (1, 60))

@@ -5,6 +5,7 @@ from fractions import Fraction
 from itertools import chain as joined
 from itertools import combinations, product
 
+import numpy as np
 import pytest
 from cases import counts
 from enumeration import joint_law, stationary_law
@@ -13,6 +14,8 @@ from exact_loss import conditional_densities, largest_ratios, log_fraction
 import pufferflow as pf
 
 HALF = Fraction(1, 2)
+# alternates for ever (states 0 and 1) or tosses a coin for ever (2 and 3), with equal chances
+TWO_REGIMES = pf.MarkovChain([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5]], [0.25] * 4)
 THREE_STATES = [[Fraction(0), Fraction(1), Fraction(0)], [HALF, Fraction(0), HALF], [HALF, HALF, Fraction(0)]]
 
 
@@ -98,9 +101,38 @@ def test_two_regimes_exceed_the_tail_like_the_root_of_the_length(length):
     if length >= 8:
         assert inside > tail
 
-    from pufferflow.studies.histogram_study.measure import two_regimes
-
     scale = -1 / log_fraction(ratio)
-    found = pf.privacy_loss(two_regimes(), length, scale, pf.CountQuery({1, 3}))
+    found = pf.privacy_loss(TWO_REGIMES, length, scale, pf.CountQuery({1, 3}))
     assert found.lower <= max(log_fraction(inside), log_fraction(tail)) <= found.loss
     assert found.tail == pytest.approx(log_fraction(tail), rel=1e-9)
+
+
+def test_the_excess_of_two_regimes_grows():
+    """With noise of scale T loss over tail is near E|B − T/2|, B binomial with T − 1 tosses."""
+    ratios = []
+    for length in (8, 32, 128):
+        worst = pf.privacy_loss(TWO_REGIMES, length, float(length), pf.CountQuery({1, 3}))
+        limit = (length - 1) * math.comb(length - 2, length // 2 - 1) / 2 ** (length - 1)
+        ratios.append(worst.loss / worst.tail)
+        assert ratios[-1] == pytest.approx(limit, rel=0.05)
+    assert ratios == sorted(ratios)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sticky", "cyclic", "moving"])
+@pytest.mark.parametrize("number", [1, 2])
+def test_tails_of_random_chains_show_no_more_than_the_loss(kind, number):
+    """Rows drawn uniformly; mostly staying; mostly going on to the next state; never staying."""
+    rng = np.random.default_rng([3, number])
+    rows = rng.dirichlet(np.ones(3), 3)
+    if kind == "moving":
+        np.fill_diagonal(rows, 0)
+        rows /= rows.sum(axis=1, keepdims=True)
+    elif kind != "dense":
+        weight = rng.uniform(0.5, 0.98)
+        rows = weight * np.roll(np.eye(3), int(kind == "cyclic"), axis=1) + (1 - weight) * rows
+    for epsilon in (0.5, 2.0):
+        worst = pf.smallest_scale(pf.MarkovChain(rows), 5, epsilon, pf.HistogramQuery(), relative=1e-6)
+        assert epsilon * (1 - 1e-5) <= worst.loss <= epsilon
+        assert worst.loss >= worst.tail * (1 - 1e-9)
+        if not set(worst.output) <= {0, 5, None}:  # inside the range of the data
+            assert worst.loss > worst.tail

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from cases import counts
 from scipy.stats import chisquare
+from stored_sums import stored_draw, stored_sums
 
 from pufferflow.related.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
-from pufferflow.studies.base2_exponential.stored import stored_draw, stored_sums
 
 UTILITIES = {
     "one dominates": [0, 9, 9, 9],
@@ -55,7 +55,7 @@ def test_utilities_are_rounded_anew_at_every_release(sampler, size):
     assert agree(draws, mechanism.probabilities([-0.25, 0, 0])) > 1e-3
 
 
-def test_the_twin_that_stores_all_sums():
+def test_the_reference_implementation_that_stores_all_sums():
     mechanism = Base2Exponential(Eta(7, 3), 0, 9, 7, insecure_seed=2)
     utilities = [3, 1, 0, 7, 1, 1, 9]
     sums = stored_sums(mechanism, utilities)

@@ -1,4 +1,4 @@
-"""The exact loss: published and worked values, queries, bad input, the command, the study."""
+"""The exact loss: published and worked values, queries, bad input, the command."""
 
 import json
 import math
@@ -11,7 +11,6 @@ import pytest
 import pufferflow as pf
 from pufferflow._rounding import divide_up
 from pufferflow.audit import privacy_losses
-from pufferflow.studies.histogram_study.measure import StudySettings, study_growth, study_histograms
 
 THETA_1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])
 THETA_2 = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]], [0.9, 0.1])
@@ -361,31 +360,6 @@ def test_a_long_audit_shows_how_far_it_is(monkeypatch):
     (options,) = seen
     assert options["total"] == 12
     assert options["disable"] is None  # shown on a terminal only
-
-
-# -- the study ---------------------------------------------------------------------------------------
-
-
-def test_the_study_is_one_row_a_chain_and_epsilon():
-    settings = StudySettings(chains=2, length=5, epsilons=(0.5, 2.0), seed=3)
-    table = study_histograms(settings)
-    assert len(table) == 4 * 2 * 2
-    assert (table["loss_over_tail"] >= 1 - 1e-9).all()
-    assert (table["loss"] <= table["epsilon"]).all()
-    assert np.allclose(table["loss"], table["epsilon"], rtol=1e-5)
-    inside = table["output_kind"] == "inside"
-    assert (table.loc[inside, "loss_over_tail"] > 1).all()
-    assert table.equals(study_histograms(settings))
-    with pytest.raises(pf.ParameterError):
-        StudySettings(states=1)
-
-
-def test_the_excess_of_two_regimes_grows():
-    table = study_growth((8, 32, 128))
-    assert table["loss_over_tail"].is_monotonic_increasing
-    assert np.allclose(table["loss_over_tail"], table["limit"], rtol=0.05)
-    with pytest.raises(pf.ParameterError, match="even lengths"):
-        study_growth((7,))
 
 
 # -- every length ------------------------------------------------------------------------------------

@@ -1,39 +1,38 @@
 import math
 from fractions import Fraction
+from pathlib import Path
 from random import SystemRandom
 
 import numpy as np
 import pytest
+import yaml
 from cases import counts as sizes
 from flint import arb, ctx
-from shipped_settings import shipped
 
 import pufferflow as pf
-from pufferflow.related.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
-from pufferflow.reporting import comparison
-from pufferflow.studies.base2_exponential import attacks, counts, figures, times
-from pufferflow.studies.base2_exponential import measure as experiment
+from pufferflow.related.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta, Seeded
+from pufferflow.related.dp.laplace import Laplace
+from reproduction import comparison
+from reproduction.related import base2_exponential as study
+from reproduction.related import base2_figures as figures
 
 HALF = Eta(1, 1, 1)
-SMALL = shipped(
-    "base2_exponential",
-    attack_draws=20,
-    sampler_draws=500,
-    loss_outcomes=[2, 16],
-    time_outcomes=[50],
-    time_ranges=[1000, 2000],
-    time_granularities=[0.5],
-    time_repeats=1,
-    noise_epsilons=[0.5, 2],
-    noise_draws=50,
-    rounding_granularities=[0.5, 0.25],
-    precision_outcomes=[50, 100],
-)
+CONFIG = Path(__file__).parents[2] / "config/config.yaml"
+SHIPPED = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))["related"]["base2_exponential"]
+SMALL = SHIPPED | {
+    "loss_outcomes": [2, 16],
+    "ranges": [1000, 2000],
+    "noise_epsilons": [0.5, 2],
+    "noise_draws": 50,
+    "rounding_granularities": [0.5, 0.25],
+    "precision_outcomes": [50, 100],
+}
+ATTACKS = study.all_attacks(30)
 
 
 @pytest.fixture(scope="module")
 def measured():
-    return experiment.measure(SMALL, 3)
+    return study.measure(SMALL, 3)
 
 
 @pytest.mark.parametrize(
@@ -245,77 +244,96 @@ def test_bad_laplace_is_one_sentence(arguments, words):
         Base2Laplace(HALF, 0, 1, 1).release(math.nan)
 
 
-@pytest.mark.parametrize(
-    "attack", [attacks.zero_rounding(30), attacks.swapped_zero_rounding(), attacks.truncated_addition()]
-)
-def test_attacks_break_the_naive_mechanism_and_not_ours(attack):
+@pytest.mark.parametrize("name", ["zero", "swapped", "truncated"])
+def test_attacks_break_the_naive_mechanism_and_not_ours(name):
+    attack = ATTACKS[name]
     there, absent = attack.utilities.values()
     assert max(abs(a - b) for a, b in zip(there, absent, strict=True)) == 1
-    naive = attacks.laws(attack, "naive")
-    assert attacks.privacy_loss(*naive.values()) == math.inf
+    naive = study.distributions(attack, "naive")
+    assert study.privacy_loss(*naive.values()) == math.inf
     assert naive["with Alice"][attack.watched] == 1
     assert naive["without Alice"][attack.watched] < 0.7
-    ours = attacks.laws(attack, "base-2")
+    ours = study.distributions(attack, "base-2")
     assert all(p > 0 for law in ours.values() for p in law)
-    assert attacks.privacy_loss(*ours.values()) <= attack.epsilon
+    assert study.privacy_loss(*ours.values()) <= attack.epsilon
 
 
 def test_two_outcomes_tell_the_database_for_sure():
-    naive = attacks.laws(attacks.swapped_zero_rounding(), "naive")
+    naive = study.distributions(ATTACKS["swapped"], "naive")
     assert naive == {"with Alice": [1, 0], "without Alice": [0, 1]}
-    x = attacks.last_positive(0.5)
+    x = ATTACKS["zero"].utilities["without Alice"][0]
     assert np.exp(-0.25 * x) > 0 == np.exp(-0.25 * (x + 1))
 
 
 def test_truncated_addition_hangs_on_the_order():
-    first, last = attacks.truncated_addition(), attacks.truncated_addition(watched_first=False)
-    assert attacks.privacy_loss(*attacks.laws(first, "naive").values()) == math.inf
-    assert attacks.privacy_loss(*attacks.laws(last, "naive").values()) <= last.epsilon
-    ours, reversed_ours = (attacks.laws(attack, "base-2")["with Alice"] for attack in (first, last))
+    first, last = ATTACKS["truncated"], ATTACKS["last"]
+    assert study.privacy_loss(*study.distributions(first, "naive").values()) == math.inf
+    assert study.privacy_loss(*study.distributions(last, "naive").values()) <= last.epsilon
+    ours, reversed_ours = (study.distributions(attack, "base-2")["with Alice"] for attack in (first, last))
     assert ours == reversed_ours[::-1]
 
 
 def test_tables_are_deterministic_and_compared(measured):
-    curves, claims = measured
-    again = experiment.measure(SMALL, 3)
+    curves, values = measured
+    again = study.measure(SMALL, 3)
     assert curves.equals(again[0])
-    assert claims.equals(again[1])
+    assert values.equals(again[1])
     assert curves.columns[0] == "panel"
-    assert not curves["frequency"].equals(experiment.measure(SMALL, 4)[0]["frequency"])
-    compared = comparison.compare(comparison.stated_numbers(claims)).set_index("claim")
+    assert not curves["share"].equals(study.measure(SMALL, 4)[0]["share"])
+    compared = comparison.comparison_table(comparison.stated_rows(values, "base2_exponential")).data
     differing = compared[compared["verdict"] == "differs"]
-    assert sorted(differing["ours"]) == ["0.644", "2.359 > 2 bits with 16 outcomes"]
-    assert not compared["verdict"][compared["source"] == "derived here"].isin(["reproduced"]).any()
-    in_code = compared["source"] == "author's code"
+    assert sorted(differing["ours"]) == ["0.644", "0.7213", "1025", "2.359 > 2 bits with 16 outcomes"]
+    in_code = compared["origin"] == "author's code"
     assert compared["place"][in_code].str.match(r"cilvento/(b2dp|b2_exponential_mechanism), [\w/.]+").all()
 
 
 def test_every_reported_value_has_a_computed_one():
-    claims = experiment.measure(shipped("base2_exponential", attack_draws=2, sampler_draws=500, noise_draws=5), 3)[1]
-    reported = comparison.reported_values()
-    keys = reported.loc[reported["paper"] == "Ilvento 2020", "key"]
-    assert keys.is_unique
-    assert set(keys) <= set(claims["key"])
-    by_key = claims.set_index("key")["computed"]
+    values = study.measure(SHIPPED | {"noise_draws": 5}, 3)[1]
+    reported = comparison.reported_values("base2_exponential")
+    assert reported["key"].is_unique
+    assert values["key"].is_unique
+    rows = list(comparison.stated_rows(values, "base2_exponential"))
+    assert len(rows) == len(reported)
+    assert {row.verdict for row in rows} == {"reproduced", "differs", "not comparable"}
+    by_key = values.set_index("key")["computed"]
     # the counts that the author's program comes to
     assert by_key["base2/precision/5000"] == "8192 of 15002"
-    assert by_key["base2/precision/edge"] == 1025
+    assert by_key["base2/precision/edge"] == "1025"
     assert by_key["base2/range/all exact sums"] == "linear"
 
 
 def test_random_bits_taken_are_those_expected(measured):
     rows = measured[0][measured[0]["panel"] == "random bits"]
     assert set(rows["mechanism"]) == {"all exact sums", "rejection", "bitwise"}
+    assert set(rows["outcomes"]) == {50, 100}
     for row in rows.itertuples():
+        utilities = [0] * row.outcomes if row.outcome == "all equal" else range(row.outcomes)
+        if row.mechanism == "all exact sums":  # s of p bits at once, and again while it is not below the total
+            mechanism, source = Base2Exponential(HALF, 0, row.outcomes, row.outcomes), Seeded(3)
+            total = sum(mechanism.weights(utilities))
+            for _ in range(20):
+                while source.getrandbits((total - 1).bit_length()) >= total:
+                    pass
+            taken = source.taken
+        else:
+            mechanism = Base2Exponential(HALF, 0, row.outcomes, row.outcomes, sampler=row.mechanism, insecure_seed=3)
+            mechanism.releases(utilities, 20)
+            taken = mechanism.random_bits
         # 20 draws; a rejected attempt doubles the bits of one
-        assert 0.5 * row.expected_bits < row.bits < 2 * row.expected_bits
+        assert 0.5 * row.expected_bits < taken / 20 < 2 * row.expected_bits
         assert row.expected_bits <= 2 * row.precision_bits or row.mechanism == "rejection"
 
 
 def test_noise_in_doubles_alone_tells_the_value(measured):
-    shares = measured[0][measured[0]["panel"] == "floating noise"].groupby("mechanism")["share"]
-    assert (shares.max()[["base-2", "discrete"]] == 0).all()
-    assert shares.min()["naive"] > 0.4
+    """The exact mechanism on a grid and the discrete Laplace give no output that one of two values cannot give."""
+    shares = measured[0][measured[0]["panel"] == "floating noise"]
+    assert set(shares["mechanism"]) == {"naive"}
+    assert shares["share"].min() > 0.4
+    for epsilon in shares["epsilon"]:
+        base2 = Base2Laplace(Eta.for_epsilon(epsilon, y=24), -20, 21, 1)
+        assert all(p > 0 for value in (0, 1) for p in base2.probabilities(value))
+        far = math.ceil(40 / epsilon)
+        assert all(Laplace(1, epsilon).probability(z) > 0 for z in range(-far - 1, far + 1))
 
 
 def test_growth_is_counted(measured):
@@ -325,31 +343,18 @@ def test_growth_is_counted(measured):
     assert list(stored["bits"]) == [1000 * (span + 1) for span in stored["utility_range"]]
     enclosed = rows[rows["mechanism"] == "enclosed sums"]["bits"]
     assert enclosed.max() < 1.01 * enclosed.min()
-    slope = counts.growth_exponent
-    assert slope([{"x": 8, "y": 64}, {"x": 2, "y": 4}], "x", "y") == pytest.approx(2)
-    assert slope([{"x": 8, "y": 64}], "x", "y") is slope([], "x", "y") is None
+    assert measured[1].set_index("key")["computed"]["base2/range/all exact sums"] == "linear"
+    one = study.measure(SMALL | {"ranges": [1000]}, 3)[1]["key"]
+    assert not one.str.startswith("base2/range/").any()
 
 
 def test_figures_are_drawn(measured):
-    seconds = experiment.measure_times(SMALL)
-    methods = seconds.groupby("panel")["method"].agg(set)
-    exponential = {"rejection", "bitwise", "all exact sums", "naive"}
-    assert methods["outcomes"] == methods["range"] == exponential
-    assert methods["laplace"] == exponential - {"all exact sums"} | {"floating-point Laplace"}
-    assert (seconds["seconds"] > 0).all()
     assert len(figures.figure(measured[0]).axes) == 4
-    assert len(figures.exactness_figure(measured[0]).axes) == 6
-    assert len(figures.time_figure(seconds).axes) == 3
-    for draw in (figures.figure, figures.exactness_figure, figures.time_figure):
-        with pytest.raises(pf.DataError, match="no row"):
-            draw(seconds.iloc[:0])
+    with pytest.raises(pf.DataError, match="no row"):
+        figures.figure(measured[0].iloc[:0])
 
 
-def test_connectors_are_level_and_the_first_run_is_not_timed(measured, monkeypatch):
+def test_connectors_are_level(measured):
     panel = figures.figure(measured[0]).axes[0]
+    assert len(panel.lines) == 12
     assert all(line.get_ydata()[0] == line.get_ydata()[-1] for line in panel.lines)
-    calls = []
-    clock = iter([0, 100, 200, 201, 300, 303, 400, 402])
-    monkeypatch.setattr(times, "perf_counter", lambda: next(clock))
-    (row,) = times._timed("p", {"m": lambda: calls.append(1)}, Base2Exponential(HALF, 0, 1, 2), 3)
-    assert (len(calls), row["seconds"]) == (4, 2)

@@ -14,10 +14,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from cases import counts
+from shipped_counts import electricity_transitions
 
 import pufferflow as pf
 from pufferflow import verify
-from pufferflow.datasets import ingest_electricity
 from pufferflow.mechanisms import KNOWN
 from pufferflow.publishing.calibration import calibrate
 from pufferflow.verify import read_certificate
@@ -57,7 +57,7 @@ def document():
 
 @pytest.fixture(scope="module")
 def electricity():
-    chain, _ = pf.fit_chain(ingest_electricity("bundled").participants[0].transition_counts)
+    chain, _ = pf.fit_chain(electricity_transitions())
     return chain
 
 

@@ -1,41 +1,38 @@
 from fractions import Fraction
 from functools import cache
 from math import comb
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from cases import counts
-from shipped_settings import shipped
 
+from pufferflow.drawing import style
 from pufferflow.errors import DataError
-from pufferflow.reporting.comparison import compare, reported_values, stated_numbers
-from pufferflow.reporting.style import save_figure
-from pufferflow.studies.alpha_beta import figures as alpha_beta_figure
-from pufferflow.studies.alpha_beta import measure as alpha_beta
-from pufferflow.studies.alpha_beta import study as alpha_beta_study
-from pufferflow.studies.classical import figures as classical_figure
-from pufferflow.studies.classical import measure as classical
-from pufferflow.studies.classical import study as classical_study
-from pufferflow.studies.classical.worked import SmokingStudy
-from pufferflow.studies.values import COLUMNS
+from reproduction.comparison import comparison_table, reported_values, stated_rows
+from reproduction.related import alpha_beta, alpha_beta_figures, classical, classical_figures
+from reproduction.related.printed import values_table
+from reproduction.tidy import SCHEMAS
 
 pytestmark = pytest.mark.xdist_group("dp experiments")  # what its tests share is made once
 
+ROOT = Path(__file__).parents[2]
+SHIPPED = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))["related"]
 SMALL = {
-    alpha_beta: shipped(
-        "alpha_beta",
-        prior_factors=[1, 100, 20000],
-        rows_grid=[100, 1000],
-        domain_tuples_grid=[10**4, 10**8],
-        parameter_sets=100,
-        publications=20,
-    ),
-    classical: shipped("classical", epsilons=[0.2, 1, 5], rounds=300, repetitions=200),
+    alpha_beta: SHIPPED["alpha_beta"]
+    | {
+        "prior_factors": [1, 100, 20000],
+        "rows_grid": [100, 1000],
+        "domain_tuples_grid": [10**4, 10**8],
+        "parameter_sets": 100,
+        "publications": 20,
+    },
+    classical: SHIPPED["classical"] | {"epsilons": [0.2, 1, 5], "rounds": 300, "repetitions": 200},
 }
-FIGURES = {alpha_beta: alpha_beta_figure, classical: classical_figure}
-STUDIES = {alpha_beta: alpha_beta_study, classical: classical_study}
-PREFIX = {alpha_beta: "alpha-beta/", classical: "classical/"}
+FIGURES = {alpha_beta: alpha_beta_figures, classical: classical_figures}
+NAMES = {alpha_beta: "alpha_beta", classical: "classical"}
 
 
 @cache
@@ -53,32 +50,42 @@ def test_tables_are_the_same_on_every_run(run):
     again = experiment.measure(SMALL[experiment], 7)
     pd.testing.assert_frame_equal(curves, again[0])
     pd.testing.assert_frame_equal(claims, again[1])
-    assert list(curves.columns) == experiment.CURVE_COLUMNS
-    assert list(claims.columns) == COLUMNS
+    assert list(curves.columns) == list(SCHEMAS["related"])
+    assert list(claims.columns) == list(SCHEMAS["values"])
     other = experiment.measure(SMALL[experiment], 8)[0]
     assert not curves.equals(other)
 
 
-def test_every_printed_claim_is_computed_and_gets_its_verdict(run):
+def test_every_stated_claim_is_computed_and_gets_its_verdict(run):
     experiment, _, claims = run
-    table = compare(stated_numbers(claims))
-    printed = reported_values()
-    keys = printed.loc[printed["key"].str.startswith(PREFIX[experiment]), "key"]
-    assert set(keys) <= set(claims["key"])
-    assert len(table) == len(keys) > 4
-    # what no source states is shown without a verdict
-    assert set(table.loc[table["source"] == "derived here", "verdict"]) == {"no verdict"}
-    stated = table[table["source"] != "derived here"]
-    others = stated[stated["verdict"] != "reproduced"].set_index("claim")["verdict"].to_dict()
+    name = NAMES[experiment]
+    table = comparison_table(stated_rows(claims, name), "comparison_related").data
+    reported = reported_values(name)
+    assert set(reported["key"]) <= set(claims["key"])
+    # what no source states is in the table of values alone
+    assert table["claim"].tolist() == reported["claim"].tolist()
+    assert len(claims) > len(table) > 4
+    printed = values_table(claims, name)
+    assert len(printed.display) == len(claims)
+    assert (printed.display["published"] == "–").sum() == len(claims) - len(table)
+    others = table[table["verdict"] != "reproduced"].set_index("claim")["verdict"].to_dict()
     expected = {
         alpha_beta: {
-            "αβ on the line d = (γ/(1−γ)) n/√m where the theorem says no private algorithm is useful": "no verdict",
             "with d = k n/m ≤ γ/10, αβ is (d, γ)-private and errs by at most c √(k/γ)·√n with probability .95, with "
-            "one c for all k, γ and m": "agrees with the restored value",
+            "one c for all k, γ and m": "restored",
         },
-        classical: {"bound on the regret of randomised weighted majority": "typo in the source"},
+        classical: {"bound on the regret of randomised weighted majority": "differs"},
     }
     assert others == expected[experiment]
+
+
+def test_values_of_the_impossibility_line_are_those_of_the_comparison():
+    _, claims = measured(alpha_beta)
+    computed = claims.set_index("key")["computed"]
+    found = [float(computed[f"alpha-beta/extremes/{power}"]) for power in (4, 6, 8, 12)]
+    assert found == pytest.approx([0.39446, 0.3946, 0.3946, 0.3946], abs=5e-5)
+    assert float(computed["alpha-beta/difference-one"]) == pytest.approx(1.4545, abs=5e-5)
+    assert float(computed["alpha-beta/difference-source"]) == pytest.approx(1.4222, abs=5e-5)
 
 
 def test_measured_errors_agree_with_exact_ones(run):
@@ -116,19 +123,19 @@ def test_views_and_beliefs_are_those_of_the_library():
     beliefs = curves[curves["panel"] == "difference"]
     assert beliefs["statistical_difference"].isna().all()
     assert beliefs["difference_bound"].notna().all()
-    assert len(alpha_beta_figure.figure(curves).axes) == 3
+    assert len(alpha_beta_figures.figure(curves).axes) == 3
 
 
-def smoker_by_fractions(study, ratio, bit_known):
+def smoker_by_fractions(others, ratio, bit_known):
     """The smoker's example with a rational noise ratio, by enumeration; the noise is cut off where none is left."""
-    rates = [Fraction(str(rate)) for rate in (study.harmless, study.harmful)]
+    rates = [Fraction("0.05"), Fraction("0.2")]
     half, reach = Fraction(1, 2), 60
     noise = {z: (1 - ratio) / (1 + ratio) * ratio ** abs(z) for z in range(-reach, reach + 1)}
 
     def seen(rate, bit):
         law = {}
-        for ill in range(study.others + 1):
-            p = comb(study.others, ill) * rate**ill * (1 - rate) ** (study.others - ill)
+        for ill in range(others + 1):
+            p = comb(others, ill) * rate**ill * (1 - rate) ** (others - ill)
             for z, q in noise.items():
                 law[ill + bit + z] = law.get(ill + bit + z, 0) + p * q
         return law
@@ -147,22 +154,24 @@ def smoker_by_fractions(study, ratio, bit_known):
 
 def test_the_smoker_by_fractions():
     ratio = Fraction(1, 3)
-    study = SmokingStudy(4, float(np.log(3)))
-    without, taking_part = (smoker_by_fractions(study, ratio, known) for known in (False, True))
-    assert study.risk_before == 0.125
-    assert study.risk_without() == pytest.approx(float(without[0]), rel=1e-12)
+    without, taking_part = (smoker_by_fractions(4, ratio, known) for known in (False, True))
+    known = {}
     for ill in (False, True):
-        assert study.risk_with(ill) == pytest.approx(float(taking_part[ill]), rel=1e-12)
+        risks = classical.smoker(4, float(np.log(3)), ill=ill)
+        assert risks["before the study"] == 0.125
+        assert risks["after it, without his record"] == pytest.approx(float(without[ill]), rel=1e-12)
+        assert risks["with his record"] == pytest.approx(float(taking_part[ill]), rel=1e-12)
+        known[ill] = risks["with it, all others known"]
     # with all others known the odds of any one answer change by at most 3
-    assert 0.2 < study.risk_known(ill=True) < 0.6 / 1.4
-    assert 0.2 > study.risk_known(ill=False) > 0.2 / 2.6
-    mean = 0.2 * study.risk_known(ill=True) + 0.8 * study.risk_known(ill=False)
+    assert 0.2 < known[True] < 0.6 / 1.4
+    assert 0.2 > known[False] > 0.2 / 2.6
+    mean = 0.2 * known[True] + 0.8 * known[False]
     assert mean == pytest.approx(0.2, rel=1e-12)
 
 
 def test_points_without_an_error_are_on_the_floor():
     curves, _ = classical.measure(SMALL[classical] | {"epsilons": [1, 30], "repetitions": 20}, 7)
-    drawn = classical_figure.figure(curves)
+    drawn = classical_figures.figure(curves)
     for panel, mechanism in ((0, "Laplace"), (1, "exponential")):
         none = curves[(curves["mechanism"] == mechanism) & (curves["mean_error"] == 0)]
         assert none["epsilon"].tolist()[-1] == 30
@@ -184,16 +193,18 @@ def test_privacy_is_what_is_declared_unless_the_noise_is_halved():
 
 
 @pytest.mark.parametrize("panels", counts(1, 99))
-def test_figures_are_drawn_byte_for_byte(run, panels, tmp_path, only_svg):
+def test_figures_are_drawn_byte_for_byte(run, panels, tmp_path, monkeypatch):
     experiment, curves, _ = run
+    monkeypatch.setattr(style, "METADATA", {"svg": style.METADATA["svg"]})
     module = FIGURES[experiment]
-    assert "synthetic data" in STUDIES[experiment].CAPTION
+    caption = ROOT / f"workflow/report/{NAMES[experiment]}.rst"
+    assert "synthetic data" in caption.read_text(encoding="utf-8")
     assert len(module.figure(curves).axes) == curves["panel"].nunique()
     shown = curves["panel"].unique()[:panels]
     some = curves[curves["panel"].isin(shown)]
     first, second = (module.figure(some) for _ in range(2))
     assert len(first.axes) == len(shown)
-    (one,), (other,) = save_figure(first, tmp_path / "a"), save_figure(second, tmp_path / "b")
+    (one,), (other,) = style.save_figure(first, tmp_path / "a"), style.save_figure(second, tmp_path / "b")
     assert one.read_bytes() == other.read_bytes()
     with pytest.raises(DataError, match="no row"):
         module.figure(curves.iloc[:0])

@@ -11,7 +11,7 @@ import pytest
 
 import pufferflow as pf
 from pufferflow import cli
-from pufferflow.datasets import load_sample
+from pufferflow.records.sample import load_sample
 
 pytestmark = pytest.mark.usefixtures("scales_once")
 MINUTES = 2 * 1440

@@ -9,7 +9,7 @@ import pytest
 from source_trees import tree
 
 import pufferflow
-from pufferflow._sources import _imported
+from reproduction.code import _imported
 
 pytestmark = pytest.mark.xdist_group("sources")  # what its tests share is made once
 
@@ -20,7 +20,6 @@ GROUND = (
     "_display",
     "_progress",
     "_optional",
-    "_sources",
     "_files",
     "_jit",
     "_rounding",
@@ -52,12 +51,12 @@ ORDER = (
         "coupling",
         "overlaps",
         "audit",
-        "datasets",
+        "data",
         "models",
         "verify",
     ),
     *("chain_networks", "certificates", "mechanisms", "accounting", "entrywise", "_ledger_entries", "ledger"),
-    *("reporting", "studies", "publishing", "cli"),
+    *("drawing", "publishing", "cli"),
 )
 
 
@@ -121,7 +120,7 @@ def test_what_stands_beside_and_the_core_do_not_know_one_another():
             assert used <= {*GROUND, "related"}, path
         elif "related" in used:
             importers.add(package)
-    assert importers <= {"chain_networks", "cli", "studies"}
+    assert importers <= {"chain_networks", "cli"}
 
 
 @pytest.mark.parametrize("part", ["bayesnet", "dp", "hmm"])

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plain_forgetting import joint_law, overlap
 from random_chains import chains
+from shipped_counts import electricity_transitions
 
 import pufferflow as pf
-from pufferflow.datasets.electricity import ingest_electricity
 from pufferflow.overlaps import _variations, overlaps_from_counts
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -41,7 +41,7 @@ def test_behind_any_start_is_attained_by_a_law_on_two_states():
 
 
 def test_electricity_lies_in_the_families_of_the_readme():
-    electricity, _ = pf.fit_chain(ingest_electricity("bundled").participants[0].transition_counts)
+    electricity, _ = pf.fit_chain(electricity_transitions())
     hour, two = pf.forgetting(electricity, 60), pf.forgetting(electricity, 120)
     assert (round(hour.ahead, 3), round(hour.behind, 3)) == (0.476, 0.495)
     assert (round(two.ahead, 3), round(two.behind, 3)) == (0.805, 0.813)

@@ -17,11 +17,11 @@ from cases import counts
 
 import pufferflow as pf
 from pufferflow import cli
+from pufferflow.drawing import style
 from pufferflow.models import write_model
 from pufferflow.publishing import folder as folders
 from pufferflow.publishing import release as releasing
 from pufferflow.publishing.folder import draft
-from pufferflow.reporting import style
 
 MATRIX = np.array([[0.8123456, 0.1876544], [0.2345678, 0.7654322]])
 CHAIN = pf.MarkovChain(MATRIX)

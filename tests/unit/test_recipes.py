@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -78,61 +77,15 @@ class IndependentLoss:
         scale = self._window / epsilon
         return (scale, 1) if scale < upper else None
 '''
-STUDY = '''
-"""How long records may be."""
-
-from pufferflow.studies.record import Section, Step, Study, render
-
-HERE = __name__
-SCALES = "results/errors/lengths.csv"
-
-
-def measure(lengths):
-    import pandas as pd
-
-    from pufferflow import MarkovChain, group_dp
-
-    chain = MarkovChain([[0.5, 0.5], [0.5, 0.5]])
-    return pd.DataFrame({"length": lengths, "scale": [group_dp(chain, length, 1.0).scale for length in lengths]})
-
-
-def table(scales):
-    from pufferflow.reporting.tables.table import Table
-
-    return Table("lengths", "Scales by length.", "synthetic data", scales, scales.astype(str))
-
-
-def _steps(run):
-    yield Step("measure_lengths", "measure", f"{HERE}:measure", {}, {"scales": SCALES}, run.own("lengths", without=()))
-    yield render("lengths", f"{HERE}:table", {"scales": SCALES}, Section("Lengths", "lengths", data="synthetic"))
-
-
-LENGTHS = Study("lengths", _steps)
-'''
-FIGURE = '''
-"""Errors of other data, drawn."""
-
-from matplotlib.figure import Figure
-
-
-def by_step(errors):
-    """Return a figure of the errors by time step."""
-    figure = Figure()
-    figure.subplots().plot(errors["step_seconds"], errors["expected_error"])
-    return figure
-'''
 CHECK = """
 import json, sys
 import pandas as pd, yaml
 import pufferflow as pf
 from pufferflow import cli
-from pufferflow.datasets.elsewhere import other_activity
-from pufferflow.reporting.style import mechanism_style
-from pufferflow.studies.catalogue import plan
-from pufferflow.studies.histograms.measure import errors, scales
-from pufferflow.studies.real_data.chains import fit_chains
-from pufferflow.studies.record import function
-from pufferflow.studies.settings import check_settings
+from pufferflow.drawing.style import mechanism_style
+
+sys.path.insert(0, "workflow")
+from reproduction.settings import complete
 
 done = {"where": pf.__file__}
 chain = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]])
@@ -140,8 +93,10 @@ with open("model.json", "w") as file:
     json.dump({"chains": [chain.document()]}, file)
 
 config = yaml.safe_load(open("config/config.yaml"))
-config["experiments"]["activity"]["mechanisms"].append("twice-group")
-check_settings(config, "workflow/schemas/config.schema.yaml")
+assert "twice-group" in config["synthetic"]["mechanisms"]
+config["datasets"]["activity"]["mechanisms"].append("twice-group")
+config["timings"]["mechanisms"].append("twice-group")
+complete(config)
 (planned,) = pf.plan_release(chain, 0.1, length=100, mechanisms=["twice-group"])
 commanded = cli.main(["scale", "model.json", "--length", "10", "--epsilon", "1", "--mechanism", "twice-group"])
 label = mechanism_style("twice-group").label
@@ -154,22 +109,6 @@ scale = pf.leakage(theta, 100, 0.5, window=3).scale
 loss = pf.leakage_loss(theta, 100, scale, window=3)
 done["family"] = [scale, loss, cli.main(asked), cli.main([*asked[:-1], "mqm-exact"])]
 done["mechanism"] = [pf.twice_group(chain, 10, 1.0).scale, planned.epsilon, commanded, label]
-
-steps = {step.name: step for step in plan(config)[0]}
-measure, show = steps["measure_lengths"], steps["render_lengths"]
-table = function(measure.work)(**measure.settings)
-done["study"] = [table["scale"].tolist(), function(show.work)(scales=table).display.shape, show.shown]
-
-added = other_activity()[-1]
-rows = errors(scales(added, fit_chains(added, 0.0, "stationary"), [1.0], ["group-dp"], {}), 1, 0)
-done["data set"] = [added.description, len(rows), float(rows["expected_error"].min())]
-
-drawn = steps["plot_other_data_by_step"]
-figure = function(drawn.work)(errors=pd.DataFrame({"step_seconds": [60, 120], "expected_error": [0.1, 0.2]}))
-done["figure"] = [len(figure.axes[0].lines), drawn.shown]
-
-settings = steps["measure_other_data"].settings
-done["setting"] = [settings["smoothing"], function("pufferflow.studies.other_data.measure:_smoothed")(settings)]
 
 values = pd.Series(["a", "b"] * 20)
 form = pf.RecordFormat(pf.StateSpace.categories(["a", "b"]))
@@ -237,6 +176,11 @@ def house(tmp_path_factory):
                 "from .mechanisms import wasserstein as",
                 "from .mechanisms import twice_group as twice_group\nfrom .mechanisms import wasserstein as",
             ),
+            (
+                "config/config.yaml",
+                "mechanisms: [gk16, mqm-approx, mqm-exact, wass",
+                "mechanisms: [twice-group, gk16, wass",
+            ),
         ],
     )
     bounds, models = "pufferflow/coupling/bounds.py", "pufferflow/models.py"
@@ -278,76 +222,6 @@ def house(tmp_path_factory):
                 "from .interval_family import IntervalFamily as",
                 "from .independent_family import IndependentFamily as IndependentFamily\n"
                 "from .interval_family import IntervalFamily as",
-            ),
-        ],
-    )
-    catalogue, config, schema = (
-        "pufferflow/studies/catalogue.py",
-        "config/config.yaml",
-        "workflow/schemas/config.schema.yaml",
-    )
-    house.follow(
-        "Add a study",
-        [("pufferflow/studies/lengths.py", STUDY)],
-        [
-            (
-                catalogue,
-                "from pufferflow.studies.noisy_max",
-                "from pufferflow.studies.lengths import LENGTHS\nfrom pufferflow.studies.noisy_max",
-            ),
-            (catalogue, "    TIMINGS,\n)", "    TIMINGS,\n    LENGTHS,\n)"),
-            (config, "\n  other_data: ", "\n  lengths:\n    enabled: true\n    lengths: [10, 20]\n  other_data: "),
-            (
-                schema,
-                "\n      other_data:\n",
-                '\n      lengths:\n        properties:\n          enabled: { $ref: "#/$defs/enabled" }\n'
-                "          lengths: { description: Lengths., type: array }\n      other_data:\n",
-            ),
-        ],
-    )
-    house.follow(
-        "Add a figure of a table",
-        [("pufferflow/studies/other_data/figures.py", FIGURE)],
-        [
-            (
-                "pufferflow/studies/other_data/study.py",
-                "\n\nOTHER_DATA =",
-                '    yield plot("other_data_by_step", f"{HERE}.figures:by_step", {"errors": ERRORS}, section)\n\n\n'
-                "OTHER_DATA =",
-            ),
-            ("pufferflow/studies/other_data/study.py", "import Run, Section,", "import Run, plot, Section,"),
-        ],
-    )
-    shipped = json.loads((ROOT / "pufferflow/datasets/bundled/activity_fitbit2016_sample.json").read_text())
-    text = json.dumps(shipped | {"description": "The same people again"})
-    row = {"title": "Again", "kind": "bundled", "licence": "CC BY 4.0", "file": "again_sample.json"}
-    row["sha256"] = sha256(text.encode()).hexdigest()
-    (house.root / "pufferflow/datasets/bundled/again_sample.json").write_text(text)  # the data set
-    house.follow(
-        "Add a data set",
-        changed=[
-            ("pufferflow/datasets/sources.json", '  "ampds2": {', f'  "again": {json.dumps(row)},\n  "ampds2": {{'),
-            (
-                "pufferflow/datasets/elsewhere.py",
-                '(*NHANES_STEPS, "fitbit2016")',
-                '(*NHANES_STEPS, "fitbit2016", "again")',
-            ),
-            ("pufferflow/datasets/bundled/LICENCES.md", "# Data in", "## again_sample.json\n\nCC BY 4.0.\n\n# Data in"),
-        ],
-    )
-    house.follow(
-        "Add a setting",
-        changed=[
-            (config, "    step_minutes: [1, 5, 15, 60]", "    smoothing: 0.5\n    step_minutes: [1, 5, 15, 60]"),
-            (
-                schema,
-                "          step_minutes:\n",
-                "          smoothing: { description: Added to counts., type: number }\n          step_minutes:\n",
-            ),
-            (
-                "pufferflow/studies/other_data/measure.py",
-                "def _samples(",
-                'def _smoothed(settings):\n    return 2 * settings["smoothing"]\n\n\ndef _samples(',
             ),
         ],
     )
@@ -398,12 +272,8 @@ def done(house):
 @pytest.mark.parametrize(
     ("recipe", "most"),
     [
-        ("Add a mechanism", 3),
+        ("Add a mechanism", 4),
         ("Add a kind of family Θ", 5),
-        ("Add a study", 4),
-        ("Add a figure of a table", 2),
-        ("Add a data set", 3),
-        ("Add a setting", 3),
         ("Add an option of a release", 3),
     ],
 )
@@ -428,25 +298,6 @@ def test_an_added_family_has_its_noise_in_python_and_in_the_shell(done):
     assert 1.0 <= released < 1.01  # a multiple of the unit
     assert loss == pytest.approx(0.5)
     assert (leakage, quilts) == (0, 2)  # a mechanism that needs a matrix is refused
-
-
-def test_an_added_study_is_planned_measured_and_printed(done):
-    assert done["study"] == [[10.0, 20.0], [2, 2], "results/tables/lengths.json"]
-
-
-def test_an_added_data_set_is_counted_with_the_others(done):
-    description, rows, error = done["data set"]
-    assert description == "The same people again"
-    assert rows >= 1
-    assert error > 0
-
-
-def test_an_added_figure_is_drawn(done):
-    assert done["figure"] == [1, "results/figures/other_data_by_step.svg"]
-
-
-def test_an_added_setting_reaches_the_work(done):
-    assert done["setting"] == [0.5, 1.0]
 
 
 def test_an_added_option_of_a_release_works_in_python_and_in_the_shell(done):

@@ -10,7 +10,7 @@ import pufferflow as pf
 from pufferflow.cli import main
 from pufferflow.divergences import max_divergence, wasserstein_infinity
 from pufferflow.mechanisms import wasserstein as module_or_function
-from pufferflow.studies.synthetic.wasserstein_grid import largest_on_grid
+from pufferflow.transport import chain_sensitivity
 
 THETA_1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])
 THETA_2 = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]], [0.9, 0.1])
@@ -213,8 +213,14 @@ def test_command_line(tmp_path, capsys):
 
 def test_the_class_of_the_synthetic_experiment():
     """On grids the corner chain has the largest W; of the whole class that is not proved."""
-    table = largest_on_grid([0.2, 0.3], 30, 5)
-    assert table["largest_w"].tolist() == table["corner_w"].tolist() == [5, 3]
+    for alpha, known in ((0.2, 5), (0.3, 3)):
+        stays = np.linspace(alpha, 1 - alpha, 5)
+        largest = {
+            (p, q): chain_sensitivity(pf.MarkovChain([[p, 1 - p], [1 - q, q]], "any"), 30, [0, 1]).W
+            for p, q in product(stays, stays)
+            if p >= q  # exchanging the states changes nothing
+        }
+        assert max(largest.values()) == largest[stays[-1], stays[-1]] == known
     corner = pf.MarkovChain([[0.8, 0.2], [0.2, 0.8]], "any")
     assert pf.wasserstein(corner, 30, 0.5).scale == 10
 

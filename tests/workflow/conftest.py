@@ -9,70 +9,30 @@ import subprocess
 import sys
 from pathlib import Path
 from py_compile import PycInvalidationMode
-from typing import Any
 
 import pytest
-import yaml
-from snakemake.utils import update_config
-from warm_snakemake import run_snakemake
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "config", "workflow", "profiles", "pufferflow")
 
-# a complete run, every experiment, in the least time
+# a complete run in the least time
 TINY = """
-experiments:
-  synthetic:
-    epsilons: [0.5, 1]
-    alphas: { start: 0.1, stop: 0.4, step: 0.1 }
-    length: 30
-    growth: { lengths: [10, 30] }
-    repetitions: 20
-  activity:
-    repetitions: 20
-    releases: 3
-  electricity:
-    epsilons: [1]
-    repetitions: 20
-    releases: 3
-  other_data:
-    epsilons: [1]
-    mechanisms: [group-dp]
-    step_minutes: [60]
-  least_noise:
-    epsilons: [1]
-    mechanisms: [mqm-exact, leakage]
-    stay: [[0.9, 0.6]]
-    length: 20
-    exact_loss: { epsilons: [1], longest: 20 }
-    composed_releases: 2
-  wider_guarantees:
-    enabled: false # the quick run of .ci/run has it
-  cohort:
-    enabled: true
-    simulated: { participants: 8 }
-    chunks: 2
-    epsilons: [0.5, 1]
-  timings:
-    repeats: 1
-  histogram_study:
-    chains: 1
-    length: 4
-    epsilons: [1]
-    growth_lengths: [4]
-  noisy_max:
-    grid: 3
-    queries: 2
-    timed_queries: [1]
+datasets:
+  activity: { repetitions: 20, releases: 3 }
+  electricity: { epsilons: [1], repetitions: 20, releases: 3 }
+synthetic:
+  epsilons: [0.5, 1]
+  alphas: { start: 0.1, stop: 0.4, step: 0.1 }
+  length: 30
+  growth: { lengths: [10, 30] }
+  repetitions: 20
+timings: { repeats: 1 }
+related:
+  noisy_max: { grid: 3, queries: 2, searched_queries: 1 }
   base2_exponential:
-    attack_draws: 50
-    sampler_draws: 1000
     loss_outcomes: [2, 4]
     rounding_granularities: [0.5]
-    time_outcomes: [100]
-    time_ranges: [1000, 2000]
-    time_granularities: [1]
-    time_repeats: 1
+    ranges: [1000, 2000]
     noise_epsilons: [1]
     noise_draws: 20
     precision_outcomes: [50]
@@ -83,20 +43,22 @@ experiments:
     repetitions: 5
     parameter_sets: 20
     publications: 5
-  classical:
+  classical: { epsilons: [1], people: 50, rounds: 100, repetitions: 5 }
+beyond:
+  least_noise:
     epsilons: [1]
-    people: 50
-    rounds: 100
-    repetitions: 5
+    mechanisms: [mqm-exact, leakage]
+    stay: [[0.9, 0.6]]
+    length: 20
+    exact_loss: { epsilons: [1], longest: 20 }
+  composition: { releases: 2 }
+  wider_guarantees: { epsilons: [1], windows: [1], edges_watts: [800], certified_epsilons: [] }
+  other_data: { epsilons: [1], mechanisms: [group-dp], step_minutes: [60] }
+  cohort: { participants: 8, pieces: 2, epsilons: [0.5, 1] }
 """
 
-UNSTABLE = ("benchmarks", "logs", "provenance.json", "ro-crate-metadata.json")
-
-
-def is_stable(path: Path) -> bool:
-    """Whether a result, or its checksum, must not change from run to run."""
-    first, *inside = path.parts
-    return (inside[0].removesuffix(".sha256") if first == "checksums" else first) not in UNSTABLE
+TIMED = ("timings", "table2", "report.html", "provenance.json", "logs")
+"""Files with measured seconds in them, which no two runs share."""
 
 
 class Project:
@@ -111,8 +73,9 @@ class Project:
                 shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy(source, folder / part)
-        # a job need not compile what it imports, and an edit is seen by what it says, however soon it comes
-        compileall.compile_dir(folder / "pufferflow", quiet=1, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
+        # a job need not compile what it imports, and an edit is seen by its content, however soon it comes
+        for part in ("pufferflow", "workflow/reproduction"):
+            compileall.compile_dir(folder / part, quiet=1, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
         (folder / "tiny.yaml").write_text(TINY, encoding="utf-8")
 
     @classmethod
@@ -122,28 +85,14 @@ class Project:
         project.folder = folder
         return project
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The settings a run takes: the project's, and over them the least run's."""
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        settings = yaml.load((self.folder / "config/config.yaml").read_text(encoding="utf-8"), Loader=loader)
-        update_config(settings, yaml.load(TINY, Loader=loader))
-        return settings
-
-    @staticmethod
-    def words(*arguments: str, cores: int) -> list[str]:
-        return ["--cores", str(cores), "--configfile", "tiny.yaml", *arguments]
-
-    @property
-    def environment(self) -> dict[str, str]:
-        return {**os.environ, "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
-
     def start(self, *arguments: str, cores: int = 2) -> subprocess.Popen:
-        """Snakemake as a user starts it, while the test goes on."""
+        """Start Snakemake as a user does, while the test goes on."""
+        words = ["--cores", str(cores), "--configfile", "config/config.yaml", "tiny.yaml", *arguments]
         return subprocess.Popen(
-            [sys.executable, "-m", "snakemake", *self.words(*arguments, cores=cores)],
+            [sys.executable, "-m", "snakemake", *words],
             cwd=self.folder,
-            env=self.environment,
+            env={**os.environ, "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"},
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -151,13 +100,14 @@ class Project:
         )
 
     def run(self, *arguments: str, cores: int = 2, fails: bool = False) -> str:
-        """All that a run prints."""
-        code, output = run_snakemake(self.folder, self.words(*arguments, cores=cores), self.environment)
-        assert (code != 0) == fails, output[-4000:]
+        """Return all that a run prints."""
+        process = self.start(*arguments, cores=cores)
+        output, _ = process.communicate()
+        assert (process.returncode != 0) == fails, output[-4000:]
         return output
 
     def reasons(self, *arguments: str) -> dict[str, list[str]]:
-        """What a run would say now of each rule that it would execute: inputs, outputs, reasons, a line each."""
+        """Return, for each rule that a run would execute now, the lines on its jobs."""
         found: dict[str, list[str]] = {}
         for line in self.run("--dry-run", "--quiet", "progress", *arguments).splitlines():
             if line.split()[:1] in (["rule"], ["localrule"]):
@@ -166,17 +116,19 @@ class Project:
                 lines.append(line.strip())
         return found
 
-    def planned(self) -> set[str]:
-        """Rules that a run would execute now."""
-        return set(self.reasons())
+    def planned(self, *arguments: str) -> set[str]:
+        """Return the rules that a run would execute now."""
+        return set(self.reasons(*arguments))
 
     def results(self) -> dict[str, str]:
-        """SHA-256 of every result that must not change from run to run."""
+        """Return the SHA-256 of every result that must not change from run to run."""
         top = self.folder / "results"
         return {
             path.relative_to(top).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(top.rglob("*"))
-            if path.is_file() and is_stable(path.relative_to(top)) and not path.name.startswith(".")
+            if path.is_file()
+            and not any(part.startswith(TIMED) for part in path.relative_to(top).parts)
+            and not path.name.startswith(".")
         }
 
     def edit(self, path: str, old: str, new: str) -> None:
@@ -198,7 +150,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
         if shared.exists():
             return Project.at(shared)
         project = Project(own / "making")
-        (project.folder / "run.txt").write_text(project.run(), encoding="utf-8")
+        project.run("--", "all", "cohort")
         project.folder.rename(shared)
         return Project.at(shared)
 

@@ -13,15 +13,11 @@ import pytest
 T = TypeVar("T")
 CLUSTER = Path(__file__).with_name("cluster.sh")
 COHORT = """
-experiments:
-  cohort:
-    enabled: true
-    simulated: { participants: 40 }
-    chunks: 2
-    epsilons: [0.5, 1]
+beyond:
+  cohort: { participants: 40, pieces: 2, epsilons: [0.5, 1] }
 """
-TARGETS = ("--", "results/figures/cohort_synthetic.svg", "results/tables/cohort_synthetic.md")
-SLURM = ("--profile", "workflow/profiles/slurm", "--slurm-init-seconds-before-status-checks", "3")
+TARGETS = ("--", "cohort")
+SLURM = ("--workflow-profile", "workflow/profiles/slurm", "--slurm-init-seconds-before-status-checks", "3")
 
 
 class Cluster:
@@ -88,7 +84,7 @@ def test_same_bytes_after_a_crashed_node_and_a_cancelled_job(cluster, project, t
         process.kill()
     assert process.returncode != 0, "a cancelled job must fail the run"
     assert f"SLURM-job '{victim}' failed" in output, output[-4000:]
-    assert not (remote.folder / "results/errors/cohort_synthetic.csv").exists()
+    assert not (remote.folder / "results/beyond/cohort.csv").exists()
 
     remote.run(*SLURM, *TARGETS)
     assert remote.results() == local.results()

@@ -1,117 +1,69 @@
-# All helper functions of the workflow; the other files hold rules only.
-from dataclasses import asdict
-from pathlib import Path
+# Helpers of the rules; the other files hold rules only.
+import os
 
 from snakemake.exceptions import WorkflowError
-from snakemake.logging import logger
 
-from pufferflow._sources import source_digest
 from pufferflow.errors import PufferflowError
-from pufferflow.studies.catalogue import jobs, plan
-from pufferflow.studies.checksums import missing_files
-from pufferflow.studies.folder import hold
-from pufferflow.studies.record import TABLE_FORMATS, TIMES_PAGE, module_of
-from pufferflow.studies.run_log import one_line_a_job
-from pufferflow.studies.settings import check_settings
-from pufferflow.studies.warm_jobs import run_scripts_in_forks
-
-WORKFLOW = Path(str(workflow.current_basedir)).parent
+from reproduction.code import code_of
+from reproduction.settings import complete
 
 try:
-    if workflow.is_main_process and not workflow.output_settings.dryrun:
-        hold(Path.cwd() / ".snakemake")
-        one_line_a_job(logger)
-        if workflow.resource_settings.nodes is None:  # not on a cluster
-            run_scripts_in_forks()
-    check_settings(config, WORKFLOW / "schemas/config.schema.yaml")
+    complete(config)
 except PufferflowError as error:
     raise WorkflowError(str(error)) from None
 
-STEPS, CLAIMS, NOTES = plan(config)
-RESULTS = config["results_dir"].rstrip("/")
-JOBS = jobs(STEPS, RESULTS)
-SHOWN = [step for step in STEPS if step.section and not step.timed]
-TIMED = [step for step in STEPS if step.timed]
-SAMPLES = {
-    step.settings["dataset"]: step.outputs["sample"]
-    for step in STEPS
-    if step.kind == "ingest"
-}
-for step in STEPS:
-    if step.kind == "fit" and (
-        gone := missing_files(Path(step.outputs["models"]), Path(RESULTS))
-    ):
-        raise WorkflowError(
-            f"{gone[0]} is missing; delete {step.outputs['models']} as a whole and run snakemake again"
-        )
+# relative to the working directory, so that a project that is moved has nothing to rerun
+WORKFLOW = os.path.relpath(os.path.dirname(workflow.current_basedir.get_path_or_uri(True)))
+
+DATASETS = [f"{name}_{dataset['source']}" for name, dataset in config["datasets"].items()]
+SCALES = [
+    f"results/scales/{name}_{dataset['source']}/{mechanism}.csv"
+    for name, dataset in config["datasets"].items()
+    for mechanism in dataset["mechanisms"]
+] + expand(
+    "results/scales/synthetic/{mechanism}.csv",
+    mechanism=config["synthetic"]["mechanisms"],
+)
+EXAMPLE_FIGURES = ["wasserstein", "quilts", "growth"]
+EXAMPLES = ["values", "quilts", "growth", "gk16_limits", "flu_network"]
+RELATED = ["noisy_max", "base2_exponential", "alpha_beta", "classical"]
+CASES = ["synthetic", *DATASETS]
+FIGURE = ["svg", "pdf", "png"]
+TABLE = ["csv", "md", "tex"]
 
 
-def sources_of(kind, *works):
-    """Digest of all that a job runs, so that an edit of the package runs it again."""
-    script = WORKFLOW / f"scripts/{kind}.py"
-    return source_digest(script, modules=[module_of(work) for work in works])
+# Raw files that the project ships.
+HOUSEHOLD = f"{WORKFLOW}/../pufferflow/data/electricity_uci235_minute_watts.csv.xz"
+NHANES = f"{WORKFLOW}/data/activity_nhanes2003_minutes.csv.xz"
+FITBIT = f"{WORKFLOW}/data/activity_fitbit2016_minutes.csv.xz"
+READ = ["kind", "columns", "gap_minutes", "states", "bin_watts", "bins", "gaps"]
+READ += ["window_start", "window_minutes"]
 
 
-def outputs_of(job):
-    """Outputs of a job, the files that the report shows marked for Snakemake's own."""
-    return [marked(step, name) for step in job.steps for name in step.outputs]
+wildcard_constraints:
+    dataset="[a-z0-9_]+",
+    source="bundled|downloaded|file",
+    mechanism="[a-z0-9-]+",
+    system="noisy_max|base2_exponential|alpha_beta|classical",
 
 
-def marked(step, name):
-    """An output of a step with what Snakemake has to know of it."""
-    path = step.outputs[name]
-    if step.kind == "fit" and name == "models":
-        return directory(path)
-    if step.section and name == ("svg" if step.kind == "plot" else "csv"):
-        return in_report(path, step.section.title)
-    return path
+def of_paper(name):
+    """The paper's data set of this name with its source; empty if the settings lack it."""
+    return [dataset for dataset in DATASETS if dataset.rpartition("_")[0] == name]
 
 
-def in_report(path, title):
-    """A file for Snakemake's own report."""
-    return report(
-        path,
-        caption="../report/caption.rst",
-        category=title.partition(":")[0],
-        labels={"file": Path(path).stem},
-    )
-
-
-def told(step):
-    """What a script has to know of a step."""
-    return {
-        "work": step.work,
-        "inputs": dict(step.inputs),
-        "outputs": dict(step.outputs),
-        "settings": dict(step.settings),
-        "published": step.published,
+def raw_data(wildcards):
+    """The raw file of a data set: shipped with the project, downloaded, or the user's own."""
+    dataset = config["datasets"][wildcards.dataset]
+    files = {
+        "bundled": {"power": HOUSEHOLD, "activity": NHANES}[dataset["kind"]],
+        "downloaded": f"resources/{wildcards.dataset}.csv.xz",
+        "file": dataset["path"],
     }
+    return files[wildcards.source]
 
 
-def captions_of(job):
-    """Captions of the figures that a job draws, by their titles."""
-    sections = [step.section for step in job.steps if step.section]
-    return {section.title: section.caption for section in sections if section.caption}
-
-
-def shown_of(step):
-    """What the report says of a job."""
-    return {"file": step.shown, **asdict(step.section)}
-
-
-def every_file():
-    """All files of a complete run, intermediate ones too: Snakemake makes a deleted one again only if asked for it."""
-    made = [path for job in JOBS if job.usual for path in job.outputs]
-    used = [
-        path
-        for step in STEPS
-        if step.kind == "stream"
-        for path in step.inputs.get("chunks", ())
-    ]
-    return [path for path in [*made, *used] if "{" not in path]
-
-
-def final_results():
-    """Rendered tables and figures that belong to a complete run."""
-    folders = (f"{RESULTS}/tables/", f"{RESULTS}/figures/")
-    return [path for path in every_file() if path.startswith(folders)]
+def how_to_read(wildcards):
+    """The settings that shape a sample: after an edit of others, such as ε, it stays."""
+    dataset = config["datasets"][wildcards.dataset]
+    return {name: dataset[name] for name in READ if name in dataset}

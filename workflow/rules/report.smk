@@ -1,77 +1,94 @@
-rule compare_results:
-    input:
-        sorted({path for claim in CLAIMS for path in claim.inputs.values()}),
-    output:
-        in_report(f"{RESULTS}/tables/comparison.csv", "Comparison"),
-        [f"{RESULTS}/tables/comparison.{suffix}" for suffix in TABLE_FORMATS[1:]],
-    log:
-        f"{RESULTS}/logs/compare_results.log",
-    conda:
-        "../envs/pufferflow.yaml"
-    params:
-        claims=[(c.work, dict(c.inputs), dict(c.settings)) for c in CLAIMS],
-        captions={
-            "Comparison": "Every claim and number of the sources beside ours, with a verdict; other data never read “reproduced”."
-        },
-        sources=sources_of("compare", *(claim.work for claim in CLAIMS)),
-    script:
-        "../scripts/compare.py"
-
-
 rule write_report:
+    """The paper beside this run: three sentences, six rows, then everything in its own order."""
     input:
-        shown=[step.shown for step in SHOWN],
-        samples=list(SAMPLES.values()),
-        comparison=f"{RESULTS}/tables/comparison.json",
+        comparison="results/tables/comparison.csv",
+        authors="results/tables/authors_code.csv",
+        values="results/examples/values.csv",
+        synthetic="results/errors/synthetic.csv",
+        timings="results/timings/mechanisms.csv",
+        samples=expand("results/samples/{dataset}.json", dataset=DATASETS),
+        chains=expand("results/chains/{dataset}.csv", dataset=DATASETS),
+        errors=expand("results/errors/{dataset}.csv", dataset=DATASETS),
+        figures=expand(
+            "results/figures/{figure}.svg",
+            figure=[
+                *expand("{kind}_{dataset}", kind=["errors", "histograms"], dataset=DATASETS),
+                *[f"{name}_synthetic" for name in ["figure4_upper", *EXAMPLE_FIGURES]],
+            ],
+        ),
+        captions=expand(
+            f"{WORKFLOW}/report/{{caption}}.rst",
+            caption=["figure4", "errors", "histograms", *EXAMPLE_FIGURES],
+        ),
     output:
-        f"{RESULTS}/report.html",
+        report("results/report.html", category="Pages"),
     log:
-        f"{RESULTS}/logs/write_report.log",
+        "results/logs/write_report.log",
     conda:
         "../envs/pufferflow.yaml"
     params:
-        shown=[*map(shown_of, SHOWN), *({"file": "", **asdict(n)} for n in NOTES)],
-        samples=SAMPLES,
-        settings=config,
-        sources=sources_of("report"),
+        code=code_of("write_report.py"),
     script:
-        "../scripts/report.py"
+        "../scripts/write_report.py"
 
 
-rule write_times:
+rule write_related:
+    """The systems related to the paper's: their figures, and each claim with a verdict."""
     input:
-        shown=[step.shown for step in TIMED],
+        comparison="results/tables/comparison_related.csv",
+        values=expand("results/related/{system}_values.csv", system=RELATED),
+        figures=expand(
+            "results/figures/{figure}_synthetic.svg",
+            figure=RELATED,
+        ),
+        captions=expand(f"{WORKFLOW}/report/{{system}}.rst", system=RELATED),
     output:
-        f"{RESULTS}/{TIMES_PAGE}",
+        report("results/related.html", category="Pages"),
     log:
-        f"{RESULTS}/logs/write_times.log",
+        "results/logs/write_related.log",
     conda:
         "../envs/pufferflow.yaml"
     params:
-        shown=[*map(shown_of, TIMED)],
-        report="../report.html",
-        sources=sources_of("times"),
+        code=code_of("write_related.py"),
     script:
-        "../scripts/times.py"
+        "../scripts/write_related.py"
+
+
+rule write_beyond:
+    """What goes beyond the paper: least noise, several releases, wider guarantees, other data."""
+    input:
+        tables=expand("results/beyond/{table}.csv", table=BEYOND),
+        figures=expand("results/figures/{figure}.svg", figure=BEYOND_FIGURES),
+    output:
+        report("results/beyond.html", category="Pages"),
+    log:
+        "results/logs/write_beyond.log",
+    conda:
+        "../envs/pufferflow.yaml"
+    params:
+        code=code_of("write_beyond.py"),
+    script:
+        "../scripts/write_beyond.py"
 
 
 rule record_provenance:
+    """Versions, settings, machine, and the SHA-256 of every sample, table, figure and page."""
     input:
-        results=[
-            f"{RESULTS}/report.html",
-            *final_results(),
-            *rules.compare_results.output,
+        samples=expand("results/samples/{dataset}.json", dataset=DATASETS),
+        results=lambda wildcards: [
+            *rules.paper.input,
+            *rules.related.input,
+            *rules.beyond.input,
         ],
-        samples=list(SAMPLES.values()),
     output:
-        record=f"{RESULTS}/provenance.json",
-        crate=f"{RESULTS}/ro-crate-metadata.json",
+        "results/provenance.json",
     log:
-        f"{RESULTS}/logs/record_provenance.log",
+        "results/logs/record_provenance.log",
+    localrule: True
     conda:
         "../envs/pufferflow.yaml"
     params:
         settings=config,
-        sources=sources_of("provenance"),
+        code=code_of("record_provenance.py"),
     script:
-        "../scripts/provenance.py"
+        "../scripts/record_provenance.py"

@@ -24,7 +24,7 @@ Let neighbouring databases change every utility by at most α. The mechanism is 
 
 The source's own code states 2αη for every α. For non-integer α that is not so once utilities are rounded: with
 α = ½, o of utility ½ against 1 and all others of 1 against ½, the ratio tends to ((1 + 2^η)/2)² as their number grows,
-which is larger than 2^(2αη) = 2^η; see :func:`pufferflow.studies.base2_exponential.measure.rounding_loss`. Scale
+which is larger than 2^(2αη) = 2^η; the study of this mechanism in the workflow computes it (``rounding_loss``). Scale
 utilities so that α is an integer.
 
 Time

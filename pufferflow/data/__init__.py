@@ -1,0 +1,1 @@
+"""Data that come with the package: the power of one household by the minute."""

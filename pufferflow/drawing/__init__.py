@@ -1,0 +1,1 @@
+"""Figures of releases and the style that all figures share."""

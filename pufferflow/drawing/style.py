@@ -1,0 +1,196 @@
+"""The look of all figures: fonts, colours, mechanisms, and files that are the same on every run."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from zlib import crc32
+
+from pufferflow._files import write_atomic
+from pufferflow.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+TEXT_WIDTH = 7.0
+"""Width in inches of a figure across both columns of a paper."""
+COLUMN_WIDTH = 3.4
+"""Width in inches of a figure in one column."""
+
+INK = "#222222"
+MUTED = "#5a5a5a"
+
+VERBATIM: dict[str, Any] = {"parse_math": False}
+"""For names that come from data and settings: ``$5%$`` is a name, not a formula."""
+
+RC: dict[str, Any] = {
+    "font.family": ["DejaVu Sans"],
+    "mathtext.fontset": "dejavusans",
+    "font.size": 7.5,
+    "axes.titlesize": 8,
+    "axes.labelsize": 7.5,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "legend.handlelength": 3,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": MUTED,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.1,
+    "lines.markersize": 3.2,
+    "lines.markeredgewidth": 0.7,
+    "savefig.dpi": 300,
+    # Text stays text, to be searched and read aloud; the salt makes ids the same on every run.
+    "svg.fonttype": "none",
+    "svg.hashsalt": "pufferflow",
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
+}
+
+# The writers add dates and their own names unless they are told not to.
+METADATA: dict[str, dict[str, None]] = {
+    "svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
+    "pdf": dict.fromkeys(("CreationDate", "Creator", "Producer")),
+    "png": {"Software": None},
+}
+
+SVG_FONTS = "'DejaVu Sans', Verdana, Geneva, sans-serif"
+"""Fonts of the text in SVG files: the one the layout is computed with, then others as wide."""
+
+Dashes = tuple[float, tuple[float, ...]]
+Draw = TypeVar("Draw", bound="Callable[..., Figure]")
+
+
+@dataclass(frozen=True)
+class MechanismStyle:
+    """Name and look of a mechanism; marker and dashes alone distinguish it from the others in grey."""
+
+    label: str
+    color: str
+    marker: str
+    dashes: Dashes
+
+
+# Okabe-Ito colours (its yellow is too pale for lines), in the order of the paper's tables.
+MECHANISMS: dict[str, MechanismStyle] = {
+    "participant-dp": MechanismStyle("DP", "#56b4e9", "x", (0, (1, 1))),
+    "entry-dp": MechanismStyle("EntryDP", "#e69f00", "P", (0, (3, 1, 1, 1, 1, 1))),
+    "group-dp": MechanismStyle("GroupDP", "#cc79a7", "D", (0, (1, 2))),
+    "gk16": MechanismStyle("GK16", "#d55e00", "^", (0, (5, 2))),
+    "mqm-approx": MechanismStyle("MQMApprox", "#0072b2", "s", (0, (4, 1.5, 1, 1.5))),
+    "mqm-exact": MechanismStyle("MQMExact", "#009e73", "o", (0, ())),
+    "wasserstein": MechanismStyle("Wasserstein", "#8a6d00", "p", (0, (8, 2))),
+    "wasserstein-grid": MechanismStyle("Wasserstein, grid of chains", "#6b4f00", "h", (0, (8, 2, 1, 2, 1, 2))),
+    "leakage": MechanismStyle("Leakage", "#000000", "X", (0, (8, 2, 2, 2))),
+    # not a mechanism: the least scale that any Laplace mechanism could have
+    "lower-bound": MechanismStyle("lower bound", MUTED, "_", (0, (2, 3))),
+}
+SPARE_COLORS = ("#7f3c8d", "#4b6a2f", "#a5402d", "#3b5b92")
+SPARE_MARKERS = ("<", ">", "h", "d", "*")
+SPARE_DASHES: tuple[Dashes, ...] = ((0, (2, 1)), (0, (6, 1)), (0, (6, 1, 2, 1, 2, 1)))
+
+
+def mechanism_style(name: str) -> MechanismStyle:
+    """Return the style of a mechanism; an unknown one gets a style that depends on its name alone."""
+    if name in MECHANISMS:
+        return MECHANISMS[name]
+    key = crc32(name.encode())
+    return MechanismStyle(
+        name,
+        SPARE_COLORS[key % len(SPARE_COLORS)],
+        SPARE_MARKERS[key % len(SPARE_MARKERS)],
+        SPARE_DASHES[key % len(SPARE_DASHES)],
+    )
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Return distinct mechanism names in the order of the paper's tables, unknown ones last."""
+    known = list(MECHANISMS)
+    return sorted(dict.fromkeys(names), key=lambda name: known.index(name) if name in known else len(known))
+
+
+def state_label(name: str) -> str:
+    """Return a state's name for people, for example ``"standing still"`` or ``"0–200 W"``."""
+    return re.sub(r"(?<=\d)-(?=\d)", "–", name.replace("_", " ").replace(">=", "≥ "))
+
+
+@contextmanager
+def figure_style() -> Iterator[None]:
+    """Use this style inside the block, whatever the user's own settings are."""
+    import matplotlib.style  # loads slowly, and tables need names and labels only
+
+    with matplotlib.style.context(["default", RC]):
+        yield
+
+
+def styled(draw: Draw) -> Draw:
+    """Run ``draw`` in this style."""
+    return figure_style()(draw)
+
+
+def check(table: pd.DataFrame) -> None:
+    """Raise :class:`DataError` if the table has no row."""
+    if table.empty:
+        raise DataError("the table to draw has no row; check the settings that make it")
+
+
+def points(look: MechanismStyle) -> dict[str, Any]:
+    """Return how the points of a mechanism are drawn."""
+    return {"linestyle": "none", "marker": look.marker, "markerfacecolor": "white", "markeredgewidth": 0.7}
+
+
+def handle(name: str, *, line: bool = True, applies: bool = True, text: str = "") -> Line2D:
+    """Return the legend entry of a mechanism; ``text`` is added to its label."""
+    from matplotlib.lines import Line2D
+
+    look = mechanism_style(name)
+    label = f"{look.label}{text}" if applies else f"{look.label} (not applicable)"
+    shown = points(look) | ({"linestyle": look.dashes} if line else {})
+    return Line2D([], [], color=look.color, label=label, **shown)
+
+
+def footer(figure: Figure, text: str) -> None:
+    """Set ``text`` below the panels, in lines as wide as the figure."""
+    lines = textwrap.fill(text, int(22 * figure.get_figwidth()))
+    look: dict[str, Any] = {"fontsize": 6, "color": MUTED, "linespacing": 1.3}
+    figure.supxlabel(lines, x=0.01, ha="left", **look, **VERBATIM)
+
+
+def save_figure(figure: Figure, stem: str | Path) -> list[Path]:
+    """Write ``figure`` to ``stem`` plus .svg, .pdf and .png; the same figure gives the same bytes."""
+    written, layout = [], figure.get_layout_engine()
+    with figure_style():
+        if layout is not None:  # most of the time is layout: compute it once for all formats
+            layout.execute(figure)
+            figure.set_layout_engine(None)
+        for suffix, metadata in METADATA.items():
+            stream = BytesIO()
+            figure.savefig(stream, format=suffix, metadata=metadata, facecolor="white")
+            content = stream.getvalue()
+            if suffix == "svg":
+                content = content.replace(b"'DejaVu Sans'", SVG_FONTS.encode())
+            written.append(write_atomic(f"{stem}.{suffix}", content))
+    figure.set_layout_engine(layout)
+    return written

@@ -1,1 +1,0 @@
-"""The figures, one module an experiment; ``panels`` holds what they share."""

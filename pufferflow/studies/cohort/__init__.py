@@ -1,1 +1,0 @@
-"""Many participants with a chain each."""

@@ -1,1 +1,0 @@
-"""Power use of one household: Table 3."""

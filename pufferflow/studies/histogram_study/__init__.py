@@ -1,1 +1,0 @@
-"""Whether noisy histograms are worst in their tails."""

@@ -1,1 +1,0 @@
-"""What studies of histograms of real data share."""

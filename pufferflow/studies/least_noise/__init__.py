@@ -1,1 +1,0 @@
-"""How little noise would do."""

@@ -1,1 +1,0 @@
-"""Samples and fitted chains of real data."""

@@ -1,1 +1,0 @@
-"""Figure 4, upper row."""

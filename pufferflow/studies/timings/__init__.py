@@ -1,1 +1,0 @@
-"""Table 2 and the benchmark of the engine."""

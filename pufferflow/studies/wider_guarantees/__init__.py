@@ -1,1 +1,0 @@
-"""What wider guarantees cost, and what noise made for a narrow one gives away."""

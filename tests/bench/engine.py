@@ -1,0 +1,330 @@
+"""How fast the engine is, beside plain numpy, a floor, and an older commit.
+
+Run as ``.venv/bin/python tests/bench/engine.py [TABLE.md]``, or ``make bench``. With the
+environment variable ``BASE=<commit>`` every workload is measured in a worktree of that commit too.
+
+Reference: plain numpy, every power of P up to the needed length and all quilts. Floor: the powers
+of P up to the length of the active quilt in both directions, by the BLAS, and nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import tracemalloc
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cache, partial
+from importlib import import_module
+from itertools import count, product
+from math import isnan, nan
+from pathlib import Path
+from statistics import median
+from subprocess import PIPE
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+import pufferflow as pf
+from pufferflow import _jit
+
+Floats = NDArray[np.float64]
+ROOT = Path(__file__).resolve().parents[2]
+TWO_YEARS = 1051200  # minutes
+THETA1 = "pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])"
+FIRST_CALL = f"import pufferflow as pf; pf.mqm_exact({THETA1}, 100, 1.0)"
+CALLS = count(1)
+WORKTREE = ["git", "-C", str(ROOT), "worktree"]
+
+
+@dataclass
+class Workload:
+    """The time of ``work(make())`` without that of ``make``; in the unit "MB" the peak of memory.
+
+    ``bars`` states what it may not exceed: so many "ms" or "MB", or so many times the
+    "× reference", the "× floor" or the value of an earlier workload, "× " and its name.
+    """
+
+    name: str
+    work: Callable[[Any], object]
+    make: Callable[[], Any] = lambda: None
+    repeats: int = 9
+    bars: dict[str, float] = field(default_factory=dict)
+    floor: Callable[[Any], object] | None = None
+    reference: Callable[[Any], object] | None = None
+    unit: str = "ms"
+
+
+def workloads(quick: bool) -> Iterator[Workload]:
+    """Yield all workloads; a quick run leaves out those of a minute and more."""
+    household, theta = electricity(), [[0.9, 0.1], [0.4, 0.6]]
+    yield exact("running example θ1, T = 100", theta, [1, 0], 100)
+    yield beside_numpy("4-state chain, T = 9000", lazy_chain(4, 0.3, 4), 9000, 1.0)
+    bars = {"× reference": 1 / 50, "× floor": 5}
+    for e in (0.2, 1.0, 5.0):
+        name = f"electricity (51 states), ε = {e:g}"
+        yield beside_numpy(name, household, TWO_YEARS, e, bars={"ms": 15} | bars)
+    for move in (0.05, 0.1):
+        name, matrix = f"51 states, moves {move:.0%} of the time", lazy_chain(51, move, 1)
+        yield beside_numpy(name, matrix, 10**6, 1.0, bars={"ms": 5} | bars)
+    name, matrix = "500 states, mixing time 100", lazy_chain(500, 0.01, 0)
+    yield exact(name, matrix, "stationary", 10**6, repeats=1, bars={"ms": 5000})
+    weights = np.linspace(1.0, 0.0, 51) ** 4
+    starts = {"given": weights / weights.sum(), "any": "any", "stationary": "stationary"}
+    for kind, start in starts.items():
+        name = f"electricity, {kind} start, T = 10^"
+        for digits in (3, 6, 9):
+            bars = {f"× {name}6": 1.25} if digits == 9 else {}
+            yield exact(f"{name}{digits}", household, start, 10**digits, bars=bars)
+    one = "× electricity, stationary start, T = 10^6"
+    many = np.random.default_rng(2).integers(1, 10**6, 10_000).tolist()
+    yield exact("electricity, 10,000 segments", household, "stationary", many, bars={one: 3})
+    new = partial(new_chain, household)
+    name, grid = "electricity, 100 values of ε from 0.1 to 10", np.geomspace(0.1, 10, 100).tolist()
+    yield Workload(name, lambda c: [pf.mqm_exact(c, 10**6, e) for e in grid], new, bars={one: 10})
+    yield Workload("Figure 4: 31 classes × 3 ε × 3 mechanisms", figure4, bars={"ms": 500})
+    name, first = "first call in a fresh process", [sys.executable, "-c", FIRST_CALL]
+    yield Workload(name, lambda _: subprocess.run(first, check=True), bars={"ms": 1000})
+    name, matrix = "51 states, peak memory (MB)", lazy_chain(51, 0.05, 1)
+    yield exact(name, matrix, "stationary", 10**6, bars={"MB": 200}, unit="MB")
+
+    series = [0.2, 0.25, 1.0, 1.05]
+    for epsilons in ([0.2], [1.0], [5.0], series[:2], series[:3], series):
+        name = f"electricity, ε = {', then '.join(f'{e:g}' for e in epsilons)}"
+        yield leakage(name, new, epsilons, bars={"ms": 1000 if len(epsilons) == 1 else 300})
+    name = "leakage, electricity, any records as side information"
+    yield Workload(name, lambda c: pf.leakage(c, TWO_YEARS, 1.0, knows="any records"), new)
+    counts, nine = np.round(5000 * lazy_chain(5, 0.1, 1)).astype(int), lazy_chain(9, 0.1, 1)
+    name = "95 % intervals of 5 states, backward bounds"
+    yield leakage(name, lambda: pf.confidence_family(counts + next(CALLS), backward=True), [1.0])
+    name, seen = "9 states with 3 observations", [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    yield leakage(name, lambda: pf.LabelledChain(new_chain(nine), seen), [1.0])
+    name, day = "24 matrices of 13 states, minutes", [lazy_chain(13, 0.1, h) for h in range(24)]
+    yield leakage(name, lambda: new_period(day, 60), [1.0], bars={"ms": 5000})
+    if not quick:
+        name, week = "168 random matrices of 51 states", [lazy_chain(51, 1, h) for h in range(168)]
+        yield leakage(name, lambda: new_period(week, 1), [1.0], repeats=1, bars={"ms": 60_000})
+    yield Workload("lower bound, electricity", lambda c: pf.lower_bound(c, TWO_YEARS, 1.0), new)
+
+    for n in range(1, 6):
+        yield noisy_max(n, "exact search", "check")
+    for n in range(1, 3 if quick else 6):
+        yield noisy_max(n, "z3", "check_by_solver", repeats=1)
+    name, utilities = "base-2 release of 75,000 outcomes", list(range(75_000))
+    yield Workload(name, lambda base2: base2.release(utilities), base2_mechanism)
+
+
+def lazy_chain(states: int, move: float, seed: int) -> Floats:
+    """Return a matrix that stays with probability 1 − ``move`` and else takes a random row."""
+    rows = np.random.default_rng(seed).dirichlet(np.ones(states), states)
+    return (1 - move) * np.eye(states) + move * rows
+
+
+def new_chain(matrix: Any, start: Any = "stationary") -> pf.MarkovChain:
+    """Return a chain that no call has seen before: equal chains would share their tables."""
+    move = 1 - 1e-9 * next(CALLS)
+    return pf.MarkovChain(move * np.asarray(matrix) + (1 - move) * np.eye(len(matrix)), start)
+
+
+def new_period(matrices: list[Floats], repeat: int) -> pf.PeriodicChain:
+    """Return a periodic chain that no call has seen before."""
+    return pf.PeriodicChain([new_chain(m).transition_matrix for m in matrices], repeat=repeat)
+
+
+def electricity() -> Floats:
+    """Return the transition matrix of the bundled household: bins of 200 W, steps of a minute."""
+    # the data of this checkout for BASE as well, wherever the package keeps them
+    packed = next((ROOT / "pufferflow").rglob("electricity_uci235_minute_watts.csv.xz"))
+    watts = pd.read_csv(packed, skip_blank_lines=False)["watts"]
+    states = (watts // 200).clip(upper=50).rename("from")
+    counts = pd.crosstab(states, states.shift(-1))  # without missing minutes
+    return pf.fit_chain(counts.to_numpy())[0].transition_matrix
+
+
+def exact(name: str, matrix: Any, start: Any, length: Any, **more: Any) -> Workload:
+    """MQMExact at ε = 1 for a chain that has no table of an earlier call."""
+    new = partial(new_chain, matrix, start)
+    return Workload(name, lambda chain: pf.mqm_exact(chain, length, 1.0), new, **more)
+
+
+def beside_numpy(name: str, matrix: Floats, length: int, epsilon: float, **more: Any) -> Workload:
+    """MQMExact for a stationary start beside the floor and the reference, which must agree."""
+    new = partial(new_chain, matrix)
+    calibrate = partial(pf.mqm_exact, length=length, epsilon=epsilon)
+    result: Any = cache(lambda: calibrate(new()))
+
+    def floor(_: pf.MarkovChain) -> None:
+        quilt, power = result().quilt, matrix
+        for _step in range((quilt.left or 0) + (quilt.right or 0)):
+            power = power @ matrix
+
+    def reference(_: pf.MarkovChain) -> None:
+        scale = reference_scale(matrix, length, epsilon)
+        np.testing.assert_allclose(scale, result().scale, rtol=1e-6)
+
+    return Workload(name, calibrate, new, floor=floor, reference=reference, **more)
+
+
+def reference_scale(matrix: Floats, length: int, epsilon: float) -> float:
+    """Return the scale of Algorithm 3 from all quilts of the middle node: P > 0, T is large."""
+    stationary = pf.MarkovChain(matrix).stationary_distribution
+    first = np.log(stationary[None, :] / stationary[:, None]).ravel()
+    forward: list[Floats] = []
+    backward: list[Floats] = []
+    power, best = np.eye(len(matrix)), length / epsilon
+    with np.errstate(divide="ignore", invalid="ignore"):
+        while 2 * len(forward) < length and len(forward) < epsilon * best:
+            power = power @ matrix
+            logs = np.log(power)
+            forward.append(np.concatenate([np.nanmax(x - logs, axis=1) for x in logs]))
+            backward.append(first + np.concatenate([np.nanmax(x - logs.T, axis=1) for x in logs.T]))
+            e = float((forward[-1] + backward[-1]).max())
+            if e < epsilon:
+                best = min(best, (2 * len(forward) - 1) / (epsilon - e))
+    right, distances = np.array(forward), np.arange(1, len(forward) + 1)
+    for a, left in enumerate(backward, start=1):
+        slack = epsilon - (right + left).max(axis=1)
+        scales = (a + distances[slack > 0] - 1) / slack[slack > 0]
+        best = float(scales.min(initial=best))
+    return best
+
+
+def figure4(_: None) -> None:
+    """Compute the scales of Figure 4, upper row, but those of the Wasserstein Mechanism."""
+    for alpha in np.arange(10, 41) / 100 + 1e-9 * next(CALLS):
+        family = pf.BinaryInterval(alpha, 1 - alpha)
+        for epsilon, mechanism in product((0.2, 1.0, 5.0), (pf.mqm_exact, pf.mqm_approx, pf.gk16)):
+            mechanism(family, 100, epsilon)
+
+
+def leakage(name: str, new: Callable[[], Any], epsilons: list[float], **more: Any) -> Workload:
+    """Leakage calibration of two years of minutes: the last ε, after the others."""
+
+    def make() -> Any:
+        model = new()
+        for epsilon in epsilons[:-1]:
+            pf.leakage(model, TWO_YEARS, epsilon)
+        return model
+
+    name = f"leakage, {name}"
+    return Workload(name, lambda model: pf.leakage(model, TWO_YEARS, epsilons[-1]), make, **more)
+
+
+def noisy_max(n: int, name: str, function: str, **more: Any) -> Workload:
+    """Decide whether Noisy Max of n counts is ln 2-DP (Liu, Wang and Zhang, Example 7.2)."""
+    hmm = partial(import_module, "pufferflow.related.hmm")
+
+    def model() -> Any:
+        # every list of counts is a secret; neighbours differ by one in one count
+        lists = list(product(range(3), repeat=n))
+        ends = [(a, (*a[:i], a[i] + 1, *a[i + 1 :])) for a in lists for i in range(n) if a[i] < 2]
+        pairs = [(str(a), str(b)) for a, b in ends]
+        priors = {str(a): [[int(x == value) for value in range(3)] for x in a] for a in lists}
+        return hmm().noisy_max(priors, release="value", pairs=pairs)
+
+    name = f"Noisy Max of {n} counts, {name}"
+    return Workload(name, lambda model: getattr(hmm(), function)(model, 2), model, **more)
+
+
+def base2_mechanism() -> Any:
+    """Return the base-2 exponential mechanism for Ilvento's utilities 0, …, 74,999."""
+    base2 = import_module("pufferflow.related.dp.base2_exponential")
+    return base2.Base2Exponential(base2.Eta(1, 1), 0, 74_999, 75_000)
+
+
+def measured(workload: Workload, column: str, quick: bool) -> float:
+    """Return the median of "work", "floor" or "reference", without a first call if repeated."""
+    work = getattr(workload, column)
+    if work is None:
+        return nan
+    repeats = min(workload.repeats, 3 if quick or column == "reference" else 9)
+    values = []
+    for _ in range(repeats if repeats == 1 else 1 + repeats):
+        made = workload.make()
+        if workload.unit == "MB":
+            tracemalloc.start()
+            work(made)
+            values.append(tracemalloc.get_traced_memory()[1] / 2**20)
+            tracemalloc.stop()
+        else:
+            began = perf_counter()
+            work(made)
+            values.append(1e3 * (perf_counter() - began))
+    return median(values[-repeats:])
+
+
+def serve(quick: bool) -> None:
+    """Run as BASE: measure the next workload for each line of the input, and answer by a line."""
+    for workload, _ in zip(workloads(quick), sys.stdin, strict=False):
+        value = nan
+        try:
+            value = measured(workload, "work", quick)
+        except Exception as error:  # an old commit cannot run all of them
+            print(f"BASE, {workload.name}: {type(error).__name__}: {error}", file=sys.stderr)
+        print(value, flush=True)
+
+
+def table(quick: bool, base: Path | None) -> Iterator[str]:
+    """Yield the lines of the Markdown table, each as soon as it is measured."""
+    if base is not None:
+        command = [sys.executable, str(Path(__file__).resolve()), "--serve", *["--quick"] * quick]
+        # the folder it works in is the first that a further process imports from
+        paths: Any = {"cwd": base, "env": os.environ | {"PYTHONPATH": str(base)}}
+        server: Any = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True, **paths)
+    yield "| workload | ms | reference | floor | BASE ÷ now | bar | met |"
+    yield "| --- | ---: | ---: | ---: | ---: | --- | --- |"
+    known = {"ms": 1.0, "MB": 1.0}
+    for case in workloads(quick):
+        now, floor, reference = (measured(case, c, quick) for c in ("work", "floor", "reference"))
+        ratio = nan
+        if base is not None and server.poll() is None:
+            print(file=server.stdin, flush=True)
+            ratio = float(server.stdout.readline() or nan) / now
+        known |= {"× floor": floor, "× reference": reference, f"× {case.name}": now}
+        bars = [f"≤ {factor:g} {of}" for of, factor in case.bars.items()]
+        met = all(now <= factor * known[of] for of, factor in case.bars.items())
+        verdict = [", ".join(bars), "yes" if met else "no"] if bars else ["–", "–"]
+        numbers = [shown(value) for value in (now, reference, floor, ratio)]
+        yield f"| {' | '.join([case.name, *numbers, *verdict])} |"
+    yield f"\nMedians of one run; {os.cpu_count()} cores, Python {sys.version.split()[0]}."
+
+
+def shown(value: float) -> str:
+    """Return three significant digits, or a dash for NaN."""
+    return "–" if isnan(value) else f"{value:.0f}" if value >= 100 else f"{value:#.3g}"
+
+
+def main() -> None:
+    """Print the table, and write it to a file if one is named."""
+    parser = argparse.ArgumentParser(description="Benchmark; BASE=<commit> compares with it.")
+    parser.add_argument("table", nargs="?", type=Path, help="file for the table")
+    parser.add_argument("--quick", action="store_true", help="fewer repeats and workloads")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    _jit.PATIENCE = 0  # compile at once, where kernels are interpreted at all
+    if options.serve:
+        return serve(options.quick)
+    commit, lines = os.environ.get("BASE"), []
+    with tempfile.TemporaryDirectory() as parent:
+        base = Path(parent) / "base" if commit else None
+        if commit and subprocess.run([*WORKTREE, "add", "--detach", str(base), commit]).returncode:
+            sys.exit(f"BASE={commit} cannot be checked out")
+        try:
+            for line in table(options.quick, base):
+                print(line, flush=True)
+                lines.append(f"{line}\n")
+        finally:
+            if base:
+                subprocess.run([*WORKTREE, "remove", "--force", str(base)], check=True)
+    if options.table:
+        options.table.write_text("".join(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

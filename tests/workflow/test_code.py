@@ -1,0 +1,196 @@
+"""The files behind a script, against what its bytecode imports and what is loaded when it starts."""
+
+import ast
+import dis
+import re
+import subprocess
+import sys
+from itertools import accumulate
+from pathlib import Path
+from types import CodeType
+
+import pytest
+from source_trees import tree
+
+from reproduction import code
+from reproduction.code import code_of, source_files
+
+pytestmark = pytest.mark.xdist_group("sources")  # what its tests share is made once
+
+ROOT = Path(__file__).parents[2]
+WORKFLOW = ROOT / "workflow"
+SCRIPTS = sorted(path.name for path in (WORKFLOW / "scripts").glob("*.py"))
+
+
+def forget_files():
+    for cached in (code._sha256, code._uses, code._module):
+        cached.cache_clear()
+
+
+@pytest.fixture
+def workflow(tmp_path):
+    """A stand-in: a script imports shared a, which imports b and, through a package, c; d is alone."""
+    for folder in ("scripts", "shared/part/bundled"):
+        (tmp_path / "workflow" / folder).mkdir(parents=True)
+    (tmp_path / "library").mkdir()
+    for path, text in {
+        "workflow/shared/__init__.py": "if TYPE_CHECKING:\n    from shared import d\n",
+        "workflow/shared/part/__init__.py": "",
+        "workflow/shared/a.py": "from library.b import x\ndef f():\n    from shared.part import c, missing\n",
+        "library/__init__.py": "",
+        "library/b.py": "x = 1\n",
+        "library/e.py": "x = 1\n",
+        "workflow/shared/part/c.py": "y = open('bundled'), 'page.css'\n",
+        "workflow/shared/part/bundled/data.csv": "1\n",
+        "workflow/shared/part/page.css": "1\n",
+        "workflow/shared/part/other.csv": "1\n",
+        "workflow/shared/d.py": "z = 3\n",
+        "workflow/scripts/other.py": "from shared import d\n",
+        "workflow/scripts/run.py": "with suppress():\n    if suppress:\n        import numpy, shared.a\n",
+    }.items():
+        (tmp_path / path).write_text(text)
+    yield tmp_path / "workflow"
+    forget_files()
+
+
+def test_files_behind_a_script(workflow):
+    names = {path.relative_to(workflow.parent).as_posix() for path in source_files("run.py", workflow)}
+    assert names == {
+        "workflow/scripts/run.py",
+        *(f"workflow/shared/{name}" for name in ("__init__.py", "a.py", "part/__init__.py", "part/c.py")),
+        *("workflow/shared/part/bundled/data.csv", "workflow/shared/part/page.css"),
+        *("library/__init__.py", "library/b.py"),
+    }
+
+
+def test_the_digest_changes_with_what_is_used_and_with_nothing_else(workflow):
+    before = code_of("run.py", workflow)
+    used = source_files("run.py", workflow)
+    for path in sorted(workflow.parent.rglob("*.*")):
+        if path.is_file():
+            path.write_bytes(path.read_bytes() + b"# edited\n")
+            forget_files()
+            after = code_of("run.py", workflow)
+            assert (after != before) == (path in used), path
+            before = after
+
+
+def test_the_digest_is_the_same_wherever_the_project_is(workflow, tmp_path):
+    before = code_of("run.py", workflow)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for folder in ("workflow", "library"):
+        (tmp_path / folder).rename(elsewhere / folder)
+    forget_files()
+    assert code_of("run.py", elsewhere / "workflow") == before
+
+
+# --- the workflow itself --------------------------------------------------------------------------
+
+
+def module_name(path, root):
+    parts = path.relative_to(root).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path, ROOT): path for path in sorted((ROOT / "pufferflow").rglob("*.py"))} | {
+    module_name(path, WORKFLOW): path for path in sorted((WORKFLOW / "reproduction").rglob("*.py"))
+}
+
+
+def imported_by_bytecode(path):
+    """Full names that a file's bytecode imports; the compiler drops what never runs."""
+    text = path.read_text(encoding="utf-8").replace("if TYPE_CHECKING:", "if False:")
+    pending, found, last = [compile(text, path, "exec")], set(), ""
+    while pending:
+        compiled = pending.pop()
+        pending += [constant for constant in compiled.co_consts if isinstance(constant, CodeType)]
+        for step in dis.get_instructions(compiled):
+            if step.opname == "IMPORT_NAME":
+                last = step.argval
+                found.add(last)
+            elif step.opname == "IMPORT_FROM":
+                found.add(f"{last}.{step.argval}")
+    return found
+
+
+@pytest.fixture(scope="module")
+def edges():
+    """For each module or script, the modules that run when it is imported."""
+    files = {**MODULES, **{script: WORKFLOW / "scripts" / script for script in SCRIPTS}}
+    return {
+        name: {
+            prefix
+            for found in imported_by_bytecode(path)
+            for prefix in accumulate(found.split("."), "{}.{}".format)
+            if prefix in MODULES
+        }
+        for name, path in files.items()
+    }
+
+
+def reached(script, edges):
+    seen, pending = set(), [script]
+    while pending:
+        name = pending.pop()
+        if name not in seen:
+            seen.add(name)
+            pending += edges[name]
+    return seen - {script}
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_script_reaches_what_its_bytecode_imports(script, edges):
+    files = {path for path in source_files(script) if path.suffix == ".py"}
+    assert files == {MODULES[name] for name in reached(script, edges)} | {WORKFLOW / "scripts" / script}
+
+
+def test_a_script_reaches_all_that_is_loaded_when_its_imports_run():
+    for script in ("run_mechanism.py", "write_report.py", "measure_classical.py"):
+        nodes = ast.walk(ast.parse((WORKFLOW / "scripts" / script).read_text(encoding="utf-8")))
+        imports = [ast.unparse(node) for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+        ours = "n.split('.')[0] in ('pufferflow', 'reproduction')"
+        show = f"print([m.__file__ for n, m in sys.modules.items() if {ours}])"
+        program = "\n".join([f"import sys; sys.path.insert(0, {str(WORKFLOW)!r})", *imports, show])
+        done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+        files = set(map(Path, ast.literal_eval(done.stdout)))
+        assert files
+        assert files <= set(source_files(script)), script
+
+
+def test_nothing_a_script_reaches_is_imported_by_a_name_made_at_run_time(edges):
+    """Nor through a door, ``pf.name`` or ``related.name``, that imports on first use."""
+    doors = {"pufferflow", "pufferflow.related"}
+    others = {"pufferflow._optional"}  # it imports packages of others alone
+    modules = {name for script in SCRIPTS for name in reached(script, edges)} - doors - others
+    for path in {WORKFLOW / "scripts" / script for script in SCRIPTS} | {MODULES[name] for name in modules}:
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Name | ast.Attribute):
+                name = node.id if isinstance(node, ast.Name) else node.attr
+                assert name not in ("import_module", "__import__", "lazy_loader"), path
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "pufferflow":
+                assert node.attr.startswith("__"), path
+            if isinstance(node, ast.Import):
+                assert all(alias.name not in doors or not alias.asname for alias in node.names), path
+            if isinstance(node, ast.ImportFrom):
+                assert node.level == 0, path
+                if node.module in doors:
+                    assert all(f"{node.module}.{alias.name}" in MODULES.keys() - doors for alias in node.names), path
+
+
+def test_every_data_file_is_read_by_some_script_or_is_the_input_of_a_rule():
+    data = {
+        path
+        for folder in (ROOT / "pufferflow", WORKFLOW / "reproduction")
+        for path in folder.rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyi", ".pyc", ".typed", ".md", ".xz")
+    }
+    read = {path for script in SCRIPTS for path in source_files(script)}
+    assert data - read - {WORKFLOW / "reproduction/authors_programs/README.md"} == set()
+
+
+def test_scales_depend_on_mechanisms_and_figures_do_not():
+    scales = {path.name for path in source_files("run_mechanism.py")}
+    assert {"quilts_exact.py", "_kernels.py", "tables.py", "search.py"} <= scales
+    assert "quilts_exact.py" not in {path.name for path in source_files("draw_related.py")}
+    assert not re.search("page.css", " ".join(scales))

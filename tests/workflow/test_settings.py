@@ -1,0 +1,143 @@
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+
+import pufferflow as pf
+from reproduction.settings import SCHEMA, complete, describe
+
+ROOT = Path(__file__).parents[2]
+CONFIG = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))
+
+
+def changed(path, value):
+    config = copy.deepcopy(CONFIG)
+    *parents, last = path.split(".")
+    place = config
+    for name in parents:
+        place = place[name]
+    place[last] = value
+    return config
+
+
+def test_shipped_config_is_valid():
+    complete(copy.deepcopy(CONFIG))
+
+
+def test_quick_overlay_only_overrides_existing_keys():
+    def inside(overlay, config):
+        return all(
+            key in config and (not isinstance(value, dict) or inside(value, config[key]))
+            for key, value in overlay.items()
+        )
+
+    assert inside(yaml.safe_load((ROOT / "config/quick.yaml").read_text(encoding="utf-8")), CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        ("seeds", 1, ["unknown key 'seeds'", "allowed are seed"]),
+        ("synthetic.epsilon", [1], ["unknown key 'epsilon'", "in synthetic"]),
+        ("synthetic.epsilons", [1, -0.5], ["synthetic.epsilons[1] is -0.5", "greater than 0"]),
+        ("synthetic.epsilons", [0], ["is 0;", "greater than 0"]),
+        ("datasets.electricity.epsilons", [1, 5, 1.0], ["lists 1.0 twice"]),
+        ("datasets.activity.epsilons", [], ["is empty"]),
+        ("datasets.activity.epsilons", ["1e0"], ["is '1e0'", "type number"]),
+        ("synthetic.alphas.stop", 0.5, ["alphas.stop is 0.5", "less than 0.5"]),
+        ("synthetic.alphas.stop", 0.05, ["below start", "increasing"]),
+        ("datasets.electricity.mechanisms", ["laplace"], ["mechanisms[0] is 'laplace'", "mqm-exact"]),
+        ("synthetic.mechanisms", ["participant-dp"], ["mechanisms[0] is 'participant-dp'"]),
+        ("datasets.activity.repetitions", 1, ["is 1;", "at least 2"]),
+        ("datasets.electricity.bins", 1, ["bins is 1", "at least 2"]),
+        ("datasets.electricity.source", "web", ["source is 'web'", "bundled, downloaded, file"]),
+        ("datasets.electricity.source", "file", ["path is empty"]),
+        ("datasets.electricity.path", "nowhere.csv", ["datasets.electricity.source is bundled"]),
+        ("datasets.activity.gap_minutes", -1, ["gap_minutes is -1", "at least 0"]),
+        ("seed", None, ["seed is None", "integer"]),
+        ("datasets.activity.source", "downloaded", ["source is 'downloaded'", "bundled, file"]),
+        ("datasets.Mine", {"kind": "power"}, ["'Mine' cannot be a name", "small letters"]),
+        ("datasets.synthetic", {"kind": "power"}, ["'synthetic' cannot be a name"]),
+        ("datasets.mine", {}, ["datasets.mine lacks the key 'kind'"]),
+        ("datasets.mine", {"kind": "water"}, ["kind is 'water'", "power, activity"]),
+        ("datasets.mine", {"kind": "power", "epsilon": 1}, ["unknown key 'epsilon' in datasets.mine"]),
+        ("datasets.mine", {"kind": "power", "source": "file"}, ["datasets.mine.path is empty"]),
+        ("datasets", {}, ["datasets is empty"]),
+        ("beyond.cohort.pieces", 0, ["pieces is 0", "at least 1"]),
+        ("beyond.cohort.persistence", 1, ["persistence is 1;", "less than 1"]),
+        ("beyond.cohort.longest", 499, ["longest is 499, below shortest, 500"]),
+        ("synthetic.epsilons", [1, float("nan")], ["epsilons[1] is not a finite number"]),
+        ("synthetic.epsilons", ["1e-3"], ["epsilons[0] is '1e-3'", "YAML reads it as text (write 0.001"]),
+    ],
+)
+def test_bad_settings_are_named(path, value, words):
+    with pytest.raises(pf.ConfigError) as caught:
+        complete(changed(path, value))
+    message = str(caught.value)
+    assert "\n" not in message
+    for word in words:
+        assert word in message
+
+
+def test_missing_key_is_named():
+    config = copy.deepcopy(CONFIG)
+    del config["chains"]["smoothing"]
+    with pytest.raises(pf.ConfigError, match="chains lacks the key 'smoothing'"):
+        complete(config)
+
+
+def test_missing_file_is_named():
+    config = changed("datasets.electricity.source", "file")
+    config["datasets"]["electricity"]["path"] = "no/such.csv"
+    with pytest.raises(pf.ConfigError, match=r"no/such\.csv.*not a file"):
+        complete(config)
+
+
+def test_settings_take_exactly_the_registered_mechanisms():
+    every = list(pf.MECHANISMS)
+    complete(changed("synthetic.mechanisms", [*every, "wasserstein-grid"]))
+    complete(changed("datasets.activity.mechanisms", [*every, "participant-dp"]))
+    complete(changed("timings.mechanisms", every))
+    with pytest.raises(pf.ConfigError, match=f"choose from {', '.join(every)}$"):
+        complete(changed("timings.mechanisms", ["mine"]))
+
+
+def test_own_data_sets_need_a_kind_and_a_path():
+    config = copy.deepcopy(CONFIG)
+    config["datasets"]["mine"] = {"kind": "power", "source": "file", "path": __file__, "epsilons": [3]}
+    complete(config)
+    mine = config["datasets"]["mine"]
+    assert (mine["epsilons"], mine["bins"], mine["gaps"]) == ([3], 51, "bridge")
+    assert set(mine) == set(config["datasets"]["electricity"])
+
+
+def test_the_schema_is_closed_and_describes_every_setting():
+    """Objects are closed in the schema itself, and every key has a description."""
+
+    def objects(rule):
+        if isinstance(rule, dict):
+            if "properties" in rule and rule.get("type") == "object":
+                yield rule
+            for child in rule.values():
+                yield from objects(child)
+        elif isinstance(rule, list):
+            for child in rule:
+                yield from objects(child)
+
+    rules = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
+    found = [rule for rule in objects(rules) if rule is not rules["$defs"]["dataset"]]
+    assert len(found) > 20
+    for rule in found:
+        assert rule["additionalProperties"] is False
+        assert set(rule["required"]) == set(rule["properties"])
+        for name, child in rule["properties"].items():
+            shared = rules["$defs"].get(child.get("$ref", "").rpartition("/")[2], {})
+            assert "description" in child or "description" in shared or "properties" in child, name
+
+
+def test_the_table_of_settings_is_current():
+    readme = (ROOT / "config/README.md").read_text(encoding="utf-8")
+    table = describe()
+    assert table.count("\n") > 60
+    assert f"\n\n{table}\n" in readme, "run `make settings`"

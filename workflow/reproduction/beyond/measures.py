@@ -1,0 +1,219 @@
+"""Least noise, several releases, wider guarantees and other data: the rows of their tidy tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from pufferflow.accounting import Accountant
+from pufferflow.audit import CountQuery, privacy_losses
+from pufferflow.coupling import lower_bound
+from pufferflow.errors import ParameterError
+from pufferflow.forgetting_family import ForgettingFamily
+from pufferflow.interval_family import confidence_family
+from pufferflow.markov import Family, MarkovChain, PeriodicChain, as_family, fit_chain
+from pufferflow.mechanisms import certify, compute_scale, find_mechanism, leakage_loss
+from pufferflow.records.rows import HOUR
+from pufferflow.records.runs import Runs
+from pufferflow.records.sample import Sample, load_sample, pooled_segment_lengths
+from pufferflow.verify import verify_certificate
+from reproduction.chains import fit_chains, load_chains
+from reproduction.data import discretise, fitbit
+from reproduction.tidy import scale_row, without_proofs
+
+Row = dict[str, Any]
+Options = Mapping[str, Mapping[str, Any]]  # of mechanisms, by name
+Case = tuple[MarkovChain, Row]  # a chain, and what its rows share; length: its longest segment
+YEARS = ("2007-05-01T00:00", "2008-04-30T00:00")  # each begins one of the household's two years
+BORROWED = 30  # steps, a state, for each hour's chain from the whole day: some states are rare
+
+
+def synthetic_cases(stay: Sequence[Sequence[float]], length: int) -> Iterator[Case]:
+    """Yield stationary binary chains, given P(0|0) and P(1|1) of each."""
+    given = {"dataset": "synthetic", "label": "synthetic", "observations": length, "length": length}
+    for zero, one in stay:
+        chain = MarkovChain([[zero, 1 - zero], [1 - one, one]])
+        yield chain, given | {"group": f"P(0|0) = {zero:g}, P(1|1) = {one:g}"}
+
+
+def fitted_cases(sample_file: str, chains_file: str) -> Iterator[Case]:
+    """Yield the fitted chain of each group of a sample."""
+    sample = load_sample(sample_file)
+    given: Row = {"dataset": sample.dataset, "label": sample.label, "data": sample.description}
+    for group, chain in load_chains(chains_file).items():
+        people = sample.group(group)
+        size = {"observations": sum(person.observations for person in people)}
+        size["length"] = max(pooled_segment_lengths(people))
+        yield chain, given | {"group": group} | size
+
+
+def least_noise(
+    cases: Iterator[Case],
+    epsilons: Sequence[float],
+    mechanisms: Sequence[str],
+    options: Options,
+    exact_loss: Mapping[str, Any],
+) -> Iterator[Row]:
+    """Yield the scale of each mechanism beside the lower bound, one row a chain, ε and mechanism.
+
+    ``expected_error`` is the L1 error of the relative-frequency histogram, if the scale is for it.
+    ``actual_loss`` is the exact loss (rounded up) of the count of the states ``counted``, which
+    leak most; ``exact_loss`` has the ``epsilons`` and ``longest`` segments with such a loss.
+    """
+    plain = without_proofs(options)
+    for (chain, given), epsilon in product(cases, epsilons):
+        length, bins = given["length"], chain.states
+        least = lower_bound(chain, length, epsilon, alternating=False)
+        count: Row = {"states": sorted(least.states)}
+        results = {}
+        for name in mechanisms:
+            own = plain.get(name, {}) if find_mechanism(name).every_query else count
+            results[name] = compute_scale(name, chain, length, epsilon, **own)
+        losses: dict[float, float] = {}
+        if length <= exact_loss["longest"] and epsilon in exact_loss["epsilons"]:
+            scales = sorted({r.scale for r in results.values() if r.scale is not None})
+            found = privacy_losses(chain, length, scales, CountQuery(least.states))
+            losses = {scale: one.loss for scale, one in zip(scales, found, strict=True)}
+        paper = results["mqm-exact"].scale if "mqm-exact" in results else None
+        for name, result in results.items():
+            row = given | scale_row(result) | {"bins": bins, "lower_bound": least.scale}
+            row["counted"] = " ".join(map(str, count["states"]))
+            if (scale := result.scale) is not None:
+                if find_mechanism(name).every_query or bins <= 2:
+                    row["expected_error"] = bins * scale * 2 / given["observations"]
+                row["relative_noise"] = scale / paper if paper else None
+                row["gap"] = scale / least.scale if least.scale > 0 else None
+                row["actual_loss"] = losses.get(scale)
+            yield row
+
+
+def composition(cases: Iterator[Case], epsilon: float, releases: int) -> Iterator[Row]:
+    """Yield the total ε of 1, 2, … releases at MQMExact's scale, one row a number and bound."""
+    for chain, given in cases:
+        scale = compute_scale("mqm-exact", chain, given["length"], epsilon).scale
+        assert scale is not None  # mqm-exact applies to every chain
+        accountant = Accountant(chain, given["length"])
+        for count in range(1, releases + 1):
+            accountant.add(scale)
+            cost = accountant.cost()
+            row = given | {"epsilon": epsilon, "scale": scale, "releases": count}
+            for bound in ("theorem_4_4", "quilts", "leakage"):
+                yield row | {"bound": bound, "total_epsilon": getattr(cost, bound)}
+
+
+def runs_rows(runs: Mapping[str, Runs]) -> Iterator[Row]:
+    """Yield how often three states follow each other, and two in an hour of the day."""
+    for group, of in runs.items():
+        for first, counts in (("earlier", of.triples), ("hour", of.hourly)):
+            for (one, before, after), count in np.ndenumerate(counts):
+                if count:
+                    run = {first: one, "before": before, "after": after, "count": count}
+                    yield {"group": group} | run
+
+
+def models(
+    runs: Runs, step_seconds: int, coverage: float, mixing: Mapping[str, Any]
+) -> dict[str, Family]:
+    """Return the distribution sets that fit records with these runs, from the narrowest one on."""
+    counts = runs.hourly.sum(axis=0)
+    fitted, _ = fit_chain(counts)
+    second, _ = fit_chain(runs.triples, order=2)
+    found: dict[str, Family] = {"fitted": as_family(fitted), "order 2": as_family(second)}
+    if HOUR % step_seconds == 0:  # otherwise steps do not fill hours
+        steps = runs.hourly + BORROWED * fitted.transition_matrix
+        matrices = list(steps / steps.sum(axis=2, keepdims=True))
+        found["hourly"] = PeriodicChain(matrices, repeat=HOUR // step_seconds)
+    found["intervals"] = confidence_family(counts, coverage, backward=True)
+    found["mixing"] = ForgettingFamily(**mixing)
+    return found
+
+
+def wider_guarantees(
+    sample: Sample,
+    runs: Mapping[str, Runs],
+    epsilons: Sequence[float],
+    windows: Sequence[int],
+    coverage: float,
+    mixing: Mapping[str, Any],
+    certified_epsilons: Sequence[float],
+) -> Iterator[Row]:
+    """Yield leakage scales, one row a group, ε, model, window (in records) and side information.
+
+    ``relative_noise`` is scale ÷ ``paper_scale``, that of MQMExact for one record of the fitted
+    chain; ``paper_loss`` is the most that ``paper_scale`` loses under the model; ``certified``,
+    whether a certificate was made and verified. ``runs`` may have other states than ``sample``.
+    """
+    given: Row = {"dataset": sample.dataset, "label": sample.label, "data": sample.description}
+    for group, of in runs.items():
+        length = max(pooled_segment_lengths(sample.group(group)))
+        families = models(of, sample.step_seconds, coverage, mixing)
+        given |= {"group": group, "states": len(of.triples), "step_seconds": sample.step_seconds}
+        for epsilon in epsilons:
+            paper = compute_scale("mqm-exact", families["fitted"], length, epsilon).scale
+            assert paper is not None  # mqm-exact applies to every chain
+            cells = product(families.items(), windows, ("nothing", "any records"))
+            for (name, family), window, knows in cells:
+                protection: Row = {"window": window, "knows": knows}
+                result = compute_scale("leakage", family, length, epsilon, **protection)
+                row = given | {"model": name, "paper_scale": paper} | protection | scale_row(result)
+                row["relative_noise"] = None if result.scale is None else result.scale / paper
+                if epsilon in certified_epsilons:
+                    row["certified"] = True
+                    try:
+                        proof = certify(family, length, epsilon, mechanism="leakage", **protection)
+                        verify_certificate(proof)
+                    except ParameterError:  # of the scale, not of a certificate
+                        row["certified"] = False
+                row["paper_loss"] = leakage_loss(family, length, paper, **protection)
+                yield row
+
+
+def other_data(
+    nhanes: str, wearers: str, household: str, settings: Mapping[str, Any], options: Options
+) -> Iterator[Row]:
+    """Yield expected L1 errors of histograms, one row a sample, group, task, mechanism and ε.
+
+    The first three are the raw files. Chains have maximum likelihood and a stationary start.
+    """
+    activity = [{"kind": "activity", "step_minutes": step} for step in (1, 2, 5)]
+    power = [{"kind": "power", "step_minutes": step} for step in settings["step_minutes"]]
+    power += [{"kind": "power", "window_start": s, "window_minutes": 365 * 1440} for s in YEARS]
+    samples = [discretise(nhanes, own, "activity", "bundled") for own in activity]
+    samples.append(fitbit(wearers))
+    samples += [discretise(household, own, "electricity", "bundled") for own in power]
+    for sample in samples:
+        for group, chain in fit_chains(sample, 0.0, "stationary").items():
+            yield from _errors(sample, group, chain, settings, without_proofs(options))
+
+
+def _errors(
+    sample: Sample, group: str, chain: MarkovChain, settings: Mapping[str, Any], options: Options
+) -> Iterator[Row]:
+    """Yield the rows of one group: of the histogram of all, and of the mean over single ones."""
+    members = sample.group(group)
+    given: Row = {"dataset": sample.dataset, "label": sample.label, "data": sample.description}
+    given |= {"group": group, "step_seconds": sample.step_seconds, "status": "ok"}
+    given |= {"participants": len(members), "records": sum(p.observations for p in members)}
+    tasks = {"aggregate": [members]} if len(members) > 1 else {}
+    tasks["individual"] = [(person,) for person in members]
+    for task, mechanism, epsilon in product(tasks, settings["mechanisms"], settings["epsilons"]):
+        if (task, mechanism) == ("individual", "participant-dp"):
+            continue
+        row = given | {"task": task, "mechanism": mechanism, "epsilon": epsilon}
+        errors = []
+        for people in tasks[task]:
+            name, lengths = mechanism, pooled_segment_lengths(people)
+            totals = tuple(person.observations for person in people)
+            if mechanism == "participant-dp":  # the row "DP" of Table 1
+                name, lengths = "group-dp", totals
+            found = compute_scale(name, chain, lengths, epsilon, **options.get(mechanism, {}))
+            if found.scale is None:
+                row |= {"status": found.status, "reason": found.reason}
+            else:
+                errors.append(found.scale * (2 / sum(totals)))
+        if row["status"] == "ok":
+            row["expected_error"] = len(sample.states) * float(np.mean(errors))
+        yield row

@@ -1,0 +1,170 @@
+"""Tables and figures of what goes beyond the paper, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from pufferflow.drawing import style
+from reproduction.labels import data_labels, group_label, shown_epsilon
+from reproduction.panels import columns_of, finish, panels_of, plain_log_ticks
+from reproduction.tables import UNDEFINED, Table, count, significant, yes_no
+
+CAPTIONS = {
+    "least_noise": "Noise of each mechanism, the least there could be, and what the noise reveals.",
+    "composition": "Total ε of several releases on the same chain, by each bound.",
+    "wider_guarantees": "Scales for wider guarantees, and the loss at the scale of MQMExact.",
+    "other_data": "Expected L1 errors for other people, in longer steps and shorter windows.",
+    "cohort": "Errors of the participants' own histograms, and gaps (noise ÷ lower bound).",
+}
+NOTES = {
+    "least_noise": "Laplace scales for any 1-Lipschitz query, but Wasserstein's for the count of "
+    "the states that leak most. Not private: below the lower bound. L1 error: of the relative "
+    "frequencies. Actual loss: of the count that leaks most.",
+    "composition": "Each release at the scale of MQMExact for ε = {epsilon:g}.",
+    "wider_guarantees": "Leakage calibration at ε = {epsilon:g} for all records of a window "
+    "together; hollow points: the adversary knows any other records. MQMExact: for one record of "
+    "the fitted chain. Loss: at most, at the scale of MQMExact; ▲ marks more than ε.",
+    "other_data": "At ε = {epsilon:g}. The scale of a quilt mechanism, in records, hardly depends "
+    "on the time step, so longer steps mean larger errors.",
+}
+COLUMNS = {
+    "least_noise": "group epsilon mechanism scale expected_error relative_noise gap actual_loss",
+    "composition": "group releases bound total_epsilon",
+    "wider_guarantees": "group model knows window scale paper_loss certified",
+    "other_data": "data step_seconds group participants records task mechanism expected_error",
+    "cohort": "epsilon mechanism quantity count mean std 5% 50% 95% max",
+}
+SPREAD = {"composition": "bound", "wider_guarantees": "window", "other_data": "mechanism"}
+"""Column whose values become columns, for those that are printed after it."""
+TITLES = {"epsilon": "ε", "total_epsilon": "total ε", "expected_error": "expected L1 error"}
+TITLES |= {"relative_noise": "÷ MQMExact", "gap": "÷ lower bound", "knows": "adversary knows"}
+TITLES |= {"count": "participants", "std": "standard deviation"}
+WORDS = {  # values of the columns `model` and `bound`
+    "fitted": "fitted chain",
+    "order 2": "second-order chain",
+    "hourly": "a chain for each hour of the day",
+    "intervals": "interval bounds",
+    "mixing": "mixing condition only",
+    "theorem_4_4": "Theorem 4.4",
+    "quilts": "one Markov quilt for all releases",
+    "leakage": "leakage",
+}
+RATIO = "noise ÷ noise of MQMExact"
+
+
+def duration(seconds: int) -> str:
+    """Return the length of a window in words, in the largest unit that divides it."""
+    units = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
+    unit = next(name for name, size in units.items() if seconds % size == 0)
+    one = "an hour" if unit == "hour" else f"a {unit}"
+    return one if seconds == units[unit] else f"{seconds // units[unit]} {unit}s"
+
+
+FORMATS: dict[str, Callable[[Any], str]] = {
+    "group": group_label,
+    "epsilon": "{:g}".format,
+    "mechanism": lambda name: style.mechanism_style(name).label,
+    "model": WORDS.__getitem__,
+    "bound": WORDS.__getitem__,
+    "window": duration,
+    "certified": yes_no,
+    **dict.fromkeys(("step_seconds", "participants", "records", "releases", "count"), count),
+}
+
+
+def printed(table: pd.DataFrame, study: str) -> Table:
+    """Return a tidy table in words; of one that is spread only the rows at the ε closest to 1."""
+    shown, epsilon = table, shown_epsilon(table["epsilon"])
+    if study in SPREAD:
+        shown = table[table["epsilon"] == epsilon]
+    if study == "wider_guarantees":
+        losses = [("▲ " if x > epsilon else "") + significant(x) for x in shown["paper_loss"]]
+        shown = shown.assign(window=shown["window"] * shown["step_seconds"], paper_loss=losses)
+    display = pd.DataFrame()
+    for name in COLUMNS[study].split():
+        title = TITLES.get(name, name.replace("_", " "))
+        display[title] = shown[name].map(FORMATS.get(name, significant))
+    if study in SPREAD:
+        titles, at = list(display), list(display).index(SPREAD[study])
+        rows, columns, values = titles[:at], titles[at], titles[at + 1 :]
+        display = display.pivot_table(values, rows, columns, "first", sort=False).reset_index()
+    label = data_labels(table) if "label" in table else "synthetic data"
+    note = f"{NOTES.get(study, '')} {UNDEFINED}: not applicable, not defined, or not computed."
+    note = note.format(epsilon=epsilon)
+    return Table(study, CAPTIONS[study], label, table, display.fillna(UNDEFINED), 2, note)
+
+
+@style.styled
+def drawn(table: pd.DataFrame, study: str) -> Figure:
+    """Return the figure of a study, one panel a group."""
+    value = "total_epsilon" if study == "composition" else "relative_noise"
+    shown = table[table[value].notna()]
+    style.check(shown)
+    groups = list(shown["group"].unique())
+    width = 1.5 * style.COLUMN_WIDTH if len(groups) == 1 else None
+    figure, axes = panels_of(len(groups), height=2.2, width=width, share=True)
+    draw = {"least_noise": _noise, "composition": _total, "wider_guarantees": _wider}[study]
+    draw(shown, dict(zip(groups, axes, strict=True)))
+    for number, (group, panel) in enumerate(zip(groups, axes, strict=True)):
+        panel.set_title(group_label(group), **style.VERBATIM)
+        if number % columns_of(len(groups)):
+            panel.set_ylabel("")
+    note = NOTES[study].format(epsilon=shown_epsilon(table["epsilon"]))
+    finish(figure, axes[0].get_legend_handles_labels()[0], note, table, table["data"].iloc[0])
+    return figure
+
+
+def _noise(table: pd.DataFrame, panels: dict[Any, Axes]) -> None:
+    """Draw each mechanism's scale ÷ MQMExact's against ε, and the region that is not private."""
+    table = table.assign(least=table["relative_noise"] / table["gap"])
+    low, high = table["least"].min() / 1.6, table["relative_noise"].max() * 1.6
+    for group, axes in panels.items():
+        rows = table[table["group"] == group]
+        for name in style.in_order(table["mechanism"]):
+            curve, look = rows[rows["mechanism"] == name], style.mechanism_style(name)
+            shape = style.points(look) | {"linestyle": look.dashes, "color": look.color}
+            axes.plot(curve["epsilon"], curve["relative_noise"], label=look.label, **shape)
+        least = rows.groupby("epsilon")["least"].first()
+        x, widened = least.index, 1.2 if len(least) == 1 else 1  # a band that can be seen
+        ends, edge = [x[0] / widened, *x, x[-1] * widened], np.pad(least, 1, "edge")
+        axes.fill_between(ends, edge, low, color="#e3e3e3", linewidth=0, label="not private")
+        axes.set(xscale="log", yscale="log", xlabel="ε", ylabel=RATIO, ylim=(low, high))
+        axes.set_xticks(x, [f"{epsilon:g}" for epsilon in x])
+        axes.set_xticks([], minor=True)
+        plain_log_ticks(axes.yaxis, (1, 2, 5) if high < 50 * low else (1,))
+
+
+def _total(table: pd.DataFrame, panels: dict[Any, Axes]) -> None:
+    """Draw the total ε of 1, 2, … releases by each bound."""
+    for (group, bound), rows in table.groupby(["group", "bound"], sort=False):
+        look = style.mechanism_style("mqm-exact" if bound == "quilts" else str(bound))
+        (line,) = panels[group].plot(rows["releases"], rows["total_epsilon"], color=look.color)
+        line.set(linestyle=look.dashes, label=WORDS[str(bound)])
+        panels[group].set(xlabel="releases", ylabel="total ε")
+
+
+def _wider(table: pd.DataFrame, panels: dict[Any, Axes]) -> None:
+    """Draw the noise of wider guarantees ÷ MQMExact's, at the ε closest to 1."""
+    shown = table[table["epsilon"] == shown_epsilon(table["epsilon"])]
+    models, windows = list(shown["model"].unique()), sorted(shown["window"].unique())
+    for axes in panels.values():
+        axes.axvline(1, color=style.MUTED, linewidth=0.8, zorder=1)
+        axes.set(xscale="log", xlabel=RATIO, ylim=(len(models) - 0.5, -0.5))
+        axes.set_yticks(range(len(models)), [WORDS[model] for model in models])
+        axes.set_yticks([], minor=True)
+    for (group, window, knows), rows in shown.groupby(["group", "window", "knows"], sort=False):
+        i, informed = windows.index(window), knows != "nothing"
+        color, marker = style.SPARE_COLORS[i % 4], "osD^v"[i % 5]
+        shift = 0.3 * (i - (len(windows) - 1) / 2) + 0.1 * informed - 0.05
+        label = f"protects {duration(int(window * rows['step_seconds'].iloc[0]))}"
+        look: dict[str, Any] = {"color": color, "markersize": 4}
+        look |= {"markerfacecolor": "white", "label": f"_{label}"} if informed else {"label": label}
+        height = rows["model"].map(models.index) + shift
+        panels[group].plot(rows["relative_noise"], height, marker, **look)
+        plain_log_ticks(panels[group].xaxis, (1,))

@@ -1,0 +1,75 @@
+"""One Markov chain a group: fitted, described as a table, and stored as one JSON file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from pufferflow._files import write_atomic
+from pufferflow.errors import DataError
+from pufferflow.markov import MarkovChain, fit_chain
+from pufferflow.models import model_document, parse_model
+from pufferflow.records.sample import Sample, pooled_segment_lengths, pooled_transition_counts
+from reproduction import tidy
+
+
+def fit_chains(
+    sample: Sample, smoothing: float, initial_distribution: str
+) -> dict[str, MarkovChain]:
+    """Fit a chain to the pooled transition counts of each group, in the order of the sample.
+
+    ``smoothing`` is added to every count (0: maximum likelihood); starts are "stationary" or "any".
+    """
+    counts = {group: pooled_transition_counts(sample.group(group)) for group in sample.groups}
+    options: Any = {"smoothing": smoothing, "initial_distribution": initial_distribution}
+    return {group: fit_chain(own, **options)[0] for group, own in counts.items()}
+
+
+def describe_chains(sample: Sample, chains: Mapping[str, MarkovChain]) -> pd.DataFrame:
+    """Return the tidy table "chains": size of each group's data, properties of its chain."""
+    rows = []
+    for group, chain in chains.items():
+        people, irreducible = sample.group(group), chain.is_irreducible
+        lengths = pooled_segment_lengths(people)
+        least = chain.stationary_distribution.min() if irreducible else None
+        row = {
+            "dataset": sample.dataset,
+            "label": sample.label,
+            "group": group,
+            "participants": len(people),
+            "observations": sum(p.observations for p in people),
+            "segments": len(lengths),
+            "longest_segment": max(lengths),
+            "states": chain.states,
+            "transitions": int(pooled_transition_counts(people).sum()),
+            "smallest_stationary_probability": least,
+            "irreducible": irreducible,
+            "period": chain.period if irreducible else None,
+            "reversible": chain.is_reversible,
+            "eigengap_general": chain.eigengap("general") if chain.is_aperiodic else None,
+        }
+        rows.append(row)
+    return tidy.frame(rows, "chains")
+
+
+def save_chains(chains: Mapping[str, MarkovChain], path: str | Path) -> None:
+    """Write an object from group to model, one group a line, in one step.
+
+    Each value is a model for the command line: ``jq .household FILE | pufferflow scale - …``.
+    """
+    models = {group: json.dumps(model_document(chain)) for group, chain in chains.items()}
+    lines = [f"{json.dumps(name, ensure_ascii=False)}: {model}" for name, model in models.items()]
+    write_atomic(path, "{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def load_chains(path: str | Path) -> dict[str, MarkovChain]:
+    """Read what :func:`save_chains` wrote; raises DataError: the file is missing or damaged."""
+    try:
+        models = json.loads(Path(path).read_text(encoding="utf-8"))
+        return {group: parse_model(model).chains[0] for group, model in models.items()}
+    except (OSError, ValueError, AttributeError) as error:
+        raise DataError(f"{path} has no fitted chains ({error}); delete it and rerun") from error

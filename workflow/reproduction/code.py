@@ -1,0 +1,85 @@
+"""What a script runs: the files it imports, found in their syntax trees, and a digest of them.
+
+Snakemake does not see an edit of a package; with this digest among a rule's params it does. Imports
+count wherever they are, inside functions too, and so do the packages on the way to a module, whose
+``__init__`` runs. Imports under ``if TYPE_CHECKING:`` never run and do not count.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+WORKFLOW = Path(__file__).parents[1]
+
+
+def code_of(script: str, workflow: Path = WORKFLOW) -> str:
+    """Return a short digest of :func:`source_files`, the same wherever the project is."""
+    digest = hashlib.sha256()
+    for path in source_files(script, workflow):
+        name = path.relative_to(workflow.parent).as_posix()
+        digest.update(f"{name}\0{_sha256(path)}\0".encode())
+    return digest.hexdigest()[:16]
+
+
+def source_files(script: str, workflow: Path = WORKFLOW) -> list[Path]:
+    """Return all files that a script of ``workflow/scripts`` imports or reads beside its modules.
+
+    Modules are those of ``reproduction`` and of the library; a data file counts if a module that
+    runs names it, or the folder that it is in, in a text.
+    """
+    roots = (workflow, workflow.parent)
+    seen: set[Path] = set()
+    pending = [workflow / "scripts" / script]
+    while pending:
+        path = pending.pop()
+        if path not in seen:
+            seen.add(path)
+            pending += _uses(path, roots)
+    return sorted(seen)
+
+
+@cache
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@cache
+def _uses(path: Path, roots: tuple[Path, ...]) -> frozenset[Path]:
+    """Return the files that one file imports, or names as data."""
+    if path.suffix != ".py":
+        return frozenset()
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    used = {file for name in _imported(tree.body) for root in roots for file in _module(name, root)}
+    named = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    for entry in path.parent.iterdir():
+        if entry.name in named and entry.suffix != ".py" and not (entry / "__init__.py").exists():
+            used |= {file for file in (entry, *entry.rglob("*")) if file.is_file()}
+    return frozenset(used)
+
+
+def _imported(body: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield the names that statements import, those that a module holds among them."""
+    for node in body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            yield from _imported(node.orelse)
+        elif isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):
+            yield from _imported(ast.iter_child_nodes(node))
+
+
+@cache
+def _module(name: str, root: Path) -> tuple[Path, ...]:
+    """Return the files that run when ``name``, a module or what one holds, is imported."""
+    first, _, rest = name.partition(".")
+    package = root / first / "__init__.py"
+    if package.is_file():
+        return (package, *(_module(rest, root / first) if rest else ()))
+    file = root / f"{first}.py"
+    return (file,) if file.is_file() else ()

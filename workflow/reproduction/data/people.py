@@ -1,0 +1,126 @@
+"""Minutes of people: NHANES 2003-04 hip accelerometers (CDC/NCHS), and Fitbit wearers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pufferflow._checks import check_whole
+from pufferflow.errors import DataError, ParameterError
+from pufferflow.records.counting import count_records
+from pufferflow.records.reading import Reading
+from pufferflow.records.rows import Records
+from pufferflow.records.sample import Sample
+from pufferflow.records.states import States
+from pufferflow.records.tables import PandasTable, open_table
+
+DAY, MIN_WEAR_MINUTES, SATURATED = 1440, 3000, 32767
+NHANES = "NHANES 2003-04 hip accelerometer minutes, {people} people"
+NHANES_STATES = ("active", "standing_still", "standing_moving", "sedentary")
+CUT_POINTS = (100, 760, 2020)
+LEVELS = np.array(NHANES_STATES, dtype=object)[[3, 1, 2, 0]]
+"""State of a minute by its counts: below the first cut point, below the second, …"""
+GROUPS = ("men_18_54", "older_women_55plus", "overweight_women_18_54")
+"""In the paper's order (cyclists, older women, overweight women): the men stand in for cyclists."""
+NHANES_SETTINGS: dict[str, Any] = {
+    "cut_points_counts_per_minute": list(CUT_POINTS),
+    "min_wear_minutes": MIN_WEAR_MINUTES,
+    "kept": "device calibrated on all days, no saturated count",
+}
+FITBIT_STATES = ("sedentary", "lightly active", "fairly active", "very active")
+
+
+def nhanes_records(path: str | Path, step_minutes: int = 1) -> Records:
+    """Return the minutes worn by the people of the three groups whose device worked.
+
+    Seconds count from midnight of the first day. The state of a longer step, a divisor of 1440, is
+    that of its mean count, if all its minutes are worn. Raises DataError: a row cannot be read, or
+    nobody is kept; ParameterError: no divisor.
+    """
+    if DAY % check_whole(step_minutes, "step_minutes", 1, DAY):
+        raise ParameterError(f"step_minutes is {step_minutes}; it must divide a day of {DAY}")
+    days = _nhanes_days(path)
+    men, adult = days["sex"] == "M", days["age"].between(18, 54)
+    members = (adult & men, (days["age"] >= 55) & ~men, adult & ~men & (days["bmi"] >= 25))
+    calibrated = (days["paxcal"] == 1).groupby(days["seqn"]).transform("all")
+    parts = []
+    for group, member in zip(GROUPS, members, strict=True):
+        for who, person in days[member & calibrated].groupby("seqn", sort=False):
+            worn, counts = (np.stack(person[name].tolist()) for name in ("worn", "counts"))
+            if worn.sum() < MIN_WEAR_MINUTES or (counts == SATURATED).any():
+                continue
+            steps = (len(person), DAY // step_minutes, step_minutes)
+            whole = worn.reshape(steps).all(axis=2)
+            midnights = DAY * person["day_index"].to_numpy(dtype=np.int64)[:, np.newaxis]
+            minutes = (midnights + np.arange(0, DAY, step_minutes))[whole]
+            mean = counts.reshape(steps).mean(axis=2)[whole]
+            states = LEVELS[np.searchsorted(CUT_POINTS, mean, side="right")]
+            parts.append(_record(minutes, states, who, group))
+    if not parts:
+        raise DataError(f"{path}: holds no participant to keep; check that devices were worn")
+    return Records(PandasTable(pd.concat(parts), str(path)), Reading())
+
+
+def _nhanes_days(path: str | Path) -> pd.DataFrame:
+    """Read a row a person and day: numbers, and an array each of minutes worn and of counts."""
+    numbers = ("age", "paxcal", "day_index", "bmi")
+    days = _read_columns(path, ("seqn", *numbers, "sex", "wear_minutes", "counts"))
+
+    def refuse(bad: pd.Series[bool], values: pd.Series[Any], what: str) -> None:
+        if bad.any():
+            at = int(bad.to_numpy().argmax())
+            sentence = what.format(values.iloc[at])
+            raise DataError(f"{path}, line {bad.index[at] + 2}: {sentence}; correct it")
+
+    for column in numbers:
+        number = pd.to_numeric(days[column], errors="coerce")
+        fine = number.between(0, np.inf, inclusive="left") | (days[column] == "")
+        lost = number.isna() & (column != "bmi")  # which not everybody has
+        refuse(~fine | lost, days[column], column + " {!r} is not a number >= 0")
+        days[column] = number
+    refuse(~days["sex"].isin(["M", "F"]), days["sex"], "sex {!r} is neither M nor F")
+    before = days.groupby("seqn")["day_index"].diff() <= 0
+    refuse(before, days["day_index"], "day_index '{}' does not come after the person's row before")
+    text = days["counts"]
+    wrong = ~text.str.fullmatch(r"\d+( \d+)*") | (text.str.count(" ") != DAY - 1)
+    refuse(wrong, text, f"counts are not {DAY} whole numbers >= 0")
+    runs = days["wear_minutes"].str.split(";").explode().loc[lambda run: run != ""]
+    ends = runs.str.extract(r"^(\d+)-(\d+)$").apply(pd.to_numeric)
+    wrong = ~((ends[0] <= ends[1]) & (ends[1] < DAY))
+    refuse(wrong, runs, "wear_minutes has {!r}, not as 126-127")
+    worn = np.zeros((len(days), DAY), dtype=bool)
+    for row, first, last in ends.itertuples():
+        worn[row, first : last + 1] = True
+    counts = np.fromstring(" ".join(days["counts"]), dtype=np.int64, sep=" ")
+    return days.assign(worn=list(worn), counts=list(counts.reshape(worn.shape)))
+
+
+def fitbit(path: str | Path) -> Sample:
+    """Return the counts of minutes of Fitbit wearers: a row a person, a digit 0 to 3 a minute."""
+    table, parts = _read_columns(path, ("id", "intensity_codes")), []
+    for name, text in zip(table["id"], table["intensity_codes"], strict=True):
+        states = np.array(FITBIT_STATES, dtype=object)[[int(code) for code in text]]
+        parts.append(_record(np.arange(len(text)), states, name, "fitbit_wearers"))
+    records = Records(PandasTable(pd.concat(parts), str(path)), Reading())
+    counted = count_records(records, States(names=FITBIT_STATES), 60)
+    about = f"Fitbit minutes of spring 2016, {len(parts)} people, sleep and non-wear included"
+    return Sample("activity", "bundled", about, 60, FITBIT_STATES, counted.participants)
+
+
+def _record(minutes: NDArray[Any], state: NDArray[Any], who: object, group: str) -> pd.DataFrame:
+    return pd.DataFrame({"time": 60 * minutes, "state": state, "participant": who, "group": group})
+
+
+def _read_columns(path: str | Path, columns: tuple[str, ...]) -> pd.DataFrame:
+    """Read columns as text, row i being line i + 2; raises DataError: one is missing."""
+    table = open_table(path)
+    if missing := sorted({*columns} - {*table.columns()}):
+        raise DataError(f"{path}, line 1: there is no column {missing[0]!r}; correct the header")
+    parts = [part for _, part in table.chunks(columns, "reading")]
+    if not parts:
+        raise DataError(f"{path}: a header and no data; check that its download finished")
+    return pd.concat(parts, ignore_index=True)

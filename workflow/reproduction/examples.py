@@ -1,0 +1,230 @@
+"""The paper's worked examples, and its definitions on examples small enough to be exact."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import chain, product
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from scipy.stats import laplace
+
+from pufferflow.divergences import largest_log_ratio, max_divergence
+from pufferflow.general import PufferfishFramework
+from pufferflow.influence import chain_influence
+from pufferflow.markov import ChainFamily, MarkovChain
+from pufferflow.mechanisms import mqm_approx, mqm_exact
+from pufferflow.related import bayesnet
+from reproduction import tidy
+
+Database = tuple[int, ...]
+Values = Iterator[tuple[str, str, str, float | str]]
+"""Example, quantity, key of the reported value, and what is computed."""
+
+THETA_1 = MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1.0, 0.0])
+THETA_2 = MarkovChain([[0.8, 0.2], [0.3, 0.7]], [0.9, 0.1])
+LENGTH, EPSILON = 100, 1.0
+"""The running example of section 4.4."""
+KINDS: tuple[Literal["general", "reversible"], ...] = ("general", "reversible")
+
+CLIQUE = ("0.1", "0.15", "0.5", "0.15", "0.1")
+"""P(N = 0, …, 4) of the ill of a clique of four (section 3)."""
+PEOPLE = ("ann", "bob", "cem", "dan", "eva", "fay", "gil", "hal", "ida")
+CLIQUES = (PEOPLE[:4], PEOPLE[4:7], PEOPLE[7:])
+"""A flu network of section 2.2: those within a clique meet, and nobody else does."""
+CONTACTS = {"bob": "ann", "cem": "ann", "dan": "bob", "eva": "bob", "fay": "cem"}
+"""Who may have caught the flu from whom, in a tree."""
+
+
+def worked_values() -> pd.DataFrame:
+    """Return the tidy table "values": all worked examples, one row a value."""
+    frameworks = _random_frameworks(count=200, seed=33)
+    examples = (_divergences(), _definitions(), _flu(), frameworks, _composition(), _running())
+    rows = (dict(zip(tidy.SCHEMAS["values"], value, strict=True)) for value in chain(*examples))
+    return tidy.frame(rows, "values")
+
+
+def _divergences() -> Values:
+    """Yield max-divergences of section 2, and of the example after Theorem 2.4."""
+    divergence = max_divergence([1 / 3, 1 / 2, 1 / 6], [1 / 2, 1 / 4, 1 / 4])
+    yield "max-divergence", "D∞(p‖q)", "max-divergence", divergence
+    # The assumed θ and the adversary's θ̃ are further apart given the secret "X is not 3".
+    assumed, believed = np.array([0.9, 0.05, 0.05]), np.array([0.01, 0.95, 0.04])
+    given, given_believed = (law[:2] / law[:2].sum() for law in (assumed, believed))
+    delta = _apart(given, given_believed)
+    rounded = _apart(given.round(4), given_believed.round(4))
+    example, key = "close adversary", "theorem-2.4"
+    yield example, "exp D∞(θ‖θ̃)", f"{key}/unconditional", math.exp(_apart(assumed, believed))
+    yield example, "exp Δ, given the secret", f"{key}/conditional", math.exp(delta)
+    yield example, "exp Δ of probabilities of four digits", f"{key}/rounded", math.exp(rounded)
+    yield example, "guaranteed, ε + 2Δ at ε = 1", f"{key}/guaranteed", 1 + 2 * delta
+
+
+def _apart(p: Any, q: Any) -> float:
+    return max(max_divergence(p, q), max_divergence(q, p))
+
+
+def clique(numbers: Sequence[Fraction | str]) -> dict[Database, Fraction]:
+    """Return the probability of each database from those of how many are ill, whoever they are."""
+    size = len(numbers) - 1
+    ill = product((0, 1), repeat=size)
+    return {d: Fraction(numbers[sum(d)]) / math.comb(size, sum(d)) for d in ill}
+
+
+def contagion(size: int) -> dict[Database, Fraction]:
+    """Return the distribution of a clique of section 2.2: P(N = j) ∝ e^{2j}, to six digits."""
+    weights = [Fraction(f"{math.exp(2 * ill):.6g}") for ill in range(size + 1)]
+    return clique([weight / sum(weights) for weight in weights])
+
+
+def union(cliques: Iterable[Mapping[Database, Fraction]]) -> dict[Database, Fraction]:
+    """Return the probability of each database of a union of independent cliques."""
+    joint: dict[Database, Fraction] = {(): Fraction(1)}
+    for law in cliques:
+        joint = {d + own: p * q for (d, p), (own, q) in product(joint.items(), law.items())}
+    return joint
+
+
+def flu_table() -> pd.DataFrame:
+    """Return every database of the flu network, as ``pufferflow general`` reads them."""
+    databases = union(contagion(len(names)) for names in CLIQUES)
+    table = pd.DataFrame(list(databases), columns=list(PEOPLE)).replace({0: "well", 1: "ill"})
+    table.insert(0, "scenario", "flu")
+    return table.assign(value=[*map(sum, databases)], probability=[*map(str, databases.values())])
+
+
+def _definitions() -> Values:
+    """Yield that releases do not always compose, that DP is a special case, and post-processing."""
+    # A secret bit X and a fair coin Y: neither Y nor X + Y mod 2 depends on X, both together do.
+    coins = dict.fromkeys(product((0, 1), repeat=2), "1/4")
+    outputs = {"Y": (0, 1, 0, 1), "X + Y mod 2": (0, 1, 1, 0), "both": (0, 3, 1, 2)}
+    for name, released in outputs.items():
+        release = dict(zip(coins, released, strict=True)).__getitem__
+        framework = PufferfishFramework.from_databases({"fair": coins}, release)
+        given, other = (framework.laws["fair"]["X1", x] for x in (0, 1))
+        loss = max(largest_log_ratio(given, other), largest_log_ratio(other, given))
+        example = "Pufferfish does not always compose"
+        yield example, f"loss of {name}, without noise", f"no-composition/{name}", loss
+    # Independent records: the noise of DP for a count, 1/ε, gives ε here too, whatever they are.
+    biased = [clique((1 - p, p)) for p in (Fraction(1, 10), Fraction(1, 2))]
+    priors = {str(number): union(three) for number, three in enumerate(product(biased, repeat=3))}
+    count, example = PufferfishFramework.from_databases(priors, sum), "DP as a special case"
+    yield example, "W of a count of independent records", "dp/wasserstein", count.wasserstein().W
+    yield example, "loss of noise 1/ε at ε = 1", "dp/loss", count.privacy_loss(1.0)
+    # A hundred people smoke or not, independently; the share of smokers is released.
+    others = {n: Fraction(math.comb(99, n), 2**99) for n in range(100)}
+    share = {x: {Fraction(n + x, 100): p for n, p in others.items()} for x in (0, 1)}
+    W = PufferfishFramework({"independent": share}).wasserstein().W
+    yield "smokers", "W of their share among N = 100", "smokers/sensitivity", W
+    # "At most two are ill", read from the noisy number of the clique, loses no more than that.
+    flu = PufferfishFramework.from_databases({"clique": clique(CLIQUE)}, sum)
+    scale, laws = flu.wasserstein().scale(1.0), flu.laws["clique"]
+    below = []
+    for law in (laws["X1", 0], laws["X1", 1]):
+        share_below = sum(m * laplace.cdf(2, float(n), scale) for n, m in law.pairs) / law.total
+        below.append([share_below, 1 - share_below])
+    answer = _apart(*below)
+    example = "post-processing"
+    yield example, "loss of noise W/ε at ε = 1", f"{example}/noisy", flu.privacy_loss(scale)
+    yield example, "loss of “at most two are ill” read from it", f"{example}/answer", answer
+
+
+def _flu() -> Values:
+    """Yield W and the group sensitivity of the clique of section 3 and the networks of 2.2."""
+    ten, network = [[f"X{i}" for i in range(1, 11)]], union(map(contagion, (4, 3, 2)))
+    for example, key, groups, databases in (
+        ("flu clique", "flu", CLIQUES[:1], clique(CLIQUE)),
+        ("flu network, cliques of 4, 3, 2", "flu/network", CLIQUES, network),
+        ("flu network, a clique of 10", "flu/large", ten, contagion(10)),
+    ):
+        records = list(chain(*groups))
+        framework = PufferfishFramework.from_databases({"flu": databases}, sum, records=records)
+        for state in (0, 1) if key == "flu" else ():
+            given = framework.laws["flu"][records[0], state]
+            shares = {int(value): mass / given.total for value, mass in given.pairs}
+            for n in range(5):
+                yield example, f"P(N={n} | X={state})", f"flu/{state}/{n}", shares.get(n, 0.0)
+        group = framework.group_sensitivity(groups).sensitivity
+        yield example, "Wasserstein sensitivity W", f"{key}/wasserstein", framework.wasserstein().W
+        yield example, "group-DP sensitivity", f"{key}/group", group
+
+
+def _random_frameworks(count: int, seed: int) -> Values:
+    """Yield Theorem 3.3 on random queries, groups and distributions within the groups."""
+    rng, ratios = np.random.default_rng(seed), list[float]()
+    while len(ratios) < count:
+        sizes = rng.integers(1, 4, int(rng.integers(1, 4))).tolist()
+        names = iter(f"X{i}" for i in range(1, 10))
+        groups = [[next(names) for _ in range(size)] for size in sizes]
+        databases = union([_random_distribution(rng, size) for size in sizes])
+        query = dict(zip(databases, rng.integers(0, 10, len(databases)).tolist(), strict=True))
+        framework = PufferfishFramework.from_databases({"random": databases}, query.__getitem__)
+        needed = framework.group_sensitivity(groups).sensitivity
+        if needed:  # a query that no group changes needs no noise either way
+            ratios.append(framework.wasserstein().W / needed)
+    example, larger = f"{count} random frameworks", float(sum(ratio > 1 for ratio in ratios))
+    yield example, "those where W exceeds the group sensitivity", "theorem-3.3/larger", larger
+    mean = float(np.mean(ratios))
+    yield example, "W ÷ group sensitivity, on average", "theorem-3.3/ratio", mean
+
+
+def _random_distribution(rng: np.random.Generator, size: int) -> dict[Database, Fraction]:
+    """Return a distribution in which records take both values; some databases are impossible."""
+    databases = list(product((0, 1), repeat=size))
+    while True:
+        masses = rng.integers(0, 10, len(databases)) * (rng.random(len(databases)) > 1 / 3)
+        possible = [d for d, mass in zip(databases, masses, strict=True) if mass]
+        if possible and all(len(set(states)) == 2 for states in zip(*possible, strict=True)):
+            shares = (Fraction(mass, int(masses.sum())) for mass in masses.tolist())
+            return dict(zip(databases, shares, strict=True))
+
+
+def _composition() -> Values:
+    """Yield the example of Theorem 4.4, of a chain of three, and three releases on a tree."""
+    theta, epsilon = MarkovChain(THETA_1.transition_matrix, [0.8, 0.2]), 10.0
+    kinds = (("∅", None, None, 3), ("{X1}", 1, None, 2), ("{X3}", None, 1, 2), ("{X1,X3}", 1, 1, 1))
+    for name, left, right, nearby in kinds:
+        e, example = chain_influence(theta, 3, 2, left, right), "composition"
+        yield example, f"max-influence of {name}", f"composition/influence/{name}", e
+        yield example, f"score of {name}", f"composition/score/{name}", nearby / (epsilon - e)
+    example, key, met = "flu tree", "composition/network", [[0.9, 0.1], [0.6, 0.4]]
+    infected = [bayesnet.Variable(who, met, [source]) for who, source in CONTACTS.items()]
+    tree = bayesnet.BayesianNetwork([bayesnet.Variable("ann", [0.8, 0.2]), *infected])
+    scale = bayesnet.markov_quilt_mechanism(tree, 3.0).scale
+    cost = bayesnet.network_cost(tree, [scale] * 3)
+    yield example, "scale of one release at ε = 3", f"{key}/scale", scale
+    yield example, "three of them, Theorem 4.4", f"{key}/theorem", cost.theorem_4_4
+    yield example, "three of them, one quilt for all", f"{key}/quilts", cost.quilts
+
+
+def _running() -> Values:
+    """Yield section 4.4: scales and active quilts of θ1 and θ2, and MQMApprox of both."""
+    example = "running example"
+    for name, theta in (("θ1", THETA_1), ("θ2", THETA_2)):
+        for convention in ("published", "exact"):
+            noise = tidy.scale_row(mqm_exact(theta, LENGTH, EPSILON, convention=convention))
+            steps = (-(noise["quilt_left"] or 0), noise["quilt_right"] or 0)
+            quilt = ",".join(f"X{noise['node'] + step}" for step in steps if step)
+            key, of = f"running/{name}/{convention}", f"of {name}, {convention} convention"
+            yield example, f"σ {of}", f"{key}/scale", noise["scale"]
+            yield example, f"worst node {of}", f"{key}/node", f"X{noise['node']}"
+            yield example, f"its quilt {of}", f"{key}/quilt", "{" + quilt + "}"
+            yield example, f"max-influence {of}", f"{key}/influence", noise["influence"]
+        reversal = str(theta.time_reversal.round(12).tolist())
+        yield example, f"time reversal of {name}", f"running/{name}/reversal", reversal
+        for kind in KINDS:
+            gap, key = theta.eigengap(kind), f"running/{name}/gap/{kind}"
+            yield example, f"eigengap of {name} ({kind})", key, gap
+    family = ChainFamily([THETA_1, THETA_2])
+    smallest = family.smallest_stationary_probability()
+    yield example, "π_min of Θ", "running/pi_min", smallest
+    for kind in KINDS:
+        gap, base = family.eigengap(kind), math.exp(EPSILON / 6)
+        reach = 2 * math.ceil(math.log((base + 1) / (base - 1) / smallest) / gap)
+        scale = mqm_approx(family, LENGTH, EPSILON, eigengap=kind).scale
+        yield example, f"eigengap of Θ ({kind})", f"running/gap/{kind}", gap
+        yield example, f"a* of Θ ({kind})", f"running/a_star/{kind}", float(reach)
+        yield example, f"MQMApprox σ of Θ ({kind})", f"running/approx/{kind}", scale or math.inf

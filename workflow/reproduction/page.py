@@ -1,0 +1,154 @@
+"""A page of HTML with everything in it: no scripts, no addresses, readable without a network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from pufferflow._files import write_atomic
+from reproduction.comparison import DIFFERS, NOT_COMPARABLE, REPRODUCED, RESTORED, SAME, VERDICTS
+from reproduction.labels import display_names
+from reproduction.tables import Table
+
+TEMPLATE, STYLE = "page.html.j2", "page.css"
+OUTCOMES = {"agrees": "✓", "other data": "≈", "differs": "✗", "not in the paper": "·"}
+"""What a summary row can come to, with a sign, so that colour is not needed."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One heading and what is below it.
+
+    Attributes
+    ----------
+    title, anchor : str
+    blocks : sequence of Markup
+        Made by :func:`figure`, :func:`table`, :func:`rows` and :func:`text`.
+    """
+
+    title: str
+    anchor: str
+    blocks: Sequence[Markup]
+
+
+class Summary(NamedTuple):
+    """A row of the first screen: its subject, what source and run have, and the outcome."""
+
+    name: str
+    anchor: str
+    source: str
+    here: str
+    outcome: str
+
+
+def text(paragraph: str) -> Markup:
+    """Return a paragraph."""
+    return Markup("<p>{}</p>").format(_unbroken(paragraph))
+
+
+def link(address: str, words: str) -> Markup:
+    """Return a paragraph with a link to another page of the run."""
+    return Markup('<p><a href="{}">{}</a></p>').format(address, words)
+
+
+def figure(svg: str | Path, caption: str | Path) -> Markup:
+    """Return a figure from its SVG file; ``caption`` is its text or the file that holds it."""
+    path = Path(svg)
+    words = caption.read_text(encoding="utf-8") if isinstance(caption, Path) else caption
+    words = _unbroken(" ".join(words.split()))
+    drawing = path.read_text(encoding="utf-8")
+    body = drawing[drawing.index("<svg") :]
+    body = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{path.stem}-", body)  # own ids on the page
+    width = re.search(r'<svg[^>]*\bwidth="([\d.]+)pt"', body)
+    pixels = 1.3 * float(width[1]) * 4 / 3 if width else 900  # larger than on paper
+    opening = Markup('<svg role="img" aria-label="{}" style="width: {:.0f}px"').format(
+        words, pixels
+    )
+    return Markup("<figure>{}<figcaption>{}</figcaption></figure>").format(
+        Markup(body.replace("<svg", opening, 1)), words
+    )
+
+
+def table(shown: Table, *, folded: bool = False) -> Markup:
+    """Return a table with its caption, which alone shows of one that is folded."""
+    html = Markup('<div class="wide">{}</div><p class="note">{}</p>').format(
+        Markup(_unbroken(shown.html())), _unbroken(shown.legend)
+    )
+    if folded:
+        return Markup("<details><summary>{}</summary>{}</details>").format(shown.caption, html)
+    return Markup("<h3>{}</h3>{}").format(shown.caption, html)
+
+
+def rows(comparison: pd.DataFrame, *, folded: bool = True) -> Markup:
+    """Return rows of a comparison, each below its claim and verdict."""
+    return Markup("\n").join(
+        Markup(
+            "<details class='row'{}><summary>{} <b>{}</b></summary><p>{}</p>"
+            "<dl><dt>reported</dt><dd>{} <i>({}, {})</i></dd><dt>here</dt><dd>{} {}</dd>"
+            "<dt>data</dt><dd>{}</dd></dl></details>"
+        ).format(
+            "" if folded else " open",
+            badge(str(row.verdict)),
+            *(_unbroken(display_names(str(part))) for part in (row.claim, row.reason)),
+            *(display_names(str(part)) for part in (row.reported, row.origin, row.place)),
+            display_names(str(row.ours)),
+            f"({row.tolerance!s})" if row.tolerance else "",
+            row.data,
+        )
+        for row in comparison.itertuples()
+    )
+
+
+def badge(verdict: str) -> Markup:
+    """Return a verdict with a sign and a colour."""
+    outcome = outcome_of([verdict])
+    sign, kind = OUTCOMES[outcome], outcome.split()[0]
+    return Markup('<span class="verdict {}">{} {}</span>').format(kind, sign, verdict)
+
+
+def outcome_of(verdicts: Iterable[str]) -> str:
+    """Return what several verdicts come to: the worst of them."""
+    found = set(verdicts)
+    if DIFFERS in found:
+        return "differs"
+    if found & {SAME, NOT_COMPARABLE, "other data"}:
+        return "other data"
+    return "agrees" if found & {REPRODUCED, RESTORED, "agrees"} else "not in the paper"
+
+
+def count_verdicts(comparison: pd.DataFrame) -> str:
+    """Return how many rows have each verdict, in words."""
+    counts = comparison["verdict"].value_counts()
+    return ", ".join(f"{counts[name]} {name}" for name in VERDICTS if name in counts)
+
+
+def write_page(path: str | Path, **content: Any) -> None:
+    """Write a page from the template beside this module; the same content gives the same bytes.
+
+    ``content`` are ``title``; ``lead``, sentences of the first screen; ``summary``, rows of
+    :class:`Summary`; ``sections``; ``links``, other pages by address.
+    """
+    here = Path(__file__).parent
+    environment = Environment(
+        loader=FileSystemLoader(here),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {"outcomes": OUTCOMES, "verdicts": VERDICTS}
+    environment.filters["unbroken"] = _unbroken
+    style = Markup((here / STYLE).read_text(encoding="utf-8"))
+    write_atomic(path, environment.get_template(TEMPLATE).render(style=style, **content))
+
+
+def _unbroken(words: str) -> str:
+    """Keep a line from ending inside "ε = 1"."""
+    return words.replace(" = ", "\u00a0=\u00a0")

@@ -1,0 +1,75 @@
+"""What the workflow's figures share: panels, axes, and the legend and footer around them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
+
+from pufferflow.drawing.style import COLUMN_WIDTH, TEXT_WIDTH, footer
+from reproduction.labels import data_labels
+
+
+def columns_of(count: int) -> int:
+    """Panels side by side: up to three, four as two rows of two."""
+    return 2 if count == 4 else min(count, 3)
+
+
+def panels_of(
+    count: int,
+    *,
+    height: float,
+    columns: int | None = None,
+    width: float | None = None,
+    share: bool = False,
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure and its panels, each ``height`` inches high; one alone is a column wide."""
+    columns = columns or columns_of(count)
+    rows = -(-count // columns)
+    width = width or (COLUMN_WIDTH if count == 1 else TEXT_WIDTH)
+    # without pyplot: no window system, no global state
+    figure = Figure(figsize=(width, height * rows + 0.6), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False, sharey=share)
+    for spare in grid.flat[count:]:
+        spare.remove()
+    return figure, list(grid.flat[:count])
+
+
+def plain_log_ticks(axis: Axis, subs: Sequence[float] = (1, 2, 5)) -> None:
+    """Label ``subs`` times the powers of ten in plain decimals."""
+    axis.set_major_locator(LogLocator(subs=subs, numticks=15))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
+
+
+def symmetric_log_ticks(axis: Axis, threshold: float) -> None:
+    """Label 0 and about three decades on each side of a ``symlog`` axis linear to ``threshold``."""
+    low, high = axis.get_view_interval()
+    nearest, farthest = (
+        int(np.floor(np.log10(x) + 1e-9)) for x in (threshold, max(-low, high, threshold))
+    )
+    step = 1 + (farthest - nearest) // 4
+    # those next to 0 would lie over each other
+    decades = 10.0 ** np.arange(farthest, nearest - 0.5 + (farthest - nearest > 1), -step)
+    ticks = [tick for tick in [*-decades, 0.0, *decades[::-1]] if low <= tick <= high]
+    axis.set_ticks(ticks, [f"{tick:g}".replace("-", "−") for tick in ticks])
+    axis.set_minor_locator(NullLocator())
+
+
+def finish(
+    figure: Figure, handles: list[Any], note: str, table: pd.DataFrame, description: str = ""
+) -> None:
+    """Add the legend above the panels and the footer that says what the data are."""
+    data = data_labels(table) + (f": {description}" if description else "")
+    width = figure.get_figwidth()
+    fits = sum(len(h.get_label()) + 8 for h in handles) < 15 * width
+    # in one row, or in two of which an entry takes up to 1.5 inches
+    columns = 6 if fits else min(-(-len(handles) // 2), int(width / 1.5))
+    figure.legend(handles=handles, loc="outside upper center", ncols=columns)
+    footer(figure, f"{note} {data[0].upper()}{data[1:]}.")

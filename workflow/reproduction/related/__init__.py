@@ -1,0 +1,31 @@
+"""The systems related to the paper's. Each module measures one and imports it from the library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from reproduction import tidy
+
+
+class Value(NamedTuple):
+    """A computed value; ``key`` finds what the source states in ``reproduction/reported``."""
+
+    example: str
+    quantity: str
+    key: str
+    computed: str | float
+
+
+Found = Value | dict[str, Any]
+"""A value, or a row of the curves."""
+
+
+def tables(found: Iterable[Found]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the curves (schema ``related``) and the values (schema ``values``) of a system."""
+    listed = list(found)
+    curves = tidy.frame((row for row in listed if isinstance(row, dict)), "related")
+    values = (value._asdict() for value in listed if isinstance(value, Value))
+    return curves, tidy.frame(values, "values")

@@ -1,0 +1,176 @@
+"""The αβ algorithm: errors of counting queries, what views reveal, and the claims of its source."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pufferflow._numbers import written_number
+from pufferflow.errors import ParameterError
+from pufferflow.related import dp
+from pufferflow.related.dp.statistical_difference import extreme_difference
+from reproduction.related import Value, tables
+from reproduction.tidy import mean_and_error, named_generator
+
+Stated = Iterator[tuple[str, str, float | str]]  # key, quantity and value
+
+
+def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the curves (schema ``related``) and the values that the source states (``values``).
+
+    ``settings`` is ``related.alpha_beta`` of the configuration. Panels ``k``, ``n``, ``m``: errors
+    over √n of queries on a share of data and domain, where d = k n/m is below γ. ``difference``:
+    how far a view moves what an attacker who expects n of the m tuples believes of the narrowest
+    query's answer. ``views``: largest posterior of a tuple that is in all of several views.
+    """
+    k, n, m = settings["prior_factor"], settings["rows"], settings["domain_tuples"]
+    gamma, repetitions = written_number(settings["gamma"], "gamma"), settings["repetitions"]
+    odds = float(gamma / (1 - gamma)) if gamma < 1 else math.inf
+    points = [("k", factor, n, m) for factor in settings["prior_factors"]]
+    points += [("n", k, rows, m) for rows in settings["rows_grid"]]
+    points += [("m", k, n, size) for size in settings["domain_tuples_grid"]]
+    points += [("difference", factor, n, m) for factor in settings["prior_factors"]]
+    curves: list[dict[str, Any]] = []
+    for panel, factor, rows, size in points:
+        d = written_number(factor, "a factor of d") * rows / size
+        if d >= gamma:
+            continue
+        best = dp.choose_alpha_beta(d, gamma)
+        point = {"panel": panel, "prior_factor_k": factor, "rows_n": rows, "domain_tuples_m": size}
+        point |= {"gamma": float(gamma), "prior_bound_d": float(d)}
+        point["impossible_from_k"] = odds * math.sqrt(size)
+        if panel == "difference":
+            share = min(settings["query_shares"])
+            belief = best, Fraction(rows, size), max(1, round(share * size))
+            point |= {"query_share": share, "difference_bound": dp.answer_difference_bound(*belief)}
+            with suppress(ParameterError):  # the distributions may be too wide to sum up
+                point["statistical_difference"] = dp.answer_difference(*belief)
+            curves.append(point)
+            continue
+        for share in settings["query_shares"]:
+            count, selected = round(share * rows), round(share * size)
+            stream = named_generator(seed, f"alpha-beta/{panel}/{factor}/{rows}/{size}/{share}")
+            # the published count is a sum of two binomial ones, however large the domain is
+            published = stream.binomial(count, float(best.keep), repetitions)
+            published += stream.binomial(selected - count, float(best.beta), repetitions)
+            estimates = (published - float(best.beta * selected)) / float(best.alpha)
+            mean, error = mean_and_error((estimates - count) ** 2 / rows)
+            errors = {
+                "rho_expected": best.standard_error(count, selected) / math.sqrt(rows),
+                "rho_measured": math.sqrt(mean),
+                "rho_standard_error": error / (2 * math.sqrt(mean)) if mean else 0.0,
+                "rho_source": math.sqrt(factor / float(gamma)),
+            }
+            curves.append(point | errors | {"query_share": share, "repetitions": repetitions})
+    d = written_number(settings["views_prior"], "views_prior")
+    for views in range(1, settings["views"] + 1) if d < gamma < 1 else ():
+        point = {"panel": "views", "gamma": float(gamma), "prior_bound_d": float(d), "views": views}
+        point["posterior_same"] = _posterior(views, 1, d, gamma)
+        point["posterior_together"] = _posterior(views, views, d, gamma)
+        curves.append(point)
+    stated = [*_conditions(settings, seed), *_trade_off(), *_disclosed(seed)]
+    values = [Value("αβ", what, f"alpha-beta/{key}", computed) for key, what, computed in stated]
+    return tables([*curves, *values])
+
+
+def _posterior(views: int, made_for: int, d: Fraction, gamma: Fraction) -> float:
+    """Return the posterior of a tuple with prior d that is in all of several views."""
+    parameters = dp.choose_alpha_beta(d, gamma, views=made_for)
+    return float(dp.check_views([parameters] * views, d, gamma).posterior_inside)
+
+
+def _conditions(settings: Mapping[str, Any], seed: int) -> Stated:
+    """Yield whether the source's conditions imply privacy and its estimate is unbiased."""
+    sets, checks = settings["parameter_sets"], []
+    stream = named_generator(seed, "alpha-beta/conditions")
+    draws = stream.integers([2, 1, 60, 60, 10], [41, 40, 104, 104, 16], (sets, 5)).tolist()
+    for of_gamma, of_d, of_alpha, of_beta, more in draws:
+        gamma = Fraction(of_gamma, 41)
+        d = gamma * Fraction(of_d, 41)
+        best = dp.choose_alpha_beta(d, gamma)
+        # around the boundary, on both sides of it
+        alpha = min(best.alpha * Fraction(of_alpha, 100), Fraction(1))
+        beta = min(best.beta * Fraction(of_beta * more, 1000), 1 - alpha)
+        checks.append(dp.AlphaBeta(alpha, beta).check(d, gamma))
+    implied = all(check.private for check in checks if check.published_conditions)
+    refused = sum(check.private and not check.published_conditions for check in checks)
+    what = f"the source's conditions imply (d, γ)-privacy, {sets} cases"
+    yield "sufficient", what, "sufficient" if implied else "not sufficient"
+    yield "refused", "(d, γ)-private cases that these conditions refuse", f"{refused} of {sets}"
+
+    domain = dp.Domain({"district": range(1, 51), "answer": ["yes", "no"]})
+    data = [(district, "yes") for district in range(1, 41)]
+    where = {"answer": "yes", "district": range(21, 51)}  # 20 tuples of the data, 30 of the domain
+    best, publications = dp.choose_alpha_beta(".1", ".5"), settings["publications"]
+    seeds = named_generator(seed, "alpha-beta/publications").integers(2**62, size=publications)
+    views = (dp.publish(data, domain, best, insecure_seed=each) for each in seeds.tolist())
+    error = float(np.mean([view.count(where).count - 20 for view in views]))
+    bias = error / (best.standard_error(20, 30) / math.sqrt(publications))
+    estimate = "unbiased" if abs(bias) <= 3 else f"off by {bias:.2f} standard errors"
+    yield "unbiased", f"the estimate over {publications} publications", estimate
+
+
+def _trade_off() -> Stated:
+    """Yield how the error ρ√n grows beside √(k/γ), with which constant, and if αβ is useful.
+
+    Useful: at d = k n/m ≤ γ/10, k ≥ 1, errors are at most 2.5 √(k/γ)·√n in 95 %. The variance is
+    at most n dγ(1−d)/(γ−d)² + k n (1−γ)(γ+d−γd)/(γ−d)² ≤ 1.5 (k/γ) n, for the whole table.
+    """
+    n, m, small, factors = 1000, 10**12, Fraction(1, 100), (1, 10, 100)
+    over_k = [dp.choose_alpha_beta(Fraction(k * n, m), small).rho(n, m) for k in factors]
+    over_gamma = [dp.choose_alpha_beta(Fraction(n, m), small / k).rho(n, m) for k in factors]
+    for key, variable, rho in (("rho", "k/γ", over_k), ("rho-gamma", "1/γ", over_gamma)):
+        slope = np.polyfit(np.log(factors), np.log(rho), 1)[0]
+        yield key, f"growth of ρ with {variable}", f"(k/γ)^{slope:.2f}"
+    sparse, unit = dp.choose_alpha_beta(Fraction(4 * n, m), "1/2"), math.sqrt(4 / 0.5)
+    yield "constant", "root-mean-square ρ over √(k/γ), γ = ½, d → 0", sparse.rho(n, m) / unit
+    covered = 1 - sparse.failure(unit * math.sqrt(n), n, m)
+    yield "coverage", "Pr[error ≤ √(k/γ)·√n], γ = ½, d → 0", covered
+    private, useful, gammas = True, True, map(Fraction, (".1", ".5", ".9"))
+    for gamma, k, densest in product(gammas, (1, 4, 100), (True, False)):
+        size = math.ceil(10 * k * n / gamma) if densest else m
+        d, error = Fraction(k * n, size), 2.5 * math.sqrt(k / gamma * n)
+        best = dp.choose_alpha_beta(d, gamma)
+        queries = [(n, size), (0, size), (n // 10, size // 10)]
+        private &= best.check(d, gamma).private
+        useful &= all(best.failure(error, *query) <= 0.05 for query in queries)
+    both = "private and useful" if private and useful else "not both"
+    yield "both", "privacy and utility at once", both
+
+
+def _disclosed(seed: int) -> Stated:
+    """Yield what several views disclose, and what one does on the impossibility line."""
+    d, gamma, n, m = Fraction(1, 10), Fraction(1, 2), 1000, 10000
+    alone, three = dp.choose_alpha_beta(d, gamma), dp.choose_alpha_beta(d, gamma, views=3)
+    for views in (1, 2, 3):
+        what = f"largest posterior after {views} view(s) made for one, d = .1, γ = .5"
+        yield f"views/{views}", what, _posterior(views, 1, d, gamma)
+    publisher, second = dp.Publisher([(1,), (2,)], dp.Domain({"x": range(20)}), d, gamma), "refused"
+    publisher.publish(alone, insecure_seed=seed)
+    with suppress(ParameterError):
+        publisher.publish(alone, insecure_seed=seed)
+        second = "published"
+    yield "views/second", "a second such view of the same data", second
+    yield "views/together", "largest posterior after 3 views made for 3", _posterior(3, 3, d, gamma)
+    ratio = three.standard_error(n, m) / math.sqrt(3) / alone.standard_error(n, m)
+    yield "views/price", "error of their mean over that of one view", ratio
+
+    # the line is d = (γ/(1−γ)) n/√m, here with n = √m/10
+    source = dp.choose_alpha_beta(d, gamma, conditions="published")
+    found = {p: extreme_difference(source, 10 ** (p // 2 - 1), 10**p // 2) for p in (4, 6, 8, 12)}
+    what = "Σ|Pr[V|Q=n] − Pr[V|Q=0]| on the impossibility line, half of the domain queried"
+    yield "impossible", what, "below .5" if max(found.values()) < 0.5 else "not below .5"
+    for power, total in found.items():
+        yield f"extremes/{power}", f"that sum at m = 10^{power}", total
+    what = "bound √(Σ φ^2j) on the difference of posterior and prior count there, m = 10^12"
+    yield "difference-bound", what, dp.answer_difference_bound(alone, "1e-7", 10**12 // 2)
+    what = "statistical difference of views with and without one tuple"
+    yield "difference-one", f"{what}, our α", float(dp.view_difference(alone, 1))
+    yield "difference-source", f"{what}, the source's α", float(dp.view_difference(source, 1))

@@ -1,0 +1,233 @@
+"""Classical differential privacy: errors and exact losses against ε, and the claims of its sources.
+
+A seeded generator draws the noise; a test shows that the secure samplers have its distribution.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from fractions import Fraction
+from operator import eq
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pufferflow._noise import discrete_laplace
+from pufferflow.errors import ParameterError
+from pufferflow.related import dp
+from pufferflow.related.dp._binomials import window, window_law
+from pufferflow.related.dp.weighted_majority import ACCOUNTS
+from reproduction.related import Value, tables
+from reproduction.tidy import mean_and_error, named_generator
+
+TOPICS = {"rr": "Randomised response", "rwm": "Weighted majority", "finite": "(ε, δ)"}
+"""Examples by the first part of a value's key, where it is not their name."""
+Stated = Iterator[tuple[str, str, float | str]]  # key, quantity and value
+Rows = Iterator[dict[str, Any]]
+
+
+def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the curves (schema ``related``) and the values that sources state (``values``).
+
+    ``settings`` is ``related.classical`` of the configuration. Errors are in people (counting: root
+    mean square; choosing: expected shortfall), in loss a round (learning), in nats (privacy: exact
+    loss), or are the probabilities that a differencing attack succeeds and of an illness.
+    """
+    found: list[Any] = []
+    for key, quantity, computed in (*_textbook(settings), *_examples()):
+        topic = key.split("/")[0]
+        example = TOPICS.get(topic, topic.capitalize())
+        found.append(Value(example, quantity, f"classical/{key}", computed))
+    for epsilon in settings["epsilons"]:
+        rows = [*_releases(epsilon, settings, seed), *_learning(epsilon, settings, seed)]
+        for noise, factor in (("", 1.0), (", noise halved", 2.0)):
+            losses = _losses(epsilon, factor).items()
+            rows += [_row("privacy", name + noise, loss) for name, loss in losses]
+        rows += [_row("smoking", *told) for told in smoker(settings["smokers"], epsilon).items()]
+        found += [row | {"epsilon": epsilon} for row in rows]
+    return tables(found)
+
+
+def _row(panel: str, mechanism: str, expected: float, **others: float) -> dict[str, Any]:
+    return {"panel": panel, "mechanism": mechanism, "expected_error": expected} | others
+
+
+def _releases(epsilon: float, settings: Mapping[str, Any], seed: int) -> Rows:
+    """Yield the panels counting, choosing and differencing, where draws are beside exact errors."""
+    people, repetitions, outcomes = (settings[x] for x in ("people", "repetitions", "outcomes"))
+    laplace, yes = dp.Laplace(1.0, epsilon), round(settings["share"] * people)
+    stop = -math.expm1(-1 / laplace.scale)  # the noise is the difference of two geometric counts
+    stream = named_generator(seed, f"classical/laplace/{epsilon}")
+    noise = np.subtract(*stream.geometric(stop, (2, repetitions))).astype(float)
+    response = dp.RandomisedResponse.for_epsilon(("yes", "no"), epsilon)
+    stream = named_generator(seed, f"classical/randomised-response/{epsilon}")
+    answers = stream.binomial(yes, response.truth, repetitions)
+    answers += stream.binomial(people - yes, 1 - response.truth, repetitions)
+    errors = (answers - people * (1 - response.truth)) / (2 * response.truth - 1) - yes
+    for name, drawn, expected in (
+        ("randomised response", errors, response.standard_error(yes, people)),
+        ("Laplace", noise, laplace.standard_error()),
+    ):
+        mean, error = mean_and_error(drawn**2)
+        root = math.sqrt(mean)
+        measured = {"mean_error": root, "standard_error": error / (2 * root) if root else 0.0}
+        yield _row("counting", name, expected, repetitions=repetitions, **measured)
+
+    chances = np.full(outcomes, 1 / outcomes)
+    votes = named_generator(seed, "classical/votes").multinomial(people, chances).astype(float)
+    chooser = dp.Exponential(1.0, epsilon)
+    stream = named_generator(seed, f"classical/exponential/{epsilon}")
+    chosen = stream.choice(outcomes, repetitions, p=chooser.probabilities(votes))
+    mean, error = mean_and_error(votes.max() - votes[chosen])
+    measured = {"mean_error": mean, "standard_error": error, "repetitions": repetitions}
+    expected, bound = chooser.expected_shortfall(votes), chooser.shortfall_bound(outcomes)
+    yield _row("choosing", "exponential", expected, bound=bound, **measured)
+    yield _row("choosing", "worst utilities", chooser.worst_shortfall(outcomes), bound=bound)
+
+    stream = named_generator(seed, f"classical/differencing/{epsilon}")
+    bits = stream.integers(2, size=repetitions)
+    everybody, without = np.subtract(*stream.geometric(stop, (2, 2, repetitions)))
+    right = float((dp.difference_guess(bits + everybody, without) == bits).mean())
+    expected = float(dp.differencing_success(math.exp(-1 / laplace.scale)))
+    # exact, for where almost every attack succeeds the spread of the few failures says little
+    error = math.sqrt(expected * (1 - expected) / repetitions)
+    measured = {"mean_error": right, "standard_error": error, "repetitions": repetitions}
+    bound = 1 / (1 + math.exp(-2 * epsilon))
+    yield _row("differencing", "two noisy counts", expected, bound=bound, **measured)
+
+
+def _learning(epsilon: float, settings: Mapping[str, Any], seed: int) -> Rows:
+    """Yield the regret at the largest rate of each account, none where it does not reach this ε."""
+    rounds, experts = settings["rounds"], settings["experts"]
+    losses = named_generator(seed, "classical/losses").random((rounds, experts))
+    losses = (losses < np.linspace(0.3, 0.6, experts)).astype(float)
+    tuned = dp.WeightedMajority.tuned(experts, rounds)
+    learners = {"tuned, not private": tuned}
+    for account in ACCOUNTS:
+        delta = settings["delta"] * (account != "pure")
+        with suppress(ParameterError):
+            rate = dp.private_rate(epsilon, rounds, delta, account=account)
+            learners[account] = dp.WeightedMajority(experts, min(rate, tuned.rate))
+    for name, learner in learners.items():
+        yield _row("learning", name, learner.regret(losses), bound=learner.regret_bound(rounds))
+
+
+def _losses(epsilon: float, factor: float = 1.0) -> dict[str, float]:
+    """Return exact losses of mechanisms built for ε whose noise is then divided by ``factor``."""
+    lie = (1 - dp.RandomisedResponse.for_epsilon(("yes", "no"), epsilon).truth) / factor
+    laplace, chooser = dp.Laplace(1.0, epsilon * factor), dp.Exponential(1.0, epsilon * factor)
+    learner = dp.WeightedMajority(2, dp.private_rate(epsilon, 2, account="pure") * factor)
+    # neighbours that reach the bound: an unlikely outcome gains what the likely one loses
+    gap, lead = 40 * chooser.scale, 40 / learner.rate
+    chosen = [chooser.probabilities(utilities) for utilities in ([1.0, gap - 1], [0.0, gap])]
+    followed = [learner.probabilities(sums) for sums in ([lead, 1.0], [lead + 1, 0.0])]
+    return {
+        "randomised response": math.log((1 - lie) / lie),
+        "Laplace": math.log(laplace.probability(0) / laplace.probability(1)),
+        "exponential": float(np.abs(np.log(chosen[0] / chosen[1])).max()),
+        "weighted majority": float(np.abs(np.log(followed[0] / followed[1])).max()),
+    }
+
+
+def smoker(others: int, epsilon: float, *, ill: bool = True) -> dict[str, float]:
+    """Return an insurer's mean probability that a smoker is ill, before and after a study.
+
+    The study counts the ill among ``others`` smokers, and among them the one of interest if he
+    takes part, with ε-private noise; ``ill``: whether he is. The insurer holds it for equally
+    likely that smoking makes 5 % or 20 % ill; it makes 20 % ill (Dwork and Roth 2014, section 1).
+    """
+    scale = dp.Laplace(1.0, epsilon).scale
+    reach = math.ceil(37 * scale) + 1  # noise beyond it has a probability below 1e-16
+    outputs = np.arange(-reach, reach + 1)
+    noise = discrete_laplace(outputs, scale)
+    risks = {"before the study": 0.5 * 0.05 + 0.5 * 0.2}
+    for counted, told in enumerate(("after it, without his record", "with his record")):
+        joint: Any = 0
+        for rate in (0.05, 0.2):
+            count = np.zeros(others + 1)
+            count[slice(*window(others, rate))] = window_law(others, rate)
+            published = np.convolve(count, noise)
+            given = np.array([np.pad(published, ends) for ends in ((0, counted), (counted, 0))])
+            joint = joint + given * [[0.5 * (1 - rate)], [0.5 * rate]]
+        evidence = joint.sum(axis=0)
+        risks[told] = float(given[int(ill)] @ (joint[1] / np.where(evidence > 0, evidence, 1)))
+    given = np.array([noise, discrete_laplace(outputs - 1, scale)])
+    posterior = 0.2 * given[1] / (0.2 * given[1] + 0.8 * given[0])
+    return risks | {"with it, all others known": float(given[int(ill)] @ posterior)}
+
+
+def _textbook(settings: Mapping[str, Any]) -> Stated:
+    """Yield what the basics of differential privacy state of their mechanisms."""
+    coins = dp.RandomisedResponse(("yes", "no"), 0.75)
+    truthful, lying = (coins.probability("yes", truth) for truth in coins.categories)
+    yield "rr/epsilon", "loss of the two-coin response", math.log(truthful / lying)
+    # of 40 people, 4k of them with "yes", 10 + 2k say "yes" on average
+    counts = [coins.estimate(["yes"] * (10 + 2 * k) + ["no"] * (30 - 2 * k)) for k in range(11)]
+    unbiased = all(table["count"].tolist() == [4 * k, 40 - 4 * k] for k, table in enumerate(counts))
+    yield "rr/unbiased", "estimate of the count", "unbiased" if unbiased else "biased"
+    yield "laplace/epsilon", "loss of Lap(Δ/ε) at ε = 1", _losses(1.0)["Laplace"]
+    ratios = [_losses(epsilon)["exponential"] / epsilon for epsilon in settings["epsilons"]]
+    private = "ε-DP" if max(ratios) <= 1 + 1e-9 else "not ε-DP"
+    yield "exponential/epsilon", "Pr ∝ exp(εu/(2Δ))", private
+    # one expert is always right; n stands for any number of records above 1/η
+    regret = dp.WeightedMajority(10, 0.01).regret(np.tile(np.arange(10.0) > 0, (1000, 1)))
+    bounds = {"η + ln k/(nT)": 1000, "η + ln k/(ηT)": 0.01}
+    holds = [name for name, n in bounds.items() if regret <= 0.01 + math.log(10) / (n * 1000)]
+    yield "rwm/regret", "bound on the regret", [*holds, "neither"][0]
+    tuned = dp.WeightedMajority.tuned(10, 100).regret_bound(100)
+    yield "rwm/tuned", "η = √(ln k/T), k = 10, T = 100", tuned
+    rounds, delta = settings["rounds"], settings["delta"]
+    learner = dp.WeightedMajority(2, dp.private_rate(1.0, rounds, delta, account="published"))
+    spent = [learner.epsilon(rounds, delta, account=name) for name in ("published", "zcdp")]
+    learned = "(ε, δ)-DP" if max(spent) <= 1 else "not (ε, δ)-DP"
+    yield "rwm/private", "η = ε/√(32 T ln(1/δ))", learned
+
+
+def _examples() -> Stated:
+    """Yield (ε, δ) of finite mechanisms, sensitivities over all neighbours, and two attacks."""
+    coins = dp.FiniteMechanism({"yes": ["3/4", "1/4"], "no": ["1/4", "3/4"]})
+    yield "finite/factor", "least e^ε of the two-coin response, δ = 0", float(coins.level().factor)
+    yield "finite/delta", "its least δ at ε = 1", coins.delta_at(1)
+    often = dp.FiniteMechanism({"yes": ["11/21", "10/21"], "no": ["10/21", "11/21"]})
+    what, each = "ε of 100 uses of a ln 1.1-DP response", math.log(1.1)
+    advanced = each * math.sqrt(200 * math.log(1e6)) + 100 * each * math.expm1(each)
+    yield "composition/basic", f"{what}, δ = 0", dp.composed([often.level()] * 100).epsilon
+    yield "composition/exact", f"{what}, δ = 1e-6", often.repeated(100).level("1e-6").epsilon
+    yield "composition/advanced", "the same by advanced composition", advanced
+    person = dp.Domain({"answer": ["yes", "no"]})
+    people, beside = list(dp.databases(person, 3)), dp.change_one(person)
+    chances = {a: [Fraction(3 ** sum(map(eq, a, b)), 64) for b in people] for a in people}
+    answers = dp.FiniteMechanism(chances, [(a, b) for a in people for b in beside(a)])
+    what, one = "least e^ε of three two-coin answers", answers.level()
+    yield "group/1", f"{what}, one person changed", float(one.factor)
+    yield "group/2", f"{what}, two people changed", float(answers.group(2).level().factor)
+    yield "group/bound", "the bound e^(2ε) for groups of two", float(dp.grouped(one, 2).factor)
+
+    values = dp.Domain({"value": range(5)})
+    queries: dict[str, Callable[[Any], Any]] = {
+        "count": lambda rows: rows.count((0,)),
+        "histogram": lambda rows: [rows.count((value,)) for value in range(5)],
+        "sum": lambda rows: sum(value for (value,) in rows),
+        "mean": lambda rows: Fraction(sum(value for (value,) in rows), len(rows)),
+        "median": lambda rows: sorted(rows)[1][0],
+    }
+    for name, query in queries.items():
+        found = dp.sensitivity(query, dp.databases(values, 3), dp.change_one(values))
+        what = f"{name} of three values 0 to 4, one record changed"
+        yield f"sensitivity/{name}", what, float(found.value)
+    added = dp.add_or_remove_one(values)
+    found = dp.sensitivity(queries["histogram"], dp.databases(values, 3), added)
+    yield "sensitivity/histogram-added", "histogram, one record more or less", float(found.value)
+
+    bits = np.arange(100) < 30
+    given_away = float(np.mean(dp.difference_guess(bits.sum(), bits.sum() - bits) == bits))
+    what = "share of people whom exact counts with and without them disclose"
+    yield "differencing/exact", what, given_away
+    success = dp.differencing_success(math.exp(-1))
+    yield "differencing/noisy", "attack on two counts, ε = 1 each", float(success)
+    keys = ("before", "without", "with", "known")
+    for key, (when, risk) in zip(keys, smoker(100, 1.0).items(), strict=True):
+        yield f"smoker/{key}", f"insurer's risk {when}, ε = 1", risk

@@ -1,0 +1,142 @@
+# What goes beyond the paper. A case is the synthetic chains or a data set with its source.
+KINDS = {data: config["datasets"][data.rpartition("_")[0]]["kind"] for data in DATASETS}
+COMPOSED = [data for data in DATASETS if KINDS[data] == "activity"]  # 51 states take minutes
+BEYOND_FIGURES = [
+    *expand("least_noise_{case}", case=CASES),
+    *expand("composition_{case}", case=["synthetic", *COMPOSED]),
+    *expand("wider_guarantees_{dataset}", dataset=DATASETS),
+]
+BEYOND = [*BEYOND_FIGURES, "other_data_bundled"]
+NO_DATA = evaluate("{case} == 'synthetic'")
+LEAST_NOISE = config["beyond"]["least_noise"] | {"options": config["mechanisms"]}
+SYNTHETIC = {key: LEAST_NOISE.pop(key) for key in ["stay", "length"]}
+SETTINGS = {"least_noise": LEAST_NOISE, "composition": config["beyond"]["composition"]}
+SHOWN = {"caption": "../report/beyond.rst", "category": "Beyond the paper"}
+
+
+scattergather:
+    cohort=config["beyond"]["cohort"]["pieces"],
+
+
+rule measure_least_noise:
+    """Least noise there could be, or total ε of several releases, for synthetic or fitted chains."""
+    input:
+        branch(NO_DATA, otherwise=["results/samples/{case}.json", "results/chains/{case}.json"]),
+    output:
+        "results/beyond/{study,least_noise|composition}_{case}.csv",
+    log:
+        "results/logs/measure_least_noise/{study}_{case}.log",
+    conda:
+        "../envs/pufferflow.yaml"
+    params:
+        study="{study}",
+        synthetic=branch(NO_DATA, then=SYNTHETIC),
+        settings=lookup("{study}", within=SETTINGS),
+        code=code_of("measure_least_noise.py"),
+    script:
+        "../scripts/measure_least_noise.py"
+
+
+rule measure_wider_guarantees:
+    """Scales for wider secrets, richer models and side information, and the runs behind them."""
+    input:
+        raw=raw_data,
+        sample="results/samples/{dataset}_{source}.json",
+    output:
+        table="results/beyond/wider_guarantees_{dataset}_{source}.csv",
+        runs="results/beyond/runs_{dataset}_{source}.csv",
+    log:
+        "results/logs/measure_wider_guarantees/{dataset}_{source}.log",
+    conda:
+        "../envs/pufferflow.yaml"
+    params:
+        source="{source}",
+        dataset=how_to_read,
+        settings=lookup("beyond/wider_guarantees", within=config),
+        code=code_of("measure_wider_guarantees.py"),
+    script:
+        "../scripts/measure_wider_guarantees.py"
+
+
+rule measure_other_data:
+    """Errors of Tables 1 and 3 for other people, in longer time steps and over shorter windows."""
+    input:
+        [NHANES, FITBIT, HOUSEHOLD],
+    output:
+        "results/beyond/other_data_bundled.csv",
+        report("results/tables/other_data_bundled.csv", labels={"table": "other data"}, **SHOWN),
+        multiext("results/tables/other_data_bundled", ".md", ".tex"),
+    log:
+        "results/logs/measure_other_data.log",
+    conda:
+        "../envs/pufferflow.yaml"
+    params:
+        settings=lookup("beyond/other_data", within=config),
+        options=lookup("mechanisms", within=config),
+        code=code_of("measure_other_data.py"),
+    script:
+        "../scripts/measure_other_data.py"
+
+
+rule show_beyond:
+    """Figure and table of one study that goes beyond the paper."""
+    input:
+        "results/beyond/{study}_{case}.csv",
+    output:
+        report("results/figures/{study}_{case}.svg", labels={"figure": "{study}, {case}"}, **SHOWN),
+        report("results/tables/{study}_{case}.csv", labels={"table": "{study}, {case}"}, **SHOWN),
+        multiext("results/figures/{study}_{case}", ".pdf", ".png"),
+        multiext("results/tables/{study}_{case}", ".md", ".tex"),
+    log:
+        "results/logs/show_beyond/{study}_{case}.log",
+    wildcard_constraints:
+        study="least_noise|composition|wider_guarantees",
+    conda:
+        "../envs/pufferflow.yaml"
+    params:
+        study="{study}",
+        code=code_of("show_beyond.py"),
+    script:
+        "../scripts/show_beyond.py"
+
+
+rule measure_cohort:
+    """Noise, errors and lower bounds of a piece of the cohort."""
+    output:
+        "results/beyond/cohort/{scatteritem}.csv",
+    log:
+        "results/logs/measure_cohort/{scatteritem}.log",
+    conda:
+        "../envs/pufferflow.yaml"
+    params:
+        piece="{scatteritem}",
+        settings=lookup("beyond/cohort", within=config),
+        options=lookup("mechanisms", within=config),
+        seed=config["seed"],
+        code=code_of("measure_cohort.py"),
+    script:
+        "../scripts/measure_cohort.py"
+
+
+rule gather_cohort:
+    """All pieces of the cohort, and quantiles over its participants."""
+    input:
+        gather.cohort("results/beyond/cohort/{scatteritem}.csv"),
+    output:
+        rows="results/beyond/cohort.csv",
+        summary="results/beyond/cohort_summary.csv",
+        tables=multiext("results/tables/cohort", ".csv", ".md", ".tex"),
+    log:
+        "results/logs/gather_cohort.log",
+    conda:
+        "../envs/pufferflow.yaml"
+    params:
+        code=code_of("gather_cohort.py"),
+    script:
+        "../scripts/gather_cohort.py"
+
+
+rule cohort:
+    """A cohort of simulated participants, in pieces for a cluster."""
+    input:
+        rules.gather_cohort.output,

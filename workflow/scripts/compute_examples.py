@@ -1,0 +1,17 @@
+from reproduction.job import job
+
+with job(snakemake) as (input, output, params):
+    from pufferflow._files import write_atomic
+    from reproduction import tidy
+    from reproduction.examples import flu_table, worked_values
+    from reproduction.quilts import quilts
+    from reproduction.synthetic import gk16_limits, growth
+
+    tidy.write(worked_values(), output["values"], "values")
+    tidy.write(quilts(), output.quilts, "quilts")
+    others = {"mechanisms": params.mechanisms, "options": params.options}
+    grown = growth(params.epsilons, **params.growth, **others)
+    tidy.write(grown, output.growth, "growth")
+    tidy.write(gk16_limits(params.length), output.gk16_limits, "gk16_limits")
+    # the columns that `pufferflow general` reads
+    write_atomic(output.flu_network, flu_table().to_csv(index=False, lineterminator="\n"))

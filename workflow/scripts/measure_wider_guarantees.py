@@ -1,0 +1,13 @@
+from reproduction.job import job
+
+with job(snakemake) as (input, output, params):
+    from pufferflow.records.sample import load_sample
+    from reproduction import tidy
+    from reproduction.beyond.measures import runs_rows, wider_guarantees
+    from reproduction.data import count_runs
+
+    edges, dataset = params.settings.pop("edges_watts"), params.dataset | {"source": params.source}
+    runs = count_runs(input.raw, dataset, edges if dataset["kind"] == "power" else None)
+    tidy.write(tidy.frame(runs_rows(runs), "beyond"), output.runs, "beyond")
+    rows = wider_guarantees(load_sample(input.sample), runs, **params.settings)
+    tidy.write(tidy.frame(rows, "beyond"), output.table, "beyond")

@@ -1,0 +1,93 @@
+from reproduction.job import job
+
+with job(snakemake) as (input, output, params):
+    from pathlib import Path
+
+    import pandas as pd
+
+    from pufferflow.records.sample import load_sample
+    from reproduction import page, tidy
+    from reproduction.labels import data_label
+    from reproduction.paper_tables import chain_table, error_table, seconds_table
+    from reproduction.related.printed import values_table
+    from reproduction.report import lead_sentences, summary_rows
+    from reproduction.tables import Table
+
+    comparison = pd.read_csv(input.comparison, keep_default_na=False)
+    errors = tidy.read_all(input.errors, "errors")
+    timings, chains = tidy.read(input.timings, "timings"), tidy.read_all(input.chains, "chains")
+    authors = pd.read_csv(input.authors, keep_default_na=False, dtype=str)
+    authors_table = Table(
+        "authors_code", "Their scales and ours.", "chains of this run", authors, authors
+    )
+    captions = {Path(path).stem: Path(path) for path in input.captions}
+    figures = {Path(path).stem: path for path in input.figures}
+
+    def drawn(stem, caption):
+        return page.figure(figures[stem], captions[caption])
+
+    def of_dataset(path):
+        """Return the blocks of a data set: its table, its figures, and what its data are."""
+        name, sample = Path(path).stem, load_sample(path)
+        of_it = errors[errors["dataset"] == sample.dataset]
+        return [
+            page.text(f"{sample.dataset}: {data_label(sample.label, sample.description)}."),
+            drawn(f"errors_{name}", "errors"),
+            drawn(f"histograms_{name}", "histograms"),
+            page.table(error_table(of_it, f"errors_{name}"), folded=True),
+        ]
+
+    samples = {Path(path).stem.rpartition("_")[0]: path for path in input.samples}
+    differing = comparison[comparison["verdict"] == "differs"]
+    sections = [
+        page.Section("What differs, and why", "differences", [page.rows(differing, folded=False)]),
+        page.Section(
+            "Figure 4, upper row", "figure4-upper", [drawn("figure4_upper_synthetic", "figure4")]
+        ),
+    ]
+    titles = {"activity": "Table 1 and Figure 4, lower row", "electricity": "Table 3 and histogram"}
+    for dataset, path in samples.items():
+        title = titles.get(dataset, f"Data set {dataset}")
+        sections.append(page.Section(title, dataset.replace("_", "-"), of_dataset(path)))
+    sections += [
+        page.Section("Table 2: seconds", "table2", [page.table(seconds_table(timings))]),
+        page.Section(
+            "Figures 1 to 3 and examples",
+            "examples",
+            [
+                drawn("wasserstein_synthetic", "wasserstein"),
+                drawn("quilts_synthetic", "quilts"),
+                drawn("growth_synthetic", "growth"),
+                page.table(
+                    values_table(tidy.read(input.values, "values"), "pufferfish"), folded=True
+                ),
+            ],
+        ),
+        page.Section(
+            "The authors' own code",
+            "authors-code",
+            [
+                page.rows(comparison[comparison["origin"] == "author's code"]),
+                page.table(authors_table, folded=True),
+            ],
+        ),
+        page.Section("Data and chains", "data", [page.table(chain_table(chains))]),
+        page.Section(
+            "All rows of the comparison",
+            "comparison",
+            [page.text(page.count_verdicts(comparison)), page.rows(comparison)],
+        ),
+        page.Section(
+            "Provenance",
+            "provenance",
+            [page.link("provenance.json", "Versions, settings, machine and digests of this run")],
+        ),
+    ]
+    page.write_page(
+        output[0],
+        title="Pufferfish Privacy Mechanisms for Correlated Data (SIGMOD 2017): a reproduction",
+        lead=lead_sentences(errors, tidy.read(input.synthetic, "errors")),
+        summary=summary_rows(comparison, errors, timings),
+        sections=sections,
+        links={"related.html": "Related systems", "beyond.html": "Beyond the paper"},
+    )
