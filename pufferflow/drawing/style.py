@@ -61,7 +61,7 @@ RC: dict[str, Any] = {
     "lines.linewidth": 1.1,
     "lines.markersize": 3.2,
     "lines.markeredgewidth": 0.7,
-    "savefig.dpi": 300,
+    "savefig.dpi": 200,
     # Text stays text, to be searched and read aloud; the salt makes ids the same on every run.
     "svg.fonttype": "none",
     "svg.hashsalt": "pufferflow",

@@ -23,7 +23,7 @@ SCRIPTS = sorted(path.name for path in (WORKFLOW / "scripts").glob("*.py"))
 
 
 def forget_files():
-    for cached in (code._sha256, code._uses, code._module):
+    for cached in (code._sha256, code._uses, code._module, code._data_beside):
         cached.cache_clear()
 
 

@@ -54,11 +54,23 @@ def _uses(path: Path, roots: tuple[Path, ...]) -> frozenset[Path]:
         return frozenset()
     tree = ast.parse(path.read_text(encoding="utf-8"))
     used = {file for name in _imported(tree.body) for root in roots for file in _module(name, root)}
-    named = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
-    for entry in path.parent.iterdir():
-        if entry.name in named and entry.suffix != ".py" and not (entry / "__init__.py").exists():
-            used |= {file for file in (entry, *entry.rglob("*")) if file.is_file()}
+    if beside := _data_beside(path.parent):
+        named = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+        for entry in beside:
+            if entry.name in named:
+                used |= {file for file in (entry, *entry.rglob("*")) if file.is_file()}
     return frozenset(used)
+
+
+@cache
+def _data_beside(folder: Path) -> list[Path]:
+    """Return the files and folders next to modules that are no modules themselves."""
+    return [
+        entry
+        for entry in folder.iterdir()
+        if entry.suffix != ".py" and not (entry / "__init__.py").exists()
+        if not entry.name.startswith((".", "__"))
+    ]
 
 
 def _imported(body: Iterable[ast.AST]) -> Iterator[str]:

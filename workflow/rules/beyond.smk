@@ -26,6 +26,7 @@ rule measure_least_noise:
         "results/beyond/{study,least_noise|composition}_{case}.csv",
     log:
         "results/logs/measure_least_noise/{study}_{case}.log",
+    priority: 1
     conda:
         "../envs/pufferflow.yaml"
     params:
@@ -47,6 +48,7 @@ rule measure_wider_guarantees:
         runs="results/beyond/runs_{dataset}_{source}.csv",
     log:
         "results/logs/measure_wider_guarantees/{dataset}_{source}.log",
+    priority: 2  # the longest jobs begin first
     conda:
         "../envs/pufferflow.yaml"
     params:

@@ -7,6 +7,7 @@ rule discretise_data:
         table="results/samples/{dataset}_{source}.csv",
     log:
         "results/logs/discretise_data/{dataset}_{source}.log",
+    priority: 2
     conda:
         "../envs/pufferflow.yaml"
     params:
