@@ -178,15 +178,18 @@ def footer(figure: Figure, text: str) -> None:
     figure.supxlabel(lines, x=0.01, ha="left", **look, **VERBATIM)
 
 
-def save_figure(figure: Figure, stem: str | Path) -> list[Path]:
-    """Write ``figure`` to ``stem`` plus .svg, .pdf and .png; the same figure gives the same bytes."""
+def save_figure(figure: Figure, stem: str | Path, formats: Iterable[str] = ()) -> list[Path]:
+    """Write ``figure`` to ``stem`` plus .svg, .pdf and .png, or to some of these ``formats``.
+
+    The same figure gives the same bytes.
+    """
     written, layout = [], figure.get_layout_engine()
     with figure_style():
         if layout is not None:  # most of the time is layout: compute it once for all formats
             layout.execute(figure)
             figure.set_layout_engine(None)
-        for suffix, metadata in METADATA.items():
-            stream = BytesIO()
+        for suffix in formats or METADATA:
+            stream, metadata = BytesIO(), METADATA[suffix]
             figure.savefig(stream, format=suffix, metadata=metadata, facecolor="white")
             content = stream.getvalue()
             if suffix == "svg":

@@ -51,7 +51,7 @@ def test_a_complete_run_has_every_output(finished):
         "tables/least_noise_electricity_bundled.csv",
         "figures/figure4_upper_synthetic.svg",
         "figures/histograms_activity_bundled.pdf",
-        "figures/histograms_electricity_bundled.png",
+        "figures/histograms_electricity_bundled.pdf",
         "figures/noisy_max_synthetic.svg",
         "figures/composition_synthetic.svg",
         "beyond/cohort.csv",

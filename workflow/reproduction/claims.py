@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.integrate import quad
-from scipy.stats import laplace
 
 from pufferflow.drawing.style import in_order
 from reproduction import comparison as verdicts
 from reproduction.comparison import Row, claim, reported_values, stated_rows
+from reproduction.examples import laplace_below
 from reproduction.labels import compared_label
 
 FIGURE_4, UTILITY = "Figure 4, upper row", "Section 5.4, utility"
@@ -259,10 +259,14 @@ def leading(frequencies: pd.Series[float], scales: pd.Series[float]) -> float:
 
     Integrated over the quantiles u of the first: ∫ Π_j F_j(F_1⁻¹(u)) du over j > 1.
     """
-    first, *others = (laplace(f, b) for f, b in zip(frequencies, scales, strict=True))
-    kinks = np.clip([0.5, *(first.cdf(f) for f in frequencies[1:])], 1e-12, 1 - 1e-12)
-    below = quad(lambda u: np.prod([law.cdf(first.ppf(u)) for law in others]), 0, 1, points=kinks)
-    return float(below[0])
+    (first, *centres), (scale, *others) = frequencies.to_numpy(), scales.to_numpy()
+
+    def all_below(u: float) -> float:
+        noisy = first - scale * np.sign(u - 0.5) * np.log1p(-2 * abs(u - 0.5))
+        return float(np.prod(laplace_below((noisy - centres) / others)))
+
+    kinks = [0.5, *laplace_below((np.array(centres) - first) / scale)]
+    return float(quad(all_below, 0, 1, points=np.clip(kinks, 1e-12, 1 - 1e-12))[0])
 
 
 def bin_rows(errors: pd.DataFrame) -> Iterator[Row]:

@@ -12,7 +12,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
-from pufferflow.drawing.style import COLUMN_WIDTH, TEXT_WIDTH, footer
+from pufferflow.drawing.style import COLUMN_WIDTH, TEXT_WIDTH, footer, save_figure
 from reproduction.labels import data_labels
 
 
@@ -73,3 +73,8 @@ def finish(
     columns = 6 if fits else min(-(-len(handles) // 2), int(width / 1.5))
     figure.legend(handles=handles, loc="outside upper center", ncols=columns)
     footer(figure, f"{note} {data[0].upper()}{data[1:]}.")
+
+
+def save(figure: Figure, svg: str) -> None:
+    """Write a figure to ``svg`` and beside it as PDF."""
+    save_figure(figure, svg.removesuffix(".svg"), ("svg", "pdf"))

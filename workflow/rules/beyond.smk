@@ -81,22 +81,20 @@ rule measure_other_data:
 
 
 rule show_beyond:
-    """Figure and table of one study that goes beyond the paper."""
+    """Figures and tables of what goes beyond the paper."""
     input:
-        "results/beyond/{study}_{case}.csv",
+        expand("results/beyond/{case}.csv", case=BEYOND_FIGURES),
     output:
-        report("results/figures/{study}_{case}.svg", labels={"figure": "{study}, {case}"}, **SHOWN),
-        report("results/tables/{study}_{case}.csv", labels={"table": "{study}, {case}"}, **SHOWN),
-        multiext("results/figures/{study}_{case}", ".pdf", ".png"),
-        multiext("results/tables/{study}_{case}", ".md", ".tex"),
+        svg=report(expand("results/figures/{case}.svg", case=BEYOND_FIGURES), **SHOWN),
+        csv=report(expand("results/tables/{case}.csv", case=BEYOND_FIGURES), **SHOWN),
+        pdf=expand("results/figures/{case}.pdf", case=BEYOND_FIGURES),
+        tables=expand("results/tables/{case}.{form}", case=BEYOND_FIGURES, form=["md", "tex"]),
     log:
-        "results/logs/show_beyond/{study}_{case}.log",
-    wildcard_constraints:
-        study="least_noise|composition|wider_guarantees",
+        "results/logs/show_beyond.log",
+    priority: 1
     conda:
         "../envs/pufferflow.yaml"
     params:
-        study="{study}",
         code=code_of("show_beyond.py"),
     script:
         "../scripts/show_beyond.py"

@@ -28,7 +28,7 @@ EXAMPLE_FIGURES = ["wasserstein", "quilts", "growth"]
 EXAMPLES = ["values", "quilts", "growth", "gk16_limits", "flu_network"]
 RELATED = ["noisy_max", "base2_exponential", "alpha_beta", "classical"]
 CASES = ["synthetic", *DATASETS]
-FIGURE = ["svg", "pdf", "png"]
+FIGURE = ["svg", "pdf"]
 TABLE = ["csv", "md", "tex"]
 
 
@@ -44,7 +44,6 @@ wildcard_constraints:
     dataset="[a-z0-9_]+",
     source="bundled|downloaded|file",
     mechanism="[a-z0-9-]+",
-    system="noisy_max|base2_exponential|alpha_beta|classical",
 
 
 def of_paper(name):

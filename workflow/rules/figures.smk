@@ -10,7 +10,7 @@ rule draw_figure4_synthetic:
             category="Figures",
             labels={"figure": "Figure 4, upper row"},
         ),
-        others=multiext("results/figures/figure4_upper_synthetic", ".pdf", ".png"),
+        pdf="results/figures/figure4_upper_synthetic.pdf",
     log:
         "results/logs/draw_figure4_synthetic.log",
     conda:
@@ -40,10 +40,9 @@ rule draw_figure4_histograms:
             category="Figures",
             labels={"figure": "errors beside the paper's: {dataset}, {source}"},
         ),
-        others=expand(
-            "results/figures/{kind}_{{dataset}}_{{source}}.{form}",
+        pdf=expand(
+            "results/figures/{kind}_{{dataset}}_{{source}}.pdf",
             kind=["histograms", "errors"],
-            form=["pdf", "png"],
         ),
     log:
         "results/logs/draw_figure4_histograms/{dataset}_{source}.log",
@@ -80,11 +79,7 @@ rule draw_figures_examples:
             category="Figures",
             labels={"figure": "longer chains"},
         ),
-        others=expand(
-            "results/figures/{figure}_synthetic.{form}",
-            figure=EXAMPLE_FIGURES,
-            form=["pdf", "png"],
-        ),
+        pdf=expand("results/figures/{figure}_synthetic.pdf", figure=EXAMPLE_FIGURES),
     log:
         "results/logs/draw_figures_examples.log",
     conda:

@@ -5,6 +5,7 @@ rule measure_noisy_max:
         values="results/related/noisy_max_values.csv",
     log:
         "results/logs/measure_noisy_max.log",
+    priority: 1
     conda:
         "../envs/pufferflow.yaml"
     params:
@@ -21,6 +22,7 @@ rule measure_base2_exponential:
         values="results/related/base2_exponential_values.csv",
     log:
         "results/logs/measure_base2_exponential.log",
+    priority: 1
     conda:
         "../envs/pufferflow.yaml"
     params:
@@ -38,6 +40,7 @@ rule measure_alpha_beta:
         values="results/related/alpha_beta_values.csv",
     log:
         "results/logs/measure_alpha_beta.log",
+    priority: 1
     conda:
         "../envs/pufferflow.yaml"
     params:
@@ -55,6 +58,7 @@ rule measure_classical:
         values="results/related/classical_values.csv",
     log:
         "results/logs/measure_classical.log",
+    priority: 1
     conda:
         "../envs/pufferflow.yaml"
     params:
@@ -66,23 +70,22 @@ rule measure_classical:
 
 
 rule draw_related:
-    """Figure of a related system."""
+    """Figures of the related systems."""
     input:
-        "results/related/{system}.csv",
+        **{system: f"results/related/{system}.csv" for system in RELATED},
     output:
-        report(
-            "results/figures/{system}_synthetic.svg",
+        svg=report(
+            expand("results/figures/{system}_synthetic.svg", system=RELATED),
             caption="../report/related.rst",
             category="Related systems",
-            labels={"figure": "{system}"},
         ),
-        multiext("results/figures/{system}_synthetic", ".pdf", ".png"),
+        pdf=expand("results/figures/{system}_synthetic.pdf", system=RELATED),
     log:
-        "results/logs/draw_related/{system}.log",
+        "results/logs/draw_related.log",
+    priority: 1
     conda:
         "../envs/pufferflow.yaml"
     params:
-        system="{system}",
         code=code_of("draw_related.py"),
     script:
         "../scripts/draw_related.py"

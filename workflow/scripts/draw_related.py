@@ -1,10 +1,10 @@
-"""Draw a figure of a related system."""
+"""Draw the figures of the related systems."""
 
 from reproduction.job import job
 
 with job(snakemake) as (input, output, params):
-    from pufferflow.drawing.style import save_figure
     from reproduction import tidy
+    from reproduction.panels import save
     from reproduction.related import (
         alpha_beta_figures,
         base2_figures,
@@ -18,5 +18,6 @@ with job(snakemake) as (input, output, params):
         "alpha_beta": alpha_beta_figures.figure,
         "classical": classical_figures.figure,
     }
-    curves = tidy.read(input[0], "related")
-    save_figure(draw[params.system](curves), output[0].removesuffix(".svg"))
+    for path, (system, curves) in zip(output.svg, input.items(), strict=True):
+        figure = draw[system](tidy.read(curves, "related"))
+        save(figure, path)

@@ -1,10 +1,13 @@
 from reproduction.job import job
 
 with job(snakemake) as (input, output, params):
-    from pufferflow.drawing.style import save_figure
-    from reproduction import tidy
-    from reproduction.beyond.shown import drawn, printed
+    from pathlib import Path
 
-    table = tidy.read(input[0], "beyond")
-    save_figure(drawn(table, params.study), output[0].removesuffix(".svg"))
-    printed(table, params.study).save(output[1].removesuffix(".csv"))
+    from reproduction import tidy
+    from reproduction.beyond.shown import drawn, printed, study_of
+    from reproduction.panels import save
+
+    for path, svg, csv in zip(input, output.svg, output.csv, strict=True):
+        table, study = tidy.read(path, "beyond"), study_of(Path(path).stem)
+        save(drawn(table, study), svg)
+        printed(table, study).save(csv.removesuffix(".csv"))

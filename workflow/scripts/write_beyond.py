@@ -4,13 +4,13 @@ with job(snakemake) as (input, output, params):
     from pathlib import Path
 
     from reproduction import page, tidy
-    from reproduction.beyond.shown import CAPTIONS, printed
+    from reproduction.beyond.shown import printed, study_of
 
     figures = {Path(path).stem: path for path in input.figures}
     blocks = {}
     for path in input.tables:
         stem = Path(path).stem
-        study = next(name for name in CAPTIONS if stem.startswith(name))
+        study = study_of(stem)
         table = printed(tidy.read(path, "beyond"), study)
         own = blocks.setdefault(study.replace("_", "-"), [])
         if stem in figures:

@@ -78,6 +78,11 @@ FORMATS: dict[str, Callable[[Any], str]] = {
 }
 
 
+def study_of(case: str) -> str:
+    """Return the study of a table or figure, for example of ``"least_noise_synthetic"``."""
+    return next(study for study in CAPTIONS if case.startswith(study))
+
+
 def printed(table: pd.DataFrame, study: str) -> Table:
     """Return a tidy table in words; of one that is spread only the rows at the ε closest to 1."""
     shown, epsilon = table, shown_epsilon(table["epsilon"])

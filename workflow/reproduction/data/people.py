@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +65,6 @@ def nhanes_records(path: str | Path, step_minutes: int = 1) -> Records:
     return Records(PandasTable(pd.concat(parts), str(path)), Reading())
 
 
-@cache  # read once for all time steps
 def _nhanes_days(path: str | Path) -> pd.DataFrame:
     """Read a row a person and day: numbers, and an array each of minutes worn and of counts."""
     numbers = ("age", "paxcal", "day_index", "bmi")
