@@ -143,7 +143,7 @@ def write_page(path: str | Path, **content: Any) -> None:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"outcomes": OUTCOMES, "verdicts": VERDICTS}
+    environment.globals["outcomes"] = OUTCOMES
     environment.filters["unbroken"] = _unbroken
     style = Markup((here / STYLE).read_text(encoding="utf-8"))
     write_atomic(path, environment.get_template(TEMPLATE).render(style=style, **content))

@@ -24,14 +24,22 @@ CAPTIONS = {
 }
 NOTES = {
     "least_noise": "Laplace scales for any 1-Lipschitz query, but Wasserstein's for the count of "
-    "the states that leak most. Not private: below the lower bound. L1 error: of the relative "
-    "frequencies. Actual loss: of the count that leaks most.",
+    "the states that leak most.",
     "composition": "Each release at the scale of MQMExact for ε = {epsilon:g}.",
     "wider_guarantees": "Leakage calibration at ε = {epsilon:g} for all records of a window "
-    "together; hollow points: the adversary knows any other records. MQMExact: for one record of "
-    "the fitted chain. Loss: at most, at the scale of MQMExact; ▲ marks more than ε.",
+    "together. MQMExact: for one record of the fitted chain.",
     "other_data": "At ε = {epsilon:g}. The scale of a quilt mechanism, in records, hardly depends "
     "on the time step, so longer steps mean larger errors.",
+    "cohort": "",
+}
+IN_FIGURES = {
+    "least_noise": " Not private: below the lower bound.",
+    "wider_guarantees": " Hollow points: the adversary knows any other records.",
+}
+IN_TABLES = {
+    "least_noise": " L1 error: of the relative frequencies. Actual loss: of the count that leaks "
+    "most.",
+    "wider_guarantees": " Loss: at most, at the scale of MQMExact; ▲ marks more than ε.",
 }
 COLUMNS = {
     "least_noise": "group epsilon mechanism scale expected_error relative_noise gap actual_loss",
@@ -100,8 +108,8 @@ def printed(table: pd.DataFrame, study: str) -> Table:
         rows, columns, values = titles[:at], titles[at], titles[at + 1 :]
         display = display.pivot_table(values, rows, columns, "first", sort=False).reset_index()
     label = data_labels(table) if "label" in table else "synthetic data"
-    note = f"{NOTES.get(study, '')} {UNDEFINED}: not applicable, not defined, or not computed."
-    note = note.format(epsilon=epsilon)
+    note = NOTES[study].format(epsilon=epsilon) + IN_TABLES.get(study, "")
+    note += f" {UNDEFINED}: not applicable, not defined, or not computed."
     return Table(study, CAPTIONS[study], label, table, display.fillna(UNDEFINED), 2, note)
 
 
@@ -120,7 +128,7 @@ def drawn(table: pd.DataFrame, study: str) -> Figure:
         panel.set_title(group_label(group), **style.VERBATIM)
         if number % columns_of(len(groups)):
             panel.set_ylabel("")
-    note = NOTES[study].format(epsilon=shown_epsilon(table["epsilon"]))
+    note = NOTES[study].format(epsilon=shown_epsilon(table["epsilon"])) + IN_FIGURES.get(study, "")
     finish(figure, axes[0].get_legend_handles_labels()[0], note, table, table["data"].iloc[0])
     return figure
 
