@@ -1,7 +1,5 @@
 """What goes beyond the paper: numbers between which something must hold, words, and the cohort."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -317,5 +315,5 @@ def test_a_foreign_piece_is_refused(tmp_path):
 
 
 def test_the_notes_of_figures_name_the_data(noise, measured):
-    assert "Synthetic data" in json.dumps(drawn(noise, "least_noise").get_supxlabel())
+    assert "Synthetic data" in drawn(noise, "least_noise").get_supxlabel().replace("\n", " ")
     assert "a simulated chain" in drawn(measured, "wider_guarantees").get_supxlabel().replace("\n", " ")

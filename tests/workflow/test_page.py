@@ -106,6 +106,9 @@ def test_the_first_screen_tells_what_came_out_with_and_without_the_papers_data()
         for table, name in {"Table 1": "activity", "Table 3": "electricity"}.items():
             assert here[table].startswith("0.010 to 0.020 (MQMExact)" if name in datasets else "not computed")
         assert {row.outcome for row in rows} <= set(page.OUTCOMES)
+    worked = pd.concat([COMPARISON] * 2).assign(data="worked example")
+    for table, shown in ((worked, "4 rows agree, 2 differ"), (worked[: len(VERDICTS)], "2 rows agree, 1 differs")):
+        assert summary_rows(table, error_rows("mine"), seconds("mine"))[5].here == shown
     nowhere = lead_sentences(error_rows("mine"), synthetic.assign(status="not applicable"))[1]
     assert nowhere.endswith("synthetic classes nowhere.")
 

@@ -111,7 +111,7 @@ def summary_rows(
             "Examples",
             "examples",
             "worked values of sections 2 to 4",
-            f"{agree} rows agree, {differ} differs" if differ == 1 else f"{agree} rows agree",
+            f"{agree} rows agree, {differ} {'differs' if differ == 1 else 'differ'}",
             outcome("Section 2", "Section 3", "Section 4", "Theorem"),
         ),
     ]

@@ -1,7 +1,6 @@
 from reproduction.job import job
 
 with job(snakemake) as (input, output, params):
-    import hashlib
     import importlib.metadata
     import json
     import os
@@ -9,10 +8,10 @@ with job(snakemake) as (input, output, params):
     from datetime import UTC, datetime
     from pathlib import Path
 
-    from pufferflow._files import write_atomic
+    from pufferflow._files import sha256, write_atomic
 
     def digests(paths):
-        return {path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in sorted(paths)}
+        return {path: sha256(Path(path).read_bytes()) for path in sorted(paths)}
 
     packages = ("pufferflow", "numpy", "scipy", "numba", "pandas", "matplotlib", "snakemake")
     record = {

@@ -7,19 +7,16 @@ with job(snakemake) as (input, output, params):
 
     from pufferflow.records.sample import load_sample
     from reproduction import page, tidy
+    from reproduction.authors_code import authors_table
     from reproduction.labels import data_label
     from reproduction.paper_tables import chain_table, error_table, seconds_table
     from reproduction.related.printed import values_table
     from reproduction.report import lead_sentences, summary_rows
-    from reproduction.tables import Table
 
     comparison = pd.read_csv(input.comparison, keep_default_na=False)
     errors = tidy.read_all(input.errors, "errors")
     timings, chains = tidy.read(input.timings, "timings"), tidy.read_all(input.chains, "chains")
-    authors = pd.read_csv(input.authors, keep_default_na=False, dtype=str)
-    authors_table = Table(
-        "authors_code", "Their scales and ours.", "chains of this run", authors, authors
-    )
+    authors = authors_table(tidy.read(input.authors, "authors_code"))
     captions = {Path(path).stem: Path(path) for path in input.captions}
     figures = {Path(path).stem: path for path in input.figures}
 
@@ -68,7 +65,7 @@ with job(snakemake) as (input, output, params):
             "authors-code",
             [
                 page.rows(comparison[comparison["origin"] == "author's code"]),
-                page.table(authors_table, folded=True),
+                page.table(authors, folded=True),
             ],
         ),
         page.Section("Data and chains", "data", [page.table(chain_table(chains))]),
