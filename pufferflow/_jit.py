@@ -8,6 +8,9 @@ sources lie in; here all copies of the same sources share one, so that a second 
 Compiling takes seconds the first time, and numba itself a third of one to import. So a kernel that says how many steps
 a call takes is interpreted until these add up, unless its machine code is in the cache. Both ways give the same bits:
 the same operations of IEEE arithmetic in the same order, and the same C library.
+
+Signals wait until a kernel returns. So a call takes a second at most, and what takes longer is a loop in Python around
+calls that go on where the last one ended.
 """
 
 from __future__ import annotations

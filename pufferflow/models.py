@@ -7,9 +7,10 @@ list, ``"stationary"`` (also where it is left out) or ``"any"``; or ``{"binary_i
 may have ``"backward"``, an object like themselves about the law of a record given the one after it); or
 ``{"forgetting": {"steps": 60, "overlap": 0.4}}``, how soon chains forget, on any states; or
 ``{"labelled": {"transition_matrix": [[…]], "initial_distribution": …, "labels": [0, 0, 1]}}``, a chain of which only
-labels are recorded; or ``{"periodic": {"transition_matrices": [[[…]]], "repeat": 60, "first_phase": null,
-"initial_distribution": "stationary"}}``, matrices that follow a public clock. Beside it ``records`` may say what the
-states are and how records become steps, see :mod:`pufferflow.records.format`.
+labels are recorded; or ``{"periodic": {"transition_matrices": [[[…]]], "repeat": 60, "initial_distribution":
+"stationary"}}``, matrices that follow a public clock, from any phase of it (a ``"first_phase"`` of older files must be
+null). Beside it ``records`` may say what the states are and how records become steps, see
+:mod:`pufferflow.records.format`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pufferflow._checks import shown
 from pufferflow._display import displayed
 from pufferflow._files import write_atomic
 from pufferflow._json import is_number, kind, only_keys, read_json
@@ -171,10 +173,15 @@ def _periodic(entry: object) -> PeriodicChain:
     if not (isinstance(entry, dict) and isinstance(entry.get("transition_matrices"), list)):
         raise ModelError("periodic must be an object with transition_matrices, a list of matrices")
     only_keys(entry, keys, "periodic")
+    if entry.get("first_phase") is not None:
+        raise ModelError(
+            f"periodic: first_phase is {shown(entry['first_phase'])}, but whoever begins at another phase would be "
+            "given too little noise, so any phase is meant; leave it out"
+        )
     for i, matrix in enumerate(entry["transition_matrices"], 1):
         if not _is_matrix(matrix):
             raise ModelError(f"periodic: matrix {i} must be a list of rows, each a list of numbers")
-    options = {key: value for key, value in entry.items() if key != "transition_matrices"}
+    options = {key: value for key, value in entry.items() if key not in ("transition_matrices", "first_phase")}
     try:
         return PeriodicChain(entry["transition_matrices"], **options)
     except (ChainError, ParameterError) as error:

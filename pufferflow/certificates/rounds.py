@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,12 @@ _CLOSE = 1e-9
 _TRIES = 60
 _FAR = 0.5
 """Of the c that the search found: where one tree for all steps of a matrix proves less, it is no proof to offer."""
+_LESS = 0.9
+"""Of a c at which leakages grow without end, the next one to try."""
+_MOST = 1e30
+"""Leakages beyond which nobody need look: floats of 32 bits hold them, and the trees of a whole round."""
 _STEPS = 20_000
+"""Of all the rounds of one side at one c."""
 
 
 def rounds_of_phases(
@@ -68,7 +74,9 @@ def _proved(sides: _Sides, bound: PeriodicLeakage | LabelledLeakage, length: int
         loss = sides.loss(cost)
         if loss <= epsilon * (1 - _CLOSE):
             return {"cost": repr(cost)} | sides.document()
-        cost *= epsilon / loss * (1 - 3 * _CLOSE)
+        cost *= _LESS if loss == math.inf else epsilon / loss * (1 - 3 * _CLOSE)
+        if loss == math.inf and cost <= epsilon / length:  # what every record of a segment costs is as little
+            break
         if cost < _FAR * wanted:  # trees of states that occur at some of its steps alone may prove little at others
             break
     raise ParameterError("no round suffices near the cost that the search found")
@@ -89,7 +97,7 @@ class _Sides:
         self._nodes: list[list[Any]] = []
 
     def loss(self, cost: float) -> float:
-        """What the trees prove; they are found at the first call."""
+        """What the trees prove, ∞ where leakages grow without end; the trees are found at the first call."""
         chain = self._chain
         cap = self._length * cost
         if not self._starts:
@@ -100,20 +108,30 @@ class _Sides:
                 way.freeze()
         tables, begins = [], []
         for way, start in zip(self._ways, self._starts, strict=True):
-            begin = start * cost
-            for _ in range(20 + _STEPS // chain.period):
-                each = Rounds(way, chain.period, cost, np.inf)
-                end = each.once(begin)
-                if (end * (1 + _ROOM) <= begin).all():
-                    break
-                begin = np.maximum(begin, end * (1 + 2 * _ROOM) + 2 * _ROOM * cost * (1 - np.eye(chain.states)))
-            else:
-                raise ParameterError("no round ends below where it starts: the chain forgets too slowly")
-            tables.append(each.found)
-            begins.append(begin)
+            closed = self._closed(way, start * cost, cost)
+            if closed is None:
+                return math.inf
+            begins.append(closed[0])
+            tables.append(closed[1])
         self._begins = begins
         largest = max(self._told(a.astype(np.float64) + b, cost) for a, b in zip(*tables, strict=True))
         return min(largest, cap) * (1 + 4 * UNIT_ROUNDOFF)
+
+    def _closed(self, way: CouplingWay, begin: Floats, cost: float) -> tuple[Floats, NDArray[np.float32]] | None:
+        """Where a round begins that ends below, from ``begin`` up, and its leakages; None where they leave the floats.
+
+        Raises ParameterError: so many rounds are not enough.
+        """
+        period, apart = self._chain.period, 1 - np.eye(self._chain.states)
+        for _ in range(20 + _STEPS // period):
+            if not begin.max() <= _MOST:  # from there on ∞ would end where it starts
+                return None
+            each = Rounds(way, period, cost, np.inf)
+            end = each.once(begin)
+            if (end * (1 + _ROOM) <= begin).all():
+                return begin, each.found
+            begin = np.maximum(begin, end * (1 + 2 * _ROOM) + 2 * _ROOM * cost * apart)
+        raise ParameterError("no round ends below where it starts: the chain forgets too slowly")
 
     def _told(self, both: Floats, cost: float) -> float:
         if self._labels is None:

@@ -15,7 +15,17 @@ import numpy as np
 
 from pufferflow._jit import kernel
 from pufferflow._rounding import UNIT_ROUNDOFF
-from pufferflow.coupling._pair_kernels import climb, forget, proved, reweighed, room, solve, weigh
+from pufferflow.coupling._pair_kernels import (
+    FARTHEST,
+    at_least,
+    climb,
+    forget,
+    proved,
+    reweighed,
+    room,
+    solve,
+    weigh,
+)
 
 PASSED = 500.0
 """Leakages above it are not passed through a product of matrices."""
@@ -131,6 +141,8 @@ def _cut(tree: Any, there: Any, parent: Any, up: Any, stands: Any) -> Any:
 def costs_between(cost: Any, now: Any, there: Any, w: Any) -> float:
     """Fill in the costs w of pairs of values, of which ``there`` are those that a node can have; the largest of them.
 
+    It is ∞ where one of them is beyond :data:`FARTHEST`.
+
     Whoever has the others is as far from every value as two can be: where h is the largest, say, which leaves every h
     of the values there are. Anything less would be a short cut between these, and the bound too low.
     """
@@ -139,7 +151,8 @@ def costs_between(cost: Any, now: Any, there: Any, w: Any) -> float:
     for z in range(k):
         for y in range(k):
             if z != y and there[z] and there[y]:
-                farthest = max(farthest, cost[z, y] + now[z, y])
+                between = cost[z, y] + now[z, y]
+                farthest = max(farthest, between if between <= FARTHEST else np.inf)  # also of what is no number
     for z in range(k):
         for y in range(k):
             w[z, y] = cost[z, y] + now[z, y] if there[z] and there[y] else farthest
@@ -151,14 +164,18 @@ def costs_between(cost: Any, now: Any, there: Any, w: Any) -> float:
 def walk(
     laws: tuple[Any, float, Any],
     possible: Any,
-    now: Any,
+    tables: tuple[Any, Any],
     cost: Any,
     caps: Any,
     trees: Any,
     checks: tuple[int, float],
     out: Any,
+    places: tuple[int, int],
 ) -> int:
     """Apply Φ once for every table of rows; a table serves one step, or a single one all of them.
+
+    Places are pairs of values, one step after another: step · k² + x · k + x'. A call does so much of them as its work
+    allows, so that signals arrive between calls.
 
     Parameters
     ----------
@@ -169,12 +186,13 @@ def walk(
     possible : bool array, shape (n + 1, k)
         Values that a node can have before the first and after each step; of others rows need not be laws, and what is
         known of the leakages of values says nothing of them.
-    now : float array, shape (k, k)
-        Leakages before the first step; replaced by those after the last, 0 of values that the node cannot have.
+    tables : tuple of float arrays, shape (k, k)
+        Leakages before the first step, replaced by those after the last, 0 of values that the node cannot have; and
+        room for those before the present step, left alone between calls.
     cost : float array, shape (k, k)
         c where two values differ in what a mechanism sees, otherwise 0.
     caps : float array, shape (n, k, k) or (1, k, k)
-        Bounds of the leakages after each step.
+        Bounds of the leakages after each step. What nothing is known of is as large as these.
     trees : tuple of int16, int16 and int32 arrays, shape (k, k, k)
         Nodes, places of parents and arcs of the trees of all pairs; −1 in place 0 where there is none. Replaced.
     checks : tuple of int and float
@@ -183,25 +201,32 @@ def walk(
         given trees prove is taken.
     out : float32 array, shape (n, k, k)
         Filled with the leakages after each step, rounded up.
+    places : tuple of int
+        The first place, and about how much work to do: that of some multiplications each.
 
     Returns
     -------
     int
-        Pairs that were solved anew.
+        The next place, n · k² at the end.
     """
     rows, error, alike = laws
     nodes, aboves, arcs = trees
+    now, before = tables
+    place, left = places
     n, k = out.shape[0], out.shape[1]
     w, growth = np.empty((k, k)), np.empty(2 * k * k)
     quick = np.empty((3, k))
     (parent, up), work, order = room(k)
     p, q = np.empty(k), np.empty(k)
     pair = p, q, w, k, bool(0)  # not linear; as a literal it would be compiled apart
-    solved = 0
     largest = cost.max()
-    for step in range(n):
+    while place < n * k * k and left > 0:
+        step, first = place // (k * k), place % (k * k)
+        if first == 0:
+            before[:] = now
         table, there, cap = rows[min(step, len(rows) - 1)], possible[step + 1], caps[min(step, len(caps) - 1)]
-        farthest = costs_between(cost, now, possible[step], w)
+        farthest = costs_between(cost, before, possible[step], w)
+        known = farthest <= FARTHEST
         for z in range(k):
             for y in range(k):
                 growth[z * k + y] = math.exp(w[z, y])
@@ -209,41 +234,47 @@ def walk(
         more = 2 * math.log1p(error * math.expm1(min(farthest, 700.0))) * (1 + 8 * UNIT_ROUNDOFF)
         cut = checks[0] == 0 and not possible[step].all()
         check = checks[0] > 0 and (step % checks[0] == 0 or step & (step - 1) == 0)
-        for x in range(k):
-            for z in range(k):
-                now[x, z] = 0.0
-                if x == z or not (there[x] and there[z]):
-                    continue
-                if alike[x, z]:
-                    continue
-                for v in range(k):
-                    p[v], q[v] = table[x, v], table[z, v]
-                tree = nodes[x, z], aboves[x, z], arcs[x, z]
-                value = -1.0
-                if tree[0][0] >= 0 and not cut:
-                    value = _value_of_tree(p, q, growth, tree[0], tree[1], tree[2], quick)
-                    if value >= 0 and check and _leaves(growth, tree[0], quick, checks[1] * largest):
-                        value = -1.0
-                if value < 0:
-                    solved += 1
-                    root = _cut(tree, possible[step], parent, up, order[0]) if cut else _read(tree, parent, up)
-                    if checks[0]:
-                        root, value = solve(pair, root, (parent, up), work, order)
-                    else:
-                        climb(pair, root, (parent, up), work, order)
-                        value = weigh(pair, (parent, up), work, order)
-                    value = max(value, proved(pair, root, (parent, up), work, value))
-                    if checks[0]:
-                        _write(tree, parent, up, root, order[0])
+        for at in range(first, k * k):
+            if left <= 0:
+                return place
+            place += 1
+            x, z = at // k, at % k
+            now[x, z] = 0.0
+            if x == z or not (there[x] and there[z]):
+                continue
+            if alike[x, z]:
+                continue
+            for v in range(k):
+                p[v], q[v] = table[x, v], table[z, v]
+            tree = nodes[x, z], aboves[x, z], arcs[x, z]
+            told, value = np.inf, -1.0
+            if known and tree[0][0] >= 0 and not cut:
+                left -= 20 * k
+                value = _value_of_tree(p, q, growth, tree[0], tree[1], tree[2], quick)
+                if value >= 0 and check and _leaves(growth, tree[0], quick, checks[1] * largest):
+                    value = -1.0
+            if value >= 0:
                 told = value + more
-                now[x, z] = told if told <= cap[x, z] else cap[x, z]  # also where costs are beyond floats
+            elif known and (checks[0] > 0 or tree[0][0] >= 0):
+                left -= (k + 4) ** 3 // 2
+                root = _cut(tree, possible[step], parent, up, order[0]) if cut else _read(tree, parent, up)
+                if checks[0]:
+                    root, value = solve(pair, root, (parent, up), work, order)
+                else:
+                    climb(pair, root, (parent, up), work, order)
+                    value = weigh(pair, (parent, up), work, order)
+                told = at_least(value, proved(pair, root, (parent, up), work, value)) + more
+                if checks[0]:
+                    _write(tree, parent, up, root, order[0])
+            now[x, z] = told if told <= cap[x, z] else cap[x, z]
         for x in range(k):
             for z in range(k):
                 stored = np.float32(now[x, z])
                 if stored < now[x, z]:
                     stored = np.float32(now[x, z] * (1 + 1.2e-7)) + np.float32(1e-38)
                 out[step, x, z] = stored
-    return solved
+        left -= 10 * k * k
+    return place
 
 
 @kernel

@@ -134,48 +134,54 @@ def _ratio(first: Any, second: Any, values: Any) -> float:
 
 @kernel
 def ascend(
-    matrix: Any, transposed: Any, end: Any, sets: Any, cost: float, pair: Any, sweeps: int, filled: Any
-) -> float:
+    law: Any, sets: Any, cost: float, pair: Any, sweeps: tuple[int, int], tables: Any, state: Any, filled: Any
+) -> bool:
     """Change the sets of one entry after another as long as the two values of the secret can be told apart better.
 
     Where no set of a single entry can be improved no query at all is better (Theorem 10 of docs/leakage.md).
     A sweep back begins where the one there changed a set last, and the next one there where that changed one last:
     elsewhere every entry would be chosen from what it was chosen from before.
 
+    A call does some of the sweeps, so that signals arrive between calls.
+
     Parameters
     ----------
-    matrix, transposed : float arrays, shape (k, k)
-        K and its transpose.
-    end : float array, shape (k,)
+    law : tuple of float arrays
+        K and its transpose, shape (k, k), and what stands behind the entries, shape (k,).
     sets : bool array, shape (n, k)
         Where to start; left as the sets found.
     cost : float
         c.
     pair : pair of int
         Rows of K whose ratio is to be large.
-    sweeps : int
-        How often to go there and back at most.
+    sweeps : tuple of int
+        How often to go there and back at most, in all calls and in this one.
+    tables : tuple of float arrays, shapes (n + 1, k), (n, k) and (n, k)
+        What stands behind each entry, and what the two rows give there; left alone between calls.
+    state : float array, shape (3,)
+        Zeros at first, left alone between calls: sweeps done, the entry where the next one begins, and at last the
+        logarithm of the ratio of the two entries of the product, not rounded in any direction.
     filled : tuple of float arrays
         ``apart``, shape (n,): the total variation between the tilted laws of each entry; ``message``, shape (2, k):
         what the two rows give at the last entry, its own weight included, each up to a factor.
 
     Returns
     -------
-    float
-        The logarithm of the ratio of the two entries of the product, not rounded in any direction.
+    bool
+        Whether that was the last one.
     """
-    apart, message = filled
+    (matrix, transposed, end), (values, first, second), (apart, message) = law, tables, filled
     n, k = sets.shape
     low = math.exp(-cost)
-    values = np.empty((n + 1, k))
-    first, second = np.empty((n, k)), np.empty((n, k))
     weighed = np.empty(k)
-    _pull_back(transposed, end, sets, low, weighed, values)
-    for z in range(k):
-        first[0, z], second[0, z] = matrix[pair[0], z], matrix[pair[1], z]
-    value, new = -np.inf, -np.inf
-    begin = 0
-    for _ in range(sweeps):
+    value, begin = -np.inf, int(state[1])
+    if state[0] == 0:
+        _pull_back(transposed, end, sets, low, weighed, values)
+        for z in range(k):
+            first[0, z], second[0, z] = matrix[pair[0], z], matrix[pair[1], z]
+    else:
+        value = state[2]
+    for _ in range(sweeps[1]):
         last = -1
         for t in range(begin, n):
             if _choose(first, second, values, low, sets, t):
@@ -192,9 +198,12 @@ def ascend(
                 _carried(transposed, sets, low, t, values, (t + 1, t), weighed)
         _weigh(values[1], sets[0], low, weighed)
         new = math.log(_ratio(matrix[pair[0]], matrix[pair[1]], weighed))
-        if not again or not new > value + _LEAST_GAIN * abs(new):
+        state[0], state[1], state[2] = state[0] + 1, begin, new
+        if state[0] >= sweeps[0] or not again or not new > value + _LEAST_GAIN * abs(new):
             break
         value = new
+    else:
+        return False
     for t in range(n):
         _weigh(values[t + 1], sets[t], low, weighed)
         over, under = 0.0, 0.0
@@ -206,7 +215,7 @@ def ascend(
             apart[t] += 0.5 * abs(first[t, z] / over - second[t, z] / under) * weighed[z]
     _weigh(first[n - 1], sets[n - 1], low, message[0])
     _weigh(second[n - 1], sets[n - 1], low, message[1])
-    return new
+    return True
 
 
 @kernel
@@ -254,20 +263,27 @@ def profile(transposed: Any, end: Any, sets: Any, cost: float, careful: bool, va
 
 
 @kernel
-def distances(matrix: Any, steps: int, least: float, total: Any) -> None:
-    """Add to ``total`` the total variation between rows x and x' of K, K², …, until it is below ``least`` everywhere.
+def distances(matrix: Any, power: Any, steps: int, least: float, total: Any) -> bool:
+    """Add to ``total`` the total variation between rows x and x' of powers of K, until it is below ``least`` for all.
 
     Parameters
     ----------
     matrix : float array, shape (k, k)
-        Rows are laws.
+        K, whose rows are laws.
+    power : float array, shape (k, k)
+        The first of the powers; replaced by the one after the last.
     steps : int
         Powers at most.
     least : float
     total : float array, shape (k, k)
+
+    Returns
+    -------
+    bool
+        Whether it is below ``least``.
     """
     k = len(matrix)
-    power, following = matrix.copy(), np.empty_like(matrix)
+    following = np.empty_like(power)
     for _ in range(steps):
         largest = 0.0
         for x in range(k):
@@ -279,10 +295,11 @@ def distances(matrix: Any, steps: int, least: float, total: Any) -> None:
                 total[y, x] += distance / 2
                 largest = max(largest, distance / 2)
         if largest < least:
-            return
+            return True
         for x in range(k):
             _multiply(matrix, power[x], following[x])
-        power, following = following, power
+        power[:] = following
+    return False
 
 
 @kernel
@@ -341,35 +358,34 @@ def gains(matrix: Any, transposed: Any, end: Any, sets: Any, cost: float, pair: 
 
 
 @kernel
-def farthest_windows(possible: Any, first: Any, cost: float, steps: int, best: Any, back: Any) -> int:
+def farthest_windows(possible: Any, cost: float, steps: int, best: Any, back: Any, layers: tuple[int, int]) -> int:
     """Pairs of windows that differ most: values of the best ones by their last two records, and how to trace them.
 
     Parameters
     ----------
     possible : bool array, shape (k, k)
         Steps of positive probability.
-    first : float array, shape (k, k)
-        What two values of the first record are worth; −∞ where they cannot be.
     cost : float
         What a record in which they differ is worth.
     steps : int
         Records of a window, less one.
     best : float array, shape (k, k)
-        Filled with the worth of the best pair that ends in the two values.
+        What two values of the first record are worth, −∞ where they cannot be; at last what the best pair of windows
+        is that ends in the two values.
     back : int array, shape (at most ``steps``, k, k)
         Filled with the two values before, x · k + x'; −1 where there are none.
+    layers : tuple of int
+        From which layer of ``back`` on, and before which one, to go on.
 
     Returns
     -------
     int
-        Layers of ``back`` that were filled: the last one repeats where they are fewer than ``steps``.
+        Layers of ``back`` that are filled once all others repeat the last one, so that ``best`` is that of all steps;
+        0 before.
     """
     k = len(possible)
-    for x in range(k):
-        for y in range(k):
-            best[x, y] = first[x, y]
     half, who, following = np.empty((k, k)), np.empty((k, k), np.int64), np.empty((k, k))
-    for t in range(len(back)):
+    for t in range(layers[0], layers[1]):
         for x in range(k):
             for z in range(k):
                 half[x, z], who[x, z] = -np.inf, -1
@@ -396,4 +412,4 @@ def farthest_windows(possible: Any, first: Any, cost: float, steps: int, best: A
                 for v in range(k):
                     best[z, v] += cost * (steps - t - 1)
             return t + 1
-    return len(back)
+    return 0

@@ -22,6 +22,8 @@ LISTS = 5
 _NEGATIVE = -1e-14
 _FAR = 4
 """A tree serves as a start unless more than one in so many of its arcs is wrong."""
+FARTHEST = 1e250
+"""Costs beyond it, or that are no numbers, prove nothing: along a tree they cannot be added up."""
 UNWEIGHED = 1400.0
 """A cost beyond is as good as ∞ where a law is reweighted: half of it is beyond the exponents of floats."""
 _LONG, _AFRESH = 30.0, 32
@@ -30,6 +32,16 @@ _LONG, _AFRESH = 30.0, 32
 
 def _count(places: tuple[int, int]) -> int:
     return places[1] - places[0]
+
+
+@kernel
+def is_known(w: Any) -> bool:
+    """Whether all costs are numbers that add up along a tree. With others :func:`solve` need not find its next tree."""
+    for z in range(len(w)):
+        for y in range(len(w)):
+            if not abs(w[z, y]) <= FARTHEST:
+                return False
+    return True
 
 
 @kernel
@@ -402,7 +414,7 @@ def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
 
     Along an edge of the polytope the objective is a quotient of two linear functions of e^t, hence monotone: whole
     edges are walked, each of which raises it, until no flow is negative. Most steps only multiply what moved; that no
-    flow is negative is seen in flows computed afresh.
+    flow is negative is seen in flows computed afresh. All costs must be known (:func:`is_known`).
     """
     (_, _, w, n, linear), (parent, up) = pair, tree
     u, flow = work[0], work[3]
@@ -548,6 +560,13 @@ def proved(pair: Any, root: int, tree: Any, work: Any, value: float) -> Any:
 
 
 @kernel
+def at_least(value: float, bound: float) -> float:
+    """The larger one of the value of a tree and what its flow proves; ∞, which proves nothing, if that is no number."""
+    larger = bound if bound >= value else value
+    return larger if bound == bound and value == value else np.inf
+
+
+@kernel
 def _local(rows: Any, support: Any, x: int, y: int, nodes: Any) -> Any:
     """List the states that x or y can be followed by; their number, or 0 where both rows are the same."""
     n = 0
@@ -633,6 +652,7 @@ def couple(
     (parent, up), work, order = room(k)
     laws = np.empty((2, k))
     local = np.empty((k, k))
+    known = is_known(w)
     for place in range(places[0], places[1]):
         first, second = place // k, place % k
         if first == second:
@@ -655,6 +675,9 @@ def couple(
             values[x, y] = upper[x, y] = 0.0
             if n == 0:
                 continue
+            if not known:
+                values[x, y] = upper[x, y] = np.inf
+                continue
             p, q = laws[turn], laws[1 - turn]
             tree = trees[x, y]
             if turn and mirror:
@@ -670,9 +693,7 @@ def couple(
                     if v != root and work[3, v] > 0:
                         shift = work[0, root] - work[0, v if up[v] else parent[v]]
                         plain[x, y, v] = work[3, v] * p[root] / work[1, root] * math.exp(shift)
-            upper[x, y] = proved((p, q, cost, n, linear), root, (parent, up), work, value)
-            if upper[x, y] < value:
-                upper[x, y] = value
+            upper[x, y] = at_least(value, proved((p, q, cost, n, linear), root, (parent, up), work, value))
 
 
 @kernel(steps=lambda rows, *others: _count(others[-1]) * 20 * len(rows))
@@ -747,6 +768,8 @@ def reweighed(a: float, cost: float, linear: bool) -> Any:
     ``a`` is √R > 1, R the cross ratio of two states, and H = e^cost. Where ``linear`` it is linear in the cost, however
     large that is: its unit is a small c.
     """
+    if cost != cost:  # nothing is known of it
+        cost = np.inf
     if a == np.inf:
         return cost, 1.0
     if linear:
@@ -799,7 +822,7 @@ def let_through(rows: Any, w: Any, halves: Any, linear: bool, x: int, z: int, ro
             if other == y or root[other] < 0 or not root[other] < root[y]:
                 continue
             a = root[y] / root[other] if root[other] > 0 and root[y] < np.inf else np.inf
-            if linear or a == np.inf or w[y, other] > UNWEIGHED:
+            if linear or a == np.inf or not w[y, other] <= UNWEIGHED:
                 value, share = reweighed(a, w[y, other], linear)
                 if value > best:
                     best, arc, slope = value, y * k + other, share

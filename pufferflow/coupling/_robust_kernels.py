@@ -7,7 +7,18 @@ from typing import Any
 import numpy as np
 
 from pufferflow._jit import kernel
-from pufferflow.coupling._pair_kernels import bind, proved, read_tree, restart, reweighed, room, solve, write_tree
+from pufferflow.coupling._pair_kernels import (
+    at_least,
+    bind,
+    is_known,
+    proved,
+    read_tree,
+    restart,
+    reweighed,
+    room,
+    solve,
+    write_tree,
+)
 
 
 @kernel
@@ -36,10 +47,14 @@ def couple_vertices(
     k = len(w)
     (parent, up), work, order = room(k)
     nodes = np.arange(k)
+    known = is_known(w)
     for place in range(places[0], places[1]):
         x, y = place // k, place % k
         arcs[x, y] = -1
         upper[x, y] = 0.0
+        if not known:
+            upper[x, y] = 0.0 if x == y else np.inf
+            continue
         tree = trees[x, y]
         root = read_tree(tree, k, bool(0), (parent, up))  # a literal would be compiled apart
         best = -1.0
@@ -49,7 +64,7 @@ def couple_vertices(
             if value > best:
                 best = value
                 write_tree(root, (parent, up), work, nodes, k, (tree, arcs[x, y], flows[x, y]))
-            upper[x, y] = max(upper[x, y], value, proved(pair, root, (parent, up), work, value))
+            upper[x, y] = max(upper[x, y], at_least(value, proved(pair, root, (parent, up), work, value)))
 
 
 @kernel
@@ -81,16 +96,17 @@ def couple_ascending(sets: Any, w: Any, trees: Any, linear: bool, filled: Any, p
     nodes = np.arange(k)
     p = np.empty(k)
     q = np.empty(k)
+    known = is_known(w)
     for place in range(places[0], places[1]):
         x, y = place // k, place % k
         arcs[x, y] = -1
         values[x, y] = 0.0
-        if x == y:
+        if x == y or not known:
             continue
         tree = trees[x, y]
         best = -1.0
-        known = tree[0] != -2
-        for start in range(2 if known else 1):
+        given = tree[0] != -2
+        for start in range(2 if given else 1):
             root = read_tree(tree, k, bool(0), (parent, up)) if start == 1 else -1
             for z in range(k):
                 p[z] = centres[x, z]

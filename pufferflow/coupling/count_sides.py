@@ -21,6 +21,7 @@ FIRST_STEPS = 64
 _LARGEST_SIDE = 12_000_000
 _SETTLED = 1e-11, 1e-5
 _SWEEPS = 60, 4
+_AT_ONCE = 5 * 10**7  # products of a sweep, there and back, in a call of a kernel: tenths of a second
 _ROUNDS = 8
 _LONGEST_CYCLE = 8
 _ODDS = np.logspace(-12, 12, 25)
@@ -213,10 +214,13 @@ class Side:
         self, pair: tuple[int, int], cost: float, counts: Counts, message: Floats, sweeps: int = _SWEEPS[0]
     ) -> tuple[float, Floats]:
         """Change the sets of single entries; the value and how far apart the laws of each are."""
-        apart = np.empty(len(counts.sets))
-        end = constant(self._behind(counts, cost).values)
-        value = ascend(self._rows, self._transposed, end, counts.sets, cost, pair, sweeps, (apart, message))
-        return float(value), apart
+        n, k = counts.sets.shape
+        law = self._rows, self._transposed, constant(self._behind(counts, cost).values)
+        tables, state, apart = (np.empty((n + 1, k)), np.empty((n, k)), np.empty((n, k))), np.zeros(3), np.empty(n)
+        at_once = max(1, _AT_ONCE // (n * k**2))
+        while not ascend(law, counts.sets, cost, pair, (sweeps, at_once), tables, state, (apart, message)):
+            pass
+        return float(state[2]), apart
 
     def _prolonged(self, pair: tuple[int, int], cost: float, counts: Counts) -> tuple[float, Counts, Floats]:
         """Of a chain that is too slow for sets of their own: the last ones again and again; as :meth:`ascent`."""

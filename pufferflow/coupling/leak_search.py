@@ -9,9 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from pufferflow._jit import constant
-from pufferflow._types import Bools, Floats
+from pufferflow._types import Bools, Floats, Ints
 from pufferflow.coupling._count_kernels import distances, farthest_windows
 from pufferflow.coupling.count_sides import FIRST_STEPS, Counts, Side, most_entries
+from pufferflow.coupling.sides import ranges
 from pufferflow.coupling.surroundings import Half, Leak, Pair, Surroundings, Warm
 
 FEW_NODES = 12
@@ -154,8 +155,10 @@ class LeakSearch:
             self._around.matrix,
             self._around.matrix if self._around.reversal is None else self._around.reversal,
         ):
-            total = np.zeros((k, k))
-            distances(constant(matrix), min(self._around.length, 2000), 1e-2, total)
+            total, power = np.zeros((k, k)), matrix.copy()
+            for first, last in ranges(min(self._around.length, 2000), 2 * k**3):
+                if distances(constant(matrix), power, last - first, 1e-2, total):
+                    break
             totals.append(total)
         return totals[0], totals[1]
 
@@ -182,7 +185,7 @@ class LeakSearch:
         back = np.empty((0, k, k), dtype=np.int64)
         if steps:
             back = np.empty((min(steps, 4 * k + 64 if k > 8 else 1024), k, k), dtype=np.int64)
-            layers = farthest_windows(self._possible, first, cost, steps, best, back)
+            layers = self._windows(steps, best, back)
             if layers == len(back):
                 steps = layers
             back = back[:layers]
@@ -198,6 +201,13 @@ class LeakSearch:
             path.append(int(back[min(t, len(back)) - 1].ravel()[path[-1]]))
         path.reverse()
         return value, tuple(p // k for p in path), tuple(p % k for p in path)
+
+    def _windows(self, steps: int, best: Floats, back: Ints) -> int:
+        """Fill in the pairs of windows that differ most, as :func:`farthest_windows`; how many layers of ``back``."""
+        for part in ranges(len(back), 2 * len(best) ** 3):
+            if filled := farthest_windows(self._possible, self.cost, steps, best, back, part):
+                return filled
+        return len(back)
 
 
 def _largest(scores: Floats) -> list[Pair]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
@@ -18,6 +19,7 @@ from pufferflow.coupling._clock_kernels import forget_walk, walk
 from pufferflow.coupling.blocks import forgotten, matrix_power
 from pufferflow.coupling.calibration import Loss, rounded_scale
 from pufferflow.coupling.sides import (
+    PORTION,
     CouplingSide,
     ForgettingSide,
     LeakageEquation,
@@ -60,12 +62,18 @@ class Way(Protocol):
     """One direction of time: the steps of a period, cut into pieces that share a matrix."""
 
     pieces: int
+    ended: threading.Event
+    """Set where what is worked out serves nothing any more: the walks of other threads end by EndedError."""
 
     def walk(self, piece: int, now: Floats, cost: float, cap: float) -> _Stored:
         """Leakages after each step of a piece, rounded up, shape (steps, k, k); ``now`` becomes the last ones."""
 
     def phases(self, piece: int) -> NDArray[np.intp]:
         """Phases of the nodes that those are of."""
+
+
+class EndedError(Exception):
+    """The thread that waits for a walk was interrupted."""
 
 
 class _Clock(NamedTuple):
@@ -115,7 +123,7 @@ class CouplingWay:
         self._trees_alone = trees_alone
         self._ratios: dict[int, Floats] = {}
         self._known: dict[int, _Piece] = {}
-        self.pieces = self._clock.pieces
+        self.pieces, self.ended = self._clock.pieces, threading.Event()
         k = chain.states
         self._differ = 1 - np.eye(k) if differ is None else differ
         self._trees: list[tuple[Any, Any, Any]] = []
@@ -144,18 +152,26 @@ class CouplingWay:
             self._trees.append(trees)
         out = np.empty((len(phases), *now.shape), dtype=np.float32)
         caps = constant(np.minimum(cap, ratios))
-        walk((rows, error, alike), possible, now, cost * self._differ, caps, trees, self._checks, out)
+        _walk((rows, error, alike), possible, now, cost * self._differ, caps, trees, self._checks, out, self.ended)
         return out
 
     def _piece(self, piece: int) -> _Piece:
         if piece in self._known:
             return self._known[piece]
         clock, phases = self._clock, self.phases(piece)
-        rows, error = (clock.matrix(piece)[None], 0.0) if clock.ahead else reversed_rows(clock.chain, phases)
+        rows, ratios, error = clock.matrix(piece)[None], self._ratios_of_laws(piece, phases[:1]), 0.0
+        if not clock.ahead:  # at each phase others; not all at once, so that signals arrive
+            parts: list[tuple[Floats, Floats]] = []
+            for first, last in ranges(len(phases), 100 * clock.chain.states**2):
+                _check(self.ended)
+                of_part, error = reversed_rows(clock.chain, phases[first:last])
+                parts.append((of_part, self._ratios_of_laws(piece, phases[first:last])))
+            rows = np.concatenate([of_part for of_part, _ in parts])
+            ratios = ratios if self._trees_alone else np.concatenate([of_part for _, of_part in parts])
         alike: Bools = (rows[0][:, None] == rows[0][None]).all(axis=-1) & clock.ahead
         laws = constant(rows), 2 * error + 4 * UNIT_ROUNDOFF, alike  # in total variation
         possible: Bools = clock.chain.possible[np.append(clock.before(piece), phases)]
-        made = _Piece(phases, laws, self._ratios_of_laws(piece, phases), possible)
+        made = _Piece(phases, laws, ratios, possible)
         if not is_slow(clock.chain):  # those of others fill the memory
             self._known[piece] = made
         return made
@@ -176,6 +192,29 @@ class CouplingWay:
         else:
             error = 2000 * UNIT_ROUNDOFF
         return np.maximum(ratios, 0.0) + 8 * UNIT_ROUNDOFF * np.abs(ratios) + error
+
+
+def _walk(
+    laws: tuple[Floats, float, Bools],
+    possible: Bools,
+    now: Floats,
+    cost: Floats,
+    caps: Floats,
+    trees: tuple[Any, Any, Any],
+    checks: tuple[int, float],
+    out: _Stored,
+    ended: threading.Event | None = None,
+) -> None:
+    """All steps of :func:`walk`, in calls that return before a signal has waited long."""
+    tables, place = (now, np.empty_like(now)), 0
+    while place < out.size:
+        _check(ended)
+        place = walk(laws, possible, tables, cost, caps, trees, checks, out, (place, PORTION))
+
+
+def _check(ended: threading.Event | None) -> None:
+    if ended is not None and ended.is_set():
+        raise EndedError
 
 
 def tree_parents(trees: tuple[Any, Any, Any]) -> Iterator[tuple[int, int, list[int]]]:
@@ -205,7 +244,7 @@ def walk_once(rows: Floats, possible: Bools, leakages: Floats, costs: Floats) ->
     out = np.empty((1, k, k), dtype=np.float32)
     laws = constant(rows[None]), 0.0, np.zeros((k, k), dtype=np.bool_)
     caps, there = constant(np.full((1, k, k), np.inf)), np.array([np.ones_like(possible), possible])
-    walk(laws, there, now, costs, caps, trees, _ALWAYS, out)
+    _walk(laws, there, now, costs, caps, trees, _ALWAYS, out)
     return float(now.max()), trees
 
 
@@ -224,7 +263,7 @@ class ForgettingWay:
 
     def __init__(self, chain: PeriodicChain, *, ahead: bool) -> None:
         self._clock = _Clock(chain, ahead)
-        self.pieces = self._clock.pieces
+        self.pieces, self.ended = self._clock.pieces, threading.Event()
         self._blocks = _blocks(self._clock)
         self._within: dict[int, list[_Block]] = {}
         self._ends: tuple[float, float, Floats] | None = None
@@ -249,6 +288,7 @@ class ForgettingWay:
         limits = constant(np.array([block.limit for block in within]).reshape(len(within), k, k))
         blocks = sizes, limits
         for steps in ranges(len(phases), k**4):
+            _check(self.ended)
             forget_walk(laws, possible, now, (cost, cap), blocks, filled, (out, largest), steps)
         now[:] = np.minimum(now, self._at_ends(cost, cap)[piece])
         out[-1] = np.nextafter(now.astype(np.float32), np.float32(np.inf))
@@ -365,30 +405,18 @@ class PeriodicLeakage:
         self._found_at = 0.0  # the c they were found at; 0: they are a guess
 
     def loss(self, cost: float) -> Loss:
-        """Bound of the loss at c, with a node of a phase at which it is largest."""
+        """Bound of the loss at c, at the phase at which it is largest, which a node in the middle can have."""
         losses = self.profile(cost)
-        phase = int(np.argmax(losses))
-        return Loss(float(losses[phase]), self._node(phase))
-
-    def _node(self, phase: int) -> int:
-        """A node of this phase, near the middle."""
-        middle, period = (self._length + 2) // 2, self._chain.period
-        if self._chain.first_phase is None:
-            return middle
-        node = 1 + (phase - self._chain.first_phase) % period
-        return node + max(0, (middle - node) // period) * period
+        return Loss(float(losses.max()), (self._length + 2) // 2)
 
     def profile(self, cost: float) -> Floats:
         """Bound of the loss at c of a record (of a window that begins) at each phase, shape (period,).
 
-        0 at phases that no record of a segment has.
+        Over segments that begin at any phase, so that every node can have every phase.
         """
         cap = (self._length - 1) * cost * (1 + 4 * UNIT_ROUNDOFF)
         told = self._node_by_node(cost, cap) if self._exact else self._all_round(cost, cap)
         losses = np.minimum(self._window * cost + told, self._length * cost) * (1 + 4 * UNIT_ROUNDOFF)
-        first, period = self._chain.first_phase, self._chain.period
-        if first is not None:
-            losses[(np.arange(period) - first) % period > self._length - self._window] = 0.0
         return np.asarray(losses)
 
     # -- short segments ------------------------------------------------------------------------------
@@ -414,8 +442,6 @@ class PeriodicLeakage:
         told = np.zeros(period)
         for node in range(windows):
             for phase in range(period):
-                if chain.first_phase is not None and (phase - chain.first_phase - node) % period:
-                    continue
                 pair = ahead[windows - 1 - node][(phase + self._window - 1) % period], past[node][phase]
                 largest = (pair[0] + pair[1]).max() if self._window == 1 else pair[0].max() + pair[1].max()
                 told[phase] = max(told[phase], float(largest))
@@ -448,11 +474,7 @@ class PeriodicLeakage:
             return Rounds(way, chain.period, cost, cap).family(start * cost, room)
 
         sides = (self._ahead, self._past), self._starts
-        if most_threads() == 1:
-            families = tuple(map(family, *sides))
-        else:
-            with ThreadPoolExecutor(2) as threads:
-                families = tuple(threads.map(family, *sides))
+        families = tuple(map(family, *sides)) if most_threads() == 1 else self._at_once(family, *sides)
         ahead, past = families
         self._starts, self._found_at = [family.start / cost for family in families], cost
         if self._window == 1:
@@ -460,6 +482,22 @@ class PeriodicLeakage:
             return np.array(told) * (1 + 2e-7)
         last = np.roll(ahead.leakages.max(axis=(1, 2)), 1 - self._window).astype(np.float64)
         return np.asarray(last + past.leakages.max(axis=(1, 2)))
+
+    def _at_once(
+        self, family: Callable[[Way, Floats], _Family], ways: tuple[Way, Way], starts: list[Floats]
+    ) -> tuple[_Family, ...]:
+        """The families of both sides, on two threads, which end as soon as this one is interrupted."""
+        for way in ways:
+            way.ended.clear()
+        threads = ThreadPoolExecutor(2)
+        try:
+            return tuple(threads.map(family, ways, starts))
+        except BaseException:
+            for way in ways:
+                way.ended.set()
+            raise
+        finally:
+            threads.shutdown(cancel_futures=True)
 
     def _room(self, cost: float) -> float:
         """How much above those known the leakages at c may be."""

@@ -25,7 +25,8 @@ _SWEEPS = 40
 _NONE = np.zeros((0, 0, 0))
 _DENSE = 16
 _FINE, _COARSE = 1e-10, 1e-5  # tolerances of iterative solutions
-_PORTION = 10**7
+PORTION = 10**7
+"""Work of a call of a kernel, about: hundredths of a second."""
 
 
 class Side(Protocol):
@@ -206,7 +207,7 @@ def portions(k: int, work: int) -> Iterator[tuple[int, int]]:
 
 def ranges(count: int, work: int) -> Iterator[tuple[int, int]]:
     """Cut so many things, of so much ``work`` each."""
-    size = max(1, _PORTION // work)
+    size = max(1, PORTION // work)
     for start in range(0, count, size):
         yield start, min(start + size, count)
 
@@ -216,7 +217,7 @@ def for_all_pairs(kernel: Callable[[tuple[int, int]], None], k: int, work: int) 
 
     A kernel that fills only the places of its pairs gives the same on any number of threads.
     """
-    if k * k * work <= _PORTION:
+    if k * k * work <= PORTION:
         kernel((0, k * k))
         return
     parts, threads = list(portions(k, work)), most_threads()
@@ -327,13 +328,15 @@ def post_fixed_point(equation: LeakageEquation, start: Floats) -> Floats:
     Newton's method on A = Φ_c(A) from ``start``, whose derivative is the matrix of the tilted flows: policy iteration
     over plans.
     """
-    cap, now = equation.cap, np.minimum(start, equation.cap)
+    cap, now = equation.cap, np.fmin(start, equation.cap)
     for _ in range(_SWEEPS):
         image = equation.image(now)
         wanted = np.minimum(image * (1 + SLACK), cap)
         if (image <= now).all() and (now <= wanted * (1 + SLACK) + 1e-300).all():
             return now
         now = np.clip(now + equation.newton_step(now, wanted, image, _FINE), 0.0, cap)
+        if np.isnan(now).any():  # a system that floats cannot solve
+            break
     # slower and sure: from above, where every iterate is a post-fixed point
     now = cap
     for _ in range(_SWEEPS):
@@ -343,10 +346,10 @@ def post_fixed_point(equation: LeakageEquation, start: Floats) -> Floats:
 
 def newton_iterate(equation: LeakageEquation, start: Floats) -> Floats:
     """One step of :func:`post_fixed_point`: closer to a post-fixed point, and no bound of anything."""
-    now = np.minimum(start, equation.cap)
+    now = np.fmin(start, equation.cap)
     image = equation.image(now)
     wanted = np.minimum(image * (1 + SLACK), equation.cap)
-    return np.clip(now + equation.newton_step(now, wanted, image, _COARSE), 0.0, equation.cap)
+    return np.fmin(np.maximum(now + equation.newton_step(now, wanted, image, _COARSE), 0.0), equation.cap)
 
 
 def _newton_step(side: Side, now: Floats, wanted: Floats, fixed: Bools, tolerance: float) -> Floats:

@@ -91,7 +91,6 @@ def fit_periodic_chain(
     *,
     repeat: int = 1,
     smoothing: float = 1.0,
-    first_phase: int | None = None,
     initial_distribution: Literal["stationary", "any"] = STATIONARY,
 ) -> tuple[PeriodicChain, NDArray[np.intp]]:
     """Chain with one matrix for each part of the period of a public clock, on the states that occur.
@@ -101,7 +100,7 @@ def fit_periodic_chain(
     transition_counts : int array, shape (p, n, n)
         Steps from state (row) to state (column) in each part: 24 for the hours of a day, 168 for those of a week. The
         part of a step is that of the record it starts from.
-    repeat, first_phase, initial_distribution
+    repeat, initial_distribution
         Passed to :class:`PeriodicChain`.
     smoothing : float
         Every row counts as many more steps, shared out as those from its state in the whole period are; so no step gets
@@ -129,7 +128,7 @@ def fit_periodic_chain(
     parts = counts[np.ix_(np.arange(len(counts)), states, states)] + smoothing * pooled
     totals = parts.sum(axis=2, keepdims=True)
     matrices = np.divide(parts, totals, out=np.broadcast_to(pooled, parts.shape).copy(), where=totals > 0)
-    chain = PeriodicChain(matrices, repeat=repeat, first_phase=first_phase, initial_distribution=initial_distribution)
+    chain = PeriodicChain(matrices, repeat=repeat, initial_distribution=initial_distribution)
     return chain, states
 
 

@@ -28,7 +28,8 @@ class PeriodicChain(ByValue, FamilyWithoutMatrix):
     """A chain on k states with a transition matrix for every phase of a clock that everybody can read; immutable.
 
     The step from a record at phase t to the next one, at phase t + 1, has the matrix of phase t; after the last
-    phase comes phase 0. Phases count from 0.
+    phase comes phase 0. Phases count from 0. A segment may begin at any phase, and the worst counts: whoever takes part
+    begins when they like.
 
     Parameters
     ----------
@@ -36,15 +37,13 @@ class PeriodicChain(ByValue, FamilyWithoutMatrix):
         One matrix for each part of the period: 24 for the hours of a day, 168 for those of a week.
     repeat : int
         Steps that each matrix serves in a row: 60 for one matrix an hour and a record a minute.
-    first_phase : int, optional
-        Phase of the first record of every segment; None (the default): any, and the worst counts.
     initial_distribution : {"stationary", "any"}
         Law of the first record: that of the process that repeats itself with the clock, which must be unique, or any.
 
     Raises
     ------
     ParameterError
-        ``repeat``, ``first_phase`` or ``initial_distribution`` is out of range.
+        ``repeat`` or ``initial_distribution`` is out of range.
     ChainError
         A matrix is none, they differ in size, or the stationary law is not unique.
     """
@@ -56,7 +55,6 @@ class PeriodicChain(ByValue, FamilyWithoutMatrix):
         matrices: ArrayLike,
         *,
         repeat: int = 1,
-        first_phase: int | None = None,
         initial_distribution: Literal["stationary", "any"] = STATIONARY,
     ) -> None:
         parts = check_list(matrices, "matrices")
@@ -76,10 +74,6 @@ class PeriodicChain(ByValue, FamilyWithoutMatrix):
         self.transition_matrices.flags.writeable = False
         self.repeat = check_whole(repeat, "repeat", most=LONGEST_PERIOD // len(checked))
         """Steps that each matrix serves in a row."""
-        if first_phase is not None:
-            first_phase = check_whole(first_phase, "first_phase", 0, self.period - 1)
-        self.first_phase = first_phase
-        """Phase of the first record, None where it can be any."""
         check_choice(initial_distribution, "initial_distribution", (STATIONARY, ANY))
         self.start = initial_distribution
         """Which kind of initial distribution the chain has."""
@@ -165,12 +159,6 @@ class PeriodicChain(ByValue, FamilyWithoutMatrix):
             states = np.asarray((self.transition_matrix(phase)[states] > 0).any(axis=0))
         return everything
 
-    def at_phase(self, phase: int) -> PeriodicChain:
-        """Return the same chain with segments that begin at this phase."""
-        return PeriodicChain(
-            self.transition_matrices, repeat=self.repeat, first_phase=phase, initial_distribution=self.start
-        )
-
     # -- as a family -------------------------------------------------------------------------------
 
     @property
@@ -180,11 +168,10 @@ class PeriodicChain(ByValue, FamilyWithoutMatrix):
 
     def text(self, public: bool) -> str:
         """Say in words which processes these are."""
-        phase = "at any phase of it" if self.first_phase is None else f"at its phase {self.first_phase}"
         start = "the stationary law of that phase" if self.start == STATIONARY else "any law"
         return (
             f"the chain of the model with a public clock of {self.period} steps and {len(self.transition_matrices)} "
-            f"transition matrices, from {start}, {phase}"
+            f"transition matrices, from {start}, at any phase of it"
         )
 
     def document(self) -> dict[str, Any]:
@@ -193,7 +180,6 @@ class PeriodicChain(ByValue, FamilyWithoutMatrix):
             "periodic": {
                 "transition_matrices": self.transition_matrices.tolist(),
                 "repeat": self.repeat,
-                "first_phase": self.first_phase,
                 "initial_distribution": self.start,
             }
         }

@@ -147,8 +147,8 @@ def loss_profile(
     -------
     DataFrame
         A row a phase of the clock: ``phase``, from 0; ``matrix``, which of the matrices serves the step from there,
-        from 0; ``loss_nats``, what a record (a window that begins) at this phase loses at most. Of a segment shorter
-        than the period, with a first phase, the phases that it has.
+        from 0; ``loss_nats``, what a record (a window that begins) at this phase loses at most, whatever the phase at
+        which its segment begins.
 
     Raises
     ------
@@ -159,10 +159,10 @@ def loss_profile(
     protection = check_protection(window, knows)
     cost = math.nextafter(1 / check_scale(scale, (1e-90, 1e100)), math.inf)
     losses = kept(PeriodicLeakage, chain, longest(length), protection).profile(cost)
-    phases = np.flatnonzero(losses > 0)
+    phases = np.arange(chain.period)
     import pandas as pd
 
-    return pd.DataFrame({"phase": phases, "matrix": phases // chain.repeat, "loss_nats": losses[phases]})
+    return pd.DataFrame({"phase": phases, "matrix": phases // chain.repeat, "loss_nats": losses})
 
 
 def _loss(part: Part, records: int, cost: float) -> float:

@@ -105,7 +105,6 @@ class Clocked:
     matrices: list[list[list[Fraction]]]
     start: str
     repeat: int = 1
-    first_phase: int | None = None
     labels: list[int] | None = None
 
 
@@ -300,8 +299,8 @@ def _forgetting(value: object) -> Family:
 
 
 def _periodic(value: object) -> Family:
-    keys = ("transition_matrices", "repeat", "first_phase", "initial_distribution")
-    given, repeat, phase, start = check_object(value, keys, "periodic").values()
+    keys = ("transition_matrices", "repeat", "initial_distribution")
+    given, repeat, start = check_object(value, keys, "periodic").values()
     lists = check_list(given, "transition_matrices")
     if not lists:
         raise CertificateError("periodic has no matrix")
@@ -312,9 +311,7 @@ def _periodic(value: object) -> Family:
         raise CertificateError("the matrices differ in their number of states, or have none")
     if not 1 <= check_integer(repeat, "repeat") <= LONGEST_PERIOD // len(matrices):
         raise CertificateError(f"repeat is {repeat}; the period must lie between 1 and {LONGEST_PERIOD} steps")
-    if phase is not None and not 0 <= check_integer(phase, "first_phase") < len(matrices) * repeat:
-        raise CertificateError(f"first_phase is {phase}, no phase of the period")
-    return Clocked(matrices, check_choice(start, ("stationary", "any"), "initial_distribution"), repeat, phase)
+    return Clocked(matrices, check_choice(start, ("stationary", "any"), "initial_distribution"), repeat)
 
 
 def _labelled(value: object) -> Family:

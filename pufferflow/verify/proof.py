@@ -176,11 +176,8 @@ def _in_words(family: Family) -> str:
         k = len(family.matrices[0])
         if family.labels is not None:
             return f"1 chain of {k} hidden states of which {len(set(family.labels))} labels are seen"
-        at = "any phase" if family.first_phase is None else f"phase {family.first_phase}"
-        steps = len(family.matrices) * family.repeat
-        return (
-            f"1 chain of {k} states with {len(family.matrices)} matrices and a public clock of {steps} steps, from {at}"
-        )
+        parts, steps = len(family.matrices), len(family.matrices) * family.repeat
+        return f"1 chain of {k} states with {parts} matrices and a public clock of {steps} steps, from any phase"
     if isinstance(family, BinaryClass):
         return f"all binary chains that stay with probability {decimal(family.low)} to {decimal(family.high)}"
     number = "1 chain" if len(family) == 1 else f"{len(family)} chains"

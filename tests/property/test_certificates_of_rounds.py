@@ -75,7 +75,7 @@ def forge(rng, document):
         at[path[-1]] = [None, -1, 99, "x", 1.5, "-0.5"][rng.integers(6)]
         if at[path[-1]] == -1 and path[0] != "family" and path[-2] != "start":
             return None  # another tree may prove the same
-        if path[-1] in ("first_phase", "repeat") and at[path[-1]] in (None, 99):
+        if path[-1] == "repeat" and at[path[-1]] == 99:
             return None  # another chain, of which it may be a proof
     return forged
 

@@ -172,7 +172,7 @@ def test_sets_equal_their_enumeration(case, growth):
 def test_pairs_solved_in_portions_are_the_same(start, monkeypatch):
     matrix = [[0.9, 0.1, 0], [0.2, 0.7, 0.1], [0.3, 0, 0.7]]
     whole = ChainLeakage(pf.MarkovChain(matrix, start), 50).loss(0.2)
-    monkeypatch.setattr(sides, "_PORTION", 60)  # two pairs at a time, or six
+    monkeypatch.setattr(sides, "PORTION", 60)  # two pairs at a time, or six
     assert ChainLeakage(pf.MarkovChain(matrix, start), 50).loss(0.2) == whole
 
 
@@ -180,7 +180,7 @@ def test_pairs_solved_on_threads_are_the_same(monkeypatch):
     """Each fills only the places of its pairs."""
     chain = pf.MarkovChain(np.random.default_rng(5).dirichlet(np.ones(20), 20))
     alone = ChainLeakage(chain, 10**6).scale(1.0, 100.0)
-    monkeypatch.setattr(sides, "_PORTION", 20**4)
+    monkeypatch.setattr(sides, "PORTION", 20**4)
     monkeypatch.setattr(sides, "most_threads", lambda: 3)
     assert ChainLeakage(chain, 10**6).scale(1.0, 100.0) == alone
 

@@ -16,16 +16,15 @@ def excess(seed, monkeypatch):
     parts, repeat = int(rng.integers(1, 4)), int(rng.integers(1, 3))
     matrices = [random_matrix(rng, k) for _ in range(parts)]
     period = parts * repeat
-    first = None if rng.random() < 0.5 else int(rng.integers(period))
     start = "any" if rng.random() < 0.3 else "stationary"
     try:
-        chain = pf.PeriodicChain(matrices, repeat=repeat, first_phase=first, initial_distribution=start)
+        chain = pf.PeriodicChain(matrices, repeat=repeat, initial_distribution=start)
     except pf.ChainError:  # no unique stationary law
         return None
     length = int(rng.integers(1, {2: 6, 3: 4}[k] + 1))
     cost = float(rng.choice([0.01, 0.1, 0.5, 1.5, 4.0]))
     program = 0.0
-    for phase in range(period) if first is None else [first]:
+    for phase in range(period):  # at which a segment begins: any
         steps = [chain.transition_matrix(phase + i) for i in range(length - 1)]
         if start == "any":
             laws = [0.999 * np.eye(k)[rng.integers(k)] + 0.001 / k, *rng.dirichlet(np.full(k, 0.2), 2)]

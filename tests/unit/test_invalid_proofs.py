@@ -281,7 +281,6 @@ CLOCK = {
     "periodic": {
         "transition_matrices": [[ROW, ROW]],
         "repeat": 1,
-        "first_phase": None,
         "initial_distribution": "stationary",
     }
 }
@@ -309,8 +308,25 @@ def test_lists_of_trees():
     rejected(independent([[1, 2]], **CLOCK) | {"nodes": []}, r"a tree has 2 parts; it is \[value, other, parents\]")
     rejected(independent(TREES * 2, **CLOCK) | {"nodes": []}, "the tree of 1 and 2 is given twice")
     rejected(independent(TREES[:1], **CLOCK) | {"nodes": []}, "states 2 and 1 have no tree")
+    begins = {"periodic": CLOCK["periodic"] | {"first_phase": 0}}  # segments begin at any phase
+    rejected(independent(TREES, **begins) | {"nodes": []}, "periodic has the unknown key 'first_phase'")
     empty = {"periodic": CLOCK["periodic"] | {"transition_matrices": []}}
     rejected(independent(TREES, **empty) | {"nodes": []}, "periodic has no matrix")
+
+
+@pytest.mark.parametrize("start", ["1e30", "1e300", "1e999"])
+@pytest.mark.parametrize("family", [LABELLED, CLOCK])
+def test_no_start_is_so_large_that_every_round_closes(family, start):
+    """Leakages that no ball holds are not at or below where they started: ∞ ≤ ∞ proves nothing."""
+    nodes = {"nodes": [[1, 2, [0, -1]], [2, 1, [0, 1]]] if family is LABELLED else []}
+    document = independent(TREES, **family) | nodes
+    accepted(document)
+    kind, fields = next(iter(family.items()))
+    sticky = [["0.9999999", "0.0000001"], ["0.0000001", "0.9999999"]]
+    key, matrix = ("transition_matrix", sticky) if family is LABELLED else ("transition_matrices", [sticky])
+    document["family"] = {kind: fields | {key: matrix}}
+    side = document["ahead"] | {"start": [["0", start], [start, "0"]]}
+    rejected(document | {"ahead": side, "past": side}, "a round does not end at or below where it starts")
 
 
 # -- the ends of an enclosure ------------------------------------------------------------------------
@@ -334,7 +350,7 @@ def test_a_clock_of_one_state_hides_a_record_for_c():
 
     def document(cost, scale):
         side = {"start": [["0"]], "trees": [[]]}
-        matrices = {"transition_matrices": [[["1"]]], "repeat": 1, "first_phase": None}
+        matrices = {"transition_matrices": [[["1"]]], "repeat": 1}
         family = {"periodic": matrices | {"initial_distribution": "stationary"}}
         return claim(family, "leakage", 1.001, 100, scale, cost=cost, ahead=side, past=side, nodes=[])
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sequence_programs import label_law, largest_loss
 
 import pufferflow as pf
 from pufferflow.coupling import periodic
@@ -35,12 +36,34 @@ def test_the_worst_time_lies_where_the_chain_is_slow():
     assert fast < scale.scale < slow
 
 
-def test_a_first_phase_is_never_worse_than_any():
-    worst = pf.leakage_loss(DAY, 10, 2.0)
-    losses = [pf.leakage_loss(DAY.at_phase(phase), 10, 2.0) for phase in range(0, 60, 5)]
-    assert max(losses) <= worst * (1 + 1e-6)
-    assert min(losses) < 0.8 * worst
-    assert pf.loss_profile(DAY.at_phase(3), 10, 2.0)["phase"].tolist() == list(range(3, 13))
+def test_segments_may_begin_at_any_phase():
+    """From phase 0 on five records are independent; who begins at another phase needs five times the noise of these."""
+    forgets, keeps = np.full((2, 2), 0.5), np.array([[1 - 1e-6, 1e-6], [1e-6, 1 - 1e-6]])
+    chain = pf.PeriodicChain([forgets] * 4 + [keeps] * 6)
+    scale = pf.leakage(chain, 5, 1.0).scale
+    assert 4.99 < scale <= 5
+    joint = {
+        phase: label_law([chain.transition_matrix(phase + i) for i in range(4)], [0.5, 0.5], np.arange(2), 2)
+        for phase in range(10)
+    }
+    assert largest_loss(joint[0], 1.0) == pytest.approx(1.0)
+    losses = [largest_loss(law, 1 / scale) for law in joint.values()]
+    assert losses[5] == pytest.approx(max(losses))
+    assert 0.99 < max(losses) <= 1 + 1e-6
+    assert pf.loss_profile(chain, 5, scale)["phase"].tolist() == list(range(10))
+    assert pf.leakage(chain, 5, 1.0).node == 3
+
+
+def test_no_chain_has_a_first_phase():
+    with pytest.raises(TypeError, match="first_phase"):
+        pf.PeriodicChain([FAST, SLOW], first_phase=1)
+    document = {"periodic": {"transition_matrices": [FAST.tolist()] * 3}}
+    document["periodic"]["first_phase"] = None  # as older files have it
+    assert parse_model(document).period == 3
+    for phase in (0, 2, 7, "noon", [1], True):
+        document["periodic"]["first_phase"] = phase
+        with pytest.raises(pf.ModelError, match=r"^periodic: first_phase is .*too little noise.*leave it out$"):
+            parse_model(document)
 
 
 @pytest.mark.parametrize("length", [50, 10**6, 10**18])
@@ -63,7 +86,7 @@ def test_large_budgets_cost_hardly_more_than_a_record(epsilon, length):
 def test_long_segments_bound_short_ones(seed, monkeypatch):
     """What serves all lengths, from above, is reached by the recursions of ever longer segments."""
     rng = np.random.default_rng(seed)
-    chain = pf.PeriodicChain(rng.dirichlet(np.ones(3), (2, 3)), repeat=2, first_phase=None)
+    chain = pf.PeriodicChain(rng.dirichlet(np.ones(3), (2, 3)), repeat=2)
     exact = [periodic.PeriodicLeakage(chain, n, periodic.Protection()).loss(0.3).value for n in (2, 5, 100)]
     monkeypatch.setattr(periodic, "_EXACT_STEPS", 0)
     all_round = periodic.PeriodicLeakage(chain, 10**6, periodic.Protection()).loss(0.3).value
@@ -94,10 +117,11 @@ def test_laws_repeat_with_the_clock():
 
 
 def test_model_files_give_it_back():
-    again = parse_model(model_document(DAY.at_phase(7)))
+    again = parse_model(model_document(DAY))
+    assert list(model_document(DAY)["periodic"]) == ["transition_matrices", "repeat", "initial_distribution"]
     assert isinstance(again, pf.PeriodicChain)
     np.testing.assert_array_equal(again.transition_matrices, DAY.transition_matrices)
-    assert (again.repeat, again.first_phase, again.start) == (20, 7, "stationary")
+    assert (again.repeat, again.start) == (20, "stationary")
     assert "public clock of 60 steps and 3 transition matrices" in again.text(public=True)
 
 
@@ -108,7 +132,6 @@ def test_model_files_give_it_back():
         (lambda: pf.PeriodicChain([FAST, np.eye(3)]), "the matrices have 2 and 3 states"),
         (lambda: pf.PeriodicChain([FAST, [[1, 1], [0, 1]]]), "matrix 2: row 1 of the transition matrix sums to 2"),
         (lambda: pf.PeriodicChain([FAST], repeat=0), "repeat is 0"),
-        (lambda: pf.PeriodicChain([FAST], first_phase=1), "first_phase is 1; it must be an integer of at most 0"),
         (lambda: pf.PeriodicChain([FAST], initial_distribution="given"), "choose from stationary, any"),
         (lambda: pf.PeriodicChain([np.eye(2)]), "the law of the records at each phase is not unique"),
         (lambda: pf.mqm_exact(DAY, 10, 1.0), "a periodic chain has several; use leakage or group-dp"),
