@@ -165,8 +165,7 @@ def walk(
     laws: tuple[Any, float, Any],
     possible: Any,
     tables: tuple[Any, Any],
-    cost: Any,
-    caps: Any,
+    limits: tuple[Any, Any],
     trees: Any,
     checks: tuple[int, float],
     out: Any,
@@ -189,10 +188,9 @@ def walk(
     tables : tuple of float arrays, shape (k, k)
         Leakages before the first step, replaced by those after the last, 0 of values that the node cannot have; and
         room for those before the present step, left alone between calls.
-    cost : float array, shape (k, k)
-        c where two values differ in what a mechanism sees, otherwise 0.
-    caps : float array, shape (n, k, k) or (1, k, k)
-        Bounds of the leakages after each step. What nothing is known of is as large as these.
+    limits : tuple of float arrays
+        ``cost``, shape (k, k): c where two values differ in what a mechanism sees, otherwise 0; ``caps``, shape
+        (n, k, k) or (1, k, k): bounds of the leakages after each step. What nothing is known of is as large as these.
     trees : tuple of int16, int16 and int32 arrays, shape (k, k, k)
         Nodes, places of parents and arcs of the trees of all pairs; −1 in place 0 where there is none. Replaced.
     checks : tuple of int and float
@@ -211,7 +209,7 @@ def walk(
     """
     rows, error, alike = laws
     nodes, aboves, arcs = trees
-    now, before = tables
+    (now, before), (cost, caps) = tables, limits
     place, left = places
     n, k = out.shape[0], out.shape[1]
     w, growth = np.empty((k, k)), np.empty(2 * k * k)

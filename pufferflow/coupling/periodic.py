@@ -151,8 +151,8 @@ class CouplingWay:
             trees = tuple(part.copy() for part in (self._trees[-1] if self._trees else self._empty))
             self._trees.append(trees)
         out = np.empty((len(phases), *now.shape), dtype=np.float32)
-        caps = constant(np.minimum(cap, ratios))
-        _walk((rows, error, alike), possible, now, cost * self._differ, caps, trees, self._checks, out, self.ended)
+        limits = cost * self._differ, constant(np.minimum(cap, ratios))
+        _walk((rows, error, alike), possible, now, limits, trees, self._checks, out, self.ended)
         return out
 
     def _piece(self, piece: int) -> _Piece:
@@ -198,8 +198,7 @@ def _walk(
     laws: tuple[Floats, float, Bools],
     possible: Bools,
     now: Floats,
-    cost: Floats,
-    caps: Floats,
+    limits: tuple[Floats, Floats],
     trees: tuple[Any, Any, Any],
     checks: tuple[int, float],
     out: _Stored,
@@ -209,7 +208,7 @@ def _walk(
     tables, place = (now, np.empty_like(now)), 0
     while place < out.size:
         _check(ended)
-        place = walk(laws, possible, tables, cost, caps, trees, checks, out, (place, PORTION))
+        place = walk(laws, possible, tables, limits, trees, checks, out, (place, PORTION))
 
 
 def _check(ended: threading.Event | None) -> None:
@@ -244,7 +243,7 @@ def walk_once(rows: Floats, possible: Bools, leakages: Floats, costs: Floats) ->
     out = np.empty((1, k, k), dtype=np.float32)
     laws = constant(rows[None]), 0.0, np.zeros((k, k), dtype=np.bool_)
     caps, there = constant(np.full((1, k, k), np.inf)), np.array([np.ones_like(possible), possible])
-    _walk(laws, there, now, costs, caps, trees, _ALWAYS, out)
+    _walk(laws, there, now, (costs, caps), trees, _ALWAYS, out)
     return float(now.max()), trees
 
 
