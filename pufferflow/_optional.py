@@ -12,7 +12,6 @@ EXTRAS = {
     "matplotlib": "figures",
     "opendp": "publish",
     "pyarrow": "publish",
-    "python_calamine": "publish",
     "z3": "check",
     "requests": "workflow",
 }

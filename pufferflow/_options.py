@@ -1,11 +1,12 @@
-"""Options that several functions share: each is named, typed and explained once, in a TypedDict.
+"""Options that are declared once, as fields of a frozen dataclass.
 
-A function takes them as ``**options: Unpack[Record]``, which type checkers read; what it does with them has their
-defaults. Every entry of a record is ``Annotated[type, type in words, meaning]``, and records extend one another.
+A public function takes the fields of such records as keywords, its docstring lists them, and the
+command line generates its options from the same fields. Mechanisms use TypedDicts the same way.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import textwrap
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -21,31 +22,80 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 PLACE = "{options}"
 """Where a docstring wants them."""
 
-WIDTH = 110
+WIDTH = 96
 
 
-def takes_options(record: Any, defaults: object = None) -> Callable[[Function], Function]:
-    """Let a function say in its signature and its docstring which options it takes, and refuse others in one sentence.
+def option(
+    default: Any,
+    meaning: str,
+    group: str,
+    metavar: str | tuple[str, ...] | None = None,
+    flag: str | None = None,
+    shell: bool = True,
+) -> Any:
+    """Return a dataclass field that says what an option is.
 
     Parameters
     ----------
-    record : TypedDict
+    default
+        None where nothing is given.
+    meaning : str
+        One sentence for docstring and ``--help``.
+    group : str
+        Under which heading ``--help`` lists it.
+    metavar : str or tuple of str, optional
+        What stands for its value in the shell; None makes a switch.
+    flag : str, optional
+        Its name in the shell (default: that of the field).
+    shell : bool
+        Whether the command line has it.
+    """
+    told = {"meaning": meaning, "group": group, "metavar": metavar, "flag": flag, "shell": shell}
+    return dataclasses.field(default=default, metadata=told)
+
+
+def options_of(record: type) -> list[dataclasses.Field[Any]]:
+    """Return the fields of a record that are options."""
+    return [field for field in dataclasses.fields(record) if "meaning" in field.metadata]
+
+
+def split_options(options: dict[str, Any], *records: type) -> list[dict[str, Any]]:
+    """Return the options of each record."""
+    names = [{field.name for field in options_of(record)} for record in records]
+    return [{key: options[key] for key in options if key in own} for own in names]
+
+
+def takes_options(
+    *records: Any, defaults: object = None, without: tuple[str, ...] = ()
+) -> Callable[[Function], Function]:
+    """Let a function say which options it takes, and refuse others in one sentence.
+
+    Parameters
+    ----------
+    records : dataclass or TypedDict
         Of the ``**options`` of the function.
     defaults : class, optional
-        Whose attributes are their defaults; those that it lacks are None.
+        Whose attributes are the defaults of a TypedDict.
+    without : tuple of str
+        Fields that this function does not take.
     """
-    required = record.__required_keys__
-    words = {name: hint.__metadata__ for name, hint in get_type_hints(record, include_extras=True).items()}
-    told = "\n".join(f"{name} : {kind}\n{_filled(meaning)}" for name, (kind, meaning) in words.items())
-    options = [
-        Parameter(
-            name,
-            Parameter.KEYWORD_ONLY,
-            default=Parameter.empty if name in required else getattr(defaults, name, None),
-            annotation=hint,
-        )
-        for name, hint in get_type_hints(record).items()
-    ]
+    words: dict[str, tuple[str, str]] = {}
+    options: list[Parameter] = []
+    for record in records:
+        if dataclasses.is_dataclass(record):
+            fields = [f for f in options_of(record) if f.name not in without]  # type: ignore[arg-type]
+            hints = {f.name: f.type for f in fields}
+            values = {f.name: f.default for f in fields}
+            words |= {f.name: (_kind(f.type), f.metadata["meaning"]) for f in fields}
+        else:
+            hints = get_type_hints(record)
+            values = {name: getattr(defaults, name, None) for name in hints}
+            told = get_type_hints(record, include_extras=True)
+            words |= {name: hint.__metadata__ for name, hint in told.items()}
+        options += [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=values[name], annotation=hint)
+            for name, hint in hints.items()
+        ]
 
     def with_options(function: Function) -> Function:
         own = [p for p in signature(function).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
@@ -58,12 +108,11 @@ def takes_options(record: Any, defaults: object = None) -> Callable[[Function], 
                     near = get_close_matches(name, known, 1, 0.5)
                     advice = f"{near[0]} may be meant" if near else f"there are {', '.join(known)}"
                     raise ParameterError(f"unknown option {shown(name)} of {function.__name__}; {advice}")
-            for name in required:
-                if name not in named:
-                    raise ParameterError(f"{function.__name__} needs {name}; give it ({words[name][0]})")
             return function(*arguments, **named)
 
-        checked.__signature__ = signature(function).replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+        listed = signature(function).replace(parameters=[*own, *options])
+        checked.__signature__ = listed  # type: ignore[attr-defined]
+        told = "\n".join(f"{name} : {kind}\n{_filled(text)}" for name, (kind, text) in words.items())
         checked.__doc__ = cleandoc(function.__doc__ or "").replace(PLACE, told)
         return checked  # type: ignore[return-value]
 
@@ -71,11 +120,12 @@ def takes_options(record: Any, defaults: object = None) -> Callable[[Function], 
 
 
 def _filled(meaning: str) -> str:
-    return textwrap.fill(
-        meaning,
-        WIDTH,
-        initial_indent=" " * 4,
-        subsequent_indent=" " * 4,
-        break_on_hyphens=False,
-        break_long_words=False,
-    )
+    indent = " " * 4
+    return textwrap.fill(meaning, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def _kind(annotation: Any) -> str:
+    """Return a type as docstrings write it: ``str or int, optional``."""
+    parts = [part.strip() for part in str(annotation).split("|")]
+    text = " or ".join(part for part in parts if part != "None")
+    return f"{text}, optional" if "None" in parts else text

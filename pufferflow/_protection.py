@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeAlias, TypedDict, cast, get_args
 
 from pufferflow._checks import check_choice, check_whole, shown
+from pufferflow._units import exact_seconds, steps_of
 from pufferflow.errors import ParameterError
 
 Knowledge: TypeAlias = Literal["nothing", "any records"]
@@ -24,7 +22,8 @@ class Protection:
     window : int
         Secrets are what happened during so many consecutive records of one segment.
     knows : {"nothing", "any records"}
-        What an adversary may know beside Θ: nothing, or the values of any other records of the participant.
+        What an adversary may know beside Θ: nothing, or the values of any other records of the
+        participant.
     """
 
     window: int = 1
@@ -34,7 +33,11 @@ class Protection:
 class ProtectionOptions(TypedDict, total=False):
     """The fields of :class:`Protection` as options."""
 
-    window: Annotated[int, "int", "Secrets are what happened during so many consecutive records (1: single records)."]
+    window: Annotated[
+        int,
+        "int",
+        "Secrets are what happened during so many consecutive records (1: single records).",
+    ]
     knows: Annotated[
         Knowledge,
         '{"nothing", "any records"}',
@@ -63,85 +66,52 @@ def asked_for(options: Mapping[str, Any]) -> Protection:
     return check_protection(**{key: value for key, value in options.items() if key in PROTECTION})
 
 
-Protect: TypeAlias = Literal["record", "participant"] | str | int
-"""What is to be hidden: one record, so many in a row (a number, or a time such as ``"1h"``), or a whole participant."""
-
-
-class LevelOptions(ProtectionOptions, total=False):
-    """What is to be hidden, and from whom, for :func:`check_level`."""
-
-    protect: Annotated[
-        Protect | None,
-        '"record", "participant", str or int, optional',
-        "What is hidden: any one record (the default), so many consecutive ones (a number, the same as ``window``, or "
-        'a time such as ``"1h"`` where the step is known), or all that one participant did, by group privacy over the '
-        "longest record.",
-    ]
-
-
-RECORD, PARTICIPANT = "record", "participant"
-SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
-"""Units of a window given as a time."""
-
-_WINDOW = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?)(s|min|h|d)?", re.ASCII)
+SideInformation: TypeAlias = Literal["none", "any"]
 
 
 @dataclass(frozen=True)
 class Level:
-    """What is asked to be hidden, before it is known how many records there are.
+    """What a release hides, and from whom.
 
     Attributes
     ----------
     window : int or None
-        So many consecutive records of one segment; None for all records of one participant.
-    knows : {"nothing", "any records"}
-        As of :class:`Protection`.
+        So many readings in a row of one participant; None for everything of one participant.
+    side_information : {"none", "any"}
+        What an adversary may know of other readings of the participant: none of them, or any.
     """
 
     window: int | None = 1
-    knows: Knowledge = "nothing"
+    side_information: SideInformation = "none"
+
+    def __post_init__(self) -> None:
+        check_choice(self.side_information, "side_information", get_args(SideInformation))
+        if self.window is not None:
+            check_whole(self.window, "window")
 
     @property
     def whole(self) -> bool:
-        """Whether all of a participant is to be hidden."""
+        """Whether everything of a participant is hidden."""
         return self.window is None
 
-    def over(self, records: int) -> Protection:
-        """Secrets and adversaries where no participant has more than so many records.
+    @property
+    def protection(self) -> Protection:
+        """The same in the words of the mechanisms; of a window only."""
+        assert self.window is not None
+        return Protection(self.window, "nothing" if self.side_information == "none" else "any records")
 
-        All records of a participant are a window of as many; then there are no others that somebody could know.
-        """
-        return Protection(records, "any records") if self.window is None else Protection(self.window, self.knows)
 
+def level_of(protect: object, side_information: str = "none", step_seconds: int | None = None) -> Level:
+    """Return the level of "reading", "participant", a time, or a number of readings.
 
-def check_level(
-    protect: Any = None, window: Any = 1, knows: Any = "nothing", step_seconds: int | None = None, name: str = "protect"
-) -> Level:
-    """Return what is asked for by ``protect``, or by ``window``, which is the same for numbers of records.
-
-    A time is rounded up to whole steps.
-
-    Raises ParameterError: both are given, one of them is out of range, or ``protect`` is a time and no step is known.
+    Raises ParameterError: it is none of them, or a time although no step is known.
     """
-    asked = check_protection(window, knows)
-    if protect is None:
-        return Level(asked.window, asked.knows)
-    if asked.window != 1:
-        raise ParameterError(f"{name} and window say the same thing; give one of them")
-    if protect == PARTICIPANT:
-        return Level(None, asked.knows)
-    if protect == RECORD:
-        return Level(1, asked.knows)
-    given = _WINDOW.fullmatch(protect.strip()) if isinstance(protect, str) else None
-    if isinstance(protect, str) and (given is None or (given[2] is None and "." in given[1])):
+    side = cast(SideInformation, side_information)
+    if protect in ("reading", "participant"):
+        return Level(1 if protect == "reading" else None, side)
+    if isinstance(protect, str) and exact_seconds(protect, "protect") is None and not protect.isdecimal():
         raise ParameterError(
-            f"{name} is {shown(protect)}; give record, participant, a number of records, or a time such as 90min or 1h"
+            f"protect is {shown(protect)}; give reading, participant, a time such as 1h or 7d, or a "
+            "whole number of readings"
         )
-    if given is None or given[2] is None:
-        return Level(check_whole(protect if given is None else int(given[1]), name), asked.knows)
-    if step_seconds is None:
-        raise ParameterError(
-            f"{name} is {protect}, but no time step is known; give the seconds of one too, or a number of records"
-        )
-    steps = math.ceil(Fraction(given[1]) * SECONDS[given[2]] / step_seconds)
-    return Level(check_whole(steps, name), asked.knows)
+    return Level(steps_of(protect, step_seconds, "protect"), side)

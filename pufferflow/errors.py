@@ -33,22 +33,26 @@ class DownloadError(PufferflowError, OSError):
     """A download that failed or whose content is not what was asked for."""
 
 
+class UselessError(PufferflowError, ValueError):
+    """A release of which most numbers would be noise; nothing was paid for it."""
+
+
 class LedgerError(PufferflowError, ValueError):
     """A budget ledger that is missing, foreign, damaged or misused."""
 
 
 class BudgetError(PufferflowError):
-    """A release that would pass the limit of its ledger.
+    """A release that would break a promise of its ledger.
 
     Attributes
     ----------
-    left : float
-        ε that is left.
-    largest : float
-        Largest ε at which such a release would fit, rounded down to three digits; 0 where none does.
+    share : float
+        Largest share of the limit at which such a release would fit; 0 where none is known.
+    free : int or None
+        First second, as the ledger counts them, from which on all readings are free.
     """
 
-    def __init__(self, message: str, left: float, largest: float = 0.0) -> None:
+    def __init__(self, message: str, share: float = 0.0, free: int | None = None) -> None:
         super().__init__(message)
-        self.left = left
-        self.largest = largest
+        self.share = share
+        self.free = free

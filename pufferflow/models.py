@@ -9,8 +9,8 @@ may have ``"backward"``, an object like themselves about the law of a record giv
 ``{"labelled": {"transition_matrix": [[…]], "initial_distribution": …, "labels": [0, 0, 1]}}``, a chain of which only
 labels are recorded; or ``{"periodic": {"transition_matrices": [[[…]]], "repeat": 60, "initial_distribution":
 "stationary"}}``, matrices that follow a public clock, from any phase of it (a ``"first_phase"`` of older files must be
-null). Beside it ``records`` may say what the states are and how records become steps, see
-:mod:`pufferflow.records.format`.
+null). Beside it ``records`` may say what the states are and how readings become steps, see
+:mod:`pufferflow.records.schema`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from pufferflow._display import displayed
 from pufferflow._files import write_atomic
 from pufferflow._json import is_number, kind, only_keys, read_json
 from pufferflow.errors import ChainError, ModelError, ParameterError
-from pufferflow.forgetting_family import ForgettingFamily
 from pufferflow.interval_family import IntervalFamily
 from pufferflow.markov import (
     STATIONARY,
@@ -39,7 +38,8 @@ from pufferflow.markov import (
     PeriodicChain,
     as_family,
 )
-from pufferflow.records.format import RecordFormat, parse_records
+from pufferflow.mixing_family import MixingFamily
+from pufferflow.records.schema import Schema, parse_schema
 from pufferflow.total_variation_family import TotalVariationFamily
 
 _KINDS = ("chains", "binary_interval", "interval", "total_variation", "forgetting", "labelled", "periodic")
@@ -53,12 +53,12 @@ class PublicModel:
     Attributes
     ----------
     family : Family
-    records : RecordFormat or None
-        None where the model file does not say.
+    records : Schema or None
+        None where the model file does not say; its states are given.
     """
 
     family: Family
-    records: RecordFormat | None = None
+    records: Schema | None = None
 
 
 def read_model(path: str | os.PathLike[str]) -> Family:
@@ -93,12 +93,13 @@ def parse_public_model(document: object) -> PublicModel:
     """Return the family with the record format, None where there is none; raises as :func:`parse_model`."""
     records = None
     if isinstance(document, dict) and "records" in document:
-        records = parse_records(document["records"])
+        records = parse_schema(document["records"])
         document = {key: value for key, value in document.items() if key != "records"}
     family = _family(document)
-    if records is not None and number_of_states(family) not in (None, records.states.count):
+    described = records and records.states and records.states.count
+    if described and number_of_states(family) not in (None, described):
         raise ModelError(
-            f"records describes {records.states.count} states, the chains have {number_of_states(family)}; "
+            f"records describes {described} states, the chains have {number_of_states(family)}; "
             "give one name a state, or one edge less than states"
         )
     return PublicModel(family, records)
@@ -151,7 +152,7 @@ def model_document(family: Family | MarkovChain) -> dict[str, Any]:
 def write_model(
     path: str | os.PathLike[str],
     family: Family | MarkovChain,
-    records: RecordFormat | None = None,
+    records: Schema | None = None,
     *,
     private: bool = False,
 ) -> Path:
@@ -162,7 +163,7 @@ def write_model(
     return write_atomic(path, model_json(family, records), private=private)
 
 
-def model_json(family: Family | MarkovChain, records: RecordFormat | None = None) -> str:
+def model_json(family: Family | MarkovChain, records: Schema | None = None) -> str:
     """Return the text of the model file of a family or a chain, with what is known of its records."""
     document = model_document(family) | ({} if records is None else {"records": records.to_dict()})
     return json.dumps(document) + "\n"
@@ -260,7 +261,7 @@ def _balls(entry: object, where: str, backward: TotalVariationFamily | None) -> 
         raise ChainError(f"{where}: {error}") from error
 
 
-def _forgetting(entry: object) -> ForgettingFamily:
+def _forgetting(entry: object) -> MixingFamily:
     if not isinstance(entry, dict):
         raise ModelError(f"forgetting must be an object with steps and overlap, not {kind(entry)}")
     only_keys(entry, ("steps", "overlap"), "forgetting")
@@ -270,7 +271,7 @@ def _forgetting(entry: object) -> ForgettingFamily:
         if not is_number(entry[key]):
             raise ModelError(f"forgetting: {key} must be a number, not {kind(entry[key])}")
     try:
-        return ForgettingFamily(**entry)
+        return MixingFamily(**entry)
     except (ChainError, ParameterError) as error:
         raise ChainError(f"forgetting: {error}") from error
 

@@ -33,10 +33,10 @@ from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
 from pufferflow.coupling.blocks import matrix_power
 from pufferflow.errors import ParameterError
-from pufferflow.forgetting_family import ForgettingFamily
 from pufferflow.interval_family import IntervalFamily, confidence_family
 from pufferflow.markov.chain import MarkovChain
 from pufferflow.markov.families import AnyFamily, as_family
+from pufferflow.mixing_family import MixingFamily
 
 MOST_STEPS = 100_000
 """Largest number of steps for which counts are looked at: each step costs a product of matrices."""
@@ -67,7 +67,7 @@ class Overlaps:
         """The smaller of the two: α of the forgetting families that hold the chain."""
         return min(self.ahead, self.behind)
 
-    def family(self, margin: float = 0.0) -> ForgettingFamily:
+    def family(self, margin: float = 0.0) -> MixingFamily:
         """Return the forgetting family of these steps, with an overlap that is smaller by ``margin``.
 
         Parameters
@@ -86,7 +86,7 @@ class Overlaps:
                 f"the overlap in {self.steps} steps is {self.overlap:.3g}, and less the margin nothing is left; take "
                 "more steps, or merge rare states"
             )
-        return ForgettingFamily(self.steps, left)
+        return MixingFamily(self.steps, left)
 
 
 def forgetting(family: AnyFamily, steps: int) -> Overlaps:

@@ -18,7 +18,6 @@ from pufferflow.certificates.stepwise import ENOUGH, stepwise
 from pufferflow.coupling.calibration import chain_leakage
 from pufferflow.coupling.interval_leakage import MOST_ROBUST_STATES
 from pufferflow.errors import ParameterError
-from pufferflow.forgetting_family import ForgettingFamily
 from pufferflow.influence.intervals import worst_of_family
 from pufferflow.influence.search import worst_node
 from pufferflow.influence.tables import influence_tables
@@ -26,6 +25,7 @@ from pufferflow.markov.chain import MarkovChain
 from pufferflow.markov.families import Family
 from pufferflow.markov.labelled import LabelledChain
 from pufferflow.markov.periodic import PeriodicChain
+from pufferflow.mixing_family import MixingFamily
 
 
 @singledispatch
@@ -58,7 +58,7 @@ def _scale(chains: tuple[MarkovChain, ...], quilts: list[float], length: int, ep
 
 
 @loss_proof.register
-def _(family: ForgettingFamily, question: Question) -> Iterator[dict[str, Any]]:
+def _(family: MixingFamily, question: Question) -> Iterator[dict[str, Any]]:
     yield {}
 
 

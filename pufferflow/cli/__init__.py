@@ -1,56 +1,49 @@
 """The command ``pufferflow``: one module a command, loaded only when it is the one that is run.
 
-A command's module has ``DESCRIPTION`` and ``EPILOG`` (its help), ``add_arguments(parser)`` and ``run(arguments)``;
-a row of :data:`COMMANDS` makes it known.
+The docstring of a module is its help, ``add_arguments(parser)`` declares what it takes,
+``run(arguments)`` does it and prints the answer, and a row of :data:`COMMANDS` makes it known.
 """
-
-from __future__ import annotations
 
 import argparse
 import io
+import math
 import os
 import re
+import shutil
 import signal
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
-from typing import NoReturn
+from traceback import extract_tb
+from typing import Any, NoReturn
 
-import pufferflow
-from pufferflow._work import MOST_WORK, allowing
+from pufferflow import __version__
+from pufferflow._work import allowing
+from pufferflow.cli._old_words import WORDS
+from pufferflow.cli.printing import as_options
 from pufferflow.errors import ParameterError, PufferflowError
 
 COMMANDS = {
-    "fit": "a sample and a chain from a table of records",
-    "release": "private statistics of a table of records",
-    "simulate": "the seeded twin of release, for planning: not private",
-    "count": "a running count of a stream, line by line",
-    "synthesise": "synthetic records from what a release published",
-    "plan": "the epsilon or the length that reaches a wanted error",
-    "ledger": "what was spent on a data set",
-    "export": "bundled data as a table",
-    "scale": "Laplace scales for a family of chains",
+    "release": "publish statistics of a table with noise",
+    "plan": "the error that each level of protection would have",
+    "fit": "a chain from public data, or with noise from confidential data (--private)",
+    "ledger": "what was spent on the readings of some participants",
     "verify": "check a certificate",
-    "audit": "exact loss of Laplace noise",
-    "check": "decide Pufferfish privacy of a hidden Markov model",
-    "noisymax": "which of several counts is the largest, privately",
-    "network": "Laplace scale for a Bayesian network",
-    "general": "Laplace scale and release of a number, for any secrets and scenarios",
+    "scale": "Laplace scales for a family of chains",
+    "audit": "exact privacy loss of Laplace noise",
+    "example": "bundled data as a table",
+    "related": "hidden Markov models, Noisy Max, Bayesian networks, any secrets and scenarios",
 }
 """Every command with its line of help, in the order in which one meets them."""
 
-UNBOUNDED = ("ledger", "export", "verify")
-"""Commands that are quick whatever they are given, and the one that counts operations on balls."""
-
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line ``argv`` (default: the arguments of the process).
+    """Run the command line ``argv`` (default: the arguments of the process), return the exit code.
 
-    Returns
-    -------
-    int
-        Exit code: 0, or 2 for bad input (one line on standard error says what), 130 if interrupted or told to end,
-        141 if nobody reads the output any more.
+    That is 0, or 2 for bad input (one line on standard error says what), 130 if interrupted or told
+    to end, 141 if nobody reads the output any more.
     """
     if argv is None:  # the process is ours: clean up also where a cluster ends it
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -58,13 +51,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.reconfigure(errors="backslashreplace")  # names of files need not be text
     words = sys.argv[1:] if argv is None else list(argv)
     try:
-        _check_values(words)
-        arguments, unknown = _parser(words).parse_known_args(words)
-        if unknown:
-            raise ParameterError(
-                f"unrecognized arguments: {' '.join(unknown)} (see pufferflow {arguments.command} --help)"
-            )
-        with allowing(_most_work(arguments)):
+        if words and words[0] in WORDS:
+            raise ParameterError(f"{words[0]} {WORDS[words[0]]}")
+        arguments = _parser(words).parse_args(words)
+        with allowing(getattr(arguments, "most_work", math.inf)):
             arguments.run(arguments)
         sys.stdout.flush()
     except SystemExit:  # argparse, after --help or --version
@@ -75,97 +65,70 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 141
     except KeyboardInterrupt:
         return 130
-    except (PufferflowError, OSError) as error:
+    except Exception as error:
         said = str(error)
         if isinstance(error, OSError) and error.strerror:
             # all files that are written or read are named, so what is nameless is the output
             said = f"{os.fspath(error.filename or 'standard output')}: {error.strerror}"
+        elif not isinstance(error, PufferflowError | OSError):  # its own text could quote the data
+            at = extract_tb(error.__traceback__)[-1]
+            fault = f"{type(error).__name__} ({at.name}, line {at.lineno})"
+            said = f"a fault of this program: {fault}; no data is shown, please report it"
         print("pufferflow: error:", as_options(" ".join(said.split())), file=sys.stderr)
         return 2
     return 0
 
 
-OPTIONS = {
-    name: f"--{name.replace('_', '-')}"
-    for name in (
-        *("time", "value", "participant", "group", "timezone", "time_format", "separator", "decimal", "thousands"),
-        *("rows_are_steps", "states", "edges", "bins", "width", "top", "other", "step", "smoothing", "coverage"),
-        *(
-            "split_because",
-            "most_transitions",
-            "fitted_to_others",
-            "chain_is_public",
-            "mechanism",
-            "window",
-            "knows",
-            "most_work",
-        ),
-    )
-} | {"step_seconds": "--step", "split_after_seconds": "--split-after"}
-"""What arguments of Python are called in the shell."""
+class Parser(argparse.ArgumentParser):
+    """A parser, also for subcommands, whose errors are one sentence without usage."""
 
+    def __init__(self, **options: Any) -> None:
+        width = min(100, shutil.get_terminal_size((100, 24)).columns)
+        form = partial(argparse.HelpFormatter, width=width, max_help_position=30)
+        super().__init__(add_help=False, allow_abbrev=False, formatter_class=form, **options)
+        self.add_argument("-h", "--help", action="help", help=argparse.SUPPRESS)
+        self._negative_number_matcher = re.compile(r"-(\d|\.\d|inf)")  # also -1e3 and -5,0,5
 
-def as_options(said: str) -> str:
-    """Return a message with the shell's names: those in brackets, and those that are no word of English."""
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuse what the parser does not know; a parser of subcommands leaves that to them."""
+        for word in (word for word in args if word.startswith("--")):
+            name, known = word.partition("=")[0], self._option_string_actions
+            if name in WORDS and name not in known and self._subparsers is None:
+                raise ParameterError(f"{name} {WORDS[name]}")
+            if word.endswith("=--"):  # argparse makes an empty list of it
+                raise ParameterError(f"{name} is '--'; give a value")
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            near = get_close_matches(unknown[0], self._option_string_actions, 1)
+            meant = f"; {near[0]} may be meant" if near else ""
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
+        return found, unknown
 
-    def listed(match: re.Match[str]) -> str:
-        names = match[1].split(", ")
-        return f"({', '.join(OPTIONS[name] for name in names)})" if set(names) <= OPTIONS.keys() else match[0]
-
-    said = re.sub(r"\(([a-z_]+(?:, [a-z_]+)*)\)", listed, said)
-    single = "|".join(name for name in OPTIONS if "_" in name)
-    return re.sub(rf"(?<![\w'\"/.-])({single})(?![\w'\"/.-]*['\"/])", lambda match: OPTIONS[match[1]], said)
-
-
-def _most_work(arguments: argparse.Namespace) -> float:
-    """Operations that the command may take."""
-    if (most := getattr(arguments, "most_work", None)) is None:
-        return MOST_WORK
-    from pufferflow._checks import check_positive  # loads numpy, which --help does not need
-
-    return check_positive(most, "--most-work")
-
-
-def _check_values(words: Sequence[str]) -> None:
-    """Refuse ``--option=--``, of which argparse makes an empty list.
-
-    Raises ParameterError: there is one.
-    """
-    for word in words:
-        option, equals, value = word.partition("=")
-        if option.startswith("--") and equals and value == "--":
-            raise ParameterError(f"{option} is '--'; give a value")
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser, also for subcommands, whose errors are ordinary ones: one line, no usage."""
+    def format_help(self) -> str:
+        """Return the help without blank lines between groups of options."""
+        return re.sub(r"\n\n(?=[a-z -]+:\n)", "\n", super().format_help())
 
     def error(self, message: str) -> NoReturn:
+        """Raise ParameterError."""
         raise ParameterError(f"{message} (see {self.prog} --help)")
 
 
-def _parser(words: Sequence[str]) -> _Parser:
-    """Return the parser; only the command that ``words`` name is loaded, the others are names."""
-    parser = _Parser(
+def _parser(words: Sequence[str]) -> Parser:
+    """Return the parser; of the commands only those that ``words`` name are loaded."""
+    parser = Parser(
         prog="pufferflow",
-        description="Noise scales that keep correlated data private, and private histograms of your own data.",
-        epilog="Example: pufferflow scale model.json --length 100 --epsilon 1",
+        description="Statistics of confidential, correlated data with noise that hides each "
+        "participant, and noise scales for chains. COMMAND --help says more.",
+        epilog="Example: pufferflow release meter.csv --mixing 1h 0.4 --edges 200:2000:200",
     )
-    parser.add_argument("--version", action="version", version=f"pufferflow {pufferflow.__version__}")
+    parser.add_argument("--version", action="version", version=f"pufferflow {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, line in COMMANDS.items():
-        if name not in words:
-            commands.add_parser(name, help=line)
-            continue
-        module = import_module(f"{__name__}.{name}")
-        command = commands.add_parser(name, help=line, description=module.DESCRIPTION, epilog=module.EPILOG)
-        module.add_arguments(command)
-        if name not in UNBOUNDED:
-            command.add_argument(
-                "--most-work",
-                type=float,
-                metavar="N",
-                help=f"operations to take on at most, estimated beforehand (default: {MOST_WORK:g}, about a minute)",
-            )
-        command.set_defaults(run=module.run, command=name)
+        command = commands.add_parser(name, help=line)
+        if name in words:
+            module = import_module(f"{__name__}.{name}")
+            command.description, _, example = (module.__doc__ or "").partition("Example: ")
+            command.epilog = f"Example: {example}"
+            module.add_arguments(command)
+            command.set_defaults(run=module.run)
     return parser

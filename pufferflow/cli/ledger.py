@@ -1,91 +1,124 @@
-"""``pufferflow ledger``: what was spent on a data set."""
+"""Show, check or change a ledger, which adds up the releases that were entered in it.
 
-from __future__ import annotations
+It does not notice releases of a copy of the data, nor those in another ledger, and not that an
+older copy was put in its place. Who can write the file can make its digests anew: note the one
+that verify prints elsewhere, for --noted.
+
+Example: pufferflow ledger show pufferflow.ledger
+"""
 
 import argparse
-import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
-from pufferflow.ledger import UNNOTICED, Ledger
+import numpy as np
 
-DESCRIPTION = (
-    "Show a budget ledger, change its limit, or check that its entries fit together. What it cannot know: "
-    f"{UNNOTICED}. The digests have no key: whoever rewrites entries can make them anew. Note the digest that verify "
-    "prints, away from the ledger, and give it to the next verify as --noted."
-)
-EPILOG = "Example: pufferflow ledger show this_year.csv.ledger"
+from pufferflow._numbers import written_number
+from pufferflow._protection import Level, level_of
+from pufferflow._units import text_of
+from pufferflow.accounting.account import UNBOUNDED, Charge, percent
+from pufferflow.accounting.ledger import Ledger
+from pufferflow.cli.printing import show, table
+from pufferflow.errors import ParameterError
+
+RELEASES = ("number", "made", "from", "to", "protect", "epsilon", "query")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    for action, line in (
-        ("show", "limit, what is spent and left, and every release"),
-        ("set-limit", "change the limit; the old one stays on record"),
-        ("verify", "check the file, its chain of digests and its limit"),
-    ):
-        command = actions.add_parser(action, help=line, description=line)
-        command.add_argument("file", metavar="LEDGER", help="made by pufferflow release, beside the data")
-        if action == "set-limit":
-            command.add_argument("limit", metavar="EPSILON", type=float, help="that all releases together may cost")
-        if action == "verify":
-            command.add_argument("--noted", metavar="DIGEST", help="that an earlier verify printed")
-        if action == "show":
-            command.add_argument("--json", action="store_true", help="print a JSON object")
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+
+    def action(name: str, act: Any, line: str) -> Callable[..., Any]:
+        command = actions.add_parser(name, help=line, description=f"{line.capitalize()}.")
+        command.add_argument("file", metavar="LEDGER", help="made by the first release")
+        command.set_defaults(act=act)
+        return command.add_argument
+
+    add = action("show", _show, "promises, what is spent of them, and every release")
+    add("--json", action="store_true", help="print JSON instead of text")
+    add = action("verify", _verify, "check the file, its digests and its promises")
+    add("--noted", metavar="DIGEST", help="that an earlier verify printed")
+    add = action("add", _add, "enter a release that was made elsewhere")
+    add("query", metavar="WORDS", help="what was published")
+    add(
+        "--cost", default=UNBOUNDED, help="sum of Lipschitz constant over scale (default: no bound)"
+    )
+    add("--whole", default=UNBOUNDED, help="the same of a whole participant (default: no bound)")
+    add("--from", dest="first", metavar="TIME", help="readings from then on (default: all)")
+    add("--to", dest="last", metavar="TIME", help="readings before; a date is the whole day")
+    add("--participant", metavar="COLUMN", help="of that table (default: unknown, no bound holds)")
+    add("--value", metavar="COLUMN", help="of that table")
+    add("--yes", action="store_true", help="also a value column that is new to the ledger")
+    add = action("set-limit", _set_limit, "promise another epsilon of a level")
+    add("level", metavar="LEVEL", help="reading, participant, or a time such as 1d")
+    add("epsilon", metavar="EPSILON", type=float, help="of all releases together")
+    add("--side-information", choices=("none", "any"), default="none", help="default: none")
+    add("--yes", action="store_true", help="change it, not only say what it is")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Show, change or check the ledger."""
-    book = Ledger(arguments.file)
-    if arguments.action == "set-limit":
-        before = book.limit
-        book.set_limit(arguments.limit)
-        print(f"limit of {arguments.file}: {before:g} before, {book.limit:g} now")
-    elif arguments.action == "verify":
-        _verify(book, arguments.noted)
-    else:
-        _show(book.to_dict(), arguments.json)
+    arguments.act(Ledger(arguments.file), arguments)
 
 
-def _verify(book: Ledger, noted: str | None) -> None:
-    entries, digest = book.verify(noted)
-    since = (
-        "whether entries were rewritten together with their digests, or taken off the end, only a digest noted before "
-        "can tell (--noted)"
-        if noted is None
-        else "everything up to the digest that was noted is as it was then"
-    )
-    print(
-        f"verified: the numbers and digests of {entries} entries fit together and what is spent is within the limit; "
-        f"{since}\ndigest of the last entry, to be noted elsewhere: {digest}"
-    )
+def _show(ledger: Ledger, arguments: argparse.Namespace) -> None:
+    told = ledger.to_dict()
+    show(told, arguments.json, _lines(told))
 
 
-def _show(shown: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(shown, indent=1, allow_nan=False))
-        return
-    print(f"limit {shown['limit']:g}, spent {shown['spent']:.6g}, left {shown['left']:.6g}{_hidden(shown)}")
-    places = {entry["number"]: place for place, entry in enumerate(shown["releases"], 1)}
-    for entry in shown["releases"]:
-        state = "released" if entry["released"] else "reserved, not known to be released (counts as spent)"
-        print(
-            f"{places[entry['number']]:>4}  {entry['time']}  epsilon {entry['epsilon']:g}  {entry['mechanism']}  "
-            f"scale {entry['scale']:.6g}  {entry['query']}{_extent(entry['extent'])}{_hidden(entry)}  {state}"
-        )
-        if entry["overlaps"]:
-            print(f"      of the same time as {', '.join(str(places[number]) for number in entry['overlaps'])}")
+def _lines(told: Any) -> Iterator[str]:
+    step = (told["population"] or {}).get("step_seconds")
+    for row in (*told["promises"], *told["releases"]):
+        if (level := row["level"]) is not None:
+            window = level["window"] or 0
+            several = f"{window} readings" if step is None else text_of(window * step)
+            row["protect"] = {0: "participant", 1: "reading"}.get(window, several)
+            row["protect"] += ", others known" * (level["side_information"] == "any")
+        for name, end in (("from", "first"), ("to", "last")):
+            time = row.get("charge", {}).get(end)
+            row[name] = None if time is None else str(np.datetime64(time, "s"))
+    yield from table(told["promises"], ("protect", "epsilon", "spent_percent"))
+    yield ""
+    yield from table(told["releases"], RELEASES)
 
 
-def _hidden(shown: dict[str, Any]) -> str:
-    """What it is stated for, where that is not one record and an adversary who knows none."""
-    if shown.get("length", 1) is None:
-        return "  whole participants"
-    records = "" if shown["window"] == 1 else f"  {shown['window']} records in a row"
-    return records + ("" if shown["knows"] == "nothing" else "  even if others are known")
+def _verify(ledger: Ledger, arguments: argparse.Namespace) -> None:
+    entries, digest = ledger.verify(arguments.noted)
+    since = "everything up to the digest that was noted is as it was then"
+    if arguments.noted is None:
+        since = "only a digest noted before (--noted) shows whether rows were made anew or cut off"
+    print(f"verified: the digests of {entries} rows fit together and all promises hold; {since}")
+    print(f"digest of the last row, to be noted elsewhere: {digest}")
 
 
-def _extent(extent: dict[str, Any] | None) -> str:
-    if extent is None:
-        return ""
-    return f"  n {extent['records']}" + (f" from {extent['first']} to {extent['last']}" if extent["first"] else "")
+def _add(ledger: Ledger, arguments: argparse.Namespace) -> None:
+    from pufferflow.records.read import parse_range
+
+    known, value = ledger.book.population, arguments.value
+    population = None
+    if known is not None and (arguments.participant or value):
+        values = known.values if value is None else (value,)
+        population = replace(known, values=values, participant=arguments.participant)
+    cost = written_number(arguments.cost, "--cost")
+    whole = written_number(arguments.whole, "--whole")
+    charge = Charge(cost, whole, *parse_range(arguments.first, arguments.last))
+    paid = ledger.add(arguments.query, charge, population, new_values=arguments.yes)
+    print(f"entered as row {paid.number}: {percent(paid.spent)} % is spent")
+
+
+def _set_limit(ledger: Ledger, arguments: argparse.Namespace) -> None:
+    from pufferflow.models import parse_model
+    from pufferflow.publish.calibrate import calibrate
+
+    def worked(theta: Any, level: Level, epsilon: float) -> Any:
+        found = calibrate(parse_model(theta), level, epsilon)
+        return found.cost, found.certificate
+
+    book = ledger.book
+    step = None if book.population is None else book.population.step_seconds
+    level = level_of(arguments.level, arguments.side_information, step)
+    now = book.promises.get(level)
+    before = "none" if now is None else f"{now.epsilon:g}"
+    if not arguments.yes:
+        raise ParameterError(f"the limit of {arguments.level} is {before}; add --yes to change it")
+    ledger.set_limit(level, arguments.epsilon, worked)
+    print(f"limit of {arguments.level}: {before} before, {arguments.epsilon:g} now")

@@ -16,10 +16,10 @@ from pufferflow.coupling.interval_leakage import MOST_ROBUST_STATES, IntervalLea
 from pufferflow.coupling.labelled import LabelledLeakage
 from pufferflow.coupling.periodic import PeriodicLeakage
 from pufferflow.coupling.words import MOST_WORDS, WordLeakage
-from pufferflow.forgetting_family import ForgettingFamily
 from pufferflow.markov.families import ChainFamily, Family
 from pufferflow.markov.labelled import LabelledChain
 from pufferflow.markov.periodic import PeriodicChain
+from pufferflow.mixing_family import MixingFamily
 
 MOST_BLOCK_STATES = 200
 """Largest number of states for which blocks of steps are computed: their time grows faster than the cube."""
@@ -84,7 +84,7 @@ def _of_chain(family: ChainFamily, length: int, protection: Protection, max_stat
 
 
 @loss_bounds.register
-def _(family: ForgettingFamily, length: int, protection: Protection, max_states: int) -> list[Part]:
+def _(family: MixingFamily, length: int, protection: Protection, max_states: int) -> list[Part]:
     if protection.knows != "nothing":
         why = "whoever knows other records can believe in laws that do not forget as the family does"
         return [Part(family, None, why)]

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from pufferflow.coupling.calibration import Loss
-from pufferflow.forgetting_family import ForgettingFamily
+from pufferflow.mixing_family import MixingFamily
 
 if TYPE_CHECKING:
     from flint import arb
@@ -25,7 +25,7 @@ class ForgettingLoss:
     and n after it is at most w·c + log E(j) + log E(n).
     """
 
-    def __init__(self, family: ForgettingFamily, length: int, window: int = 1) -> None:
+    def __init__(self, family: MixingFamily, length: int, window: int = 1) -> None:
         self._steps, self._kept = family.steps, family.kept
         self._length, self._window = length, min(window, length)
 

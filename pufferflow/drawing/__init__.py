@@ -1,1 +1,1 @@
-"""Figures of releases and the style that all figures share."""
+"""The style that all figures of studies share."""

@@ -320,13 +320,15 @@ def as_family(family: AnyFamily) -> Family:
         return family  # known without the looks below, which are a thirtieth of a short chain's leakage
     if getattr_static(family, "family", None) is not None:
         return as_family(family.family)  # type: ignore[union-attr]
+    if why := getattr(family, "unresolved", ""):
+        raise ParameterError(why)
     # looked up without being evaluated: an interval family has no finite set of chains and says so when asked
     if any(
         getattr_static(family, name, None) is None for name in ("chains", "smallest_stationary_probability", "eigengap")
     ):
         raise ParameterError(
             f"family is {shown(family)}; give a MarkovChain, a ChainFamily, a BinaryInterval, an IntervalFamily, "
-            "a TotalVariationFamily, a ForgettingFamily, or what fit or read_public_model returns"
+            "a TotalVariationFamily, a MixingFamily, or what fit or read_public_model returns"
         )
     return cast(Family, family) if getattr_static(family, "document", None) is not None else _Foreign(family)
 

@@ -168,7 +168,7 @@ class PeriodicChain(ByValue, FamilyWithoutMatrix):
 
     def text(self, public: bool) -> str:
         """Say in words which processes these are."""
-        start = "the stationary law of that phase" if self.start == STATIONARY else "any law"
+        start = "the stationary distribution of that phase" if self.start == STATIONARY else "any distribution"
         return (
             f"the chain of the model with a public clock of {self.period} steps and {len(self.transition_matrices)} "
             f"transition matrices, from {start}, at any phase of it"

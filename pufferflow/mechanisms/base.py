@@ -284,7 +284,7 @@ def compute_scale(name: str, family: AnyFamily, length: Lengths, epsilon: float,
     return mechanism.called(family, length, epsilon, **options)
 
 
-@takes_options(ProtectionOptions, Protection)
+@takes_options(ProtectionOptions, defaults=Protection)
 def certify(
     family: AnyFamily,
     length: Lengths,

@@ -1,5 +1,6 @@
-"""From a table of records to segments, states and counts, for the command line and the pipeline alike.
+"""From a table to steps and counts, for the command line and the workflow alike.
 
-``tables`` reads chunks of CSV, Parquet or a data frame, ``reading`` says which columns to read, ``rows`` checks them,
-``format`` says what their values mean and ``tally`` counts them; a ``sample`` holds the counts.
+``table`` opens CSV, Parquet or a data frame, ``schema`` says what its columns stand for, ``read``
+makes :class:`~pufferflow.records.read.Steps` of it, ``states`` are the public states, and
+``counts`` counts.
 """

@@ -1,66 +1,157 @@
-"""Which states the values of a table are to have."""
+"""The public states of readings, and how they are found where nobody has said what they are."""
 
 from __future__ import annotations
 
+import math
+import unicodedata
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
-from pufferflow._checks import check_positive, check_whole
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferflow._checks import check_list, check_numbers
 from pufferflow._display import displayed
+from pufferflow._numbers import shortest
+from pufferflow._texts import check_unicode
 from pufferflow.errors import ParameterError
-from pufferflow.records.format import MOST_STATES, StateSpace
+
+MISSING, UNKNOWN = -1, -2
+"""Codes of a missing value and of one that is none of the public states."""
+
+MOST_STATES, CHUNK = 2000, 2**16
+MISSING_TEXTS = ("", "na", "n/a", "nan", "null", "none", "?", "-")
+"""Texts (in any case) that stand for a missing value, unless they are declared to be a state."""
+
+NULL_TEXTS = ("na", "n/a", "nan", "null", "none", "<na>", "#n/a", "#na", "-nan")
+"""Those (in any case) that pandas reads as nothing, so that a typed table may have lost a state."""
+
+OTHER = "other"
+DEFAULT_BINS = 20
+FEW_NUMBERS = 12
+"""A column of so few different numbers counts as categories."""
 
 
 @displayed()
 @dataclass(frozen=True)
-class States:
-    """How to make states; at most one of the first four is given, none guesses.
+class StateSpace:
+    """The public states; whether a value has one never depends on other readings.
 
     Attributes
     ----------
-    bins : int or None
-        About so many numeric bins, of a width of 1, 2 or 5 times a power of ten, from a multiple of it.
-    width : float or None
-        Numeric bins of this width, from a multiple of it.
+    names : tuple of str
+        In the order of the chain.
     edges : tuple of float or None
-        Edges between numeric bins.
-    names : tuple of str or None
-        The categories.
-    top : int or None
-        Of the categories that occur keep this many, the most frequent; the others become "other".
+        Of numeric states: state j holds edges[j − 1] ≤ value < edges[j]. The first and the last
+        bin are open, so every number has a state.
     other : bool
-        Give categories that are not listed the state "other".
+        Of categories: the last state takes every name that is not listed. Without it an unknown
+        name is refused, which reveals that it occurred.
     """
 
-    bins: int | None = None
-    width: float | None = None
+    names: tuple[str, ...]
     edges: tuple[float, ...] | None = None
-    names: tuple[str, ...] | None = None
-    top: int | None = None
     other: bool = False
 
     def __post_init__(self) -> None:
-        given = [n for n in ("bins", "width", "edges", "names") if getattr(self, n) is not None]
-        if len(given) > 1:
-            raise ParameterError(f"{' and '.join(given)} say different things; give one of them")
-        if self.numeric and (self.top is not None or self.other):
-            raise ParameterError(f"top and other are for categories; leave {given[0]} out, or them")
-        if self.bins is not None:
-            check_whole(self.bins, "bins", 2, MOST_STATES)
-        if self.width is not None:
-            check_positive(self.width, "width")
-        if self.top is not None:
-            check_whole(self.top, "top", 1, MOST_STATES - 1)
+        for name in self.names:
+            check_unicode(name, "the name of a state")
+
+    @classmethod
+    def numeric(cls, edges: Sequence[float]) -> StateSpace:
+        """Bins between the ``edges``, one more than there are edges.
+
+        Raises ParameterError: an edge is not finite or not larger than the one before.
+        """
+        numbers = tuple(check_numbers(check_list(edges, "edges"), "edges").tolist())
+        if not all(map(math.isfinite, numbers)) or any(b <= a for a, b in pairwise(numbers)):
+            raise ParameterError("edges must be finite numbers, each larger than the one before")
+        if not 1 <= len(numbers) < MOST_STATES:
+            raise ParameterError(f"{len(numbers)} edges; give 1 to {MOST_STATES - 1}")
+        shown = [f"{edge:.12g}" for edge in numbers]
+        inner = (f"{low} to {high}" for low, high in pairwise(shown))
+        return cls((f"< {shown[0]}", *inner, f">= {shown[-1]}"), numbers)
+
+    @classmethod
+    def categories(cls, names: Sequence[str], *, other: bool = False) -> StateSpace:
+        """States by name; with ``other`` the state "other" comes last.
+
+        Raises ParameterError: a name is empty, given twice or no text, or there are none.
+        """
+        listed = tuple(check_list(names, "names"))
+        if not all(isinstance(name, str) for name in listed):
+            raise ParameterError("the names of the states must be texts")
+        first: dict[str, str] = {}
+        for name in listed:
+            if any(unicodedata.category(letter) == "Cc" for letter in name):
+                what = f"the name {name!r} of a state has a control character"
+                raise ParameterError(f"{what}; correct it")
+            if name != name.strip():
+                what = f"the name {name!r} of a state has a blank at its end, which no value has"
+                raise ParameterError(f"{what}; correct it")
+            if (same := first.setdefault(shortest(name) or name, name)) != name:
+                what = f"the states {same!r} and {name!r} are the same number"
+                raise ParameterError(f"{what}; name it once")
+        if not all(listed) or len(first) < max(1, len(listed)) or (other and OTHER in listed):
+            what = "the names of the states must be different and not empty"
+            raise ParameterError(f"{what}, and there must be some")
+        if len(listed) >= MOST_STATES:
+            raise ParameterError(f"{len(listed)} states; fewer than {MOST_STATES} can be handled")
+        return cls((*listed, OTHER) if other else listed, None, other)
+
+    @property
+    def count(self) -> int:
+        """Number of states, k."""
+        return len(self.names)
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The categories that are named."""
+        return self.names[:-1] if self.other else self.names
+
+    def encode_numbers(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
+        """State of each number, shape (n,); NaN is missing."""
+        assert self.edges is not None
+        codes = np.empty(len(values), dtype=np.int32)
+        for start in range(0, len(values), CHUNK):  # to save memory
+            part = slice(start, start + CHUNK)
+            codes[part] = np.searchsorted(np.array(self.edges), values[part], side="right")
+            codes[part][np.isnan(values[part])] = MISSING
+        return codes
+
+    def encode_names(self, names: Iterable[str]) -> NDArray[np.int32]:
+        """State of each name, shape (n,); missing, :data:`UNKNOWN`, or a code of the states.
+
+        Numbers are compared as numbers. What is declared is never missing, however it is written:
+        a state that were left out would be published exactly, by the number of readings.
+        """
+        rest = self.count - 1 if self.other else UNKNOWN
+        codes = []
+        for name in names:
+            code = self._codes.get(shortest(name) or name, rest)
+            absent = code == rest and name.lower() in MISSING_TEXTS
+            claimed = name.lower() in self._claimed
+            codes.append(MISSING if absent and not claimed else code)
+        return np.array(codes, dtype=np.int32)
+
+    def may_be_null(self) -> str | None:
+        """The first declared state that pandas takes for nothing, None where there is none."""
+        listed = () if self.edges is not None else self.listed
+        return next((name for name in listed if name.lower() in NULL_TEXTS), None)
+
+    @cached_property
+    def _claimed(self) -> frozenset[str]:
+        return frozenset(name.lower() for name in self.listed)
+
+    @cached_property
+    def _codes(self) -> dict[str, int]:
+        return {shortest(name) or name: code for code, name in enumerate(self.listed)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON types that :func:`pufferflow.records.schema.parse_schema` reads."""
         if self.edges is not None:
-            StateSpace.numeric(self.edges)
-        if self.names is not None:
-            StateSpace.categories(self.names, other=self.other)
-
-    @property
-    def numeric(self) -> bool:
-        """Whether bins of numbers are asked for."""
-        return self.bins is not None or self.width is not None or self.edges is not None
-
-    @property
-    def categorical(self) -> bool:
-        """Whether categories are asked for."""
-        return self.names is not None or self.top is not None or self.other
+            return {"edges": list(self.edges)}
+        return {"names": list(self.listed), "other": self.other}

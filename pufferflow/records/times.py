@@ -2,100 +2,124 @@
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pufferflow._numbers import shortest
+from pufferflow._checks import shown
+from pufferflow.errors import ParameterError
 
-Clock = Literal["offset", "local", "unix"]
 Integers = NDArray[np.int64]
 
-LATEST = 1e11
+CALENDAR = (-62_135_596_800, 253_402_300_799)
+"""Unix seconds of the years 1 to 9999, in which calendars can be read."""
+
+LATEST = 10**11
 """Unix seconds of the year 5138: larger numbers are milliseconds by mistake."""
 
-CALENDAR = (-62_135_596_800, 253_402_300_799)
-"""Unix seconds of the years 1 to 9999, in which calendars can be read; :mod:`datetime` has no others."""
+NOWHEN = CALENDAR[0] - 1
+"""Stands for no time; and one second less for one that the clocks of the zone left out."""
 
-_A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-
-_OFFSET = r"\d:?\d\d(?::\d\d)?(?:[.,]\d+)? ?(?:[Zz]|[+-]\d\d(?::?\d\d)?)$"
-_DAYLIGHT_MONTHS = (3, 4, 9, 10, 11)
-
-
-def parse_times(
-    column: pd.Series[Any], time_format: str | None
-) -> tuple[Integers, NDArray[np.int8], NDArray[np.bool_]]:
-    """Seconds since 1970, the clock of each (index into offset, local, unix), and a mark where it cannot be read."""
-    count = len(column)
-    if pd.api.types.is_datetime64_any_dtype(column.dtype):
-        seconds, bad = _whole_seconds(pd.DatetimeIndex(column))
-        return seconds, np.full(count, 0 if isinstance(column.dtype, pd.DatetimeTZDtype) else 1, dtype=np.int8), bad
-    if pd.api.types.is_numeric_dtype(column.dtype):
-        seconds, bad = _unix_seconds(column)
-        return seconds, np.full(count, 2, dtype=np.int8), bad
-    texts = column.astype("str")
-    if time_format is not None:
-        seconds, bad = _calendar(texts, time_format)
-        return seconds, np.full(count, 0 if "%z" in time_format else 1, dtype=np.int8), bad
-    if is_number(texts.iloc[0]):
-        seconds, bad = _unix_seconds(texts)
-        clocks = np.full(count, 2, dtype=np.int8)
-        if bad.any():  # another clock is another complaint than no time at all
-            seconds[bad], still = _calendar(texts[bad], "ISO8601")
-            clocks[bad] = np.where(still, 2, np.where(_has_offset(texts[bad]), 0, 1))
-            bad[bad] = still
-        return seconds, clocks, bad
-    seconds, bad = _calendar(texts, "ISO8601")
-    clocks = np.where(_has_offset(texts), 0, 1).astype(np.int8)
-    if bad.any():
-        seconds[bad], still = _unix_seconds(texts[bad])
-        clocks[bad] = np.where(still, clocks[bad], 2)
-        bad[bad] = still
-    return seconds, clocks, bad
+KINDS = ("has a UTC offset", "has no UTC offset", "is in unix seconds")
+# without \d and \s, which pyarrow does not have as Python has them: they are five times as slow
+_OFFSET = "[0-9]:?[0-9]{2}(?::[0-9]{2})?(?:[.,][0-9]+)? ?(?:[Zz]|[+-][0-9]{2}(?::?[0-9]{2})?)$"
+_UNIX = r"^ *[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)? *$"
+_ISO = "^ *[0-9][^.,]*(?:[.,][0-9]{1,6}(?:[^.,0-9][^.,]*)?)?$"  # nanoseconds would bend other rows
 
 
-def _calendar(texts: pd.Series[Any], time_format: str) -> tuple[Integers, NDArray[np.bool_]]:
-    try:
-        return _whole_seconds(pd.DatetimeIndex(pd.to_datetime(texts, format=time_format, errors="coerce", utc=True)))
-    except (ValueError, OverflowError):  # the format itself, or a year that no clock has
-        return np.zeros(len(texts), dtype=np.int64), np.ones(len(texts), dtype=bool)
+def moments(
+    texts: pd.Series[Any], form: str | None, zone: str | None
+) -> tuple[Integers, Integers, NDArray[Any]]:
+    """First and last second that times may mean, and their clocks (indices of KINDS)."""
+    early = np.full(len(texts), NOWHEN)
+    if pd.api.types.is_datetime64_any_dtype(texts):
+        kind = np.full(len(texts), 0 if isinstance(texts.dtype, pd.DatetimeTZDtype) else 1)
+        dates = kind < 2
+    elif pd.api.types.is_numeric_dtype(texts):
+        kind = np.full(len(texts), 2)
+        dates = kind < 2
+    else:
+        texts = texts.astype("str")
+        unix, dates, offset = (
+            np.array(texts.str.contains(p), dtype=bool) for p in (_UNIX, _ISO, _OFFSET)
+        )
+        if form is not None:
+            unix[:], dates[:], offset[:] = False, True, "%z" in form
+        kind = np.where(unix, 2, np.where(offset, 0, 1))
+        dates &= ~unix
+    if (kind == 2).any():
+        numbers = texts[kind == 2].astype(np.float64).to_numpy(np.float64, na_value=np.nan)
+        fine = (numbers >= CALENDAR[0]) & (numbers < LATEST)
+        early[kind == 2] = np.where(fine & (np.where(fine, numbers, 0) % 1 == 0), numbers, NOWHEN)
+    if dates.any():
+        try:
+            found = pd.to_datetime(
+                texts[dates], format=form or "ISO8601", errors="coerce", utc=True
+            )
+            times = pd.DatetimeIndex(found)
+            seconds = times.floor("s").as_unit("s").asi8
+            fine = (times == times.floor("s")) & (seconds >= CALENDAR[0]) & (seconds <= CALENDAR[1])
+            early[dates] = np.where(fine, seconds, NOWHEN)
+        except ValueError:  # the format itself
+            pass
+    late, local = early.copy(), (kind == 1) & (early > NOWHEN)
+    if zone is not None and local.any():
+        clock = pd.DatetimeIndex(early[local].astype("datetime64[s]"))
+        for moments, summer in ((early, True), (late, False)):
+            dst = np.full(len(clock), summer)
+            there = clock.tz_localize(zone, ambiguous=dst, nonexistent="NaT")
+            moments[local] = np.where(there.isna(), NOWHEN - 1, there.as_unit("s").asi8)
+    return early, late, kind
 
 
-def _whole_seconds(times: pd.DatetimeIndex) -> tuple[Integers, NDArray[np.bool_]]:
-    ticks, second = times.asi8, _A_SECOND[times.unit]
-    seconds = ticks // second
-    bad = np.asarray(times.isna()) | (ticks % second != 0) | (seconds < CALENDAR[0]) | (seconds > CALENDAR[1])
-    return np.where(bad, 0, seconds), bad
+def parse_range(
+    first: str | None, last: str | None, timezone: str | None = None
+) -> tuple[int | None, int | None]:
+    """Return the first and the last second of a range of time, both included.
 
+    ``last`` is exclusive, or a bare date, which means the whole day. Without an offset both are
+    on the clock of ``timezone``, and of the table (UTC or local) where there is none.
 
-def _unix_seconds(column: pd.Series[Any]) -> tuple[Integers, NDArray[np.bool_]]:
-    numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    bad = ~((numbers >= CALENDAR[0]) & (numbers < LATEST))
-    seconds = np.where(bad, 0, numbers)
-    bad |= seconds % 1 != 0
-    return np.where(bad, 0, seconds).astype(np.int64), bad
+    >>> parse_range("1970-01-01", "1970-01-01"), parse_range(None, "1970-01-01T00:01")
+    ((0, 86399), (None, 59))
 
-
-def _has_offset(texts: pd.Series[Any]) -> NDArray[np.bool_]:
-    return np.array(texts.str.contains(_OFFSET, regex=True), dtype=np.bool_)
-
-
-def is_number(text: str) -> bool:
-    """Whether a text is a number."""
-    return shortest(text.strip()) is not None
+    Raises ParameterError: one is no time, or nothing lies between them.
+    """
+    ends: list[int | None] = []
+    for text, name in ((first, "from"), (last, "to")):
+        if text is None:
+            ends.append(None)
+            continue
+        written = str(text).strip()
+        days = int(name == "to" and len(written) == len("2024-01-31"))
+        try:
+            if not is_time(written):
+                raise ValueError
+            moment = pd.Timestamp(written) + pd.Timedelta(days=days)
+            if moment.tzinfo is None:
+                zone = timezone or "UTC"
+                moment = moment.tz_localize(zone, ambiguous=True, nonexistent="shift_forward")
+        except (ValueError, OverflowError):
+            advice = "give a time such as 2024-01-31 or 2024-01-31T12:00"
+            raise ParameterError(f"{name} is {shown(text)}; {advice}") from None
+        ends.append(math.ceil(moment.timestamp()) - (name == "to"))
+    begin, end = ends
+    if begin is not None and end is not None and end < begin:
+        raise ParameterError(f"nothing lies between from {shown(first)} and to {shown(last)}")
+    return begin, end
 
 
 def is_time(text: str) -> bool:
     """Whether a text begins with a date."""
-    return bool(re.match(r"\d{4}-\d\d-\d\d", text.strip()))
+    return re.match(r"\d{4}-\d\d-\d\d", text) is not None
 
 
 def clocks_change(seconds: int) -> bool:
     """Whether local clocks may change then: early on a Sunday in spring or autumn."""
     then = datetime.fromtimestamp(seconds, UTC)
-    return then.weekday() == 6 and then.month in _DAYLIGHT_MONTHS and then.hour <= 4
+    return then.weekday() == 6 and then.month in (3, 4, 9, 10, 11) and then.hour <= 4

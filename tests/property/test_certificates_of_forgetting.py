@@ -23,7 +23,7 @@ EPSILONS = st.sampled_from([1e-60, 1e-6, 0.05, 0.3, 1.0, 5.0, 60.0, 1e5, 1e60])
 @examples(12, 120)
 @given(STEPS, OVERLAPS, LENGTHS, COSTS)
 def test_the_closed_form_is_the_recursion_at_the_worst_node(steps, overlap, length, cost):
-    found = pf.leakage_loss(pf.ForgettingFamily(steps, overlap), length, 1 / cost)
+    found = pf.leakage_loss(pf.MixingFamily(steps, overlap), length, 1 / cost)
     plain = plain_forgetting.loss(steps, overlap, length, cost)
     assert plain * (1 - 1e-11) <= found <= plain * (1 + 1e-11)
     assert found <= length * cost * (1 + 1e-14)
@@ -32,7 +32,7 @@ def test_the_closed_form_is_the_recursion_at_the_worst_node(steps, overlap, leng
 @examples(12, 120)
 @given(STEPS, OVERLAPS, LENGTHS, st.sampled_from([0.05, 0.3, 1.0, 5.0, 60.0]))
 def test_the_scale_is_the_smallest(steps, overlap, length, epsilon):
-    result = pf.leakage(pf.ForgettingFamily(steps, overlap), length, epsilon)
+    result = pf.leakage(pf.MixingFamily(steps, overlap), length, epsilon)
     assert plain_forgetting.loss(steps, overlap, length, 1 / result.scale) <= epsilon * (1 + 1e-11)
     assert plain_forgetting.loss(steps, overlap, length, 1 / result.scale / (1 - 1e-9)) > epsilon * (1 + 1e-10)
     side = plain_forgetting.leakages(steps, overlap, length - 1, 1 / result.scale)
@@ -44,8 +44,8 @@ def test_the_scale_is_the_smallest(steps, overlap, length, epsilon):
 @examples(8, 270)
 @given(st.integers(1, 300), OVERLAPS, st.sampled_from([1, 7, 1000, 10**6, 2**62]), EPSILONS)
 def test_certificates_prove_the_scale(steps, overlap, length, epsilon):
-    result = pf.leakage(pf.ForgettingFamily(steps, overlap), length, epsilon)
-    certified = result.certified(pf.ForgettingFamily(steps, overlap))
+    result = pf.leakage(pf.MixingFamily(steps, overlap), length, epsilon)
+    certified = result.certified(pf.MixingFamily(steps, overlap))
     assert certified.scale == pytest.approx(result.scale, rel=1e-14)
     assert len(json.dumps(certified.certificate)) < 300
     found = pf.verify_certificate(json.loads(json.dumps(certified.certificate)))
@@ -57,7 +57,7 @@ def test_values_of_the_theory():
     """Section 7 (f), to six digits; a minute of two years."""
     for steps, overlap, scales in ((60, 0.4, (1541.21, 349.528, 131.077)), (120, 0.65, (1874.45, 405.353, 132.095))):
         for epsilon, scale in zip((0.2, 1.0, 5.0), scales, strict=True):
-            found = pf.leakage(pf.ForgettingFamily(steps, overlap), 1_051_200, epsilon)
+            found = pf.leakage(pf.MixingFamily(steps, overlap), 1_051_200, epsilon)
             assert found.scale == pytest.approx(scale, rel=4e-6)
             assert (found.mechanism, found.chain, found.reason) == ("leakage", None, "")
 
@@ -114,7 +114,7 @@ def test_no_forged_certificate_is_accepted(wanted):
     rng = np.random.default_rng(5)
     rejected = 0
     while rejected < wanted:
-        family = pf.ForgettingFamily(int(rng.integers(2, 12)), float(rng.choice([0.05, 0.2, 0.4, 0.65, 0.9])))
+        family = pf.MixingFamily(int(rng.integers(2, 12)), float(rng.choice([0.05, 0.2, 0.4, 0.65, 0.9])))
         document = pf.certify(
             family, int(rng.integers(30, 60)), float(rng.choice([0.1, 1.0, 4.0])), mechanism="leakage"
         )
@@ -137,7 +137,7 @@ ODD = st.sampled_from([None, True, -1, 0, 1.5, 2**70, "", "nan", "-1", "1/0", []
 @example("overlap", "1.01")
 @given(st.sampled_from(["family", "epsilon", "length", "scale", "forgetting", "steps", "overlap"]), ODD)
 def test_anything_else_is_rejected_in_one_sentence(key, value):
-    document = pf.certify(pf.ForgettingFamily(), 500, 1.0, mechanism="leakage")
+    document = pf.certify(pf.MixingFamily(), 500, 1.0, mechanism="leakage")
     place = document["family"] if key == "forgetting" else document
     (document["family"]["forgetting"] if key in ("steps", "overlap") else place)[key] = value
     with pytest.raises(pf.CertificateError) as caught:

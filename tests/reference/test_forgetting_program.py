@@ -36,7 +36,7 @@ def excess(seed):
     joint, families, cost = random_case(seed)
     window = 2 if seed % 4 == 3 and joint.shape[0] == 2 else 1
     program = largest_loss(joint, cost, window)
-    bounds = [pf.leakage_loss(pf.ForgettingFamily(m, a), joint.ndim, 1 / cost, window=window) for m, a in families]
+    bounds = [pf.leakage_loss(pf.MixingFamily(m, a), joint.ndim, 1 / cost, window=window) for m, a in families]
     assert min(bounds) >= program * (1 - 1e-6)  # the tolerance of the solver
     return min(bounds) / program - 1
 
@@ -55,7 +55,7 @@ def test_never_below_the_program(cases):
 def test_of_no_more_records_than_the_steps_all_may_be_one(length):
     """A chain that never moves lies in the family as long as nothing is asked of it, and loses all that there is."""
     joint = joint_law([0.5, 0.5], [np.eye(2)] * (length - 1))
-    family = pf.ForgettingFamily(length, 0.5)
+    family = pf.MixingFamily(length, 0.5)
     assert pf.leakage_loss(family, length, 2.0) == pytest.approx(largest_loss(joint, 0.5), rel=1e-7)
 
 

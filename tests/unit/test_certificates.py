@@ -19,7 +19,6 @@ from shipped_counts import electricity_transitions
 import pufferflow as pf
 from pufferflow import verify
 from pufferflow.mechanisms import KNOWN
-from pufferflow.publishing.calibration import calibrate
 from pufferflow.verify import read_certificate
 
 P1, P2 = [[0.9, 0.1], [0.4, 0.6]], [[0.8, 0.2], [0.3, 0.7]]
@@ -279,7 +278,7 @@ def test_wasserstein_of_a_class_is_not_that_of_its_worst_chain():
 def test_certificates_where_fixed_points_jump():
     """One step of the cost leads from a loss of 40 to the cap of 4090: the search for a cost that suffices ends."""
     rows = [[0.999, 0, 0.00092, 0.00008], [0.0001, 0.999, 0.0004, 0.0005], [0, 0.001, 0.999, 0], [0, 0.0001, 0, 0.9999]]
-    found = calibrate(pf.MarkovChain(rows), 1000, 40.0)
+    found = pf.leakage(pf.MarkovChain(rows), 1000, 40.0).certified(pf.MarkovChain(rows))
     assert found.certificate is not None
     assert found.scale <= pf.mqm_exact(pf.MarkovChain(rows), 1000, 40.0).scale * (1 + 1e-9)
 

@@ -18,10 +18,10 @@ from pufferflow.errors import ParameterError
 
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial_distribution=[1, 0])
 STATIONARY = pf.MarkovChain(CHAIN.transition_matrix)
-HOUR = pf.ForgettingFamily(60, 0.4)
+HOUR = pf.MixingFamily(60, 0.4)
 BOUNDS = [[0.85, 0.05], [0.15, 0.75]], [[0.95, 0.15], [0.25, 0.85]]
 QUERY = pf.CountQuery({1})
-MODEL = pf.PublicModel(pf.ChainFamily([CHAIN]), pf.RecordFormat(pf.StateSpace.categories(["off", "on"])))
+MODEL = pf.PublicModel(pf.ChainFamily([CHAIN]), pf.Schema(states=pf.StateSpace.categories(["off", "on"])))
 
 
 def networks():
@@ -67,8 +67,6 @@ def made(folder):
         accountant.cost(),
         pf.lower_bound(CHAIN, 100, 1.0),
         pf.HistogramQuery(),
-        pf.Reading(),
-        pf.States(bins=2),
     )
     yield pf.privacy_loss(CHAIN, 10, 3.0, QUERY)
     yield pf.loss_at_any_length(STATIONARY, 3.0, QUERY, window=9)
@@ -79,16 +77,14 @@ def made(folder):
         pf.forgetting(pf.MarkovChain(CHAIN.transition_matrix), 60),
     )
     yield from (pf.LabelledChain(CHAIN, [0, 1]), pf.PeriodicChain([CHAIN.transition_matrix]))
-    yield pf.fit_records(pd.Series(["off", "on", "off", "off", "on", "on", "off"] * 3))
-    yield pf.simulate_release(None, MODEL, 1.0, seed=1, length=50)
+    yield pf.fit(pd.Series(["off", "on", "off", "off", "on", "on", "off"] * 3))
     people = pd.DataFrame({"participant": [f"p{i // 3}" for i in range(600)], "value": ["off", "off", "on"] * 200})
-    form, by_row = pf.RecordFormat(MODEL.records.states), pf.Reading(rows_are_steps=True)
-    yield pf.fit_privately(people, form, epsilon=9.0, most_transitions=2, reading=by_row, ledger=None)
-    timed = pd.Series(["off", "on"] * 24, index=pd.date_range("2024-01-01", periods=48, freq="h"))
-    hourly = pf.PublicModel(MODEL.family, pf.RecordFormat(MODEL.records.states, 3600))
-    yield pf.release_statistics(timed, hourly, 1.0, ["histogram-by-hour"], ledger=None)
-    yield pf.plan_release(CHAIN, 0.1, length=100)[0]
-    yield pf.Ledger.create(folder / "some.ledger", 1.0)
+    who = {"participant": "participant", "states": ["off", "on"]}
+    yield pf.fit_privately(people, 9.0, most_transitions=2, **who)
+    yield pf.release(people["value"], MODEL, 1.0, seed=1, accept_noise=True)
+    options = {"states": 2, "step": "1h", "participants": 3, "period": "1d"}
+    yield pf.plan(HOUR, ["histogram"], **options)
+    yield pf.Ledger.create(folder / "some.ledger")
     yield from (pf.RunningCount(9, 1.0), pf.WrappedMeasurement(None, HOUR, 9, 0.1, NARROWEST))
     yield pf.PufferfishFramework({"s": {"well": {0: 1}, "ill": {1: 1}}})
     yield from (*networks(), *hidden_markov_models(), *differential_privacy())
@@ -141,10 +137,6 @@ def test_scales_and_histograms_are_drawn():
     noise, density = axes.collections[0].get_paths()[0].vertices.T
     assert density.max() == pytest.approx(1 / (2 * scale))
     assert 0 in noise
-    released = pf.simulate_release(None, MODEL, 1.0, seed=1, length=50)
-    bars = released.plot(axes.figure.add_subplot())
-    assert [bar.get_height() for bar in bars.patches] == list(released.frequencies)
-    assert "NOT PRIVATE" in bars.get_title()
     pyplot.close("all")
     with pytest.raises(ParameterError, match="not applicable"):
         pf.gk16(CHAIN, 100, 1.0).plot()

@@ -72,7 +72,7 @@ def test_no_window_system_is_loaded(tmp_path):
     code = """
 import sys
 from matplotlib.figure import Figure
-from pufferflow.drawing import releases, style
+from pufferflow.drawing import style
 style.save_figure(Figure(), sys.argv[1])
 assert "matplotlib.pyplot" not in sys.modules and "tkinter" not in sys.modules
 """

@@ -38,38 +38,33 @@ def content(folder):
     return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-RELEASE = ["release", "d.csv", "--chain", "m.json", "--epsilon", "1", "--no-figure"]
+RELEASE = ["release", "d.csv", "--chain", "m.json", "--accept-noise"]
 SCALE = ["scale", "m.json", "--length", "5", "--epsilon", "1"]
-PLAN = ["plan", "--chain", "m.json", "--accuracy", "0.1", "--length", "10"]
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["fit", "d.csv", "--sample", "d.csv"], "d.csv is read and would be overwritten"),
-        (["fit", "d.csv", "--chain", "sub/../d.csv"], "d.csv is read and would be overwritten"),
-        (["fit", "d.csv", "--chain", "soft.csv"], "soft.csv is read and would be overwritten"),
-        (["fit", "d.csv", "--chain", "hard.csv"], "hard.csv is read and would be overwritten"),
-        (["fit", "d.csv", "--chain", "x.json", "--sample", "./x.json"], "x.json would be written twice"),
-        (["fit", "d.csv", "--chain", "new/x.json"], "there is no folder new; make it first"),
-        (["fit", "d.csv", "--chain", "sub"], "sub is a folder; give the name of a file"),
+        (["fit", "d.csv", "--output", "d.csv"], "d.csv is read and would be overwritten"),
+        (["fit", "d.csv", "--output", "sub/../d.csv"], "d.csv is read and would be overwritten"),
+        (["fit", "d.csv", "--output", "soft.csv"], "soft.csv is read and would be overwritten"),
+        (["fit", "d.csv", "--output", "hard.csv"], "hard.csv is read and would be overwritten"),
+        (["fit", "d.csv", "--output", "new/x.json"], "there is no folder new; make it first"),
+        (["fit", "d.csv", "--output", "sub"], "sub is a folder; give the name of a file"),
         ([*SCALE, "--certificate", "m.json"], "m.json is read and would be overwritten"),
         ([*SCALE, "--certificate", "new/x.json"], "there is no folder new"),
-        (["export", "electricity", "d.csv"], "d.csv exists already; give another name"),
-        (["export", "electricity", "a.csv", "a.csv"], "a.csv would be written twice"),
-        (["export", "electricity", "a.csv", "new/b.csv"], "there is no folder new"),
-        ([*PLAN, "--figure", "new/fig"], "there is no folder new"),
-        ([*PLAN, "--figure", "m.pdf"], "m.svg is read and would be overwritten"),
+        (["example", "d.csv"], "d.csv exists already; give another name"),
+        (["example", "a.csv", "a.csv"], "a.csv would be written twice"),
+        (["example", "a.csv", "new/b.csv"], "there is no folder new"),
         ([*RELEASE, "--output", "d.csv"], "d.csv exists already"),
         ([*RELEASE, "--output", "x", "--ledger", "x"], "x would be written twice"),
         ([*RELEASE, "--ledger", "d.csv"], "d.csv is read and would be overwritten"),
         ([*RELEASE, "--output", "new/x"], "there is no folder new"),
         ([*RELEASE, "--ledger", "new/x"], "there is no folder new"),
-        (["simulate", "d.csv", *RELEASE[2:], "--seed", "1", "--output", "new/x"], "there is no folder new"),
+        ([*RELEASE, "--simulate", "1", "--output", "new/x"], "there is no folder new"),
         (["fit", "new/d.csv"], "new/d.csv: No such file or directory"),
-        (["fit", "d.csv", "--sample", "loop", "--chain", "sub/../loop"], "loop would be written twice"),
-        (["fit", "-"], "- is no file; save the table to one"),
-        (["fit", "pipe", "--chain", "x", "--sample", "y"], "pipe is no file; save the table to one"),
+        (["fit", "-"], "- is not a file; save the table to one"),
+        (["fit", "pipe"], "pipe is not a file; save the table to one"),
     ],
 )
 def test_refused_before_anything_is_written(folder, capsys, words, message):
@@ -82,8 +77,8 @@ def test_refused_before_anything_is_written(folder, capsys, words, message):
 
 
 def test_what_is_not_in_the_way_is_written(folder):
-    assert cli.main(["fit", "d.csv"]) == 0
-    assert cli.main(["fit", "d.csv"]) == 0  # the files of a fit may be renewed
+    assert cli.main(["fit", "d.csv", "--states", "0,1"]) == 0
+    assert cli.main(["fit", "d.csv", "--states", "0,1"]) == 0  # the file of a fit may be renewed
     assert cli.main([*SCALE, "--certificate", "sub/c.json"]) == 0
     assert pf.verify_certificate(json.loads((folder / "sub" / "c.json").read_text()))
     assert cli.main([*RELEASE, "--output", "sub/x"]) == 0
@@ -99,7 +94,7 @@ def test_no_file_and_standard_input_are_not_in_the_way(folder):
 
 @pytest.mark.parametrize("asked", [["--from", "2030-01-01"], ["--minutes", "99999999"], ["--minutes", "9" * 30]])
 def test_a_window_outside_the_bundled_data_names_what_was_asked_and_what_there_is(folder, capsys, asked):
-    assert cli.main(["export", "electricity", "x.csv", *asked]) == 2
+    assert cli.main(["example", "x.csv", *asked]) == 2
     said = capsys.readouterr().err
     assert f"{asked[0].removeprefix('--')}: {asked[1]}" in said
     assert "reach from 2007-05-01T00:00 to 2009-04-29T23:59 (1051200 minutes); choose a window inside" in said
@@ -182,11 +177,10 @@ READERS = {
     "scale": ["scale", "FILE", "--length", "5", "--epsilon", "1"],
     "audit": ["audit", "FILE", "--length", "5", "--epsilon", "1", "--count", "1"],
     "verify": ["verify", "FILE"],
-    "check": ["check", "FILE", "--factor", "2", "--length", "1"],
-    "network": ["network", "FILE", "--epsilon", "1"],
-    "plan": ["plan", "--chain", "FILE", "--accuracy", "0.1", "--length", "10"],
-    "release": ["release", "d.csv", "--chain", "FILE", "--epsilon", "1", "--no-figure"],
-    "simulate": ["simulate", "--chain", "FILE", "--epsilon", "1", "--length", "10", "--seed", "1"],
+    "check": ["related", "check", "FILE", "--factor", "2", "--length", "1"],
+    "network": ["related", "network", "FILE", "--epsilon", "1"],
+    "plan": ["plan", "--chain", "FILE", "--step", "1h", "--period", "1d", "--participants", "9"],
+    "release": ["release", "d.csv", "--chain", "FILE"],
 }
 
 

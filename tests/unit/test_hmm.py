@@ -193,7 +193,7 @@ def test_too_many_prefixes(monkeypatch):
 
 @pytest.fixture
 def check(run):
-    return lambda text, *arguments: run("check", "-", *arguments, stdin=text)
+    return lambda text, *arguments: run("related", "check", "-", *arguments, stdin=text)
 
 
 def test_numbers_are_read_as_written(tmp_path):
@@ -214,29 +214,26 @@ def test_numpy_arrays_and_floats():
 def test_noisy_max_as_a_file(check):
     text = json.dumps(hmm.noisy_max(PRIORS).document())
     code, out, err = check(text, "--factor", 2)
-    assert (code, err) == (0, "")
-    assert out.splitlines() == [
-        "holds for every length: factor 2",
-        "largest ratio 911/550 (1.65636)",
-        "observations ⊥, 2",
-        "  probability given C: 911/3000 (0.303667)",
-        "  probability given not C: 11/60 (0.183333)",
-    ]
+    found = json.loads(out)
+    assert (code, err, found["holds"]) == (0, "", True)
+    assert (found["largest"]["ratio"], found["largest"]["observations"]) == ("911/550", ["⊥", "2"])
     code, out, _ = check(text, "--factor", "8/5", "--json")
     found = json.loads(out)
     assert code == 0
     assert found["holds"] is False
     assert found["witness"] == found["largest"]
     assert found["witness"]["ratio"] == "911/550"
-    assert check(text, "--factor", "1.6")[1].startswith("violated: factor 1.6\n")
+    assert json.loads(check(text, "--factor", "1.6")[1])["factor"] == "8/5"
 
 
 def test_free_parameters_on_the_command_line(check):
     text = model(initial_distributions={"a": ["p^2", "1 - p^2"], "b": ["1/2", "1/2"]}, parameters={"p": [0.1, 1]})
     code, out, _ = check(text, "--factor", "3/2", "--length", 2)
     assert code == 0
-    assert out.splitlines()[:2] == ["violated: factor 3/2", "largest ratio 5 at the prior p = 1"]
-    assert check(text, "--factor", 5, "--length", 2)[1].startswith("holds for every prior of the box: factor 5")
+    found = json.loads(out)
+    largest = found["largest"]
+    assert (found["holds"], largest["witness"]["ratio"], largest["prior"]) == (False, "5", {"p": "1"})
+    assert json.loads(check(text, "--factor", 5, "--length", 2)[1])["holds"] is True
     found = json.loads(check(text, "--factor", 2, "--length", 2, "--json")[1])
     assert list(found["violation"]["prior"]) == ["p"]
     assert found["largest"]["exact"] is True
@@ -256,26 +253,27 @@ def test_noisy_max_from_a_few_numbers(check):
 
 def test_priors_that_preserve_on_the_command_line(check):
     text = json.dumps({"noisy_max": SHORT, "parameters": {"p": [0, 1]}})
-    lines = check(text, "--factor", "5/4", "--preserving")[1].splitlines()
-    at = lines.index("preserved at the prior p = 1/2, and at all with")
+    found = json.loads(check(text, "--factor", "5/4", "--preserving")[1])["preserving"]
     # from the ratios (1 + p)/3 : 1/2 and (2 - p)/3 : 1/2 and their inverses
-    assert sorted(lines[at + 1 :]) == ["  -5*p + 1 <= 0", "  -8*p + 1 <= 0", "  5*p - 4 <= 0", "  8*p - 7 <= 0"]
+    conditions = ["-5*p + 1 <= 0", "-8*p + 1 <= 0", "5*p - 4 <= 0", "8*p - 7 <= 0"]
+    assert (found["prior"], sorted(found["conditions"])) == ({"p": "1/2"}, conditions)
     family = hmm.noisy_max_family(**SHORT, parameters={"p": [0, 1]})
     found = json.loads(check(text, "--factor", "5/4", "--preserving", "--json")[1])["preserving"]
     assert found["conditions"] == list(hmm.preserving_region(family, "5/4").conditions)
     assert hmm.check(family.at(**found["prior"]), "5/4").holds
-    assert check(text, "--factor", 2, "--preserving")[1].endswith("every prior of the box preserves it\n")
+    assert json.loads(check(text, "--factor", 2, "--preserving")[1])["preserving"]["conditions"] == []
     narrow = json.dumps({"noisy_max": SHORT, "parameters": {"p": [0.9, 1]}})
-    assert check(narrow, "--factor", "11/10", "--preserving")[1].endswith("no prior of the box preserves it\n")
+    assert json.loads(check(narrow, "--factor", "11/10", "--preserving")[1])["preserving"]["prior"] is None
     fixed = json.dumps({"noisy_max": {"priors": PRIORS}})
     assert "--preserving is about free parameters" in check(fixed, "--factor", 2, "--preserving")[2]
 
 
 def test_noisy_max_on_the_command_line(run):
-    drawn = {run("noisymax", "-", stdin="[0, 2, 1]")[1] for _ in range(60)}
-    assert {f"index {i}\nfactor 2 at most where one count changes by one\n" for i in range(2)} <= drawn
+    drawn = [json.loads(run("related", "noisymax", "-", stdin="[0, 2, 1]")[1]) for _ in range(60)]
+    assert {0, 1} <= {one["index"] for one in drawn}
+    assert all(one["factor"] == "2" for one in drawn)
     words = ("--release", "value", "--largest", 4, "--ratio", "1/3", "--json")
-    found = json.loads(run("noisymax", "-", *words, stdin="[0, 4]")[1])
+    found = json.loads(run("related", "noisymax", "-", *words, stdin="[0, 4]")[1])
     assert found["value"] in range(5)
     assert found["factor"] == "3"
     for text, message in [
@@ -284,7 +282,7 @@ def test_noisy_max_on_the_command_line(run):
         ("[]", "there are no counts"),
         ('{"counts": [7771]}', "the counts must be a list, not an object"),
     ]:
-        code, out, err = run("noisymax", "-", stdin=text)
+        code, out, err = run("related", "noisymax", "-", stdin=text)
         assert (code, out, err.count("\n")) == (2, "", 1)
         assert message in err
         assert "7771" not in err

@@ -26,6 +26,7 @@ GROUND = (
     "_composition",
     "_types",
     "_checks",
+    "_units",
     "_options",
     "_protection",
     "_json",
@@ -45,7 +46,7 @@ ORDER = (
         "influence",
         "bounded_family",
         "interval_family",
-        "forgetting_family",
+        "mixing_family",
         "total_variation_family",
         "transport",
         "coupling",
@@ -55,8 +56,8 @@ ORDER = (
         "models",
         "verify",
     ),
-    *("chain_networks", "certificates", "mechanisms", "accounting", "entrywise", "_ledger_entries", "ledger"),
-    *("drawing", "publishing", "cli"),
+    *("chain_networks", "certificates", "mechanisms", "accounting"),
+    *("drawing", "publish", "cli"),
 )
 
 
@@ -78,7 +79,8 @@ def upward():
     for path in ROOT.rglob("*.py"):
         package = path.relative_to(ROOT).parts[0].removesuffix(".py")
         if package != "__init__":
-            found |= {(package, name) for name in imports(path) if ORDER.index(name) > ORDER.index(package)}
+            names = {name for name in imports(path) if not name.startswith("__")}
+            found |= {(package, name) for name in names if ORDER.index(name) > ORDER.index(package)}
     return found
 
 

@@ -202,7 +202,7 @@ _jit.compile_at_once()
 P, Q = [[0.9, 0.1, 0], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]], [[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]]
 chains = [pf.MarkovChain(P, start) for start in ([1, 0, 0], "stationary", "any")]
 near = pf.IntervalFamily(np.maximum(0, np.array(Q) - 0.05), np.minimum(1, np.array(Q) + 0.05))
-kinds = [*chains, near, pf.LabelledChain(chains[1], [0, 0, 1]), pf.PeriodicChain([P, Q]), pf.ForgettingFamily(6, 0.4)]
+kinds = [*chains, near, pf.LabelledChain(chains[1], [0, 0, 1]), pf.PeriodicChain([P, Q]), pf.MixingFamily(6, 0.4)]
 done = 0
 for family, window, knows in itertools.product(kinds, (1, 3), ("nothing", "any records")):
     for mechanism in (pf.leakage, pf.mqm_exact, pf.lower_bound):

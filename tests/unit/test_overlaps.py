@@ -113,9 +113,9 @@ def test_what_cannot_be_asked():
         pf.forgetting(pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]]), 3).family(-0.1)
     for overlap_ in (0, 1.1, -1, "0.4", True, float("nan"), None):
         with pytest.raises(pf.ChainError, match="overlap is"):
-            pf.ForgettingFamily(60, overlap_)
+            pf.MixingFamily(60, overlap_)
     with pytest.raises(pf.ParameterError, match="steps is 0"):
-        pf.ForgettingFamily(0, 0.4)
+        pf.MixingFamily(0, 0.4)
 
 
 @pytest.mark.parametrize("start", ["any", [0.25] * 4])

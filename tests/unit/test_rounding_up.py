@@ -128,7 +128,7 @@ def forgetting_loss(steps, overlap, length, cost):
 
 
 def test_losses_and_scales_of_forgetting_families():
-    family, overlap = pf.ForgettingFamily(3, 0.25), Fraction(1, 4)
+    family, overlap = pf.MixingFamily(3, 0.25), Fraction(1, 4)
     with ctx.workprec(256):
         for cost in RNG.uniform(0.01, 2, 20).tolist():
             loss, known = ForgettingLoss(family, 11).loss(cost).value, forgetting_loss(3, overlap, 11, Fraction(cost))

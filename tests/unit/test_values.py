@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 import pufferflow as pf
-from pufferflow.cli import as_options
 
 P = [[0.9, 0.1], [0.4, 0.6]]
 MAKERS = (
@@ -16,7 +15,7 @@ MAKERS = (
     lambda p: pf.LabelledChain(pf.MarkovChain(p), [0, 1]),
     lambda p: pf.PeriodicChain([p, P]),
     lambda p: pf.BinaryInterval(p[0][1], 0.9),
-    lambda p: pf.ForgettingFamily(5, p[0][1]),
+    lambda p: pf.MixingFamily(5, p[0][1]),
 )
 
 
@@ -39,41 +38,12 @@ def test_the_start_is_a_part_of_the_value():
 def test_an_accountant_says_what_it_accounts_for():
     accountant = pf.Accountant(pf.MarkovChain(P), 100)
     accountant.add(5.0, releases=3)
-    assert "length=100, window=1, knows='nothing', 3 releases" in repr(accountant)
+    assert "length=100, Protection(window=1, knows='nothing'), 3 releases" in repr(accountant)
 
 
 def test_a_fit_is_taken_for_its_family():
-    fit = pf.fit_records(pd.DataFrame({"value": list("abbaabab")}), reading=pf.Reading(rows_are_steps=True))
-    assert pf.mqm_exact(fit, 100, 1.0) == pf.mqm_exact(fit.model, 100, 1.0) == pf.mqm_exact(fit.family, 100, 1.0)
+    fit = pf.fit(pd.DataFrame({"value": list("abbaabab")}), rows_are_steps=True)
+    of_fit, of_model = pf.mqm_exact(fit, 100, 1.0), pf.mqm_exact(fit.model, 100, 1.0)
+    assert of_fit == of_model == pf.mqm_exact(fit.family, 100, 1.0)
     assert pf.Accountant(fit, 10).family == fit.family
     assert pf.privacy_loss(fit, 5, 3.0, pf.CountQuery([1])).loss > 0
-    assert pf.plan_release(fit, 0.1, length=50)[0] == pf.plan_release(fit.family, 0.1, length=50)[0]
-
-
-def test_a_year_of_releases_costs_what_was_planned():
-    """Noise is split by scales, as the ledger adds it up; ε/R each would be less, or too much."""
-    chain, total, both = pf.MarkovChain(P), 1.0, ["mqm-exact", "leakage"]
-    for plan in pf.plan_release(chain, 0.9, length=30, epsilon=total, releases=52, mechanisms=both):
-        assert (plan.each > total / 52) == (plan.mechanism == "mqm-exact")
-        accountant = pf.Accountant(chain, 30)
-        accountant.add(getattr(pf, plan.mechanism.replace("-", "_"))(chain, 30, plan.each).scale, releases=52)
-        cost = accountant.cost()
-        assert 0.99 * total < (cost.leakage if plan.mechanism == "leakage" else cost.quilts) <= total
-    (one,), (many,) = (pf.plan_release(chain, 0.05, length=5000, releases=r, mechanisms=["leakage"]) for r in (1, 10))
-    assert one.each == one.epsilon
-    assert many.epsilon > one.epsilon > many.each * 0.9
-
-
-@pytest.mark.parametrize(
-    ("said", "shown"),
-    [
-        ("name it (value)", "name it (--value)"),
-        ("name the time and the participant (time, participant), or say rows_are_steps if", None),
-        ("column 'time_format' (time) of x/time_format.csv", "column 'time_format' (--time) of x/time_format.csv"),
-        ("resample them (by hand), or give its time_format", "resample them (by hand), or give its --time-format"),
-        ("by step (step_seconds)", "by step (--step)"),
-    ],
-)
-def test_the_shell_calls_options_by_its_own_names(said, shown):
-    expected = "name the time and the participant (--time, --participant), or say --rows-are-steps if"
-    assert as_options(said) == (shown or expected)

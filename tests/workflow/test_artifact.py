@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/artifact.md").read_text(encoding="utf-8")
 BY_OTHER_TESTS = {
     5: "tests/workflow/test_beyond.py and the comparison with docs/least_noise.md",
-    6: "tests/unit/test_documentation.py runs the commands",
-    7: "tests/unit/test_five_commands.py",
+    6: "tests/docs/test_examples.py runs the commands",
+    7: "tests/docs/test_examples.py runs the tutorial",
     8: "tests/workflow/test_workflow.py edits a grid",
     10: "a benchmark",
     11: "tests/workflow/test_comparison.py",

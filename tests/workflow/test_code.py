@@ -181,8 +181,7 @@ def test_nothing_a_script_reaches_is_imported_by_a_name_made_at_run_time(edges):
 def test_every_data_file_is_read_by_some_script_or_is_the_input_of_a_rule():
     data = {
         path
-        for folder in (ROOT / "pufferflow", WORKFLOW / "reproduction")
-        for path in folder.rglob("*")
+        for path in (WORKFLOW / "reproduction").rglob("*")
         if path.is_file() and path.suffix not in (".py", ".pyi", ".pyc", ".typed", ".md", ".xz")
     }
     read = {path for script in SCRIPTS for path in source_files(script)}

@@ -89,7 +89,7 @@ def union(cliques: Iterable[Mapping[Database, Fraction]]) -> dict[Database, Frac
 
 
 def flu_table() -> pd.DataFrame:
-    """Return every database of the flu network, as ``pufferflow general`` reads them."""
+    """Return every database of the flu network, as ``pufferflow related general`` reads them."""
     databases = union(contagion(len(names)) for names in CLIQUES)
     table = pd.DataFrame(list(databases), columns=list(PEOPLE)).replace({0: "well", 1: "ill"})
     table.insert(0, "scenario", "flu")

@@ -13,5 +13,5 @@ with job(snakemake) as (input, output, params):
     grown = growth(params.epsilons, **params.growth, **others)
     tidy.write(grown, output.growth, "growth")
     tidy.write(gk16_limits(params.length), output.gk16_limits, "gk16_limits")
-    # the columns that `pufferflow general` reads
+    # the columns that `pufferflow related general` reads
     write_atomic(output.flu_network, flu_table().to_csv(index=False, lineterminator="\n"))

@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from pufferflow.accounting import Accountant
+from pufferflow.accounting.accountant import Accountant
 from pufferflow.audit import CountQuery, privacy_losses
 from pufferflow.coupling import lower_bound
 from pufferflow.errors import ParameterError
-from pufferflow.forgetting_family import ForgettingFamily
 from pufferflow.interval_family import confidence_family
 from pufferflow.markov import Family, MarkovChain, PeriodicChain, as_family, fit_chain
 from pufferflow.mechanisms import certify, compute_scale, find_mechanism, leakage_loss
-from pufferflow.records.rows import HOUR
-from pufferflow.records.runs import Runs
-from pufferflow.records.sample import Sample, load_sample, pooled_segment_lengths
+from pufferflow.mixing_family import MixingFamily
+from pufferflow.records.read import HOUR
 from pufferflow.verify import verify_certificate
 from reproduction.chains import fit_chains, load_chains
 from reproduction.data import discretise, fitbit
+from reproduction.data.samples import Runs
+from reproduction.sample import Sample, load_sample, pooled_segment_lengths
 from reproduction.scales import histogram_scales
 from reproduction.tidy import frame, scale_row, without_proofs
 
@@ -128,7 +128,7 @@ def models(
         matrices = list(steps / steps.sum(axis=2, keepdims=True))
         found["hourly"] = PeriodicChain(matrices, repeat=HOUR // step_seconds)
     found["intervals"] = confidence_family(counts, coverage, backward=True)
-    found["mixing"] = ForgettingFamily(**mixing)
+    found["mixing"] = MixingFamily(**mixing)
     return found
 
 

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from pufferflow._checks import check_whole
 from pufferflow.errors import DataError, ParameterError
-from pufferflow.records.counting import count_records
-from pufferflow.records.reading import Reading
-from pufferflow.records.rows import Records
-from pufferflow.records.sample import Sample
-from pufferflow.records.states import States
-from pufferflow.records.tables import PandasTable, open_table
+from pufferflow.records.read import Steps
+from pufferflow.records.states import StateSpace
+from reproduction.data.tables import own_table
+from reproduction.sample import Sample, participants
 
 DAY, MIN_WEAR_MINUTES, SATURATED = 1440, 3000, 32767
 NHANES = "NHANES 2003-04 hip accelerometer minutes, {people} people"
 NHANES_STATES = ("active", "standing_still", "standing_moving", "sedentary")
 CUT_POINTS = (100, 760, 2020)
-LEVELS = np.array(NHANES_STATES, dtype=object)[[3, 1, 2, 0]]
+LEVELS = np.array([3, 1, 2, 0])
 """State of a minute by its counts: below the first cut point, below the second, …"""
 GROUPS = ("men_18_54", "older_women_55plus", "overweight_women_18_54")
 """In the paper's order (cyclists, older women, overweight women): the men stand in for cyclists."""
@@ -34,7 +32,7 @@ NHANES_SETTINGS: dict[str, Any] = {
 FITBIT_STATES = ("sedentary", "lightly active", "fairly active", "very active")
 
 
-def nhanes_records(path: str | Path, step_minutes: int = 1) -> Records:
+def nhanes_steps(path: str | Path, step_minutes: int = 1) -> Steps:
     """Return the minutes worn by the people of the three groups whose device worked.
 
     Seconds count from midnight of the first day. The state of a longer step, a divisor of 1440, is
@@ -47,8 +45,8 @@ def nhanes_records(path: str | Path, step_minutes: int = 1) -> Records:
     men, adult = days["sex"] == "M", days["age"].between(18, 54)
     members = (adult & men, (days["age"] >= 55) & ~men, adult & ~men & (days["bmi"] >= 25))
     calibrated = (days["paxcal"] == 1).groupby(days["seqn"]).transform("all")
-    parts = []
-    for group, member in zip(GROUPS, members, strict=True):
+    minutes, states, names, group_of = [], [], [], []
+    for group, member in enumerate(members):
         for who, person in days[member & calibrated].groupby("seqn", sort=False):
             worn, counts = (np.stack(person[name].tolist()) for name in ("worn", "counts"))
             if worn.sum() < MIN_WEAR_MINUTES or (counts == SATURATED).any():
@@ -56,13 +54,39 @@ def nhanes_records(path: str | Path, step_minutes: int = 1) -> Records:
             steps = (len(person), DAY // step_minutes, step_minutes)
             whole = worn.reshape(steps).all(axis=2)
             midnights = DAY * person["day_index"].to_numpy(dtype=np.int64)[:, np.newaxis]
-            minutes = (midnights + np.arange(0, DAY, step_minutes))[whole]
+            minutes.append((midnights + np.arange(0, DAY, step_minutes))[whole])
             mean = counts.reshape(steps).mean(axis=2)[whole]
-            states = LEVELS[np.searchsorted(CUT_POINTS, mean, side="right")]
-            parts.append(_record(minutes, states, who, group))
-    if not parts:
+            states.append(LEVELS[np.searchsorted(CUT_POINTS, mean, side="right")])
+            names.append(str(who))
+            group_of.append(group)
+    if not names:
         raise DataError(f"{path}: holds no participant to keep; check that devices were worn")
-    return Records(PandasTable(pd.concat(parts), str(path)), Reading())
+    return _steps(path, NHANES_STATES, names, minutes, states, step_minutes, GROUPS, group_of)
+
+
+def _steps(
+    path: str | Path,
+    names: Sequence[str],
+    people: Sequence[str],
+    minutes: Sequence[Any],
+    states: Sequence[Any],
+    step_minutes: int,
+    groups: tuple[str, ...],
+    group_of: Sequence[int],
+) -> Steps:
+    return Steps.of(
+        60 * np.concatenate(minutes),
+        person=np.repeat(np.arange(len(people)), [len(own) for own in minutes]),
+        state=np.concatenate(states),
+        states=StateSpace.categories(names),
+        people=tuple(people),
+        groups=groups,
+        group_of=np.array(group_of, dtype=np.int32),
+        step_seconds=60 * step_minutes,
+        clock="utc",
+        where=str(path),
+        columns=dict.fromkeys(("time", "value", "participant", "group"), ""),
+    )
 
 
 def _nhanes_days(path: str | Path) -> pd.DataFrame:
@@ -101,26 +125,21 @@ def _nhanes_days(path: str | Path) -> pd.DataFrame:
 
 def fitbit(path: str | Path) -> Sample:
     """Return the counts of minutes of Fitbit wearers: a row a person, a digit 0 to 3 a minute."""
-    table, parts = _read_columns(path, ("id", "intensity_codes")), []
-    for name, text in zip(table["id"], table["intensity_codes"], strict=True):
-        states = np.array(FITBIT_STATES, dtype=object)[[int(code) for code in text]]
-        parts.append(_record(np.arange(len(text)), states, name, "fitbit_wearers"))
-    records = Records(PandasTable(pd.concat(parts), str(path)), Reading())
-    counted = count_records(records, States(names=FITBIT_STATES), 60)
-    about = f"Fitbit minutes of spring 2016, {len(parts)} people, sleep and non-wear included"
-    return Sample("activity", "bundled", about, 60, FITBIT_STATES, counted.participants)
-
-
-def _record(minutes: NDArray[Any], state: NDArray[Any], who: object, group: str) -> pd.DataFrame:
-    return pd.DataFrame({"time": 60 * minutes, "state": state, "participant": who, "group": group})
+    table = _read_columns(path, ("id", "intensity_codes"))
+    states = [np.array([int(code) for code in text]) for text in table["intensity_codes"]]
+    minutes = [np.arange(len(own)) for own in states]
+    people, group = table["id"].tolist(), ("fitbit_wearers",)
+    steps = _steps(path, FITBIT_STATES, people, minutes, states, 1, group, [0] * len(people))
+    about = f"Fitbit minutes of spring 2016, {len(people)} people, sleep and non-wear included"
+    return Sample("activity", "bundled", about, 60, FITBIT_STATES, participants(steps))
 
 
 def _read_columns(path: str | Path, columns: tuple[str, ...]) -> pd.DataFrame:
     """Read columns as text, row i being line i + 2; raises DataError: one is missing."""
-    table = open_table(path)
-    if missing := sorted({*columns} - {*table.columns()}):
+    table = own_table(path)
+    if missing := sorted({*columns} - {*table.columns}):
         raise DataError(f"{path}, line 1: there is no column {missing[0]!r}; correct the header")
-    parts = [part for _, part in table.chunks(columns, "reading")]
-    if not parts:
+    rows = pd.concat(table.batches(columns), ignore_index=True)
+    if rows.empty:
         raise DataError(f"{path}: a header and no data; check that its download finished")
-    return pd.concat(parts, ignore_index=True)
+    return rows

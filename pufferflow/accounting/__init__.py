@@ -1,0 +1,1 @@
+"""What releases of one population cost together: the account, its file, and other mechanisms."""

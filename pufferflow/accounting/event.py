@@ -1,0 +1,138 @@
+"""Any mechanism on correlated records: what a differentially private one may spend, and loses.
+
+The bounds of :func:`pufferflow.leakage` use of a mechanism only that its output distribution
+changes by at most e^c when one record changes: c-differential privacy at event level. So it loses
+at most :func:`pufferflow.leakage_loss` at scale 1/c, and may spend 1/σ, σ what leakage asks for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pufferflow._checks import Lengths, check_positive, check_type, longest
+from pufferflow._display import displayed
+from pufferflow._optional import require
+from pufferflow._protection import Knowledge, Protection, check_protection
+from pufferflow._rounding import divide_down
+from pufferflow.errors import ParameterError
+from pufferflow.markov.families import AnyFamily, Family, as_family
+from pufferflow.mechanisms import leakage, leakage_loss
+
+_CHANGED = {"Symmetric": 2, "InsertDelete": 2, "ChangeOne": 1, "Hamming": 1}
+"""Distance, by OpenDP's metrics, of data sets that differ in one record."""
+
+
+def event_epsilon(
+    family: AnyFamily,
+    length: Lengths,
+    epsilon: float,
+    *,
+    window: int = 1,
+    knows: Knowledge = "nothing",
+) -> float:
+    """Event-level ε that differentially private mechanisms may spend together, rounded down.
+
+    Parameters
+    ----------
+    family, length, epsilon, window, knows
+        As for :func:`pufferflow.leakage`; raises what that raises.
+    """
+    needed = leakage(family, length, epsilon, window=window, knows=knows)
+    return divide_down(1.0, needed.noise_scale(1.0))
+
+
+@dataclass(frozen=True)
+@displayed("length", "event_epsilon", "loss")
+class WrappedMeasurement:
+    """A measurement of OpenDP and Θ; call it as the measurement itself.
+
+    ``event_epsilon`` is by how much, in nats, its output distribution changes when one record does.
+    """
+
+    measurement: Any
+    family: Family
+    length: int
+    event_epsilon: float
+    protection: Protection
+
+    def __call__(self, data: Any) -> Any:
+        """Return what the measurement releases of ``data``."""
+        return self.measurement(data)
+
+    @property
+    def scale(self) -> float:
+        """Laplace scale of a 1-Lipschitz query that costs as much, rounded down."""
+        return divide_down(1.0, self.event_epsilon)
+
+    @property
+    def loss(self) -> float:
+        """Upper bound of its Pufferfish loss, in nats, for the secrets of ``protection``."""
+        return leakage_loss(self.family, self.length, self.scale, **asdict(self.protection))
+
+
+def wrap(
+    measurement: Any,
+    family: AnyFamily,
+    length: Lengths,
+    *,
+    d_in: float | None = None,
+    window: int = 1,
+    knows: Knowledge = "nothing",
+) -> WrappedMeasurement:
+    """Return a mechanism of OpenDP with its guarantee for correlated records.
+
+    Parameters
+    ----------
+    measurement : opendp Measurement
+        Of pure differential privacy (its output measure is ``MaxDivergence``).
+    family, length, window, knows
+        As for :func:`pufferflow.leakage`.
+    d_in : float, optional
+        Distance, in the measurement's input metric, of inputs that differ in one record: known for
+        metrics on data sets, to be given for one on numbers, such as counts made beforehand.
+
+    Raises
+    ------
+    ParameterError
+        It is no such measurement, or its privacy map has no finite value at ``d_in``.
+
+    Examples
+    --------
+    >>> import opendp.prelude as dp
+    >>> import pufferflow as pf
+    >>> dp.enable_features("contrib")
+    >>> hour = pf.MixingFamily(60, 0.4)
+    >>> c = pf.event_epsilon(hour, 10_000, epsilon=1.0)
+    >>> domain = dp.atom_domain(T="i64"), dp.absolute_distance(T="i64")
+    >>> noisy = dp.m.make_laplace(*domain, scale=1 / c * (1 + 1e-9))
+    >>> round(pf.wrap(noisy, hour, 10_000, d_in=1).loss, 6)
+    1.0
+    """
+    require("opendp", "what a measurement of OpenDP guarantees")
+    from opendp.mod import Measurement, OpenDPException
+
+    check_type(measurement, "measurement", Measurement)
+    if (measure := str(measurement.output_measure)) != "MaxDivergence":
+        raise ParameterError(
+            f"the measurement is of {measure}; only pure differential privacy (MaxDivergence) "
+            "bounds how much its output changes with one record"
+        )
+    metric = str(measurement.input_metric)
+    known = next((d for name, d in _CHANGED.items() if metric.startswith(name)), None)
+    if d_in is None and known is None:
+        raise ParameterError(f"{metric} has no distance of one record; give d_in, that distance")
+    distance: float = check_positive(known if d_in is None else d_in, "d_in")
+    if known is not None and distance < known:
+        raise ParameterError(
+            f"d_in is {d_in}; data sets that differ in one record are {known} apart by {metric}"
+        )
+    if distance.is_integer() and "f" not in str(measurement.input_distance_type):
+        distance = int(distance)
+    where = f"the measurement's privacy loss at d_in = {distance}"
+    try:
+        event = float(measurement.map(distance))
+    except (OpenDPException, TypeError, ValueError, OverflowError) as error:
+        raise ParameterError(f"{where} is not known: {error}") from None
+    event, hidden = check_positive(event, where), check_protection(window, knows)
+    return WrappedMeasurement(measurement, as_family(family), longest(length), event, hidden)

@@ -1,0 +1,135 @@
+"""Chains that are known to forget, and by nothing else: no matrix, no states."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Real
+from typing import Any
+
+from pufferflow._checks import LONGEST, check_whole, shown
+from pufferflow._display import displayed
+from pufferflow._units import exact_seconds, steps_of
+from pufferflow.errors import ChainError
+from pufferflow.markov.families import FamilyWithoutMatrix
+
+
+@displayed()
+@dataclass(frozen=True)
+class MixingFamily(FamilyWithoutMatrix):
+    """All Markov chains, homogeneous or not and on any states, that forget at least so much in so many steps.
+
+    For every time t and any two values that X_t can take, the laws of X_{t+m} given either overlap in at least α,
+    Σ_z min(p(z), q(z)) ≥ α, and so do those of X_{t−m}. Nothing else is assumed: no matrix is fitted, and it does not
+    depend on the states. :func:`pufferflow.forgetting` says which such families a given chain lies in.
+
+    Parameters
+    ----------
+    steps : int
+        m, at least 1.
+    time : str, optional
+        m as a time, such as "1h", which becomes steps where the time step is known (:meth:`in_steps`).
+    overlap : float
+        α, above 0 and at most 1; it stands for its shortest decimal (0.4 for ``0.4``). At 1 records m steps apart are
+        independent.
+
+    Raises
+    ------
+    ChainError
+        ``overlap`` is no such number.
+    ParameterError
+        ``steps`` is not a whole number from 1 on.
+
+    Examples
+    --------
+    >>> import pufferflow as pf
+    >>> round(pf.leakage(pf.MixingFamily(60, 0.4), 10**6, 1.0).scale, 1)
+    349.5
+    """
+
+    _no_chains = (
+        "this needs a transition matrix, which a forgetting family does not have; use leakage or group-dp, or "
+        "give chains"
+    )
+
+    steps: int = 60
+    overlap: float = 0.4
+    time: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "steps", check_whole(self.steps, "steps", most=LONGEST))
+        if isinstance(self.overlap, bool) or not (isinstance(self.overlap, Real) and 0 < self.overlap <= 1):
+            raise ChainError(f"overlap is {shown(self.overlap)}; it must be above 0 and at most 1")
+        object.__setattr__(self, "overlap", float(self.overlap))
+
+    def in_steps(self, step_seconds: int | None) -> MixingFamily:
+        """Return the family with its time in steps, rounded up, which assumes less.
+
+        Raises ParameterError: it has a time and no step is known.
+        """
+        if self.time is None:
+            return self
+        return MixingFamily(steps_of(self.time, step_seconds, "the time of mixing"), self.overlap)
+
+    @property
+    def unresolved(self) -> str:
+        """What is still to be said before anything can be computed."""
+        if self.time is None:
+            return ""
+        return (
+            f"mixing within {self.time} is a number of steps only where the time step is known; call "
+            "in_steps(step_seconds), or give steps"
+        )
+
+    @property
+    def kept(self) -> Fraction:
+        """1 − α, the largest total variation distance of two such laws, exactly."""
+        return 1 - Fraction(repr(self.overlap))
+
+    @property
+    def is_chosen(self) -> bool:
+        """Two numbers, which are a choice."""
+        return True
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Empty: any number of states."""
+        return ()
+
+    def text(self, public: bool) -> str:
+        """Say in words which chains these are; the numbers are a choice, not a fit, and always said."""
+        return (
+            "some Markov chain, homogeneous or not, that mixes: whatever two values a reading has, the distributions "
+            f"of the readings {self.steps} steps later overlap in at least {self.overlap!r}, and so do those of the "
+            f"readings {self.steps} steps before"
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return the model as plain JSON types."""
+        return {"forgetting": {"steps": self.steps, "overlap": self.overlap}}
+
+
+def mixing(time: str | int, overlap: float) -> MixingFamily:
+    """Assume that readings mix: after ``time``, and before, what any two values lead to overlaps in ``overlap``.
+
+    Parameters
+    ----------
+    time : str or int
+        A time such as "1h", or a number of steps.
+    overlap : float
+        Above 0, at most 1.
+
+    Raises
+    ------
+    ChainError, ParameterError
+        One of them is out of range.
+
+    Examples
+    --------
+    >>> import pufferflow as pf
+    >>> pf.mixing("1h", 0.4).in_steps(1800).steps
+    2
+    """
+    if exact_seconds(time, "time") is None:
+        return MixingFamily(steps_of(time, None, "time"), overlap)
+    return MixingFamily(1, overlap, str(time).strip())

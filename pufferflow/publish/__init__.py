@@ -1,0 +1,1 @@
+"""Publish statistics of a table with noise, and what was promised for it."""

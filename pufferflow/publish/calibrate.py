@@ -1,0 +1,94 @@
+"""How much a changed reading may cost: C, which depends on Θ, the level and ε alone.
+
+Let L(c) be the bound of leakage (theory 8) on what releases of cost c per changed reading tell of a
+window, at any length of the record. C is the largest c with L(c) ≤ ε. It is proved by a certificate
+for T = 10⁷ readings, and longer spans are refused. Bounds rise with the length; where they still do
+between 10⁶ and 10⁷, Θ never forgets, no cost would do at any length, and it is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from pufferflow._checks import check_epsilon
+from pufferflow._protection import Level
+from pufferflow.accounting.account import MOST_STEPS
+from pufferflow.errors import ParameterError
+from pufferflow.markov import ChainFamily, Family, MarkovChain
+from pufferflow.mechanisms import compute_scale
+from pufferflow.mixing_family import MixingFamily
+
+STILL_RISING = 1 + 1e-3
+PARTICIPANT = "use --protect participant, which needs no assumption about time"
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What is allowed at a level.
+
+    Attributes
+    ----------
+    cost : Fraction
+        C, rounded down; at participant level 0, as ε itself is the limit there.
+    certificate : dict or None
+        Proof of 1/C as the scale of a 1-Lipschitz query.
+    """
+
+    cost: Fraction
+    certificate: dict[str, Any] | None = field(default=None, repr=False)
+
+
+def calibrate(family: Family | None, level: Level, epsilon: float) -> Calibration:
+    """Return the largest cost that keeps ε at any length; it looks at no data.
+
+    Raises ParameterError: ε is out of range, Θ is missing where the level needs one, never forgets,
+    or has no proof.
+    """
+    epsilon = check_epsilon(epsilon)
+    if level.whole:
+        return Calibration(Fraction(0))
+    if family is None:
+        raise ParameterError(
+            "what is assumed of the readings is not said; give --mixing TIME OVERLAP, for example "
+            "--mixing 1h 0.4, or --chain FILE with a model of public data"
+        )
+    family = any_start(family)
+    if isinstance(family, MixingFamily) and level.side_information == "any":
+        raise ParameterError(
+            "this assumption never forgets with side information any; "
+            f"{PARTICIPANT}, or give a chain"
+        )
+    options = asdict(level.protection)
+    scale = compute_scale("leakage", family, MOST_STEPS, epsilon, **options)
+    before = compute_scale("leakage", family, MOST_STEPS // 10, epsilon, **options)
+    if scale.scale is None or before.scale is None:
+        raise ParameterError(
+            f"this assumption has no noise that is proved ({scale.reason}); {PARTICIPANT}"
+        )
+    if scale.scale > before.scale * STILL_RISING:
+        raise ParameterError(
+            "this assumption never forgets, as that of an absorbing or a cyclic chain: no noise "
+            f"keeps epsilon at any length; {PARTICIPANT}"
+        )
+    try:
+        proved = scale.certified(family)
+    except ParameterError as error:
+        raise ParameterError(
+            f"this assumption cannot be proved for {MOST_STEPS:,} steps ({error}); "
+            f"{PARTICIPANT}, or give another chain"
+        ) from None
+    assert proved.scale is not None
+    return Calibration(1 / Fraction(proved.scale), proved.certificate)
+
+
+def any_start(family: Family) -> Family:
+    """Return Θ for records that begin at any time: a start that is given is read as any start."""
+    if not family.has_given_start:
+        return family
+    chains = [
+        chain if chain.start == "stationary" else MarkovChain(chain.transition_matrix, "any")
+        for chain in family.chains
+    ]
+    return ChainFamily(chains)

@@ -1,0 +1,103 @@
+"""The figure of a table as SVG: values, their simultaneous band, and the public range as the axis.
+
+Text of our own needs no other package, has the colours of the page and escapes every name. Each
+value is a row. What runs across is in percent and letters keep their size, so one drawing serves
+every width. Nothing is connected.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pufferflow.publish.texts import html, number, visible
+
+if TYPE_CHECKING:
+    from pufferflow.publish.result import NoisyTable
+
+MOST_VALUES = 240
+"""Of a figure; of more the page has the table alone."""
+HEIGHT, ROWS = 960.0, (5.0, 20.0)
+"""Pixels that all rows share, and that one has at least and at most."""
+LETTERS, LETTER, RIGHT = 15, 2.5, 92.0
+"""Of a name at most, the width of one on a narrow page, and where the axis ends, in percent."""
+EVERY = (1, 2, 3, 4, 6, 12)
+"""Every how many rows one is named."""
+NOTE = "Lines: published values. Shade: with 95\u00a0% probability it holds all exact values."
+
+
+def figure_of(table: NoisyTable, unit: str | None, caption: str = "") -> str:
+    """Return the figure of a table as HTML, given the unit; empty where it has too many values."""
+    kind, values, half = table.statistic, table.values, table.error.half_width
+    panels, places = table.cells, tuple(column.label for column in table.columns)
+    if len(places) <= len(panels) > 1:
+        panels, places, values, half = places, panels, values.T, half.T
+    if values.size > MOST_VALUES:
+        return ""
+    used = table.sizes > 0
+    least = kind.offset * (np.ones_like(table.sizes) if kind.relative else table.sizes)[used, None]
+    low, high = float(least.min()), float((least + table.ranges[used]).max())
+    near = np.minimum(half, (high - low) / 2)
+    low, high = min(low, np.nanmin(values - near)), max(high, np.nanmax(values + near))
+    row = max(ROWS[0], min(ROWS[1], HEIGHT / values.size))
+    every = next(k for k in EVERY if k * row >= 13)
+
+    left = 3 + LETTER * max(len(_short(place, LETTERS)) for place in places)
+
+    def across(value: float) -> float:
+        """Where a value is, in percent; at the end of the axis where it is beyond."""
+        return left + (RIGHT - left) * min(max((value - low) / (high - low), 0.0), 1.0)
+
+    def box(kind: str, y: float, height: float, one: float, two: float) -> str:
+        """From one value to another, or a line where they are the same."""
+        start, end = sorted((across(one), across(two)))
+        width = f"{end - start:.2f}%" if end > start else "1"
+        place = f'x="{start:.2f}%" y="{y:.1f}" width="{width}" height="{height:.1f}"'
+        return f'<rect class="{kind}" {place}/>'
+
+    title, top = table.quantity(unit), 24.0
+    out = [_text("axis", f"{left}%", 12, title, "start")]
+    for panel, shown, errors in zip(panels, values, half, strict=True):
+        if len(panels) > 1:
+            out.append(_text("panel", "0", top + 10, _short(panel, 2 * LETTERS), "start"))
+            top += 18
+        bottom = top + row * len(places)
+        for tick, text in _ticks(low, high):
+            out.append(box("grid" if tick else "zero", top, bottom - top, tick, tick))
+            out.append(_text("name", f"{across(tick):.2f}%", bottom + 14, text, "middle"))
+        for j, place in enumerate(places):
+            y, thick = top + row * (j + 0.15), row * 0.7
+            if j % every == 0:
+                name = _short(place, LETTERS)
+                out.append(_text("name", f"{left - 2}%", y + row * 0.35 + 4, name, "end"))
+            if np.isnan(shown[j]):
+                continue
+            if not kind.in_unit:
+                out.append(box("bar", y, thick, 0, shown[j]))
+            out.append(box("band", y, thick, shown[j] - errors[j], shown[j] + errors[j]))
+            out.append(box("value", y, thick, shown[j], shown[j]))
+        top = bottom + 28
+    head = f"<figcaption>{html(caption)}</figcaption>" if caption else ""
+    size = f'height="{top:.0f}" role="img" aria-label="{html(title)}"'
+    return f"<figure>{head}<svg {size}>{''.join(out)}</svg><p>{NOTE}</p></figure>"
+
+
+def _ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Return three or four round numbers of an axis with their texts."""
+    raw = (high - low) / 3
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(m * power for m in (1, 2, 5, 10) if m * power >= raw * 0.999)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [(j * step, number(j * step, 100 * step)) for j in range(first, last + 1)]
+
+
+def _text(kind: str, x: str, y: float, text: str, anchor: str) -> str:
+    where = f'class="{kind}" x="{x}" y="{y:.1f}" text-anchor="{anchor}"'
+    return f"<text {where}>{html(text)}</text>"
+
+
+def _short(name: str, most: int) -> str:
+    shown = visible(name)
+    return shown if len(shown) <= most else f"{shown[: most - 1]}…"

@@ -1,0 +1,113 @@
+"""The folder of a release: its name is held before it is paid for; it appears whole or not at all.
+
+It is for its owner alone (0700): nothing is seen before it is moved. What is in ``publish/`` is
+safe to publish and has the modes of a web site (0755, 0644). Of a simulation nothing is:
+``simulation/`` is for its owner alone too (0700, 0600). All times are equal.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pufferflow._checks import check_path
+from pufferflow._files import PathLike, check_folder, workplace, write_atomic
+from pufferflow.errors import DataError
+
+if TYPE_CHECKING:
+    from pufferflow.publish.result import Release
+
+PUBLISH, SIMULATION = "publish", "simulation"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A release that is made in ``folder``, to appear as ``target``, whose name is held."""
+
+    target: Path
+    folder: Path
+
+    def rehearse(self, made: Release) -> None:
+        """Write the files of a release with zeros for numbers, unpaid, and remove them."""
+        self._fill(made)
+        shutil.rmtree(self.folder)
+
+    def write(self, made: Release) -> Path:
+        """Write all files and let the folder appear; where its name is taken, under another."""
+        self._fill(made)
+        moment = int(time.time())
+        for path in (*self.folder.rglob("*"), self.folder):
+            mode = 0o755 if PUBLISH in path.relative_to(self.folder).parts else 0o700
+            path.chmod(mode if path.is_dir() else mode & 0o666)
+            os.utime(path, (moment, moment))
+        try:
+            self.folder.rename(self.target)
+        except OSError:
+            prefix = f"{self.target.name[:200]}-"
+            spare = Path(tempfile.mkdtemp(dir=self.target.parent, prefix=prefix))
+            self.folder.rename(spare)
+            taken = f"{self.target} was made by another process meanwhile"
+            raise DataError(f"{taken}; the release is whole in {spare}") from None
+        return self.target
+
+    def _fill(self, made: Release) -> None:
+        try:
+            for name, text in made.files().items():
+                write_atomic(self.folder / name, text)
+        except OSError as error:  # name the target, not the temporary folder
+            raise OSError(error.errno, error.strerror, os.fspath(self.target)) from error
+
+
+@contextmanager
+def draft(output: PathLike) -> Iterator[Draft]:
+    """Hold the name of a new folder and a place to make it; nothing is left unless it is written.
+
+    Meanwhile an empty, locked folder of that name stands there, so that of two that want it one is
+    refused. The lock ends with its process, and an empty folder that nobody holds is free.
+
+    Raises DataError: as :func:`require_new`, or another process is making it.
+    """
+    target, mine = require_new(output), False
+    with suppress(FileExistsError):
+        target.mkdir()
+        mine = True
+    busy = DataError(f"{target} is being written by another process; give another output")
+    try:
+        held = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        raise busy from None
+    try:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:  # of a file system without locks: only who made the folder has it
+            mine = mine and not isinstance(error, BlockingIOError)
+            if not mine:
+                raise busy from None
+        require_new(target)
+        if not os.path.samestat(os.fstat(held), os.stat(target)):
+            raise busy
+        with workplace(target.parent) as place:
+            yield Draft(target, place / "release")
+    finally:
+        if mine:
+            with suppress(OSError):
+                target.rmdir()  # which leaves a folder that is not empty
+        os.close(held)
+
+
+def require_new(folder: PathLike) -> Path:
+    """Return the path of a new or empty folder in one that exists, or raise DataError."""
+    target = check_path(folder, "output")
+    empty = target.is_dir() and not target.is_symlink() and not any(target.iterdir())
+    if os.path.lexists(target) and not empty:
+        raise DataError(f"{target} exists already; give another output: none is overwritten")
+    check_folder(target)
+    return target

@@ -1,0 +1,260 @@
+"""From a table to a chain for releases of *other* data: a fit without noise, from public readings.
+
+Transitions are counted, and each group's chain is their maximum likelihood estimate. Where that is
+not ergodic (a state is never left, or never reached again), ½ is added to every count (Krichevsky
+and Trofimov), for no noise can be proved for a chain that never forgets. With a coverage Θ is
+instead all chains within simultaneous confidence intervals (:func:`pufferflow.confidence_family`).
+
+What is fitted contains confidential counts: they can be computed back from it. Of readings that are
+confidential too, use :func:`pufferflow.fit_privately`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pufferflow._checks import check_choice, check_confidence
+from pufferflow._display import displayed
+from pufferflow._files import PathLike
+from pufferflow._options import option, split_options, takes_options
+from pufferflow._types import Ints
+from pufferflow._units import text_of
+from pufferflow.errors import DataError, ParameterError
+from pufferflow.interval_family import confidence_family
+from pufferflow.markov import ANY, STATIONARY, ChainFamily, Family, MarkovChain
+from pufferflow.models import PublicModel, write_model
+from pufferflow.overlaps import forgetting, overlaps_from_counts
+from pufferflow.publish.request import WHAT, TableOptions
+from pufferflow.records.counts import find_states, spans, transition_counts
+from pufferflow.records.read import Steps, read, stamp
+from pufferflow.records.schema import Fitted
+from pufferflow.records.states import StateSpace
+from pufferflow.records.table import Source
+
+SMOOTHING = 0.5
+"""Added to every transition count where maximum likelihood gives no ergodic chain."""
+CONFIDENCE = 0.95
+"""With which the lower bounds of all overlaps hold together."""
+STEPS = (1, 2, 5, 10, 20, 50, 100, 200)
+TIMES = (60, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800)
+"""Steps and seconds after which it is looked how much a chain mixes."""
+MOST_STEPS, MOST_STATES = 500, 200
+"""Mixing is not looked at beyond: each step takes a product of matrices."""
+LEAST_OVERLAP = 0.01
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """What a fit assumes."""
+
+    start: str = option(
+        STATIONARY, "Whether the chain is stationary, or starts in any state.", WHAT, "WHICH"
+    )
+    coverage: float | None = option(
+        None, "Assume all chains within confidence intervals of this coverage.", WHAT, "P"
+    )
+
+    def __post_init__(self) -> None:
+        check_choice(self.start, "start", (STATIONARY, ANY))
+        if self.coverage is not None:
+            check_confidence(self.coverage, "coverage")
+
+
+@displayed()
+@dataclass(frozen=True)
+class Fit:
+    """A fitted chain.
+
+    Attributes
+    ----------
+    model : PublicModel
+        Θ and how readings become states; it contains confidential counts.
+    facts : dict
+        What the summary says of readings and chain.
+    mixing : list of dict
+        Mixing families that the chain lies in: ``after``, ``steps``, ``overlap``, and the 95 %
+        confidence ``bound`` of the overlap.
+    """
+
+    model: PublicModel
+    facts: dict[str, str]
+    mixing: list[dict[str, Any]]
+
+    @property
+    def family(self) -> Family:
+        """Θ of the model."""
+        return self.model.family
+
+    def __repr__(self) -> str:
+        return "Fit(contains confidential counts)"
+
+    def save(self, path: PathLike) -> Path:
+        """Write the model file, which nobody but its owner may read."""
+        return write_model(path, self.model.family, self.model.records, private=True)
+
+    def summary(self) -> str:
+        """Return the facts for people."""
+        text = [f"{name:<13}{value}" for name, value in self.facts.items()]
+        return "\n".join([*text, "", *_mixing_lines(self.mixing)])
+
+
+@takes_options(FitOptions, TableOptions)
+def fit(source: Source, **options: Any) -> Fit:
+    """Fit a chain to public readings, one to each group, for releases of others.
+
+    Parameters
+    ----------
+    source : path, Series or DataFrame
+    {options}
+
+    Notes
+    -----
+    Without states and edges, few different values become categories, and other numbers about 20
+    bins of a width of 1, 2 or 5 times a power of ten; those without a transition are joined to a
+    neighbour.
+
+    Raises DataError: the table is malformed, or has no transition; the message names the line;
+    ParameterError: an option is out of range.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import pufferflow as pf
+    >>> found = pf.fit(pd.Series(list("aabbbabbaabab")))
+    >>> found.family.chains[0].transition_matrix.round(2).tolist()
+    [[0.33, 0.67], [0.5, 0.5]]
+    """
+    assumed, table = split_options(options, FitOptions, TableOptions)
+    asked, schema = FitOptions(**assumed), TableOptions(**table).schema()
+    if asked.coverage is not None and schema.group is not None:
+        raise ParameterError("coverage is for one group; fit the readings of each group alone")
+    states_given = schema.states is not None
+    if not states_given:
+        schema = replace(schema, states=find_states(source, schema, show_values=True))
+    steps = read(source, schema, show_values=True)
+    counts = transition_counts(steps, "group")
+    if not counts.any():
+        raise DataError(
+            f"{steps.where}: no two readings of a participant are one step apart, so there is no "
+            "transition to count; give longer records or another step"
+        )
+    if not states_given and steps.states is not None and steps.states.edges is not None:
+        steps = _join_empty(steps, counts.sum(axis=0))
+        counts = transition_counts(steps, "group")
+    space = steps.states
+    assert space is not None
+    if space.count < 2:
+        raise DataError(
+            f"{steps.where}: all values are in one state, so there is nothing to release; give "
+            "closer edges, or another column"
+        )
+    # Θ
+    chains, smoothing = _chains(counts, asked.start)
+    family: Family = ChainFamily(chains)
+    if asked.coverage is not None:
+        both = asked.start == STATIONARY
+        family = confidence_family(counts.sum(axis=0), asked.coverage, backward=both)
+    # what is said of it
+    _, lengths = spans(steps)
+    extent = steps.extent or (1, int(steps.step.max()) + 1)
+    first, last = (stamp(steps, time) if steps.extent else f"step {time}" for time in extent)
+    columns = (f"{role} {name!r}" for role, name in steps.columns.items() if name is not None)
+    names = space.names if space.count <= 8 else (*space.names[:4], "…", *space.names[-2:])
+    n, people, k = len(steps.person), len(steps.people), space.count
+    facts = {
+        "readings": f"{n:,} of {people:,} participant(s), {first} to {last}",
+        "columns": ", ".join(columns),
+        "step": "each row" if steps.step_seconds is None else text_of(steps.step_seconds),
+        "missing": f"{steps.rows - n:,} values; {lengths.sum() - n:,} steps between readings",
+        "states": f"{k}: {', '.join(names)}{'' if states_given else ' (found in the data)'}",
+        "transitions": f"{counts.sum():,}",
+        "chain": _chain_words(chains, smoothing, asked.coverage),
+    }
+    mixing = _mixing(chains, counts, int(lengths.max()), steps.step_seconds)
+    fitted = Fitted(first, last, n)
+    schema = replace(schema, states=space, step_seconds=steps.step_seconds, fitted=fitted)
+    return Fit(PublicModel(family, schema), facts, mixing)
+
+
+def _join_empty(steps: Steps, transitions: Ints) -> Steps:
+    """Join bins without a transition to the bin below, the first ones to the one above."""
+    assert steps.states is not None
+    assert steps.states.edges is not None
+    assert steps.state is not None
+    used = np.flatnonzero(transitions.sum(axis=0) + transitions.sum(axis=1))
+    if len(used) < 2:
+        return steps
+    home = np.maximum(np.searchsorted(used, np.arange(steps.states.count), side="right") - 1, 0)
+    space = StateSpace.numeric([steps.states.edges[j - 1] for j in used[1:]])
+    return replace(steps, states=space, state=home.astype(np.int32)[steps.state])
+
+
+def _chains(counts: Ints, start: str) -> tuple[list[MarkovChain], float]:
+    """One chain a group, and what was added to every count."""
+    totals = counts.sum(axis=2, keepdims=True)
+    if totals.all():
+        free = [MarkovChain(matrix, ANY) for matrix in counts / totals]
+        if all(chain.is_irreducible and chain.is_aperiodic for chain in free):
+            return [MarkovChain(matrix, start) for matrix in counts / totals], 0.0
+    smoothed = counts + SMOOTHING
+    rows = smoothed / smoothed.sum(axis=2, keepdims=True)
+    return [MarkovChain(matrix, start) for matrix in rows], SMOOTHING
+
+
+def _chain_words(chains: list[MarkovChain], smoothing: float, coverage: float | None) -> str:
+    if coverage is not None:
+        return f"all chains within {coverage:.0%} simultaneous confidence intervals"
+    gap = min(chain.eigengap("general") for chain in chains)
+    least = min(float(chain.stationary_distribution.min()) for chain in chains)
+    added = f"counts + {smoothing:g}, as not ergodic" if smoothing else "maximum likelihood"
+    return f"{added}; eigengap {gap:.3g}, smallest stationary probability {least:.3g}"
+
+
+def _mixing(
+    chains: list[MarkovChain], counts: Ints, longest: int, step_seconds: int | None
+) -> list[dict[str, Any]]:
+    """Mixing families that all chains lie in: as fitted, and by a bound with confidence."""
+    if counts.shape[-1] > MOST_STATES:
+        return []
+    after = {m: str(m) for m in STEPS}
+    if step_seconds is not None:
+        whole = {t // step_seconds for t in TIMES if t % step_seconds == 0} - {0}
+        whole = {1, *(m for m in whole if m <= MOST_STEPS)}
+        steps = sorted(whole) if len(whole) > 3 else STEPS
+        after = {m: text_of(m * step_seconds) for m in steps}
+    after = {m: text for m, text in after.items() if m < longest}
+    each = 1 - (1 - CONFIDENCE) / len(counts)
+    bounds = [overlaps_from_counts(group, list(after), each) for group in counts]
+    rows = []
+    for i, (m, text) in enumerate(after.items()):
+        overlap = forgetting(ChainFamily(chains), m).overlap
+        bound = min(group[i].overlap for group in bounds)
+        rows.append({"after": text, "steps": m, "overlap": overlap, "bound": bound})
+    return rows
+
+
+def _mixing_lines(mixing: list[dict[str, Any]]) -> list[str]:
+    """Say which assumptions a release of other data may choose from."""
+    if not mixing:
+        return [f"mixing: not computed for more than {MOST_STATES} states, or very short records"]
+    rows = [row for row in mixing if row["overlap"] >= LEAST_OVERLAP]
+    if not rows:
+        return ["mixing: after no time tried do all states lead to overlapping distributions"]
+    text = [
+        "mixing: given any two states at one time, the distributions so much later (and earlier)",
+        "overlap by at least this much. For releases of other data choose one, less a margin:",
+    ]
+    for row in rows:
+        choice = f"--mixing {row['after']} {_two(row['overlap'])}"
+        text.append(f"  {choice:<24}{CONFIDENCE:.0%} confidence bound {_two(row['bound'])}")
+    return text
+
+
+def _two(overlap: float) -> str:
+    """Two digits, rounded down."""
+    return f"{math.floor(overlap * 100) / 100:.2f}"

@@ -1,0 +1,175 @@
+"""Noise for counts (the two-sided geometric distribution), its errors and their impact.
+
+P(Z = z) = (1 − p)/(1 + p) · p^|z| with p = exp(−1/s), s the scale. On integers there are no low
+bits of a floating-point number that could tell the count behind the noise (Mironov, CCS 2012).
+Noise of scale s_i on statistics with constants L_i costs c = Σ L_i/s_i: that factor e^c for each
+changed reading is all that the account uses of it, and needs no density.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from pufferflow._noise import discrete_laplace, vector_laplace
+from pufferflow._types import Floats, Ints
+from pufferflow.errors import ParameterError
+from pufferflow.publish.statistics import Statistic, Table
+
+CONFIDENCE = 0.95
+SLACK = Fraction(1, 2**24)
+"""By how much, relatively, noise exceeds what is proved: a scale found to 1e-10 suffices."""
+DIGITS = 11
+"""Bits of a scale: it leaves with every release and is a function of Θ, so it tells no more of it
+than 11 bits and a power of 2, for at most a thousandth more noise."""
+LARGEST = 2.0**60
+"""Scales beyond it drown every count; the sampler's integers have 64 bits."""
+IMPACTS = ((0.02, "LOW"), (0.1, "MEDIUM"), (0.5, "HIGH"))
+USELESS = "VERY HIGH"
+
+
+def noise_scale(cost: Fraction, lipschitz: int, share: int = 1) -> float:
+    """Return the scale of noise that costs ``cost``/``share``, rounded up to 11 bits.
+
+    Raises ParameterError: the noise would be larger than any count.
+    """
+    wanted = lipschitz * share / cost * (1 + SLACK)
+    unit = Fraction(2) ** (math.frexp(float(wanted))[1] - DIGITS)
+    rounded = float(-(-wanted // unit) * unit)
+    if rounded > LARGEST:
+        raise ParameterError(
+            f"the noise would have scale {rounded:.3g}, which hides every count; raise epsilon"
+        )
+    return rounded
+
+
+def cost_of(statistics: Sequence[Statistic], scales: Sequence[float]) -> Fraction:
+    """Return c = Σ L_i/s_i exactly: what one changed reading costs."""
+    parts = zip(statistics, scales, strict=True)
+    return sum((statistic.lipschitz / Fraction(scale) for statistic, scale in parts), Fraction(0))
+
+
+def add_noise(counts: Sequence[int], scale: float) -> list[int]:
+    """Add independent noise to integers, by OpenDP's exact sampler without a seed.
+
+    Sums beyond 64 bits are cut to the largest integer, which is post-processing.
+    """
+    noisy: list[int] = vector_laplace(scale, whole=True)([int(count) for count in counts])
+    return noisy
+
+
+def add_seeded_noise(counts: Sequence[int], scale: float, rng: np.random.Generator) -> list[int]:
+    """Add noise of the same distribution from a seed: for planning, **not private**."""
+    inverse = -math.expm1(-1 / scale)
+    size = len(counts)
+    if (
+        inverse < 1e-15
+    ):  # the geometric sampler is out of range there; the continuous one is as good
+        noise = np.rint(rng.laplace(0.0, scale, size)).astype(np.int64)
+    else:
+        noise = rng.geometric(inverse, size) - rng.geometric(inverse, size)
+    return [int(count) + int(z) for count, z in zip(counts, noise, strict=True)]
+
+
+def smallest(suffices: Callable[[int], bool], low: int, step: int = 1) -> int:
+    """Smallest integer from ``low`` on that suffices, as all larger ones do."""
+    if suffices(low):
+        return low
+    while not suffices(low + step):
+        low, step = low + step, 2 * step
+    while step > 1:
+        half = step // 2
+        if suffices(low + half):
+            step = half
+        else:
+            low, step = low + half, step - half
+    return low + 1
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace:
+    """The distribution of the noise on one count.
+
+    Attributes
+    ----------
+    scale : float
+        s > 0.
+    """
+
+    scale: float
+
+    @property
+    def p(self) -> float:
+        """Ratio of the probabilities of two neighbouring integers."""
+        return math.exp(-1 / self.scale)
+
+    @property
+    def mean_absolute(self) -> float:
+        """E|Z| = 2p/(1 − p²)."""
+        return 1 / math.sinh(1 / self.scale) if self.scale > 2e-3 else 0.0
+
+    def probability(self, values: Ints) -> Floats:
+        """P(Z = z) of each value."""
+        return discrete_laplace(values, self.scale)
+
+    def tail(self, h: float) -> float:
+        """P(|Z| > h), h ≥ 0."""
+        return 2 * math.exp(-(math.floor(h) + 1) / self.scale) / (1 + self.p)
+
+    def quantile(self, confidence: float = CONFIDENCE, bins: int = 1) -> int:
+        """Smallest h with P(|Z_j| ≤ h for all of ``bins`` counts) ≥ confidence."""
+        excess = -math.expm1(math.log(confidence) / bins)  # 1 − confidence^(1/bins)
+        guess = math.ceil(-self.scale * math.log(excess * (1 + self.p) / 2)) - 1
+        return smallest(lambda h: self.tail(h) <= excess, max(guess - 1, 0))
+
+
+@dataclass(frozen=True)
+class TableError:
+    """How far the values of a table may be off, from public facts alone.
+
+    Attributes
+    ----------
+    half_width : float array, shape (cells, columns)
+        With probability .95 all values of the table are at most so far off, rounding included; in
+        their unit. Infinite in cells without readings.
+    impact : float array, shape (cells, columns)
+        The same over the public range of the value.
+    """
+
+    half_width: Floats
+    impact: Floats
+
+    @property
+    def label(self) -> str:
+        """The impact on the value in the middle of all that are published."""
+        return impact_label(float(np.median(self.impact[np.isfinite(self.impact)])))
+
+    @property
+    def is_useless(self) -> bool:
+        """Whether more than half of the cells are VERY HIGH."""
+        published = self.impact[np.isfinite(self.impact)]
+        return bool(2 * (published >= IMPACTS[-1][0]).sum() > published.size)
+
+
+def impact_label(impact: float) -> str:
+    """Return LOW, MEDIUM, HIGH or VERY HIGH for an error over the public range."""
+    return next((label for limit, label in IMPACTS if impact < limit), USELESS)
+
+
+def table_error(table: Table, scale: float) -> TableError:
+    """Return the error of a table whose numbers get noise of ``scale``."""
+    statistic, size = table.statistic, table.sizes.astype(np.float64)
+    published = max(1, int((table.sizes > 0).sum()) * len(table.columns))
+    half = DiscreteLaplace(scale).quantile(CONFIDENCE, published)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if statistic.relative:
+            width = statistic.unit * half / size + statistic.rounding
+        else:
+            width = statistic.unit * half + statistic.rounding * size
+    width = np.where(size > 0, width, np.inf)[:, np.newaxis]
+    wide = np.broadcast_to(width, table.ranges.shape).astype(np.float64)
+    return TableError(wide, wide / table.ranges)

@@ -1,0 +1,52 @@
+"""The page of a release: one HTML file without scripts and addresses."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from string import Template
+from typing import TYPE_CHECKING
+
+from pufferflow.publish.figure import figure_of
+from pufferflow.publish.statement import lead_of, sections_of, warnings_of
+from pufferflow.publish.texts import html, number
+
+if TYPE_CHECKING:
+    from pufferflow.publish.result import NoisyTable, Release
+
+MOST_ROWS = 2000
+
+
+def page_of(made: Release) -> str:
+    """Return statement, figures and tables as one HTML page."""
+    published, *sections = (
+        f"<section><h2>{title}</h2><ul>{''.join(f'<li>{html(p)}</li>' for p in ps)}</ul></section>"
+        for title, ps in sections_of(made)
+    )
+    named = len(made.tables) > 1
+    figures = (figure_of(t, made.unit, t.heading if named else "") for t in made.tables)
+    page = Template(files("pufferflow.publish").joinpath("page.html").read_text("utf-8"))
+    return page.substitute(
+        title=html(made.title),
+        lead=html(lead_of(made)),
+        warnings="".join(f'<p class="warning">{html(text)}</p>' for text in warnings_of(made)),
+        published=published,
+        figures="".join(figures) if made.figure else "",
+        sections="".join(sections),
+        tables="".join(_table(table, made.unit) for table in made.tables),
+    )
+
+
+def _table(table: NoisyTable, unit: str | None) -> str:
+    frame = table.to_frame(unit)
+    text = f"<h2>{html(table.heading)}: {html(table.quantity(unit))}</h2>"
+    if len(frame) > MOST_ROWS:
+        return f"{text}<p>{len(frame):,} values, in the CSV file beside this page.</p>"
+    text += "<table><thead><tr><th></th><th>value</th><th>error</th>"
+    text += '<th class="wide">from</th><th class="wide">to</th><th>impact</th></tr></thead><tbody>'
+    for row in frame.to_dict("records"):
+        error, names = row["error"], ("value", "band_low", "band_high")
+        value, low, high = (number(row[name], error) for name in names)
+        text += f"<tr><th>{html(row['cell'])}</th><td>{value}</td><td>±{number(error)}</td>"
+        text += f'<td class="wide">{low}</td><td class="wide">{high}</td>'
+        text += f"<td>{row['impact']}</td></tr>"
+    return f"{text}</tbody></table>"

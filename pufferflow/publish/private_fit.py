@@ -1,0 +1,245 @@
+"""A family fitted with noise that hides each participant wholly, so that it is safe to publish.
+
+*What is protected.* Two tables are neighbours if they have the same participants, and all readings
+of one of them (when, how many and which) are any others. Let S be the pooled transition counts, of
+each participant the first N transitions in time within the public range. S is a sum over
+participants of counts of at least 0 that add up to at most N, so neighbours differ by at most 2N in
+L1 norm, and independent discrete Laplace noise of a scale s ≥ 2N/ε on each count changes no
+probability by more than e^ε; the rest is post-processing. One changed reading replaces at most two
+transitions, or takes two out and lets two later ones in: at most min(4, 2N) in L1 norm, which is
+what the fit costs releases of the same readings. Public are the number of participants, ε, N, the
+confidence, and what the user says: states, step, range, columns and zone.
+
+*It is total.* No row is ever refused, for a refusal would be seen: what is no state is missing,
+repeated rows and rows off the grid of whole steps since 1970 are dropped, offsets are applied, and
+a participant without any row left still counts. How long that takes is not hidden.
+
+*Coverage.* Half of 1 − confidence is for the noise: but with that probability all k² noises are at
+most ``margin``, and all sums of the k − 1 others of a row or column at most ``others``. The first
+is the exact quantile; the second Chernoff's bound (``sum_margin``) with a union bound over all 2k²
+sums, or k − 1 margins where these are less. The other half is for the draw of the participants:
+intervals of that coverage for every count within these margins (``noisy_confidence_bounds``).
+Whether the n-th transition counts is known before it is made, so counting stops at a stopping time,
+and the intervals hold as for whole records (``confidence_family``). It is assumed that participants
+are independent draws of one chain, that a value is missing for no reason that depends on the
+values, and, for bounds backward, that the chain is stationary.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pufferflow._checks import check_confidence, check_epsilon, check_path, check_whole
+from pufferflow._display import displayed
+from pufferflow._files import PathLike, check_outputs, workplace
+from pufferflow._noise import open_dp
+from pufferflow._options import option, split_options, takes_options
+from pufferflow._protection import Level
+from pufferflow._types import Ints
+from pufferflow.accounting.account import Charge
+from pufferflow.accounting.ledger import Entry, Paid, Population, rehearsed, reserved
+from pufferflow.errors import DataError, ParameterError
+from pufferflow.interval_family import IntervalFamily, noisy_confidence_bounds
+from pufferflow.markov import STATIONARY, Family
+from pufferflow.models import PublicModel, write_model
+from pufferflow.publish.fit import FitOptions
+from pufferflow.publish.noise import DiscreteLaplace, add_noise, noise_scale
+from pufferflow.publish.request import WHAT, ReleaseOptions, TableOptions
+from pufferflow.publish.running_count import sum_margin
+from pufferflow.records.counts import transition_counts
+from pufferflow.records.read import find_columns, parse_range, read
+from pufferflow.records.schema import FittedPrivately
+from pufferflow.records.table import Source, open_table
+
+MOST_NOISE = 0.5
+"""Noise on a count over the mean visits to a state, and median width: beyond, little is known."""
+
+
+@dataclass(frozen=True)
+class PrivateFitOptions:
+    """How a private fit is made."""
+
+    most_transitions: int | None = option(
+        None, "The first so many of each participant count (default: all in range).", WHAT, "N"
+    )
+    confidence: float = option(0.95, "With which the result holds the chain.", WHAT, "P")
+
+
+OPTIONS = (FitOptions, PrivateFitOptions, ReleaseOptions, TableOptions)
+_PAID = ("ledger", "first", "last", "cohort", "new_values")
+WITHOUT = "coverage", "group", *({f.name for f in fields(ReleaseOptions)} - {*_PAID})
+"""Options of these records that a private fit does not take."""
+
+
+@dataclass(frozen=True)
+@displayed("facts")
+class PrivateFit:
+    """A family that is safe to publish; nothing else of the table is kept.
+
+    Attributes
+    ----------
+    model : PublicModel or None
+        Θ and how readings become states; None of a dry run.
+    facts : dict of str
+        What the summary says: public, or computed from the noisy counts.
+    warnings : tuple of str
+        What would help where little is known.
+    paid : Paid
+        What the ledger says of it, for the terminal.
+    """
+
+    model: PublicModel | None
+    facts: dict[str, str]
+    warnings: tuple[str, ...]
+    paid: Paid
+
+    @property
+    def family(self) -> Family:
+        """Θ of the model."""
+        if self.model is None:
+            raise ParameterError("this was a dry run, so there is no family; leave dry_run out")
+        return self.model.family
+
+    def summary(self) -> str:
+        """Return the facts for people."""
+        return "\n".join(f"{name:<14}{value}" for name, value in self.facts.items())
+
+
+@takes_options(*OPTIONS, without=WITHOUT)
+def fit_privately(
+    source: Source,
+    epsilon: float = 1.0,
+    *,
+    output: PathLike | None = None,
+    dry_run: bool = False,
+    **options: Any,
+) -> PrivateFit:
+    """Fit a family of chains to many participants so that it reveals little of any one of them.
+
+    The noise is drawn from the operating system's randomness, after its cost is reserved in the
+    ledger, where it adds up with releases of the same readings but promises nothing of its own.
+
+    Parameters
+    ----------
+    source : path, Series or DataFrame
+    epsilon : float
+    output : path, optional
+        New model file, safe to publish.
+    dry_run : bool
+        Nothing is drawn, written or paid for; widths are those of equally frequent states.
+    {options}
+
+    Raises ParameterError: an option is out of range, or what has to be public is not given;
+    DataError: there are too few participants (never because of a row); BudgetError, LedgerError:
+    the account does not allow it.
+    """
+    # what the user says
+    epsilon = check_epsilon(epsilon)
+    assumed, own, account, table = split_options(options, *OPTIONS)
+    start, how = FitOptions(**assumed).start, PrivateFitOptions(**own)
+    asked, schema = ReleaseOptions(**account), TableOptions(**table).schema()
+    miss = (1 - check_confidence(how.confidence, "confidence")) / 2
+    if schema.participant is None or schema.states is None or schema.states.count < 2:
+        raise ParameterError("name the column of the participants that are hidden, and the states")
+    k = schema.states.count
+    opened = open_table(source, schema.separator)
+    first, last = parse_range(asked.first, asked.last, schema.timezone)
+    step, limits = schema.step_seconds, []
+    if how.most_transitions is not None:
+        limits.append(check_whole(how.most_transitions, "most_transitions", most=2**40))
+    if find_columns(opened, schema)["time"] is not None:
+        if step is None or schema.timezone is None or first is None or last is None:
+            raise ParameterError(
+                "what is read must be public; give step, timezone (UTC where times have offsets), "
+                "first and last (from, to)"
+            )
+        limits.append(last // step + -first // step)
+    if (most := min(limits, default=0)) < 1:
+        raise ParameterError("give most_transitions, or a range (from, to) of at least two steps")
+    if output is not None:
+        check_outputs([output], new=True)
+        with workplace(check_path(output, "output").parent):
+            pass  # where nothing can be written, that must show before anything is paid for
+    open_dp()  # so must a sampler that is missing
+
+    # what is read: the number of participants alone decides whether there is a fit
+    steps = read(opened, schema, first=first, last=last, total=True)
+    counts, participants = transition_counts(steps, most=most), len(steps.people)
+    scale, ways = noise_scale(Fraction(epsilon), 2 * most), 1 + (start == STATIONARY)
+    margin, others = _margins(k, scale, miss)
+    enough = math.ceil(k * margin / (MOST_NOISE * most))
+    if participants < enough:
+        raise DataError(
+            f"{opened.where}: {participants:,} participants are too few for noise of {margin:,} on "
+            f"a count; {enough:,} would do, or a larger epsilon, fewer states, a longer range"
+        )
+
+    # what it costs
+    token = secrets.token_hex(8)  # finds the row of the fit when its file is used
+    terms = FittedPrivately(epsilon, how.confidence, participants, most, scale, token)
+    columns = steps.columns["participant"], tuple(filter(None, [steps.columns["value"]]))
+    states = list(schema.states.edges or schema.states.names)
+    population = Population(steps.step_seconds, steps.clock, *columns, states, asked.cohort)
+    charge = Charge(min(4, 2 * most) / Fraction(scale), 2 * most / Fraction(scale), first, last)
+    query = f"private fit {token}: transitions between {k} states"
+    entry = Entry(charge, Level(None), epsilon, query, promise=False)
+    payment = asked.ledger, population, None, None, None, entry
+
+    reach = {"coverage": 1 - miss, "ways": ways, "margin": margin, "others": others}
+    facts = {
+        "participants": f"{participants:,}, of each the first {most:,} transitions",
+        "noise": f"scale {scale:g} on each of {k * k:,} counts",
+        "intervals": f"confidence {how.confidence:g} together, noise included",
+    }
+    if dry_run:
+        best = _family(np.full((k, k), participants * most // k**2), reach)
+        facts["widths"] = f"{(best.high - best.low).max():.2g} at best"
+        return PrivateFit(None, facts, (), rehearsed(*payment, new_values=asked.new_values))
+    with reserved(*payment, new_values=asked.new_values) as paid:
+        noisy = np.array(add_noise(counts.ravel().tolist(), scale)).reshape(k, k)
+        back = _family(noisy.T, reach) if ways == 2 else None
+        family, total = _family(noisy, reach, back), int(noisy.sum())
+        widths = family.high - family.low
+        facts["transitions"] = f"about {total:,}"
+        facts["widths"] = f"{np.median(widths):.2g} median, {widths.max():.2g} at most"
+        warnings = []
+        if total <= sum_margin(scale, k**2, miss):
+            warnings.append(
+                "Hardly any transition was counted: see whether times lie on whole steps, and "
+                "whether step, zone, range and states are those of the table."
+            )
+        elif np.median(widths) >= MOST_NOISE:
+            warnings.append(
+                "Little is known of the chain after the noise. What helps: more participants, a "
+                "larger epsilon, states that are about equally frequent, and most_transitions as "
+                f"many as participants usually have ({max(total // participants, 1):,})."
+            )
+        model = PublicModel(family, replace(schema, fitted_privately=terms))
+        if output is not None:
+            write_model(output, family, model.records)
+    return PrivateFit(model, facts, tuple(warnings), paid)
+
+
+def _margins(states: int, scale: float, miss: float) -> tuple[int, int]:
+    """How far a count, and the sum of the others of its row or column, is off but with ``miss``."""
+    noise = DiscreteLaplace(scale)
+    if states == 2:  # the rest of a row is the other count
+        margin = noise.quantile(1 - miss, 4)
+        return margin, margin
+    margin = noise.quantile(1 - miss / 2, states**2)
+    sums = sum_margin(scale, states - 1, miss / 2 / (2 * states**2))
+    return margin, min((states - 1) * margin, math.ceil(sums))
+
+
+def _family(noisy: Ints, reach: Any, backward: IntervalFamily | None = None) -> IntervalFamily:
+    """All chains that counts within the margins leave possible."""
+    low, high = noisy_confidence_bounds(noisy, **reach)
+    none = (low > high).any(axis=1) | (low.sum(axis=1) > 1) | (high.sum(axis=1) < 1)
+    low[none], high[none] = 0.0, 1.0  # no row lies between: the noise is beyond its margin
+    return IntervalFamily(low, high, backward=backward)

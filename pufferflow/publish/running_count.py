@@ -1,0 +1,215 @@
+"""Running counts of a stream: a tree of noisy counts, for a budget per reading.
+
+The readings 1 … T are the leaves of a tree of L levels. Every node counts the readings below it,
+and has independent discrete Laplace noise Z of scale s. One reading counts in one node of every
+level, so changing it by at most 1 changes all node counts together by at most L in L1 norm, and the
+distribution of the noisy ones by at most e^(L/s): its cost is c = L/s, and T·c that of all of them.
+
+The count of the first t readings is a sum of node counts: on every level, of the children to the
+left of the node that reading t + 1 is below; or, the same number, of their parent less the children
+to the right, with weight d/(r + 1) for d left children out of r, in 256ths, for least variance. The
+count + Σ weight · Z is that combination of noisy node counts exactly, complete at t or not. So all
+that is put out is a function of those of the whole stream, if it does not react to it, as Θ says.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import accumulate, product
+from typing import Any
+
+import numpy as np
+
+from pufferflow._checks import check_confidence, check_positive, check_whole
+from pufferflow._display import displayed
+from pufferflow._options import takes_options
+from pufferflow.accounting.account import MOST_STEPS, Charge, Promise
+from pufferflow.accounting.ledger import Entry, Ledger, Paid, PathLike, Population, reserved
+from pufferflow.errors import ParameterError
+from pufferflow.models import number_of_states
+from pufferflow.publish.calibrate import calibrate
+from pufferflow.publish.noise import add_noise, noise_scale
+from pufferflow.publish.request import RECORDS, Request, Theta
+from pufferflow.records.read import parse_range
+
+PARTS = 256  # weights are multiples of 1/256
+LONGEST, COSTS = 2**40, (2.0**-28, math.inf)
+"""Beyond, noise hides any count; within, it is far from the 64 bits of the sampler."""
+WITHOUT = (  # options of a release that a stream does not take
+    *("statistics", "bounds", "threshold", "duration_edges", "unit", "accept_noise", "ledger"),
+    *("limit", "alone", "last", "longest", "output", "figure", "seed", "time", "group"),
+    *("time_format", "separator", "decimal", "thousands", "rows_are_steps"),
+)
+
+
+@displayed("length", "scale")
+class RunningCount:
+    """How many readings so far were 1, after each one, with noise from the operating system.
+
+    Parameters
+    ----------
+    length : int
+        T, the number of readings of the stream, at most 2^40.
+    event_epsilon : float
+        c, by how much, in nats, the distribution of all that is put out may change with one
+        reading; :func:`pufferflow.event_epsilon` finds it, and :meth:`in_ledger` pays for it.
+
+    Attributes
+    ----------
+    scale : float
+        Of the noise on each node.
+    cost : Fraction
+        By how much one reading changes all that is put out, at most c; T of them T times that.
+    paid : Paid or None
+        What the ledger says of it.
+
+    Raises ParameterError, as all methods: an argument is out of range.
+    """
+
+    def __init__(self, length: int, event_epsilon: float) -> None:
+        self.length = check_whole(length, "length", most=LONGEST)
+        allowed = Fraction(check_positive(event_epsilon, "event_epsilon", COSTS))
+        self.arities = tree(self.length)
+        self.scale = noise_scale(allowed, len(self.arities))
+        self.cost = len(self.arities) / Fraction(self.scale)
+        self.paid: Paid | None = None
+        self._sums = [self._drawn(arity) for arity in self.arities]
+        self._readings = self._count = 0
+
+    @classmethod
+    @takes_options(*RECORDS, without=WITHOUT)
+    def in_ledger(
+        cls,
+        ledger: Ledger | PathLike,
+        length: int,
+        theta: Theta | None,
+        epsilon: float = 1.0,
+        **options: Any,
+    ) -> RunningCount:
+        """Reserve the cost of a whole stream in a ledger, as one row, and return its counter.
+
+        The stream is of one participant and has ``length`` readings, one each step from ``first``
+        on, or at any times. If Θ has states, whether a reading is 1 must depend on its state alone.
+
+        Parameters
+        ----------
+        ledger, theta, epsilon
+            As for :func:`pufferflow.release`.
+        length : int
+        {options}
+
+        Raises BudgetError, LedgerError: the account does not allow it; nothing is put out.
+        """
+        length = check_whole(length, "length", most=MOST_STEPS)  # for which noise is proved
+        request = Request.of("a stream", theta, epsilon, options)
+        how, model = request.how, request.model()
+        records = None if model is None else model.records
+        schema = request.table.schema(records)
+        step, states = schema.step_seconds, schema.states
+        level = request.guarantee.level(step)
+        family = None if level.whole else request.family(step)
+        if family is not None:
+            fitted = records and (records.fitted or records.fitted_privately)
+            k = number_of_states(family)
+            states = states if k else None
+            if k != (None if states is None else states.count):
+                raise ParameterError(f"Θ has {k} states; give their names or edges between them")
+            if fitted and not how.fitted_to_others:
+                raise ParameterError("the chain was fitted; say fitted_to_others if not to these")
+        first, _ = parse_range(how.first, None, schema.timezone)
+        if len({first is None, step is None, schema.timezone is None}) > 1:
+            raise ParameterError("a stream in time needs first, step and timezone; give all three")
+        last = None if first is None else first + length * (step or 1) - 1
+        allowed = calibrate(family, level, epsilon)
+        cost = Fraction(epsilon) / length if level.whole else allowed.cost
+        counter = cls(length, float(request.share_of * cost))
+        charge = Charge(counter.cost, length * counter.cost, first, last)
+        entry = Entry(charge, level, epsilon, f"running count of up to {length} readings")
+        names = schema.participant, tuple(filter(None, [schema.value]))
+        space = None if states is None else list(states.edges or states.names)
+        population = Population(step, "none" if first is None else "utc", *names, space, how.cohort)
+        document = None if family is None else family.document()
+        promise = Promise(level, epsilon, allowed.cost)
+        terms = population, document, promise, allowed.certificate, entry
+        with reserved(ledger, *terms, new_values=how.new_values) as counter.paid:
+            return counter
+
+    def add(self, value: int) -> float:
+        """Count the next reading, 0 or 1; returns the noisy count so far, which may be negative."""
+        if self._readings == self.length:
+            raise ParameterError(f"all {self.length} readings were counted; begin another count")
+        self._count += check_whole(value, "value", 0, 1)
+        self._readings += 1
+        noise, begins = 0, True
+        for level, (left, weight, below) in enumerate(self._path(self._readings)):
+            if begins := begins and left == 0:  # a node that gets children
+                self._sums[level] = self._drawn(self.arities[level])
+            sums = self._sums[level]
+            noise += PARTS * sums[left] - weight * sums[-1]
+            if below:  # the next child is the parent on the level below
+                noise += below * (sums[left + 1] - sums[left])
+        return (PARTS * self._count + noise) / PARTS
+
+    def standard_error(self, readings: int) -> float:
+        """Root of the mean square error of the count of so many readings, exactly."""
+        # variance of one node: 2p/(1 − p)², p = e^(−1/s)
+        return math.sqrt(self._squares(readings)) / (math.sqrt(2) * math.sinh(0.5 / self.scale))
+
+    def half_width(self, readings: int, confidence: float = 0.95) -> float:
+        """How far off the count of so many readings is at most, with at least this probability."""
+        miss = 1 - check_confidence(confidence, "confidence")
+        return sum_margin(self.scale, self._squares(readings), miss)
+
+    def _squares(self, readings: int) -> float:
+        """Sum of the squares of the weights of all nodes in a count, exactly."""
+        path, total = self._path(check_whole(readings, "readings", most=self.length)), 0
+        for arity, (left, weight, below) in zip(self.arities, path, strict=True):
+            total += left * (PARTS - weight) ** 2 + (below - weight) ** 2
+            total += max(arity - 1 - left, 0) * weight**2
+        return total / PARTS**2
+
+    def _drawn(self, arity: int) -> list[int]:
+        """Sums of the noise of the first 0, 1, … children of a node."""
+        return list(accumulate(add_noise([0] * arity, self.scale), initial=0))
+
+    def _path(self, readings: int) -> list[tuple[int, int, int]]:
+        """Of each level: children to the left, weight in 256ths, and that of the level below."""
+        path, below = [], 0
+        for arity in self.arities[:-1]:
+            readings, left = divmod(readings, arity)
+            weight = (2 * PARTS * left + arity + 1) // (2 * (arity + 1))
+            path.append((left, weight, below))
+            below = weight
+        return [*path, (readings, 0, below)]  # the root has no noise of its own
+
+
+def sum_margin(scale: float, squares: float, miss: float) -> float:
+    """Return what |Σ w_j Z_j| reaches with at most this probability; squares = Σ w_j², |w_j| ≤ 1.
+
+    K(λ) = log E e^(λZ) = Σ_n 2 (pⁿ/n) (cosh nλ − 1) is a power series in λ² without a constant or
+    negative coefficients, so K(wλ) ≤ w² K(λ), and by Markov's inequality (Chernoff), for every λ
+    between 0 and 1/s, P(|Σ w_j Z_j| ≥ h) ≤ 2 exp(K(λ) Σ w_j² − λh).
+    """
+    parts = np.arange(1, 1000) / 1000  # λ in units of 1/s
+    ends = np.expm1((parts - 1) / scale) * np.expm1(-(parts + 1) / scale)
+    growth = 2 * math.log(-math.expm1(-1 / scale)) - np.log(ends)
+    bounds = (squares * growth + math.log(2 / miss)) * scale / parts
+    return float(bounds.min()) * (1 + 1e-9)
+
+
+def tree(length: int) -> tuple[int, ...]:
+    """Children of a node, from the leaves up, for the least mean error; the root is no node."""
+    best: tuple[float, tuple[int, ...]] = ((length - 1) / 2, (length,))
+    for lower, top in product(range(1, length.bit_length()), range(1, 65)):
+        nodes = -(-length // top)
+        arity = max(2, math.ceil(nodes ** (1 / lower)) - 1)
+        while arity**lower < nodes:
+            arity += 1
+        # nodes' variances in a count, about, on average over time and thus over q = d/(r + 1)
+        each = (arity - 1) * (arity + 4) / (6 * (arity + 1))
+        q = (arity - 1) / (2 * (arity + 1))  # a node is a parent and a right child: that cancels
+        nodes_of_top = (length / float(arity) ** lower - 1) / 2
+        error = (lower + 1) ** 2 * (nodes_of_top + lower * each - 2 * q**2 * (lower - 1))
+        best = min(best, (error, (*[arity] * lower, top)))
+    return best[1]

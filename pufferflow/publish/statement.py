@@ -1,0 +1,195 @@
+"""What a release promises, in sections for people: the same in Markdown and on the page.
+
+All of it comes from public facts: options, sizes, the error and the noisy values. It names no file,
+and no number of a fitted Θ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, time, timedelta
+from typing import TYPE_CHECKING
+
+from pufferflow import __version__
+from pufferflow.accounting.account import percent
+from pufferflow.publish.noise import USELESS
+from pufferflow.publish.texts import duration, factor, markdown, plural
+
+if TYPE_CHECKING:
+    from pufferflow.publish.result import Release
+
+
+def statement_of(made: Release) -> str:
+    """Return the statement as Markdown."""
+    lines = [f"**{markdown(warning)}**\n" for warning in warnings_of(made)]
+    lines.append(f"# {markdown(made.title)}\n")
+    for title, points in sections_of(made):
+        lines += [f"## {title}\n", *(f"- {markdown(point)}" for point in points), ""]
+    return "\n".join(lines)
+
+
+def sections_of(made: Release) -> list[tuple[str, list[str]]]:
+    """Return title and points of each section."""
+    return [
+        ("What was published", list(_published(made))),
+        ("What is protected", list(_protected(made))),
+        ("Under which assumption", list(_assumed(made))),
+        ("What is not protected", list(_not_protected(made))),
+        ("What adds up", list(_account(made))),
+        ("How", list(_method(made))),
+    ]
+
+
+def warnings_of(made: Release) -> Iterator[str]:
+    """Say first what may not be overlooked."""
+    if not made.private:
+        yield f"NOT PRIVATE: a simulation with seed {made.seed}; anybody can repeat its noise."
+    for table in made.tables:
+        of = f" of {table.heading}" if len(made.tables) > 1 else ""
+        if table.nothing_to_tell:
+            yield f"No difference between the cells{of} can be told from noise."
+        if useless := int((table.to_frame(None)["impact"] == USELESS).sum()):
+            yield f"{plural(useless, 'value')}{of} with an error of half the public range or more."
+    yield from made.warnings
+
+
+def secret_of(made: Release) -> str:
+    """Return what is protected, as a noun."""
+    window, step = made.level.window, made.step_seconds
+    if made.outright or window is None:
+        return "everything that one participant's readings say"
+    if window == 1:
+        return "any one reading of one participant"
+    if step is None:
+        return f"any {window:,} readings in a row of one participant"
+    return f"any {duration(window * step)} of one participant"
+
+
+def span_of(made: Release) -> str:
+    """Return from when to when, in whole days where it is; empty where it is for ever."""
+    if made.first is None or made.last is None:
+        return ""
+    first, last = (datetime.fromisoformat(t.removesuffix("Z")) for t in (made.first, made.last))
+    next_one = last + timedelta(seconds=made.step_seconds or 1)
+    whole = first.time() == time() and next_one.date() > last.date()
+    words = [f"{t:%Y-%m-%d}" if whole else f"{t:%Y-%m-%d %H:%M}" for t in (first, last)]
+    return " to ".join(dict.fromkeys(words))
+
+
+def lead_of(made: Release) -> str:
+    """Return whose readings they are, and from when to when."""
+    who, span = plural(made.participants, "participant"), span_of(made)
+    clock = {"utc": " (UTC)", "local": " (local time)"}.get(made.clock, "")
+    return f"{who}, {span}{clock}" if span else who
+
+
+def _published(made: Release) -> Iterator[str]:
+    for table in made.tables:
+        detail = table.statistic.words.removeprefix(table.statistic.full_name)
+        yield f"{table.heading}{detail}: {table.error_text(made.unit)}."
+    cohort = f", the cohort {made.cohort}" if made.cohort else ""
+    yield f"Computed from {plural(made.readings, 'reading')} of {lead_of(made)}{cohort}."
+    if made.step_seconds:
+        yield f"A reading is taken every {duration(made.step_seconds)}."
+    if made.zone:
+        yield f"Hours and days are those of {made.zone}."
+    yield "With probability 95\u00a0% all values of a table are that close to the exact ones."
+    yield (
+        "Noise impact compares the error with the public range of a value: LOW below 2\u00a0%, "
+        "MEDIUM below 10\u00a0%, HIGH below 50\u00a0%, VERY HIGH from 50\u00a0% on."
+    )
+
+
+def _protected(made: Release) -> Iterator[str]:
+    secret = secret_of(made)
+    yield (
+        f"{secret[0].upper()}{secret[1:]}: what was published changes the odds of any two "
+        f"possibilities by a factor of at most {factor(made.epsilon)} (ε = {made.epsilon:g})."
+    )
+    if made.outright:
+        yield "This holds however the readings depend on each other, and whichever are known."
+        return
+    window = made.level.window or 1
+    if window > 1 and made.step_seconds:
+        yield f"That is any {window:,} readings in a row, one every {duration(made.step_seconds)}."
+    known = made.level.side_information
+    yield f"This holds against somebody who knows {known} of the other readings."
+
+
+def _assumed(made: Release) -> Iterator[str]:
+    if made.outright:
+        yield "No assumption about time is made."
+    else:
+        yield f"The readings of one participant follow {made.theta_text}."
+        yield "This is assumed of all that is recorded at one time."
+        yield "A value depends on what is at its own time only: it is no rolling mean."
+        yield from filter(None, [made.theta_origin])
+    if made.participants == 1:
+        yield "All readings were taken to be those of one participant."
+    else:
+        yield "Participants are independent of each other, and each row names the right one."
+    yield "Readings do not react to what was published."
+    if made.groups:
+        yield "The group of a participant is a fact that does not depend on any reading."
+
+
+def _not_protected(made: Release) -> Iterator[str]:
+    if made.outright:
+        yield "That a participant took part, and when there are readings of them."
+    else:
+        yield f"Anything beyond {secret_of(made)}, such as a habit."
+        if made.level.side_information == "none":
+            yield "Anything against somebody who knows other readings: they may learn more."
+        yield "Anything where the assumption is wrong: the farther off, the weaker the guarantee."
+    sizes = f"{plural(made.readings, 'reading')}, {plural(made.participants, 'participant')}"
+    yield f"How many readings and participants there are ({sizes}), and when a reading is missing."
+    if cells := sorted({table.statistic.by for table in made.tables} - {"all"}):
+        yield f"How many readings each {' and each '.join(cells)} has."
+    if made.groups:
+        yield f"Which {plural(len(made.groups), 'group')} there are, and who belongs to which."
+    yield "What all participants have in common, which is what a publication is for."
+    yield "What is published elsewhere; that a release was refused, and how long it took."
+
+
+def _account(made: Release) -> Iterator[str]:
+    if not made.ledger or not made.private:
+        yield "No account is kept: nobody adds up what is published of the same readings."
+        return
+    if made.alone:
+        yield "This release is in an account, but its guarantee speaks of itself alone."
+        yield "Other publications of the same readings change the odds further."
+    else:
+        yield (
+            "All publications of these readings are added up in one account. Together they keep "
+            f"ε = {made.limit or made.epsilon:g}, the limit in force on this date ({made.date})."
+        )
+        if made.spent is not None:
+            yield f"Of it {percent(made.spent)}\u00a0% is used for the readings of this period."
+    if span_of(made):
+        yield "Readings of another period are added up apart."
+    else:
+        yield "The readings have no times, so everything adds up for ever."
+    if made.cohort:
+        yield f"The cohort {made.cohort} shares no participant with that of any other account."
+    yield "A copy of the readings, or an older copy of the account put back, is not noticed."
+
+
+def _method(made: Release) -> Iterator[str]:
+    for table in made.tables:
+        yield (
+            f"Independent discrete Laplace noise of scale {table.scale:g} was added to each number "
+            f"of {table.heading}, in steps of {table.statistic.unit:g}; one reading changes all "
+            f"together by at most {table.statistic.lipschitz:,} steps."
+        )
+    yield "The error is that of noise and rounding, exactly; scales are rounded up to 11 bits."
+    if made.outright:
+        yield "The scale follows from the most readings a participant can have (group privacy)."
+    elif made.certificate is None:
+        yield "There is no certificate of the scale."
+    elif made.theta_is_public:
+        yield "The assumption and a certificate, which proves the scale, are published with this."
+    else:
+        yield "A certificate proves the scale. It is not published, nor is the fitted chain."
+        yield "The counts that the chain was fitted to could be found again from both."
+    yield "This is Pufferfish privacy (Song, Wang and Chaudhuri, SIGMOD 2017), with ε in nats."
+    yield f"Made with pufferflow {__version__}."

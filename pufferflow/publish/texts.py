@@ -1,0 +1,60 @@
+"""Words of a page: names made harmless, numbers as exact as their error, times in words."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+
+from pufferflow._units import SECONDS
+
+KEPT = "\u200c\u200d\u00a0"
+"""Letters that show nothing, and that some scripts and our own sentences need."""
+MARKUP = "\\`*_[]{}<>#|$~&!@^"
+WORDS = {"s": "second", "min": "minute", "h": "hour", "d": "day"}
+
+
+def visible(text: str) -> str:
+    r"""Return a text whose control, direction and other invisible letters are written out.
+
+    >>> visible("a\u202eb")
+    'a⟨U+202E⟩b'
+    """
+    shown = (c if c.isprintable() or c in KEPT else f"⟨U+{ord(c):04X}⟩" for c in text)
+    return "".join(shown)
+
+
+def html(text: str) -> str:
+    """Return a text for HTML, in elements and attributes."""
+    return escape(visible(text))
+
+
+def markdown(text: str) -> str:
+    """Return a text of which Markdown takes no word for markup or for an address."""
+    plain = "".join(f"\\{c}" if c in MARKUP else c for c in visible(text))
+    return plain.replace("://", ":\\//").replace("www.", "www\\.")
+
+
+def number(value: float, error: float | None = None) -> str:
+    """Return a number with three digits, or with those that its error leaves a meaning."""
+    size = abs(value if error is None else error)
+    text = f"{value:.3g}"
+    if 1e-7 < size < math.inf and abs(value) < 1e12:
+        digits = 2 - math.floor(math.log10(size))
+        text = f"{round(value, digits):,.{max(digits, 0)}f}"
+    return text.replace("-", "−")
+
+
+def duration(seconds: int) -> str:
+    """Return seconds in the largest unit that divides them, such as "90 minutes"."""
+    unit = next(u for u in reversed(WORDS) if seconds % SECONDS[u] == 0)
+    return plural(seconds // SECONDS[unit], WORDS[unit])
+
+
+def plural(count: int, thing: str) -> str:
+    """Return a number of things in words."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def factor(epsilon: float) -> str:
+    """Return e^ε."""
+    return f"{math.exp(epsilon):.3g}" if epsilon < 700 else "a number beyond all bounds"

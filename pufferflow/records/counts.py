@@ -1,0 +1,192 @@
+"""Counts of steps: states, transitions, runs of three, and transitions by the hour of the day."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pufferflow._numbers import shortest
+from pufferflow.errors import DataError
+from pufferflow.records.read import CHUNK, HOUR, Rows, Steps
+from pufferflow.records.schema import Schema
+from pufferflow.records.states import DEFAULT_BINS, FEW_NUMBERS, MOST_STATES, StateSpace
+from pufferflow.records.table import Source, Table, open_table
+
+By = Literal["all", "group", "person"]
+Ints = NDArray[np.int64]
+
+HOURS = 24
+MOST_NAMES = 200
+MOST_COUNTS = 2**27
+"""Counts at most (1 GB)."""
+
+
+def state_counts(steps: Steps, by: By = "all") -> Ints:
+    """Return how many readings are in each state.
+
+    Parameters
+    ----------
+    steps : Steps
+        With states.
+    by : {"all", "group", "person"}
+        Whose readings are counted together.
+
+    Returns
+    -------
+    int array, shape (k,), (groups, k) or (people, k)
+    """
+    state, k = _states(steps)
+    return _count(steps, by, (k,), lambda part: (state[part],))
+
+
+def transition_counts(steps: Steps, by: By = "all", *, most: int | None = None) -> Ints:
+    """Return how often a reading in one state (row) is one step before one in another (column).
+
+    ``most``: of each participant only the first so many count. Shape (k, k), (groups, k, k) or
+    (people, k, k).
+    """
+    state, k = _states(steps)
+    near = steps.near
+    if most is not None:
+        number = np.cumsum(near)
+        first = np.unique(steps.person, return_index=True)[1]
+        before = np.zeros(len(steps.people), dtype=np.int64)
+        before[steps.person[first]] = number[first]  # a first reading ends no transition
+        near &= number - before[steps.person] <= most
+    return _count(steps, by, (k, k), lambda part: (state[part - 1], state[part]), near)
+
+
+def triple_counts(steps: Steps, by: By = "all") -> Ints:
+    """Return how often three readings one step apart are in these states, in the order of time.
+
+    Shape (k, k, k), (groups, k, k, k) or (people, k, k, k).
+    """
+    state, k = _states(steps)
+    near = steps.near
+    near[1:] &= near[:-1].copy()
+    cells = (k, k, k)
+    return _count(steps, by, cells, lambda i: (state[i - 2], state[i - 1], state[i]), near)
+
+
+def hourly_counts(steps: Steps, by: By = "all") -> Ints:
+    """Return the transitions by the local hour of the day in which they begin.
+
+    Shape (24, k, k), (groups, 24, k, k) or (people, 24, k, k).
+    """
+    state, k = _states(steps)
+    hour = (steps.local_seconds // HOUR % HOURS).astype(np.int8)
+    cells = (HOURS, k, k)
+    return _count(steps, by, cells, lambda i: (hour[i - 1], state[i - 1], state[i]), steps.near)
+
+
+def spans(steps: Steps, longest_gap: float = math.inf) -> tuple[NDArray[np.int32], Ints]:
+    """Return the participant and the length of every stretch of steps, by participant and time.
+
+    A gap of more than ``longest_gap`` missing steps begins another; lengths are in steps from the
+    first reading to the last one, missing ones included. Shape (s,) each.
+    """
+    fresh = np.diff(steps.step) - 1 > longest_gap
+    fresh |= steps.person[1:] != steps.person[:-1]
+    first = np.append(0, np.flatnonzero(fresh) + 1)[: len(steps.person)]
+    last = np.append(first[1:], len(steps.person))[: len(first)] - 1
+    return steps.person[first], steps.step[last].astype(np.int64) - steps.step[first] + 1
+
+
+def _states(steps: Steps) -> tuple[NDArray[np.int32], int]:
+    assert steps.state is not None
+    assert steps.states is not None
+    return steps.state, steps.states.count
+
+
+def _count(
+    steps: Steps,
+    by: By,
+    cells: tuple[int, ...],
+    at: Callable[[Ints], tuple[NDArray[np.integer], ...]],
+    counted: NDArray[np.bool_] | None = None,
+) -> Ints:
+    """Count the readings, or those that are marked, in the cells ``at`` them."""
+    rows = {"all": (), "group": (len(steps.groups),), "person": (len(steps.people),)}[by]
+    size = math.prod((*rows, *cells))
+    if size > MOST_COUNTS:
+        raise DataError(
+            f"{steps.where}: {size:,} counts ({' x '.join(map(str, (*rows, *cells)))}) are more "
+            "than can be kept; use fewer states or fewer participants"
+        )
+    total = np.zeros(size, dtype=np.int64)
+    for start in range(0, len(steps.person), CHUNK):  # in parts, to save memory
+        part = np.arange(start, min(start + CHUNK, len(steps.person)))
+        if counted is not None:
+            part = part[counted[part]]
+        person = steps.person[part]
+        whose = {"all": (), "group": (steps.group_of[person],), "person": (person,)}[by]
+        np.add.at(total, np.ravel_multi_index((*whose, *at(part)), (*rows, *cells)), 1)
+    return total.reshape((*rows, *cells))
+
+
+def find_states(
+    source: Source | Table,
+    schema: Schema,
+    *,
+    first: int | None = None,
+    last: int | None = None,
+    show_values: bool = False,
+) -> StateSpace:
+    """Return states for the values of a table: for a fit to data whose states are not said.
+
+    Texts and few different numbers are categories, others get about 20 bins of a width of 1, 2 or
+    5 times a power of ten, so that the edges reveal little more than the order of the range.
+    Parameters are those of :func:`pufferflow.records.read.read`.
+
+    Raises DataError: the table is malformed, or its values make no states.
+    """
+    table = source if isinstance(source, Table) else open_table(source, schema.separator)
+    rows = Rows(table, replace(schema, states=None), first, last, False, show_values)
+    names: dict[str, bool] = {}
+    low, high, stray = math.inf, -math.inf, None
+    for numbers, _, column in rows:
+        codes, distinct = pd.factorize(column)
+        texts = rows.texts(distinct)
+        for code, (value, text) in enumerate(zip(map(rows.number, distinct), texts, strict=True)):
+            if value is None:
+                stray = stray or (int(numbers[(codes == code).argmax()]), text)
+            elif math.isfinite(value):
+                low, high = min(low, value), max(high, value)
+            if (value is None or not math.isnan(value)) and len(names) <= MOST_STATES:
+                names[shortest(text) or text] = value is None
+    what = ""
+    if stray is not None and 2 * sum(names.values()) < len(names):
+        what = "is not a number as most others are; correct it, leave it empty if it is missing, "
+        what += "or name the states"
+    elif stray is not None and len(names) > MOST_NAMES:
+        what = "is neither a number nor one of few categories"
+    if what and stray is not None:
+        raise rows.fail(stray[0], "value", stray[1], what)
+    if not names:
+        raise DataError(f"{table.where}: all values are missing; check the column of the values")
+    if stray is None and len(names) > FEW_NUMBERS:
+        return StateSpace.numeric(_edges(table.where, low, high))
+    return StateSpace.categories(sorted(names, key=str if stray else float))
+
+
+def _edges(where: str, low: float, high: float) -> list[float]:
+    """Multiples of a round width between the smallest and the largest value."""
+    width = (high - low) / DEFAULT_BINS
+    if not 0 < width < math.inf:
+        raise DataError(f"{where}: the values reach too far for bins of equal width; give edges")
+    power = math.floor(math.log10(width))
+    widths = [float(f"{m}e{power + e}") for e in (-1, 0, 1) for m in (1, 2, 5)]
+    at = next(i for i, w in enumerate(widths) if w >= width * (1 - 1e-9))
+    for width in (widths[at], widths[at - 1]):
+        begin, end = math.floor(low / width) + 1, math.floor(high / width)
+        edges = [float(Fraction(repr(width)) * j) for j in range(begin, end + 1)]
+        if edges:
+            return edges
+    raise DataError(f"{where}: the values differ too little for their size; give edges")

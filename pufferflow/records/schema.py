@@ -1,0 +1,279 @@
+"""What the columns of a table stand for: the public part of how rows become steps of a chain.
+
+A model file may have it under the key ``records``, so that new data are read exactly as those that
+the chain was fitted to::
+
+    "records": {"states": {"edges": [200, 400, …]} or {"names": ["walking", …], "other": false},
+                "step_seconds": 60 or null,
+                "fitted": {"first": "2007-05-01T00:00:00", "last": …, "records": 525600} or null,
+                "reading": {"time": "tstp", "decimal": ",", …},
+                "fitted_privately": {"epsilon": 1.0, "confidence": 0.95, …}}
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from itertools import combinations
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from pufferflow._checks import (
+    check_confidence,
+    check_epsilon,
+    check_positive,
+    check_type,
+    check_whole,
+    shown,
+)
+from pufferflow._display import displayed
+from pufferflow._texts import check_unicode
+from pufferflow.errors import ModelError, ParameterError
+from pufferflow.records.states import StateSpace
+
+MOST_SECONDS = 2**53 - 1
+ROLES = ("time", "value", "participant", "group")
+SIGNS = ("separator", "decimal", "thousands")
+READING = (*ROLES, "rows_are_steps", "timezone", "time_format", *SIGNS)
+"""The fields of :class:`Schema` that say how to read a table."""
+
+_TIME = re.compile(r"-?\d{4,6}-\d\d-\d\dT\d\d:\d\d:\d\dZ?", re.ASCII)
+_STEP = re.compile(r"step \d{1,19}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """First and last time of the readings that a chain was fitted to, and their number.
+
+    Raises ParameterError: a time is not written as ``fit`` writes it.
+    """
+
+    first: str
+    last: str
+    records: int
+
+    def __post_init__(self) -> None:
+        try:
+            _ = self.period
+        except (TypeError, ValueError):
+            raise ParameterError("fitted has no first and last time as fit writes them") from None
+        check_whole(self.records, "fitted: records")
+
+    @property
+    def period(self) -> tuple[int, int] | None:
+        """First and last time in seconds on their clock; None of readings without times."""
+        if _STEP.fullmatch(self.first) and _STEP.fullmatch(self.last):
+            return None
+        if not _TIME.fullmatch(self.first) or not _TIME.fullmatch(self.last):
+            raise ValueError
+        times = (np.datetime64(at.removesuffix("Z"), "s") for at in (self.first, self.last))
+        first, last = (int(time.astype(np.int64)) for time in times)
+        return first, last
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the times are those of a local clock."""
+        return not self.first.endswith("Z")
+
+
+@dataclass(frozen=True)
+class FittedPrivately:
+    """How a family was fitted with noise that hides whole participants; all of it is public.
+
+    Attributes
+    ----------
+    epsilon, confidence : float
+        The guarantee of each participant, and with which confidence the family holds the chain.
+    participants, most_transitions : int
+        How many there were, and how many transitions of each counted at most.
+    noise_scale : float
+        Of the discrete Laplace noise on each transition count.
+    token : str
+        Random name of the fit, which its row in a ledger has too.
+
+    Raises ParameterError: one of them is out of range.
+    """
+
+    epsilon: float
+    confidence: float
+    participants: int
+    most_transitions: int
+    noise_scale: float
+    token: str
+
+    def __post_init__(self) -> None:
+        check_type(self.token, "token", str)
+        check_epsilon(self.epsilon)
+        check_confidence(self.confidence, "confidence")
+        check_whole(self.participants, "participants")
+        check_whole(self.most_transitions, "most_transitions")
+        check_positive(self.noise_scale, "noise_scale")
+
+    @property
+    def statement(self) -> str:
+        """That the file is safe to publish, and under which assumption."""
+        return (
+            f"This file is safe to publish: it was fitted to {self.participants} participants with "
+            "noise. Whatever the readings of one of them are, no content of this file gets "
+            f"likelier by more than the factor e^epsilon, epsilon = {self.epsilon:g}. The states, "
+            "the time step and the number of participants are public. The intervals hold the chain "
+            f"with confidence {self.confidence:g} if all participants are independent draws of it."
+        )
+
+
+@displayed()
+@dataclass(frozen=True)
+class Schema:
+    """Which columns to read, how, and what their values mean.
+
+    Attributes
+    ----------
+    time, value : str or None
+        Names of columns; None finds them by their names. Times in two columns are named with a
+        comma, the date first: "Date,Time".
+    participant, group : str or None
+        Names of columns; None: all rows are of one participant, there are no groups. They are
+        never guessed: a wrong participant would make the noise too small.
+    step_seconds : int or None
+        Time between two steps; None: the most common difference of the times.
+    timezone : str or None
+        Zone of a local clock, for example "Europe/Paris"; "UTC" for one that never jumps.
+    time_format : str or None
+        Of ``datetime.strptime``; None: ISO 8601 or unix seconds.
+    separator : str or None
+        Between the fields of a CSV file; None: found in the header.
+    decimal, thousands : str or None
+        Decimal sign of numbers in texts (None: a point), and that between groups of three digits.
+    rows_are_steps : bool
+        Every row is the step after its participant's row before, whatever times say.
+    states : StateSpace or None
+        The public states; None: values are numbers.
+    fitted : Fitted or None
+        Which data a chain was fitted to; in model files only.
+    fitted_privately : FittedPrivately or None
+        How, where the result is safe to publish; in model files only.
+
+    Raises ParameterError: one of them is out of range.
+    """
+
+    time: str | None = None
+    value: str | None = None
+    participant: str | None = None
+    group: str | None = None
+    step_seconds: int | None = None
+    timezone: str | None = None
+    time_format: str | None = None
+    separator: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    rows_are_steps: bool = False
+    states: StateSpace | None = None
+    fitted: Fitted | None = None
+    fitted_privately: FittedPrivately | None = None
+
+    def __post_init__(self) -> None:
+        check_type(self.rows_are_steps, "rows_are_steps", bool)
+        given = self.given()
+        for name, text in given.items():
+            if name != "rows_are_steps":
+                check_type(text, name, str)
+                check_unicode(str(text), name)
+        if self.states is not None:
+            check_type(self.states, "states", StateSpace)
+        if self.step_seconds is not None:
+            step = check_whole(self.step_seconds, "step_seconds", 1, MOST_SECONDS)
+            object.__setattr__(self, "step_seconds", step)
+        for one, other in combinations([role for role in ROLES if role in given], 2):
+            if given[one] == given[other]:
+                what = f"{one} and {other} both name the column {shown(given[one])}"
+                raise ParameterError(f"{what}; give each a column of its own")
+        if self.rows_are_steps and self.time is not None:
+            raise ParameterError("rows_are_steps and time contradict each other; give one of them")
+        for name in SIGNS:
+            sign = str(given.get(name, ";"))
+            if len(sign) != 1 or sign in '\r\n"' or not (sign.isascii() or name != "separator"):
+                raise ParameterError(f"{name} is {shown(sign)}; it must be one character")
+            if name != "separator" and (sign.isalnum() or sign in "+-"):
+                what = f"{name} is {shown(sign)}, which is a part of numbers"
+                raise ParameterError(f"{what}; give another character")
+        if self.thousands == (self.decimal or "."):
+            what = f"thousands and decimal are both {self.thousands!r}"
+            raise ParameterError(f"{what}; give different ones")
+        try:
+            ZoneInfo("UTC" if self.timezone is None else self.timezone)
+        except (ValueError, OSError, KeyError):  # KeyError: there is no such zone
+            what = f"timezone {shown(self.timezone)} is unknown"
+            raise ParameterError(f"{what}; give a name such as Europe/Paris or UTC") from None
+
+    def given(self) -> dict[str, str | bool]:
+        """Return the options of reading that are not the default."""
+        options = {name: getattr(self, name) for name in READING}
+        return {k: v for k, v in options.items() if v is not None and v is not False}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON types that :func:`parse_schema` reads."""
+        private = self.fitted_privately
+        document = {
+            "states": None if self.states is None else self.states.to_dict(),
+            "step_seconds": self.step_seconds,
+            "fitted": None if self.fitted is None else vars(self.fitted).copy(),
+            "reading": self.given(),
+            "fitted_privately": private and vars(private) | {"statement": private.statement},
+        }
+        return {k: v for k, v in document.items() if v or k not in ("reading", "fitted_privately")}
+
+
+def parse_schema(value: object) -> Schema:
+    """Return the schema that a model file has under ``records``.
+
+    Raises ModelError: a key is unknown, missing or of the wrong type.
+    """
+    keys = ("states", "step_seconds", "fitted", "reading", "fitted_privately")
+    found = _object(value, keys, "records")
+    reading = _object(found.get("reading", {}), READING, "records: reading")
+    for name, option in reading.items():
+        if not isinstance(option, bool if name == "rows_are_steps" else str):
+            what = f"records: reading has {shown(option)} as {name}"
+            raise ModelError(f"{what}; it must be as fit wrote it")
+    states = found.get("states")
+    try:
+        if isinstance(states, dict) and "edges" in states:
+            edges = _object(states, ("edges",), "records: states")["edges"]
+            if not isinstance(edges, list) or not all(type(e) in (int, float) for e in edges):
+                raise ModelError("records: edges must be a list of numbers")
+            space = StateSpace.numeric(edges)
+        else:
+            entries = _object(states, ("names", "other"), "records: states")
+            listed, other = entries.get("names"), entries.get("other", False)
+            if not isinstance(listed, list) or type(other) is not bool:
+                what = "names (a list of strings) and other (true, false)"
+                raise ModelError(f"records: states must have edges, or {what}")
+            space = StateSpace.categories(listed, other=other)
+        fitted = _record(Fitted, found, "fitted")
+        private = _record(FittedPrivately, found, "fitted_privately", "statement")
+        options = reading | {"step_seconds": found.get("step_seconds"), "states": space}
+        return Schema(**options, fitted=fitted, fitted_privately=private)
+    except (ParameterError, OverflowError) as error:
+        raise ModelError(f"records: {error}") from error
+
+
+def _record(kind: Any, found: dict[str, Any], key: str, *more: str) -> Any:
+    if found.get(key) is None:
+        return None
+    names = [field.name for field in fields(kind)]
+    entries = _object(found[key], (*names, *more), f"records: {key}")
+    if missing := [name for name in names if name not in entries]:
+        raise ModelError(f"records: {key} has no {missing[0]}; it must be as fit wrote it")
+    return kind(**{name: entries[name] for name in names})
+
+
+def _object(value: object, keys: tuple[str, ...], where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ModelError(f"{where} must be an object with the keys {', '.join(keys)}")
+    for key in value:
+        if key not in keys:
+            allowed = " and ".join(keys)
+            raise ModelError(f"{where} has the unknown key {key!r}; allowed are {allowed}")
+    return value

@@ -1,0 +1,253 @@
+"""Tables in batches of columns: CSV (plain, gz, bz2, zst), Parquet and pandas objects.
+
+Memory does not grow with the number of rows, a line without end is refused when it passes a bound,
+and every complaint is a sentence of our own: those of the readers quote the rows.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+import pandas as pd
+
+from pufferflow._checks import check_path
+from pufferflow._optional import load
+from pufferflow._progress import progress
+from pufferflow.errors import DataError
+
+Source: TypeAlias = "str | os.PathLike[str] | pd.Series[Any] | pd.DataFrame"
+
+ROWS = 2**16
+"""Rows of a batch at most, but for a block of a CSV file."""
+
+BLOCK = 2**20
+"""Bytes of a block of a CSV file, and so of a line, at most."""
+
+MOST_COLUMNS = 4096
+
+PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+@dataclass(frozen=True, repr=False)
+class Table:
+    """An opened table.
+
+    Attributes
+    ----------
+    where : str
+        Its name, for messages.
+    columns : tuple of str
+    read : callable
+        Yields frames of the columns at these positions.
+    first_line : int or None
+        Line of the first row; None where rows have no lines.
+    """
+
+    where: str
+    columns: tuple[str, ...]
+    read: Callable[[list[int]], Iterator[pd.DataFrame]]
+    first_line: int | None = None
+
+    def batches(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Yield the rows of the columns ``names`` in their order, as texts or typed."""
+        for frame in self.read([self.columns.index(name) for name in names]):
+            yield frame.set_axis(list(names), axis=1).reset_index(drop=True)
+
+    def place(self, row: int) -> str:
+        """Say where row ``row`` (from 0) stands: "line 7" or "row 6"."""
+        return f"row {row + 1}" if self.first_line is None else f"line {row + self.first_line}"
+
+
+def open_table(source: Source, separator: str | None = None) -> Table:
+    """Return the table of a path or a pandas object; the separator is found in the header.
+
+    Raises DataError: there is no such file, or it is no table; ParameterError: the package that
+    reads files is not installed.
+    """
+    if isinstance(source, pd.Series | pd.DataFrame):
+        frame = _with_index(source)
+
+        def parts(positions: list[int]) -> Iterator[pd.DataFrame]:
+            return (frame.iloc[row : row + ROWS, positions] for row in range(0, len(frame), ROWS))
+
+        return Table("the table", tuple(map(str, frame.columns)), parts)
+    path = check_path(source, "source")
+    if str(source) == "-" or (path.exists() and not path.is_file() and not path.is_dir()):
+        raise DataError(f"{source} is not a file; save the table to one and give its name")
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(6)
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror or error}; check the path") from error
+    if not head:
+        raise DataError(f"{path}: the file is empty; check that its download or export finished")
+    if head[:2] == b"PK" or head in (b"\xfd7zXZ\x00", b"\xd0\xcf\x11\xe0\xa1\xb1"):
+        what = "an Excel file, or one packed as zip or xz"
+        raise DataError(f"{path}: {what}; save it as CSV, plain or packed as gz")
+    load("pyarrow", f"{path}: the table of a file")
+    if head[:4] != b"PAR1":
+        return _csv_table(str(path), separator)
+    with _parquet(str(path)) as file:
+        fields = list(file.schema_arrow)
+    rows = r"__index_level_\d+__"  # what pandas writes of an index; numbers of rows are no column
+    kept = [f.name for f in fields if not (re.fullmatch(rows, f.name) and "int" in str(f.type))]
+    return Table(str(path), tuple(kept), partial(_parquet_batches, str(path), kept))
+
+
+def _csv_table(path: str, separator: str | None) -> Table:
+    with _unpacked(path) as (_, stream):
+        header = re.split(rb"[\r\n]", stream.read(BLOCK).removeprefix(b"\xef\xbb\xbf"), maxsplit=1)
+    if len(header[0]) == BLOCK:
+        raise _endless(path)
+    try:
+        text = header[0].decode()
+    except UnicodeDecodeError:
+        raise DataError(f"{path}, line 1: not UTF-8 text; save the file as UTF-8") from None
+    if not text.strip():
+        raise DataError(f"{path}, line 1: empty; give a line with the names of the columns first")
+    separator = separator or max(",;\t|", key=text.count)
+    names = tuple(name.strip() for name in next(csv.reader([text], delimiter=separator)))
+    if len(names) > MOST_COLUMNS:
+        raise DataError(f"{path}, line 1: more than {MOST_COLUMNS:,} columns; keep those you use")
+    read = partial(_csv_batches, path, separator, len(names)) if any(header[1:]) else _nothing
+    return Table(path, names, read, 2)
+
+
+def _nothing(positions: list[int]) -> Iterator[pd.DataFrame]:
+    return iter(())
+
+
+def _csv_batches(
+    path: str, separator: str, columns: int, positions: list[int]
+) -> Iterator[pd.DataFrame]:
+    """Yield the blocks of a CSV file as texts; a row is a line."""
+    import pyarrow as pa
+    from pyarrow import compute, csv
+
+    bad: list[Any] = []
+    names = [str(i) for i in range(columns)]
+    options: dict[str, Any] = {
+        "read_options": csv.ReadOptions(
+            use_threads=False, block_size=BLOCK, skip_rows=1, column_names=names
+        ),
+        "parse_options": csv.ParseOptions(
+            delimiter=separator,
+            ignore_empty_lines=False,
+            invalid_row_handler=lambda row: bad.append(row) or "error",  # type: ignore[func-returns-value]
+        ),
+        "convert_options": csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()),
+            include_columns=[names[i] for i in positions],
+            strings_can_be_null=False,
+        ),
+    }
+    line, size = 2, os.path.getsize(path)
+    with (
+        _unpacked(path, bad) as (raw, stream),
+        progress(total=size, desc="reading", unit="B", unit_scale=True) as done,
+    ):
+        for batch in csv.open_csv(stream, **options):
+            for column in batch.columns:
+                broken = compute.index(compute.match_substring(column, "\n"), True).as_py()
+                if broken >= 0:
+                    what = "a quote is not closed, or a field has a line break"
+                    raise DataError(f"{path}, line {line + broken}: {what}; give a line a reading")
+            yield batch.to_pandas()
+            line += len(batch)
+            done.update(raw.tell() - done.n)
+
+
+@contextmanager
+def _unpacked(path: str, bad: Sequence[Any] = ()) -> Iterator[Any]:
+    """Open a file, and what it unpacks to; what a reader raises becomes a sentence of our own.
+
+    ``bad`` may get the row with a wrong number of fields.
+    """
+    import pyarrow as pa
+
+    with open(path, "rb") as file:
+        head = file.read(4)
+    name: Any = os.fsencode(path)  # which need not be Unicode
+    packing: Any = next((name for sign, name in PACKED.items() if head.startswith(sign)), None)
+    try:
+        with pa.OSFile(name, "rb") as raw:
+            yield raw, raw if packing is None else pa.CompressedInputStream(raw, packing)
+    except (pa.ArrowException, OSError) as error:
+        text = str(error)
+        if bad:
+            row = bad[0]
+            fields = f"{row.actual_columns} field(s), but the header has {row.expected_columns}"
+            raise DataError(f"{path}, line {row.number}: {fields}; correct either") from None
+        if "UTF8" in text:
+            line = re.search(r"Row #(\d+)", text)
+            where = f"{path}, line {line[1]}" if line else path
+            raise DataError(f"{where}: not UTF-8 text; save the file as UTF-8") from None
+        if "straddling" in text or "out of sync" in text:
+            raise _endless(path) from None
+        raise DataError(f"{path}: damaged or cut short; get the file again") from None
+
+
+def _endless(path: str) -> DataError:
+    what = f"a line of more than {BLOCK:,} bytes, or a quote that is not closed"
+    return DataError(f"{path}: {what}; give a table with a line for each reading")
+
+
+@contextmanager
+def _parquet(path: str, texts: Sequence[str] = ()) -> Iterator[Any]:
+    """Open a Parquet file, to read these texts as they are stored: each different one once."""
+    from pyarrow import ArrowException, OSFile
+    from pyarrow.parquet import ParquetFile
+
+    name: Any = os.fsencode(path)
+    options: Any = {"read_dictionary": list(texts), "thrift_container_size_limit": 100_000}
+    try:
+        with (
+            OSFile(name, "rb") as raw,
+            ParquetFile(raw, buffer_size=BLOCK, **options) as file,
+        ):
+            yield file
+    except (ArrowException, OSError, UnicodeDecodeError) as error:
+        what = f"a damaged Parquet file ({type(error).__name__})"
+        raise DataError(f"{path}: {what}; write it again") from None
+
+
+def _parquet_batches(path: str, columns: list[str], positions: list[int]) -> Iterator[pd.DataFrame]:
+    """Yield the rows of a Parquet file; columns keep their types."""
+    names = [columns[i] for i in positions]
+    with _parquet(path) as file:
+        kinds = {name: str(file.schema_arrow.field(name).type) for name in names}
+    for name, kind in kinds.items():
+        if re.search("binary|list|struct|map", kind):
+            what = f"the column {name!r} has neither numbers nor texts nor times"
+            raise DataError(f"{path}: {what}; write it as one of them")
+    texts = [name for name, kind in kinds.items() if "string" in kind]
+    with (
+        _parquet(path, texts) as file,
+        progress(total=file.metadata.num_rows, desc="reading", unit=" rows") as bar,
+    ):
+        for batch in file.iter_batches(ROWS, columns=names):
+            yield batch.select(names).to_pandas(ignore_metadata=True)
+            bar.update(len(batch))
+
+
+def _with_index(source: pd.Series[Any] | pd.DataFrame) -> pd.DataFrame:
+    """A frame with its index as a column, unless it only numbers the rows."""
+    index = source.index
+    frame = source.to_frame("value") if isinstance(source, pd.Series) else source.copy(deep=False)
+    if isinstance(frame.columns, pd.MultiIndex):
+        raise DataError("the table has columns of several levels; give it one level of names")
+    name = "time" if isinstance(index, pd.DatetimeIndex) else index.name
+    if isinstance(index, pd.MultiIndex | pd.PeriodIndex | pd.TimedeltaIndex) or (
+        name is None and len(index) and not pd.api.types.is_integer_dtype(index.dtype)
+    ):
+        raise DataError("the table has an index that is not read; make columns of it (reset_index)")
+    if name is not None and not (name == "time" and "time" in frame.columns):
+        frame.insert(0, str(name), index, allow_duplicates=True)
+    return frame

@@ -1,0 +1,228 @@
+"""The pure account: promises against brute force, and that nothing that is spent comes back."""
+
+import itertools
+import math
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from cases import counts, seeds
+
+import pufferflow as pf
+from pufferflow._protection import Level
+from pufferflow.accounting.account import (
+    UNBOUNDED,
+    Charge,
+    Promise,
+    free_from,
+    holds,
+    percent,
+    room,
+    spent,
+    top,
+    whole,
+)
+
+PARTICIPANT = Level(None)
+LEVELS = [Level(1), Level(2), Level(1, "any"), Level(2, "any"), PARTICIPANT]
+
+
+# -- promises against brute force ------------------------------------------------------------------
+
+
+class Releases:
+    """Adaptive releases of two participants whose records are independent draws of one chain.
+
+    Each is a random table P(w | its readings, the outputs before): ``output[w, x1, x2]`` is the
+    probability of all outputs given both records, each one of the k^T.
+    """
+
+    def __init__(self, rng, k, length, releases):
+        self.k, self.length = k, length
+        self.records = list(itertools.product(range(k), repeat=length))
+        matrix = rng.dirichlet(np.full(k, rng.choice([0.3, 1.0, 5.0])), k)
+        start = rng.dirichlet(np.ones(k)) if rng.random() < 0.5 else "stationary"
+        self.chain = pf.MarkovChain(matrix, start)
+        p, first = self.chain.transition_matrix, self.chain.initial_distribution
+        steps = [
+            first[x[0]] * math.prod(p[a, b] for a, b in itertools.pairwise(x)) for x in self.records
+        ]
+        self.prior = np.array(steps)
+        self.output, self.charges = np.ones((1, len(steps), len(steps))), []
+        for _ in range(releases):
+            begin, end = sorted(rng.integers(length, size=2).tolist())
+            self._release(rng, begin, end, int(rng.choice([2, 3])))
+
+    def _release(self, rng, begin, end, outputs):
+        """What is published depends on the readings from ``begin`` to ``end`` and the outputs."""
+        read = list(itertools.product(range(self.k), repeat=end - begin + 1))
+        place = np.array([read.index(x[begin : end + 1]) for x in self.records])
+        shape = len(self.output), outputs, len(read), len(read)
+        table = rng.uniform(0, rng.choice([0.05, 0.3, 1.5]), shape)
+        if rng.random() < 0.5:  # a randomized response of how many readings are 0
+            zeros = np.array([sum(s == 0 for s in x) for x in read])
+            steps = np.abs(np.arange(outputs)[:, None, None] - (zeros[:, None] + zeros) % outputs)
+            table = steps * rng.choice([0.02, 0.2, 1.0]) * rng.choice([-1, 1], (shape[0], 1, 1, 1))
+        law = np.exp(table) / np.exp(table).sum(axis=1, keepdims=True)
+        apart = np.array(
+            [[sum(a != b for a, b in zip(x, y, strict=True)) for y in read] for x in read]
+        )
+        logs = np.log(law)
+        cost = max(_largest(logs, apart == 1), _largest(logs.swapaxes(2, 3), apart == 1))
+        everything = max(_largest(logs, apart > 0), _largest(logs.swapaxes(2, 3), apart > 0))
+        up = [Fraction(number * (1 + 1e-12)) for number in (cost, everything)]
+        self.charges.append(Charge(*up, begin, end))
+        told = law[:, :, place[:, None], place[None, :]]
+        self.output = (self.output[:, None] * told).reshape(-1, *self.output.shape[1:])
+
+    def loss(self, level):
+        """Largest log-ratio over all outputs, secrets and what else an adversary may know."""
+        given = max(self._loss(self.output @ self.prior, level), 0.0)
+        return max(given, self._loss(self.output.swapaxes(1, 2) @ self.prior, level))
+
+    def _loss(self, density, level):
+        """``density`` is P(outputs | the record of one participant), the other one averaged."""
+        window = self.length if level.whole else level.window
+        worst = -math.inf
+        for begin in range(self.length - window + 1):
+            inside = range(begin, begin + window)
+            others = [t for t in range(self.length) if t not in inside]
+            informed = level.side_information == "any" and not level.whole
+            sizes = range(len(others) + 1) if informed else [0]
+            for known in itertools.chain(*(itertools.combinations(others, r) for r in sizes)):
+                worst = max(worst, self._ratio(density, inside, known))
+        return worst
+
+    def _ratio(self, density, inside, known):
+        groups = {}
+        for i, x in enumerate(self.records):
+            if self.prior[i] > 0:
+                told = tuple(x[t] for t in known)
+                groups.setdefault(told, {}).setdefault(tuple(x[t] for t in inside), []).append(i)
+        worst = -math.inf
+        for secrets in groups.values():
+            laws = np.array(
+                [
+                    density[:, i] @ self.prior[i] / self.prior[i].sum()
+                    for i in map(np.array, secrets.values())
+                ]
+            )
+            worst = max(worst, float(np.log(laws.max(axis=0) / laws.min(axis=0)).max()))
+        return worst
+
+    def bound(self, level, cost):
+        """L_Θ: what the library proves of a cost at this level and length."""
+        knows = "nothing" if level.side_information == "none" else "any records"
+        scale = 1 / float(cost)
+        return pf.leakage_loss(self.chain, self.length, scale, window=level.window, knows=knows)
+
+
+def _largest(logs, pairs):
+    """Largest change of a table when its third index changes to one that is a pair with it."""
+    one, other = np.nonzero(pairs)
+    return float(np.abs(logs[:, :, one] - logs[:, :, other]).max()) if len(one) else 0.0
+
+
+@pytest.mark.parametrize("cases", counts(200, 2000))
+def test_promises_hold_against_every_output_and_adversary(cases):
+    """C is at the costs, or on either side; what the account accepts never loses more than ε."""
+    rng = np.random.default_rng(cases)
+    accepted, closest = dict.fromkeys(LEVELS, 0), 0.0
+    for _ in range(cases):
+        k, length = ((2, 3), (2, 4), (3, 2), (3, 3))[rng.choice(4, p=[0.5, 0.2, 0.2, 0.1])]
+        made = Releases(rng, k, length, int(rng.integers(1, 4)))
+        for level in LEVELS:
+            factor = Fraction(int(rng.choice([3, 4, 4, 5, 8])), 4)
+            if level.whole:
+                promise = Promise(level, float(whole(made.charges) * factor) or 1.0, Fraction(0))
+            else:
+                cost = top(made.charges) * factor or Fraction(1)
+                promise = Promise(level, made.bound(level, cost), cost)
+            if holds(promise, made.charges):
+                loss = made.loss(level)
+                assert loss <= promise.epsilon * (1 + 1e-9)
+                accepted[level] += 1
+                closest = max(closest, loss / promise.epsilon)
+            else:
+                assert spent([promise], made.charges) > 1
+    assert min(accepted.values()) > cases / 2
+    assert closest > 0.95
+
+
+# -- the sweep, and that nothing comes back --------------------------------------------------------
+
+
+def random_charge(rng):
+    cost = Fraction(rng.randrange(1, 60), rng.choice([7, 60, 1024]))
+    first, last = sorted(rng.randrange(10) for _ in range(2))
+    range_ = (first if rng.random() < 0.9 else None, last if rng.random() < 0.9 else None)
+    if rng.random() < 0.02:
+        cost = UNBOUNDED
+    return Charge(cost, cost * rng.randrange(1, 9), *range_)
+
+
+def plain_top(charges, within=range(-1, 12)):
+    met = [[c.cost for c in charges if c.begin <= t < c.end] for t in within]
+    return max(sum(costs, Fraction(0)) for costs in met)
+
+
+@pytest.mark.parametrize("seed", seeds(10, 100))
+def test_what_is_spent_never_falls(seed):
+    """Over 1,000 mixes: levels, ranges, fits, releases alone, more promises, lower limits."""
+    rng = random.Random(seed)
+    for _ in range(100):
+        promises, charges, before = {}, [], Fraction(0)
+        for _ in range(rng.randrange(2, 9)):
+            level = rng.choice(LEVELS)
+            if rng.random() < 0.3 or not promises:
+                epsilon = rng.choice([0.01, 0.1, 1.0, 3.0])
+                cost = Fraction(0) if level.whole else Fraction(rng.randrange(60), 30)
+                if level in promises:  # a lower limit has a lower C
+                    epsilon = min(epsilon, promises[level].epsilon)
+                    cost = min(cost, promises[level].cost)
+                promises[level] = Promise(level, epsilon, cost)
+            else:
+                charges.insert(rng.randrange(len(charges) + 1), random_charge(rng))
+            share = spent(promises.values(), charges)
+            assert share >= before
+            assert top(charges) == plain_top(charges)
+            before = share
+
+
+@pytest.mark.parametrize("seed", seeds(10, 100))
+def test_room_and_free_time_are_what_fits(seed):
+    rng = random.Random(seed)
+    for _ in range(60):
+        charges, new = [random_charge(rng) for _ in range(rng.randrange(5))], random_charge(rng)
+        level = rng.choice(LEVELS)
+        cost = Fraction(0) if level.whole else Fraction(rng.randrange(1, 99), 20)
+        promise = Promise(level, rng.choice([0.5, 3.0, 30.0]), cost)
+
+        def fits(factor, first=new.first, last=new.last, new=new, promise=promise, charges=charges):
+            scaled = Charge(new.cost * factor, new.whole * factor, first, last)
+            return holds(promise, [*charges, scaled])
+
+        assert top(charges, new) == plain_top(
+            charges, [t for t in range(-1, 12) if new.begin <= t < new.end]
+        )
+        if UNBOUNDED not in [c.cost for c in (*charges, new)] and holds(promise, charges):
+            factor = room(promise, charges, new)
+            assert fits(factor)
+            assert not fits(factor * Fraction(1001, 1000) + Fraction(1, 10**6))
+        free = free_from(promise, charges, new)
+        assert all(fits(1, t, t) for t in range(-1, 14) if t >= free)
+        if math.isfinite(free):
+            assert not fits(1, int(free) - 1, int(free) - 1)
+
+
+def test_shares_are_rounded_up_and_costs_checked():
+    assert [percent(Fraction(n, 1000)) for n in (0, 1, 10, 999, 1000)] == [0, 1, 1, 100, 100]
+    assert Charge(10**500, 1, 3, 3).cost == UNBOUNDED
+    for wrong in ((-1, 1), (1, -1), (1, 1, 3, 2), (1, 1, 0, 10**12), (1, 1, 0.5, 2), (1, 1, True)):
+        with pytest.raises(pf.ParameterError):
+            Charge(*wrong)
+    for wrong in ((PARTICIPANT, 1.0, 1), (Level(1), 0.0, 1), (Level(1), 1.0, UNBOUNDED)):
+        with pytest.raises(pf.ParameterError):
+            Promise(*wrong)
+    assert Promise(Level(None, "any"), 1.0, 0).level == PARTICIPANT

@@ -1,0 +1,121 @@
+"""What scales guarantee and several releases cost, against enumeration; OpenDP's measurements."""
+
+import itertools
+import math
+
+import numpy as np
+import opendp.prelude as dp
+import pytest
+from cases import seeds
+
+import pufferflow as pf
+
+dp.enable_features("contrib")
+HOUR = pf.MixingFamily(60, 0.4)
+CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+FAMILIES = [HOUR, CHAIN, pf.BinaryInterval(0.3, 0.7)]
+WHOLE = dp.atom_domain(T="i64"), dp.absolute_distance(T="i64")
+
+
+def enumerated_loss(chain, length, queries, scales):
+    """Largest loss of several Laplace releases, at outputs on the queries' values and beyond."""
+    k, law = chain.states, chain.initial_distribution
+    paths = np.array(list(itertools.product(range(k), repeat=length)))
+    steps = chain.transition_matrix[paths[:, :-1], paths[:, 1:]].prod(axis=1)
+    probability = law[paths[:, 0]] * steps
+    density = np.ones((1, len(paths)))
+    for query, scale in zip(queries, scales, strict=True):
+        values = query(paths)
+        outputs = np.concatenate([np.unique(values), [values.min() - 1, values.max() + 1]])
+        one = np.exp(-np.abs(outputs[:, None] - values) / scale)
+        density = (density[:, None] * one[None]).reshape(-1, len(paths))
+    largest = 0.0
+    for i, x, y in itertools.product(range(length), range(k), range(k)):
+        given = [density[:, inside] @ probability[inside] / probability[inside].sum()
+                 for inside in (paths[:, i] == x, paths[:, i] == y)]  # fmt: skip
+        largest = max(largest, float(np.log(given[0] / given[1]).max()))
+    return largest
+
+
+def lipschitz_query(rng, k, length):
+    """A random function of the whole sequence that changes by at most 1 with one entry."""
+    centres = rng.integers(k, size=(4, length))
+    heights = rng.uniform(0, length, 4)
+    return lambda paths: (heights + (paths[:, None, :] != centres).sum(axis=-1)).min(axis=1)
+
+
+@pytest.mark.parametrize("seed", seeds(4, 36))
+def test_costs_and_guarantees_hold_for_any_lipschitz_queries(seed):
+    rng = np.random.default_rng(seed)
+    k, length = (2, 4) if seed % 2 else (3, 3)
+    start = rng.dirichlet(np.ones(k)) if seed % 3 else "stationary"
+    chain = pf.MarkovChain(rng.dirichlet(np.full(k, 0.5), k), start)
+    scales = [float(10 ** rng.uniform(-0.5, 1)) for _ in range(1 + seed % 3)]
+    accountant = pf.Accountant(chain, length)
+    for scale in scales:
+        accountant.add(scale)
+    cost = accountant.cost()
+    queries = [lipschitz_query(rng, k, length) for _ in scales]
+    bounds = cost.theorem_4_4, cost.quilts, cost.leakage
+    assert enumerated_loss(chain, length, queries, scales) <= min(bounds) * (1 + 1e-9)
+    assert (cost.epsilon, accountant.within(cost.epsilon)) == (min(bounds), True)
+    alone = enumerated_loss(chain, length, queries[:1], scales[:1])
+    for mechanism in ("mqm-exact", "leakage"):
+        found = pf.Accountant.guarantee(chain, length, scales[0], mechanism=mechanism)
+        assert alone <= found * (1 + 1e-7)
+
+
+def test_a_guarantee_is_the_inverse_of_a_scale():
+    chain, guarantee = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]]), pf.Accountant.guarantee
+    for epsilon, name in itertools.product((0.01, 0.5, 3.0), ("mqm-exact", "group-dp", "leakage")):
+        scale = pf.MECHANISMS[name](chain, 50, epsilon).scale
+        found = guarantee(chain, 50, scale, mechanism=name)
+        assert found == pytest.approx(epsilon, rel=1e-9)
+        assert pf.MECHANISMS[name](chain, 50, found).scale <= scale
+    # a cycle: of 4 states in a row 2 are counted, whatever the first, of 2 states 0, 1 or 2
+    cycle = pf.MarkovChain(np.eye(4)[[1, 2, 3, 0]])
+    options = {"mechanism": "wasserstein", "states": [0, 1]}
+    for length in ([2, 4], [4, 2]):  # all segments count
+        assert guarantee(cycle, length, 1.0, **options) == pytest.approx(2.0, rel=1e-9)
+    assert guarantee(cycle, 4, 1.0, **options) <= 1.0
+    assert math.isinf(guarantee(cycle, 4, 1.0, mechanism="gk16"))
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=repr)
+@pytest.mark.parametrize("options", [{}, {"window": 5}, {"knows": "any records"}])
+def test_a_measurement_may_spend_and_loses_what_leakage_says(family, options):
+    for epsilon in (0.01, 1.0, 7.0):
+        event = pf.event_epsilon(family, 500, epsilon, **options)
+        needed = pf.leakage(family, 500, epsilon, **options).scale
+        assert event * needed == pytest.approx(1, rel=1e-6)  # couplings start from the last ones
+        assert epsilon / 500 * (1 - 1e-12) <= event <= epsilon
+    wrapped = pf.wrap(dp.m.make_laplace(*WHOLE, scale=5.0), family, 500, d_in=1, **options)
+    assert 0.2 - 1e-16 <= wrapped.event_epsilon == pytest.approx(0.2)
+    assert wrapped.scale <= 5.0
+    stated = pf.leakage_loss(family, 500, 5.0, **options)
+    assert stated * (1 - 1e-12) <= wrapped.loss == pytest.approx(stated, rel=1e-9)
+    assert isinstance(wrapped(10), int)
+
+
+def test_data_sets_that_differ_in_one_record():
+    """A record goes and one comes: two changes of the symmetric distance."""
+    data = dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance()
+    counted = data >> dp.t.then_count() >> dp.m.then_laplace(scale=4.0)
+    wrapped = pf.wrap(counted, HOUR, 100)
+    assert wrapped.event_epsilon == pytest.approx(counted.map(2))
+    with pytest.raises(pf.ParameterError, match="data sets that differ in one record are 2 apart"):
+        pf.wrap(counted, HOUR, 100, d_in=1)
+
+
+def test_what_cannot_be_wrapped():
+    noisy = dp.m.make_laplace(*WHOLE, scale=5.0)
+    for measurement, d_in, said in (
+        (noisy.map, None, "give a Measurement"),
+        (dp.m.make_gaussian(*WHOLE, scale=4.0), 1, "only pure differential privacy"),
+        (noisy, None, r"AbsoluteDistance.*give d_in"),
+        *((noisy, wrong, "d_in") for wrong in (0, -1, math.nan, "1")),
+        (noisy, 0.5, "at d_in = 0.5 is not known"),
+        (dp.m.make_laplace(*WHOLE, scale=0.0), 1, "privacy loss at d_in = 1 is inf"),
+    ):
+        with pytest.raises(pf.ParameterError, match=said):
+            pf.wrap(measurement, HOUR, 100, d_in=d_in)

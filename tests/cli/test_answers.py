@@ -1,0 +1,116 @@
+"""What commands print and write where all is well."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pufferflow as pf
+
+CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])
+RELEASE = "release t.csv --mixing 1h 0.4 --participant who --statistic mean --bounds 0 3 --unit kWh"
+
+
+@pytest.fixture
+def told(tmp_path, monkeypatch, run):
+    """What a command that succeeds prints, beside a table and a model."""
+    monkeypatch.chdir(tmp_path)
+    Path("m.json").write_text(json.dumps(pf.ChainFamily([CHAIN]).document()))
+    times = pd.date_range("2024-01-01", periods=48, freq="30min", tz="UTC").astype(str)
+    rows = pd.MultiIndex.from_product([range(200), times], names=["who", "time"]).to_frame(False)
+    rows["kW"] = np.random.default_rng(1).uniform(0, 3, len(rows)).round(2)
+    rows.to_csv("t.csv", index=False)
+
+    def told(words):
+        code, out, err = run(*words.split())
+        assert (code, err) == (0, ""), err
+        return out
+
+    return told
+
+
+def test_scales_of_all_mechanisms(told):
+    rows = json.loads(told("scale m.json --length 9 --length 100 --epsilon 1 --epsilon 0.2 --json"))
+    pairs = [(epsilon, name) for epsilon in (1, 0.2) for name in pf.MECHANISMS]
+    assert [(row["epsilon"], row["mechanism"]) for row in rows] == pairs
+    assert {row["mechanism"] for row in rows if not row["private"]} == {"entry-dp"}
+    by_name = {row["mechanism"]: row for row in rows if row["epsilon"] == 1}
+    exact, gk16 = by_name["mqm-exact"], by_name["gk16"]
+    assert exact["scale"] == pf.mqm_exact(CHAIN, 100, 1.0).scale
+    assert (exact["node"], exact["quilt"], exact["length"]) == (8, {"left": 7, "right": 5}, 100)
+    assert (gk16["scale"], gk16["status"]) == (None, "not applicable")
+    assert "spectral norm" in gk16["reason"]
+    head, row = told("scale m.json --length 100 --epsilon 1 --mechanism mqm-exact").splitlines()
+    assert head.split()[:4] == ["mechanism", "epsilon", "scale", "node"]
+    assert row.split()[:4] == ["mqm-exact", "1.0", repr(exact["scale"]), "8"]
+    assert row.index("left 7, right 5") == head.index("quilt")
+
+
+def test_options_reach_their_mechanisms(told):
+    def scales(options):
+        rows = json.loads(told(f"scale m.json --length 100 --epsilon 1 --json {options}"))
+        return {row["mechanism"]: row["scale"] for row in rows}
+
+    found = scales("--convention published --eigengap general")
+    assert found["mqm-exact"] == pytest.approx(13.02192350)
+    assert found["mqm-approx"] == pf.mqm_approx(CHAIN, 100, 1.0, eigengap="general").scale
+    five = pf.leakage(CHAIN, 100, 1.0, window=5, knows="any records").scale
+    assert scales("--mechanism leakage --protect 5 --side-information any") == {"leakage": five}
+    assert scales("--protect participant") == {"group-dp": 100}
+
+
+def test_a_release_in_six_lines_and_its_ledger(told, run):
+    asked = f"{RELEASE} --protect 1d"
+    assert "a dry run: nothing was drawn" in told(f"{asked} --dry-run")
+    assert sorted(os.listdir()) == ["m.json", "t.csv"]
+    lines = told(asked).splitlines()
+    assert [line.split()[0] for line in lines] == ["mean:", "protects", "ledger", "safe"]
+    assert lines[-1] == "safe to publish: t.csv.release/publish/"
+    assert lines[2].startswith("ledger    pufferflow.ledger: 2024-01-01 ")
+    assert abs(pd.read_csv("t.csv.release/publish/values.csv")["value"][0] - 1.5) < 0.5
+    code, out, err = run(*asked.split(), "--output", "again")
+    assert (code, out, err.count("\n"), Path("again").exists()) == (2, "", 1, False)
+    assert "1d " in told("ledger show pufferflow.ledger")
+    assert json.loads(told("ledger show pufferflow.ledger --json"))["spent_percent"] > 50
+    digest = told("ledger verify pufferflow.ledger").split()[-1]
+    assert "is as it was then" in told(f"ledger verify pufferflow.ledger --noted {digest}")
+    limit = ("ledger", "set-limit", "pufferflow.ledger", "1d", "2")
+    assert "add --yes to change it" in run(*limit)[2]
+    assert "1 before, 2 now" in run(*limit, "--yes")[1]
+    entered = "ledger add pufferflow.ledger mean --from 2023-01-01 --to 2023-01-31"
+    columns = "--participant who --value kW"
+    assert "entered as row" in told(f"{entered} {columns} --cost 1e-9 --whole 0.01")
+    assert run("ledger", "add", "pufferflow.ledger", "all")[0] == 2  # without a bound
+    assert told(f"{asked} --output again").startswith("mean: ±")
+
+
+def test_a_simulation_is_free_and_the_same_for_a_seed(told, run):
+    first, second = (run(*f"{RELEASE} --simulate 7 --json --output {x}".split()) for x in "ab")
+    assert json.loads(first[1]) == json.loads(second[1])
+    assert os.listdir("a") == ["simulation"]
+    assert not Path("pufferflow.ledger").exists()
+
+
+def test_a_plan_says_what_a_release_gets(told):
+    asked = "--mixing 1h 0.4 --statistic mean --bounds 0 3 --json"
+    planned = json.loads(told(f"plan {asked} --step 30min --participants 200 --period 1d"))
+    dry = json.loads(told(f"release t.csv {asked} --participant who --dry-run"))
+    for one, other in zip(planned["rows"], dry["rows"], strict=True):
+        assert one["error"] == pytest.approx(other["error"])
+        assert (one["protect"], one["impact"]) == (other["protect"], other["impact"])
+
+
+def test_fits(told):
+    assert "--mixing 30min" in told("fit t.csv --participant who --edges 1,2")
+    assert Path("t.csv.chain.json").stat().st_mode & 0o777 == 0o600
+    private = "fit t.csv --private --participant who --edges 1.5 --step 30min --timezone UTC"
+    asked = f"{private} --from 2024-01-01 --to 2024-01-01 --epsilon 20"
+    assert "a dry run" in told(f"{asked} --dry-run")
+    assert not Path("pufferflow.ledger").exists()
+    out = told(asked)
+    assert "ledger        pufferflow.ledger: 0 % of its limits" in out
+    assert out.endswith("safe to publish: t.csv.private.json\n")
+    assert "participants" in json.loads(told(f"{asked} --json --output other.json"))

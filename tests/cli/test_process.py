@@ -1,0 +1,128 @@
+"""The command as a process: signals, closed pipes, odd names, help, hostile lines."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import fuzz_cli
+import pytest
+from cases import counts
+
+import pufferflow as pf
+from pufferflow import cli
+from pufferflow._options import options_of
+
+COMMAND = [sys.executable, "-m", "pufferflow.cli"]
+ACTIONS = {"ledger": "show verify add set-limit", "related": "check noisymax network general"}
+
+
+def test_output_that_nobody_reads_or_that_is_full(tmp_path):
+    path = tmp_path / "certificate.json"
+    path.write_text(json.dumps(pf.certify(pf.BinaryInterval(0.3, 0.7), 5, 1.0)))
+    read, write = os.pipe()
+    os.close(read)
+    sentence = "pufferflow: error: standard output: No space left on device\n"
+    for out, code, said in ((write, 141, ""), (os.open("/dev/full", os.O_WRONLY), 2, sentence)):
+        words = [*COMMAND, "verify", str(path)]
+        done = subprocess.run(words, stdout=out, stderr=subprocess.PIPE, text=True)
+        os.close(out)
+        assert (done.returncode, done.stderr) == (code, said)
+
+
+@pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_command_without_a_word(tmp_path, which):
+    """It waits for its input, which never comes; nothing is left behind."""
+    code = "import sys; from pufferflow.cli import main, scale; read = scale.read_model; "
+    code += "scale.read_model = lambda path: (print('reads', flush=True), read(path)); "
+    words = ["scale", "-", "--length", "5", "--epsilon", "1", "--certificate", "c.json"]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    process = [sys.executable, "-c", f"{code} sys.exit(main())", *words]
+    # where SIGINT is ignored, as under nohup, a program ignores it too
+    heed = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+    with subprocess.Popen(process, cwd=tmp_path, preexec_fn=heed, **pipes) as process:
+        assert process.stdout.readline() == b"reads\n"
+        process.send_signal(which)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, b"", b"")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_that_are_no_text(tmp_path):
+    """POSIX allows any bytes in the name of a file."""
+    release = "release --mixing 5min 0.5 --edges 300 --accept-noise"
+    for words, said in (
+        ("example --minutes 300", b"wrote part\\udcff.csv: 300 minutes\n"),
+        (release, b"safe to publish: part\\udcff.csv.release/publish/\n"),
+    ):
+        line = [*COMMAND, *words.split(), b"part\xff.csv"]
+        done = subprocess.run(line, cwd=tmp_path, capture_output=True)
+        assert (done.returncode, done.stdout[-len(said) :]) == (0, said), done.stderr
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_help_is_short_and_complete_with_an_example_that_works(run, monkeypatch, command):
+    for columns in ("80", "90", "100", "200"):
+        monkeypatch.setenv("COLUMNS", columns)
+        code, said, err = run(command, "--help")
+        assert (code, err) == (0, "")
+        assert len(said.splitlines()) <= 60
+    for action in ("", *ACTIONS.get(command, "").split()):
+        asked = f"{command} {action}".strip()
+        assert run(*asked.split(), "--help")[1].startswith(f"usage: pufferflow {asked}")
+    example = said[said.index("Example: ") :].removeprefix("Example: ").rpartition("| ")[2]
+    program, *words = shlex.split(example)
+    assert program == "pufferflow"
+    assert cli._parser(words).parse_args(words).run
+
+
+def test_a_release_takes_all_options_in_the_shell(run):
+    from pufferflow.cli.printing import flags
+    from pufferflow.publish.request import RECORDS
+
+    words = run("release", "--help")[1].split()
+    for field in (field for record in RECORDS for field in options_of(record)):
+        assert (flags()[field.name] in words) == field.metadata["shell"], field.name
+
+
+def test_help_and_version_are_quick_because_nothing_is_loaded(run):
+    assert run("--version") == (0, f"pufferflow {pf.__version__}\n", "")
+    code = "import sys; from pufferflow.cli import main; main(['--help']); print([*sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()[-1]
+    for name in ("numpy", "pandas", "scipy", "numba", "matplotlib", "opendp", "flint", "pyarrow"):
+        assert f"'{name}'" not in loaded
+
+
+@pytest.mark.parametrize("runs", counts(15, 200))
+def test_hostile_command_lines(runs):
+    """In a process of its own: what this one has loaded would count as the memory of every run."""
+    script = [sys.executable, fuzz_cli.__file__, str(runs), "1"]
+    path = {"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(script, capture_output=True, text=True, env=path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{runs} runs, 0 failed" in done.stdout
+
+
+def test_what_does_not_hold_is_seen():
+    """The checks themselves: each complaint is made of a run that deserves it."""
+    used = SimpleNamespace(ru_utime=1.0, ru_stime=1.0, ru_maxrss=1024)
+
+    def complaints(code=0, err="", out="", changed=(), word="release"):
+        return fuzz_cli.complaints([word], code << 8, used, out, err, changed)
+
+    sentence, value = "pufferflow: error: x\n", fuzz_cli.CANARY
+    for sound in ((), (2, sentence), (141,), (0, "", "", ["out"]), (0, "", value, [], value)):
+        assert not complaints(*sound)
+    for wrong in ((1,), (2,), (2, f"{sentence}Traceback:\n"), (0, "x.py:1: Warning: y\n")):
+        assert complaints(*wrong)
+    for wrong in ((2, sentence, "", ["out"]), (0, "", "", [".out.x"]), (0, "", f"{value}.5")):
+        assert complaints(*wrong)
+    used.ru_utime = 91.0
+    assert complaints()
+    used = SimpleNamespace(ru_utime=1.0, ru_stime=1.0, ru_maxrss=2**21)
+    assert complaints()

@@ -1,0 +1,208 @@
+"""Hostile command lines, made from the options that each command declares: so many, from a seed.
+
+    PYTHONPATH=. python tests/helpers/fuzz_cli.py 2000 7
+
+A case takes a line that works, adds options of its command with usual or hostile values, damages a
+file or puts something else in its place, and runs in a fork. ``complaints`` says what must hold.
+"""
+
+import argparse
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import stat
+import sys
+import tempfile
+import traceback
+from collections import Counter
+from pathlib import Path
+
+import pufferflow as pf
+from pufferflow import cli
+
+MOST_SECONDS, MOST_BYTES, PATIENCE = 60, 2**30, 90
+CANARY = "77123"  # part of every value of the tables; no other file has it
+ODD = "nan inf -1 0 1e400 5e-324 1,2 -- 1_000 ٣ ½ 1:2:1e-300 0:1e400:1 a,a %Q 1h -1e3 m.json l"
+HOSTILE = (*ODD.split(), "", " ", "1" * 5000, "9" * 30, "\udcff", "x" * 300, "a\nb", "\x1b[31m")
+USUAL = {
+    int: "1 2 60 3",
+    float: "0.5 1 10 0.05",
+    str: "time value who 1h 1d UTC reading participant mean sum-by-hour 2 2024-01-01",
+    list: "100,500 77123.5,77200 0:9:3 mean,sum 1,2,5",
+}
+LINES = """
+release t.csv --mixing 3 0.5 --edges 77123.2,77123.5 --participant who --accept-noise
+release t.csv --chain m.json --participant who --accept-noise
+release t.csv --mixing 3 0.5 --statistic mean --bounds 0 3 --participant who --ledger l
+plan --mixing 1h 0.5 --statistic mean --bounds 0 3 --step 30min --participants 50 --period 7d
+fit t.csv --edges 77123.2,77123.5 --participant who
+fit t.csv --private --edges 77123.5 --participant who --step 60 --epsilon 30 --timezone UTC
+ledger show l
+ledger verify l
+ledger add l words --cost 0.001 --whole 0.01 --participant who --value value
+ledger set-limit l reading 9 --yes
+verify c.json
+scale m.json --length 20 --epsilon 1
+audit m.json --length 10 --epsilon 1 --count 1
+example new.csv --minutes 10
+related check h.json --factor 2 --length 2
+related noisymax n.json
+related network b.json --epsilon 1
+related general s.csv --epsilon 1 --release one""".strip().splitlines()
+LINES[5] += " --from 2024-01-01 --to 2024-01-02"
+JUNK = (b"\xff", b"\0", b'"', b",", b"\n", b"1e999", b"null", b"[", b"-")
+INSTEAD = (os.mkfifo, os.mkdir, Path.touch, "t.csv", "nowhere", "/dev/null", None)
+
+
+def sound_files(folder):
+    """Write what the lines name."""
+    dice, times = random.Random(1), [f"2024-01-01T0{i // 60}:{i % 60:02}Z" for i in range(90)]
+    rows = [f"{who},{t},{CANARY}.{dice.randrange(10)}\n" for who in range(60) for t in times]
+    (folder / "t.csv").write_text("who,time,value\n" + "".join(rows))
+    laws = "secret,value,probability\nwell,0,1/2\nwell,1,1/2\nill,1,1/2\nill,2,1/2\n"
+    (folder / "s.csv").write_text(laws)
+    hidden = dict.fromkeys(("transition_matrix", "observation_matrix"), [["1/2", "1/2"]] * 2)
+    documents = {
+        "m.json": {"chains": [{"transition_matrix": [[0.7, 0.3], [0.4, 0.6]]}]}
+        | {"records": {"states": {"edges": [1.5]}, "step_seconds": 60}},
+        "c.json": pf.certify(pf.BinaryInterval(0.3, 0.7), 5, 1.0),
+        "h.json": hidden | {"initial_distributions": {"yes": [1, 0], "no": [0, 1]}},
+        "n.json": [0, 2, 1],
+        "b.json": {"variables": [{"name": "a", "table": [0.5, 0.5]}]},
+        "one": 1,
+    }
+    for name, document in documents.items():
+        (folder / name).write_text(json.dumps(document))
+    asked = {"statistics": ["mean"], "bounds": (0, 3), "participant": "who", "accept_noise": True}
+    pf.release(folder / "t.csv", pf.mixing(3, 0.5), ledger=folder / "l", limit=5, **asked)
+
+
+def case(dice, folder):
+    """Return a command line, and damage its files, as the dice say."""
+    words = dice.choice(LINES).split()
+    for _ in range(dice.choice((0, 1, 1, 2, 2, 3))):
+        what = dice.choice(("option", "option", "value", "file", "file"))
+        if what == "option":
+            words += option(dice, words)
+        elif what == "value":
+            words[dice.randrange(1, len(words))] = dice.choice((*HOSTILE, *words))
+        else:
+            damage(dice, folder)
+    return [os.fsdecode(os.fsencode(word)) for word in words]
+
+
+def option(dice, words):
+    """Return an option that the command declares, with a usual or a hostile value."""
+    parser = cli._parser(words)
+    for word in words[:2]:
+        if parser._subparsers is not None:
+            parser = parser._subparsers._group_actions[0].choices.get(word, parser)
+    action = dice.choice([one for one in parser._actions if one.option_strings])
+    kind = list if isinstance(action, argparse._ExtendAction) else action.type or str
+    usual = [*(action.choices or USUAL.get(kind, USUAL[float]).split())]
+    count = 0 if action.nargs == 0 else action.nargs or 1
+    values = [dice.choice(usual if dice.random() < 0.7 else HOSTILE) for _ in range(count)]
+    return [action.option_strings[-1], *values]
+
+
+def damage(dice, folder):
+    """Change a file, or put something else in its place or in that of one to be written."""
+    names = sorted([*os.listdir(folder), "t.csv.release", "t.csv.chain.json"])
+    path, what = folder / dice.choice(names), dice.choice(INSTEAD)
+    if path.is_file() and dice.random() < 0.5:
+        content = bytearray(path.read_bytes())
+        begin, end = sorted(dice.randrange(len(content) + 1) for _ in range(2))
+        new = dice.choice((b"", content[begin:end] * 2, *JUNK))
+        content[begin : dice.choice((begin + 1, end))] = new
+        path.write_bytes(content)
+        return
+    if path.is_dir() and not path.is_symlink():
+        path.rmdir()
+    path.unlink(missing_ok=True)
+    if isinstance(what, str):
+        path.symlink_to(what)
+    elif what is not None:
+        what(path)
+
+
+def content_of(folder):
+    """Everything in a folder: the content of files, the mode of anything else."""
+    modes = {path: path.lstat().st_mode for path in folder.rglob("*")}
+    return {p: p.read_bytes() if stat.S_ISREG(mode) else mode for p, mode in modes.items()}
+
+
+def forked(words, folder, out):
+    """Run the command line in a fork; its wait status, what it used, and what it printed."""
+    texts = [out.with_suffix(end) for end in (".out", ".err")]
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            signal.alarm(PATIENCE)
+            space = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (space + 4 * MOST_BYTES,) * 2)
+            os.chdir(folder)
+            for number, path in enumerate(("/dev/null", *texts)):
+                os.dup2(os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC), number)
+            sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+            sys.stderr = os.fdopen(2, "w", errors="backslashreplace", closefd=False, buffering=1)
+            sys.argv = ["pufferflow", *words]
+            code = cli.main()
+            sys.stdout.flush()
+        except BaseException:
+            os.write(2, traceback.format_exc().encode(errors="replace"))
+        os._exit(code)
+    _, status, used = os.wait4(child, 0)
+    return status, used, *(path.read_text(errors="replace") for path in texts)
+
+
+def complaints(words, status, used, out, err, changed):
+    """What does not hold of a run; ``changed`` are the names of files made or changed."""
+    lines, code = err.splitlines(), os.waitstatus_to_exitcode(status)
+    said = any(CANARY in word for word in words) or words[0] == "fit"  # or public by declaration
+    odd = [line for line in lines if not line.startswith("pufferflow: ")]
+    held = {
+        f"exit code {code}": code in (0, 2, 130, 141),
+        f"on standard error: {odd[:1]}": not odd,
+        "not one sentence": code != 2 or "".join(lines[-1:]).startswith("pufferflow: error: "),
+        "a fault": "a fault of this program" not in err,
+        "a value of the table": said or CANARY not in out + err,
+        f"{used.ru_utime:.0f} s": used.ru_utime + used.ru_stime < MOST_SECONDS,
+        f"{used.ru_maxrss >> 10} MB": used.ru_maxrss * 1024 < MOST_BYTES,
+        f"files after a failure: {changed[:3]}": code == 0 or not changed,
+        f"left behind: {changed[:3]}": not any(name.startswith((".", "tmp")) for name in changed),
+    }
+    return [text for text, holds in held.items() if not holds]
+
+
+def main():
+    """Run the cases; 1 if something did not hold."""
+    runs, seed = map(int, sys.argv[1:])
+    failed, codes = 0, Counter()
+    cli._parser(cli.COMMANDS)  # which loads all commands
+    with tempfile.TemporaryDirectory() as home:
+        place, sound = Path(home) / "case", Path(home) / "sound"
+        sound.mkdir()
+        sound_files(sound)
+        for number in range(runs):
+            shutil.rmtree(place, ignore_errors=True)
+            shutil.copytree(sound, place)
+            words = case(random.Random(seed * 10**6 + number), place)
+            before = content_of(place)
+            status, *told = forked(words, place, Path(home) / "printed")
+            after = content_of(place)
+            changed = [p.name for p in {**after, **before} if after.get(p) != before.get(p)]
+            codes[f"{words[0]} {os.waitstatus_to_exitcode(status)}"] += 1
+            if found := complaints(words, status, *told, changed):
+                failed += 1
+                print(f"{number}: {'; '.join(found)}\n   {words!a}\n   {told[-1][-300:]!a}")
+    print(dict(sorted(codes.items())))
+    print(f"{runs} runs, {failed} failed")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

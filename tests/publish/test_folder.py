@@ -1,0 +1,154 @@
+"""The folder of a release: it appears whole or not at all; modes and times say nothing."""
+
+import errno
+import os
+import signal
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_releases import WEEK, made
+
+from pufferflow.errors import DataError
+from pufferflow.publish import files
+from pufferflow.publish.files import draft
+
+ZEROS = made(*(replace(t, counts=np.zeros_like(t.counts)) for t in WEEK.tables))
+PUBLISHED = {name.removeprefix("publish/") for name in WEEK.files()}
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+@pytest.mark.parametrize(
+    ("release", "inner", "folder", "file"),
+    [(WEEK, "publish", 0o755, 0o644), (made(seed=3), "simulation", 0o700, 0o600)],
+)
+def test_modes_and_times(umask, release, inner, folder, file):
+    """publish/ can stand on a web site, a simulation is for its owner; all times are equal."""
+    before = os.umask(umask)
+    try:
+        release.save("out")
+    finally:
+        os.umask(before)
+    found = {path: path.stat() for path in (Path("out"), *Path("out").rglob("*"))}
+    wanted = {Path("out"): 0o700, Path("out", inner): folder}
+    wanted |= {Path("out", inner, name): file for name in PUBLISHED}
+    assert {path: stat.st_mode & 0o777 for path, stat in found.items()} == wanted
+    (moment,) = {stat.st_mtime_ns for stat in found.values()}
+    assert moment % 10**9 == 0
+
+
+def test_a_rehearsal_leaves_room_for_the_release(place):
+    Path("out").mkdir()  # an empty folder is free
+    with draft("out") as making:
+        making.rehearse(ZEROS)
+        assert os.listdir("out") == []
+        assert making.write(WEEK) == Path("out")
+    assert set(os.listdir("out/publish")) == PUBLISHED
+    with draft("again") as making:
+        making.rehearse(ZEROS)
+    assert os.listdir(place) == ["out"]
+
+
+FREE = {"x" * 300: "File name too long", "/proc/x": "/proc/x", "taken/x": "no folder taken"}
+TAKEN = {name: f"{name} exists already" for name in ("taken", "link", "full")}
+
+
+@pytest.mark.parametrize(("output", "message"), (FREE | TAKEN).items())
+def test_an_output_that_cannot_be(place, output, message):
+    Path("taken").touch()
+    Path("link").symlink_to("nowhere")
+    Path("full/mine").mkdir(parents=True)
+    before = sorted(place.rglob("*"))
+    with pytest.raises((DataError, OSError), match=message):
+        WEEK.save(output)
+    assert sorted(place.rglob("*")) == before
+
+
+@pytest.mark.parametrize("at", range(len(PUBLISHED)))
+def test_a_full_disk_leaves_nothing(place, monkeypatch, at):
+    real, room = files.write_atomic, iter(range(at))
+
+    def full(path, text):
+        if next(room, None) is None:
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        return real(path, text)
+
+    monkeypatch.setattr(files, "write_atomic", full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        WEEK.save("out")
+    assert caught.value.filename == "out"  # not the temporary folder
+    assert os.listdir(place) == []
+
+
+def test_a_place_that_is_taken_meanwhile_loses_nothing():
+    with draft("out") as making:
+        Path("out/mine").write_text("mine")
+        with pytest.raises(DataError, match="the release is whole in out-") as caught:
+            making.write(WEEK)
+    assert set(os.listdir(f"{str(caught.value).rpartition(' ')[2]}/publish")) == PUBLISHED
+    assert Path("out/mine").read_text() == "mine"
+
+
+def ended(*work):
+    """Run functions at once in children; return their exit codes, negative where one was killed."""
+    children = []
+    for one in work:
+        if child := os.fork():
+            children.append(child)
+            continue
+        with suppress(BaseException):
+            one()
+            os._exit(0)
+        os._exit(1)
+    return sorted(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children)
+
+
+def test_of_several_that_want_one_name_one_gets_it(place):
+    with draft("out"):
+        with pytest.raises(DataError, match="out is being written by another process"):
+            WEEK.save("out")
+        assert ended(lambda: WEEK.save("out")) == [1]
+    assert os.listdir(place) == []
+    assert ended(*[lambda: WEEK.save("out")] * 4) == [0, 1, 1, 1]
+    assert os.listdir(place) == ["out"]
+
+
+def save_and_die(moment):
+    """Save, and be killed before the given call that writes."""
+    calls = []
+
+    def counted(real):
+        def call(*words, **options):
+            calls.append(real)
+            if len(calls) == moment:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(*words, **options)
+
+        return call
+
+    files.write_atomic, os.utime = counted(files.write_atomic), counted(os.utime)
+    for name in ("mkdir", "rename", "chmod", "rmdir"):
+        setattr(Path, name, counted(getattr(Path, name)))
+    WEEK.save("out")
+
+
+def test_killed_at_any_moment_there_is_nothing_or_all_and_the_next_start_cleans(place):
+    moment = 0
+    while ended(partial(save_and_die, moment := moment + 1)) == [-signal.SIGKILL]:
+        out = place / "out"
+        if found := {path.name for path in out.rglob("*")} if out.exists() else set():
+            assert found == PUBLISHED | {"publish"}
+            out.rename(place / f"made-{moment}")
+        WEEK.save("out")
+        out.rename(place / f"again-{moment}")
+        assert not [path for path in place.iterdir() if path.name.startswith((".", "tmp"))]
+    assert moment > 20

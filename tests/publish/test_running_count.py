@@ -1,0 +1,137 @@
+"""Running counts: the noise of a tree of counts, its stated errors, and one row in the ledger."""
+
+import math
+from fractions import Fraction
+from itertools import accumulate
+
+import numpy as np
+import pandas as pd
+import pytest
+from cases import counts, examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pufferflow as pf
+from pufferflow.accounting.account import top, whole
+from pufferflow.accounting.ledger import Ledger
+from pufferflow.publish.running_count import PARTS, RunningCount, tree
+
+
+@examples(10, 25)
+@given(st.integers(1, 300), st.integers(0, 2**32 - 1), st.data())
+def test_the_noise_is_that_of_a_sum_of_noisy_node_counts(length, seed, data):
+    """With the counts themselves for noise the sum is twice the count: weights and nodes fit."""
+    stream = np.random.default_rng(seed).integers(0, 2, length).tolist()
+    shapes = [tree(length), (2,) * max(1, (length - 1).bit_length()), (3, 4, -(-length // 12))]
+    counter = with_nodes(stream, data.draw(st.sampled_from(shapes)))
+    for t in range(1, length + 1):
+        counter.level = 0
+        assert counter.add(stream[t - 1]) == 2 * sum(stream[:t])
+
+
+def with_nodes(stream, arities):
+    """A counter on that tree whose noise is the counts of its nodes, drawn from the leaves up."""
+    counter, begun = RunningCount(len(stream), 1.0), [0] * len(arities)
+    counter.arities, counter.level = arities, 0
+
+    def drawn(arity):
+        size, first = math.prod(arities[: counter.level]), begun[counter.level]
+        begun[counter.level] += arity
+        counter.level += 1
+        nodes = (sum(stream[i * size : (i + 1) * size]) for i in range(first, first + arity))
+        return [*accumulate(nodes, initial=0)]
+
+    counter._drawn = drawn
+    counter._sums = [drawn(arity) for arity in arities]
+    return counter
+
+
+@given(st.integers(1, 2**40))
+def test_trees_hold_every_reading_once_a_level(length):
+    counter = RunningCount(length, 0.5)
+    assert math.prod(counter.arities) >= length
+    assert len(counter.arities) <= length.bit_length()
+    assert Fraction(0.499) < counter.cost <= Fraction(0.5)
+    assert counter.cost == len(counter.arities) / Fraction(counter.scale)
+
+
+@pytest.mark.parametrize("times", counts(300, 1000))
+def test_errors_are_as_stated_and_half_widths_hold(times):
+    length, errors = 40, []
+    for _ in range(times):
+        counter = RunningCount(length, 0.5)
+        errors.append([counter.add(1) - t for t in range(1, length + 1)])
+    errors = np.array(errors)
+    stated = np.array([counter.standard_error(t) for t in range(1, length + 1)])
+    found = np.sqrt((errors**2).mean(axis=0))
+    # a fourth moment of at most 6 times the square
+    assert np.abs(found / stated - 1).max() < 6 * math.sqrt(5 / times)
+    assert np.abs(errors.mean(axis=0) / stated).max() < 6 / math.sqrt(times)
+    widths = np.array([counter.half_width(t) for t in range(1, length + 1)])
+    assert (np.abs(errors) <= widths).mean(axis=0).min() > 0.95
+
+
+def test_what_cannot_be_counted():
+    counter = RunningCount(1, 0.1)
+    assert PARTS * counter.add(1) % 1 == 0
+    with pytest.raises(pf.ParameterError, match="all 1 readings were counted"):
+        counter.add(0)
+    for value in (2, -1, 0.5, True):
+        with pytest.raises(pf.ParameterError, match="value is"):
+            RunningCount(5, 1.0).add(value)
+    for length, cost in [(0, 1), (2**41, 1), (5, 0), (5, math.inf), (5, 1e-12)]:
+        with pytest.raises(pf.ParameterError, match=r"length is|event_epsilon is"):
+            RunningCount(length, cost)
+
+
+MINUTES = {"value": "door", "step": "1min", "first": "2024-01-01", "timezone": "UTC"}
+HOUR, CHAIN = pf.mixing("1h", 0.4), pf.MarkovChain([[0.7, 0.3], [0.3, 0.7]])
+
+
+def test_a_stream_is_one_row_for_its_whole_horizon(tmp_path):
+    ledger = tmp_path / "ledger"
+    counter = RunningCount.in_ledger(ledger, 10_080, HOUR, 1.0, **MINUTES)
+    book = Ledger(ledger).book
+    [charge], [promise] = book.charges, book.promises.values()
+    assert (charge.cost, charge.whole) == (counter.cost, 10_080 * counter.cost)
+    assert (charge.first, charge.last) == (1704067200, 1704067200 + 7 * 86_400 - 1)
+    assert promise.cost * Fraction(999, 1000) < charge.cost <= promise.cost
+    assert 0.999 < counter.paid.spent <= 1
+    before = ledger.read_bytes()
+    for first in ("2024-01-01", "2024-01-07T23:59"):
+        with pytest.raises(pf.BudgetError):
+            RunningCount.in_ledger(ledger, 60, HOUR, 1.0, **(MINUTES | {"first": first}))
+    assert ledger.read_bytes() == before
+    RunningCount.in_ledger(ledger, 60, HOUR, 1.0, **(MINUTES | {"first": "2024-01-08"}))
+    assert top(Ledger(ledger).book.charges) <= promise.cost
+
+
+def test_shares_and_levels(tmp_path):
+    halves, people, chain = (tmp_path / str(i) for i in range(3))
+    for _ in range(2):
+        RunningCount.in_ledger(halves, 1000, HOUR, 1.0, share="1/2", **MINUTES)
+    with pytest.raises(pf.BudgetError):
+        RunningCount.in_ledger(halves, 1000, HOUR, 1.0, share=0.01, **MINUTES)
+    RunningCount.in_ledger(people, 100, None, 1.0, protect="participant", **MINUTES)
+    assert 0.99 < whole(Ledger(people).book.charges) <= 1
+    RunningCount.in_ledger(chain, 100, CHAIN, 1.0, states=["off", "on"])
+    [charge] = Ledger(chain).book.charges
+    assert (charge.first, charge.last) == (None, None)
+    assert Ledger(chain).book.states == ["off", "on"]
+
+
+REFUSED = {
+    "first, step and timezone": {"first": None},
+    "never forgets": {"side_information": "any"},
+    "2 states; give their names": {"theta": CHAIN},
+    "the chain was fitted": {"theta": pf.fit(pd.Series([*"aababba"]))},
+    "length is 10000001": {"length": 10**7 + 1},
+}
+
+
+@pytest.mark.parametrize("said", REFUSED)
+def test_what_is_refused_leaves_no_ledger(said, tmp_path):
+    given = {"length": 9, "theta": HOUR} | MINUTES | REFUSED[said]
+    with pytest.raises(pf.ParameterError, match=said):
+        RunningCount.in_ledger(tmp_path / "ledger", **given)
+    assert list(tmp_path.iterdir()) == []

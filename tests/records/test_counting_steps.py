@@ -1,0 +1,150 @@
+"""Counts of steps: the frozen ones of the reader before, and plain loops."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cases import examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drawn_tables import draw
+from pufferflow.errors import DataError
+from pufferflow.records import counts
+from pufferflow.records.read import Steps, read
+from pufferflow.records.schema import Schema
+from pufferflow.records.states import StateSpace
+
+FROZEN = json.loads((Path(__file__).parent / "frozen_counts.json").read_text())
+"""Of the first forty seeds; made by the reader of commit 137f8e2, which this one replaced."""
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_frozen_counts_stay(seed, tmp_path):
+    drawn, frozen = draw(seed), FROZEN[seed]
+    path = tmp_path / "table.csv"
+    path.write_text(drawn.text)
+    steps = read(path, drawn.schema, show_values=True)
+    who, length = counts.spans(steps)  # one each, of those with a reading
+    groups = [steps.groups[steps.group_of[i]] for i in who]
+    names = [steps.people[i] or "all" for i in who]
+    assert [list(p) for p in zip(names, groups, length.tolist(), strict=True)] == frozen["people"]
+    assert counts.state_counts(steps).tolist() == frozen["states"]
+    assert counts.transition_counts(steps).tolist() == frozen["transitions"]
+    triples = counts.triple_counts(steps, "group")
+    by_group = dict(zip(steps.groups, triples.sum(axis=(1, 2, 3)).tolist(), strict=True))
+    assert by_group == frozen["triples"]
+    assert triples.sum(axis=(0, 2)).tolist() == frozen["triple_states"]
+    if frozen["hours"] is not None:
+        assert counts.hourly_counts(steps).sum(axis=(1, 2)).tolist() == frozen["hours"]
+    # the step is seen, and rows come in any order
+    seen = read(path, replace(drawn.schema, step_seconds=None), show_values=True)
+    assert seen.step_seconds == drawn.step
+    if drawn.reading["timezone"] is None and drawn.step is not None:
+        header, *lines = drawn.text.splitlines()
+        path.write_text("\n".join([header, *np.random.default_rng(seed).permutation(lines)]))
+        again = read(path, drawn.schema, show_values=True)
+        assert counts.transition_counts(again).tolist() == frozen["transitions"]
+
+
+readings = st.lists(
+    st.tuples(st.integers(0, 2), st.sampled_from([1, 1, 1, 2, 30]), st.integers(0, 2)), max_size=60
+)
+
+
+@examples(20, 400)
+@given(readings, st.sampled_from([60, 1800, None]), st.randoms(), st.integers(0, 5))
+def test_counts_are_those_of_plain_loops(waits, step, random, most):
+    at, rows, group_of = [0, 0, 0], [], np.array([0, 1, 0])
+    for person, wait, state in waits:
+        at[person] += wait * (step or 1)
+        rows.append((person, at[person], state))
+    expected = [Counter() for _ in range(4)]
+    for person in range(3):
+        own = [row[1:] for row in rows if row[0] == person]
+        passed = 0
+        for i, (now, state) in enumerate(own):
+            expected[0][person, state] += 1
+            if not i or now - own[i - 1][0] != (step or 1):
+                continue
+            before = own[i - 1]
+            passed += 1
+            expected[1][person, before[1], state] += passed <= most
+            expected[2][group_of[person], before[0] // 3600 % 24, before[1], state] += 1
+            if i > 1 and before[0] - own[i - 2][0] == (step or 1):
+                expected[3][group_of[person], own[i - 2][1], before[1], state] += 1
+    random.shuffle(rows)
+    person, seconds, state = (
+        (list(column) for column in zip(*rows, strict=True)) if rows else [[]] * 3
+    )
+    facts = {"people": ("a", "b", "c"), "groups": ("g", "h"), "group_of": group_of}
+    space = StateSpace.categories(["x", "y", "z"])
+    steps = Steps.of(seconds, person=person, state=state, states=space, step_seconds=step, **facts)
+    found = (
+        counts.state_counts(steps, "person"),
+        counts.transition_counts(steps, "person", most=most),
+        counts.hourly_counts(steps, "group"),
+        counts.triple_counts(steps, "group"),
+    )
+    for table, plain in zip(found, expected, strict=True):
+        assert {at: n for at, n in np.ndenumerate(table) if n} == {
+            a: n for a, n in plain.items() if n
+        }
+    assert (counts.state_counts(steps) == found[0].sum(axis=0)).all()
+
+
+@examples(20, 200)
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 40)), unique=True), st.integers(0, 9))
+def test_spans_end_where_a_gap_is_longer(rows, longest):
+    plain = []
+    for person in range(3):
+        own = sorted(at for name, at in rows if name == person)
+        for at in own:
+            if plain and plain[-1][0] == person and at - plain[-1][2] - 1 <= longest:
+                plain[-1][2] = at
+            else:
+                plain.append([person, at, at])
+    person, step = ([row[i] for row in rows] for i in (0, 1))
+    owner, length = counts.spans(Steps.of(step, person=person, people=("a", "b", "c")), longest)
+    assert owner.tolist() == [who for who, _, _ in plain]
+    assert length.tolist() == [last - first + 1 for _, first, last in plain]
+
+
+def test_hours_are_those_of_the_zone():
+    noon = 1_625_133_600  # 2021-07-01T10:00Z
+    facts = {"states": StateSpace.categories(["a", "b"]), "clock": "utc", "step_seconds": 900}
+    for zone, hour in ((None, 10), ("UTC", 10), ("Europe/Paris", 12), ("America/New_York", 6)):
+        steps = Steps.of([noon, noon + 900], state=[0, 1], zone=zone, **facts)
+        assert counts.hourly_counts(steps)[hour, 0, 1] == 1
+
+
+def test_more_counts_than_memory_holds_are_refused():
+    states = StateSpace.numeric([float(i) for i in range(600)])
+    with pytest.raises(DataError, match=r"counts \(601 x 601 x 601\) are more than can be kept"):
+        counts.triple_counts(Steps.of([0], state=[0], states=states))
+
+
+def test_states_are_found_for_a_fit(tmp_path):
+    path = tmp_path / "table.csv"
+
+    def found(*values):
+        path.write_text("time,value\n" + "".join(f"{60 * i},{v}\n" for i, v in enumerate(values)))
+        return counts.find_states(path, Schema(), show_values=True)
+
+    low, high = 3.217, 1234.567
+    drawn = [low + (high - low) * ((7 * i) % 101) / 100 for i in range(500)]
+    assert found(*drawn).edges == tuple(100.0 * j for j in range(1, 13))
+    assert found("10", "9.0", "", "9", "NA", "1e1").names == ("9", "10")
+    assert found("1", "home", "away", "1").names == ("1", "away", "home")
+    assert found(*range(13), "inf").edges is not None
+    for values, message in (
+        ([*range(9), "abc"], "line 11: the value 'abc' is not a number as most others are"),
+        ([f"{i}x" for i in range(300)], "line 2: the value '0x' is neither a number nor one of"),
+        (["", "NA"], "all values are missing"),
+        ([1.1e308 * (-1) ** i * (1 + i / 99) for i in range(50)], "reach too far"),
+    ):
+        with pytest.raises(DataError, match=message):
+            found(*values)
