@@ -1,7 +1,7 @@
 """The command ``pufferflow``: one module a command, loaded only when it is the one that is run.
 
 The docstring of a module is its help, ``add_arguments(parser)`` declares what it takes,
-``run(arguments)`` does it and prints the answer, and a row of :data:`COMMANDS` makes it known.
+``run(arguments)`` does it and prints the answer, and its line in :data:`COMMANDS` makes it known.
 """
 
 import argparse
@@ -36,7 +36,6 @@ COMMANDS = {
     "example": "bundled data as a table",
     "related": "hidden Markov models, Noisy Max, Bayesian networks, any secrets and scenarios",
 }
-"""Every command with its line of help, in the order in which one meets them."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

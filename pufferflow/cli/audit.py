@@ -1,7 +1,6 @@
 """Print the privacy loss that Laplace noise really has on a count or a histogram.
 
-It is computed from the exact distributions of the chains, never below the exact value, and shown
-beside what the mechanism guarantees.
+It comes from the exact distributions of the chains, rounded up; beside it is the guarantee.
 
 Example: pufferflow audit model.json --length 100 --count 1 --epsilon 1
 """

@@ -1,7 +1,6 @@
 """Write bundled household electricity as CSV, with the columns time and watts.
 
-It is UCI #235, two years of minutes from 2007-05-01, CC BY 4.0; several files get consecutive
-parts of equal length.
+Two years of minutes (UCI #235, CC BY 4.0); several files get consecutive parts of equal length.
 
 Example: pufferflow example first_year.csv second_year.csv
 """

@@ -1,14 +1,13 @@
 """Show, check or change a ledger, which adds up the releases that were entered in it.
 
-It does not notice releases of a copy of the data, nor those in another ledger, and not that an
-older copy was put in its place. Who can write the file can make its digests anew: note the one
-that verify prints elsewhere, for --noted.
+It does not notice releases of a copy of the data or in another ledger, nor an older copy in its
+place. Who can write it can renew its digests: note the one that verify prints, for --noted.
 
 Example: pufferflow ledger show pufferflow.ledger
 """
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -62,10 +61,9 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _show(ledger: Ledger, arguments: argparse.Namespace) -> None:
     told = ledger.to_dict()
-    show(told, arguments.json, _lines(told))
-
-
-def _lines(told: Any) -> Iterator[str]:
+    if arguments.json:
+        show(told, True)
+        return
     step = (told["population"] or {}).get("step_seconds")
     for row in (*told["promises"], *told["releases"]):
         if (level := row["level"]) is not None:
@@ -76,9 +74,8 @@ def _lines(told: Any) -> Iterator[str]:
         for name, end in (("from", "first"), ("to", "last")):
             time = row.get("charge", {}).get(end)
             row[name] = None if time is None else str(np.datetime64(time, "s"))
-    yield from table(told["promises"], ("protect", "epsilon", "spent_percent"))
-    yield ""
-    yield from table(told["releases"], RELEASES)
+    promises = table(told["promises"], ("protect", "epsilon", "spent_percent"))
+    show(told, False, [*promises, "", *table(told["releases"], RELEASES)])
 
 
 def _verify(ledger: Ledger, arguments: argparse.Namespace) -> None:

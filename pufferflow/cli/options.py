@@ -28,10 +28,9 @@ def add_options(
     theta: bool = False,
     paid: bool = False,
 ) -> Callable[..., Any]:
-    """Declare the options of records and those that only the shell has.
+    """Declare the options of records, with ``theta`` its own, with ``paid`` those of an account.
 
-    With ``theta`` also what is assumed of the readings; with ``paid`` the table, and how an account
-    is kept of it. Returns a function that declares one more in a group.
+    Returns a function that declares one more in a group.
     """
     groups = {t: parser.add_argument_group(t) for t in (WHAT, GUARANTEE, ACCOUNT, TABLE, OUTPUT)}
 

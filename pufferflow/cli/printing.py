@@ -21,10 +21,7 @@ def flags(*records: type) -> dict[str, str]:
 
 
 def as_options(said: str) -> str:
-    """Return a message with the shell's names of options where it names those of Python.
-
-    That is in brackets, after "give", "leave" and "needs", beside "and", and with an underscore.
-    """
+    """Return a message with the shell's names of options where advice or brackets name them."""
     names = {"most_work": "--most-work", "most_transitions": "--most-transitions"}
     if "pufferflow.publish.request" in sys.modules:
         names |= flags()
@@ -32,9 +29,9 @@ def as_options(said: str) -> str:
     marked = "|".join(name for name in names if "_" in name)
     listed = rf"\((?:{one}|from, to)\)|\b(?:give|leave|needs) {one}(?:(?:, | and ){one})*"
     free = rf"(?<![\w'\"/.-])(?:{one} and {one}(?! \()|{marked})(?![\w'\"/.-]*['\"/])"
-    names |= {"from": "--from", "to": "--to"}
     spans, name = rf"{listed}|{free}", rf"\b(?:{one}|from|to)\b"
-    return re.sub(spans, lambda span: re.sub(name, lambda m: names[m[0]], span[0]), said)
+    flag = {"from": "--from", "to": "--to"} | names
+    return re.sub(spans, lambda span: re.sub(name, lambda m: flag[m[0]], span[0]), said)
 
 
 def add_bounds(parser: argparse.ArgumentParser, most: float = MOST_WORK) -> None:

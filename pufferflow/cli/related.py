@@ -29,8 +29,8 @@ NETWORK = (
     "is of a query that changes by at most 1 when one variable changes."
 )
 GENERAL = (
-    "Rows are P(value | secret, scenario): columns scenario (optional), secret, value, probability "
-    "or databases: scenario (optional), probability, value of the query, and a column for each "
+    "Rows are P(value | secret, scenario): columns scenario (or none), secret, value, probability; "
+    "or databases: scenario (or none), probability, value of the query, and a column for each "
     "record; the secrets are then RECORD=STATE. Numbers are exact: 1/3 or 2e-3."
 )
 COLUMNS = ("epsilon", "scale", "node", "quilt", "nearby", "influence", "optimal", "cost")
@@ -113,7 +113,6 @@ def _noisymax(asked: argparse.Namespace) -> dict[str, Any]:
 
 
 def _network(asked: argparse.Namespace) -> list[dict[str, Any]]:
-    """Return a scale for each ε, and what releases of it cost together."""
     from pufferflow.related.bayesnet import markov_quilt_mechanism, network_cost, read_networks
 
     k = None if asked.releases is None else check_whole(asked.releases, "releases", 1, 10**6)
@@ -128,7 +127,6 @@ def _network(asked: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def _general(asked: argparse.Namespace) -> dict[str, Any]:
-    """Return all that is asked for; what is infinite is None."""
     from pufferflow.general import PufferfishFramework
     from pufferflow.general.tables import read_scenarios
 

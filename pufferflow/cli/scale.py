@@ -54,8 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
     family, lengths = read_model(arguments.model), arguments.length
     level = level_of(arguments.protect, arguments.side_information)
     hidden = Protection(longest(lengths)) if level.whole else level.protection
-    if level.whole and not arguments.mechanism:
-        arguments.mechanism = ["group-dp"]
+    arguments.mechanism = arguments.mechanism or (["group-dp"] if level.whole else None)
     if arguments.certificate is not None:
         asked = arguments.mechanism = arguments.mechanism or ["mqm-exact"]
         if len(arguments.epsilon) > 1 or len(asked) > 1:
@@ -75,8 +74,7 @@ def scales_of(
 ) -> list[NoiseScale]:
     """Return the scale of each mechanism at each ε, "not applicable" where it cannot work.
 
-    Those asked for by name raise ParameterError where they would take too long, and may raise where
-    they cannot work.
+    Those asked for by name raise ParameterError where they would take too long or cannot work.
     """
     asked, epsilons, scales = arguments.mechanism, arguments.epsilon, []
     options |= {"convention": arguments.convention, "states": arguments.count}

@@ -287,8 +287,6 @@ def prepare(request: Request) -> Prepared:
         noise_scale(request.share_of * allowed, statistic.lipschitz, len(statistics))
         for statistic in statistics
     )
-    for statistic in statistics:
-        statistic.check(steps.states, steps.clock != "none", steps.step_seconds)
     if len(steps.people) > 1 and steps.clock != "none" and _are_in_turn(steps):
         warnings.append(IN_TURN)
     if request.epsilon >= LARGE_EPSILON:

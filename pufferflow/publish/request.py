@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from pufferflow._checks import check_choice, check_epsilon, check_type, check_whole, shown
 from pufferflow._options import option, split_options
 from pufferflow._protection import Level, level_of
+from pufferflow._texts import check_unicode
 from pufferflow._units import seconds_of
 from pufferflow.accounting.ledger import Ledger
 from pufferflow.errors import ParameterError
@@ -217,6 +218,10 @@ class Request:
         check_choice(self.guarantee.side_information, "side_information", ("none", "any"))
         for name in ("accept_noise", "fitted_to_others", "alone", "new_values", "figure"):
             check_type(getattr(self.how, name), name, bool)
+        for name, word in (("unit", self.what.unit), ("cohort", self.how.cohort)):
+            if word is not None:
+                check_type(word, name, str)
+                check_unicode(word, name)
         if self.how.limit is not None:
             if check_epsilon(self.how.limit) < self.epsilon:
                 raise ParameterError(

@@ -104,15 +104,16 @@ class Statistic(ABC):
     relative: ClassVar[bool] = False
     """Whether a value is per reading of its cell."""
     by_group_only: ClassVar[bool] = False
+    lipschitz: ClassVar[int]
+    """L: how much the table changes at most, in L1 norm, when one value changes."""
+    unit: ClassVar[float] = 1.0
+    """Value of 1 in the table."""
+    offset: ClassVar[float] = 0.0
+    """Value of a reading that counts 0."""
 
     def __post_init__(self) -> None:
         cells = ("all", "group") if self.by_group_only else CELLS
         check_choice(self.by, f"the cells of {self.name}", cells)
-
-    @property
-    @abstractmethod
-    def lipschitz(self) -> int:
-        """L: how much the table changes at most, in L1 norm, when one value changes."""
 
     @property
     def edges(self) -> tuple[float, ...] | None:
@@ -128,11 +129,6 @@ class Statistic(ABC):
     def words(self) -> str:
         """What the statement says of it."""
         return self.full_name
-
-    unit: ClassVar[float] = 1.0
-    """Value of 1 in the table."""
-    offset: ClassVar[float] = 0.0
-    """Value of a reading that counts 0."""
 
     @property
     def rounding(self) -> float:
@@ -158,16 +154,6 @@ class Statistic(ABC):
     def sized(self, steps: Steps) -> Ints:
         """Return the readings that make the size of a cell, whatever their values are."""
         return np.arange(len(steps.person))
-
-    def check(self, states: StateSpace | None, timed: bool, step_seconds: int | None) -> None:
-        """Raise ParameterError where it cannot be had of such readings; looks at none of them."""
-        if self.by in ("hour", "weekday", "month") and not timed:
-            raise ParameterError(
-                f"{self.full_name} needs times, and the table has none; leave it out"
-            )
-        columns = len(self.columns(states, step_seconds))
-        if columns * len(LABELS.get(self.by, ())) > MOST_NUMBERS:
-            raise ParameterError(f"{self.full_name} has too many numbers; give fewer states")
 
     def values(self, sizes: Ints, counts: Ints) -> Floats:
         """Return the values that integers of the table stand for, shape (cells, columns)."""
@@ -212,6 +198,10 @@ class Statistic(ABC):
             return np.zeros(len(steps.person), dtype=np.int64)
         if self.by == "group":
             return steps.group_of[steps.person].astype(np.int64)
+        if steps.clock == "none":
+            raise ParameterError(
+                f"{self.full_name} needs times, and the table has none; leave it out"
+            )
         local = steps.local_seconds
         if self.by == "hour":
             return local // 3600 % 24

@@ -29,18 +29,9 @@ MOST_COUNTS = 2**27
 
 
 def state_counts(steps: Steps, by: By = "all") -> Ints:
-    """Return how many readings are in each state.
+    """Return how many readings are in each state, of all, of each group or of each person.
 
-    Parameters
-    ----------
-    steps : Steps
-        With states.
-    by : {"all", "group", "person"}
-        Whose readings are counted together.
-
-    Returns
-    -------
-    int array, shape (k,), (groups, k) or (people, k)
+    Shape (k,), (groups, k) or (people, k).
     """
     state, k = _states(steps)
     return _count(steps, by, (k,), lambda part: (state[part],))
@@ -116,10 +107,10 @@ def _count(
     rows = {"all": (), "group": (len(steps.groups),), "person": (len(steps.people),)}[by]
     size = math.prod((*rows, *cells))
     if size > MOST_COUNTS:
-        raise DataError(
-            f"{steps.where}: {size:,} counts ({' x '.join(map(str, (*rows, *cells)))}) are more "
-            "than can be kept; use fewer states or fewer participants"
+        what = (
+            f"{size:,} counts ({' x '.join(map(str, (*rows, *cells)))}) are more than can be kept"
         )
+        raise DataError(f"{steps.where}: {what}; use fewer states or fewer participants")
     total = np.zeros(size, dtype=np.int64)
     for start in range(0, len(steps.person), CHUNK):  # in parts, to save memory
         part = np.arange(start, min(start + CHUNK, len(steps.person)))
@@ -141,10 +132,8 @@ def find_states(
 ) -> StateSpace:
     """Return states for the values of a table: for a fit to data whose states are not said.
 
-    Texts and few different numbers are categories, others get about 20 bins of a width of 1, 2 or
-    5 times a power of ten, so that the edges reveal little more than the order of the range.
-    Parameters are those of :func:`pufferflow.records.read.read`.
-
+    Texts and few different numbers are categories, others get about 20 bins of a round width, so
+    that the edges reveal little more than the order of the range.
     Raises DataError: the table is malformed, or its values make no states.
     """
     table = source if isinstance(source, Table) else open_table(source, schema.separator)
@@ -161,13 +150,9 @@ def find_states(
                 low, high = min(low, value), max(high, value)
             if (value is None or not math.isnan(value)) and len(names) <= MOST_STATES:
                 names[shortest(text) or text] = value is None
-    what = ""
-    if stray is not None and 2 * sum(names.values()) < len(names):
-        what = "is not a number as most others are; correct it, leave it empty if it is missing, "
-        what += "or name the states"
-    elif stray is not None and len(names) > MOST_NAMES:
-        what = "is neither a number nor one of few categories"
-    if what and stray is not None:
+    most_are_numbers = 2 * sum(names.values()) < len(names)
+    if stray is not None and (most_are_numbers or len(names) > MOST_NAMES):
+        what = "is not a number; correct it, leave it empty if it is missing, or name the states"
         raise rows.fail(stray[0], "value", stray[1], what)
     if not names:
         raise DataError(f"{table.where}: all values are missing; check the column of the values")

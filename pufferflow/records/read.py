@@ -55,24 +55,19 @@ class Steps:
     Attributes
     ----------
     person, step : int array, shape (n,)
-        Participant (index into ``people``), and position on the time grid: whole steps since 1970,
-        or without times the number of the row among its participant's, from 0.
-    value : float array, shape (n,), or None
-        Numbers; None where the states are categories.
-    state : int array, shape (n,), or None
-        States, where the schema has some (``states``).
+        Index into ``people``; whole steps since 1970, or the participant's number of the row.
+    value, state : float and int array, shape (n,), or None
+        Numbers, and states of the schema, where there are any.
     people, groups : tuple of str
         Names; one participant "" and one group "all" where there are no columns of them.
     group_of, phase : int array, shape (people,)
         Group of each participant, and by how many seconds its times come after whole steps.
-    step_seconds : int or None
-        None without times.
-    clock, zone : {"utc", "local", "none"}, and str or None
-        Clock of the times, and the zone in which hours of the day are counted.
-    where, columns : str, and mapping
-        The table, for messages, and the column of each role, None where it has none.
-    unused, rows : int
-        Columns without a role; rows that were read, those without a value included.
+    step_seconds, zone : int and str, or None
+        None without times; the zone in which hours of the day are counted.
+    columns : mapping
+        The column of each role, None where it has none; ``unused`` is the number of others.
+    rows : int
+        Rows that were read, those without a value included.
     extent : (int, int) or None
         First and last second of the rows; None without times and of a private fit.
     """
@@ -161,23 +156,16 @@ def read(
     source : path, Series, DataFrame or Table
     schema : Schema
     first, last : int, optional
-        Only rows from the one second to the other, both included, are looked at, on the clock of
-        the table (UTC where there is a zone).
+        First and last second of the rows to look at, on the clock of the table (or UTC).
     total : bool
         For a private fit: no row is ever refused, so that a refusal says nothing of a participant.
-        What is no state, no number or no time is missing; all rows of a participant at one time,
-        and rows off the grid of whole steps since 1970, are dropped; times without an offset are
-        UTC or those of the zone; participants without any row left stay. What is refused is a
-        damaged file, and columns that are something else.
+        Wrong values are missing; rows of a participant at one time, and rows off the grid of
+        whole steps since 1970, are dropped; participants without any row left stay.
     show_values : bool
         Whether complaints may show what stands in a row: for data that are public.
 
-    Raises
-    ------
-    DataError
-        The table is malformed; the sentence names the line.
-    ParameterError
-        An option has no use for this table, or the step is not said where it must be public.
+    Raises DataError: the table is malformed, and the sentence names the line; ParameterError: an
+    option has no use for this table, or the step is not said where it must be public.
     """
     table = source if isinstance(source, Table) else open_table(source, schema.separator)
     rows = Rows(table, schema, first, last, total, show_values)
@@ -187,29 +175,16 @@ def read(
         raise ParameterError(f"{what}; name their column (time), or leave them out")
     if timed and total and step is None:
         raise ParameterError("the time step must be public; give it (step), for example 30min")
-    parts: tuple[list[Integers], list[NDArray[Any]]] = ([], [])
+    keys, values = [np.empty(0, dtype=np.int64)], []
     for numbers, key, column in rows:
         found = rows.values(column, numbers)
         seen = _known(found)
         if total and step is not None:
             seen &= _seconds(key) % step == 0
-        for part, array in zip(parts, (key, found), strict=True):
-            part.append(array if seen.all() else array[seen])
+        keys.append(key[seen])
+        values.append(found[seen])
     rows.check()
-
-    # 24 bytes a row at most: the keys are sorted, and the values move into what ordered them
-    key = np.concatenate(parts[0] or [np.empty(0, dtype=np.int64)])
-    parts[0].clear()
-    value = np.concatenate(parts[1] or [np.empty(0)])
-    parts[1].clear()
-    if not (key[1:] >= key[:-1]).all():
-        order = np.argsort(key)
-        key.sort()
-        moved = order.view(value.dtype)[: len(key)]
-        for start in range(0, len(key), CHUNK):
-            moved[start : start + CHUNK] = value[order[start : start + CHUNK]]
-        value = moved
-        del order, moved
+    key, value = _sorted(keys, values)
     again = key[1:] == key[:-1]
     if again.any():
         if not total:
@@ -248,6 +223,22 @@ def read(
     )
 
 
+def _sorted(keys: list[Integers], values: list[NDArray[Any]]) -> tuple[Integers, NDArray[Any]]:
+    """The keys in order, with their values, in 24 bytes a row; both lists are emptied."""
+    key = np.concatenate(keys)
+    keys.clear()
+    value = np.concatenate(values or [np.empty(0)])
+    values.clear()
+    if (key[1:] >= key[:-1]).all():
+        return key, value
+    order = np.argsort(key)
+    key.sort()
+    moved = order.view(value.dtype)[: len(key)]  # the values move into what ordered them
+    for start in range(0, len(key), CHUNK):
+        moved[start : start + CHUNK] = value[order[start : start + CHUNK]]
+    return key, moved
+
+
 @dataclass(repr=False)
 class Rows:
     """The rows of a table in the range of time, with what is learned of participants on the way.
@@ -270,9 +261,9 @@ class Rows:
         self.people: dict[str, int] = {}
         self.groups: dict[str, int] = {}
         self.group_of: list[int] = []
-        self.kind: int | None = None  # of the first time, an index of KINDS
+        self.kind = -1  # of the first time, an index of KINDS
         self.came = np.empty(0, dtype=np.int64)  # the participants' rows before: when, or how many
-        self.count, self.extent = 0, (0, 0)
+        self.count, self.extent = 0, (2 * CALENDAR[1], CALENDAR[0])
 
     @property
     def clock(self) -> Clock:
@@ -291,32 +282,23 @@ class Rows:
             batch = pd.DataFrame({role: frame[name] for role, name in named.items()})
             batch["row"] = np.arange(start, start + len(frame))
             start += len(frame)
-            if self.times:
-                full = np.full(len(frame), self.table.first_line is None)
-                for name in wanted:  # an empty line of a text
-                    full |= (frame[name] != "").to_numpy(bool)
+            if self.times and self.table.first_line is not None:
+                full = (frame != "").any(axis=1)
                 if len(full) >= ROWS and not full.any():
                     where = f"{self.table.where}, {self.table.place(start - len(full))}"
                     raise DataError(f"{where}: only empty lines from there on; take them out")
-                if not full.all():
-                    batch, frame = batch[full], frame[full]
-                batch["early"], batch["late"] = self._times(frame, batch["row"])
-            if self.total or not self.times:
-                batch["person"] = self._people(batch)
-                batch = batch[batch["person"] >= 0]
-            if not self.times:
-                batch["early"] = self._numbered(batch["person"].to_numpy())
-            elif self.total:
-                batch = batch[(batch["early"] >= low) & (batch["early"] <= high)]
-            else:
+                frame, batch = frame[full], batch[full]
+            batch["early"], batch["late"] = self._times(frame, batch["row"])
+            if not self.total:
                 batch = batch[(batch["late"] >= low) & (batch["early"] <= high)]
-                batch["person"] = self._people(batch)
-                self._settle(batch)
-                batch = batch[(batch["early"] >= low) & (batch["early"] <= high)]
+            batch["person"] = self._people(batch)
+            batch = batch[batch["person"] >= 0]
+            if not self.total or not self.times:
+                batch["early"] = self._settled(batch)
+            batch = batch[(batch["early"] >= low) & (batch["early"] <= high)]
             seconds = batch["early"].to_numpy()
-            if len(batch):
-                reach = *(self.extent if self.count else ()), int(seconds.min()), int(seconds.max())
-                self.extent = min(reach), max(reach)
+            least, most = self.extent
+            self.extent = int(seconds.min(initial=least)), int(seconds.max(initial=most))
             self.count += len(batch)
             key = (batch["person"].to_numpy() << BITS) + seconds - CALENDAR[0]
             yield batch["row"].to_numpy(), key, batch["value"]
@@ -329,30 +311,25 @@ class Rows:
             return column.to_numpy(dtype=np.float64, na_value=np.nan)
         codes, distinct = self._different(column)
         if states is not None and categories:
-            lost = states.may_be_null()
-            if lost is not None and (codes < 0).any() and not self.total:
-                at = int((codes < 0).argmax())
-                what = f"is missing, but may be the state {lost!r} that was read as missing"
-                advice = "read the table with keep_default_na=False, or rename the state"
-                raise self.fail(rows[at], "value", "", f"{what}; {advice}")
+            if lost := states.may_be_null():
+                what = f"is missing, but may be the state {lost!r} that was read as missing; read "
+                what += "the table with keep_default_na=False, or rename the state"
+                self._refuse(codes < 0, rows, "value", column, what)
             names = states.encode_names(self.texts(distinct.tolist()))
             known: NDArray[Any] = np.append(names, np.int32(MISSING))[codes]
             bad = known == UNKNOWN
             what = "is none of the public states; name it among them, or give the state other, so "
             what += "that such values have one (this message reveals that one occurs)"
         else:
-            values, bad = distinct.tolist(), np.zeros(len(codes), dtype=bool)
-            try:
-                numbers = list(map(self.number if self.signs else float, values))
+            entries = distinct.tolist()
+            try:  # at once: how many different values there are is not to be seen by calls
+                numbers = [*map(self.number if self.signs else float, entries), math.nan]
             except (TypeError, ValueError):
-                numbers = list(map(self.number, values))
-            if None in numbers:
-                bad = np.array([*(number is None for number in numbers), False])[codes]
-            known = np.array([*numbers, None], dtype=np.float64)[codes]
+                numbers = [*map(self.number, entries), math.nan]
+            bad = np.array([number is None for number in numbers])[codes]
+            known = np.array(numbers, dtype=np.float64)[codes]
             what = "is not a number; correct it, or leave it empty if it is missing"
-        if bad.any() and not self.total:
-            at = int(bad.argmax())
-            raise self.fail(rows[at], "value", column.iloc[at], what)
+        self._refuse(bad, rows, "value", column, what)
         known[bad] = MISSING if categories else math.nan
         return known
 
@@ -364,7 +341,7 @@ class Rows:
     def number(self, value: Any) -> float | None:
         """A value as a number, NaN where it is missing, None where it is none."""
         try:
-            return float(self._plain(value) if self.signs and isinstance(value, str) else value)
+            return float(self._plain(value) if isinstance(value, str) else value)
         except (TypeError, ValueError):
             return math.nan if _text(value).lower() in MISSING_TEXTS else None
 
@@ -372,15 +349,17 @@ class Rows:
         """A number as Python writes it; "none" where it is not written with the signs given."""
         if not self.signs:
             return text
-        decimal, thousands = self.schema.decimal or ".", self.schema.thousands or ""
-        mark, group = re.escape(decimal), re.escape(thousands)
-        whole = rf"[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d*" if thousands else r"\d*"
-        number = rf"[+-]?(?:(?:{whole})(?:{mark}\d*)?(?:[eE][+-]?\d+)?|inf)"
-        fine = re.fullmatch(number, text.strip()) is not None
-        return text.strip().replace(thousands, "").replace(decimal, ".") if fine else "none"
+        text, decimal, thousands = text.strip(), self.schema.decimal or ".", self.schema.thousands
+        mark, group = re.escape(decimal), re.escape(thousands or "")
+        whole = rf"(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d*)" if thousands else r"\d*"
+        if not re.fullmatch(rf"[+-]?(?:{whole}(?:{mark}\d*)?(?:[eE][+-]?\d+)?|inf)", text):
+            return "none"
+        return text.replace(thousands or "", "").replace(decimal, ".")
 
     def _times(self, frame: pd.DataFrame, rows: pd.Series[Any]) -> tuple[Integers, Integers]:
         """First and last moment that each time may mean; before all others where it is none."""
+        if not self.times:
+            return np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
         column, form, zone = frame[self.times[0]], self.schema.time_format, self.schema.timezone
         for other in self.times[1:]:
             parts = [c.astype("str").where(c.notna(), "") for c in (column, frame[other])]
@@ -389,80 +368,64 @@ class Rows:
         early, late, kind = moments(pd.Series(distinct), form, zone)
         early, late = (np.append(times, NOWHEN)[codes] for times in (early, late))
         kind = np.append(kind, 0)[codes]
-        if self.total or not len(early):
-            return early, late
-        what = None
-        if self.kind is None and early[0] > NOWHEN:
-            self.kind = int(kind[0])
-        if (bad := early <= NOWHEN).any():
+        what = f"does not exist on the clocks of {zone} (daylight saving begins)"
+        self._refuse(early < NOWHEN, rows, "time", column, what)
+        what = "is neither a time in whole seconds such as 2017-05-14T09:00:00 nor whole unix "
+        what += "seconds; correct it, or give its time_format"
+        if form is not None:
             what = f"is not a time in whole seconds written as {form}; correct either"
-            if form is None:
-                what = "is neither a time in whole seconds such as 2017-05-14T09:00:00 nor whole "
-                what += "unix seconds; correct it, or give its time_format"
-            if early[bad.argmax()] < NOWHEN:
-                what = f"does not exist on the clocks of {zone} (daylight saving begins)"
-        elif (bad := kind != self.kind).any():
-            first = KINDS[self.kind or 0]
-            what = f"{KINDS[kind[bad.argmax()]]}, but the first time {first}; write all alike"
-        if what is not None:
-            at = int(bad.argmax())
-            raise self.fail(rows.iloc[at], "time", column.iloc[at], what)
+        self._refuse(early == NOWHEN, rows, "time", column, what)
+        if self.kind < 0 and len(kind):
+            self.kind = int(kind[0])
+        what = f"is not written as the first time, which {KINDS[self.kind]}; write all alike"
+        self._refuse(kind != self.kind, rows, "time", column, what)
         return early, late
 
     def _people(self, batch: pd.DataFrame) -> Integers:
         """Participant of each row, −1 where it names none."""
-        person = np.zeros(len(batch), dtype=np.int64)
+        person, rows = np.zeros(len(batch), dtype=np.int64), batch["row"]
         if "participant" not in batch:
-            self.people.setdefault("", 0)
+            self.people[""] = 0
         else:
-            codes, distinct = self._different(batch["participant"])
-            known = [self._index(self.people, _text(value)) for value in distinct.tolist()]
-            person = np.array([*known, -1])[codes]
-            if (person < 0).any() and not self.total:
-                what = "is missing; fill it in or drop the row"
-                raise self.fail(batch["row"].iloc[(person < 0).argmax()], "participant", "", what)
+            person = self._named(batch["participant"], self.people)
+            what = "is missing; fill it in or drop the row"
+            self._refuse(person < 0, rows, "participant", batch["participant"], what)
             if len(self.people) > MOST_PEOPLE:
                 raise DataError(f"{self.table.where}: more than {MOST_PEOPLE:,} participants")
         more = len(self.people) - len(self.came)
         self.came = np.append(self.came, np.full(more, NOWHEN if self.times else 0))
         if "group" in batch and not self.total:
-            codes, distinct = self._different(batch["group"])
-            known = [self._index(self.groups, _text(value)) for value in distinct.tolist()]
-            group = np.array([*known, -1])[codes]
+            group = self._named(batch["group"], self.groups)
             _, begins = np.unique(person, return_index=True)
             self.group_of += group[begins[person[begins] >= len(self.group_of)]].tolist()
-            wrong = (group < 0) | (group != np.array(self.group_of, dtype=np.int64)[person])
-            if wrong.any():
-                at = int(wrong.argmax())
-                what = "is missing or differs from the participant's first one; a group is a fact "
-                what += "of a participant, the same in all rows"
-                if "participant" not in batch:
-                    what += "; name the column of the participants (participant)"
-                raise self.fail(batch["row"].iloc[at], "group", batch["group"].iloc[at], what)
+            what = "is missing or differs from the participant's first one; a group is a fact of a "
+            what += "participant; correct it, or name the column of the participants (participant)"
+            first = np.array(self.group_of, dtype=np.int64)[person]
+            self._refuse((group < 0) | (group != first), rows, "group", batch["group"], what)
         return person
 
-    @staticmethod
-    def _index(names: dict[str, int], name: str) -> int:
-        return -1 if name in ("", "nan") else names.setdefault(name, len(names))
+    def _named(self, column: pd.Series[Any], names: dict[str, int]) -> Integers:
+        """Number of each name in the order in which they came, −1 where there is none."""
+        codes, distinct = self._different(column)
+        texts = map(_text, distinct.tolist())
+        known = [-1 if t in ("", "nan") else names.setdefault(t, len(names)) for t in texts]
+        return np.array([*known, -1], dtype=np.int64)[codes]
 
-    def _numbered(self, person: Integers) -> Integers:
-        """Number of each row among those of its participant, from 0."""
-        number = pd.Series(person).groupby(person).cumcount().to_numpy() + self.came[person]
-        self.came += np.bincount(person, minlength=len(self.came))
-        return number
-
-    def _settle(self, batch: pd.DataFrame) -> None:
-        """Set times in an hour that is there twice: in summer time first, and then again."""
-        if self.schema.timezone is None or not len(batch):
-            return
+    def _settled(self, batch: pd.DataFrame) -> Integers:
+        """Times, of an hour that is there twice in summer time first; or the numbers of rows."""
         early, late, person = (batch[name].to_numpy() for name in ("early", "late", "person"))
         seconds = early.copy()
-        before = pd.Series(np.arange(len(person))).groupby(person).shift(fill_value=-1).to_numpy()
-        for i in np.flatnonzero(early != late):
-            came = seconds[before[i]] if before[i] >= 0 else self.came[person[i]]
-            seconds[i] = late[i] if early[i] <= came else early[i]
-        batch["early"] = seconds
-        self.came[person] = seconds  # the last of each
+        if not self.times:
+            seconds += pd.Series(person).groupby(person).cumcount().to_numpy() + self.came[person]
+            self.came += np.bincount(person, minlength=len(self.came))
+        elif self.schema.timezone is not None:
+            rows = pd.Series(np.arange(len(person)))
+            before = rows.groupby(person).shift(fill_value=-1).to_numpy()
+            for i in np.flatnonzero(early != late):
+                came = seconds[before[i]] if before[i] >= 0 else self.came[person[i]]
+                seconds[i] = late[i] if early[i] <= came else early[i]
+            self.came[person] = seconds  # the last of each
+        return seconds
 
     def _different(self, column: pd.Series[Any]) -> tuple[Integers, Any]:
         """Codes of the entries into the different ones, −1 where there is nothing."""
@@ -472,6 +435,12 @@ class Rows:
             what = f"the column {column.name!r} has lists; give numbers, texts or times"
             raise DataError(f"{self.table.where}: {what}") from None
 
+    def _refuse(self, bad: Marks, rows: Any, role: str, column: pd.Series[Any], what: str) -> None:
+        """Raise where a row is bad, unless no row may be refused."""
+        if bad.any() and not self.total:
+            at = int(bad.argmax())
+            raise self.fail(np.asarray(rows)[at], role, column.iloc[at], what)
+
     def fail(self, row: Any, role: str, value: object, what: str) -> DataError:
         """Return the error of a row; what stands there is shown only where that is allowed."""
         where = f"{self.table.where}, {self.table.place(int(row))}"
@@ -479,31 +448,26 @@ class Rows:
 
     def check(self) -> None:
         """Raise where no row was read, or the participants are something else."""
-        column, people, whole = (
-            self.columns["participant"],
-            len(self.people),
-            self.first is self.last,
-        )
+        column, people = self.columns["participant"], len(self.people)
+        whole = self.first is self.last is None
         if not self.count and not self.total:
-            what = "below the header" if whole else "between from and to"
-            raise DataError(f"{self.table.where}: no row of data {what}; check the file")
+            what = "no row of data below the header, or between from and to; check the file"
+            raise DataError(f"{self.table.where}: {what}")
         alone = self.count < 2 * people and whole and not (self.total or self.show)
-        times = people > 0 and all(map(is_time, self.people))
-        if column is not None and (times or alone):
+        if column is not None and (alone or (people > 0 and all(map(is_time, self.people)))):
             what = (
-                "times, not names" if times else f"{people:,} participants in {self.count:,} rows"
+                f"{people:,} participants in {self.count:,} rows" if alone else "times, not names"
             )
             what = f"the column {shown(column)} of the participants has {what}"
             raise DataError(f"{self.table.where}: {what}; name the right one (participant)")
 
     def repeated(self, key: int) -> DataError:
         """Return the error of a participant with two rows at the same time."""
-        what = "is there twice; remove one of the two rows"
+        what = "is there twice; remove one of the two rows, or name the column that tells "
+        what += "participants apart (participant)"
         if self.clock == "local" and clocks_change(int(_seconds(key))):
             what = "is there twice, as on a local clock when daylight saving ends; give its zone "
             what += "(timezone), or remove repeats"
-        elif self.columns["participant"] is None and len(self.table.columns) > 2:
-            what += ", or name the column that tells participants apart (participant)"
         return self._fail_at(key, what, 2)
 
     def check_step(self, key: Integers) -> int:
@@ -511,34 +475,32 @@ class Rows:
 
         Raises DataError: times are not whole steps apart, or an hour is left out.
         """
-        waits, where = Counter[int](), self.table.where
+        waits = Counter[int]()
         for start in range(0, len(key), CHUNK):
             wait, number = np.unique(np.diff(key[start : start + CHUNK + 1]), return_counts=True)
             within = wait < 2 ** (BITS - 1)  # of the same participant
             waits.update(dict(zip(wait[within].tolist(), number[within].tolist(), strict=True)))
             if len(waits) > MOST_WAITS:
-                what = "the times follow no common step"
-                raise DataError(f"{where}: {what}; resample the readings to one, such as a minute")
+                what = "the times follow no common step; resample the readings to one"
+                raise DataError(f"{self.table.where}: {what}")
         step = self.schema.step_seconds
         if step is None:
             if not waits:
                 what = "one reading only of each participant, so that no time step can be seen"
-                raise DataError(f"{where}: {what}; give it (step)")
+                raise DataError(f"{self.table.where}: {what}; give it (step)")
             step = min(waits, key=lambda wait: (-waits[wait], wait))
         jump = HOUR + step if self.clock == "local" and step <= HOUR else 0
-        if any(wait % step or wait == jump for wait in waits):
-            wait = np.diff(key)
-            wait[wait >= 2 ** (BITS - 1)] = 0
-            for i in np.flatnonzero((wait % step != 0) | (wait == jump)):
-                then = int(_seconds(key[i + 1]))
-                if wait[i] % step:
-                    but = f", but {wait[i]} s" if self.show else ""
-                    what = f"is not a whole number of steps of {step} s after the one before{but}"
-                    raise self._fail_at(key[i + 1], f"{what}; resample, or give the step")
-                if clocks_change(then) and then % HOUR < step:
-                    what = "comes an hour late, as on a local clock when daylight saving begins"
-                    advice = "give its zone (timezone), or UTC if the clock never jumps"
-                    raise self._fail_at(key[i + 1], f"{what}; {advice}")
+        wrong = [wait for wait in waits if wait % step or wait == jump]
+        for i in np.flatnonzero(np.isin(np.diff(key), wrong)) if wrong else ():
+            now, late = int(key[i + 1]), int(key[i + 1] - key[i])
+            if late % step:
+                but = f", but {late} s" if self.show else ""
+                what = f"is not a whole number of steps of {step} s after the one before{but}"
+                raise self._fail_at(now, f"{what}; resample, or give the step")
+            if clocks_change(_seconds(now)) and _seconds(now) % HOUR < step:
+                what = "comes an hour late, as on a local clock when daylight saving begins; give "
+                what += "its zone (timezone), or UTC if the clock never jumps"
+                raise self._fail_at(now, what)
         return step
 
     def _fail_at(self, key: int, what: str, which: int = 1) -> DataError:
@@ -553,9 +515,6 @@ class Rows:
         return DataError(f"{self.table.where}: it was changed while it was read; read it again")
 
 
-# -- columns and times ----------------------------------------------------------------------------
-
-
 def find_columns(table: Table, schema: Schema, show: bool = False) -> dict[str, str | None]:
     """Return the column of each role, None for a role that none has.
 
@@ -566,12 +525,14 @@ def find_columns(table: Table, schema: Schema, show: bool = False) -> dict[str, 
     where = table.where if table.first_line is None else f"{table.where}, line 1"
     listed = f"; the columns are {', '.join(map(repr, present))}" if show else ""
     columns = {role: getattr(schema, role) for role in ROLES}
-    numbers = (name.replace(schema.decimal or ".", ".").split(".")[0] for name in present)
     states = () if schema.states is None else schema.states.names
-    data = any(map(shortest, numbers)) or any(map(is_time, present))
-    if schema.value is None and (data or (len(present) <= 2 and {*present} & {*states})):
-        what = "this seems to be data, not a header"
-        raise DataError(f"{where}: {what}; add a line of names such as time,value")
+    data = (
+        name in states or is_time(name) or shortest(name.replace(schema.decimal or ".", "."))
+        for name in present
+    )
+    if schema.value is None and any(data):
+        what = "this seems to be data, not a header; add a line of names such as time,value"
+        raise DataError(f"{where}: {what}, or name the column of the values (value)")
     for role, named in columns.items():
         if named is not None and not {*_time_columns(table, named)} <= {*present}:
             what = f"there is no column {shown(named)} for the {role}{listed}"
@@ -580,31 +541,23 @@ def find_columns(table: Table, schema: Schema, show: bool = False) -> dict[str, 
         if columns[role] is not None or (role == "time" and schema.rows_are_steps):
             continue
         taken = {*columns.values(), *_time_columns(table, columns["time"])}
-        free = {
-            name: re.sub(r"[\s-]+", "_", re.split(r"[(\[/]", name)[0].lower().strip())
-            for name in present
-            if name not in taken
-        }
-        found = [name for name, plain in free.items() if plain in known]
-        own = [name for name in found if free[name] == role]
-        if len(found) > 1 and len(own) != 1:
-            several = " and ".join(map(repr, found)) if show else f"{len(found)} columns"
-            both = ", or both as in 'Date,Time'" if role == "time" else ""
-            what = f"{several} may each hold the {role}"
-            raise DataError(f"{where}: {what}; name the right one ({role}){both}")
-        if role == "value" and not found and len(free) != 1:
-            what = f"it is not clear which column holds the values{listed}"
-            raise DataError(f"{where}: {what}; name it (value)")
-        columns[role] = next(iter(own or found or (free if role == "value" else ())), None)
+        free = [name for name in present if name not in taken]
+        plain = [re.split(r"[(\[/]", name)[0].strip().lower() for name in free]
+        found = [name for name, text in zip(free, plain, strict=True) if text in known]
+        if role == "value" and not found:
+            found = free
+        if len(found) > 1 or (role == "value" and not found):
+            what = f"it is not clear which column holds the {role}s{listed}"
+            raise DataError(f"{where}: {what}; name it ({role})")
+        columns[role] = found[0] if found else None
     used = [*_time_columns(table, columns["time"]), *(columns[role] for role in ROLES[1:])]
     for name in used:
-        if name is not None and (present.count(name) > 1 or f"{name}.1" in present):  # as pandas
+        if present.count(name) > 1 or f"{name}.1" in present:  # as pandas names the second
             raise DataError(f"{where}: two columns are called {shown(name)}; rename one")
-    left = [name for name in present if name not in used]
+    left = len({*present} - {*used})
     if left and columns["time"] is None and not schema.rows_are_steps:
-        what = f"{', '.join(map(repr, left)) if show else f'{len(left)} column(s)'} not used"
-        advice = "name the time (time), or say rows_are_steps if every row is one step"
-        raise DataError(f"{where}: {what}; {advice} after the row before")
+        what = f"{left} column(s) not used{listed}; name the time (time), or say rows_are_steps"
+        raise DataError(f"{where}: {what} if every row is one step after the row before")
     return columns
 
 

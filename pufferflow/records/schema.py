@@ -23,6 +23,7 @@ import numpy as np
 from pufferflow._checks import (
     check_confidence,
     check_epsilon,
+    check_list,
     check_positive,
     check_type,
     check_whole,
@@ -82,16 +83,9 @@ class Fitted:
 class FittedPrivately:
     """How a family was fitted with noise that hides whole participants; all of it is public.
 
-    Attributes
-    ----------
-    epsilon, confidence : float
-        The guarantee of each participant, and with which confidence the family holds the chain.
-    participants, most_transitions : int
-        How many there were, and how many transitions of each counted at most.
-    noise_scale : float
-        Of the discrete Laplace noise on each transition count.
-    token : str
-        Random name of the fit, which its row in a ledger has too.
+    Of each participant ``most_transitions`` counted at most, with discrete Laplace noise of
+    ``noise_scale``; ``confidence`` is that with which the family holds the chain, and ``token`` a
+    random name of the fit, which its row in a ledger has too.
 
     Raises ParameterError: one of them is out of range.
     """
@@ -131,29 +125,24 @@ class Schema:
     Attributes
     ----------
     time, value : str or None
-        Names of columns; None finds them by their names. Times in two columns are named with a
-        comma, the date first: "Date,Time".
+        Columns; None finds them by their names. "Date,Time" names two, the date first.
     participant, group : str or None
-        Names of columns; None: all rows are of one participant, there are no groups. They are
-        never guessed: a wrong participant would make the noise too small.
+        Columns; None: one participant, no groups. They are never guessed: a wrong participant
+        would make the noise too small.
     step_seconds : int or None
         Time between two steps; None: the most common difference of the times.
     timezone : str or None
         Zone of a local clock, for example "Europe/Paris"; "UTC" for one that never jumps.
     time_format : str or None
         Of ``datetime.strptime``; None: ISO 8601 or unix seconds.
-    separator : str or None
-        Between the fields of a CSV file; None: found in the header.
-    decimal, thousands : str or None
-        Decimal sign of numbers in texts (None: a point), and that between groups of three digits.
+    separator, decimal, thousands : str or None
+        Between fields (None: found in the header), and the signs in numbers (None: a point, none).
     rows_are_steps : bool
         Every row is the step after its participant's row before, whatever times say.
     states : StateSpace or None
         The public states; None: values are numbers.
-    fitted : Fitted or None
-        Which data a chain was fitted to; in model files only.
-    fitted_privately : FittedPrivately or None
-        How, where the result is safe to publish; in model files only.
+    fitted, fitted_privately : Fitted and FittedPrivately, or None
+        Which data a chain was fitted to, and with which noise; in model files only.
 
     Raises ParameterError: one of them is out of range.
     """
@@ -193,19 +182,20 @@ class Schema:
             raise ParameterError("rows_are_steps and time contradict each other; give one of them")
         for name in SIGNS:
             sign = str(given.get(name, ";"))
-            if len(sign) != 1 or sign in '\r\n"' or not (sign.isascii() or name != "separator"):
-                raise ParameterError(f"{name} is {shown(sign)}; it must be one character")
-            if name != "separator" and (sign.isalnum() or sign in "+-"):
-                what = f"{name} is {shown(sign)}, which is a part of numbers"
-                raise ParameterError(f"{what}; give another character")
+            inside = sign.isalnum() or sign in "+-"  # of numbers
+            bad = not sign.isascii() if name == "separator" else inside
+            if bad or len(sign) != 1 or sign in '\r\n"':
+                what = f"{name} is {shown(sign)}; it must be one character"
+                raise ParameterError(f"{what}, and none of which numbers are made")
         if self.thousands == (self.decimal or "."):
-            what = f"thousands and decimal are both {self.thousands!r}"
-            raise ParameterError(f"{what}; give different ones")
+            raise ParameterError(
+                f"thousands and decimal are both {self.thousands!r}; correct either"
+            )
         try:
             ZoneInfo("UTC" if self.timezone is None else self.timezone)
         except (ValueError, OSError, KeyError):  # KeyError: there is no such zone
-            what = f"timezone {shown(self.timezone)} is unknown"
-            raise ParameterError(f"{what}; give a name such as Europe/Paris or UTC") from None
+            what = f"timezone {shown(self.timezone)} is unknown; give a name such as Europe/Paris"
+            raise ParameterError(what) from None
 
     def given(self) -> dict[str, str | bool]:
         """Return the options of reading that are not the default."""
@@ -233,10 +223,6 @@ def parse_schema(value: object) -> Schema:
     keys = ("states", "step_seconds", "fitted", "reading", "fitted_privately")
     found = _object(value, keys, "records")
     reading = _object(found.get("reading", {}), READING, "records: reading")
-    for name, option in reading.items():
-        if not isinstance(option, bool if name == "rows_are_steps" else str):
-            what = f"records: reading has {shown(option)} as {name}"
-            raise ModelError(f"{what}; it must be as fit wrote it")
     states = found.get("states")
     try:
         if isinstance(states, dict) and "edges" in states:
@@ -246,11 +232,10 @@ def parse_schema(value: object) -> Schema:
             space = StateSpace.numeric(edges)
         else:
             entries = _object(states, ("names", "other"), "records: states")
-            listed, other = entries.get("names"), entries.get("other", False)
-            if not isinstance(listed, list) or type(other) is not bool:
-                what = "names (a list of strings) and other (true, false)"
-                raise ModelError(f"records: states must have edges, or {what}")
-            space = StateSpace.categories(listed, other=other)
+            names: Any = check_list(entries.get("names"), "names")
+            other = entries.get("other", False)
+            check_type(other, "other", bool)
+            space = StateSpace.categories(names, other=other)
         fitted = _record(Fitted, found, "fitted")
         private = _record(FittedPrivately, found, "fitted_privately", "statement")
         options = reading | {"step_seconds": found.get("step_seconds"), "states": space}

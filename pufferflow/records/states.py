@@ -6,7 +6,6 @@ import math
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -84,19 +83,14 @@ class StateSpace:
         listed = tuple(check_list(names, "names"))
         if not all(isinstance(name, str) for name in listed):
             raise ParameterError("the names of the states must be texts")
-        first: dict[str, str] = {}
         for name in listed:
-            if any(unicodedata.category(letter) == "Cc" for letter in name):
-                what = f"the name {name!r} of a state has a control character"
+            control = any(unicodedata.category(letter) == "Cc" for letter in name)
+            if control or name != name.strip():
+                what = f"the name {name!r} of a state has a control character or a blank at its end"
                 raise ParameterError(f"{what}; correct it")
-            if name != name.strip():
-                what = f"the name {name!r} of a state has a blank at its end, which no value has"
-                raise ParameterError(f"{what}; correct it")
-            if (same := first.setdefault(shortest(name) or name, name)) != name:
-                what = f"the states {same!r} and {name!r} are the same number"
-                raise ParameterError(f"{what}; name it once")
-        if not all(listed) or len(first) < max(1, len(listed)) or (other and OTHER in listed):
-            what = "the names of the states must be different and not empty"
+        keys = {shortest(name) or name for name in listed}
+        if not all(listed) or len(keys) < max(1, len(listed)) or (other and OTHER in listed):
+            what = "the names of the states must be different, as numbers too, and not empty"
             raise ParameterError(f"{what}, and there must be some")
         if len(listed) >= MOST_STATES:
             raise ParameterError(f"{len(listed)} states; fewer than {MOST_STATES} can be handled")
@@ -129,26 +123,18 @@ class StateSpace:
         a state that were left out would be published exactly, by the number of readings.
         """
         rest = self.count - 1 if self.other else UNKNOWN
+        known = {shortest(name) or name: code for code, name in enumerate(self.listed)}
+        absent = {*MISSING_TEXTS} - {name.lower() for name in self.listed}
         codes = []
         for name in names:
-            code = self._codes.get(shortest(name) or name, rest)
-            absent = code == rest and name.lower() in MISSING_TEXTS
-            claimed = name.lower() in self._claimed
-            codes.append(MISSING if absent and not claimed else code)
+            code = known.get(shortest(name) or name, rest)
+            codes.append(MISSING if code == rest and name.lower() in absent else code)
         return np.array(codes, dtype=np.int32)
 
     def may_be_null(self) -> str | None:
         """The first declared state that pandas takes for nothing, None where there is none."""
         listed = () if self.edges is not None else self.listed
         return next((name for name in listed if name.lower() in NULL_TEXTS), None)
-
-    @cached_property
-    def _claimed(self) -> frozenset[str]:
-        return frozenset(name.lower() for name in self.listed)
-
-    @cached_property
-    def _codes(self) -> dict[str, int]:
-        return {shortest(name) or name: code for code, name in enumerate(self.listed)}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON types that :func:`pufferflow.records.schema.parse_schema` reads."""

@@ -39,15 +39,8 @@ PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 class Table:
     """An opened table.
 
-    Attributes
-    ----------
-    where : str
-        Its name, for messages.
-    columns : tuple of str
-    read : callable
-        Yields frames of the columns at these positions.
-    first_line : int or None
-        Line of the first row; None where rows have no lines.
+    ``where`` names it in messages, ``read`` yields frames of the columns at some positions, and
+    ``first_line`` is the line of the first row, None where rows have no lines.
     """
 
     where: str
@@ -196,7 +189,7 @@ def _unpacked(path: str, bad: Sequence[Any] = ()) -> Iterator[Any]:
 
 def _endless(path: str) -> DataError:
     what = f"a line of more than {BLOCK:,} bytes, or a quote that is not closed"
-    return DataError(f"{path}: {what}; give a table with a line for each reading")
+    return DataError(f"{path}: {what}; give a line a reading")
 
 
 @contextmanager

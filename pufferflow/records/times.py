@@ -39,19 +39,18 @@ def moments(
     early = np.full(len(texts), NOWHEN)
     if pd.api.types.is_datetime64_any_dtype(texts):
         kind = np.full(len(texts), 0 if isinstance(texts.dtype, pd.DatetimeTZDtype) else 1)
-        dates = kind < 2
     elif pd.api.types.is_numeric_dtype(texts):
         kind = np.full(len(texts), 2)
-        dates = kind < 2
     else:
         texts = texts.astype("str")
-        unix, dates, offset = (
+        unix, iso, offset = (
             np.array(texts.str.contains(p), dtype=bool) for p in (_UNIX, _ISO, _OFFSET)
         )
         if form is not None:
-            unix[:], dates[:], offset[:] = False, True, "%z" in form
+            unix[:], iso[:], offset[:] = False, True, "%z" in form
         kind = np.where(unix, 2, np.where(offset, 0, 1))
-        dates &= ~unix
+        texts = texts.where(unix | iso, "")
+    dates = kind < 2
     if (kind == 2).any():
         numbers = texts[kind == 2].astype(np.float64).to_numpy(np.float64, na_value=np.nan)
         fine = (numbers >= CALENDAR[0]) & (numbers < LATEST)

@@ -122,6 +122,7 @@ def test_what_does_not_hold_is_seen():
         assert complaints(*wrong)
     for wrong in ((2, sentence, "", ["out"]), (0, "", "", [".out.x"]), (0, "", f"{value}.5")):
         assert complaints(*wrong)
+    assert fuzz_cli.complaints(["release"], 9, used, "", "", [])
     used.ru_utime = 91.0
     assert complaints()
     used = SimpleNamespace(ru_utime=1.0, ru_stime=1.0, ru_maxrss=2**21)

@@ -41,7 +41,6 @@ REFUSED = [
     ("scale", "the following arguments are required: MODEL.json, --epsilon, --length (see"),
     ("related", "the following arguments are required: ACTION"),
     (f"{RELEASE} --time=--", "--time is '--'; give a value"),
-    (f"{RELEASE} t2.csv", "unrecognized arguments: t2.csv"),
     (SCALE, "the following arguments are required: --epsilon"),
     (f"{SCALE} --epsilon -1", "epsilon is -1.0; it must be a positive number"),
     ("scale m.json --length 0 --epsilon 1", "a segment length is 0"),
@@ -101,7 +100,6 @@ REFUSED = [
     ("fit t.csv --epsilon 1", "--epsilon goes with --private"),
     (f"{PRIVATE} --coverage 0.9", "--coverage goes without --private"),
     (PRIVATE, "give --step, --timezone (UTC where times have offsets), first and"),
-    ("fit t.csv --participant who --start soon", "start is 'soon'"),
     ("ledger show t.csv", "t.csv"),
     ("ledger show l", "ledger l: "),
 ]

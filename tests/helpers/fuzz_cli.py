@@ -62,8 +62,7 @@ def sound_files(folder):
     dice, times = random.Random(1), [f"2024-01-01T0{i // 60}:{i % 60:02}Z" for i in range(90)]
     rows = [f"{who},{t},{CANARY}.{dice.randrange(10)}\n" for who in range(60) for t in times]
     (folder / "t.csv").write_text("who,time,value\n" + "".join(rows))
-    laws = "secret,value,probability\nwell,0,1/2\nwell,1,1/2\nill,1,1/2\nill,2,1/2\n"
-    (folder / "s.csv").write_text(laws)
+    (folder / "s.csv").write_text("secret,value,probability\nwell,0,1\nill,1,1/2\nill,2,1/2\n")
     hidden = dict.fromkeys(("transition_matrix", "observation_matrix"), [["1/2", "1/2"]] * 2)
     documents = {
         "m.json": {"chains": [{"transition_matrix": [[0.7, 0.3], [0.4, 0.6]]}]}

@@ -141,8 +141,8 @@ def test_states_are_found_for_a_fit(tmp_path):
     assert found("1", "home", "away", "1").names == ("1", "away", "home")
     assert found(*range(13), "inf").edges is not None
     for values, message in (
-        ([*range(9), "abc"], "line 11: the value 'abc' is not a number as most others are"),
-        ([f"{i}x" for i in range(300)], "line 2: the value '0x' is neither a number nor one of"),
+        ([*range(9), "abc"], "line 11: the value 'abc' is not a number; correct it"),
+        ([f"{i}x" for i in range(300)], "line 2: the value '0x' is not a number; correct it"),
         (["", "NA"], "all values are missing"),
         ([1.1e308 * (-1) ** i * (1 + i / 99) for i in range(50)], "reach too far"),
     ):

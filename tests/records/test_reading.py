@@ -315,6 +315,7 @@ def test_memory_is_bounded_by_the_row():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 24 * count + 4e6  # a batch takes the rest, however many there are
+    assert steps.state is None
     kept = (steps.person, steps.step, steps.value)
     assert sum(array.nbytes for array in kept) == 16 * count
     assert (steps.value == frame.sort_values("time")["value"]).all()

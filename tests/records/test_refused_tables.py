@@ -59,8 +59,8 @@ BAD = {
     HEADER + GOOD + END + b",s3cret\n": "line 42: the value is not a number",
     HEADER + b"\n\n" + GOOD + END + b",s3cret\n": "line 44: the value is not a number",
     HEADER + GOOD + b"s3cret,a,1\n": "line 42: the time is neither a time in whole seconds",
-    HEADER + GOOD + b"2021-03-01T02:00,a,1\n": "line 42: the time has no UTC offset, but the first",
-    HEADER + GOOD + b"1614556800,a,1\n": "line 42: the time is in unix seconds, but the first time",
+    HEADER + GOOD + b"2021-03-01T02:00,a,1\n": "line 42: the time is not written as the first",
+    HEADER + GOOD + b"1614556800,a,1\n": "line 42: the time is not written as the first time",
     HEADER + b"1614556800000,a,1\n": "line 2: the time is neither a time",
     HEADER + b"0000-01-01,a,1\n": "line 2: the time is neither a time",
     HEADER + GOOD + b"2021-03-01T00:04Z,a,9\n": "line 42: the time is there twice; remove one",
@@ -73,7 +73,7 @@ BAD = {
         "the column 'who' of the participants has 9 participants in 9 rows"
     ),
     b"when,who,value\n" + GOOD: "line 1: 1 column(s) not used; name the time (time), or say rows_",
-    b"time,who,kwh,power\n": "line 1: 2 columns may each hold the value; name the right one",
+    b"time,who,kwh,power\n": "line 1: it is not clear which column holds the values; name it",
     b"time,who,x,y\n": "line 1: it is not clear which column holds the values; name it (value)",
     b"time,who,who,value\n": "line 1: two columns are called 'who'; rename one",
     b"time,whom,value\n": "line 1: there is no column 'who' for the participant; correct",
@@ -176,7 +176,7 @@ def test_frames_and_parquet_files_that_are_refused(tmp_path):
         assert message in refusal(path, Schema())
     moments = pa.array([10**18, 0]).cast(pa.timestamp("ms"))
     pq.write_table(pa.table({"time": moments, "value": [1, 2]}), path)
-    assert "row 1: the time is neither" in refusal(path, Schema())
+    assert "row 1: the time is neither a time" in refusal(path, Schema())
 
 
 def test_schemas_survive_their_document():
@@ -207,8 +207,8 @@ def test_schemas_survive_their_document():
         ({"states": None}, "states must be an object"),
         ({"states": {"edges": [2, 1]}}, "each larger than the one before"),
         ({"states": {"names": ["a", 1]}}, "names of the states must be texts"),
-        ({"states": {"names": ["1", "1.0"]}}, "are the same number; name it once"),
-        ({"reading": {"time": 5}}, "reading has 5 as time"),
+        ({"states": {"names": ["1", "1.0"]}}, "must be different, as numbers too"),
+        ({"reading": {"time": 5}}, "time is an int; give a str"),
         ({"reading": {"window": "5"}}, "unknown key 'window'"),
         ({"reading": {"timezone": "Mars/Olympus"}}, "timezone 'Mars/Olympus' is unknown"),
         ({"step_seconds": 0}, "step_seconds is 0"),
@@ -231,7 +231,7 @@ def test_model_files_with_impossible_records(change, message):
         ({"time": "x", "value": "x"}, "time and value both name the column 'x'"),
         ({"time": "x", "rows_are_steps": True}, "rows_are_steps and time contradict each other"),
         ({"separator": ",,"}, "separator is ',,'; it must be one character"),
-        ({"decimal": "e"}, "decimal is 'e', which is a part of numbers"),
+        ({"decimal": "e"}, "decimal is 'e'; it must be one character, and none of which"),
         ({"thousands": "."}, "thousands and decimal are both '.'"),
         ({"value": 5}, "value is an int; give a str"),
     ],

@@ -84,7 +84,7 @@ def test_a_file_that_export_writes_is_taken_and_named(tmp_path):
 
 
 def test_what_fit_takes_is_taken(tmp_path):
-    table = pd.DataFrame({"user": ["a", "a", "b", "b"], "ts": [0, 900, 0, 900], "kW": [0.1, 0.3, 0.1, 0.1]})
+    table = pd.DataFrame({"participant": ["a", "a", "b", "b"], "ts": [0, 900, 0, 900], "kW": [0.1, 0.3, 0.1, 0.1]})
     table.to_parquet(tmp_path / "meters.parquet")
     sample = power(tmp_path / "meters.parquet", bin_watts=0.2, bins=2)
     assert sample.description.startswith("meters.parquet: column 'kW', 4 rows")
@@ -219,7 +219,7 @@ def test_states_can_be_given(tmp_path):
 
 
 def test_a_table_of_activity_that_fit_takes_is_taken(tmp_path):
-    rows = {"user": ["a", "a", "b", "b"], "ts": [0, 900, 0, 900], "activity": ["sit", "walk", "sit", "sit"]}
+    rows = {"participant": ["a", "a", "b", "b"], "ts": [0, 900, 0, 900], "activity": ["sit", "walk", "sit", "sit"]}
     pd.DataFrame(rows).to_parquet(tmp_path / "watches.parquet")
     sample = activity(tmp_path / "watches.parquet")
     assert sample.description == "watches.parquet: column 'activity', 4 rows of 2 participants"

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import time
 import zipfile
 from itertools import pairwise
@@ -200,7 +201,12 @@ def test_a_killed_run_goes_on_to_the_same_bytes_on_one_core(finished, project, h
         assert process.poll() is None, process.communicate()[0][-4000:]
         time.sleep(0.05)
     os.killpg(process.pid, how)
-    process.communicate()
+    try:
+        process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:  # Snakemake itself may wait for ever for a lock after SIGTERM
+        how = signal.SIGKILL
+        os.killpg(process.pid, how)
+        process.communicate()
     if how == signal.SIGKILL:  # nobody could take the lock away
         assert "--unlock" in project.run("--", *SOME, fails=True)
         project.run("--unlock")

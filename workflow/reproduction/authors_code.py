@@ -1,7 +1,5 @@
 """Scales of the authors' own programs beside ours, computed in the run."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

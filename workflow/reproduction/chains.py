@@ -1,7 +1,5 @@
 """One Markov chain a group: fitted, described as a table, and stored as one JSON file."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,8 +11,8 @@ from pufferflow._files import write_atomic
 from pufferflow.errors import DataError
 from pufferflow.markov import MarkovChain, fit_chain
 from pufferflow.models import model_document, parse_model
+from pufferflow.records.sample import Sample, pooled_segment_lengths, pooled_transition_counts
 from reproduction import tidy
-from reproduction.sample import Sample, pooled_segment_lengths, pooled_transition_counts
 
 
 def fit_chains(

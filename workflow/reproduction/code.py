@@ -5,8 +5,6 @@ count wherever they are, inside functions too, and so do the packages on the way
 ``__init__`` runs. Imports under ``if TYPE_CHECKING:`` never run and do not count.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Claims and numbers of the sources beside ours, each with a verdict from a closed list."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple

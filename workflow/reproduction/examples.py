@@ -1,7 +1,5 @@
 """The paper's worked examples, and its definitions on examples small enough to be exact."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Figures of real data: histograms and their releases (Figure 4, lower row), and their errors."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What every script does around its work: threads, a log, and errors as one sentence."""
 
-from __future__ import annotations
-
 import gc
 import os
 import sys

@@ -1,7 +1,5 @@
 """Names for people: groups, how data came here, and how the paper's groups and ours belong."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from math import log

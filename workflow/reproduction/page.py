@@ -1,7 +1,5 @@
 """A page of HTML with everything in it: no scripts, no addresses, readable without a network."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What the workflow's figures share: panels, axes, and the legend and footer around them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Figures of the paper from tidy tables: Figures 1 to 3, Figure 4, upper row, and longer chains."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Markov quilts to draw, as the library finds them: of chains, of a network (Figures 2 and 3)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, product
 from typing import Any

@@ -1,13 +1,11 @@
 """Noise scales of a data set's histograms, for one mechanism."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pufferflow.markov import MarkovChain
 from pufferflow.mechanisms import compute_scale
-from reproduction.sample import Sample, pooled_segment_lengths
+from pufferflow.records.sample import Sample, pooled_segment_lengths
 from reproduction.tidy import scale_row
 
 

@@ -1,7 +1,5 @@
 """The settings of a run: defaults of data sets, and one sentence for what is wrong."""
 
-from __future__ import annotations
-
 import math
 import re
 import sys

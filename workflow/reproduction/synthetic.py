@@ -1,7 +1,5 @@
 """Binary chains of the class [α, 1 − α]: noise for Figure 4, upper row, and for longer chains."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, product
 from typing import Any

@@ -1,7 +1,5 @@
 """Printed tables: a tidy table behind it, and what is shown as Markdown, LaTeX and HTML."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from pathlib import Path

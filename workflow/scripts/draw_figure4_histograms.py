@@ -1,10 +1,10 @@
 from reproduction.job import job
 
 with job(snakemake) as (input, output, params):
+    from pufferflow.records.sample import load_sample
     from reproduction import tidy
     from reproduction.histogram_figures import errors_beside_printed, histograms
     from reproduction.panels import save
-    from reproduction.sample import load_sample
 
     releases = tidy.read(input.releases, "releases")
     figure = histograms(releases, load_sample(input.sample).description)

@@ -5,13 +5,13 @@ with job(snakemake) as (input, output, params):
 
     import pandas as pd
 
+    from pufferflow.records.sample import load_sample
     from reproduction import page, tidy
     from reproduction.authors_code import authors_table
     from reproduction.labels import data_label
     from reproduction.paper_tables import chain_table, error_table, seconds_table
     from reproduction.related.printed import values_table
     from reproduction.report import lead_sentences, summary_rows
-    from reproduction.sample import load_sample
 
     comparison = pd.read_csv(input.comparison, keep_default_na=False)
     errors = tidy.read_all(input.errors, "errors")

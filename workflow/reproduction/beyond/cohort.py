@@ -1,7 +1,5 @@
 """A cohort: simulated participants with a chain each, in pieces that a cluster can share out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 from zlib import crc32

@@ -1,7 +1,5 @@
 """Tables and figures of what goes beyond the paper, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

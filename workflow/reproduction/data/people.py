@@ -12,9 +12,9 @@ import pandas as pd
 from pufferflow._checks import check_whole
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.records.read import Steps
+from pufferflow.records.sample import Sample, participants
 from pufferflow.records.states import StateSpace
 from reproduction.data.tables import own_table
-from reproduction.sample import Sample, participants
 
 DAY, MIN_WEAR_MINUTES, SATURATED = 1440, 3000, 32767
 NHANES = "NHANES 2003-04 hip accelerometer minutes, {people} people"

@@ -1,7 +1,5 @@
 """From raw data to counts: what kind of file it is, which states it has, what is counted."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,13 +16,13 @@ from pufferflow.data.household import START, MinuteWatts, iso, read_watts
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.records import counts
 from pufferflow.records.read import Rows, Steps, read, stamp
+from pufferflow.records.sample import Sample, participants
 from pufferflow.records.schema import MOST_SECONDS, Schema
 from pufferflow.records.states import MISSING, MISSING_TEXTS, StateSpace
 from pufferflow.records.table import Table
 from reproduction import tidy
 from reproduction.data import people
-from reproduction.data.tables import own_table, with_known_columns
-from reproduction.sample import Sample, participants
+from reproduction.data.tables import own_columns, own_table
 
 UCI_START = {"bundled": START, "downloaded": "2006-12-16T17:24"}  # files with one column, watts
 UCI_POWER = "Global_active_power"
@@ -141,7 +139,7 @@ def _open_power(path: str | Path, given: Mapping[str, Any], label: str) -> RawDa
         table = own_table(path)
         if not columns and "WHE" in table.columns:  # AMPds2: the whole house
             columns = {"value": "WHE"}
-        schema = replace(with_known_columns(table, columns or {}), states=states)
+        schema = Schema(**own_columns(table) | (columns or {}), states=states)
         steps = read(table, schema, show_values=True)
         about = TABLE + " from {first} to {last}"
         return RawData(steps, about, settings, split, only_group="household")
@@ -202,7 +200,7 @@ def _open_activity(path: str | Path, given: Mapping[str, Any], label: str) -> Ra
 
     # A local clock is taken as it is: a pause of an hour starts a chain of its own.
     columns = given["columns"] or ({"value": "state"} if "state" in table.columns else {})
-    schema = with_known_columns(table, columns | {"timezone": "UTC"})
+    schema = Schema(**own_columns(table) | columns | {"timezone": "UTC"})
     schema = replace(schema, states=_states(table, schema, states))
     about = TABLE + " of {people} participants"
     return RawData(read(table, schema, show_values=True), about, settings, split)
@@ -223,9 +221,7 @@ def _states(table: Table, schema: Schema, given: Sequence[str] | None) -> StateS
         lost = np.array([*missing, True])[which]
         if lost.any():
             at = int(lost.argmax())
-            what = (
-                "is missing; fill it in, remove the row, or name it among the states if it is one"
-            )
+            what = "is missing; fill it in, remove the row, or name it among the states"
             raise rows.fail(int(numbers[at]), "state", column.iloc[at], what)
         for text in texts:
             found.setdefault(shortest(text) or text, text)

@@ -1,7 +1,5 @@
 """A user's table, read with pandas alone: the run environment has no pyarrow."""
 
-from __future__ import annotations
-
 import lzma
 import zipfile
 import zlib
@@ -13,14 +11,7 @@ from typing import Any
 import pandas as pd
 
 from pufferflow.errors import DataError, PufferflowError
-from pufferflow.records.schema import Schema
 from pufferflow.records.table import ROWS, Table, open_table
-
-KNOWN = {
-    "participant": {"participant", "person", "subject", "patient", "household", "user", "customer"},
-    "group": {"group", "cohort"},
-}
-"""Names, perhaps with ``_id``, of columns that are taken without being named."""
 
 
 def own_table(path: str | Path, separator: str = ",") -> Table:
@@ -44,14 +35,9 @@ def own_table(path: str | Path, separator: str = ",") -> Table:
     return Table(str(path), tuple(str(name).strip() for name in names), batches, 2)
 
 
-def with_known_columns(table: Table, columns: dict[str, Any]) -> Schema:
-    """Return how to read a table: the columns that are named, and those of known names."""
-    for role, names in KNOWN.items():
-        plain = {name.lower().removesuffix("_id"): name for name in reversed(table.columns)}
-        found = [name for name in table.columns if name.lower().removesuffix("_id") in names]
-        if role not in columns and found:
-            columns = columns | {role: plain.get(role, found[0])}
-    return Schema(**columns)
+def own_columns(table: Table) -> dict[str, Any]:
+    """Return the columns that are called participant and group."""
+    return {role: role for role in ("participant", "group") if role in table.columns}
 
 
 def _read(path: str | Path, separator: str, **options: Any) -> Any:

@@ -1,7 +1,5 @@
 """The systems related to the paper's. Each module measures one and imports it from the library."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 

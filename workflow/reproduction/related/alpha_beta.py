@@ -1,7 +1,5 @@
 """The αβ algorithm: errors of counting queries, what views reveal, and the claims of its source."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress

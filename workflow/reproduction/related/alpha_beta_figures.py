@@ -1,7 +1,5 @@
 """Figure of αβ: error of counting queries against k, n and m, and what views reveal."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

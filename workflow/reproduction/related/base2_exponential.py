@@ -4,8 +4,6 @@ Attacks and settings are those of Ilvento, "Implementing the Exponential Mechani
 Differential Privacy" (CCS 2020), and of its code, cilvento/b2_exponential_mechanism.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Figure of :mod:`reproduction.related.base2_exponential`: attacks, loss, error of rounding."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

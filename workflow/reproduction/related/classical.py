@@ -3,8 +3,6 @@
 A seeded generator draws the noise; a test shows that the secure samplers have its distribution.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Figure of the classical mechanisms: error and exact privacy loss against ε."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

@@ -1,7 +1,5 @@
 """Exact lines with simulated points, as the figures of αβ and of classical privacy draw them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

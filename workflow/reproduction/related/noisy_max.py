@@ -6,8 +6,6 @@ geometric noise of ratio 1/2. Example 7.1 releases the smallest index of the lar
 Example 7.2 the largest noisy count itself, of n counts, where neighbouring counts are secrets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from itertools import chain, product

@@ -1,7 +1,5 @@
 """The figure of Noisy Max: one prior, every prior, and neighbours by the number of queries."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib import colormaps

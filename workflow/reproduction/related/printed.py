@@ -1,7 +1,5 @@
 """The printed table of what one related system states, beside what is computed here."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from reproduction.comparison import SOURCES, WORKED, reported_values
