@@ -1,4 +1,4 @@
-"""Chains that are known to forget, and by nothing else: no matrix, no states."""
+"""Chains of which a mixing condition is assumed and nothing else: no matrix, no states."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from pufferflow.markov.families import FamilyWithoutMatrix
 @displayed()
 @dataclass(frozen=True)
 class MixingFamily(FamilyWithoutMatrix):
-    """All Markov chains, homogeneous or not and on any states, that forget at least so much in so many steps.
+    """All Markov chains, homogeneous or not and on any states, with a Doeblin-type mixing condition.
 
-    For every time t and any two values that X_t can take, the laws of X_{t+m} given either overlap in at least α,
-    Σ_z min(p(z), q(z)) ≥ α, and so do those of X_{t−m}. Nothing else is assumed: no matrix is fitted, and it does not
-    depend on the states. :func:`pufferflow.forgetting` says which such families a given chain lies in.
+    For every time t and any two values that X_t can take, the distributions of X_{t+m} given either overlap by α or
+    more, Σ_z min(p(z), q(z)) ≥ α, and so do those of X_{t−m}. Nothing else is assumed: no matrix is fitted, and it
+    does not depend on the states. :func:`pufferflow.forgetting` says which such families a given chain lies in.
 
     Parameters
     ----------
@@ -48,8 +48,7 @@ class MixingFamily(FamilyWithoutMatrix):
     """
 
     _no_chains = (
-        "this needs a transition matrix, which a forgetting family does not have; use leakage or group-dp, or "
-        "give chains"
+        "this needs a transition matrix, which a mixing family does not have; use leakage or group-dp, or give chains"
     )
 
     steps: int = 60
@@ -83,7 +82,7 @@ class MixingFamily(FamilyWithoutMatrix):
 
     @property
     def kept(self) -> Fraction:
-        """1 − α, the largest total variation distance of two such laws, exactly."""
+        """1 − α, the largest total variation distance of two such distributions, exactly."""
         return 1 - Fraction(repr(self.overlap))
 
     @property
@@ -99,9 +98,8 @@ class MixingFamily(FamilyWithoutMatrix):
     def text(self, public: bool) -> str:
         """Say in words which chains these are; the numbers are a choice, not a fit, and always said."""
         return (
-            "some Markov chain, homogeneous or not, that mixes: whatever two values a reading has, the distributions "
-            f"of the readings {self.steps} steps later overlap in at least {self.overlap!r}, and so do those of the "
-            f"readings {self.steps} steps before"
+            "some Markov chain, homogeneous or not, that mixes: given any two values of a reading, the distributions "
+            f"of the readings {self.steps} steps later (and earlier) overlap by at least {self.overlap!r}"
         )
 
     def document(self) -> dict[str, Any]:
@@ -110,7 +108,7 @@ class MixingFamily(FamilyWithoutMatrix):
 
 
 def mixing(time: str | int, overlap: float) -> MixingFamily:
-    """Assume that readings mix: after ``time``, and before, what any two values lead to overlaps in ``overlap``.
+    """Assume mixing: given any two values, the distributions ``time`` later, and earlier, overlap by ``overlap``.
 
     Parameters
     ----------

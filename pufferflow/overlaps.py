@@ -1,8 +1,8 @@
-"""How much of its state a chain has forgotten some steps later: the forgetting families that it lies in.
+"""How far the distributions given two states overlap some steps away: the mixing families of a chain.
 
 *From a chain.* The overlap ahead in m steps is the least Σ_z min(P^m(x, z), P^m(x', z)) over pairs of states, that
-behind the same of the laws of X_{t−m} given X_t: of the reversed chain for a stationary start. For any other start,
-X_{t−m} may have any law, and the overlap is at least 2/(1 + √R), R the largest cross ratio of P^m: with
+behind the same of the distributions of X_{t−m} given X_t: of the reversed chain for a stationary start. For any other
+start, X_{t−m} may have any distribution, and the overlap is at least 2/(1 + √R), R the largest cross ratio of P^m: with
 ρ = dμ_x/dμ_x' up to a factor, whose values lie within a factor R, the total variation is largest where ρ takes two of
 them, with odds 1 : √R, and is (√R − 1)/(√R + 1) there.
 
@@ -45,14 +45,14 @@ MOST_STEPS = 100_000
 @dataclass(frozen=True)
 @displayed("steps", "ahead", "behind", "coverage")
 class Overlaps:
-    """How much the laws of a chain given two values of a node overlap, some steps away from it; rounded down.
+    """How far the distributions given two values of a node overlap, some steps away from it; rounded down.
 
     Attributes
     ----------
     steps : int
         m.
     ahead, behind : float
-        Least overlap of the laws of X_{t+m}, and of X_{t−m}, between 0 and 1.
+        Least overlap of the distributions of X_{t+m} (forward), and of X_{t−m} (backward), between 0 and 1.
     coverage : float or None
         Probability with which both hold, where they come from counts; None where they come from a chain.
     """
@@ -64,11 +64,11 @@ class Overlaps:
 
     @property
     def overlap(self) -> float:
-        """The smaller of the two: α of the forgetting families that hold the chain."""
+        """The smaller of the two: α of the mixing families that hold the chain."""
         return min(self.ahead, self.behind)
 
     def family(self, margin: float = 0.0) -> MixingFamily:
-        """Return the forgetting family of these steps, with an overlap that is smaller by ``margin``.
+        """Return the mixing family of these steps, with an overlap that is smaller by ``margin``.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ def forgetting(family: AnyFamily, steps: int) -> Overlaps:
     -------
     Overlaps
         Rounded down. Exact for stationary starts but for rounding; behind, other starts get what holds for every
-        initial law.
+        initial distribution.
 
     Raises
     ------
@@ -171,9 +171,9 @@ def _of_chain(chain: MarkovChain, steps: int) -> tuple[float, float]:
     # an entry of a product of non-negative matrices has so many roundings at most, in any order
     error = (steps + 1) * (chain.states + 6) * UNIT_ROUNDOFF
     ahead = _overlap(power) * (1 - 2 * error)
-    law = chain.stationary_distribution if chain.start == "stationary" else None
-    if law is not None and law.min() >= SAFE_MINIMUM:
-        backwards = power.T * law[None, :] / law[:, None]
+    initial = chain.stationary_distribution if chain.start == "stationary" else None
+    if initial is not None and initial.min() >= SAFE_MINIMUM:
+        backwards = power.T * initial[None, :] / initial[:, None]
         behind = _overlap(backwards) * (1 - 2 * error - 2 * chain.stationary_error)
     else:
         behind = 2 / (1 + math.sqrt(_cross_ratio(power, support) * (1 + 8 * error))) * (1 - 4 * UNIT_ROUNDOFF)
@@ -213,7 +213,7 @@ def _frequencies(counts: Floats) -> Floats:
 def _variations(family: IntervalFamily, rows: Floats, steps: Sequence[int]) -> Floats:
     """Bounds of τ_0, τ_1, …, rounded up, up to the largest of ``steps``: see the module's text."""
     most, k = max(steps), len(rows)
-    slack = 1e-9  # above all roundings of up to 100,000 products, each of a relative error of (k + 6) of them
+    tolerance = 1e-9  # above all roundings of up to 100,000 products, each of a relative error of (k + 6) of them
     bounds, spreads, errors = np.ones(most + 1), np.empty(most), np.zeros((most, k))  # τ_n, max s_l − min s_l, e_n
     power, distances, drift = np.eye(k), 1 - np.eye(k), np.zeros(k)
     moves, others = _Moves(family, rows), ~np.eye(k, dtype=np.bool_)
@@ -221,16 +221,16 @@ def _variations(family: IntervalFamily, rows: Floats, steps: Sequence[int]) -> F
     for n in range(1, most + 1):
         spreads[n - 1] = np.ptp(moved)
         drift = rows @ drift + moved
-        error = (drift + spreads[n - 1 :: -1] @ errors[:n]) * (1 + slack)
+        error = (drift + spreads[n - 1 :: -1] @ errors[:n]) * (1 + tolerance)
         if n < most:
             errors[n] = np.minimum(error, 1.0)
         power = power @ rows
         if n in steps or n % (1 << max(n.bit_length() - 4, 0)) == 0:  # at least eight between any n and 2n
-            distances = _distances(power) + slack
+            distances = _distances(power) + tolerance
             moved = moves.farthest(distances)
         products = bounds[1:n] * bounds[n - 1 : 0 : -1]
         direct = float((distances + error + error[:, None]).max(where=others, initial=0.0))
-        bounds[n] = min(bounds[n - 1], products.min(initial=1.0) * (1 + slack), direct)
+        bounds[n] = min(bounds[n - 1], products.min(initial=1.0) * (1 + tolerance), direct)
     return bounds
 
 

@@ -39,7 +39,7 @@ TimeBase: TypeAlias = Literal["utc", "local", "none"]
 LONGEST_TEXT = 1000
 WORTH = 0.01
 """Least share that is named as one that fits: less is what rounding leaves."""
-MEND = "put back a copy made after its last release, for an older one forgets what was spent since"
+MEND = "put back a copy made after its last release, for an older one lacks what was spent since"
 _RECORDS: dict[str, type[Any]] = {"Charge": Charge, "Level": Level, "Level | None": Level}
 """By the types of fields."""
 _WRONG = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
@@ -110,13 +110,15 @@ class Paid:
     """A release that is paid for, by row ``number``; None where no account is kept.
 
     ``spent`` is the largest share of a promise in force that is used now, ``used`` that of the
-    readings in the range of this release; ``name`` is the file's, for the terminal only.
+    readings in the range of this release, ``limit`` the ε of the promise in force at its level;
+    ``name`` is the file's, for the terminal only.
     """
 
     number: int | None
     spent: Fraction
     name: str
     used: Fraction = Fraction(0)
+    limit: float | None = None
 
 
 class Row(NamedTuple):
@@ -206,6 +208,7 @@ class Book:
                 "its releases assume something else (Θ), with which costs do not add up; give the "
                 "same mixing or chain, or protect participants, which needs none"
             )
+        limit = None
         if promise is not None:
             if promise.level not in self.promises:
                 self.promise(promise, certificate)
@@ -228,10 +231,10 @@ class Book:
                 f"its releases would span more than {MOST_STEPS:,} steps, for which the noise is "
                 "proved; begin a new ledger, whose promises are its own"
             )
-        if spent(promises, charges) > 1:
+        if (share := spent(promises, charges)) > 1:
             raise self._refusal(population, entry)
-        used = spent(promises, charges, within=charges[-1])
-        return Paid(self.rows[-1].number, spent(promises, charges), name, used)
+        used = spent(promises, charges, charges[-1])
+        return Paid(self.rows[-1].number, share, name, used, limit)
 
     def _refusal(self, of: Population, entry: Entry) -> BudgetError:
         """Say which promise the newest release would break, and what is free."""
@@ -239,6 +242,8 @@ class Book:
         *charges, new = self.charges
         broken = max(promises, key=lambda one: spent([one], self.charges))
         free = max(account.free_from(one, charges, new) for one in promises)
+        if free > account.SECONDS[1] - 86_400:  # the next time of the grid may have no date
+            free = math.inf
         if new.cost == UNBOUNDED:
             ways.append("it is finer than the states of Θ, or nobody knows what it costs")
         elif not broken.level.whole and account.top(charges) > broken.cost:
@@ -275,8 +280,10 @@ class Book:
                 raise LedgerError("a promise for windows needs an assumption; give Θ")
             self.promises[promise.level] = promise
         elif kind == "release":
-            entry, of = _record(Entry, content, "population"), content["population"]
-            self.releases[number] = entry, self._joined(_record(Population, of), entry.charge)
+            entry = _record(Entry, content, "population")
+            of = _record(Population, content["population"])
+            self._join(of, entry.charge)
+            self.releases[number] = entry, of
         elif kind == "made" and content["release"] in self.releases:
             self.made.add(content["release"])
         else:
@@ -285,7 +292,7 @@ class Book:
         digest = sha256(canonical({"after": last, "entry": [number, time, kind, text]}).encode())
         self.rows.append(Row(number, time, kind, content, digest))
 
-    def _joined(self, of: Population, charge: Charge) -> Population:
+    def _join(self, of: Population, charge: Charge) -> None:
         known = self.population or of
         for name in ("step_seconds", "time_base", "participant", "cohort"):
             if (new := getattr(of, name)) != (old := getattr(known, name)):
@@ -297,7 +304,6 @@ class Book:
             raise LedgerError("a release has a range of times where there are none")
         values = (*dict.fromkeys(known.values + of.values),)
         self.population = replace(known, values=values, states=None)
-        return of
 
 
 def canonical(document: Any) -> str:

@@ -39,9 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--noted", metavar="DIGEST", help="that an earlier verify printed")
     add = action("add", _add, "enter a release that was made elsewhere")
     add("query", metavar="WORDS", help="what was published")
-    add(
-        "--cost", default=UNBOUNDED, help="sum of Lipschitz constant over scale (default: no bound)"
-    )
+    add("--cost", default=UNBOUNDED, help="sum of Lipschitz constant / scale (default: no bound)")
     add("--whole", default=UNBOUNDED, help="the same of a whole participant (default: no bound)")
     add("--from", dest="first", metavar="TIME", help="readings from then on (default: all)")
     add("--to", dest="last", metavar="TIME", help="readings before; a date is the whole day")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import lzma
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -74,7 +73,6 @@ def iso(minute: int) -> str:
     return str(np.datetime64(minute, "m"))
 
 
-@cache
 def read_watts(path: Path = BUNDLED, start: str = START) -> MinuteWatts:
     """Read a compact file: a header, then whole watts, a line a minute, blank where missing.
 
@@ -87,7 +85,6 @@ def read_watts(path: Path = BUNDLED, start: str = START) -> MinuteWatts:
     except (OSError, EOFError, lzma.LZMAError, ValueError, KeyError) as error:
         raise DataError(f"{path} is not a file of minute watts ({error}); get it again") from error
     minutes = minute_of(start) + np.arange(len(watts), dtype=np.int64)
-    minutes.flags.writeable = watts.flags.writeable = False  # the cache hands them out again
     return MinuteWatts(minutes, watts)
 
 

@@ -30,14 +30,22 @@ class Calibration:
 
     Attributes
     ----------
+    level : Level
+    epsilon : float
     cost : Fraction
         C, rounded down; at participant level 0, as ε itself is the limit there.
     certificate : dict or None
         Proof of 1/C as the scale of a 1-Lipschitz query.
     """
 
-    cost: Fraction
+    level: Level
+    epsilon: float
+    cost: Fraction = Fraction(0)
     certificate: dict[str, Any] | None = field(default=None, repr=False)
+
+    def allowed(self, longest: int) -> Fraction:
+        """Return what one changed reading may cost where a participant has at most so many."""
+        return Fraction(self.epsilon) / longest if self.level.whole else self.cost
 
 
 def calibrate(family: Family | None, level: Level, epsilon: float) -> Calibration:
@@ -48,7 +56,7 @@ def calibrate(family: Family | None, level: Level, epsilon: float) -> Calibratio
     """
     epsilon = check_epsilon(epsilon)
     if level.whole:
-        return Calibration(Fraction(0))
+        return Calibration(level, epsilon)
     if family is None:
         raise ParameterError(
             "what is assumed of the readings is not said; give --mixing TIME OVERLAP, for example "
@@ -80,7 +88,7 @@ def calibrate(family: Family | None, level: Level, epsilon: float) -> Calibratio
             f"{PARTICIPANT}, or give another chain"
         ) from None
     assert proved.scale is not None
-    return Calibration(1 / Fraction(proved.scale), proved.certificate)
+    return Calibration(level, epsilon, 1 / Fraction(proved.scale), proved.certificate)
 
 
 def any_start(family: Family) -> Family:

@@ -2,7 +2,7 @@
 
 Transitions are counted, and each group's chain is their maximum likelihood estimate. Where that is
 not ergodic (a state is never left, or never reached again), ½ is added to every count (Krichevsky
-and Trofimov), for no noise can be proved for a chain that never forgets. With a coverage Θ is
+and Trofimov), for no noise can be proved for a chain that does not mix. With a coverage Θ is
 instead all chains within simultaneous confidence intervals (:func:`pufferflow.confidence_family`).
 
 What is fitted contains confidential counts: they can be computed back from it. Of readings that are
@@ -196,14 +196,13 @@ def _join_empty(steps: Steps, transitions: Ints) -> Steps:
 
 def _chains(counts: Ints, start: str) -> tuple[list[MarkovChain], float]:
     """One chain a group, and what was added to every count."""
-    totals = counts.sum(axis=2, keepdims=True)
+    totals, added = counts.sum(axis=2, keepdims=True), SMOOTHING
     if totals.all():
         free = [MarkovChain(matrix, ANY) for matrix in counts / totals]
-        if all(chain.is_irreducible and chain.is_aperiodic for chain in free):
-            return [MarkovChain(matrix, start) for matrix in counts / totals], 0.0
-    smoothed = counts + SMOOTHING
-    rows = smoothed / smoothed.sum(axis=2, keepdims=True)
-    return [MarkovChain(matrix, start) for matrix in rows], SMOOTHING
+        added = 0.0 if all(c.is_irreducible and c.is_aperiodic for c in free) else SMOOTHING
+    rows = counts + added
+    rows /= rows.sum(axis=2, keepdims=True)
+    return [MarkovChain(matrix, start) for matrix in rows], added
 
 
 def _chain_words(chains: list[MarkovChain], smoothing: float, coverage: float | None) -> str:
@@ -241,7 +240,7 @@ def _mixing(
 def _mixing_lines(mixing: list[dict[str, Any]]) -> list[str]:
     """Say which assumptions a release of other data may choose from."""
     if not mixing:
-        return [f"mixing: not computed for more than {MOST_STATES} states, or very short records"]
+        return [f"mixing: not computed for more than {MOST_STATES} states"]
     rows = [row for row in mixing if row["overlap"] >= LEAST_OVERLAP]
     if not rows:
         return ["mixing: after no time tried do all states lead to overlapping distributions"]

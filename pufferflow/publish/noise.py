@@ -47,6 +47,11 @@ def noise_scale(cost: Fraction, lipschitz: int, share: int = 1) -> float:
     return rounded
 
 
+def scales_of(statistics: Sequence[Statistic], cost: Fraction) -> tuple[float, ...]:
+    """Return the scale for each statistic, which cost at most ``cost`` together, in equal parts."""
+    return tuple(noise_scale(cost, one.lipschitz, len(statistics)) for one in statistics)
+
+
 def cost_of(statistics: Sequence[Statistic], scales: Sequence[float]) -> Fraction:
     """Return c = Σ L_i/s_i exactly: what one changed reading costs."""
     parts = zip(statistics, scales, strict=True)
@@ -144,9 +149,17 @@ class TableError:
     impact: Floats
 
     @property
+    def middle(self) -> tuple[float, float]:
+        """Half-width and impact in the middle of all values that are published."""
+        published = np.isfinite(self.impact)
+        return float(np.median(self.half_width[published])), float(
+            np.median(self.impact[published])
+        )
+
+    @property
     def label(self) -> str:
-        """The impact on the value in the middle of all that are published."""
-        return impact_label(float(np.median(self.impact[np.isfinite(self.impact)])))
+        """The impact in the middle, in words."""
+        return impact_label(self.middle[1])
 
     @property
     def is_useless(self) -> bool:

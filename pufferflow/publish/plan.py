@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -13,14 +14,14 @@ import numpy as np
 from pufferflow._checks import check_epsilon, check_whole
 from pufferflow._display import displayed
 from pufferflow._options import takes_options
-from pufferflow._protection import Level
+from pufferflow._protection import Level, level_of
 from pufferflow._units import seconds_of, steps_of, text_of
 from pufferflow.accounting.ledger import Paid
 from pufferflow.errors import ParameterError
 from pufferflow.markov import Family
 from pufferflow.mixing_family import MixingFamily
 from pufferflow.publish.calibrate import calibrate
-from pufferflow.publish.noise import TableError, noise_scale, table_error
+from pufferflow.publish.noise import TableError, scales_of, table_error
 from pufferflow.publish.request import GuaranteeOptions, StatisticOptions, Theta, public_model
 from pufferflow.publish.statistics import LABELS, Statistic, Table
 from pufferflow.records.states import StateSpace
@@ -181,7 +182,7 @@ def plan(
             family = family.in_steps(seconds)
     asked = guarantee.level(seconds)
     rows = _rows(tables, family, asked, check_epsilon(epsilon), seconds, steps, Fraction(1))
-    return Plan(tuple(rows), epsilon, what.unit)
+    return Plan(rows, epsilon, what.unit)
 
 
 _WHAT = {"bounds", "threshold", "duration_edges", "unit"}
@@ -199,84 +200,57 @@ def plan_of(prepared: Prepared, paid: Paid) -> Plan:
         prepared.longest,
         request.share_of,
     )
-    return Plan(tuple(rows), request.epsilon, request.what.unit, prepared.warnings, paid)
+    return Plan(rows, request.epsilon, request.what.unit, prepared.warnings, paid)
 
 
 def remedies(prepared: Prepared, table: Table, error: TableError) -> str:
     """Say in one sentence that a release is useless, and what was computed to help."""
-    statistic = table.statistic
-    unit = (
-        f" {prepared.request.what.unit}" if prepared.request.what.unit and statistic.in_unit else ""
-    )
-    half, span = _middle(error.half_width), float(np.median(table.ranges))
+    statistic, request, level = table.statistic, prepared.request, prepared.level
+    place, step = prepared.statistics.index(statistic), prepared.steps.step_seconds
+    scale, people = prepared.scales[place], len(prepared.steps.people)
+    unit = f" {request.what.unit}" if request.what.unit and statistic.in_unit else ""
     low = statistic.offset if statistic.in_unit and statistic.relative else 0.0
-    enough = [_more_participants(prepared, table, goal) for goal in GOALS]
+    (enough, half), (plenty, small) = (_participants(table, scale, people, goal) for goal in GOALS)
     helps = [
-        f"more participants (at least {enough[0][0]:,} for ±{enough[0][1]:.3g}{unit}, "
-        f"{enough[1][0]:,} for ±{enough[1][1]:.3g}{unit})"
+        f"more participants (at least {enough:,} for ±{half:.3g}{unit}, "
+        f"{plenty:,} for ±{small:.3g}{unit})"
     ]
-    narrower = (Level(1, prepared.level.side_information), "reading")
-    step = prepared.steps.step_seconds
-    hour = (
-        [(Level(steps_of("1h", step, "protect"), prepared.level.side_information), "1h")]
-        if step is not None and step < HOUR
-        else []
-    )
-    for level, words in (*hour, narrower):
-        if not _is_below(level, prepared.level):
+    for words in ("1h", "reading") if step is not None and step < HOUR else ("reading",):
+        narrower = level_of(words, level.side_information, step)
+        if not level.whole and (narrower.window or 0) >= (level.window or 0):
             continue
-        scale_there = _scale(prepared, level, statistic)
-        if scale_there is not None and not table_error(table, scale_there).is_useless:
-            helps.append(f"--protect {words}")
-            break
+        with suppress(ParameterError):
+            allowed = calibrate(prepared.family, narrower, request.epsilon).allowed(1)
+            there = scales_of(prepared.statistics, request.share_of * allowed)[place]
+            if not table_error(table, there).is_useless:
+                helps.append(f"--protect {words}")
+                break
     if statistic.by != "all":
         coarse = replace(statistic, by="all").tabulate(prepared.steps)
-        scale = prepared.scales[prepared.statistics.index(statistic)]
         if not table_error(coarse, scale).is_useless:
             helps.append(f"no cells ({statistic.name})")
-    if not prepared.level.whole and step is not None:
-        factor = enough[0][0] / len(prepared.steps.people)
-        days = math.ceil(factor * prepared.longest * step / DAY)
+    if not level.whole and step is not None:
+        days = math.ceil(enough / people * prepared.longest * step / DAY)
         helps.append(f"a longer period (at least {days:,} days)")
+    high = low + float(np.median(table.ranges))
     return (
-        f"the error of {statistic.full_name} would be ±{half:.3g}{unit} where values lie between "
-        f"{low:g} and {low + span:g}: pure noise. What helps: {', '.join(helps)}; "
+        f"the error of {statistic.full_name} would be ±{error.middle[0]:.3g}{unit} where values "
+        f"lie between {low:g} and {high:g}: pure noise. What helps: {', '.join(helps)}; "
         "accept_noise publishes it all the same"
     )
 
 
-def _more_participants(prepared: Prepared, table: Table, goal: float) -> tuple[int, float]:
-    """Return how many participants with as many readings reach an impact, and the error."""
-    now = len(prepared.steps.people)
-    scale = prepared.scales[prepared.statistics.index(table.statistic)]
-    needed = math.ceil(now * _middle(table_error(table, scale).impact) / goal)
+def _participants(table: Table, scale: float, now: int, goal: float) -> tuple[int, float]:
+    """Return how many participants with as many readings reach an impact, and the error then."""
+    needed = math.ceil(now * table_error(table, scale).middle[1] / goal)
     while True:
         sizes = table.sizes * needed // now
         ranges = table.ranges if table.statistic.relative else table.ranges * (needed / now)
         error = table_error(replace(table, sizes=sizes, ranges=ranges), scale)
-        if _middle(error.impact) < goal and not error.is_useless:
-            return needed, _middle(error.half_width)
+        half, impact = error.middle
+        if impact < goal and not error.is_useless:
+            return needed, half
         needed += max(1, needed // 50)
-
-
-def _scale(prepared: Prepared, level: Level, statistic: Statistic) -> float | None:
-    """Return the scale that a statistic would have at another level."""
-    try:
-        allowed = calibrate(prepared.family, level, prepared.request.epsilon).cost
-    except ParameterError:
-        return None
-    share = prepared.request.share_of * allowed
-    return noise_scale(share, statistic.lipschitz, len(prepared.statistics))
-
-
-def _is_below(level: Level, other: Level) -> bool:
-    return other.window is None or (level.window is not None and level.window < other.window)
-
-
-def _middle(values: Any) -> float:
-    """The value in the middle of those that are finite."""
-    finite = values[np.isfinite(values)]
-    return float(np.median(finite)) if finite.size else math.inf
 
 
 def _rows(
@@ -287,40 +261,28 @@ def _rows(
     step_seconds: int | None,
     longest: int,
     share: Fraction,
-) -> Iterator[PlanRow]:
-    """Yield what each statistic gets at the level asked for, and at the usual ones."""
+) -> tuple[PlanRow, ...]:
+    """Return what each statistic gets at the level asked for, and at the usual ones."""
     side = asked.side_information
-    levels = [Level(1, side), Level(None, side)]
+    levels = {asked, Level(1, side), Level(None, side)}
     if step_seconds is not None and step_seconds < DAY:
-        levels.append(Level(steps_of("1d", step_seconds, "protect"), side))
-    levels = sorted(
-        {*levels, asked}, key=lambda level: math.inf if level.whole else level.window or 0
-    )
-    for table in tables:
-        for level in levels:
-            words = _words(level, step_seconds)
-            note = NO_TIME if level.whole else ""
-            try:
-                allowed = (
-                    Fraction(epsilon) / longest
-                    if level.whole
-                    else calibrate(family, level, epsilon).cost
-                )
-                scale = noise_scale(share * allowed, table.statistic.lipschitz, len(tables))
-            except ParameterError as error:
-                yield PlanRow(
-                    table.statistic.full_name, words, None, "-", str(error), level == asked
-                )
-                continue
-            found = table_error(table, scale)
-            yield PlanRow(
-                table.statistic.full_name,
-                words,
-                _middle(found.half_width),
-                found.label,
-                note,
-                level == asked,
-            )
+        levels.add(level_of("1d", side, step_seconds))
+    statistics, rows = [table.statistic for table in tables], []
+    for level in sorted(levels, key=lambda one: one.window or math.inf):
+        words, note, scales = _words(level, step_seconds), NO_TIME if level.whole else "", None
+        try:
+            allowed = calibrate(family, level, epsilon).allowed(longest)
+            scales = scales_of(statistics, share * allowed)
+        except ParameterError as error:
+            note = str(error)
+        for place, table in enumerate(tables):
+            half, label = None, "-"
+            if scales is not None:
+                found = table_error(table, scales[place])
+                half, label = found.middle[0], found.label
+            name = table.statistic.full_name
+            rows.append(PlanRow(name, words, half, label, note, level == asked))
+    return tuple(rows)
 
 
 def _words(level: Level, step_seconds: int | None) -> str:

@@ -1,4 +1,4 @@
-"""A family fitted with noise that hides each participant wholly, so that it is safe to publish.
+"""A family fitted with noise that hides all readings of a participant: it is safe to publish.
 
 *What is protected.* Two tables are neighbours if they have the same participants, and all readings
 of one of them (when, how many and which) are any others. Let S be the pooled transition counts, of

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ from pufferflow.publish.noise import (
     add_noise,
     add_seeded_noise,
     cost_of,
-    noise_scale,
+    scales_of,
     table_error,
 )
 from pufferflow.publish.plan import Plan, plan_of, remedies
@@ -134,7 +135,7 @@ class Prepared:
     """Readings that a participant can have in it."""
     warnings: tuple[str, ...]
 
-    @property
+    @cached_property
     def errors(self) -> tuple[TableError, ...]:
         """Error of each table, from public facts."""
         return tuple(table_error(t, s) for t, s in zip(self.tables, self.scales, strict=True))
@@ -246,7 +247,7 @@ class Prepared:
             ledger=request.how.ledger is not None,
             alone=request.how.alone,
             spent=None if paid is None else paid.used,
-            limit=request.epsilon if request.how.limit is None else request.how.limit,
+            limit=None if paid is None else paid.limit,
             warnings=self.warnings,
             seed=request.how.seed,
             figure=request.how.figure,
@@ -282,11 +283,7 @@ def prepare(request: Request) -> Prepared:
         )
     period, longest = _period(steps, first, last, request.how.longest)
     calibration = calibrate(family, level, request.epsilon)
-    allowed = Fraction(request.epsilon) / longest if level.whole else calibration.cost
-    scales = tuple(
-        noise_scale(request.share_of * allowed, statistic.lipschitz, len(statistics))
-        for statistic in statistics
-    )
+    scales = scales_of(statistics, request.share_of * calibration.allowed(longest))
     if len(steps.people) > 1 and steps.clock != "none" and _are_in_turn(steps):
         warnings.append(IN_TURN)
     if request.epsilon >= LARGE_EPSILON:

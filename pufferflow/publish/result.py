@@ -15,7 +15,7 @@ import pandas as pd
 
 from pufferflow._display import displayed
 from pufferflow._protection import Level
-from pufferflow._texts import spreadsheet_cell
+from pufferflow._texts import spreadsheet_csv
 from pufferflow._types import Floats, Ints
 from pufferflow.accounting.account import percent
 from pufferflow.publish.files import PUBLISH, SIMULATION, draft
@@ -57,8 +57,9 @@ class NoisyTable:
 
     def to_frame(self, unit: str | None) -> pd.DataFrame:
         """Return one row a value, as :meth:`Release.to_frame`, given the unit of the readings."""
-        i, j = np.nonzero(~np.isnan(self.values))
-        value, error = self.values[i, j], self.error.half_width[i, j]
+        values = self.values
+        i, j = np.nonzero(~np.isnan(values))
+        value, error = values[i, j], self.error.half_width[i, j]
         labels = [column.label for column in self.columns]
         grouped = self.statistic.by != "all"
         many = len(labels) > 1 or not grouped
@@ -214,10 +215,8 @@ class Release:
 
     def to_csv(self) -> str:
         """Return :meth:`to_frame` as CSV text that no spreadsheet computes with."""
-        frame = self.to_frame().map(
-            lambda v: spreadsheet_cell(visible(v)) if isinstance(v, str) else v
-        )
-        return str(frame.to_csv(index=False, lineterminator="\n"))
+        frame = self.to_frame().map(lambda v: visible(v) if isinstance(v, str) else v)
+        return spreadsheet_csv(frame)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what may be published as plain JSON types."""
@@ -247,13 +246,16 @@ class Release:
             return [*lines, f"NOT PRIVATE: a simulation with seed {self.seed}, {where}"]
         used = percent(self.spent or Fraction(0))
         now = "now fully used" if used >= 100 else f"now {used} % used"
-        account = f"ledger    {ledger}: {now} for ever; with times, new readings are free"
+        account = f"ledger    {ledger}: {now} for ever"
         if not self.ledger:
             account = "no ledger: nobody adds up what is published of these readings"
         elif self.alone:
             account = f"ledger    {ledger}: recorded, but its guarantee speaks of itself alone"
-        elif span := span_of(self):
-            account = f"ledger    {ledger}: {span} {now}; later readings are untouched"
+        elif not self.level.whole:
+            span = span_of(self)
+            account += "; with times, new readings are free"
+            if span:
+                account = f"ledger    {ledger}: {span} {now}; later readings are untouched"
         return [*lines, account, *([f"safe to publish: {output}/{PUBLISH}/"] if output else [])]
 
     def files(self) -> dict[str, str]:

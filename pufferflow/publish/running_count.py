@@ -121,17 +121,16 @@ class RunningCount:
         if len({first is None, step is None, schema.timezone is None}) > 1:
             raise ParameterError("a stream in time needs first, step and timezone; give all three")
         last = None if first is None else first + length * (step or 1) - 1
-        allowed = calibrate(family, level, epsilon)
-        cost = Fraction(epsilon) / length if level.whole else allowed.cost
-        counter = cls(length, float(request.share_of * cost))
+        calibration = calibrate(family, level, epsilon)
+        counter = cls(length, float(request.share_of * calibration.allowed(length)))
         charge = Charge(counter.cost, length * counter.cost, first, last)
         entry = Entry(charge, level, epsilon, f"running count of up to {length} readings")
         names = schema.participant, tuple(filter(None, [schema.value]))
         space = None if states is None else list(states.edges or states.names)
         population = Population(step, "none" if first is None else "utc", *names, space, how.cohort)
         document = None if family is None else family.document()
-        promise = Promise(level, epsilon, allowed.cost)
-        terms = population, document, promise, allowed.certificate, entry
+        promise = Promise(level, epsilon, calibration.cost)
+        terms = population, document, promise, calibration.certificate, entry
         with reserved(ledger, *terms, new_values=how.new_values) as counter.paid:
             return counter
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pufferflow import __version__
 from pufferflow.accounting.account import percent
-from pufferflow.publish.noise import USELESS
+from pufferflow.publish.noise import IMPACTS
 from pufferflow.publish.texts import duration, factor, markdown, plural
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def warnings_of(made: Release) -> Iterator[str]:
         of = f" of {table.heading}" if len(made.tables) > 1 else ""
         if table.nothing_to_tell:
             yield f"No difference between the cells{of} can be told from noise."
-        if useless := int((table.to_frame(None)["impact"] == USELESS).sum()):
+        if useless := int((table.error.impact[table.sizes > 0] >= IMPACTS[-1][0]).sum()):
             yield f"{plural(useless, 'value')}{of} with an error of half the public range or more."
     yield from made.warnings
 
@@ -57,7 +57,7 @@ def secret_of(made: Release) -> str:
     """Return what is protected, as a noun."""
     window, step = made.level.window, made.step_seconds
     if made.outright or window is None:
-        return "everything that one participant's readings say"
+        return "all readings of one participant"
     if window == 1:
         return "any one reading of one participant"
     if step is None:
@@ -107,13 +107,13 @@ def _protected(made: Release) -> Iterator[str]:
         f"possibilities by a factor of at most {factor(made.epsilon)} (ε = {made.epsilon:g})."
     )
     if made.outright:
-        yield "This holds however the readings depend on each other, and whichever are known."
+        yield "This holds for any dependence between readings and any side information."
         return
     window = made.level.window or 1
     if window > 1 and made.step_seconds:
         yield f"That is any {window:,} readings in a row, one every {duration(made.step_seconds)}."
     known = made.level.side_information
-    yield f"This holds against somebody who knows {known} of the other readings."
+    yield f"This holds against an adversary who knows {known} of the other readings."
 
 
 def _assumed(made: Release) -> Iterator[str]:
@@ -121,8 +121,8 @@ def _assumed(made: Release) -> Iterator[str]:
         yield "No assumption about time is made."
     else:
         yield f"The readings of one participant follow {made.theta_text}."
-        yield "This is assumed of all that is recorded at one time."
-        yield "A value depends on what is at its own time only: it is no rolling mean."
+        yield "This is assumed of all columns of a reading jointly."
+        yield "A value depends on its own time only: it is no rolling mean."
         yield from filter(None, [made.theta_origin])
     if made.participants == 1:
         yield "All readings were taken to be those of one participant."
@@ -139,7 +139,7 @@ def _not_protected(made: Release) -> Iterator[str]:
     else:
         yield f"Anything beyond {secret_of(made)}, such as a habit."
         if made.level.side_information == "none":
-            yield "Anything against somebody who knows other readings: they may learn more."
+            yield "Anything against an adversary who knows other readings: they may learn more."
         yield "Anything where the assumption is wrong: the farther off, the weaker the guarantee."
     sizes = f"{plural(made.readings, 'reading')}, {plural(made.participants, 'participant')}"
     yield f"How many readings and participants there are ({sizes}), and when a reading is missing."
@@ -164,22 +164,26 @@ def _account(made: Release) -> Iterator[str]:
             f"ε = {made.limit or made.epsilon:g}, the limit in force on this date ({made.date})."
         )
         if made.spent is not None:
-            yield f"Of it {percent(made.spent)}\u00a0% is used for the readings of this period."
-    if span_of(made):
-        yield "Readings of another period are added up apart."
+            when = "" if made.level.whole else " for the readings of this period"
+            yield f"Of it {percent(made.spent)}\u00a0% is used{when}."
+    if made.level.whole:
+        yield "Publications about whole participants add up for ever, whatever their period."
+    elif span_of(made):
+        yield "Readings of another period are added up separately."
     else:
         yield "The readings have no times, so everything adds up for ever."
     if made.cohort:
         yield f"The cohort {made.cohort} shares no participant with that of any other account."
-    yield "A copy of the readings, or an older copy of the account put back, is not noticed."
+    yield "A copy of the readings, or an older copy of the account put back, is not detected."
 
 
 def _method(made: Release) -> Iterator[str]:
     for table in made.tables:
+        kind = table.statistic
+        what = f"sum (in steps of {kind.unit:g})" if kind.in_unit else "count"
         yield (
-            f"Independent discrete Laplace noise of scale {table.scale:g} was added to each number "
-            f"of {table.heading}, in steps of {table.statistic.unit:g}; one reading changes all "
-            f"together by at most {table.statistic.lipschitz:,} steps."
+            f"Independent discrete Laplace noise of scale {table.scale:g} was added to each {what} "
+            f"of {table.heading}; their L1 sensitivity to one reading is {kind.lipschitz:,}."
         )
     yield "The error is that of noise and rounding, exactly; scales are rounded up to 11 bits."
     if made.outright:

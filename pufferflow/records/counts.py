@@ -105,11 +105,10 @@ def _count(
 ) -> Ints:
     """Count the readings, or those that are marked, in the cells ``at`` them."""
     rows = {"all": (), "group": (len(steps.groups),), "person": (len(steps.people),)}[by]
-    size = math.prod((*rows, *cells))
+    shape = (*rows, *cells)
+    size = math.prod(shape)
     if size > MOST_COUNTS:
-        what = (
-            f"{size:,} counts ({' x '.join(map(str, (*rows, *cells)))}) are more than can be kept"
-        )
+        what = f"{size:,} counts ({' x '.join(map(str, shape))}) are more than can be kept"
         raise DataError(f"{steps.where}: {what}; use fewer states or fewer participants")
     total = np.zeros(size, dtype=np.int64)
     for start in range(0, len(steps.person), CHUNK):  # in parts, to save memory
@@ -118,26 +117,19 @@ def _count(
             part = part[counted[part]]
         person = steps.person[part]
         whose = {"all": (), "group": (steps.group_of[person],), "person": (person,)}[by]
-        np.add.at(total, np.ravel_multi_index((*whose, *at(part)), (*rows, *cells)), 1)
-    return total.reshape((*rows, *cells))
+        np.add.at(total, np.ravel_multi_index((*whose, *at(part)), shape), 1)
+    return total.reshape(shape)
 
 
-def find_states(
-    source: Source | Table,
-    schema: Schema,
-    *,
-    first: int | None = None,
-    last: int | None = None,
-    show_values: bool = False,
-) -> StateSpace:
-    """Return states for the values of a table: for a fit to data whose states are not said.
+def find_states(source: Source | Table, schema: Schema, *, show_values: bool = False) -> StateSpace:
+    """Return states for the values of a table, where none are given.
 
     Texts and few different numbers are categories, others get about 20 bins of a round width, so
     that the edges reveal little more than the order of the range.
     Raises DataError: the table is malformed, or its values make no states.
     """
-    table = source if isinstance(source, Table) else open_table(source, schema.separator)
-    rows = Rows(table, replace(schema, states=None), first, last, False, show_values)
+    table = open_table(source, schema.separator)
+    rows = Rows(table, replace(schema, states=None), show=show_values)
     names: dict[str, bool] = {}
     low, high, stray = math.inf, -math.inf, None
     for numbers, _, column in rows:

@@ -2,7 +2,7 @@
 
 Times are unix seconds, ISO times with an offset, or times of a local clock. A local clock that
 jumps for daylight saving is refused by name unless its zone is given: an hour that is there twice
-or not at all would bend the chain. Rows may be in any order.
+or not at all would distort the counts. Rows may be in any order.
 """
 
 from __future__ import annotations
@@ -158,16 +158,16 @@ def read(
     first, last : int, optional
         First and last second of the rows to look at, on the clock of the table (or UTC).
     total : bool
-        For a private fit: no row is ever refused, so that a refusal says nothing of a participant.
+        For a private fit: no row is ever refused, so that no refusal reveals a participant.
         Wrong values are missing; rows of a participant at one time, and rows off the grid of
         whole steps since 1970, are dropped; participants without any row left stay.
     show_values : bool
         Whether complaints may show what stands in a row: for data that are public.
 
     Raises DataError: the table is malformed, and the sentence names the line; ParameterError: an
-    option has no use for this table, or the step is not said where it must be public.
+    option has no use for this table, or the step is not given where it must be public.
     """
-    table = source if isinstance(source, Table) else open_table(source, schema.separator)
+    table = open_table(source, schema.separator)
     rows = Rows(table, schema, first, last, total, show_values)
     step, timed, states = schema.step_seconds, bool(rows.times), schema.states
     if not timed and not first is last is step is None:

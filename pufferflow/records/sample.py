@@ -21,8 +21,6 @@ from pufferflow.errors import DataError
 from pufferflow.records.counts import spans, state_counts, transition_counts
 from pufferflow.records.read import Steps
 
-LABELS = ("bundled", "downloaded", "file", "synthetic", "surrogate")
-
 
 @dataclass(frozen=True, eq=False)
 class Participant:
@@ -53,15 +51,13 @@ class Participant:
         """Number of readings."""
         return int(self.state_counts.sum())
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain lists, for JSON."""
-        return {
-            key: value.tolist() if isinstance(value, np.ndarray) else value
-            for key, value in vars(self).items()
-        }
+    def to_json(self) -> str:
+        """Return the fields as one line of JSON."""
+        options: Any = {"separators": (",", ":"), "ensure_ascii": False}
+        return json.dumps(vars(self), default=np.ndarray.tolist, **options)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Participant) and self.to_dict() == other.to_dict()
+        return isinstance(other, Participant) and self.to_json() == other.to_json()
 
 
 @dataclass(frozen=True)
@@ -71,8 +67,8 @@ class Sample:
     Attributes
     ----------
     dataset, label, description : str
-        Its name ("electricity", "activity", …); how it came here, one of :data:`LABELS`, which
-        every table and caption made from it has; one line for captions.
+        Its name ("electricity", "activity", …); how it came here ("bundled", "downloaded", "file",
+        "synthetic"), which every table and caption made from it has; one line for captions.
     step_seconds : int
         Time between two steps of the chain.
     states : tuple of str
@@ -90,13 +86,6 @@ class Sample:
     participants: tuple[Participant, ...]
     settings: dict[str, Any] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        where = f"sample {self.dataset!r}"
-        if self.label not in LABELS:
-            raise DataError(f"{where}: label {self.label!r} is none of {', '.join(LABELS)}")
-        if not self.participants:
-            raise DataError(f"{where} holds no participant; check the source and its filters")
-
     def __repr__(self) -> str:
         people, states = len(self.participants), len(self.states)
         return f"Sample({self.label}, {states} states, {people} participants)"
@@ -112,15 +101,10 @@ class Sample:
 
     def to_json(self) -> str:
         """Return a compact JSON text, one participant a line (stable bytes)."""
-        head = {key: getattr(self, key) for key in ("dataset", "label", "description")}
-        head |= {"step_seconds": self.step_seconds, "states": list(self.states)}
-        head |= {"settings": self.settings}
+        head = {key: value for key, value in vars(self).items() if key != "participants"}
         opening = json.dumps(head, ensure_ascii=False)[:-1]
-        people = (
-            json.dumps(p.to_dict(), separators=(",", ":"), ensure_ascii=False)
-            for p in self.participants
-        )
-        return opening + ', "participants": [\n' + ",\n".join(people) + "\n]}\n"
+        people = ",\n".join(person.to_json() for person in self.participants)
+        return f'{opening}, "participants": [\n{people}\n]}}\n'
 
     def save(self, path: str | Path) -> None:
         """Write the sample to ``path`` in one step; that of a user's file is for its owner only."""
@@ -149,14 +133,12 @@ def participants(steps: Steps, longest_gap: float = math.inf) -> tuple[Participa
 
 def pooled_state_counts(participants: Iterable[Participant]) -> NDArray[np.int64]:
     """Sum of the participants' state counts, shape (k,)."""
-    total: NDArray[np.int64] = np.stack([p.state_counts for p in participants]).sum(axis=0)
-    return total
+    return np.asarray(np.sum([p.state_counts for p in participants], axis=0))
 
 
 def pooled_transition_counts(participants: Iterable[Participant]) -> NDArray[np.int64]:
     """Sum of the participants' transition counts, shape (k, k)."""
-    total: NDArray[np.int64] = np.stack([p.transition_counts for p in participants]).sum(axis=0)
-    return total
+    return np.asarray(np.sum([p.transition_counts for p in participants], axis=0))
 
 
 def pooled_segment_lengths(participants: Iterable[Participant]) -> tuple[int, ...]:
@@ -173,21 +155,17 @@ def load_sample(path: str | Path) -> Sample:
     try:
         raw = json.loads(Path(path).read_text(encoding="utf-8"))
         k = len(raw["states"])
-        raw["states"] = tuple(raw["states"])
-        raw["participants"] = tuple(
+        people = (
             Participant(
                 p["name"],
                 p["group"],
-                tuple(int(n) for n in p["segment_lengths"]),
+                tuple(p["segment_lengths"]),
                 np.array(p["state_counts"], dtype=np.int64).reshape(k),
                 np.array(p["transition_counts"], dtype=np.int64).reshape(k, k),
             )
             for p in raw["participants"]
         )
-        return Sample(**raw | {"step_seconds": int(raw["step_seconds"])})
-    except OSError as error:
-        what = f"{error.strerror or error}; run the rule that makes it"
-        raise DataError(f"sample {path}: {what}") from error
-    except (KeyError, TypeError, ValueError) as error:
-        what = f"is not a sample of this package ({error}); make it again"
-        raise DataError(f"sample {path} {what}") from error
+        return Sample(**raw | {"states": tuple(raw["states"]), "participants": tuple(people)})
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        what = f"missing or not a sample of this package ({error}); run the rule that makes it"
+        raise DataError(f"{path}: {what}") from error

@@ -23,13 +23,13 @@ import numpy as np
 from pufferflow._checks import (
     check_confidence,
     check_epsilon,
-    check_list,
     check_positive,
     check_type,
     check_whole,
     shown,
 )
 from pufferflow._display import displayed
+from pufferflow._json import is_number, only_keys
 from pufferflow._texts import check_unicode
 from pufferflow.errors import ModelError, ParameterError
 from pufferflow.records.states import StateSpace
@@ -227,15 +227,14 @@ def parse_schema(value: object) -> Schema:
     try:
         if isinstance(states, dict) and "edges" in states:
             edges = _object(states, ("edges",), "records: states")["edges"]
-            if not isinstance(edges, list) or not all(type(e) in (int, float) for e in edges):
+            if not (isinstance(edges, list) and all(map(is_number, edges))):
                 raise ModelError("records: edges must be a list of numbers")
             space = StateSpace.numeric(edges)
         else:
             entries = _object(states, ("names", "other"), "records: states")
-            names: Any = check_list(entries.get("names"), "names")
             other = entries.get("other", False)
             check_type(other, "other", bool)
-            space = StateSpace.categories(names, other=other)
+            space = StateSpace.categories(entries.get("names", ()), other=other)
         fitted = _record(Fitted, found, "fitted")
         private = _record(FittedPrivately, found, "fitted_privately", "statement")
         options = reading | {"step_seconds": found.get("step_seconds"), "states": space}
@@ -257,8 +256,5 @@ def _record(kind: Any, found: dict[str, Any], key: str, *more: str) -> Any:
 def _object(value: object, keys: tuple[str, ...], where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ModelError(f"{where} must be an object with the keys {', '.join(keys)}")
-    for key in value:
-        if key not in keys:
-            allowed = " and ".join(keys)
-            raise ModelError(f"{where} has the unknown key {key!r}; allowed are {allowed}")
+    only_keys(value, keys, where)
     return value

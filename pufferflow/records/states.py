@@ -1,4 +1,4 @@
-"""The public states of readings, and how they are found where nobody has said what they are."""
+"""The public states of readings, and how values are encoded as them."""
 
 from __future__ import annotations
 

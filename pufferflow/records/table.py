@@ -54,16 +54,18 @@ class Table:
             yield frame.set_axis(list(names), axis=1).reset_index(drop=True)
 
     def place(self, row: int) -> str:
-        """Say where row ``row`` (from 0) stands: "line 7" or "row 6"."""
+        """Return where row ``row`` (from 0) stands: "line 7" or "row 6"."""
         return f"row {row + 1}" if self.first_line is None else f"line {row + self.first_line}"
 
 
-def open_table(source: Source, separator: str | None = None) -> Table:
+def open_table(source: Source | Table, separator: str | None = None) -> Table:
     """Return the table of a path or a pandas object; the separator is found in the header.
 
     Raises DataError: there is no such file, or it is no table; ParameterError: the package that
     reads files is not installed.
     """
+    if isinstance(source, Table):
+        return source
     if isinstance(source, pd.Series | pd.DataFrame):
         frame = _with_index(source)
 

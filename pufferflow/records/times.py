@@ -29,7 +29,7 @@ KINDS = ("has a UTC offset", "has no UTC offset", "is in unix seconds")
 # without \d and \s, which pyarrow does not have as Python has them: they are five times as slow
 _OFFSET = "[0-9]:?[0-9]{2}(?::[0-9]{2})?(?:[.,][0-9]+)? ?(?:[Zz]|[+-][0-9]{2}(?::?[0-9]{2})?)$"
 _UNIX = r"^ *[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)? *$"
-_ISO = "^ *[0-9][^.,]*(?:[.,][0-9]{1,6}(?:[^.,0-9][^.,]*)?)?$"  # nanoseconds would bend other rows
+_ISO = "^ *[0-9][^.,]*(?:[.,][0-9]{1,6}(?:[^.,0-9][^.,]*)?)?$"  # nanoseconds shorten the calendar
 
 
 def moments(
@@ -69,10 +69,10 @@ def moments(
     late, local = early.copy(), (kind == 1) & (early > NOWHEN)
     if zone is not None and local.any():
         clock = pd.DatetimeIndex(early[local].astype("datetime64[s]"))
-        for moments, summer in ((early, True), (late, False)):
+        for ends, summer in ((early, True), (late, False)):
             dst = np.full(len(clock), summer)
             there = clock.tz_localize(zone, ambiguous=dst, nonexistent="NaT")
-            moments[local] = np.where(there.isna(), NOWHEN - 1, there.as_unit("s").asi8)
+            ends[local] = np.where(there.isna(), NOWHEN - 1, there.as_unit("s").asi8)
     return early, late, kind
 
 

@@ -185,14 +185,14 @@ def test_a_day_that_is_selected_but_not_charged_is_used_twice():
 
 
 @pytest.mark.parametrize("length", [2, 10, 1000])
-def test_a_cycle_never_forgets(length):
+def test_a_cycle_never_mixes(length):
     """P = [[0, 1], [1, 0]]: one reading determines all. The query counts agreement with 0101…"""
     found = loss((1, s, noisy(length * s, (0, length), 10)) for s in (0, 1))  # c = 0.1
     assert found == approx(0.1 * length)
 
 
 @pytest.mark.parametrize("length", [10, 100])
-def test_an_absorbing_state_never_forgets(length):
+def test_an_absorbing_state_never_mixes(length):
     """From 0 to 1 with 0.1, never back; almost all began in 1. The last reading is the secret."""
     start, counts = 1e-30, range(length + 1)
     worlds = [(start * 0.1 * 0.9 ** (n - 1), 1, n) for n in range(1, length)]  # n zeros first
@@ -202,7 +202,7 @@ def test_an_absorbing_state_never_forgets(length):
 
 
 @pytest.mark.parametrize("length", [10, 40])
-def test_mixing_never_forgets_for_those_who_know_the_end(length):
+def test_mixing_gives_no_bound_to_those_who_know_the_end(length):
     """States 0, 1, elsewhere, and an end hardly ever reached from there; every overlap is .4."""
     back, cost = 1e-30, 0.1
     move = np.array([[0.6, 0, 0.4], [0, 0.6, 0.4], [back, back, 1 - 2 * back]])

@@ -81,6 +81,9 @@ def test_52_weeks_at_full_epsilon_and_none_twice(path):
     pay(path, 52)
     assert Ledger(path).spent == 1
     assert "more than 10,000,000 steps" in str(refused(path, 30_000, error=pf.LedgerError))
+    other, latest = path.with_name("other"), (253_402_299_000, 253_402_300_798)  # in 9999
+    pay(other, span=latest)
+    assert refused(other, span=latest).free is None
 
 
 def test_rolling_weeks_and_several_kinds(path):

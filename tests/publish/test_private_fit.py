@@ -82,11 +82,11 @@ def test_a_reading_changes_four_transitions_at_most_and_a_participant_twice_n(k,
     who, step = np.nonzero(records >= 0)
     space, names = StateSpace.categories([*"abc"[:k]]), tuple(map(str, range(len(records))))
     made = Steps.of(step, person=who, state=records[who, step], states=space, people=names)
-    apart = (records[:, None] != records).sum(axis=2)
+    distance = (records[:, None] != records).sum(axis=2)
     for most in range(1, steps):
         each = transition_counts(made, "person", most=most).reshape(len(records), -1)
         changed = np.abs(each[:, None] - each).sum(axis=2)
-        assert changed[apart == 1].max() == min(4, 2 * most)
+        assert changed[distance == 1].max() == min(4, 2 * most)
         assert changed.max() == 2 * most
 
 
@@ -137,7 +137,7 @@ def random_rows(who, rng):
 
 @pytest.mark.usefixtures("seen")
 @pytest.mark.parametrize("pairs", counts(60, 500))
-def test_neighbours_look_alike(pairs, tmp_path):
+def test_neighbours_have_equal_outcomes(pairs, tmp_path):
     rng, kinds = np.random.default_rng(32), set()
     for case in range(pairs):
         others = [random_rows(f"p{i}", rng) for i in range(rng.choice([2, 5, 20]))]
@@ -199,7 +199,7 @@ def test_the_intervals_hold_the_chain_with_their_confidence(k, confidence, ways)
     assert held(margin=margin, others=others) >= least > 2 * held()
 
 
-def test_a_fit_is_one_row_without_a_promise_and_its_file_says_that_it_may_leave(tmp_path, monkeypatch):
+def test_a_fit_is_one_row_without_a_promise_and_its_file_is_safe_to_publish(tmp_path, monkeypatch):
     files = {"ledger": tmp_path / "ledger", "output": tmp_path / "model"}
     tried = fit_privately(table(REGULAR), 1.0, **TIMED, **files, dry_run=True)
     assert (tried.model, list(tmp_path.iterdir())) == (None, [])
@@ -225,6 +225,16 @@ def test_a_fit_is_one_row_without_a_promise_and_its_file_says_that_it_may_leave(
         with pytest.raises(pf.BudgetError):
             fit_privately(table(REGULAR), 1.0, **TIMED, ledger=files["ledger"], dry_run=dry)
     assert files["ledger"].read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("noisy", "said"),
+    [([0, 9, -9, 0], "Hardly any"), ([900, 9, 9, 9], "Little is known"), ([900] * 4, None)],
+)
+def test_warnings_of_a_fit(noisy, said, monkeypatch):
+    monkeypatch.setattr(private_fit, "add_noise", lambda counts, scale: noisy)
+    warnings = fit_privately(table(REGULAR), 1.0, **TIMED).warnings
+    assert [said in warning for warning in warnings] == [True] * (said is not None)
 
 
 REFUSED = [

@@ -193,6 +193,25 @@ def test_a_year_of_weekly_releases(exact, tmp_path):
     assert ledger.read_bytes() == before
 
 
+def test_a_statement_names_the_limit_in_force(exact, tmp_path):
+    """Not the smaller epsilon of the release itself: other releases may use all of the limit."""
+    options = {"ledger": tmp_path / "l", "accept_noise": True}
+    assert "Together they keep ε = 2" in release(week(0), **options, limit=2).statement
+    later = release(week(1), **options, epsilon=0.5)
+    assert "Together they keep ε = 2" in later.statement
+    assert "odds of any two possibilities by a factor of at most 1.65" in later.statement
+
+
+def test_participants_are_used_up_for_ever_and_it_is_said(exact, tmp_path):
+    options = {"theta": None, "protect": "participant", "accept_noise": True}
+    made = release(week(0), **options, ledger=tmp_path / "l")
+    assert "add up for ever, whatever their period" in made.statement
+    assert "another period" not in made.statement
+    assert made.lines(ledger="l")[2] == "ledger    l: now fully used for ever"
+    with pytest.raises(BudgetError):
+        release(week(1), **options, ledger=tmp_path / "l")
+
+
 def test_rolling_weeks_share_what_is_allowed(exact, tmp_path):
     options = {"ledger": tmp_path / "l", "accept_noise": True, "share": 0.25}
     for k in range(6):

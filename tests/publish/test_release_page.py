@@ -108,7 +108,7 @@ SAID = (
     ({"level": Level(1)}, "What is protected", "Any one reading of one participant"),
     ({"level": Level(48, "any")}, "What is protected", "who knows any of the other readings"),
     ({"last": "2024-01-07T06:00:00Z"}, "What was published", "00:00 to 2024-01-07 06:00 (local"),
-    (WHOLE, "What is protected", "Everything that one participant's readings say"),
+    (WHOLE, "What is protected", "All readings of one participant"),
     (WHOLE, "Under which assumption", "No assumption about time is made. Participants are indep"),
     (WHOLE, "What is not protected", "That a participant took part"),
     (WHOLE, "How", "group privacy"),

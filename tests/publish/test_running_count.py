@@ -69,6 +69,7 @@ def test_errors_are_as_stated_and_half_widths_hold(times):
     assert np.abs(errors.mean(axis=0) / stated).max() < 6 / math.sqrt(times)
     widths = np.array([counter.half_width(t) for t in range(1, length + 1)])
     assert (np.abs(errors) <= widths).mean(axis=0).min() > 0.95
+    assert (widths < 5 * stated).all()
 
 
 def test_what_cannot_be_counted():

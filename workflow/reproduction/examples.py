@@ -50,12 +50,12 @@ def _divergences() -> Values:
     divergence = max_divergence([1 / 3, 1 / 2, 1 / 6], [1 / 2, 1 / 4, 1 / 4])
     yield "max-divergence", "D∞(p‖q)", "max-divergence", divergence
     # The assumed θ and the adversary's θ̃ are further apart given the secret "X is not 3".
-    assumed, believed = np.array([0.9, 0.05, 0.05]), np.array([0.01, 0.95, 0.04])
-    given, given_believed = (law[:2] / law[:2].sum() for law in (assumed, believed))
-    delta = _apart(given, given_believed)
-    rounded = _apart(given.round(4), given_believed.round(4))
+    assumed, prior = np.array([0.9, 0.05, 0.05]), np.array([0.01, 0.95, 0.04])
+    given, given_prior = (each[:2] / each[:2].sum() for each in (assumed, prior))
+    delta = _apart(given, given_prior)
+    rounded = _apart(given.round(4), given_prior.round(4))
     example, key = "close adversary", "theorem-2.4"
-    yield example, "exp D∞(θ‖θ̃)", f"{key}/unconditional", math.exp(_apart(assumed, believed))
+    yield example, "exp D∞(θ‖θ̃)", f"{key}/unconditional", math.exp(_apart(assumed, prior))
     yield example, "exp Δ, given the secret", f"{key}/conditional", math.exp(delta)
     yield example, "exp Δ of probabilities of four digits", f"{key}/rounded", math.exp(rounded)
     yield example, "guaranteed, ε + 2Δ at ε = 1", f"{key}/guaranteed", 1 + 2 * delta
@@ -81,8 +81,8 @@ def contagion(size: int) -> dict[Database, Fraction]:
 def union(cliques: Iterable[Mapping[Database, Fraction]]) -> dict[Database, Fraction]:
     """Return the probability of each database of a union of independent cliques."""
     joint: dict[Database, Fraction] = {(): Fraction(1)}
-    for law in cliques:
-        joint = {d + own: p * q for (d, p), (own, q) in product(joint.items(), law.items())}
+    for one in cliques:
+        joint = {d + own: p * q for (d, p), (own, q) in product(joint.items(), one.items())}
     return joint
 
 
@@ -119,10 +119,10 @@ def _definitions() -> Values:
     yield "smokers", "W of their share among N = 100", "smokers/sensitivity", W
     # "At most two are ill", read from the noisy number of the clique, loses no more than that.
     flu = PufferfishFramework.from_databases({"clique": clique(CLIQUE)}, sum)
-    scale, laws = flu.wasserstein().scale(1.0), flu.laws["clique"]
+    scale, by_secret = flu.wasserstein().scale(1.0), flu.laws["clique"]
     below = []
-    for law in (laws["X1", 0], laws["X1", 1]):
-        ill = sum(m * laplace_below((2 - float(n)) / scale) for n, m in law.pairs) / law.total
+    for number in (by_secret["X1", 0], by_secret["X1", 1]):
+        ill = sum(m * laplace_below((2 - float(n)) / scale) for n, m in number.pairs) / number.total
         below.append([ill, 1 - ill])
     answer = _apart(*below)
     example = "post-processing"

@@ -109,15 +109,15 @@ def wasserstein(values: pd.DataFrame) -> Figure:
     # Between two neighbouring cumulative probabilities all mass has one origin and one goal.
     cuts = np.unique(np.round([0, *well.cumsum(), *ill.cumsum()], 12))
     middles = (cuts[1:] + cuts[:-1]) / 2
-    origins, goals = (np.searchsorted(law.cumsum(), middles) for law in (well, ill))
+    origins, goals = (np.searchsorted(each.cumsum(), middles) for each in (well, ill))
     W = int(abs(goals - origins).max())
     figure = Figure(figsize=(1.3 * style.COLUMN_WIDTH, 2.9), layout="constrained")
     axes = figure.subplots()
     bar: dict[str, Any] = {"width": 0.34, "edgecolor": style.INK, "linewidth": 0.8}
     above = axes.bar(numbers, well, bottom=1, color="white", label="P(N | a person is well)", **bar)
     below = axes.bar(numbers, -ill, color="#8a8f98", label="P(N | a person is ill)", **bar)
-    for bars, law in ((above, well), (below, ill)):
-        axes.bar_label(bars, [f"{p:g}" for p in law], fontsize=6, padding=1)
+    for bars, masses in ((above, well), (below, ill)):
+        axes.bar_label(bars, [f"{p:g}" for p in masses], fontsize=6, padding=1)
     moved, kept = "#d55e00", "#b9c4cf"
     for origin, goal, mass in zip(origins, goals, np.diff(cuts), strict=True):
         steps = abs(goal - origin)

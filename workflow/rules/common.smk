@@ -20,10 +20,7 @@ SCALES = [
     f"results/scales/{name}_{dataset['source']}/{mechanism}.csv"
     for name, dataset in config["datasets"].items()
     for mechanism in dataset["mechanisms"]
-] + expand(
-    "results/scales/synthetic/{mechanism}.csv",
-    mechanism=config["synthetic"]["mechanisms"],
-)
+] + expand("results/scales/synthetic/{mechanism}.csv", mechanism=config["synthetic"]["mechanisms"])
 EXAMPLE_FIGURES = ["wasserstein", "quilts", "growth"]
 EXAMPLES = ["values", "quilts", "growth", "gk16_limits", "flu_network"]
 RELATED = ["noisy_max", "base2_exponential", "alpha_beta", "classical"]

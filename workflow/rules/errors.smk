@@ -26,8 +26,7 @@ rule measure_errors_synthetic:
     """L1 error of the released mean of a binary chain, expected and simulated."""
     input:
         scales=expand(
-            "results/scales/synthetic/{mechanism}.csv",
-            mechanism=config["synthetic"]["mechanisms"],
+            "results/scales/synthetic/{mechanism}.csv", mechanism=config["synthetic"]["mechanisms"]
         ),
     output:
         "results/errors/synthetic.csv",

@@ -41,8 +41,7 @@ rule draw_figure4_histograms:
             labels={"figure": "errors beside the paper's: {dataset}, {source}"},
         ),
         pdf=expand(
-            "results/figures/{kind}_{{dataset}}_{{source}}.pdf",
-            kind=["histograms", "errors"],
+            "results/figures/{kind}_{{dataset}}_{{source}}.pdf", kind=["histograms", "errors"]
         ),
     log:
         "results/logs/draw_figure4_histograms/{dataset}_{source}.log",

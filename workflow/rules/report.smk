@@ -37,10 +37,7 @@ rule write_related:
     input:
         comparison="results/tables/comparison_related.csv",
         values=expand("results/related/{system}_values.csv", system=RELATED),
-        figures=expand(
-            "results/figures/{figure}_synthetic.svg",
-            figure=RELATED,
-        ),
+        figures=expand("results/figures/{figure}_synthetic.svg", figure=RELATED),
         captions=expand(f"{WORKFLOW}/report/{{system}}.rst", system=RELATED),
     output:
         report("results/related.html", category="Pages"),
@@ -75,11 +72,7 @@ rule record_provenance:
     """Versions, settings, machine, and the SHA-256 of every sample, table, figure and page."""
     input:
         samples=expand("results/samples/{dataset}.json", dataset=DATASETS),
-        results=lambda wildcards: [
-            *rules.paper.input,
-            *rules.related.input,
-            *rules.beyond.input,
-        ],
+        results=lambda wildcards: [*rules.paper.input, *rules.related.input, *rules.beyond.input],
     output:
         "results/provenance.json",
     log:

@@ -1,5 +1,3 @@
-"""Put every claim and number of the related systems' sources beside ours."""
-
 from reproduction.job import job
 
 with job(snakemake) as (input, output, params):

@@ -10,8 +10,7 @@ with job(snakemake) as (input, output, params):
     tidy.write(worked_values(), output["values"], "values")
     tidy.write(quilts(), output.quilts, "quilts")
     others = {"mechanisms": params.mechanisms, "options": params.options}
-    grown = growth(params.epsilons, **params.growth, **others)
-    tidy.write(grown, output.growth, "growth")
+    tidy.write(growth(params.epsilons, **params.growth, **others), output.growth, "growth")
     tidy.write(gk16_limits(params.length), output.gk16_limits, "gk16_limits")
     # the columns that `pufferflow related general` reads
     write_atomic(output.flu_network, flu_table().to_csv(index=False, lineterminator="\n"))

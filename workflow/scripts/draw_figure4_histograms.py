@@ -7,7 +7,5 @@ with job(snakemake) as (input, output, params):
     from reproduction.panels import save
 
     releases = tidy.read(input.releases, "releases")
-    figure = histograms(releases, load_sample(input.sample).description)
-    save(figure, output.histograms)
-    figure = errors_beside_printed(tidy.read(input.errors, "errors"))
-    save(figure, output.errors)
+    save(histograms(releases, load_sample(input.sample).description), output.histograms)
+    save(errors_beside_printed(tidy.read(input.errors, "errors")), output.errors)

@@ -7,5 +7,4 @@ with job(snakemake) as (input, output, params):
 
     draws = {"wasserstein": ("values", wasserstein), "quilts": ("quilts", quilts)}
     for name, (stage, draw) in (draws | {"growth": ("growth", growth)}).items():
-        figure = draw(tidy.read(input[stage], stage))
-        save(figure, output[name])
+        save(draw(tidy.read(input[stage], stage)), output[name])

@@ -1,11 +1,7 @@
-"""Measure the base-2 exponential mechanism and compute what its source states."""
-
 from reproduction.job import job
 
 with job(snakemake) as (input, output, params):
-    from reproduction import tidy
+    from reproduction.related import write
     from reproduction.related.base2_exponential import measure
 
-    curves, values = measure(params.settings, params.seed)
-    tidy.write(curves, output.curves, "related")
-    tidy.write(values, output["values"], "values")
+    write(measure(params.settings, params.seed), output)

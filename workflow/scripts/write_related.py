@@ -1,5 +1,3 @@
-"""The page of the related systems."""
-
 from reproduction.job import job
 
 with job(snakemake) as (input, output, params):

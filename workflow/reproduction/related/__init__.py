@@ -27,3 +27,9 @@ def tables(found: Iterable[Found]) -> tuple[pd.DataFrame, pd.DataFrame]:
     curves = tidy.frame((row for row in listed if isinstance(row, dict)), "related")
     values = (value._asdict() for value in listed if isinstance(value, Value))
     return curves, tidy.frame(values, "values")
+
+
+def write(measured: Iterable[pd.DataFrame], paths: Iterable[str]) -> None:
+    """Write what a system's ``measure`` returns to the files of its curves and of its values."""
+    for table, path, stage in zip(measured, paths, ("related", "values"), strict=True):
+        tidy.write(table, path, stage)

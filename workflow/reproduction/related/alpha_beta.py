@@ -25,8 +25,8 @@ def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.Da
 
     ``settings`` is ``related.alpha_beta`` of the configuration. Panels ``k``, ``n``, ``m``: errors
     over √n of queries on a share of data and domain, where d = k n/m is below γ. ``difference``:
-    how far a view moves what an attacker who expects n of the m tuples believes of the narrowest
-    query's answer. ``views``: largest posterior of a tuple that is in all of several views.
+    how far a view moves the posterior of the narrowest query's answer, of an attacker who expects
+    n of the m tuples. ``views``: largest posterior of a tuple that is in all of several views.
     """
     k, n, m = settings["prior_factor"], settings["rows"], settings["domain_tuples"]
     gamma, repetitions = written_number(settings["gamma"], "gamma"), settings["repetitions"]

@@ -23,18 +23,18 @@ def figure(curves: pd.DataFrame) -> Figure:
             raise DataError(f"the table has no row of the panel {name}; measure Noisy Max again")
     drawing = Figure(figsize=(TEXT_WIDTH, 2.8), layout="constrained")
     one_prior, every_prior, neighbours = drawing.subplots(1, 3, width_ratios=[1, 1.3, 1.15])
-    laws, example, supremum = panels["laws"], panels["example"].iloc[0], panels["supremum"].iloc[0]
+    bars, example, supremum = panels["laws"], panels["example"].iloc[0], panels["supremum"].iloc[0]
     looks = {"John has C": (-0.2, "#0072b2", ""), "John has not": (0.2, "#e3b778", "////")}
     for secret, (shift, color, hatch) in looks.items():
-        of = laws[laws["secret"] == secret]
+        of = bars[bars["secret"] == secret]
         x, y = of["output"] + shift, of["probability"]
         one_prior.bar(x, y, 0.4, color=color, hatch=hatch, edgecolor="white", label=secret)
     index, text = example["output"], f"ratio\n{example['exact']}"
-    worst = laws.loc[laws["output"] == index, "probability"].max()
+    worst = bars.loc[bars["output"] == index, "probability"].max()
     one_prior.text(index, worst, text, ha="center", va="bottom", fontsize=6.5)
     one_prior.grid(visible=False, axis="x")
-    one_prior.set(xlabel="released index", ylabel="probability", xticks=laws["output"].unique())
-    one_prior.set_ylim(0, 1.42 * laws["probability"].max())
+    one_prior.set(xlabel="released index", ylabel="probability", xticks=bars["output"].unique())
+    one_prior.set_ylim(0, 1.42 * bars["probability"].max())
     one_prior.set_title(f"index, p1 = {example['p1']:g}, p2 = {example['p2']:g}")
     one_prior.legend(loc="upper right", handlelength=1.4)
     _every_prior(every_prior, panels.get("region", curves.iloc[:0]), example, supremum)
