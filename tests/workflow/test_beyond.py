@@ -7,11 +7,11 @@ from cases import counts
 
 import pufferflow as pf
 from pufferflow.drawing import style
-from pufferflow.records.sample import Participant, Sample
 from reproduction import tidy
 from reproduction.beyond import cohort, measures
 from reproduction.beyond.measures import models, runs_rows, wider_guarantees
 from reproduction.beyond.shown import drawn, duration, printed
+from reproduction.data.sample import Participant, Sample
 from reproduction.data.samples import Runs
 
 pytestmark = pytest.mark.xdist_group("beyond")  # what its tests share is made once

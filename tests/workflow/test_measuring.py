@@ -9,9 +9,9 @@ import yaml
 from script_runs import run_script
 
 import pufferflow as pf
-from pufferflow.records.sample import Participant, Sample
 from reproduction import tidy
 from reproduction.chains import fit_chains, save_chains
+from reproduction.data.sample import Participant, Sample
 from reproduction.data.samples import discretise
 from reproduction.examples import CLIQUES, PEOPLE, clique, contagion, flu_table, worked_values
 from reproduction.quilts import quilts

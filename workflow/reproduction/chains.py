@@ -11,8 +11,8 @@ from pufferflow._files import write_atomic
 from pufferflow.errors import DataError
 from pufferflow.markov import MarkovChain, fit_chain
 from pufferflow.models import model_document, parse_model
-from pufferflow.records.sample import Sample, pooled_segment_lengths, pooled_transition_counts
 from reproduction import tidy
+from reproduction.data.sample import Sample, pooled_segment_lengths, pooled_transition_counts
 
 
 def fit_chains(

@@ -5,7 +5,7 @@ from typing import Any
 
 from pufferflow.markov import MarkovChain
 from pufferflow.mechanisms import compute_scale
-from pufferflow.records.sample import Sample, pooled_segment_lengths
+from reproduction.data.sample import Sample, pooled_segment_lengths
 from reproduction.tidy import scale_row
 
 

@@ -3,8 +3,8 @@ from reproduction.job import job
 with job(snakemake) as (input, output, params):
     import numpy as np
 
-    from pufferflow.records.sample import load_sample, pooled_state_counts
     from reproduction import tidy
+    from reproduction.data.sample import load_sample, pooled_state_counts
 
     sample = load_sample(input.sample)
     scales = tidy.read_all(input.scales, "scales")

@@ -1,9 +1,9 @@
 from reproduction.job import job
 
 with job(snakemake) as (input, output, params):
-    from pufferflow.records.sample import load_sample
     from reproduction import tidy
     from reproduction.chains import load_chains
+    from reproduction.data.sample import load_sample
     from reproduction.scales import histogram_scales
 
     sample, chains = load_sample(input.sample), load_chains(input.chains)

@@ -15,9 +15,9 @@ with job(snakemake) as (input, output, params):
     from pufferflow._jit import compile_at_once
     from pufferflow.markov import BinaryInterval, MarkovChain
     from pufferflow.mechanisms import compute_scale
-    from pufferflow.records.sample import load_sample, pooled_segment_lengths
     from reproduction import tidy
     from reproduction.chains import load_chains
+    from reproduction.data.sample import load_sample, pooled_segment_lengths
     from reproduction.synthetic import SYNTHETIC, alpha_grid
 
     compile_at_once()

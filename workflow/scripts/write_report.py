@@ -5,9 +5,9 @@ with job(snakemake) as (input, output, params):
 
     import pandas as pd
 
-    from pufferflow.records.sample import load_sample
     from reproduction import page, tidy
     from reproduction.authors_code import authors_table
+    from reproduction.data.sample import load_sample
     from reproduction.labels import data_label
     from reproduction.paper_tables import chain_table, error_table, seconds_table
     from reproduction.related.printed import values_table

@@ -15,10 +15,10 @@ from pufferflow.markov import Family, MarkovChain, PeriodicChain, as_family, fit
 from pufferflow.mechanisms import certify, compute_scale, find_mechanism, leakage_loss
 from pufferflow.mixing_family import MixingFamily
 from pufferflow.records.read import HOUR
-from pufferflow.records.sample import Sample, load_sample, pooled_segment_lengths
 from pufferflow.verify import verify_certificate
 from reproduction.chains import fit_chains, load_chains
 from reproduction.data import discretise, fitbit
+from reproduction.data.sample import Sample, load_sample, pooled_segment_lengths
 from reproduction.data.samples import Runs
 from reproduction.scales import histogram_scales
 from reproduction.tidy import frame, scale_row, without_proofs

@@ -12,8 +12,8 @@ import pandas as pd
 from pufferflow._checks import check_whole
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.records.read import Steps
-from pufferflow.records.sample import Sample, participants
 from pufferflow.records.states import StateSpace
+from reproduction.data.sample import Sample, participants
 from reproduction.data.tables import own_table
 
 DAY, MIN_WEAR_MINUTES, SATURATED = 1440, 3000, 32767

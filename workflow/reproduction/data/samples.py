@@ -16,12 +16,12 @@ from pufferflow.data.household import START, MinuteWatts, iso, read_watts
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.records import counts
 from pufferflow.records.read import Rows, Steps, read, stamp
-from pufferflow.records.sample import Sample, participants
 from pufferflow.records.schema import MOST_SECONDS, Schema
 from pufferflow.records.states import MISSING, MISSING_TEXTS, StateSpace
 from pufferflow.records.table import Table
 from reproduction import tidy
 from reproduction.data import people
+from reproduction.data.sample import Sample, participants
 from reproduction.data.tables import own_columns, own_table
 
 UCI_START = {"bundled": START, "downloaded": "2006-12-16T17:24"}  # files with one column, watts

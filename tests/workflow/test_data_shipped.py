@@ -17,10 +17,10 @@ from pufferflow._files import sha256
 from pufferflow.data.household import BUNDLED
 from pufferflow.errors import DataError, DownloadError
 from pufferflow.models import parse_model
-from pufferflow.records.sample import load_sample, pooled_state_counts, pooled_transition_counts
 from reproduction import download
 from reproduction.chains import describe_chains, fit_chains, load_chains, save_chains
 from reproduction.data import count_runs, discretise, fitbit
+from reproduction.data.sample import load_sample, pooled_state_counts, pooled_transition_counts
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "workflow/data"
