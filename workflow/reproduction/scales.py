@@ -5,7 +5,7 @@ from typing import Any
 
 from pufferflow.markov import MarkovChain
 from pufferflow.mechanisms import compute_scale
-from reproduction.data.sample import Sample, pooled_segment_lengths
+from reproduction.data.sample import Sample, pooled
 from reproduction.tidy import scale_row
 
 
@@ -26,7 +26,8 @@ def histogram_scales(
     histograms = [("aggregate", members)] if len(members) > 1 else []
     histograms += [("individual", (person,)) for person in members]
     for task, people in histograms:
-        name, lengths = mechanism, pooled_segment_lengths(people)
+        own = pooled(people)
+        name, lengths = mechanism, own.segment_lengths
         if name == "participant-dp":
             if task == "individual":
                 continue
@@ -38,7 +39,7 @@ def histogram_scales(
             "task": task,
             "participant": people[0].name if task == "individual" else "",
             # of relative frequencies: one record changes two of them by 1/n
-            "lipschitz": 2 / sum(person.observations for person in people),
+            "lipschitz": 2 / own.observations,
         }
         for epsilon in epsilons:
             scale = compute_scale(name, chain, lengths, epsilon, **options)

@@ -3,7 +3,7 @@ from reproduction.job import job
 with job(snakemake) as (input, output, params):
     from reproduction import tidy
     from reproduction.beyond.measures import runs_rows, wider_guarantees
-    from reproduction.data import count_runs
+    from reproduction.data.discretise import count_runs
     from reproduction.data.sample import load_sample
 
     edges, dataset = params.settings.pop("edges_watts"), params.dataset | {"source": params.source}

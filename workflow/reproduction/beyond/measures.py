@@ -17,9 +17,9 @@ from pufferflow.mixing_family import MixingFamily
 from pufferflow.records.read import HOUR
 from pufferflow.verify import verify_certificate
 from reproduction.chains import fit_chains, load_chains
-from reproduction.data import discretise, fitbit
-from reproduction.data.sample import Sample, load_sample, pooled_segment_lengths
-from reproduction.data.samples import Runs
+from reproduction.data.discretise import Runs, discretise
+from reproduction.data.people import fitbit
+from reproduction.data.sample import Sample, load_sample, pooled
 from reproduction.scales import histogram_scales
 from reproduction.tidy import frame, scale_row, without_proofs
 
@@ -43,9 +43,8 @@ def fitted_cases(sample_file: str, chains_file: str) -> Iterator[Case]:
     sample = load_sample(sample_file)
     given: Row = {"dataset": sample.dataset, "label": sample.label, "data": sample.description}
     for group, chain in load_chains(chains_file).items():
-        people = sample.group(group)
-        size = {"observations": sum(person.observations for person in people)}
-        size["length"] = max(pooled_segment_lengths(people))
+        own = pooled(sample.group(group))
+        size = {"observations": own.observations, "length": max(own.segment_lengths)}
         yield chain, given | {"group": group} | size
 
 
@@ -147,7 +146,7 @@ def wider_guarantees(
     """
     given: Row = {"dataset": sample.dataset, "label": sample.label, "data": sample.description}
     for group, of in runs.items():
-        length = max(pooled_segment_lengths(sample.group(group)))
+        length = max(pooled(sample.group(group)).segment_lengths)
         families = models(of, sample.step_seconds, coverage, mixing)
         given |= {"group": group, "states": len(of.triples), "step_seconds": sample.step_seconds}
         for epsilon in epsilons:
@@ -195,7 +194,7 @@ def _errors(
     members = sample.group(group)
     given: Row = {"dataset": sample.dataset, "label": sample.label, "data": sample.description}
     given |= {"group": group, "step_seconds": sample.step_seconds}
-    given |= {"participants": len(members), "records": sum(p.observations for p in members)}
+    given |= {"participants": len(members), "records": pooled(members).observations}
     rows = (
         row
         for name in settings["mechanisms"]
