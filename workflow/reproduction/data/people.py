@@ -77,7 +77,6 @@ def _steps(
         step_seconds=60 * step_minutes,
         clock="utc",
         where=str(path),
-        columns=dict.fromkeys(("time", "value", "participant", "group"), ""),
     )
 
 
