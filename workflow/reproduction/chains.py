@@ -55,13 +55,12 @@ def describe_chains(sample: Sample, chains: Mapping[str, MarkovChain]) -> pd.Dat
 
 
 def save_chains(chains: Mapping[str, MarkovChain], path: str | Path) -> None:
-    """Write an object from group to model, one group a line, in one step.
+    """Write an object from group to model, in one step.
 
     Each value is a model for the command line: ``jq .household FILE | pufferflow scale - …``.
     """
-    models = {group: json.dumps(model_document(chain)) for group, chain in chains.items()}
-    lines = [f"{json.dumps(name, ensure_ascii=False)}: {model}" for name, model in models.items()]
-    write_atomic(path, "{\n" + ",\n".join(lines) + "\n}\n")
+    models = {group: model_document(chain) for group, chain in chains.items()}
+    write_atomic(path, json.dumps(models, ensure_ascii=False) + "\n")
 
 
 def load_chains(path: str | Path) -> dict[str, MarkovChain]:

@@ -73,10 +73,10 @@ def summary_rows(
     rows = []
     stated = reported_values("summary").to_dict("records")
     for theirs, computed in zip(stated, here, strict=True):
-        at = comparison["place"].str.startswith(tuple(theirs["places"].split("|")))
-        outcome = outcome_of(comparison[at]["verdict"]) if theirs["places"] else "other data"
-        subject = (theirs[name] for name in ("name", "anchor", "source"))
-        rows.append(Summary(*subject, computed, outcome))
+        subject, anchor, source, places = theirs.values()
+        at = comparison["place"].str.startswith(tuple(places.split("|")))
+        outcome = outcome_of(comparison[at]["verdict"]) if places else "other data"
+        rows.append(Summary(subject, anchor, source, computed, outcome))
     return rows
 
 

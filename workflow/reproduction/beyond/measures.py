@@ -183,29 +183,23 @@ def other_data(
     samples.append(fitbit(wearers))
     samples += [discretise(household, own, "electricity", "bundled") for own in power]
     for sample in samples:
-        for group, chain in fit_chains(sample, 0.0, "stationary").items():
-            yield from _errors(sample, group, chain, settings, without_proofs(options))
+        yield from _errors(sample, settings, without_proofs(options))
 
 
-def _errors(
-    sample: Sample, group: str, chain: MarkovChain, settings: Mapping[str, Any], options: Options
-) -> Iterator[Row]:
-    """Yield the rows of one group: of the histogram of all, and of the mean over single ones."""
-    members = sample.group(group)
+def _errors(sample: Sample, settings: Mapping[str, Any], options: Options) -> Iterator[Row]:
+    """Yield the rows of one sample: of the histogram of all, and of the mean over single ones."""
+    chains, epsilons = fit_chains(sample, 0.0, "stationary"), settings["epsilons"]
+    scales: list[Row] = []
+    for name in settings["mechanisms"]:
+        scales += histogram_scales(sample, chains, name, epsilons, options.get(name, {}))
+    keys = ["group", "task", "mechanism", "epsilon"]
     given: Row = {"dataset": sample.dataset, "label": sample.label, "data": sample.description}
-    given |= {"group": group, "step_seconds": sample.step_seconds}
-    given |= {"participants": len(members), "records": pooled(members).observations}
-    rows = (
-        row
-        for name in settings["mechanisms"]
-        for row in histogram_scales(
-            sample, group, chain, name, settings["epsilons"], options.get(name, {})
-        )
-    )
-    scales = frame(rows, "scales").sort_values("task", kind="stable")
-    keys = ["task", "mechanism", "epsilon"]
-    for key, own in scales.groupby(keys, sort=False):
-        row, failed = given | dict(zip(keys, key, strict=True)), own[own["status"] != "ok"]
+    given["step_seconds"] = sample.step_seconds
+    table = frame(scales, "scales").sort_values(["group", "task"], kind="stable")
+    for key, own in table.groupby(keys, sort=False):
+        row, members = given | dict(zip(keys, key, strict=True)), sample.group(str(key[0]))
+        row |= {"participants": len(members), "records": pooled(members).observations}
+        failed = own[own["status"] != "ok"]
         if failed.empty:
             mean = (own["scale"] * own["lipschitz"]).to_numpy().mean()
             yield row | {"status": "ok", "expected_error": len(sample.states) * float(mean)}
