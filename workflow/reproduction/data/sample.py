@@ -113,9 +113,9 @@ def participants(steps: Steps, longest_gap: float = math.inf) -> tuple[Participa
     own, begin = np.unique(person, return_index=True)
     found = []
     for i, lengths in zip(own.tolist(), np.split(length, begin[1:]), strict=True):
-        group = steps.groups[steps.group_of[i]]
-        counts = (tuple(lengths.tolist()), observed[i], moved[i])
-        found.append(Participant(steps.people[i] or group, group, *counts))
+        segments, group = tuple(lengths.tolist()), steps.groups[steps.group_of[i]]
+        name = steps.people[i] or group
+        found.append(Participant(name, group, segments, observed[i], moved[i]))
     return tuple(found)
 
 
