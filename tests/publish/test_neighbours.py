@@ -122,10 +122,8 @@ def calls(change, folder):
     values[317] = change or values[317]
     folder.mkdir()
     written([("p", step, value) for step, value in enumerate(values)], folder / "data.csv")
-    words = (
-        "--mixing 5 0.4 --edges 2:8:2 --no-ledger --statistic mean-by-hour --statistic histogram"
-    )
-    words += f" --bounds 0 9 --timezone UTC --output {folder}/release"
+    words = "--mixing 5 0.4 --edges 2:8:2 --bounds 0 9 --timezone UTC --no-ledger "
+    words += f"--statistic mean-by-hour --statistic histogram --output {folder}/release"
     made, here = Counter(), os.path.dirname(pf.__file__)
 
     def count(frame, event, argument):
