@@ -63,7 +63,6 @@ from .publish.fit import Fit as Fit
 from .publish.fit import fit as fit
 from .publish.plan import Plan as Plan
 from .publish.plan import plan as plan
-from .publish.private_fit import PrivateFit as PrivateFit
 from .publish.private_fit import fit_privately as fit_privately
 from .publish.release import release as release
 from .publish.result import Release as Release

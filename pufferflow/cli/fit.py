@@ -14,8 +14,8 @@ from pufferflow.accounting.account import percent
 from pufferflow.cli.options import DRY_RUN, add_options, given, settle_ledger
 from pufferflow.cli.printing import flags, show, warn
 from pufferflow.errors import ParameterError
-from pufferflow.publish.fit import Fit, FitOptions, fit
-from pufferflow.publish.private_fit import OPTIONS, WITHOUT, PrivateFit, fit_privately
+from pufferflow.publish.fit import FitOptions, fit
+from pufferflow.publish.private_fit import OPTIONS, WITHOUT, fit_privately
 from pufferflow.publish.request import GUARANTEE, OUTPUT, TableOptions
 
 PUBLIC = (FitOptions, TableOptions)
@@ -40,7 +40,6 @@ def run(arguments: argparse.Namespace) -> None:
     for name in sorted({*options} - {*own}):
         raise ParameterError(f"{names[name]} goes {'without' if private else 'with'} --private")
     check_outputs([output], [table], ledger=options.get("ledger"))
-    made: Fit | PrivateFit
     if not private:
         made = fit(table, **options)
         made.save(output)
@@ -50,7 +49,7 @@ def run(arguments: argparse.Namespace) -> None:
         made = fit_privately(table, output=None if dry else output, **options)
         warn(made.warnings)
         last = [DRY_RUN if dry else f"safe to publish: {output}"]
-        if made.paid.name:
+        if made.paid and made.paid.name:
             share = f"{percent(made.paid.spent)} % of its limits"
             last = [f"ledger        {made.paid.name}: {share}", *last]
     show(made.facts, arguments.json, [made.summary(), "", *last])

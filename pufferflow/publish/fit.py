@@ -12,7 +12,7 @@ confidential too, use :func:`pufferflow.fit_privately`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from pufferflow._files import PathLike
 from pufferflow._options import option, split_options, takes_options
 from pufferflow._types import Ints
 from pufferflow._units import text_of
+from pufferflow.accounting.ledger import Paid
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.interval_family import confidence_family
 from pufferflow.markov import ANY, STATIONARY, ChainFamily, Family, MarkovChain
@@ -65,42 +66,54 @@ class FitOptions:
             check_confidence(self.coverage, "coverage")
 
 
-@displayed()
+@displayed("facts")
 @dataclass(frozen=True)
 class Fit:
-    """A fitted chain.
+    """A fitted family; one without noise contains confidential counts.
 
     Attributes
     ----------
-    model : PublicModel
-        Θ and how readings become states; it contains confidential counts.
-    facts : dict
-        What the summary says of readings and chain.
+    model : PublicModel or None
+        Θ and how readings become states; None of a dry run.
+    facts : dict of str
+        What the summary says; of a private fit public, or computed from the noisy counts.
     mixing : list of dict
-        Mixing families that the chain lies in: ``after``, ``steps``, ``overlap``, and the 95 %
-        confidence ``bound`` of the overlap.
+        Mixing families that the chains lie in: ``after``, ``steps``, ``overlap``, and the 95 %
+        confidence ``bound`` of the overlap; of a fit without noise.
+    warnings : tuple of str
+        What would help where the noise leaves little known of the chain.
+    paid : Paid or None
+        What the ledger says of a private fit, for the terminal.
     """
 
-    model: PublicModel
+    model: PublicModel | None
     facts: dict[str, str]
-    mixing: list[dict[str, Any]]
+    mixing: list[dict[str, Any]] = field(default_factory=list)
+    warnings: tuple[str, ...] = ()
+    paid: Paid | None = None
 
     @property
     def family(self) -> Family:
         """Θ of the model."""
-        return self.model.family
+        return self._made.family
+
+    @property
+    def _made(self) -> PublicModel:
+        if self.model is None:
+            raise ParameterError("this was a dry run, so there is no family; leave dry_run out")
+        return self.model
 
     def __repr__(self) -> str:
-        return "Fit(contains confidential counts)"
+        return "Fit(contains confidential counts)" if self.paid is None else f"Fit({self.facts})"
 
     def save(self, path: PathLike) -> Path:
-        """Write the model file, which nobody but its owner may read."""
-        return write_model(path, self.model.family, self.model.records, private=True)
+        """Write the model file; of a fit without noise only its owner may read it."""
+        return write_model(path, self.family, self._made.records, private=self.paid is None)
 
     def summary(self) -> str:
         """Return the facts for people."""
         text = [f"{name:<13}{value}" for name, value in self.facts.items()]
-        return "\n".join([*text, "", *_mixing_lines(self.mixing)])
+        return "\n".join(text if self.paid else [*text, "", *_mixing_lines(self.mixing)])
 
 
 @takes_options(FitOptions, TableOptions)

@@ -132,6 +132,20 @@ class DiscreteLaplace:
         return smallest(lambda h: self.tail(h) <= excess, max(guess - 1, 0))
 
 
+def sum_margin(scale: float, squares: float, miss: float) -> float:
+    """Return what |Σ w_j Z_j| reaches with at most this probability; squares = Σ w_j², |w_j| ≤ 1.
+
+    K(λ) = log E e^(λZ) = Σ_n 2 (pⁿ/n) (cosh nλ − 1) is a power series in λ² without a constant or
+    negative coefficients, so K(wλ) ≤ w² K(λ), and by Markov's inequality (Chernoff), for every λ
+    between 0 and 1/s, P(|Σ w_j Z_j| ≥ h) ≤ 2 exp(K(λ) Σ w_j² − λh).
+    """
+    parts = np.arange(1, 1000) / 1000  # λ in units of 1/s
+    ends = np.expm1((parts - 1) / scale) * np.expm1(-(parts + 1) / scale)
+    growth = 2 * math.log(-math.expm1(-1 / scale)) - np.log(ends)
+    bounds = (squares * growth + math.log(2 / miss)) * scale / parts
+    return float(bounds.min()) * (1 + 1e-9)
+
+
 @dataclass(frozen=True)
 class TableError:
     """How far the values of a table may be off, from public facts alone.

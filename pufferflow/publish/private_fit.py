@@ -36,22 +36,20 @@ from typing import Any
 import numpy as np
 
 from pufferflow._checks import check_confidence, check_epsilon, check_path, check_whole
-from pufferflow._display import displayed
 from pufferflow._files import PathLike, check_outputs, workplace
 from pufferflow._noise import open_dp
 from pufferflow._options import option, split_options, takes_options
 from pufferflow._protection import Level
 from pufferflow._types import Ints
 from pufferflow.accounting.account import Charge
-from pufferflow.accounting.ledger import Entry, Paid, Population, rehearsed, reserved
+from pufferflow.accounting.ledger import Entry, Population, rehearsed, reserved
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.interval_family import IntervalFamily, noisy_confidence_bounds
-from pufferflow.markov import STATIONARY, Family
+from pufferflow.markov import STATIONARY
 from pufferflow.models import PublicModel, write_model
-from pufferflow.publish.fit import FitOptions
-from pufferflow.publish.noise import DiscreteLaplace, add_noise, noise_scale
+from pufferflow.publish.fit import Fit, FitOptions
+from pufferflow.publish.noise import DiscreteLaplace, add_noise, noise_scale, sum_margin
 from pufferflow.publish.request import WHAT, ReleaseOptions, TableOptions
-from pufferflow.publish.running_count import sum_margin
 from pufferflow.records.counts import transition_counts
 from pufferflow.records.read import find_columns, parse_range, read
 from pufferflow.records.schema import FittedPrivately
@@ -77,40 +75,6 @@ WITHOUT = "coverage", "group", *({f.name for f in fields(ReleaseOptions)} - {*_P
 """Options of these records that a private fit does not take."""
 
 
-@dataclass(frozen=True)
-@displayed("facts")
-class PrivateFit:
-    """A family that is safe to publish; nothing else of the table is kept.
-
-    Attributes
-    ----------
-    model : PublicModel or None
-        Θ and how readings become states; None of a dry run.
-    facts : dict of str
-        What the summary says: public, or computed from the noisy counts.
-    warnings : tuple of str
-        What would help where little is known.
-    paid : Paid
-        What the ledger says of it, for the terminal.
-    """
-
-    model: PublicModel | None
-    facts: dict[str, str]
-    warnings: tuple[str, ...]
-    paid: Paid
-
-    @property
-    def family(self) -> Family:
-        """Θ of the model."""
-        if self.model is None:
-            raise ParameterError("this was a dry run, so there is no family; leave dry_run out")
-        return self.model.family
-
-    def summary(self) -> str:
-        """Return the facts for people."""
-        return "\n".join(f"{name:<14}{value}" for name, value in self.facts.items())
-
-
 @takes_options(*OPTIONS, without=WITHOUT)
 def fit_privately(
     source: Source,
@@ -119,7 +83,7 @@ def fit_privately(
     output: PathLike | None = None,
     dry_run: bool = False,
     **options: Any,
-) -> PrivateFit:
+) -> Fit:
     """Fit a family of chains to many participants so that it reveals little of any one of them.
 
     The noise is drawn from the operating system's randomness, after its cost is reserved in the
@@ -162,10 +126,10 @@ def fit_privately(
         limits.append(last // step + -first // step)
     if (most := min(limits, default=0)) < 1:
         raise ParameterError("give most_transitions, or a range (from, to) of at least two steps")
-    if output is not None:
+    if output is not None:  # where nothing can be written, that must show before it is paid for
         check_outputs([output], new=True)
         with workplace(check_path(output, "output").parent):
-            pass  # where nothing can be written, that must show before anything is paid for
+            pass
     open_dp()  # so must a sampler that is missing
 
     # what is read: the number of participants alone decides whether there is a fit
@@ -200,7 +164,7 @@ def fit_privately(
     if dry_run:
         best = _family(np.full((k, k), participants * most // k**2), reach)
         facts["widths"] = f"{(best.high - best.low).max():.2g} at best"
-        return PrivateFit(None, facts, (), rehearsed(*payment, new_values=asked.new_values))
+        return Fit(None, facts, paid=rehearsed(*payment, new_values=asked.new_values))
     with reserved(*payment, new_values=asked.new_values) as paid:
         noisy = np.array(add_noise(counts.ravel().tolist(), scale)).reshape(k, k)
         back = _family(noisy.T, reach) if ways == 2 else None
@@ -223,7 +187,7 @@ def fit_privately(
         model = PublicModel(family, replace(schema, fitted_privately=terms))
         if output is not None:
             write_model(output, family, model.records)
-    return PrivateFit(model, facts, tuple(warnings), paid)
+    return Fit(model, facts, warnings=tuple(warnings), paid=paid)
 
 
 def _margins(states: int, scale: float, miss: float) -> tuple[int, int]:

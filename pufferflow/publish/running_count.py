@@ -19,8 +19,6 @@ from fractions import Fraction
 from itertools import accumulate, product
 from typing import Any
 
-import numpy as np
-
 from pufferflow._checks import check_confidence, check_positive, check_whole
 from pufferflow._display import displayed
 from pufferflow._options import takes_options
@@ -29,7 +27,7 @@ from pufferflow.accounting.ledger import Entry, Ledger, Paid, PathLike, Populati
 from pufferflow.errors import ParameterError
 from pufferflow.models import number_of_states
 from pufferflow.publish.calibrate import calibrate
-from pufferflow.publish.noise import add_noise, noise_scale
+from pufferflow.publish.noise import add_noise, noise_scale, sum_margin
 from pufferflow.publish.request import RECORDS, Request, Theta
 from pufferflow.records.read import parse_range
 
@@ -150,11 +148,6 @@ class RunningCount:
                 noise += below * (sums[left + 1] - sums[left])
         return (PARTS * self._count + noise) / PARTS
 
-    def standard_error(self, readings: int) -> float:
-        """Root of the mean square error of the count of so many readings, exactly."""
-        # variance of one node: 2p/(1 − p)², p = e^(−1/s)
-        return math.sqrt(self._squares(readings)) / (math.sqrt(2) * math.sinh(0.5 / self.scale))
-
     def half_width(self, readings: int, confidence: float = 0.95) -> float:
         """How far off the count of so many readings is at most, with at least this probability."""
         miss = 1 - check_confidence(confidence, "confidence")
@@ -181,20 +174,6 @@ class RunningCount:
             path.append((left, weight, below))
             below = weight
         return [*path, (readings, 0, below)]  # the root has no noise of its own
-
-
-def sum_margin(scale: float, squares: float, miss: float) -> float:
-    """Return what |Σ w_j Z_j| reaches with at most this probability; squares = Σ w_j², |w_j| ≤ 1.
-
-    K(λ) = log E e^(λZ) = Σ_n 2 (pⁿ/n) (cosh nλ − 1) is a power series in λ² without a constant or
-    negative coefficients, so K(wλ) ≤ w² K(λ), and by Markov's inequality (Chernoff), for every λ
-    between 0 and 1/s, P(|Σ w_j Z_j| ≥ h) ≤ 2 exp(K(λ) Σ w_j² − λh).
-    """
-    parts = np.arange(1, 1000) / 1000  # λ in units of 1/s
-    ends = np.expm1((parts - 1) / scale) * np.expm1(-(parts + 1) / scale)
-    growth = 2 * math.log(-math.expm1(-1 / scale)) - np.log(ends)
-    bounds = (squares * growth + math.log(2 / miss)) * scale / parts
-    return float(bounds.min()) * (1 + 1e-9)
 
 
 def tree(length: int) -> tuple[int, ...]:

@@ -1,8 +1,8 @@
-"""Two tables that differ in one reading look alike in all that a release prints and writes, but for noise.
+"""Two tables that differ in one reading look alike in all that is seen, but for noise.
 
-So does the time it takes, as far as the program's own work goes: it draws as often and calls as many
-functions. What cannot look alike is refused before anything is drawn (a value that is no state), or is
-public (which readings are there: a table with one more or less looks like any other with the same ones).
+So does the time, as far as the program's own work goes: it calls every function as often. What
+cannot look alike is refused before anything is drawn (a value that is no state), or is public
+(which readings are there: a missing one makes the table another one without that reading).
 """
 
 import contextlib
@@ -27,7 +27,7 @@ from pufferflow import cli
 from pufferflow.publish import release as releasing
 from pufferflow.records.states import MISSING_TEXTS
 
-ODD = ["-", "none", "NA", "n/a", "null", "?", "nan", "NaN", "+", "a b", "1", "2.50", "$x$", "=1+1", "other?", "Ä"]
+ODD = [*"-?+1Ä", "none", "NA", "n/a", "null", "nan", "NaN", "a b", "2.50", "$x$", "=1+1", "other?"]
 STRAY = ("no state", "1,5", "0x10", "1e", "--")
 """Neither numbers nor states, nor missing."""
 WILD = ("1e300", "-inf", "inf", "0", "3.5", "1e-300", "-7", "12345678901234567890")
@@ -38,148 +38,114 @@ def cases(draw):
     """A table, its twin that differs in one reading, in which way, and how both are released."""
     numeric = draw(st.booleans())
     if numeric:
+        names, words = [], [*WILD, *map(str, range(-6, 7))]
         edges = sorted(draw(st.sets(st.integers(-5, 5), min_size=1, max_size=3)))
-        words = [*WILD, *map(str, range(-6, 7))]
-        said = ["--edges", ",".join(map(str, edges))]
+        options = ["--edges", ",".join(map(str, edges)), "--bounds", "-3", "3", "--threshold", "1"]
+        for name in ("mean", "exceedances", "durations", "histogram"):
+            options += ["--statistic", name]
     else:
         names = draw(st.lists(st.sampled_from(ODD), min_size=2, max_size=4, unique_by=str.lower))
-        words = names
-        said = ["--states", ",".join(names)]
-    claimed = {name.lower() for name in ([] if numeric else names)}
+        words, options = names, ["--states", ",".join(names)]
     rows = []
     for person in range(draw(st.integers(1, 3))):
         waits = draw(st.lists(st.sampled_from([1, 1, 1, 1, 2, 20]), min_size=2, max_size=12))
         for step in np.cumsum(waits).tolist():
-            word = draw(st.sampled_from(words)) if draw(st.integers(0, 7)) else ""
-            rows.append((f"p{person}", step, word))
+            rows.append((f"p{person}", step, draw(st.sampled_from([*words, ""]))))
     if draw(st.booleans()):
         rows.sort(key=lambda row: (row[1], row[0]))
-    known = [i for i, row in enumerate(rows) if row[2]]
-    edit = draw(st.sampled_from(["value", "value", "value", "missing", "stray"])) if known else "value"
-    twin = list(rows)
-    if known:
+    gone = {text for text in MISSING_TEXTS if text not in {name.lower() for name in names}}
+    twin, edit = list(rows), draw(st.sampled_from(["value", "value", "value", "missing", "stray"]))
+    if known := [i for i, row in enumerate(rows) if row[2]]:
+        new = {"value": words, "missing": sorted(gone & {"", "na", "?"}), "stray": STRAY}[edit]
         at = draw(st.sampled_from(known))
-        missing = [text for text in ("", "na", "?") if text not in claimed]
-        new = {"value": words, "missing": missing, "stray": STRAY}
-        twin[at] = (*rows[at][:2], draw(st.sampled_from(new[edit])))
+        twin[at] = (*rows[at][:2], draw(st.sampled_from(new)))
+    if edit == "missing":  # any values of the readings that are left
+        rows = [(*row[:2], "" if row[2].lower() in gone else words[0]) for row in twin]
     level = draw(st.sampled_from(["reading", "3", "participant"]))
-    mixing = [] if level == "participant" else ["--mixing", "3", "0.5"]
-    options = ["--protect", level, *mixing, *said, "--participant", "who", "--value", "reading"]
-    if draw(st.booleans()):
-        options.append("--rows-are-steps")
-    else:
-        options += ["--step", "1min", "--timezone", "UTC"]
-    if numeric:
-        names = ["mean", "exceedances", "durations"]
-        options += [word for name in names for word in ("--statistic", name)]
-        options += ["--statistic", "histogram", "--bounds", "-3", "3", "--threshold", "1"]
-    gone = {text for text in MISSING_TEXTS if text not in claimed}
-    masked = [(*row[:2], "" if row[2].lower() in gone else words[0]) for row in twin]
-    return (rows, twin, masked), edit, options
+    options += ["--protect", level, *["--mixing", "3", "0.5"] * (level != "participant")]
+    timed = ["--step", "1min", "--timezone", "UTC"]
+    options += draw(st.sampled_from([timed, ["--rows-are-steps"]]))
+    return rows, twin, edit if known else "value", options
 
 
 def written(rows, path):
     table = pd.DataFrame(rows, columns=["who", "time", "reading"])
-    table["time"] = pd.Timestamp("2022-01-01") + pd.to_timedelta(table["time"] * 60, unit="s")
-    table["time"] = table["time"].dt.strftime("%Y-%m-%dT%H:%M:%S")
-    if path.suffix == ".parquet":
-        table.to_parquet(path)
-    else:
-        table.to_csv(path, index=False)
+    times = pd.Timestamp("2022-01-01") + pd.to_timedelta(table["time"] * 60, unit="s")
+    table["time"] = times.dt.strftime("%Y-%m-%dT%H:%M:%S")
+    table.to_parquet(path) if path.suffix == ".parquet" else table.to_csv(path, index=False)
+
+
+def run(words):
+    """Exit code and what is printed of a release whose noisy numbers are all 7; what was drawn."""
+    drawn, out, err = [], io.StringIO(), io.StringIO()
+    sevens = lambda counts, scale: drawn.append((len(counts), scale)) or [7] * len(counts)  # noqa: E731
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(releasing, "add_noise", sevens)
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            words = ["release", *words, "--value", "reading", "--participant", "who"]
+            code = cli.main([*words, "--epsilon", "1", "--accept-noise"])
+    return code, out.getvalue(), err.getvalue(), drawn
 
 
 def released(rows, suffix, options):
-    """Exit code, what was printed, and what was written but for times of entries and their digests."""
-    drawn = []
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        written(rows, Path(f"data{suffix}"))
-        sevens = lambda counts, scale: drawn.append((len(counts), scale)) or [7] * len(counts)  # noqa: E731
-        patch.setattr(releasing, "add_noise", sevens)
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            given = ["release", f"data{suffix}", "--epsilon", "1", "--accept-noise", *options]
-            code = cli.main(given)
-        files = {}
-        for path in sorted(Path().rglob("*")):
-            if path.is_file() and path.name != f"data{suffix}":
-                stat, content = os.stat(path), path.read_bytes()
-                if path.suffix == ".ledger":
-                    rows_ = [row.content for row in pf.Ledger(path).entries()]
-                    content = json.dumps(rows_, default=str).encode()
-                files[str(path)] = (oct(stat.st_mode), len(content), content)
-        assert bool(drawn) == (code == 0)
-        made = Path(f"data{suffix}.release")
-        if code == 0:
-            assert len({path.stat().st_mtime_ns for path in made.rglob("*")}) == 1
-        return code, out.getvalue(), err.getvalue(), files, drawn
+    """What is seen of a release, and all files but for times of entries and their digests."""
+    files, table = {}, Path(f"data{suffix}")
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        written(rows, table)
+        seen = run([str(table), *options])
+        for path in {*Path().rglob("*.*")} - {table, Path(f"{table}.release")}:
+            content = path.read_bytes()
+            if path.suffix == ".ledger":
+                rows = [row.content for row in pf.Ledger(path).entries()]
+                content = json.dumps(rows, default=str)
+            files[path] = path.stat().st_mode, content
+        times = {path.stat().st_mtime_ns for path in Path(f"{table}.release").rglob("*")}
+    assert bool(seen[3]) == (seen[0] == 0) == (len(times) == 1)
+    return *seen, files
 
 
 @examples(8, 550)
 @given(cases(), st.sampled_from([".csv", ".csv", ".parquet"]))
 def test_one_reading_changes_nothing_but_counts(case, suffix):
-    (rows, twin, masked), edit, options = case
-    other = released(twin, suffix, options)
-    if edit == "stray":
-        code, out, err, files, _ = other
-        assert (code, out, files) == (2, "", {})
-        assert err.count("pufferflow: error:") == 1
-        return
-    one = released(rows if edit == "value" else masked, suffix, options)
-    assert one == other
-    code, _, err, files, _ = one
+    rows, twin, edit, options = case
+    code, out, err, _, files = other = released(twin, suffix, options)
+    if edit != "stray":
+        assert released(rows, suffix, options) == other
     assert "Traceback" not in err
-    if code != 0:
-        assert (code, files) == (2, {})
-        assert err.count("pufferflow: error:") == 1
+    if edit == "stray" or code != 0:
+        assert (code, out, files, err.count("pufferflow: error:")) == (2, "", {}, 1)
 
 
-# -- how long it takes -----------------------------------------------------------------------------
-
-CHANGES = ("1e300", "inf", "-7", "1000000", "3.25")
-
-
-def words_for(change, path):
+def calls(change, folder):
+    """How often each function of the package is called where one of 600 readings is another."""
     values = [str(number) for number in np.random.default_rng(2).integers(0, 9, 600)]
-    values[317] = values[317] if change is None else change
-    written([("p", step, value) for step, value in enumerate(values)], path)
-    return [
-        *("release", str(path), "--mixing", "5", "0.4", "--epsilon", "1", "--edges", "2:8:2"),
-        *("--value", "reading", "--participant", "who", "--no-ledger", "--accept-noise"),
-        *("--statistic", "mean-by-hour", "--statistic", "histogram", "--bounds", "0", "9"),
-        *("--timezone", "UTC"),
-    ]
-
-
-def calls(words, output, monkeypatch):
-    """How often each function of the package was called."""
-    made, seen = Counter(), os.path.dirname(pf.__file__)
+    values[317] = change or values[317]
+    folder.mkdir()
+    written([("p", step, value) for step, value in enumerate(values)], folder / "data.csv")
+    words = "--mixing 5 0.4 --edges 2:8:2 --bounds 0 9 --timezone UTC --no-ledger "
+    words += f"--statistic mean-by-hour --statistic histogram --output {folder}/release"
+    made, here = Counter(), os.path.dirname(pf.__file__)
 
     def count(frame, event, argument):
-        if event == "call" and frame.f_code.co_filename.startswith(seen):
-            made[frame.f_code.co_filename[len(seen) :], frame.f_code.co_name] += 1
+        if event == "call" and frame.f_code.co_filename.startswith(here):
+            made[frame.f_code.co_filename, frame.f_code.co_name] += 1
 
-    monkeypatch.setattr(releasing, "add_noise", lambda counts, scale: [7] * len(counts))
-    output.parent.mkdir()
     before = sys.getprofile()
     gc.collect()
     gc.disable()  # what other tests left behind is not to be closed, and counted, meanwhile
     sys.setprofile(count)
     try:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            assert cli.main([*words, "--output", str(output)]) == 0
+        assert run([f"{folder}/data.csv", *words.split()])[0] == 0
     finally:
         sys.setprofile(before)
         gc.enable()
     return made
 
 
-def test_one_reading_changes_no_call(tmp_path, monkeypatch):
+def test_one_reading_changes_no_call(tmp_path):
     """What is kept from one release to the next is there before the first is looked at."""
-    plain = words_for(None, tmp_path / "data.csv")
-    calls(plain, tmp_path / "warm" / "release", monkeypatch)
-    usual = calls(plain, tmp_path / "usual" / "release", monkeypatch)
+    calls(None, tmp_path / "warm")
+    usual = calls(None, tmp_path / "usual")
     assert sum(usual.values()) > 300
-    for name, change in enumerate(CHANGES):
-        words = words_for(change, tmp_path / "data.csv")
-        assert calls(words, tmp_path / str(name) / "release", monkeypatch) == usual, change
+    for name, change in enumerate(("1e300", "inf", "-7", "1000000", "3.25")):
+        assert calls(change, tmp_path / str(name)) == usual, change
