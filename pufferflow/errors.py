@@ -46,13 +46,10 @@ class BudgetError(PufferflowError):
 
     Attributes
     ----------
-    share : float
-        Largest share of the limit at which such a release would fit; 0 where none is known.
     free : int or None
         First second, as the ledger counts them, from which on all readings are free.
     """
 
-    def __init__(self, message: str, share: float = 0.0, free: int | None = None) -> None:
+    def __init__(self, message: str, free: int | None = None) -> None:
         super().__init__(message)
-        self.share = share
         self.free = free

@@ -83,26 +83,14 @@ def plain(level: Level) -> Level:
     return Level(None) if level.whole else level
 
 
-def top(charges: Collection[Charge], within: Charge | None = None) -> Fraction:
-    """Return the largest sum of costs at any one time, or at any in the range of another one."""
-    begin, end = (-math.inf, math.inf) if within is None else (within.begin, within.end)
-    return max(load for start, until, load in _loads(charges) if start < end and until > begin)
-
-
-def span(charges: Iterable[Charge]) -> int:
-    """Return the seconds from the first reading that is paid for to the last."""
-    ends = [(c.first, c.last) for c in charges if c.first is not None and c.last is not None]
-    return max(last for _, last in ends) - min(first for first, _ in ends) if ends else 0
+def top(charges: Iterable[Charge]) -> Fraction:
+    """Return the largest sum of costs at any one time."""
+    return max(load for _, _, load in _loads(charges))
 
 
 def whole(charges: Iterable[Charge]) -> Fraction:
     """Return what everything of one participant costs."""
     return sum((charge.whole for charge in charges), Fraction(0))
-
-
-def holds(promise: Promise, charges: Collection[Charge]) -> bool:
-    """Say whether the promise is kept by all of these together."""
-    return spent([promise], charges) <= 1
 
 
 def spent(
@@ -113,10 +101,13 @@ def spent(
     For participants whole/ε, for windows the smaller one of that and top/C. No further charge and
     no further promise lowers it. Only readings in the range of ``within`` count, if one is given.
     """
-    highest, everything, shares = top(charges, within), whole(charges), [Fraction(0)]
+    begin, end = (-math.inf, math.inf) if within is None else (within.begin, within.end)
+    highest = max(load for since, to, load in _loads(charges) if since < end and to > begin)
+    everything, shares = whole(charges), [Fraction(0)]
     for promise in promises:
-        by_time = UNBOUNDED if promise.level.whole else _ratio(highest, promise.cost)
-        shares.append(min(by_time, everything / Fraction(promise.epsilon)))
+        shares.append(everything / Fraction(promise.epsilon))
+        if promise.cost:
+            shares[-1] = min(shares[-1], highest / promise.cost)
     return max(shares)
 
 
@@ -125,25 +116,17 @@ def percent(share: Fraction) -> int:
     return math.ceil(100 * share)
 
 
-def room(promise: Promise, charges: Collection[Charge], new: Charge) -> Fraction:
-    """Return the largest factor by which ``new`` may be multiplied for the promise to hold."""
-    factor = _ratio(Fraction(promise.epsilon) - whole(charges), new.whole)
-    if not promise.level.whole and top(charges) <= promise.cost:
-        factor = max(factor, _ratio(promise.cost - top(charges, new), new.cost))
-    return max(factor, Fraction(0))
-
-
 def free_from(promise: Promise, charges: Collection[Charge], new: Charge) -> float:
     """Return the first second from which on a promise always has room for ``new``; ∞: never."""
     if whole([*charges, new]) <= promise.epsilon:
         return -math.inf
-    if promise.level.whole or top(charges) > promise.cost:
+    if not promise.cost or top(charges) > promise.cost:
         return math.inf
     full = (end for _, end, load in _loads(charges) if load + new.cost > promise.cost)
     return max(full, default=-math.inf)
 
 
-def _loads(charges: Collection[Charge]) -> list[tuple[float, float, Fraction]]:
+def _loads(charges: Iterable[Charge]) -> list[tuple[float, float, Fraction]]:
     """Stretches of time, from one second to before another, and the sum of costs in each."""
     changes = {-math.inf: Fraction(0), math.inf: Fraction(0)}
     for charge in charges:
@@ -151,7 +134,3 @@ def _loads(charges: Collection[Charge]) -> list[tuple[float, float, Fraction]]:
         changes[charge.end] = changes.get(charge.end, Fraction(0)) - charge.cost
     times = sorted(changes)
     return list(zip(times, times[1:], accumulate(changes[time] for time in times), strict=False))
-
-
-def _ratio(amount: Fraction, of: Fraction) -> Fraction:
-    return min(amount / of, UNBOUNDED) if of else UNBOUNDED * (amount > 0)

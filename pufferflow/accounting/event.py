@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pufferflow._checks import Lengths, check_positive, check_type, longest
+from pufferflow._checks import Lengths, check_positive, check_type, longest, shown
 from pufferflow._display import displayed
 from pufferflow._optional import require
 from pufferflow._protection import Knowledge, Protection, check_protection
@@ -33,10 +33,7 @@ def event_epsilon(
 ) -> float:
     """Event-level ε that differentially private mechanisms may spend together, rounded down.
 
-    Parameters
-    ----------
-    family, length, epsilon, window, knows
-        As for :func:`pufferflow.leakage`; raises what that raises.
+    Parameters and errors are those of :func:`pufferflow.leakage`.
     """
     needed = leakage(family, length, epsilon, window=window, knows=knows)
     return divide_down(1.0, needed.noise_scale(1.0))
@@ -96,18 +93,6 @@ def wrap(
     ------
     ParameterError
         It is no such measurement, or its privacy map has no finite value at ``d_in``.
-
-    Examples
-    --------
-    >>> import opendp.prelude as dp
-    >>> import pufferflow as pf
-    >>> dp.enable_features("contrib")
-    >>> hour = pf.MixingFamily(60, 0.4)
-    >>> c = pf.event_epsilon(hour, 10_000, epsilon=1.0)
-    >>> domain = dp.atom_domain(T="i64"), dp.absolute_distance(T="i64")
-    >>> noisy = dp.m.make_laplace(*domain, scale=1 / c * (1 + 1e-9))
-    >>> round(pf.wrap(noisy, hour, 10_000, d_in=1).loss, 6)
-    1.0
     """
     require("opendp", "what a measurement of OpenDP guarantees")
     from opendp.mod import Measurement, OpenDPException
@@ -120,13 +105,12 @@ def wrap(
         )
     metric = str(measurement.input_metric)
     known = next((d for name, d in _CHANGED.items() if metric.startswith(name)), None)
-    if d_in is None and known is None:
-        raise ParameterError(f"{metric} has no distance of one record; give d_in, that distance")
-    distance: float = check_positive(known if d_in is None else d_in, "d_in")
-    if known is not None and distance < known:
+    if (d_in is None) == (known is None):
         raise ParameterError(
-            f"d_in is {d_in}; data sets that differ in one record are {known} apart by {metric}"
+            f"d_in is {shown(d_in)} for {metric}; give the distance of inputs that differ in one "
+            "record where they are numbers, and none where they are data sets"
         )
+    distance: float = check_positive(d_in if known is None else known, "d_in")
     if distance.is_integer() and "f" not in str(measurement.input_distance_type):
         distance = int(distance)
     where = f"the measurement's privacy loss at d_in = {distance}"

@@ -105,7 +105,7 @@ def released(rows, suffix, options):
             if path.is_file() and path.name != f"data{suffix}":
                 stat, content = os.stat(path), path.read_bytes()
                 if path.suffix == ".ledger":
-                    rows_ = [row.content for row in pf.Ledger(path).entries()]
+                    rows_ = [row.content for row in pf.Ledger(path).book.rows]
                     content = json.dumps(rows_, default=str).encode()
                 files[str(path)] = (oct(stat.st_mode), len(content), content)
         assert bool(drawn) == (code == 0)
