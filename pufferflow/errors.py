@@ -42,14 +42,4 @@ class LedgerError(PufferflowError, ValueError):
 
 
 class BudgetError(PufferflowError):
-    """A release that would break a promise of its ledger.
-
-    Attributes
-    ----------
-    free : int or None
-        First second, as the ledger counts them, from which on all readings are free.
-    """
-
-    def __init__(self, message: str, free: int | None = None) -> None:
-        super().__init__(message)
-        self.free = free
+    """A release that would break a promise of its ledger."""

@@ -1,11 +1,9 @@
 """The account: what releases cost over time, and which promises hold; exact numbers only.
 
-A release changes its output distribution by at most e^c when one reading in its range changes, and
-by at most e^D when everything of one participant does. So one reading at time t changes all outputs
-together, adaptive or not, by at most e^top, ``top`` the largest Σ c_k over ranges with a common
-time, and the loss is at most ε where top ≤ C; everything of a participant by at most e^whole, whole
-= Σ D_k. A promise of ε for windows of readings holds if top ≤ C *or* whole ≤ ε, one for
-participants if whole ≤ ε. Proof: docs/account.md.
+One reading changes all outputs together by at most e^top, top the largest Σ c_k over ranges with a
+common time, everything of a participant by at most e^whole, whole = Σ D_k. A promise of ε for
+windows of readings holds if top ≤ C *or* whole ≤ ε, one for participants if whole ≤ ε. Proof:
+docs/account.md.
 """
 
 from __future__ import annotations

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Unpack
 
 from pufferflow._checks import EPSILON_RANGE, Lengths, check_scale, longest
 from pufferflow._composition import PRECISION, entrywise_loss, joint_scale
 from pufferflow._display import displayed
-from pufferflow._protection import Knowledge, check_protection
+from pufferflow._protection import ProtectionOptions, check_protection
 from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.mechanisms import find_mechanism, leakage_loss
 
@@ -68,13 +68,12 @@ class Accountant:
     """
 
     def __init__(
-        self, family: AnyFamily, length: Lengths, *, window: int = 1, knows: Knowledge = "nothing"
+        self, family: AnyFamily, length: Lengths, **protection: Unpack[ProtectionOptions]
     ) -> None:
         self.family = as_family(family)
-        self.protection = check_protection(window, knows)
+        self.protection = check_protection(**protection)
         self.length = longest(length)
         self._scales: list[float] = []
-        self._known: dict[float, float] = {}  # guarantees that were found before, by scale
 
     def __repr__(self) -> str:
         count = f"{len(self._scales)} releases"
@@ -91,21 +90,17 @@ class Accountant:
         """Return what all releases so far cost together."""
         if not (count := len(self._scales)):
             return Cost(0, 0.0, 0.0, 0.0, 0.0)
-        joint, leakage = joint_scale(self._scales), math.inf
+        entrywise, joint = entrywise_loss(self._scales), joint_scale(self._scales)
+        if joint < EPSILON_RANGE[0]:
+            return Cost(count, entrywise, math.inf, math.inf, math.inf)
+        leakage = leakage_loss(self.family, self.length, joint, **asdict(self.protection))
         theorem = math.nextafter(count * self._alone(min(self._scales)), math.inf)
-        if joint >= EPSILON_RANGE[0]:
-            leakage = leakage_loss(self.family, self.length, joint, **asdict(self.protection))
-        return Cost(count, entrywise_loss(self._scales), theorem, self._alone(joint), leakage)
+        return Cost(count, entrywise, theorem, self._alone(joint), leakage)
 
     def _alone(self, scale: float) -> float:
         """What one release costs by quilts, or without any where these know of no adversary."""
-        if scale < EPSILON_RANGE[0]:
-            return math.inf
-        if scale not in self._known:
-            name = "mqm-exact" if self.protection.knows == "nothing" else "group-dp"
-            told = asdict(self.protection)
-            self._known[scale] = self.guarantee(self.family, self.length, scale, name, **told)
-        return self._known[scale]
+        name = "mqm-exact" if self.protection.knows == "nothing" else "group-dp"
+        return self.guarantee(self.family, self.length, scale, name, **asdict(self.protection))
 
     @staticmethod
     def guarantee(

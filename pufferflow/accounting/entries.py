@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
-from pufferflow._checks import check_choice, check_epsilon, check_list, check_whole, shown
+from pufferflow._checks import check_epsilon, check_whole, shown
 from pufferflow._files import sha256
 from pufferflow._json import parse_json
 from pufferflow._protection import Level
@@ -30,7 +30,6 @@ T = TypeVar("T")
 Document: TypeAlias = dict[str, Any]
 TimeBase: TypeAlias = Literal["utc", "local", "none"]
 
-LONGEST_TEXT = 1000
 MEND = "put back a copy made after its last release, for an older one lacks what was spent since"
 
 
@@ -52,12 +51,7 @@ class Population:
 
     def __post_init__(self) -> None:
         check_whole(1 if self.step_seconds is None else self.step_seconds, "step_seconds")
-        check_choice(self.time_base, "time_base", get_args(TimeBase))
-        object.__setattr__(self, "values", tuple(check_list(self.values, "values")))
-        for name in (self.participant or "", self.cohort or "", *self.values):
-            _check_text(name, "the name of a column or cohort")
-        if not (self.states is None or isinstance(self.states, list)):
-            raise ParameterError(f"states is {shown(self.states)}; it must be a list")
+        object.__setattr__(self, "values", tuple(self.values))
 
 
 @dataclass(frozen=True)
@@ -79,7 +73,10 @@ class Entry:
         if self.level is not None:
             object.__setattr__(self, "level", plain(self.level))
         check_epsilon(1 if self.epsilon is None else self.epsilon)
-        _check_text(self.query, "query")
+        if not (
+            isinstance(self.query, str) and self.query.isprintable() and len(self.query) < 1001
+        ):
+            raise ParameterError(f"query is {shown(self.query)}; give up to 1000 printable letters")
         timeless = (self.charge.first, self.charge.last) == (None, None)
         if self.population.time_base == "none" and not timeless:
             raise ParameterError("a release has a range of times where there are none")
@@ -238,12 +235,11 @@ class Book:
         """Say which promise the newest release would break, and from when on readings are free."""
         promises, (*charges, new) = self.promises.values(), self.charges
         broken = max(promises, key=lambda one: account.spent([one], self.charges))
-        free, first = max(account.free_from(one, charges, new) for one in promises), None
+        free = max(account.free_from(one, charges, new) for one in promises)
         if free < account.SECONDS[1] - 86_400:  # the next time of the grid has a date
             grid = math.gcd(of.step_seconds or 1, 86_400)
-            first = math.ceil(free / grid) * grid
-            time, utc = datetime(1970, 1, 1) + timedelta(seconds=first), of.time_base == "utc"
-            way = f"readings from {time}{' UTC' * utc} on are free"
+            time = datetime(1970, 1, 1) + timedelta(seconds=math.ceil(free / grid) * grid)
+            way = f"readings from {time}{' UTC' * (of.time_base == 'utc')} on are free"
         elif new.cost == UNBOUNDED:
             way = "it is finer than the states of Θ, or nobody knows what it costs"
         elif new.last is None and broken.cost:
@@ -252,8 +248,7 @@ class Book:
             way = "what is spent stays spent"
         return BudgetError(
             f"its limit of epsilon {broken.epsilon:g} for {words_of(broken.level)} leaves no room "
-            f"for this release: {way}; pufferflow ledger set-limit raises it",
-            first,
+            f"for this release: {way}; pufferflow ledger set-limit raises it"
         )
 
     def _add(self, time: str, kind: str, text: str) -> None:
@@ -293,8 +288,8 @@ class Book:
 
 def canonical(document: object) -> str:
     """Return the JSON text that digests are made of, costs as the text of a fraction or inf."""
-    options: Document = {"sort_keys": True, "separators": (",", ":"), "allow_nan": False}
-    return json.dumps(document, default=_plain, **options)
+    signs = (",", ":")
+    return json.dumps(document, default=_plain, sort_keys=True, separators=signs, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:
@@ -304,7 +299,6 @@ def _plain(value: Any) -> Any:
 
 
 def _cost_of(text: str) -> Fraction:
-    _check_text(text, "a cost")
     over, _, under = text.partition("/")
     return UNBOUNDED if text == "inf" else Fraction(int(over), int(under or 1))
 
@@ -327,13 +321,6 @@ _PARTS: dict[str, Callable[[Any], Any]] = {
 }
 """By the types of fields."""
 _WRONG = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
-
-
-def _check_text(value: object, name: str) -> None:
-    if not (isinstance(value, str) and value.isprintable() and len(value) <= LONGEST_TEXT):
-        raise ParameterError(
-            f"{name} is {shown(value)}; give up to {LONGEST_TEXT} printable letters"
-        )
 
 
 def words_of(level: Level) -> str:

@@ -8,12 +8,12 @@ at most :func:`pufferflow.leakage_loss` at scale 1/c, and may spend 1/σ, σ wha
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Unpack
 
 from pufferflow._checks import Lengths, check_positive, check_type, longest, shown
 from pufferflow._display import displayed
 from pufferflow._optional import require
-from pufferflow._protection import Knowledge, Protection, check_protection
+from pufferflow._protection import Protection, ProtectionOptions, check_protection
 from pufferflow._rounding import divide_down
 from pufferflow.errors import ParameterError
 from pufferflow.markov.families import AnyFamily, Family, as_family
@@ -24,18 +24,13 @@ _CHANGED = {"Symmetric": 2, "InsertDelete": 2, "ChangeOne": 1, "Hamming": 1}
 
 
 def event_epsilon(
-    family: AnyFamily,
-    length: Lengths,
-    epsilon: float,
-    *,
-    window: int = 1,
-    knows: Knowledge = "nothing",
+    family: AnyFamily, length: Lengths, epsilon: float, **protection: Unpack[ProtectionOptions]
 ) -> float:
     """Event-level ε that differentially private mechanisms may spend together, rounded down.
 
     Parameters and errors are those of :func:`pufferflow.leakage`.
     """
-    needed = leakage(family, length, epsilon, window=window, knows=knows)
+    needed = leakage(family, length, epsilon, **protection)
     return divide_down(1.0, needed.noise_scale(1.0))
 
 
@@ -74,8 +69,7 @@ def wrap(
     length: Lengths,
     *,
     d_in: float | None = None,
-    window: int = 1,
-    knows: Knowledge = "nothing",
+    **protection: Unpack[ProtectionOptions],
 ) -> WrappedMeasurement:
     """Return a mechanism of OpenDP with its guarantee for correlated records.
 
@@ -83,8 +77,8 @@ def wrap(
     ----------
     measurement : opendp Measurement
         Of pure differential privacy (its output measure is ``MaxDivergence``).
-    family, length, window, knows
-        As for :func:`pufferflow.leakage`.
+    family, length, protection
+        ``window`` and ``knows`` as for :func:`pufferflow.leakage`.
     d_in : float, optional
         Distance, in the measurement's input metric, of inputs that differ in one record: known for
         metrics on data sets, to be given for one on numbers, such as counts made beforehand.
@@ -118,5 +112,5 @@ def wrap(
         event = float(measurement.map(distance))
     except (OpenDPException, TypeError, ValueError, OverflowError) as error:
         raise ParameterError(f"{where} is not known: {error}") from None
-    event, hidden = check_positive(event, where), check_protection(window, knows)
+    event, hidden = check_positive(event, where), check_protection(**protection)
     return WrappedMeasurement(measurement, as_family(family), longest(length), event, hidden)

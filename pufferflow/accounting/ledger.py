@@ -5,9 +5,7 @@ the one before. It is of one population, one time grid, at most one Θ, and of p
 each hold over *all* its releases (:mod:`pufferflow.accounting.account`). A release is paid for
 first, and what is paid for is spent: a crash at any moment can waste budget, never exceed it.
 
-Digests show damage, not intent: they have no key, so whoever rewrites rows can compute them anew,
-and a file put back to an earlier state fits too. Only a digest noted elsewhere reveals that. Nor
-does a ledger notice releases of a copy of the data, or those in another ledger.
+Digests show damage, not intent: they have no key. What no ledger notices: docs/account.md.
 """
 
 from __future__ import annotations
@@ -49,16 +47,14 @@ class Ledger(os.PathLike[str]):
 
     def __init__(self, path: PathLike) -> None:
         self.path = check_path(path, "path")
-        if not self.path.exists():
-            raise self._error("No such file or directory; the first release makes one")
         head = b""
         if self.path.is_file() and self.path.stat().st_size <= MOST_BYTES:
             with self.path.open("rb") as stream:
                 head = stream.read(72)
         if head[:16] + head[60:] != DATABASE + VERSION.to_bytes(4) + bytes(4) + b"PUFF":
             raise self._error(
-                "it is no ledger of this program, or one from before 1.0, and left alone; give "
-                "another path"
+                "no ledger of this program is there, or one from before 1.0, which is left alone; "
+                "give another path, or a new one to a release, which makes it"
             )
 
     def __fspath__(self) -> str:
@@ -87,11 +83,11 @@ class Ledger(os.PathLike[str]):
         return LedgerError(f"ledger {self.path}: {what}")
 
     @contextmanager
-    def _open(self, then: str = MEND, *, writing: bool = False) -> Iterator[Book]:
+    def _open(self, *, writing: bool = False) -> Iterator[Book]:
         """Read and check all rows; with ``writing`` hold the file alone, and write what is added.
 
         Nothing is paid for on the ground of an altered ledger, and nothing is written unless the
-        block ends well. Where the database fails, the error says what is true ``then``.
+        block ends well.
         """
         uri = f"{self.path.absolute().as_uri()}?mode=rw"
         try:
@@ -114,6 +110,7 @@ class Ledger(os.PathLike[str]):
                     connection.executemany(add, book.rows[there:])
                     connection.execute("COMMIT")
         except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite's message may quote the file
+            then = "pufferflow ledger show says what is entered, and so spent" if writing else MEND
             raise self._error(f"{error}; {then}") from error
         except (BudgetError, LedgerError) as error:
             error.args = (f"ledger {self.path}: {error}",)
@@ -131,7 +128,7 @@ class Ledger(os.PathLike[str]):
         Raises BudgetError: what is there costs more, and the file is left as it is; LedgerError: it
         is for windows, and no release has said yet which Θ is assumed.
         """
-        with self._open("pufferflow ledger show says whether it changed", writing=True) as book:
+        with self._open(writing=True) as book:
             book.promise(promise, certificate)
             if book.spent > 1:
                 raise BudgetError(
@@ -145,8 +142,7 @@ class Ledger(os.PathLike[str]):
         Raises BudgetError: a promise in force would not hold any more; LedgerError: it is of
         something else. Either way nothing is entered.
         """
-        then = "no release is made; whether it counts as spent, pufferflow ledger show says"
-        with self._open(then, writing=True) as book:
+        with self._open(writing=True) as book:
             return book.accept(terms)
 
     def verify(self, noted: str | None = None) -> tuple[int, str]:
@@ -212,8 +208,7 @@ def reserved(ledger: PathLike | None, terms: Terms) -> Iterator[Paid | None]:
     except OSError as error:
         said = f"{error.strerror}; the ledger counts it as spent all the same"
         raise OSError(error.errno, said, error.filename) from error
-    words = "the release counts as spent, only the note that it was made is missing"
-    with there._open(words, writing=True) as book:
+    with there._open(writing=True) as book:
         book.add("made", {"release": paid.number})
 
 
