@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate
+from typing import Any
 
 from pufferflow._checks import check_epsilon, check_whole
 from pufferflow._protection import Level
@@ -63,11 +64,13 @@ class Promise:
     """``epsilon`` nats, the limit, for everything that is released, at one level.
 
     ``cost`` C is the largest c that keeps it at any length; 0 for participants, or where no c does.
+    ``certificate`` proves it: a document, or packed as in a ledger.
     """
 
     level: Level
     epsilon: float
     cost: Fraction
+    certificate: dict[str, Any] | str | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "level", plain(self.level))
@@ -79,11 +82,6 @@ class Promise:
 def plain(level: Level) -> Level:
     """Return the level by which promises are kept: participants have no other readings to know."""
     return Level(None) if level.whole else level
-
-
-def top(charges: Iterable[Charge]) -> Fraction:
-    """Return the largest sum of costs at any one time."""
-    return max(load for _, _, load in _loads(charges))
 
 
 def whole(charges: Iterable[Charge]) -> Fraction:
@@ -118,9 +116,10 @@ def free_from(promise: Promise, charges: Collection[Charge], new: Charge) -> flo
     """Return the first second from which on a promise always has room for ``new``; ∞: never."""
     if whole([*charges, new]) <= promise.epsilon:
         return -math.inf
-    if not promise.cost or top(charges) > promise.cost:
+    loads = _loads(charges)
+    if not promise.cost or max(load for _, _, load in loads) > promise.cost:
         return math.inf
-    full = (end for _, end, load in _loads(charges) if load + new.cost > promise.cost)
+    full = (end for _, end, load in loads if load + new.cost > promise.cost)
     return max(full, default=-math.inf)
 
 

@@ -88,14 +88,13 @@ class Entry:
 class Terms:
     """A release that is to be paid for.
 
-    ``theta`` is Θ's model document, ``promise`` what is promised if its level has no promise yet,
-    with its ``certificate``. With ``new_values`` it may read columns that no release before named.
+    ``theta`` is Θ's model document, ``promise`` what is promised if its level has no promise yet.
+    With ``new_values`` it may read columns that no release before named.
     """
 
     entry: Entry
     theta: Document | None = None
     promise: Promise | None = None
-    certificate: Document | None = None
     new_values: bool = False
 
 
@@ -176,13 +175,6 @@ class Book:
         """Add a row, or raise LedgerError where it does not fit the others."""
         self._add(datetime.now(UTC).isoformat(timespec="seconds"), kind, canonical(content))
 
-    def promise(self, promise: Promise, certificate: Document | None) -> None:
-        """Add the row of a promise, with its certificate: JSON, compressed, in base 64."""
-        packed = None
-        if certificate is not None:
-            packed = base64.b64encode(zlib.compress(canonical(certificate).encode(), 9)).decode()
-        self.add("promise", vars(promise) | {"certificate": packed})
-
     def accept(self, terms: Terms) -> Paid:
         """Add the rows of a release that all promises allow.
 
@@ -211,7 +203,7 @@ class Book:
             )
         if promise is not None:
             if promise.level not in self.promises:
-                self.promise(promise, terms.certificate)
+                self.add("promise", promise)
             limit = self.promises[promise.level].epsilon
             if promise.epsilon not in (limit, entry.epsilon):
                 raise LedgerError(
@@ -257,7 +249,6 @@ class Book:
         if kind == "theta" and self.theta is None and content.keys() == {"model", "states"}:
             self.theta, self.states = {**content["model"]}, content["states"]
         elif kind == "promise":
-            del content["certificate"]
             promise = _record(Promise, content)
             if not (promise.level.whole or self.theta):
                 raise LedgerError("a promise for windows needs an assumption; give Θ")
@@ -287,15 +278,20 @@ class Book:
 
 
 def canonical(document: object) -> str:
-    """Return the JSON text that digests are made of, costs as the text of a fraction or inf."""
+    """Return the JSON text that digests are made of."""
     signs = (",", ":")
     return json.dumps(document, default=_plain, sort_keys=True, separators=signs, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:
+    """A cost as text, a record by its fields, a certificate compressed, in base 64."""
     if isinstance(value, Fraction):
         return "inf" if value >= UNBOUNDED else str(value)
-    return vars(value)
+    fields = vars(value).copy()
+    if isinstance(proof := fields.get("certificate"), dict):
+        packed = zlib.compress(canonical(proof).encode(), 9)
+        fields["certificate"] = base64.b64encode(packed).decode()
+    return fields
 
 
 def _cost_of(text: str) -> Fraction:

@@ -15,6 +15,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from pufferflow._checks import check_path
@@ -122,14 +123,14 @@ class Ledger(os.PathLike[str]):
         with self._open() as book:
             return book
 
-    def set_limit(self, promise: Promise, certificate: Document | None = None) -> None:
-        """Add a promise that supersedes the one of its level, for windows with the proof of its C.
+    def set_limit(self, promise: Promise) -> None:
+        """Add a promise that supersedes the one of its level.
 
         Raises BudgetError: what is there costs more, and the file is left as it is; LedgerError: it
         is for windows, and no release has said yet which Θ is assumed.
         """
         with self._open(writing=True) as book:
-            book.promise(promise, certificate)
+            book.add("promise", promise)
             if book.spent > 1:
                 raise BudgetError(
                     f"releases that are there need more than epsilon {promise.epsilon:g} for "
@@ -164,7 +165,8 @@ class Ledger(os.PathLike[str]):
             "theta": None if book.theta is None else sha256(canonical(book.theta).encode()),
             "spent_percent": percent(book.spent),
             "promises": [
-                vars(one) | {"spent_percent": percent(spent([one], book.charges))}
+                vars(replace(one, certificate=None))
+                | {"spent_percent": percent(spent([one], book.charges))}
                 for one in book.promises.values()
             ],
             "releases": [

@@ -120,5 +120,5 @@ def _set_limit(ledger: Ledger, arguments: argparse.Namespace) -> None:
         raise ParameterError(f"the limit of {arguments.level} is {before}; add --yes to change it")
     theta = None if book.theta is None else parse_model(book.theta)
     found = calibrate(theta, level, arguments.epsilon)
-    ledger.set_limit(Promise(level, found.epsilon, found.cost), found.certificate)
+    ledger.set_limit(Promise(level, found.epsilon, found.cost, found.certificate))
     print(f"limit of {arguments.level}: {before} before, {arguments.epsilon:g} now")

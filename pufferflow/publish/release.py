@@ -184,8 +184,10 @@ class Prepared:
         words = ", ".join(statistic.full_name for statistic in self.statistics)
         charge = Charge(self.cost, self.cost * self.longest, *self.period)
         entry = Entry(population, charge, level, request.epsilon, words, not how.alone)
-        promise = None if how.alone else Promise(level, limit, calibration.cost)
-        return Terms(entry, theta, promise, calibration.certificate, how.new_values)
+        promise = (
+            None if how.alone else Promise(level, limit, calibration.cost, calibration.certificate)
+        )
+        return Terms(entry, theta, promise, how.new_values)
 
     def release(
         self, draw: Callable[[Sequence[int], float], list[int]], paid: Paid | None = None

@@ -132,8 +132,8 @@ class RunningCount:
         document = None if family is None else family.document()
         query = f"running count of up to {length} readings"
         entry = Entry(population, charge, level, epsilon, query)
-        promise = Promise(level, epsilon, calibration.cost)
-        terms = Terms(entry, document, promise, calibration.certificate, how.new_values)
+        promise = Promise(level, epsilon, calibration.cost, calibration.certificate)
+        terms = Terms(entry, document, promise, how.new_values)
         with reserved(ledger, terms) as counter.paid:
             return counter
 

@@ -18,10 +18,10 @@ MONDAY, WEEK = 1704067200, 7 * 86400
 LONGEST = 336
 
 
-def promise_of(level, epsilon=1.0):
+def promise_of(level, epsilon=1.0, certificate=None):
     """What the calibration of these tests says."""
     cost = Fraction(0) if level.whole else COSTS[level] * Fraction(epsilon)
-    return Promise(level, epsilon, cost)
+    return Promise(level, epsilon, cost, certificate)
 
 
 def terms(
@@ -34,8 +34,9 @@ def terms(
     first = MONDAY + week * WEEK
     range_ = (first, first + weeks * WEEK - 1800) if span is None else span
     entry = Entry(of, Charge(cost, cost * LONGEST, *range_), level, epsilon, query, promise)
-    allowed = promise_of(level, epsilon if limit is None else limit) if promise else None
-    return Terms(entry, None if level.whole else theta, allowed, certificate, new_values)
+    allowed = promise_of(level, epsilon if limit is None else limit, certificate)
+    theta = None if level.whole else theta
+    return Terms(entry, theta, allowed if promise else None, new_values)
 
 
 def elsewhere(charge, of=POPULATION):
