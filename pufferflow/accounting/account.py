@@ -45,18 +45,14 @@ class Charge:
             object.__setattr__(self, name, min(Fraction(getattr(self, name)), UNBOUNDED))
         for time in (self.first, self.last):
             check_whole(0 if time is None else time, "a time in seconds", *SECONDS)
-        if min(self.cost, self.whole) < 0 or self.begin >= self.end:
+        if min(self.cost, self.whole) < 0 or self.range[0] >= self.range[1]:
             raise ParameterError("a release costs at least 0, and its range ends after it begins")
 
     @property
-    def begin(self) -> float:
-        """First second of the range."""
-        return -math.inf if self.first is None else self.first
-
-    @property
-    def end(self) -> float:
-        """First second after it."""
-        return math.inf if self.last is None else self.last + 1
+    def range(self) -> tuple[float, float]:
+        """First second, and the first one after the last."""
+        first = -math.inf if self.first is None else self.first
+        return first, math.inf if self.last is None else self.last + 1
 
 
 @dataclass(frozen=True)
@@ -97,7 +93,7 @@ def spent(
     For participants whole/ε, for windows the smaller one of that and top/C. No further charge and
     no further promise lowers it. Only readings in the range of ``within`` count, if one is given.
     """
-    begin, end = (-math.inf, math.inf) if within is None else (within.begin, within.end)
+    begin, end = (-math.inf, math.inf) if within is None else within.range
     highest = max(load for since, to, load in _loads(charges) if since < end and to > begin)
     everything, shares = whole(charges), [Fraction(0)]
     for promise in promises:
@@ -127,7 +123,7 @@ def _loads(charges: Iterable[Charge]) -> list[tuple[float, float, Fraction]]:
     """Stretches of time, from one second to before another, and the sum of costs in each."""
     changes = {-math.inf: Fraction(0), math.inf: Fraction(0)}
     for charge in charges:
-        changes[charge.begin] = changes.get(charge.begin, Fraction(0)) + charge.cost
-        changes[charge.end] = changes.get(charge.end, Fraction(0)) - charge.cost
+        for time, change in zip(charge.range, (charge.cost, -charge.cost), strict=True):
+            changes[time] = changes.get(time, Fraction(0)) + change
     times = sorted(changes)
     return list(zip(times, times[1:], accumulate(changes[time] for time in times), strict=False))

@@ -160,7 +160,7 @@ def random_charge(rng):
 
 
 def plain_top(charges, within=range(-1, 12)):
-    met = [[c.cost for c in charges if c.begin <= t < c.end] for t in within]
+    met = [[c.cost for c in charges if c.range[0] <= t < c.range[1]] for t in within]
     return max(sum(costs, Fraction(0)) for costs in met)
 
 
@@ -200,7 +200,7 @@ def test_free_from_then_on_and_not_before(seed):
             fits = spent([promise], [*charges, replace(new, first=t, last=t)]) <= 1
             assert fits >= (t >= free)
             assert not (fits and t == free - 1)
-        within = [t for t in range(-1, 12) if new.begin <= t < new.end]
+        within = [t for t in range(-1, 12) if new.range[0] <= t < new.range[1]]
         by_whole = whole(charges) / Fraction(promise.epsilon)
         by_time = plain_top(charges, within) / cost if cost else by_whole
         assert spent([promise], charges, new) == min(by_whole, by_time)
