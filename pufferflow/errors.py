@@ -42,17 +42,4 @@ class LedgerError(PufferflowError, ValueError):
 
 
 class BudgetError(PufferflowError):
-    """A release that would break a promise of its ledger.
-
-    Attributes
-    ----------
-    share : float
-        Largest share of the limit at which such a release would fit; 0 where none is known.
-    free : int or None
-        First second, as the ledger counts them, from which on all readings are free.
-    """
-
-    def __init__(self, message: str, share: float = 0.0, free: int | None = None) -> None:
-        super().__init__(message)
-        self.share = share
-        self.free = free
+    """A release that would break a promise of its ledger."""

@@ -1,20 +1,19 @@
 """The account: what releases cost over time, and which promises hold; exact numbers only.
 
-A release changes its output distribution by at most e^c when one reading in its range changes, and
-by at most e^D when everything of one participant does. So one reading at time t changes all outputs
-together, adaptive or not, by at most e^top, ``top`` the largest Σ c_k over ranges with a common
-time, and the loss is at most ε where top ≤ C; everything of a participant by at most e^whole, whole
-= Σ D_k. A promise of ε for windows of readings holds if top ≤ C *or* whole ≤ ε, one for
-participants if whole ≤ ε. Proof: docs/account.md.
+One reading changes all outputs together by at most e^top, top the largest Σ c_k over ranges with a
+common time, everything of a participant by at most e^whole, whole = Σ D_k. A promise of ε for
+windows of readings holds if top ≤ C *or* whole ≤ ε, one for participants if whole ≤ ε. Proof:
+docs/account.md.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate
+from typing import Any
 
 from pufferflow._checks import check_epsilon, check_whole
 from pufferflow._protection import Level
@@ -46,18 +45,14 @@ class Charge:
             object.__setattr__(self, name, min(Fraction(getattr(self, name)), UNBOUNDED))
         for time in (self.first, self.last):
             check_whole(0 if time is None else time, "a time in seconds", *SECONDS)
-        if min(self.cost, self.whole) < 0 or self.begin >= self.end:
+        if min(self.cost, self.whole) < 0 or self.range[0] >= self.range[1]:
             raise ParameterError("a release costs at least 0, and its range ends after it begins")
 
     @property
-    def begin(self) -> float:
-        """First second of the range."""
-        return -math.inf if self.first is None else self.first
-
-    @property
-    def end(self) -> float:
-        """First second after it."""
-        return math.inf if self.last is None else self.last + 1
+    def range(self) -> tuple[float, float]:
+        """First second, and the first one after the last."""
+        first = -math.inf if self.first is None else self.first
+        return first, math.inf if self.last is None else self.last + 1
 
 
 @dataclass(frozen=True)
@@ -65,11 +60,13 @@ class Promise:
     """``epsilon`` nats, the limit, for everything that is released, at one level.
 
     ``cost`` C is the largest c that keeps it at any length; 0 for participants, or where no c does.
+    ``certificate`` proves it: a document, or packed as in a ledger.
     """
 
     level: Level
     epsilon: float
     cost: Fraction
+    certificate: dict[str, Any] | str | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "level", plain(self.level))
@@ -83,26 +80,9 @@ def plain(level: Level) -> Level:
     return Level(None) if level.whole else level
 
 
-def top(charges: Collection[Charge], within: Charge | None = None) -> Fraction:
-    """Return the largest sum of costs at any one time, or at any in the range of another one."""
-    begin, end = (-math.inf, math.inf) if within is None else (within.begin, within.end)
-    return max(load for start, until, load in _loads(charges) if start < end and until > begin)
-
-
-def span(charges: Iterable[Charge]) -> int:
-    """Return the seconds from the first reading that is paid for to the last."""
-    ends = [(c.first, c.last) for c in charges if c.first is not None and c.last is not None]
-    return max(last for _, last in ends) - min(first for first, _ in ends) if ends else 0
-
-
 def whole(charges: Iterable[Charge]) -> Fraction:
     """Return what everything of one participant costs."""
     return sum((charge.whole for charge in charges), Fraction(0))
-
-
-def holds(promise: Promise, charges: Collection[Charge]) -> bool:
-    """Say whether the promise is kept by all of these together."""
-    return spent([promise], charges) <= 1
 
 
 def spent(
@@ -113,10 +93,13 @@ def spent(
     For participants whole/ε, for windows the smaller one of that and top/C. No further charge and
     no further promise lowers it. Only readings in the range of ``within`` count, if one is given.
     """
-    highest, everything, shares = top(charges, within), whole(charges), [Fraction(0)]
+    begin, end = (-math.inf, math.inf) if within is None else within.range
+    highest = max(load for since, to, load in _loads(charges) if since < end and to > begin)
+    everything, shares = whole(charges), [Fraction(0)]
     for promise in promises:
-        by_time = UNBOUNDED if promise.level.whole else _ratio(highest, promise.cost)
-        shares.append(min(by_time, everything / Fraction(promise.epsilon)))
+        shares.append(everything / Fraction(promise.epsilon))
+        if promise.cost:
+            shares[-1] = min(shares[-1], highest / promise.cost)
     return max(shares)
 
 
@@ -125,33 +108,22 @@ def percent(share: Fraction) -> int:
     return math.ceil(100 * share)
 
 
-def room(promise: Promise, charges: Collection[Charge], new: Charge) -> Fraction:
-    """Return the largest factor by which ``new`` may be multiplied for the promise to hold."""
-    factor = _ratio(Fraction(promise.epsilon) - whole(charges), new.whole)
-    if not promise.level.whole and top(charges) <= promise.cost:
-        factor = max(factor, _ratio(promise.cost - top(charges, new), new.cost))
-    return max(factor, Fraction(0))
-
-
 def free_from(promise: Promise, charges: Collection[Charge], new: Charge) -> float:
     """Return the first second from which on a promise always has room for ``new``; ∞: never."""
     if whole([*charges, new]) <= promise.epsilon:
         return -math.inf
-    if promise.level.whole or top(charges) > promise.cost:
+    loads = _loads(charges)
+    if not promise.cost or max(load for _, _, load in loads) > promise.cost:
         return math.inf
-    full = (end for _, end, load in _loads(charges) if load + new.cost > promise.cost)
+    full = (end for _, end, load in loads if load + new.cost > promise.cost)
     return max(full, default=-math.inf)
 
 
-def _loads(charges: Collection[Charge]) -> list[tuple[float, float, Fraction]]:
+def _loads(charges: Iterable[Charge]) -> list[tuple[float, float, Fraction]]:
     """Stretches of time, from one second to before another, and the sum of costs in each."""
     changes = {-math.inf: Fraction(0), math.inf: Fraction(0)}
     for charge in charges:
-        changes[charge.begin] = changes.get(charge.begin, Fraction(0)) + charge.cost
-        changes[charge.end] = changes.get(charge.end, Fraction(0)) - charge.cost
+        for time, change in zip(charge.range, (charge.cost, -charge.cost), strict=True):
+            changes[time] = changes.get(time, Fraction(0)) + change
     times = sorted(changes)
     return list(zip(times, times[1:], accumulate(changes[time] for time in times), strict=False))
-
-
-def _ratio(amount: Fraction, of: Fraction) -> Fraction:
-    return min(amount / of, UNBOUNDED) if of else UNBOUNDED * (amount > 0)

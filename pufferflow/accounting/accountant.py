@@ -15,20 +15,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Unpack
 
-from scipy.optimize import brentq
-
-from pufferflow import _checks
-from pufferflow._checks import EPSILON_RANGE, Lengths, check_scale, check_whole, longest
+from pufferflow._checks import EPSILON_RANGE, Lengths, check_scale, longest
 from pufferflow._composition import PRECISION, entrywise_loss, joint_scale
 from pufferflow._display import displayed
-from pufferflow._protection import Knowledge, check_protection
+from pufferflow._protection import ProtectionOptions, check_protection
 from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.mechanisms import find_mechanism, leakage_loss
-
-MOST_RELEASES = 10**6
-"""Releases that can be recorded at once."""
 
 
 @dataclass(frozen=True)
@@ -66,56 +60,47 @@ class Accountant:
     >>> import pufferflow as pf
     >>> chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
     >>> accountant = pf.Accountant(chain, length=100)
-    >>> accountant.add(pf.mqm_exact(chain, 100, 1.0).scale, releases=2)
+    >>> for scale in (30.0, 60.0):
+    ...     accountant.add(scale)
     >>> cost = accountant.cost()
     >>> cost.leakage < cost.quilts <= cost.theorem_4_4
     True
     """
 
     def __init__(
-        self, family: AnyFamily, length: Lengths, *, window: int = 1, knows: Knowledge = "nothing"
+        self, family: AnyFamily, length: Lengths, **protection: Unpack[ProtectionOptions]
     ) -> None:
         self.family = as_family(family)
-        self.protection = check_protection(window, knows)
+        self.protection = check_protection(**protection)
         self.length = longest(length)
         self._scales: list[float] = []
-        self._known: dict[float, float] = {}  # guarantees that were found before, by scale
 
     def __repr__(self) -> str:
         count = f"{len(self._scales)} releases"
         return f"Accountant({self.family!r}, length={self.length}, {self.protection}, {count})"
 
-    def add(self, scale: float, *, releases: int = 1) -> None:
-        """Record releases of noise ``scale · L`` on queries of Lipschitz constant L each.
+    def add(self, scale: float) -> None:
+        """Record a release of noise ``scale · L`` on a query of Lipschitz constant L.
 
-        Raises ParameterError: ``scale`` is not positive, or ``releases`` is not from 0 to 10^6.
+        Raises ParameterError: ``scale`` is not positive.
         """
-        self._scales += [check_scale(scale)] * check_whole(releases, "releases", 0, MOST_RELEASES)
+        self._scales.append(check_scale(scale))
 
     def cost(self) -> Cost:
         """Return what all releases so far cost together."""
         if not (count := len(self._scales)):
             return Cost(0, 0.0, 0.0, 0.0, 0.0)
-        joint, leakage = joint_scale(self._scales), math.inf
+        entrywise, joint = entrywise_loss(self._scales), joint_scale(self._scales)
+        if joint < EPSILON_RANGE[0]:
+            return Cost(count, entrywise, math.inf, math.inf, math.inf)
+        leakage = leakage_loss(self.family, self.length, joint, **asdict(self.protection))
         theorem = math.nextafter(count * self._alone(min(self._scales)), math.inf)
-        if joint >= EPSILON_RANGE[0]:
-            leakage = leakage_loss(self.family, self.length, joint, **asdict(self.protection))
-        return Cost(count, entrywise_loss(self._scales), theorem, self._alone(joint), leakage)
+        return Cost(count, entrywise, theorem, self._alone(joint), leakage)
 
     def _alone(self, scale: float) -> float:
         """What one release costs by quilts, or without any where these know of no adversary."""
-        if scale < EPSILON_RANGE[0]:
-            return math.inf
-        if scale not in self._known:
-            name = "mqm-exact" if self.protection.knows == "nothing" else "group-dp"
-            self._known[scale] = self.guarantee(
-                self.family, self.length, scale, mechanism=name, **asdict(self.protection)
-            )
-        return self._known[scale]
-
-    def within(self, limit: float) -> bool:
-        """Say whether all releases so far cost at most ``limit``."""
-        return self.cost().epsilon <= _checks.check_epsilon(limit)
+        name = "mqm-exact" if self.protection.knows == "nothing" else "group-dp"
+        return self.guarantee(self.family, self.length, scale, name, **asdict(self.protection))
 
     @staticmethod
     def guarantee(
@@ -127,30 +112,24 @@ class Accountant:
         mechanism is not applicable whatever ε. Raises ParameterError: ``scale`` is not positive, or
         the mechanism is unknown.
         """
-        asked, records = find_mechanism(mechanism), longest(length)
-        scale = check_scale(scale)
+        asked, scale, records = find_mechanism(mechanism), check_scale(scale), longest(length)
         if asked.uncovered(**options) or asked.unfit(family, length, **asked.own(options)):
             return math.inf
 
-        def excess(log_epsilon: float) -> float:
-            """Logarithm of what is asked for over ``scale``, within ±1000."""
+        def suffices(log_epsilon: float) -> bool:
             needed = asked.called(family, length, math.exp(log_epsilon), **options).scale
-            if needed is None:
-                return 1000.0
-            if needed > scale:
-                return max(math.log(needed) - math.log(scale), 1e-300)
-            return min(math.log(needed) - math.log(scale), 0.0) if needed > 0 else -1000.0
+            return needed is not None and needed <= scale
 
         smallest, largest = map(math.log, EPSILON_RANGE)
         low = max(smallest, -math.log(scale) - PRECISION)
         high = min(largest, math.log(records / scale) + PRECISION)
-        while excess(high) > 0:  # bayesian-dp may ask for more than group-dp does
+        while not suffices(high):  # bayesian-dp may ask for more than group-dp does
             if high == largest:
                 return math.inf
             high = min(high + 1, largest)
-        if excess(low) <= 0:
+        if suffices(low):
             return math.exp(low)
-        high = brentq(excess, low, high, xtol=PRECISION / 4, rtol=1e-15)
-        while excess(high) > 0:
-            high += PRECISION / 2
+        while high - low > PRECISION:
+            middle = (low + high) / 2
+            low, high = (low, middle) if suffices(middle) else (middle, high)
         return math.exp(high)

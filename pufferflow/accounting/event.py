@@ -8,12 +8,12 @@ at most :func:`pufferflow.leakage_loss` at scale 1/c, and may spend 1/σ, σ wha
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Unpack
 
-from pufferflow._checks import Lengths, check_positive, check_type, longest
+from pufferflow._checks import Lengths, check_positive, check_type, longest, shown
 from pufferflow._display import displayed
 from pufferflow._optional import require
-from pufferflow._protection import Knowledge, Protection, check_protection
+from pufferflow._protection import Protection, ProtectionOptions, check_protection
 from pufferflow._rounding import divide_down
 from pufferflow.errors import ParameterError
 from pufferflow.markov.families import AnyFamily, Family, as_family
@@ -24,21 +24,13 @@ _CHANGED = {"Symmetric": 2, "InsertDelete": 2, "ChangeOne": 1, "Hamming": 1}
 
 
 def event_epsilon(
-    family: AnyFamily,
-    length: Lengths,
-    epsilon: float,
-    *,
-    window: int = 1,
-    knows: Knowledge = "nothing",
+    family: AnyFamily, length: Lengths, epsilon: float, **protection: Unpack[ProtectionOptions]
 ) -> float:
     """Event-level ε that differentially private mechanisms may spend together, rounded down.
 
-    Parameters
-    ----------
-    family, length, epsilon, window, knows
-        As for :func:`pufferflow.leakage`; raises what that raises.
+    Parameters and errors are those of :func:`pufferflow.leakage`.
     """
-    needed = leakage(family, length, epsilon, window=window, knows=knows)
+    needed = leakage(family, length, epsilon, **protection)
     return divide_down(1.0, needed.noise_scale(1.0))
 
 
@@ -77,8 +69,7 @@ def wrap(
     length: Lengths,
     *,
     d_in: float | None = None,
-    window: int = 1,
-    knows: Knowledge = "nothing",
+    **protection: Unpack[ProtectionOptions],
 ) -> WrappedMeasurement:
     """Return a mechanism of OpenDP with its guarantee for correlated records.
 
@@ -86,8 +77,8 @@ def wrap(
     ----------
     measurement : opendp Measurement
         Of pure differential privacy (its output measure is ``MaxDivergence``).
-    family, length, window, knows
-        As for :func:`pufferflow.leakage`.
+    family, length, protection
+        ``window`` and ``knows`` as for :func:`pufferflow.leakage`.
     d_in : float, optional
         Distance, in the measurement's input metric, of inputs that differ in one record: known for
         metrics on data sets, to be given for one on numbers, such as counts made beforehand.
@@ -96,18 +87,6 @@ def wrap(
     ------
     ParameterError
         It is no such measurement, or its privacy map has no finite value at ``d_in``.
-
-    Examples
-    --------
-    >>> import opendp.prelude as dp
-    >>> import pufferflow as pf
-    >>> dp.enable_features("contrib")
-    >>> hour = pf.MixingFamily(60, 0.4)
-    >>> c = pf.event_epsilon(hour, 10_000, epsilon=1.0)
-    >>> domain = dp.atom_domain(T="i64"), dp.absolute_distance(T="i64")
-    >>> noisy = dp.m.make_laplace(*domain, scale=1 / c * (1 + 1e-9))
-    >>> round(pf.wrap(noisy, hour, 10_000, d_in=1).loss, 6)
-    1.0
     """
     require("opendp", "what a measurement of OpenDP guarantees")
     from opendp.mod import Measurement, OpenDPException
@@ -120,13 +99,12 @@ def wrap(
         )
     metric = str(measurement.input_metric)
     known = next((d for name, d in _CHANGED.items() if metric.startswith(name)), None)
-    if d_in is None and known is None:
-        raise ParameterError(f"{metric} has no distance of one record; give d_in, that distance")
-    distance: float = check_positive(known if d_in is None else d_in, "d_in")
-    if known is not None and distance < known:
+    if (d_in is None) == (known is None):
         raise ParameterError(
-            f"d_in is {d_in}; data sets that differ in one record are {known} apart by {metric}"
+            f"d_in is {shown(d_in)} for {metric}; give the distance of inputs that differ in one "
+            "record where they are numbers, and none where they are data sets"
         )
+    distance: float = check_positive(d_in if known is None else known, "d_in")
     if distance.is_integer() and "f" not in str(measurement.input_distance_type):
         distance = int(distance)
     where = f"the measurement's privacy loss at d_in = {distance}"
@@ -134,5 +112,5 @@ def wrap(
         event = float(measurement.map(distance))
     except (OpenDPException, TypeError, ValueError, OverflowError) as error:
         raise ParameterError(f"{where} is not known: {error}") from None
-    event, hidden = check_positive(event, where), check_protection(window, knows)
+    event, hidden = check_positive(event, where), check_protection(**protection)
     return WrappedMeasurement(measurement, as_family(family), longest(length), event, hidden)

@@ -5,9 +5,7 @@ the one before. It is of one population, one time grid, at most one Θ, and of p
 each hold over *all* its releases (:mod:`pufferflow.accounting.account`). A release is paid for
 first, and what is paid for is spent: a crash at any moment can waste budget, never exceed it.
 
-Digests show damage, not intent: they have no key, so whoever rewrites rows can compute them anew,
-and a file put back to an earlier state fits too. Only a digest noted elsewhere reveals that. Nor
-does a ledger notice releases of a copy of the data, or those in another ledger.
+Digests show damage, not intent: they have no key. What no ledger notices: docs/account.md.
 """
 
 from __future__ import annotations
@@ -15,40 +13,23 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, replace
-from fractions import Fraction
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
 
-from pufferflow._checks import check_epsilon, check_path
+from pufferflow._checks import check_path
 from pufferflow._display import displayed
 from pufferflow._files import DATABASE, PathLike, check_folder, sha256, workplace
-from pufferflow._protection import Level
-from pufferflow.accounting.account import UNBOUNDED, Charge, Promise, holds, percent, spent
-from pufferflow.accounting.entries import (
-    MEND,
-    Book,
-    Document,
-    Entry,
-    Paid,
-    Population,
-    Row,
-    Terms,
-    canonical,
-    words_of,
-)
+from pufferflow.accounting.account import Promise, percent, spent
+from pufferflow.accounting.entries import MEND, Book, Document, Paid, Terms, canonical, words_of
 from pufferflow.errors import BudgetError, LedgerError
-
-__all__ = ["Entry", "Ledger", "Paid", "PathLike", "Population", "rehearsed", "reserved"]
 
 VERSION = 5
 PATIENCE_SECONDS = 600.0
 """How long a release waits for others that are being paid for."""
 MOST_BYTES, MOST_ROW_BYTES = 2**28, 2**24
 """Some 300,000 releases; a chain of some 900 states."""
-_UNKNOWN = "whether it counts as spent, pufferflow ledger show says"
 _SCHEMA = f"""
 PRAGMA application_id = {int.from_bytes(b"PUFF")};
 PRAGMA user_version = {VERSION};
@@ -60,8 +41,6 @@ CREATE TRIGGER never_removed BEFORE DELETE ON entries
 BEGIN SELECT RAISE(ABORT, 'entries are never removed'); END;
 """
 
-Calibrate: TypeAlias = Callable[[Document, Level, float], tuple[Fraction, Document | None]]
-
 
 @displayed("path")
 class Ledger(os.PathLike[str]):
@@ -69,16 +48,14 @@ class Ledger(os.PathLike[str]):
 
     def __init__(self, path: PathLike) -> None:
         self.path = check_path(path, "path")
-        if not self.path.exists():
-            raise self._error("No such file or directory; the first release makes one")
         head = b""
         if self.path.is_file() and self.path.stat().st_size <= MOST_BYTES:
             with self.path.open("rb") as stream:
                 head = stream.read(72)
         if head[:16] + head[60:] != DATABASE + VERSION.to_bytes(4) + bytes(4) + b"PUFF":
             raise self._error(
-                "it is no ledger of this program, or one from before 1.0, and left alone; give "
-                "another path"
+                "no ledger of this program is there, or one from before 1.0, which is left alone; "
+                "give another path, or a new one to a release, which makes it"
             )
 
     def __fspath__(self) -> str:
@@ -107,11 +84,11 @@ class Ledger(os.PathLike[str]):
         return LedgerError(f"ledger {self.path}: {what}")
 
     @contextmanager
-    def _open(self, then: str = MEND, *, writing: bool = False) -> Iterator[Book]:
+    def _open(self, *, writing: bool = False) -> Iterator[Book]:
         """Read and check all rows; with ``writing`` hold the file alone, and write what is added.
 
-        Nothing is written unless the block ends well. Where the database fails, the error says
-        what is true ``then``.
+        Nothing is paid for on the ground of an altered ledger, and nothing is written unless the
+        block ends well.
         """
         uri = f"{self.path.absolute().as_uri()}?mode=rw"
         try:
@@ -121,12 +98,20 @@ class Ledger(os.PathLike[str]):
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("PRAGMA trusted_schema = OFF")
                 connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
-                book = _read(connection)
+                if not _tables(connection) <= _OWN:
+                    raise LedgerError(f"its tables are not those that this program makes; {MEND}")
+                [problem] = connection.execute("PRAGMA integrity_check(1)").fetchone()
+                if problem != "ok":
+                    raise LedgerError(f"{problem}; {MEND}")
+                book = Book.read(connection.execute("SELECT * FROM entries ORDER BY number"))
                 there = len(book.rows)
                 yield book
                 if writing:
-                    _write(connection, book.rows[there:])
+                    add = "INSERT INTO entries VALUES (?, ?, ?, ?, ?)"
+                    connection.executemany(add, book.rows[there:])
+                    connection.execute("COMMIT")
         except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite's message may quote the file
+            then = "pufferflow ledger show says what is entered, and so spent" if writing else MEND
             raise self._error(f"{error}; {then}") from error
         except (BudgetError, LedgerError) as error:
             error.args = (f"ledger {self.path}: {error}",)
@@ -134,58 +119,32 @@ class Ledger(os.PathLike[str]):
 
     @property
     def book(self) -> Book:
-        """Its rows, and what they say together: population, theta, states, promises, charges."""
+        """Its rows, and what they say together: population, theta, promises, releases, spent."""
         with self._open() as book:
             return book
 
-    @property
-    def spent(self) -> Fraction:
-        """Largest share of a promise in force that is used, from 0 to 1."""
-        return spent((book := self.book).promises.values(), book.charges)
+    def set_limit(self, promise: Promise) -> None:
+        """Add a promise that supersedes the one of its level.
 
-    def entries(self) -> list[Row]:
-        """Return all rows, oldest first."""
-        return self.book.rows
-
-    def set_limit(self, level: Level, epsilon: float, calibrate: Calibrate) -> None:
-        """Add a promise of ``epsilon`` that supersedes the one of that level.
-
-        ``calibrate(theta document, level, epsilon)`` returns C and its certificate; participants
-        need none. Raises BudgetError: what is there costs more, and the file is left as it is;
-        LedgerError: no release has said yet which Θ is assumed.
+        Raises BudgetError: what is there costs more, and the file is left as it is; LedgerError: it
+        is for windows, and no release has said yet which Θ is assumed.
         """
-        cost, proof, theta = Fraction(0), None, self.book.theta
-        if not level.whole:
-            if theta is None:
-                raise self._error("it has no assumption yet; first release with mixing or a chain")
-            cost, proof = calibrate(theta, level, check_epsilon(epsilon))
-        promise = Promise(level, epsilon, cost)
-        with self._open("pufferflow ledger show says whether it changed", writing=True) as book:
-            if not holds(promise, book.charges):
+        with self._open(writing=True) as book:
+            book.add("promise", promise)
+            if book.spent > 1:
                 raise BudgetError(
-                    f"releases that are there need more than epsilon {epsilon:g} for "
-                    f"{words_of(level)}; set a higher limit"
+                    f"releases that are there need more than epsilon {promise.epsilon:g} for "
+                    f"{words_of(promise.level)}; set a higher limit"
                 )
-            book.promise(promise, proof)
 
-    def add(
-        self, query: str, charge: Charge, population: Population | None, *, new_values: bool = False
-    ) -> Paid:
-        """Enter a release that was made elsewhere: what is not known of it is UNBOUNDED.
+    def add(self, terms: Terms) -> Paid:
+        """Enter a release, also one that was made elsewhere: what is not known of it is UNBOUNDED.
 
-        Without a population, which names its columns, nothing is. Raises BudgetError where a
-        promise in force would not hold any more.
+        Raises BudgetError: a promise in force would not hold any more; LedgerError: it is of
+        something else. Either way nothing is entered.
         """
-        if population is None:
-            charge = replace(charge, cost=UNBOUNDED, whole=UNBOUNDED)
-        if (population := population or self.book.population) is None:
-            raise self._error("it is empty; say of which columns and time step the release was")
-        entry = Entry(charge, None, None, query, promise=False)
-        return self._pay(Terms(population, None, None, None, entry), new_values)
-
-    def _pay(self, terms: Terms, new_values: bool) -> Paid:
-        with self._open(f"no release is made; {_UNKNOWN}", writing=True) as book:
-            return book.accept(terms, new_values, self.path.name)
+        with self._open(writing=True) as book:
+            return book.accept(terms)
 
     def verify(self, noted: str | None = None) -> tuple[int, str]:
         """Check the file, the digests, and that all promises hold over the rows.
@@ -201,63 +160,58 @@ class Ledger(os.PathLike[str]):
     def to_dict(self) -> Document:
         """Return the ledger as plain JSON types; of Θ only the digest."""
         book = self.book
-        told: Document = {
-            "population": None if book.population is None else asdict(book.population),
+        told = {
+            "population": book.population,
             "theta": None if book.theta is None else sha256(canonical(book.theta).encode()),
-            "spent_percent": percent(spent(book.promises.values(), book.charges)),
+            "spent_percent": percent(book.spent),
             "promises": [
-                asdict(one) | {"spent_percent": percent(spent([one], book.charges))}
+                vars(replace(one, certificate=None))
+                | {"spent_percent": percent(spent([one], book.charges))}
                 for one in book.promises.values()
             ],
             "releases": [
-                {"number": number, "time": time, "made": number in book.made} | content
-                for number, time, kind, content, _ in book.rows
-                if kind == "release"
+                vars(entry) | {"number": n, "time": book.rows[n - 1].time, "made": n in book.made}
+                for n, entry in book.releases.items()
             ],
         }
-        document: Document = json.loads(canonical(told))  # costs as text
-        return document
+        return dict(json.loads(canonical(told)))  # costs as text
+
+
+def try_out(ledger: PathLike | None, terms: Terms) -> Paid | None:
+    """Return what :func:`reserved` would yield, or raise what it would; nothing is written."""
+    if ledger is None:
+        return None
+    path = check_path(ledger, "ledger")
+    if not os.path.lexists(path):
+        check_folder(path)
+        return Book().accept(terms)
+    with Ledger(path)._open() as book:
+        return book.accept(terms)
 
 
 @contextmanager
-def reserved(ledger: PathLike | None, *terms: *Terms, new_values: bool = False) -> Iterator[Paid]:
+def reserved(ledger: PathLike | None, terms: Terms) -> Iterator[Paid | None]:
     """Pay for a release, make it in the block, and note that it was made.
 
-    ``terms`` are those of :class:`Terms`; ``new_values`` lets value columns be read that no release
-    before named. A ledger that does not exist is made if the release is accepted; None keeps no
-    account.
+    A ledger that does not exist is made if the release is accepted; None keeps no account and
+    yields None.
 
     Raises BudgetError: a promise would not hold any more, and nothing is paid; LedgerError: the
     ledger is of other data or another Θ, or cannot be used.
     """
-    if ledger is None or not os.path.lexists(check_path(ledger, "ledger")):
-        # what is refused makes no file
-        paid = rehearsed(ledger, *terms, new_values=new_values)
+    try_out(ledger, terms)  # what is refused makes no file
     if ledger is None:
-        yield paid
+        yield None
         return
-    book = Ledger.create(ledger)
-    paid = book._pay(Terms(*terms), new_values)
+    there = Ledger.create(ledger)
+    paid = there.add(terms)
     try:
         yield paid
     except OSError as error:
         said = f"{error.strerror}; the ledger counts it as spent all the same"
         raise OSError(error.errno, said, error.filename) from error
-    words = "the release counts as spent, only the note that it was made is missing"
-    with book._open(words, writing=True) as rows:
-        rows.add("made", {"release": paid.number})
-
-
-def rehearsed(ledger: PathLike | None, *terms: *Terms, new_values: bool = False) -> Paid:
-    """Return what :func:`reserved` would yield, or raise what it would; nothing is written."""
-    if ledger is None:
-        return Paid(None, Fraction(0), "")
-    path = check_path(ledger, "ledger")
-    if not os.path.lexists(path):
-        check_folder(path)
-        return Book().accept(Terms(*terms), new_values, path.name)
-    with Ledger(path)._open() as book:
-        return book.accept(Terms(*terms), new_values, path.name)
+    with there._open(writing=True) as book:
+        book.add("made", {"release": paid.number})
 
 
 def default_ledger(table: PathLike) -> Path:
@@ -265,29 +219,11 @@ def default_ledger(table: PathLike) -> Path:
     return Path(os.path.realpath(table)).parent / "pufferflow.ledger"
 
 
-def _read(connection: sqlite3.Connection) -> Book:
-    """All rows, checked: nothing is paid for on the ground of an altered ledger."""
-    if not _own(connection) <= _OWN:
-        raise LedgerError(f"its tables are not those that this program makes; {MEND}")
-    problem = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
-    if problem != "ok":
-        raise LedgerError(f"{problem}; {MEND}")
-    rows = "SELECT number, time, kind, content, digest FROM entries ORDER BY number"
-    return Book.read(connection.execute(rows))
-
-
-def _write(connection: sqlite3.Connection, rows: list[Row]) -> None:
-    for *row, content, digest in rows:
-        values = (*row, canonical(content), digest)
-        connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", values)
-    connection.execute("COMMIT")
-
-
-def _own(connection: sqlite3.Connection) -> set[tuple[str, str]]:
+def _tables(connection: sqlite3.Connection) -> set[tuple[str, str]]:
     """Tables, views and triggers of a database: a foreign one could change what is written."""
     return set(connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
 
 
 with closing(sqlite3.connect(":memory:")) as _connection:
     _connection.executescript(_SCHEMA)
-    _OWN = _own(_connection)
+    _OWN = _tables(_connection)

@@ -8,6 +8,7 @@ UTC --edges 200:2000:200 --from 2024-01-01 --to 2024-01-07
 """
 
 import argparse
+import os
 
 from pufferflow._files import check_outputs
 from pufferflow.accounting.account import percent
@@ -49,7 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
         made = fit_privately(table, output=None if dry else output, **options)
         warn(made.warnings)
         last = [DRY_RUN if dry else f"safe to publish: {output}"]
-        if made.paid and made.paid.name:
+        if made.paid is not None:
             share = f"{percent(made.paid.spent)} % of its limits"
-            last = [f"ledger        {made.paid.name}: {share}", *last]
+            last = [f"ledger        {os.path.basename(options['ledger'])}: {share}", *last]
     show(made.facts, arguments.json, [made.summary(), "", *last])

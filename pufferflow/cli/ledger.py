@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from pufferflow._numbers import written_number
-from pufferflow._protection import Level, level_of
+from pufferflow._protection import level_of
 from pufferflow._units import text_of
-from pufferflow.accounting.account import UNBOUNDED, Charge, percent
+from pufferflow.accounting.account import UNBOUNDED, Charge, Promise, percent
+from pufferflow.accounting.entries import Entry, Terms
 from pufferflow.accounting.ledger import Ledger
 from pufferflow.cli.printing import show, table
-from pufferflow.errors import ParameterError
+from pufferflow.errors import LedgerError, ParameterError
 
 RELEASES = ("number", "made", "from", "to", "protect", "epsilon", "query")
 
@@ -89,24 +90,26 @@ def _add(ledger: Ledger, arguments: argparse.Namespace) -> None:
     from pufferflow.records.read import parse_range
 
     known, value = ledger.book.population, arguments.value
-    population = None
-    if known is not None and (arguments.participant or value):
-        values = known.values if value is None else (value,)
-        population = replace(known, values=values, participant=arguments.participant)
+    if known is None:
+        raise LedgerError(
+            f"ledger {ledger.path}: it is empty; the first release says of what it is"
+        )
     cost = written_number(arguments.cost, "--cost")
     whole = written_number(arguments.whole, "--whole")
+    if value is None and arguments.participant is None:
+        cost = whole = UNBOUNDED
+    else:
+        values = known.values if value is None else (value,)
+        known = replace(known, values=values, participant=arguments.participant)
     charge = Charge(cost, whole, *parse_range(arguments.first, arguments.last))
-    paid = ledger.add(arguments.query, charge, population, new_values=arguments.yes)
+    entry = Entry(known, charge, None, None, arguments.query, promise=False)
+    paid = ledger.add(Terms(entry, new_values=arguments.yes))
     print(f"entered as row {paid.number}: {percent(paid.spent)} % is spent")
 
 
 def _set_limit(ledger: Ledger, arguments: argparse.Namespace) -> None:
     from pufferflow.models import parse_model
     from pufferflow.publish.calibrate import calibrate
-
-    def worked(theta: Any, level: Level, epsilon: float) -> Any:
-        found = calibrate(parse_model(theta), level, epsilon)
-        return found.cost, found.certificate
 
     book = ledger.book
     step = None if book.population is None else book.population.step_seconds
@@ -115,5 +118,7 @@ def _set_limit(ledger: Ledger, arguments: argparse.Namespace) -> None:
     before = "none" if now is None else f"{now.epsilon:g}"
     if not arguments.yes:
         raise ParameterError(f"the limit of {arguments.level} is {before}; add --yes to change it")
-    ledger.set_limit(level, arguments.epsilon, worked)
+    theta = None if book.theta is None else parse_model(book.theta)
+    found = calibrate(theta, level, arguments.epsilon)
+    ledger.set_limit(Promise(level, found.epsilon, found.cost, found.certificate))
     print(f"limit of {arguments.level}: {before} before, {arguments.epsilon:g} now")

@@ -33,8 +33,9 @@ def run(arguments: argparse.Namespace) -> None:
     warn(made.warnings)
     if isinstance(made, Plan):
         lines = made.lines()
-        if made.paid is not None and made.paid.name:
-            lines += [f"ledger    {made.paid.name}: {percent(made.paid.spent)} % would be used"]
+        if ledger is not None and made.paid is not None:
+            share = f"{percent(made.paid.spent)} % would be used"
+            lines += [f"ledger    {os.path.basename(ledger)}: {share}"]
         lines += [DRY_RUN]
     else:
         lines = made.lines("" if ledger is None else os.path.relpath(ledger), str(folder))

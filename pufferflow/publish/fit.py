@@ -24,7 +24,7 @@ from pufferflow._files import PathLike
 from pufferflow._options import option, split_options, takes_options
 from pufferflow._types import Ints
 from pufferflow._units import text_of
-from pufferflow.accounting.ledger import Paid
+from pufferflow.accounting.entries import Paid
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.interval_family import confidence_family
 from pufferflow.markov import ANY, STATIONARY, ChainFamily, Family, MarkovChain
@@ -103,17 +103,23 @@ class Fit:
             raise ParameterError("this was a dry run, so there is no family; leave dry_run out")
         return self.model
 
+    @property
+    def is_private(self) -> bool:
+        """Whether noise hides the participants."""
+        records = None if self.model is None else self.model.records
+        return records is None or records.fitted_privately is not None
+
     def __repr__(self) -> str:
-        return "Fit(contains confidential counts)" if self.paid is None else f"Fit({self.facts})"
+        return f"Fit({self.facts if self.is_private else 'contains confidential counts'})"
 
     def save(self, path: PathLike) -> Path:
         """Write the model file; of a fit without noise only its owner may read it."""
-        return write_model(path, self.family, self._made.records, private=self.paid is None)
+        return write_model(path, self.family, self._made.records, private=not self.is_private)
 
     def summary(self) -> str:
         """Return the facts for people."""
         text = [f"{name:<13}{value}" for name, value in self.facts.items()]
-        return "\n".join(text if self.paid else [*text, "", *_mixing_lines(self.mixing)])
+        return "\n".join(text if self.is_private else [*text, "", *_mixing_lines(self.mixing)])
 
 
 @takes_options(FitOptions, TableOptions)

@@ -16,7 +16,7 @@ from pufferflow._display import displayed
 from pufferflow._options import takes_options
 from pufferflow._protection import Level, level_of
 from pufferflow._units import seconds_of, steps_of, text_of
-from pufferflow.accounting.ledger import Paid
+from pufferflow.accounting.entries import Paid
 from pufferflow.errors import ParameterError
 from pufferflow.markov import Family
 from pufferflow.mixing_family import MixingFamily
@@ -188,7 +188,7 @@ def plan(
 _WHAT = {"bounds", "threshold", "duration_edges", "unit"}
 
 
-def plan_of(prepared: Prepared, paid: Paid) -> Plan:
+def plan_of(prepared: Prepared, paid: Paid | None) -> Plan:
     """Return the plan of a table that is there, and of its ledger."""
     request, steps = prepared.request, prepared.steps
     rows = _rows(

@@ -42,7 +42,8 @@ from pufferflow._options import option, split_options, takes_options
 from pufferflow._protection import Level
 from pufferflow._types import Ints
 from pufferflow.accounting.account import Charge
-from pufferflow.accounting.ledger import Entry, Population, rehearsed, reserved
+from pufferflow.accounting.entries import Entry, Population, Terms
+from pufferflow.accounting.ledger import reserved, try_out
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.interval_family import IntervalFamily, noisy_confidence_bounds
 from pufferflow.markov import STATIONARY
@@ -152,8 +153,8 @@ def fit_privately(
     population = Population(steps.step_seconds, steps.clock, *columns, states, asked.cohort)
     charge = Charge(min(4, 2 * most) / Fraction(scale), 2 * most / Fraction(scale), first, last)
     query = f"private fit {token}: transitions between {k} states"
-    entry = Entry(charge, Level(None), epsilon, query, promise=False)
-    payment = asked.ledger, population, None, None, None, entry
+    entry = Entry(population, charge, Level(None), epsilon, query, promise=False)
+    payment = Terms(entry, new_values=asked.new_values)
 
     reach = {"coverage": 1 - miss, "ways": ways, "margin": margin, "others": others}
     facts = {
@@ -164,8 +165,8 @@ def fit_privately(
     if dry_run:
         best = _family(np.full((k, k), participants * most // k**2), reach)
         facts["widths"] = f"{(best.high - best.low).max():.2g} at best"
-        return Fit(None, facts, paid=rehearsed(*payment, new_values=asked.new_values))
-    with reserved(*payment, new_values=asked.new_values) as paid:
+        return Fit(None, facts, paid=try_out(asked.ledger, payment))
+    with reserved(asked.ledger, payment) as paid:
         noisy = np.array(add_noise(counts.ravel().tolist(), scale)).reshape(k, k)
         back = _family(noisy.T, reach) if ways == 2 else None
         family, total = _family(noisy, reach, back), int(noisy.sum())

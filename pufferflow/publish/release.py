@@ -24,7 +24,8 @@ from pufferflow._noise import open_dp
 from pufferflow._options import takes_options
 from pufferflow._protection import Level
 from pufferflow.accounting.account import MOST_STEPS, Charge, Promise
-from pufferflow.accounting.ledger import Entry, Ledger, Paid, Population, rehearsed, reserved
+from pufferflow.accounting.entries import Entry, Paid, Population, Terms
+from pufferflow.accounting.ledger import Ledger, reserved, try_out
 from pufferflow.errors import DataError, LedgerError, ParameterError, UselessError
 from pufferflow.markov import Family, PeriodicChain
 from pufferflow.models import PublicModel, number_of_states
@@ -101,7 +102,7 @@ def release(
     open_dp()  # where it is missing, that must show before anything is paid for
     prepared = prepare(request)
     if dry_run:
-        return plan_of(prepared, prepared.pay(rehearsed))
+        return plan_of(prepared, try_out(request.how.ledger, prepared.terms()))
     prepared.require_useful()
     with ExitStack() as stack:
         folder = (
@@ -109,7 +110,7 @@ def release(
         )
         if folder is not None:
             folder.rehearse(prepared.release(_zeros))
-        paid = stack.enter_context(prepared.pay(reserved))
+        paid = stack.enter_context(reserved(request.how.ledger, prepared.terms()))
         # nothing below may fail for a reason that could have been found above: it is paid for
         made = prepared.release(add_noise, paid)
         if folder is not None:
@@ -158,8 +159,8 @@ class Prepared:
             if error.is_useless:
                 raise UselessError(remedies(self, table, error))
 
-    def pay(self, way: Callable[..., Any]) -> Any:
-        """Ask the ledger, by ``reserved`` or by ``rehearsed``."""
+    def terms(self) -> Terms:
+        """Return what the ledger has to know."""
         request, steps, level = self.request, self.steps, self.level
         how, calibration = request.how, self.calibration
         limit = request.epsilon if how.limit is None else how.limit
@@ -181,23 +182,12 @@ class Prepared:
             how.cohort,
         )
         words = ", ".join(statistic.full_name for statistic in self.statistics)
-        entry = Entry(
-            Charge(self.cost, self.cost * self.longest, *self.period),
-            level,
-            request.epsilon,
-            words,
-            not how.alone,
+        charge = Charge(self.cost, self.cost * self.longest, *self.period)
+        entry = Entry(population, charge, level, request.epsilon, words, not how.alone)
+        promise = (
+            None if how.alone else Promise(level, limit, calibration.cost, calibration.certificate)
         )
-        promise = None if how.alone else Promise(level, limit, calibration.cost)
-        return way(
-            how.ledger,
-            population,
-            theta,
-            promise,
-            calibration.certificate,
-            entry,
-            new_values=how.new_values,
-        )
+        return Terms(entry, theta, promise, how.new_values)
 
     def release(
         self, draw: Callable[[Sequence[int], float], list[int]], paid: Paid | None = None
@@ -246,7 +236,7 @@ class Prepared:
             outright=self.level.whole,
             ledger=request.how.ledger is not None,
             alone=request.how.alone,
-            spent=None if paid is None else paid.used,
+            spent=None if paid is None else paid.spent,
             limit=None if paid is None else paid.limit,
             warnings=self.warnings,
             seed=request.how.seed,
@@ -346,9 +336,8 @@ def _check_origin(request: Request, steps: Steps, records: Schema | None) -> lis
         elif os.path.lexists(given):
             known = Ledger(given)
         token = records.fitted_privately.token
-        if known is None or not any(
-            token in entry.content.get("query", "") for entry in known.entries()
-        ):
+        fits = [] if known is None else known.book.releases.values()
+        if not any(token in entry.query for entry in fits):
             raise LedgerError(
                 "the chain was fitted privately, and that fit is not in this ledger, so what it "
                 "cost would not be added; use the ledger of the fit, or say fitted_to_others"

@@ -21,9 +21,11 @@ from typing import Any
 
 from pufferflow._checks import check_confidence, check_positive, check_whole
 from pufferflow._display import displayed
+from pufferflow._files import PathLike
 from pufferflow._options import takes_options
 from pufferflow.accounting.account import MOST_STEPS, Charge, Promise
-from pufferflow.accounting.ledger import Entry, Ledger, Paid, PathLike, Population, reserved
+from pufferflow.accounting.entries import Entry, Paid, Population, Terms
+from pufferflow.accounting.ledger import Ledger, reserved
 from pufferflow.errors import ParameterError
 from pufferflow.models import number_of_states
 from pufferflow.publish.calibrate import calibrate
@@ -122,14 +124,15 @@ class RunningCount:
         calibration = calibrate(family, level, epsilon)
         counter = cls(length, float(request.share_of * calibration.allowed(length)))
         charge = Charge(counter.cost, length * counter.cost, first, last)
-        entry = Entry(charge, level, epsilon, f"running count of up to {length} readings")
         names = schema.participant, tuple(filter(None, [schema.value]))
         space = None if states is None else list(states.edges or states.names)
         population = Population(step, "none" if first is None else "utc", *names, space, how.cohort)
         document = None if family is None else family.document()
-        promise = Promise(level, epsilon, calibration.cost)
-        terms = population, document, promise, calibration.certificate, entry
-        with reserved(ledger, *terms, new_values=how.new_values) as counter.paid:
+        query = f"running count of up to {length} readings"
+        entry = Entry(population, charge, level, epsilon, query)
+        promise = Promise(level, epsilon, calibration.cost, calibration.certificate)
+        terms = Terms(entry, document, promise, how.new_values)
+        with reserved(ledger, terms) as counter.paid:
             return counter
 
     def add(self, value: int) -> float:

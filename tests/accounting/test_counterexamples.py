@@ -30,8 +30,6 @@ def noisy(value, values, scale=1.0):
 
 
 # 1. With a Θ on states, only functions of the states are covered.
-
-
 def test_values_finer_than_the_states_may_remember_everything():
     """S_t fair and independent, values S_t + 0.9 S_0: at least 1 exactly where S_t = 1."""
     worlds = [(comb(47, n), first, n) for first in (0, 1) for n in range(48)]  # n later ones
@@ -43,8 +41,6 @@ def test_values_finer_than_the_states_may_remember_everything():
 
 
 # 2. A periodic Θ needs a clock that neither jumps nor skips.
-
-
 def test_a_jump_of_the_clock_joins_two_days():
     """One state a day, drawn anew between 02:00 and 03:00, which the night in spring leaves out."""
     day, joined = (loss((1, s, noisy(n * s, (0, n), 24)) for s in (0, 1)) for n in (24, 47))
@@ -58,8 +54,6 @@ def test_a_missing_step_does_not_end_a_record():
 
 
 # 3. Nothing outside the range changes the table; the longest record comes from options.
-
-
 def test_filtering_after_counting_lets_a_range_reach_into_another():
     """Week A: steps 0 to 2, their ones. Week B: steps 3 to 5, durations; independent readings."""
 
@@ -95,8 +89,6 @@ def test_a_fact_that_one_record_changes_is_disclosed_when_it_is_printed(fact):
 
 
 # 4. Θ is assumed of the whole reading.
-
-
 def test_columns_that_are_independent_one_by_one_are_not_together():
     """A_t fair and independent, B_t = A_{t-1}: their sums, one reading (A_t, B_t) changes by 2."""
     sums = range(5)  # of A_1 … A_4, and of B_1 … B_4; the reading at step 2 is (1, 1) or (0, 0)
@@ -117,8 +109,6 @@ def test_a_rolling_mean_is_a_value_of_three_times():
 
 
 # 5. Readings do not react to what was published.
-
-
 def test_a_reaction_reveals_the_past_again():
     """A fair coin is published with day 1; on tails the participant does the opposite on day 2."""
     worlds, days = [], set()
@@ -132,8 +122,6 @@ def test_a_reaction_reveals_the_past_again():
 
 
 # 6. Participants are independent of each other.
-
-
 @pytest.mark.parametrize("alike", [2, 5])
 def test_participants_who_do_the_same_pay_together(alike):
     counts = range(alike + 1)
@@ -141,8 +129,6 @@ def test_participants_who_do_the_same_pay_together(alike):
 
 
 # 8. Fits: the grid has a public origin, and rows are sorted, never dropped for their order.
-
-
 def transitions(rows, origin=0, sort=True):
     """Pooled counts of pairs, a step of 900 s apart, of rows (participant, second, state)."""
     counts, last = np.zeros((2, 2)), {}
@@ -172,8 +158,6 @@ def test_rows_dropped_for_their_order_let_one_reading_change_a_whole_record():
 
 
 # 9. One rule for the end of a range, for the selection and for the account.
-
-
 def test_a_day_that_is_selected_but_not_charged_is_used_twice():
     selected, charged = [(1, 8), (7, 14)], [(1, 7), (7, 14)]  # "--to 7": its whole day, or its 0:00
     used, paid = (sum(first <= 7 < last for first, last in days) for days in (selected, charged))
@@ -182,8 +166,6 @@ def test_a_day_that_is_selected_but_not_charged_is_used_twice():
 
 
 # Any length: where no cost keeps ε, and which sums are no account.
-
-
 @pytest.mark.parametrize("length", [2, 10, 1000])
 def test_a_cycle_never_mixes(length):
     """P = [[0, 1], [1, 0]]: one reading determines all. The query counts agreement with 0101…"""

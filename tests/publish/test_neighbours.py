@@ -96,7 +96,7 @@ def released(rows, suffix, options):
         for path in {*Path().rglob("*.*")} - {table, Path(f"{table}.release")}:
             content = path.read_bytes()
             if path.suffix == ".ledger":
-                rows = [row.content for row in pf.Ledger(path).entries()]
+                rows = [row.content for row in pf.Ledger(path).book.rows]
                 content = json.dumps(rows, default=str)
             files[path] = path.stat().st_mode, content
         times = {path.stat().st_mtime_ns for path in Path(f"{table}.release").rglob("*")}

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import pufferflow as pf
 from pufferflow._protection import Level
+from pufferflow.accounting.account import Promise
 from pufferflow.accounting.ledger import Ledger
 from pufferflow.interval_family import noisy_confidence_bounds
 from pufferflow.models import read_public_model
@@ -189,14 +190,14 @@ def test_a_fit_is_one_row_without_a_promise_and_its_file_is_safe_to_publish(tmp_
     assert np.array_equal(model.family.backward.low, fit.family.backward.low)
     # 23 transitions in a day of hours: one reading changes 4 of them, all readings 46
     book, scale = Ledger(files["ledger"]).book, Fraction(how.noise_scale)
-    [(entry, of)] = book.releases.values()
+    [entry] = book.releases.values()
     assert (entry.charge.cost, entry.charge.whole) == (4 / scale, 46 / scale)
     assert 0.99 < entry.charge.whole <= 1
     assert (entry.charge.first, entry.charge.last) == (1704067200, 1704067200 + 86399)
     assert how.token in entry.query
-    assert (entry.promise, book.promises, of.states) == (False, {}, ["a", "b"])
+    assert (entry.promise, book.promises, entry.population.states) == (False, {}, ["a", "b"])
     # what a promise does not allow is not drawn
-    Ledger(files["ledger"]).set_limit(Level(None), 1.5, None)
+    Ledger(files["ledger"]).set_limit(Promise(Level(None), 1.5, Fraction(0)))
     before = files["ledger"].read_bytes()
     monkeypatch.setattr(private_fit, "add_noise", None)
     for dry in (True, False):

@@ -87,7 +87,7 @@ def test_with_a_range_one_participant_changes_neither_noise_nor_acceptance(tmp_p
             ledger=tmp_path / f"{k}.ledger",
             accept_noise=True,
         )
-        both.append((made.tables[0].scale, pf.Ledger(tmp_path / f"{k}.ledger").spent))
+        both.append((made.tables[0].scale, pf.Ledger(tmp_path / f"{k}.ledger").book.spent))
     assert both[0] == both[1]
 
 
@@ -185,7 +185,7 @@ def test_a_year_of_weekly_releases(exact, tmp_path):
     ledger = tmp_path / "year.ledger"
     for k in range(52):
         release(week(k), ledger=ledger, accept_noise=True, protect="1d")
-    assert pf.Ledger(ledger).spent <= 1
+    assert pf.Ledger(ledger).book.spent <= 1
     before = ledger.read_bytes()
     for k in (0, 17, 51):
         with pytest.raises(BudgetError):
@@ -371,7 +371,7 @@ def test_what_fails_after_it_is_paid_for_counts_as_spent(tmp_path, monkeypatch):
     monkeypatch.setattr(releasing, "add_noise", fail)
     with pytest.raises(KeyboardInterrupt):
         release(meters(), ledger=ledger, output=tmp_path / "out")
-    assert pf.Ledger(ledger).spent > 0.99
+    assert pf.Ledger(ledger).book.spent > 0.99
     assert not (tmp_path / "out").exists()
 
 

@@ -58,10 +58,10 @@ FRAMEWORK = pf.PufferfishFramework.from_databases(
 RNG = np.random.default_rng(1)
 
 
-def accountant(scale, releases, limit):
+def accountant(scale):
     account = pf.Accountant(CHAIN, 10)
-    account.add(scale, releases=releases)
-    return account.within(limit)
+    account.add(scale)
+    return account.cost()
 
 
 def networked(**fields):
@@ -92,7 +92,7 @@ CALLS = [
     (pf.RunningCount, {"length": 10, "event_epsilon": 1.0}),
     (pf.RunningCount(10**6, 1.0).add, {"value": 1}),
     (pf.RunningCount(10, 1.0).standard_error, {"readings": 3}),
-    (accountant, {"scale": 5.0, "releases": 2, "limit": 1.0}),
+    (accountant, {"scale": 5.0}),
     (pf.mqm_exact(CHAIN, 10, 1.0).release, {"values": [1.0, 2.0], "lipschitz": 1.0, "rng": RNG}),
     (pf.MarkovChain, {"transition_matrix": [[0.5, 0.5], [0.2, 0.8]], "initial_distribution": "any"}),
     (pf.ChainFamily, {"chains": [CHAIN]}),

@@ -37,8 +37,8 @@ def test_the_start_is_a_part_of_the_value():
 
 def test_an_accountant_says_what_it_accounts_for():
     accountant = pf.Accountant(pf.MarkovChain(P), 100)
-    accountant.add(5.0, releases=3)
-    assert "length=100, Protection(window=1, knows='nothing'), 3 releases" in repr(accountant)
+    accountant.add(5.0)
+    assert "length=100, Protection(window=1, knows='nothing'), 1 releases" in repr(accountant)
 
 
 def test_a_fit_is_taken_for_its_family():
