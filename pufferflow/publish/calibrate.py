@@ -21,21 +21,13 @@ from pufferflow.mechanisms import compute_scale
 from pufferflow.mixing_family import MixingFamily
 
 STILL_RISING = 1 + 1e-3
-PARTICIPANT = "use --protect participant, which needs no assumption about time"
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What is allowed at a level.
+    """What is allowed at a level: ``cost`` is C, rounded down, and 0 for participants.
 
-    Attributes
-    ----------
-    level : Level
-    epsilon : float
-    cost : Fraction
-        C, rounded down; at participant level 0, as ε itself is the limit there.
-    certificate : dict or None
-        Proof of 1/C as the scale of a 1-Lipschitz query.
+    The certificate proves 1/C as the scale of a query of Lipschitz constant 1.
     """
 
     level: Level
@@ -62,41 +54,31 @@ def calibrate(family: Family | None, level: Level, epsilon: float) -> Calibratio
             "what is assumed of the readings is not said; give --mixing TIME OVERLAP, for example "
             "--mixing 1h 0.4, or --chain FILE with a model of public data"
         )
-    family = any_start(family)
     if isinstance(family, MixingFamily) and level.side_information == "any":
-        raise ParameterError(
-            "this assumption never forgets with side information any; "
-            f"{PARTICIPANT}, or give a chain"
+        raise _refusal("never forgets with side information any")
+    if family.has_given_start:  # a record begins at any time, so such a start is read as any start
+        family = ChainFamily(
+            [
+                c if c.start == "stationary" else MarkovChain(c.transition_matrix, "any")
+                for c in family.chains
+            ]
         )
     options = asdict(level.protection)
     scale = compute_scale("leakage", family, MOST_STEPS, epsilon, **options)
     before = compute_scale("leakage", family, MOST_STEPS // 10, epsilon, **options)
     if scale.scale is None or before.scale is None:
-        raise ParameterError(
-            f"this assumption has no noise that is proved ({scale.reason}); {PARTICIPANT}"
-        )
+        raise _refusal(f"has no noise that is proved ({scale.reason})")
     if scale.scale > before.scale * STILL_RISING:
-        raise ParameterError(
-            "this assumption never forgets, as that of an absorbing or a cyclic chain: no noise "
-            f"keeps epsilon at any length; {PARTICIPANT}"
-        )
+        raise _refusal("never forgets, as that of an absorbing or a cyclic chain")
     try:
         proved = scale.certified(family)
     except ParameterError as error:
-        raise ParameterError(
-            f"this assumption cannot be proved for {MOST_STEPS:,} steps ({error}); "
-            f"{PARTICIPANT}, or give another chain"
-        ) from None
+        raise _refusal(f"cannot be proved for {MOST_STEPS:,} steps ({error})") from None
     assert proved.scale is not None
     return Calibration(level, epsilon, 1 / Fraction(proved.scale), proved.certificate)
 
 
-def any_start(family: Family) -> Family:
-    """Return Θ for records that begin at any time: a start that is given is read as any start."""
-    if not family.has_given_start:
-        return family
-    chains = [
-        chain if chain.start == "stationary" else MarkovChain(chain.transition_matrix, "any")
-        for chain in family.chains
-    ]
-    return ChainFamily(chains)
+def _refusal(why: str) -> ParameterError:
+    return ParameterError(
+        f"this assumption {why}; give another chain, or protect participant, which needs none"
+    )

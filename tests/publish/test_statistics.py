@@ -149,18 +149,6 @@ def test_thresholds_on_edges_are_covered():
     check_covered([statistic_of(n, "all") for n in ("exceedances", "durations")], StateSpace.numeric(EDGES))
 
 
-@pytest.mark.parametrize("scale", [0.3, 1.0, 7.0, 500.0])
-@pytest.mark.parametrize("bins", [1, 24, 168])
-def test_errors_are_exact_quantiles(scale, bins):
-    noise = DiscreteLaplace(scale)
-    h = noise.quantile(0.95, bins)
-    assert (1 - noise.tail(h)) ** bins >= 0.95 > (1 - noise.tail(h - 1)) ** bins if h else True
-    z = np.arange(-200_000, 200_001)
-    assert noise.probability(z).sum() == pytest.approx(1)
-    assert noise.probability(z[np.abs(z) > h]).sum() == pytest.approx(noise.tail(h))
-    assert np.abs(z) @ noise.probability(z) == pytest.approx(noise.mean_absolute)
-
-
 def test_scales_never_cost_more_than_is_allowed():
     rng = np.random.default_rng(5)
     statistics = [statistic_of(name, "all") for name in NAMES]
