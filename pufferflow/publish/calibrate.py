@@ -80,5 +80,5 @@ def calibrate(family: Family | None, level: Level, epsilon: float) -> Calibratio
 
 def _refusal(why: str) -> ParameterError:
     return ParameterError(
-        f"this assumption {why}; give another chain, or protect participant, which needs none"
+        f"this assumption {why}; give protect participant, which needs none, or another chain"
     )

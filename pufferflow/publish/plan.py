@@ -21,14 +21,13 @@ from pufferflow.errors import ParameterError
 from pufferflow.markov import Family
 from pufferflow.mixing_family import MixingFamily
 from pufferflow.publish.calibrate import calibrate
-from pufferflow.publish.noise import scales_of, table_error
+from pufferflow.publish.noise import TableError, scales_of, table_error
 from pufferflow.publish.request import GuaranteeOptions, StatisticOptions, Theta, public_model
 from pufferflow.publish.statistics import LABELS, Statistic, Table
 from pufferflow.records.states import StateSpace
 
 if TYPE_CHECKING:
     from pufferflow.publish.release import Prepared
-    from pufferflow.publish.result import NoisyTable
 
 HOUR, DAY = 3600, 86_400
 NO_TIME = "no assumption about time"
@@ -195,20 +194,20 @@ def plan_of(prepared: Prepared, paid: Paid) -> Plan:
     rows = _rows(
         prepared.tables,
         prepared.family,
-        prepared.zeros.level,
+        prepared.level,
         request.epsilon,
         steps.step_seconds,
         prepared.longest,
         request.share_of,
     )
-    return Plan(rows, request.epsilon, request.what.unit, prepared.zeros.warnings, paid)
+    return Plan(rows, request.epsilon, request.what.unit, prepared.warnings, paid)
 
 
-def remedies(prepared: Prepared, table: NoisyTable) -> str:
+def remedies(prepared: Prepared, table: Table, error: TableError) -> str:
     """Say in one sentence that a release is useless, and what was computed to help."""
-    statistic, request, level = table.statistic, prepared.request, prepared.zeros.level
-    statistics, step = request.what.parsed(), prepared.steps.step_seconds
-    scale, people, error = table.scale, len(prepared.steps.people), table.error
+    statistic, request, level = table.statistic, prepared.request, prepared.level
+    place, step = prepared.statistics.index(statistic), prepared.steps.step_seconds
+    scale, people = prepared.scales[place], len(prepared.steps.people)
     unit = f" {request.what.unit}" if request.what.unit and statistic.in_unit else ""
     low = statistic.offset if statistic.in_unit and statistic.relative else 0.0
     (enough, half), (plenty, small) = (_participants(table, scale, people, goal) for goal in GOALS)
@@ -222,7 +221,7 @@ def remedies(prepared: Prepared, table: NoisyTable) -> str:
             continue
         with suppress(ParameterError):
             allowed = calibrate(prepared.family, narrower, request.epsilon).allowed(1)
-            there = scales_of(statistics, request.share_of * allowed)[statistics.index(statistic)]
+            there = scales_of(prepared.statistics, request.share_of * allowed)[place]
             if not table_error(table, there).is_useless:
                 helps.append(f"--protect {words}")
                 break

@@ -6,7 +6,7 @@ Why the noise suffices is proved in docs/account.md.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
@@ -20,18 +20,18 @@ from pufferflow._options import takes_options
 from pufferflow.accounting.account import MOST_STEPS, Charge, Promise
 from pufferflow.accounting.ledger import Entry, Ledger, Paid, Population, rehearsed, reserved
 from pufferflow.errors import DataError, LedgerError, ParameterError, UselessError
-from pufferflow.markov import Family, PeriodicChain
+from pufferflow.markov import PeriodicChain
 from pufferflow.models import number_of_states
-from pufferflow.publish.calibrate import Calibration, calibrate
+from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.files import draft
 from pufferflow.publish.noise import add_noise, add_seeded_noise, cost_of, scales_of
 from pufferflow.publish.plan import Plan, plan_of, remedies
 from pufferflow.publish.request import RECORDS, Request, Theta
-from pufferflow.publish.result import Assumption, NoisyTable, Readings, Release
-from pufferflow.publish.statistics import Statistic, check_covered
+from pufferflow.publish.result import NoisyTable, Readings, Release
+from pufferflow.publish.statement import assumption_of
+from pufferflow.publish.statistics import check_covered
 from pufferflow.records.read import Steps, parse_range, read, stamp
 from pufferflow.records.schema import Schema
-from pufferflow.records.states import StateSpace
 from pufferflow.records.table import Source
 
 LARGE_EPSILON = 10.0
@@ -82,7 +82,7 @@ def release(
     if private and not request.how.accept_noise:
         for table in prepared.zeros.tables:
             if table.error.is_useless:
-                raise UselessError(remedies(prepared, table))
+                raise UselessError(remedies(prepared, table, table.error))
     with ExitStack() as stack:
         folder = None if output is None else stack.enter_context(draft(output))
         if folder is not None:
@@ -104,71 +104,120 @@ class Prepared:
 
     def __init__(self, request: Request) -> None:
         self.request, how, model = request, request.how, request.model()
+        epsilon, self.statistics = request.epsilon, request.what.parsed()
         check_whole(0 if how.seed is None else how.seed, "seed", 0, None)
         records = Schema() if model is None or model.records is None else model.records
-        schema, statistics = request.table.schema(records), request.what.parsed()
+        schema = request.table.schema(records)
         first, last = parse_range(how.first, how.last, schema.timezone)
         self.steps = steps = read(request.source, schema, first=first, last=last)
         if not len(steps.person):
             raise DataError(f"{steps.where}: no value was recorded, so there is nothing to release")
         if how.longest is not None:
             self.steps = steps = _first_readings(steps, how.longest)
-        level, epsilon = request.guarantee.level(steps.step_seconds), request.epsilon
+        self.level = request.guarantee.level(steps.step_seconds)
         self.family = request.family(steps.step_seconds)
-        assumed = None if level.whole else self.family
-        warnings = _check_states(statistics, steps.states, assumed)
-        if assumed is not None:
-            warnings += _check_origin(request, assumed, records, steps)
-        if epsilon >= LARGE_EPSILON:
-            warnings.append(f"Epsilon = {epsilon:g} is large: odds may change by e^{epsilon:g}.")
+        self.assumed = None if self.level.whole else self.family
+        self.warnings = tuple(self._checked(records))
         self.period, self.longest = _period(steps, first, last, how.longest)
-        self.calibration = calibrate(self.family, level, epsilon)
-        scales = scales_of(statistics, request.share_of * self.calibration.allowed(self.longest))
-        self.tables = [statistic.tabulate(steps) for statistic in statistics]
+        self.calibration = calibrate(self.family, self.level, epsilon)
+        cost = request.share_of * self.calibration.allowed(self.longest)
+        self.scales = scales_of(self.statistics, cost)
+        self.tables = [statistic.tabulate(steps) for statistic in self.statistics]
         if empty := [table.statistic.full_name for table in self.tables if not table.sizes.any()]:
             raise DataError(f"{steps.where}: no reading counts for {empty[0]}; leave it out")
         tables = []
-        for exact, scale in zip(self.tables, scales, strict=True):
+        for exact, scale in zip(self.tables, self.scales, strict=True):
             public = vars(exact) | {"counts": np.zeros_like(exact.counts)}
             tables.append(NoisyTable(**public, scale=scale, word=request.what.unit))
+        ends = (None if end is None else stamp(steps, end) for end in self.period)
+        groups = steps.groups if steps.columns["group"] else ()
+        grid = steps.step_seconds, steps.clock, steps.zone
         self.zeros = Release(
             tables=tables,
-            level=level,
+            level=self.level,
             epsilon=epsilon,
-            readings=Readings(
-                len(steps.person),
-                len(steps.people),
-                steps.groups if steps.columns["group"] else (),
-                steps.step_seconds,
-                steps.clock,
-                steps.zone,
-                *(None if end is None else stamp(steps, end) for end in self.period),
-            ),
-            assumed=None if assumed is None else _assumption(assumed, records, self.calibration),
+            readings=Readings(len(steps.person), len(steps.people), groups, *grid, *ends),
+            assumed=tuple(assumption_of(self.assumed, records)),
+            documents=self._documents(records),
             how=replace(how, ledger=None, output=None),  # it names no file
-            warnings=tuple(warnings),
+            warnings=self.warnings,
         )
+
+    def _checked(self, records: Schema) -> Iterator[str]:
+        """Refuse what would make the promise false; yield what may not be overlooked."""
+        how, steps, theta = self.request.how, self.steps, self.assumed
+        k = None if theta is None else number_of_states(theta)
+        if steps.states is None:
+            if k is not None or any(
+                s.name in ("histogram", "transitions") for s in self.statistics
+            ):
+                raise ParameterError(
+                    "it is not said what the states are; give edges between them, or their names "
+                    "(states)"
+                )
+        elif k is not None:
+            if k != steps.states.count:
+                raise ParameterError(
+                    f"{steps.states.count} states are given, the chain has {k}; give one name a "
+                    "state"
+                )
+            check_covered(self.statistics, steps.states)
+        if isinstance(theta, PeriodicChain) and steps.clock == "local":
+            raise DataError(
+                f"{steps.where}: a chain that follows the clock needs times in UTC or with a fixed "
+                "offset, for where a local clock jumps it skips a phase; give timezone UTC, or "
+                "times with offsets"
+            )
+        private, fitted = records.fitted_privately, records.fitted
+        if theta is not None and private is not None:
+            if how.ledger is not None and not how.fitted_to_others:
+                check_fit_is_paid(private.token, how.ledger)
+        elif theta is not None and fitted is not None:
+            then, now = fitted.period, steps.extent
+            slack = 0 if fitted.is_local == (steps.clock == "local") else OFFSETS
+            if not then or not now or (now[0] <= then[1] + slack and now[1] >= then[0] - slack):
+                if then and now and not how.fitted_to_others:
+                    raise DataError(
+                        f"{steps.where}: the chain was fitted to readings of the same time, and "
+                        "says much about them if they are these: give a chain of another time, or "
+                        "say fitted_to_others if they are of other participants"
+                    )
+                yield "Nothing shows that the chain was not fitted to these same readings."
+        if theta is not None and theta.occurring is not None and not theta.occurring.all():
+            assert steps.states is not None
+            names = ", ".join(repr(steps.states.names[j]) for j in np.flatnonzero(~theta.occurring))
+            yield (
+                f"By the chain {names} cannot occur: such a state is not hidden where it occurs "
+                "after all."
+            )
+        if (epsilon := self.request.epsilon) >= LARGE_EPSILON:
+            yield f"Epsilon = {epsilon:g} is large: odds may change by e^{epsilon:g}."
+
+    def _documents(self, records: Schema) -> dict[str, Any]:
+        """Return Θ and the certificate, unless they tell more of readings than the release does."""
+        theta = self.assumed
+        if theta is None or not (theta.is_chosen or records.fitted_privately):
+            return {}
+        return {"theta.json": theta.document(), "certificate.json": self.calibration.certificate}
 
     def pay(self, way: Callable[..., Any]) -> Any:
         """Ask the ledger, by ``reserved`` or by ``rehearsed``."""
-        request, how, steps, level = self.request, self.request.how, self.steps, self.zeros.level
-        statistics = [table.statistic for table in self.tables]
-        assumed, limit = None if level.whole else self.family, how.limit or request.epsilon
-        allowed, states = self.calibration, None
+        request, how, steps, assumed = self.request, self.request.how, self.steps, self.assumed
+        limit, allowed, states = how.limit or request.epsilon, self.calibration, None
         if limit != request.epsilon:
-            allowed = calibrate(assumed, level, limit)
+            allowed = calibrate(assumed, self.level, limit)
         if steps.states is not None and (assumed is None or number_of_states(assumed) is not None):
             with suppress(ParameterError):  # of what is finer, the ledger knows no states
-                check_covered(statistics, steps.states)
+                check_covered(self.statistics, steps.states)
                 states = list(steps.states.edges or steps.states.names)
         theta = None if assumed is None else assumed.document()
         columns = steps.columns["participant"], tuple(filter(None, [steps.columns["value"]]))
         population = Population(steps.step_seconds, steps.clock, *columns, states, how.cohort)
-        cost = cost_of(statistics, [table.scale for table in self.zeros.tables])
+        cost = cost_of(self.statistics, self.scales)
         charge = Charge(cost, cost * self.longest, *self.period)
-        words = ", ".join(statistic.full_name for statistic in statistics)
-        entry = Entry(charge, level, request.epsilon, words, promise=not how.alone)
-        promise = None if how.alone else Promise(level, limit, allowed.cost)
+        words = ", ".join(statistic.full_name for statistic in self.statistics)
+        entry = Entry(charge, self.level, request.epsilon, words, promise=not how.alone)
+        promise = None if how.alone else Promise(self.level, limit, allowed.cost)
         terms = population, theta, promise, allowed.certificate, entry
         return way(how.ledger, *terms, new_values=how.new_values)
 
@@ -184,60 +233,6 @@ class Prepared:
         if paid is not None:
             paid = None if paid.number is None else replace(paid, name="")
         return replace(self.zeros, tables=noisy, paid=paid)
-
-
-def _check_states(
-    statistics: Sequence[Statistic], states: StateSpace | None, assumed: Family | None
-) -> list[str]:
-    """Hold states and statistics against those that Θ is about; return warnings."""
-    k = None if assumed is None else number_of_states(assumed)
-    if states is None:
-        if k is not None or any(s.name in ("histogram", "transitions") for s in statistics):
-            raise ParameterError(
-                "it is not said what the states are; give edges between them, or their names "
-                "(states)"
-            )
-    elif k is not None:
-        if k != states.count:
-            raise ParameterError(
-                f"{states.count} states are given, the chain has {k}; give one name a state"
-            )
-        check_covered(statistics, states)
-    if assumed is None or assumed.occurring is None or assumed.occurring.all() or states is None:
-        return []
-    names = ", ".join(repr(states.names[j]) for j in np.flatnonzero(~assumed.occurring)[:5])
-    return [
-        f"By the chain {names} cannot occur: such a state is not hidden where it occurs after all."
-    ]
-
-
-def _check_origin(request: Request, assumed: Family, records: Schema, steps: Steps) -> list[str]:
-    """Refuse a chain of a clock that jumps, or one fitted to these readings; return warnings."""
-    if isinstance(assumed, PeriodicChain) and steps.clock == "local":
-        raise DataError(
-            f"{steps.where}: a chain that follows the clock needs times in UTC or with a fixed "
-            "offset, for where a local clock jumps it skips a phase; give timezone UTC, or times "
-            "with offsets"
-        )
-    others, ledger, fitted = request.how.fitted_to_others, request.how.ledger, records.fitted
-    if records.fitted_privately is not None:
-        if ledger is not None and not others:
-            check_fit_is_paid(records.fitted_privately.token, ledger)
-        return []
-    if fitted is None:
-        return []
-    if fitted.period is not None and steps.extent is not None:
-        slack = 0 if fitted.is_local == (steps.clock == "local") else OFFSETS
-        (first, last), (begin, end) = fitted.period, steps.extent
-        if begin > last + slack or end < first - slack:
-            return []
-        if not others:
-            raise DataError(
-                f"{steps.where}: the chain was fitted to readings of the same time, and says much "
-                "about them if they are these: give a chain of another time, or say "
-                "fitted_to_others if they are of other participants"
-            )
-    return ["Nothing shows that the chain was not fitted to these same readings, and reveals them."]
 
 
 def check_fit_is_paid(token: str, ledger: Ledger | str | os.PathLike[str]) -> None:
@@ -276,20 +271,3 @@ def _first_readings(steps: Steps, longest: int) -> Steps:
     place = np.arange(len(steps.person)) - np.repeat(starts, np.diff([*starts, len(steps.person)]))
     own = {name: getattr(steps, name) for name in ("person", "step", "value", "state")}
     return replace(steps, **{k: a[place < longest] for k, a in own.items() if a is not None})
-
-
-def _assumption(family: Family, records: Schema, found: Calibration) -> Assumption:
-    """Say what is assumed; of a chain that was fitted without noise publish no number."""
-    private, fitted, origin = records.fitted_privately, records.fitted, ""
-    if private is not None:
-        origin = (
-            f"It was fitted to {private.participants} participants with noise that hides each of "
-            f"them (epsilon = {private.epsilon:g}) and holds their chain with confidence "
-            f"{private.confidence:g}, if they are independent draws of it."
-        )
-    elif fitted is not None:
-        origin = f"It was fitted to {fitted.records} readings from {fitted.first} to {fitted.last}."
-    if family.is_chosen or private is not None:
-        documents = {"theta.json": family.document(), "certificate.json": found.certificate}
-        return Assumption(family.text(True), origin, documents)
-    return Assumption(family.text(False), origin)

@@ -131,26 +131,14 @@ class Readings:
     last: str | None = None
 
 
-@dataclass(frozen=True)
-class Assumption:
-    """What the readings follow, as a noun, and where that comes from: no number of a fitted Θ.
-
-    ``documents`` are Θ and the certificate of the noise by the names of their files; there are none
-    where they tell more of the readings than the release does.
-    """
-
-    text: str
-    origin: str = ""
-    documents: dict[str, Any] = field(default_factory=dict)
-
-
 @displayed("epsilon", "impact")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Release:
     """Noisy tables with everything that was decided without the readings.
 
-    ``assumed`` is None of participants, whatever their readings follow; ``how`` the options of
-    the release without names of files; ``paid`` what the ledger says, None where none is kept.
+    ``assumed`` is what the readings follow, in sentences; ``documents`` Θ and the certificate of
+    the noise, by names of files, where they may be published; ``how`` the options, which name no
+    file; ``paid`` what the ledger says, None where none is kept.
     """
 
     tables: Sequence[NoisyTable]
@@ -158,7 +146,8 @@ class Release:
     epsilon: float
     readings: Readings
     how: ReleaseOptions
-    assumed: Assumption | None = None
+    assumed: tuple[str, ...]
+    documents: dict[str, Any] = field(default_factory=dict)
     paid: Paid | None = None
     warnings: tuple[str, ...] = ()
     date: str = field(default_factory=lambda: f"{datetime.now(UTC):%Y-%m-%d}")
@@ -248,7 +237,6 @@ class Release:
             "values.csv": spreadsheet_csv(plain),
             "release.json": json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n",
         }
-        documents = {} if self.assumed is None else self.assumed.documents
-        texts |= {name: json.dumps(document) + "\n" for name, document in documents.items()}
+        texts |= {name: json.dumps(document) + "\n" for name, document in self.documents.items()}
         folder = PUBLISH if self.private else SIMULATION
         return {f"{folder}/{name}": text for name, text in texts.items()}

@@ -16,7 +16,9 @@ from pufferflow.publish.noise import LIMITS
 from pufferflow.publish.texts import duration, factor, markdown, plural
 
 if TYPE_CHECKING:
+    from pufferflow.markov import Family
     from pufferflow.publish.result import Release
+    from pufferflow.records.schema import Schema
 
 
 def statement_of(made: Release) -> str:
@@ -115,14 +117,28 @@ def _protected(made: Release) -> Iterator[str]:
     yield f"This holds against an adversary who knows {known} of the other readings."
 
 
-def _assumed(made: Release) -> Iterator[str]:
-    if made.assumed is None:
+def assumption_of(theta: Family | None, records: Schema) -> Iterator[str]:
+    """Say what readings follow; of a chain that was fitted without noise no number."""
+    if theta is None:
         yield "No assumption about time is made."
-    else:
-        yield f"The readings of one participant follow {made.assumed.text}."
-        yield "This is assumed of all columns of a reading jointly."
-        yield "A value depends on its own time only: it is no rolling mean."
-        yield from filter(None, [made.assumed.origin])
+        return
+    private, fitted = records.fitted_privately, records.fitted
+    public = theta.is_chosen or private is not None
+    yield f"The readings of one participant follow {theta.text(public)}."
+    yield "This is assumed of all columns of a reading jointly."
+    yield "A value depends on its own time only: it is no rolling mean."
+    if private is not None:
+        yield (
+            f"It was fitted to {private.participants} participants with noise that hides each of "
+            f"them (epsilon = {private.epsilon:g}) and holds their chain with confidence "
+            f"{private.confidence:g}, if they are independent draws of it."
+        )
+    elif fitted is not None:
+        yield f"It was fitted to {fitted.records} readings from {fitted.first} to {fitted.last}."
+
+
+def _assumed(made: Release) -> Iterator[str]:
+    yield from made.assumed
     if made.readings.participants == 1:
         yield "All readings were taken to be those of one participant."
     else:
@@ -185,9 +201,9 @@ def _method(made: Release) -> Iterator[str]:
             f"of {table.heading}; their L1 sensitivity to one reading is {kind.lipschitz:,}."
         )
     yield "The error is that of noise and rounding, exactly; scales are rounded up to 11 bits."
-    if made.assumed is None:
+    if made.level.whole:
         yield "The scale follows from the most readings a participant can have (group privacy)."
-    elif made.assumed.documents:
+    elif made.documents:
         yield "The assumption and a certificate, which proves the scale, are published with this."
     else:
         yield "A certificate proves the scale. It is not published, nor is the fitted chain."

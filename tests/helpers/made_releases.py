@@ -8,7 +8,7 @@ import numpy as np
 from pufferflow._protection import Level
 from pufferflow.accounting.ledger import Paid
 from pufferflow.publish.request import ReleaseOptions
-from pufferflow.publish.result import Assumption, NoisyTable, Readings, Release
+from pufferflow.publish.result import NoisyTable, Readings, Release
 from pufferflow.publish.statistics import LABELS, Histogram, Mean, Statistic
 from pufferflow.records.states import StateSpace
 
@@ -39,14 +39,14 @@ def shares(states, by="all", size=10**5, scale=100.0) -> NoisyTable:
 
 TIMES = 1800, "local", None, "2024-01-01T00:00:00", "2024-01-07T23:30:00"
 OVERLAP = "any process whose values 1 hour apart overlap by at least 0.4"
-DOCUMENTS = {"theta.json": {"m": 1}, "certificate.json": {"proof": 1}}
 WEEK = Release(
     tables=[means()],
     level=Level(48),
     epsilon=1.0,
     readings=Readings(168_000, 500, (), *TIMES),
     how=ReleaseOptions(),
-    assumed=Assumption(OVERLAP, "", DOCUMENTS),
+    assumed=(f"The readings of one participant follow {OVERLAP}.",),
+    documents={"theta.json": {"m": 1}, "certificate.json": {"proof": 1}},
     paid=Paid(1, Fraction(1), "", Fraction(1), 1.0),
     date="2024-02-01",
 )
@@ -56,7 +56,7 @@ WEEK = Release(
 def made(*tables: NoisyTable, **other) -> Release:
     """The same with other tables, or with other attributes of it or of its parts."""
     parts = {"tables": tables or WEEK.tables}
-    for name in ("readings", "assumed", "paid", "how"):
+    for name in ("readings", "paid", "how"):
         part = getattr(WEEK, name)
         parts[name] = replace(part, **{k: other.pop(k) for k in [*other] if hasattr(part, k)})
     return replace(WEEK, **parts | other)
