@@ -53,11 +53,11 @@ def test_modes_and_times(place, umask, release, inner, folder, file):
     assert moment % 10**9 == 0
 
 
-FREE = {"x" * 300: "File name too long", "/proc/x": "/proc/x", "taken/x": "no folder taken"}
-TAKEN = {name: f"{name} exists already" for name in ("taken", "link", "full")}
+NO = {"x" * 300: "File name too long", "/proc/x": "/proc/x", "taken/x": "no folder taken"}
+NO |= {name: f"{name} exists already" for name in ("taken", "link", "full")}
 
 
-@pytest.mark.parametrize(("output", "message"), (FREE | TAKEN).items())
+@pytest.mark.parametrize(("output", "message"), NO.items())
 def test_an_output_that_cannot_be(place, output, message):
     Path("taken").touch()
     Path("link").symlink_to("nowhere")

@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import signal
 from dataclasses import replace
 from fractions import Fraction
 
@@ -21,7 +22,7 @@ from pufferflow.records.schema import Fitted, Schema
 
 MIXING, CHAIN = pf.mixing("2h", 0.5), pf.MarkovChain([[0.5, 0.5], [0.4, 0.6]])
 NAMES = ["histogram", "mean", "sum", "exceedances", "durations", "transitions"]
-ALL = {"statistics": NAMES, "bounds": (0, 3), "threshold": 1, "edges": [1, 2]}
+ALL = {"bounds": (0, 3), "threshold": 1, "edges": [1, 2]}
 STATES = {"statistics": ["histogram"], "bounds": None, "edges": [1]}
 PEOPLE = {"theta": None, "protect": "participant"}
 
@@ -87,10 +88,10 @@ def test_readings_out_of_range_change_nothing(exact, by):
     wild = frame.copy()
     outside = ~wild["time"].isin(inside["time"])
     wild.loc[outside, "kwh"] = np.linspace(-1e9, 1e9, outside.sum())
-    names = NAMES if by != "-by-hour" else NAMES[:4]
-    options = ALL | {"statistics": [name + by for name in names], "group": "tariff"}
-    span = {"first": "2024-01-01T06:00", "last": "2024-01-02T18:00"}
-    tables = [accepted(table, **options, **span).tables for table in (frame, wild, inside)]
+    names = [name + by for name in (NAMES if by != "-by-hour" else NAMES[:4])]
+    options = ALL | {"statistics": names, "group": "tariff"}
+    options |= {"first": "2024-01-01T06:00", "last": "2024-01-02T18:00"}
+    tables = [accepted(table, **options).tables for table in (frame, wild, inside)]
     for one, *others in zip(*tables, strict=True):
         for other in others:
             np.testing.assert_array_equal(one.counts, other.counts)
@@ -133,7 +134,7 @@ def test_a_chain_of_a_clock_needs_a_clock_without_jumps():
     accepted(frame, **options, timezone="UTC")
 
 
-def test_a_chain_fitted_to_the_same_time_is_refused():
+def test_a_chain_is_refused_or_warned_of_where_it_may_not_hold():
     known = Schema(states=pf.StateSpace.numeric([1]), step_seconds=3600)
     fitted = Fitted("2024-01-03T00:00:00Z", "2024-01-04T00:00:00Z", 25)
     model = PublicModel(pf.ChainFamily([CHAIN]), replace(known, fitted=fitted))
@@ -143,9 +144,6 @@ def test_a_chain_fitted_to_the_same_time_is_refused():
     (said,) = accepted(meters(), **options, fitted_to_others=True).warnings
     assert said.startswith("Nothing shows")
     assert not accepted(meters("2024-02-01"), **options).warnings
-
-
-def test_states_that_cannot_occur_are_said():
     chain = pf.MarkovChain([[0.5, 0.5, 0], [0.4, 0.6, 0], [0.5, 0.5, 0]])
     (said,) = accepted(meters(), **STATES | {"theta": chain, "edges": [1, 2]}).warnings
     assert "cannot occur" in said
@@ -201,17 +199,14 @@ def test_what_the_account_accepts_and_refuses(account, case):
     assert account["ledger"].read_bytes() == before
 
 
-def test_a_statement_names_the_limit_in_force(account):
-    """Not the smaller epsilon of the release itself: other releases may use all of the limit."""
+def test_what_is_said_of_the_account(account, tmp_path):
+    """The limit in force, not a smaller epsilon; of participants, that it is used up for ever."""
     for made in (accepted(week(0), **account, limit=2), accepted(week(1), **account, epsilon=0.5)):
         assert "Together they keep ε = 2" in made.statement
     assert "odds of any two possibilities by a factor of at most 1.65" in made.statement
-
-
-def test_participants_are_used_up_for_ever_and_it_is_said(account):
-    made = accepted(week(0), **PEOPLE, **account)
-    assert "add up for ever, whatever their period" in made.statement
+    made = accepted(week(0), **PEOPLE, ledger=tmp_path / "other")
     assert "No assumption about time is made" in made.statement
+    assert "add up for ever, whatever their period" in made.statement
     assert made.lines(ledger="l")[2] == "ledger    l: now fully used for ever"
 
 
@@ -286,10 +281,7 @@ def test_a_simulation_is_repeatable_and_pays_nothing(tmp_path):
 
 
 def test_what_fails_after_it_is_paid_for_counts_as_spent(account, tmp_path, monkeypatch):
-    def fail(counts, scale):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(releasing, "add_noise", fail)
+    monkeypatch.setattr(releasing, "add_noise", lambda counts, scale: signal.raise_signal(2))
     with pytest.raises(KeyboardInterrupt):
         release(meters(), **account, output=tmp_path / "out")
     assert pf.Ledger(account["ledger"]).spent > 0.99
