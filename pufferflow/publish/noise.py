@@ -100,13 +100,9 @@ class DiscreteLaplace:
 class TableError:
     """How far the values of a table may be off, from public facts alone.
 
-    Attributes
-    ----------
-    half_width : float array, shape (cells, columns)
-        With probability .95 all values of the table are at most so far off, rounding included; in
-        their unit. Infinite in cells without readings.
-    impact : float array, shape (cells, columns)
-        The same over the public range of the value.
+    Both have the shape (cells, columns). With probability .95 all values of the table are at most
+    ``half_width`` off, rounding included, in their unit; infinite in cells without readings.
+    ``impact`` is the same over the public range of the value.
     """
 
     half_width: Floats

@@ -44,8 +44,8 @@ def _table(table: NoisyTable) -> str:
     text += "<table><thead><tr><th></th><th>value</th><th>error</th>"
     text += '<th class="wide">from</th><th class="wide">to</th><th>impact</th></tr></thead><tbody>'
     for row in frame.to_dict("records"):
-        error, names = row["error"], ("value", "band_low", "band_high")
-        value, low, high = (number(row[name], error) for name in names)
+        error = row["error"]
+        value, low, high = (number(row[k], error) for k in ("value", "band_low", "band_high"))
         text += f"<tr><th>{html(row['cell'])}</th><td>{value}</td><td>±{number(error)}</td>"
         text += f'<td class="wide">{low}</td><td class="wide">{high}</td>'
         text += f"<td>{row['impact']}</td></tr>"

@@ -146,21 +146,15 @@ class Prepared:
     def _checked(self, records: Schema) -> Iterator[str]:
         """Refuse what would make the promise false; yield what may not be overlooked."""
         how, steps, theta = self.request.how, self.steps, self.assumed
-        k = None if theta is None else number_of_states(theta)
+        k, names = None if theta is None else number_of_states(theta), {"histogram", "transitions"}
         if steps.states is None:
-            if k is not None or any(
-                s.name in ("histogram", "transitions") for s in self.statistics
-            ):
-                raise ParameterError(
-                    "it is not said what the states are; give edges between them, or their names "
-                    "(states)"
-                )
+            if k is not None or names & {statistic.name for statistic in self.statistics}:
+                ways = "give edges between them, or their names (states)"
+                raise ParameterError(f"it is not said what the states are; {ways}")
         elif k is not None:
             if k != steps.states.count:
-                raise ParameterError(
-                    f"{steps.states.count} states are given, the chain has {k}; give one name a "
-                    "state"
-                )
+                said = f"{steps.states.count} states are given, the chain has {k}"
+                raise ParameterError(f"{said}; give one name a state")
             check_covered(self.statistics, steps.states)
         if isinstance(theta, PeriodicChain) and steps.clock == "local":
             raise DataError(
@@ -185,9 +179,9 @@ class Prepared:
                 yield "Nothing shows that the chain was not fitted to these same readings."
         if theta is not None and theta.occurring is not None and not theta.occurring.all():
             assert steps.states is not None
-            names = ", ".join(repr(steps.states.names[j]) for j in np.flatnonzero(~theta.occurring))
+            never = ", ".join(repr(steps.states.names[j]) for j in np.flatnonzero(~theta.occurring))
             yield (
-                f"By the chain {names} cannot occur: such a state is not hidden where it occurs "
+                f"By the chain {never} cannot occur: such a state is not hidden where it occurs "
                 "after all."
             )
         if (epsilon := self.request.epsilon) >= LARGE_EPSILON:

@@ -93,9 +93,9 @@ class NoisyTable(Table):
     @property
     def error_text(self) -> str:
         """How far the values may be off, from the least to the most, and the impact."""
-        half = self.error.half_width[self.sizes > 0]
-        ends = " to ".join(dict.fromkeys(f"±{number(end)}" for end in (half.min(), half.max())))
-        most = f"{ends} {visible(self.unit)}" if self.unit not in ("", "share") else ends
+        half, unit = self.error.half_width[self.sizes > 0], visible(self.unit)
+        most = " to ".join(dict.fromkeys(f"±{number(end)}" for end in (half.min(), half.max())))
+        most += f" {unit}" * (unit not in ("", "share"))
         which = f"all {half.size:,} values" if half.size > 1 else "its value"
         return f"{most} on {which} (95 %), noise impact {self.error.label}"
 
