@@ -74,6 +74,10 @@ class Promise:
         if not 0 <= self.cost < UNBOUNDED or (self.level.whole and self.cost):
             raise ParameterError("the cost that keeps epsilon must be finite, 0 for participants")
 
+    def allowed(self, longest: int) -> Fraction:
+        """Return what one changed reading may cost where a participant has at most so many."""
+        return Fraction(self.epsilon) / longest if self.level.whole else self.cost
+
 
 def plain(level: Level) -> Level:
     """Return the level by which promises are kept: participants have no other readings to know."""

@@ -8,95 +8,61 @@ between 10⁶ and 10⁷, Θ never forgets, no cost would do at any length, and i
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from fractions import Fraction
-from typing import Any
 
 from pufferflow._checks import check_epsilon
 from pufferflow._protection import Level
-from pufferflow.accounting.account import MOST_STEPS
+from pufferflow.accounting.account import MOST_STEPS, Promise
 from pufferflow.errors import ParameterError
 from pufferflow.markov import ChainFamily, Family, MarkovChain
 from pufferflow.mechanisms import compute_scale
 from pufferflow.mixing_family import MixingFamily
 
 STILL_RISING = 1 + 1e-3
-PARTICIPANT = "use --protect participant, which needs no assumption about time"
 
 
-@dataclass(frozen=True)
-class Calibration:
-    """What is allowed at a level.
+def calibrate(family: Family | None, level: Level, epsilon: float) -> Promise:
+    """Return a promise of ε with the largest cost that keeps it, and its proof; it reads no data.
 
-    Attributes
-    ----------
-    level : Level
-    epsilon : float
-    cost : Fraction
-        C, rounded down; at participant level 0, as ε itself is the limit there.
-    certificate : dict or None
-        Proof of 1/C as the scale of a 1-Lipschitz query.
-    """
-
-    level: Level
-    epsilon: float
-    cost: Fraction = Fraction(0)
-    certificate: dict[str, Any] | None = field(default=None, repr=False)
-
-    def allowed(self, longest: int) -> Fraction:
-        """Return what one changed reading may cost where a participant has at most so many."""
-        return Fraction(self.epsilon) / longest if self.level.whole else self.cost
-
-
-def calibrate(family: Family | None, level: Level, epsilon: float) -> Calibration:
-    """Return the largest cost that keeps ε at any length; it looks at no data.
+    The certificate proves 1/C as the scale of a query of Lipschitz constant 1.
 
     Raises ParameterError: ε is out of range, Θ is missing where the level needs one, never forgets,
     or has no proof.
     """
     epsilon = check_epsilon(epsilon)
     if level.whole:
-        return Calibration(level, epsilon)
+        return Promise(level, epsilon, Fraction(0))
     if family is None:
         raise ParameterError(
             "what is assumed of the readings is not said; give --mixing TIME OVERLAP, for example "
             "--mixing 1h 0.4, or --chain FILE with a model of public data"
         )
-    family = any_start(family)
     if isinstance(family, MixingFamily) and level.side_information == "any":
-        raise ParameterError(
-            "this assumption never forgets with side information any; "
-            f"{PARTICIPANT}, or give a chain"
+        raise _refusal("never forgets with side information any")
+    if family.has_given_start:  # a record begins at any time, so such a start is read as any start
+        family = ChainFamily(
+            [
+                c if c.start == "stationary" else MarkovChain(c.transition_matrix, "any")
+                for c in family.chains
+            ]
         )
     options = asdict(level.protection)
     scale = compute_scale("leakage", family, MOST_STEPS, epsilon, **options)
     before = compute_scale("leakage", family, MOST_STEPS // 10, epsilon, **options)
     if scale.scale is None or before.scale is None:
-        raise ParameterError(
-            f"this assumption has no noise that is proved ({scale.reason}); {PARTICIPANT}"
-        )
+        raise _refusal(f"has no noise that is proved ({scale.reason})")
     if scale.scale > before.scale * STILL_RISING:
-        raise ParameterError(
-            "this assumption never forgets, as that of an absorbing or a cyclic chain: no noise "
-            f"keeps epsilon at any length; {PARTICIPANT}"
-        )
+        raise _refusal("never forgets, as that of an absorbing or a cyclic chain")
     try:
         proved = scale.certified(family)
     except ParameterError as error:
-        raise ParameterError(
-            f"this assumption cannot be proved for {MOST_STEPS:,} steps ({error}); "
-            f"{PARTICIPANT}, or give another chain"
-        ) from None
+        raise _refusal(f"cannot be proved for {MOST_STEPS:,} steps ({error})") from None
     assert proved.scale is not None
-    return Calibration(level, epsilon, 1 / Fraction(proved.scale), proved.certificate)
+    return Promise(level, epsilon, 1 / Fraction(proved.scale), proved.certificate)
 
 
-def any_start(family: Family) -> Family:
-    """Return Θ for records that begin at any time: a start that is given is read as any start."""
-    if not family.has_given_start:
-        return family
-    chains = [
-        chain if chain.start == "stationary" else MarkovChain(chain.transition_matrix, "any")
-        for chain in family.chains
-    ]
-    return ChainFamily(chains)
+def _refusal(why: str) -> ParameterError:
+    return ParameterError(
+        f"this assumption {why}; give protect participant, which needs none, or another chain"
+    )

@@ -23,13 +23,11 @@ HEIGHT, ROWS = 960.0, (5.0, 20.0)
 """Pixels that all rows share, and that one has at least and at most."""
 LETTERS, LETTER, RIGHT = 15, 2.5, 92.0
 """Of a name at most, the width of one on a narrow page, and where the axis ends, in percent."""
-EVERY = (1, 2, 3, 4, 6, 12)
-"""Every how many rows one is named."""
 NOTE = "Lines: published values. Shade: with 95\u00a0% probability it holds all exact values."
 
 
-def figure_of(table: NoisyTable, unit: str | None, caption: str = "") -> str:
-    """Return the figure of a table as HTML, given the unit; empty where it has too many values."""
+def figure_of(table: NoisyTable, caption: str = "") -> str:
+    """Return the figure of a table as HTML, empty where it has too many values."""
     kind, values, half = table.statistic, table.values, table.error.half_width
     panels, places = table.cells, tuple(column.label for column in table.columns)
     if len(places) <= len(panels) > 1:
@@ -42,7 +40,7 @@ def figure_of(table: NoisyTable, unit: str | None, caption: str = "") -> str:
     near = np.minimum(half, (high - low) / 2)
     low, high = min(low, np.nanmin(values - near)), max(high, np.nanmax(values + near))
     row = max(ROWS[0], min(ROWS[1], HEIGHT / values.size))
-    every = next(k for k in EVERY if k * row >= 13)
+    every = math.ceil(13 / row)  # rows of which one is named
 
     left = 3 + LETTER * max(len(_short(place, LETTERS)) for place in places)
 
@@ -57,7 +55,7 @@ def figure_of(table: NoisyTable, unit: str | None, caption: str = "") -> str:
         place = f'x="{start:.2f}%" y="{y:.1f}" width="{width}" height="{height:.1f}"'
         return f'<rect class="{kind}" {place}/>'
 
-    title, top = table.quantity(unit), 24.0
+    title, top = table.quantity, 24.0
     out = [_text("axis", f"{left}%", 12, title, "start")]
     for panel, shown, errors in zip(panels, values, half, strict=True):
         if len(panels) > 1:

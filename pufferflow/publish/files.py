@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -35,14 +34,17 @@ class Draft:
     target: Path
     folder: Path
 
-    def rehearse(self, made: Release) -> None:
-        """Write the files of a release with zeros for numbers, unpaid, and remove them."""
-        self._fill(made)
-        shutil.rmtree(self.folder)
+    def fill(self, made: Release) -> None:
+        """Write the files, over those of a release with zeros that was tried before."""
+        try:
+            for name, text in made.files().items():
+                write_atomic(self.folder / name, text)
+        except OSError as error:  # name the target, not the temporary folder
+            raise OSError(error.errno, error.strerror, os.fspath(self.target)) from error
 
     def write(self, made: Release) -> Path:
         """Write all files and let the folder appear; where its name is taken, under another."""
-        self._fill(made)
+        self.fill(made)
         moment = int(time.time())
         for path in (*self.folder.rglob("*"), self.folder):
             mode = 0o755 if PUBLISH in path.relative_to(self.folder).parts else 0o700
@@ -57,13 +59,6 @@ class Draft:
             taken = f"{self.target} was made by another process meanwhile"
             raise DataError(f"{taken}; the release is whole in {spare}") from None
         return self.target
-
-    def _fill(self, made: Release) -> None:
-        try:
-            for name, text in made.files().items():
-                write_atomic(self.folder / name, text)
-        except OSError as error:  # name the target, not the temporary folder
-            raise OSError(error.errno, error.strerror, os.fspath(self.target)) from error
 
 
 @contextmanager

@@ -9,14 +9,15 @@ changed reading is all that the account uses of it, and needs no density.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from bisect import bisect
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from pufferflow._noise import discrete_laplace, vector_laplace
-from pufferflow._types import Floats, Ints
+from pufferflow._noise import vector_laplace
+from pufferflow._types import Floats
 from pufferflow.errors import ParameterError
 from pufferflow.publish.statistics import Statistic, Table
 
@@ -28,8 +29,8 @@ DIGITS = 11
 than 11 bits and a power of 2, for at most a thousandth more noise."""
 LARGEST = 2.0**60
 """Scales beyond it drown every count; the sampler's integers have 64 bits."""
-IMPACTS = ((0.02, "LOW"), (0.1, "MEDIUM"), (0.5, "HIGH"))
-USELESS = "VERY HIGH"
+IMPACTS, LIMITS = ("LOW", "MEDIUM", "HIGH", "VERY HIGH"), (0.02, 0.1, 0.5)
+"""Words for an error over the public range, and from where on the next one is used."""
 
 
 def noise_scale(cost: Fraction, lipschitz: int, share: int = 1) -> float:
@@ -69,67 +70,30 @@ def add_noise(counts: Sequence[int], scale: float) -> list[int]:
 
 def add_seeded_noise(counts: Sequence[int], scale: float, rng: np.random.Generator) -> list[int]:
     """Add noise of the same distribution from a seed: for planning, **not private**."""
-    inverse = -math.expm1(-1 / scale)
-    size = len(counts)
-    if (
-        inverse < 1e-15
-    ):  # the geometric sampler is out of range there; the continuous one is as good
-        noise = np.rint(rng.laplace(0.0, scale, size)).astype(np.int64)
-    else:
-        noise = rng.geometric(inverse, size) - rng.geometric(inverse, size)
-    return [int(count) + int(z) for count, z in zip(counts, noise, strict=True)]
-
-
-def smallest(suffices: Callable[[int], bool], low: int, step: int = 1) -> int:
-    """Smallest integer from ``low`` on that suffices, as all larger ones do."""
-    if suffices(low):
-        return low
-    while not suffices(low + step):
-        low, step = low + step, 2 * step
-    while step > 1:
-        half = step // 2
-        if suffices(low + half):
-            step = half
-        else:
-            low, step = low + half, step - half
-    return low + 1
+    # whole parts of exponential variables are geometric, and Z is the difference of two of them
+    one, other = np.floor(scale * rng.standard_exponential((2, len(counts))))
+    noisy = (int(count) + int(z) for count, z in zip(counts, one - other, strict=True))
+    return [min(max(number, -(2**63)), 2**63 - 1) for number in noisy]
 
 
 @dataclass(frozen=True)
 class DiscreteLaplace:
-    """The distribution of the noise on one count.
-
-    Attributes
-    ----------
-    scale : float
-        s > 0.
-    """
+    """The distribution of the noise Z of a scale s > 0 on one count."""
 
     scale: float
 
-    @property
-    def p(self) -> float:
-        """Ratio of the probabilities of two neighbouring integers."""
-        return math.exp(-1 / self.scale)
-
-    @property
-    def mean_absolute(self) -> float:
-        """E|Z| = 2p/(1 − p²)."""
-        return 1 / math.sinh(1 / self.scale) if self.scale > 2e-3 else 0.0
-
-    def probability(self, values: Ints) -> Floats:
-        """P(Z = z) of each value."""
-        return discrete_laplace(values, self.scale)
-
     def tail(self, h: float) -> float:
         """P(|Z| > h), h ≥ 0."""
-        return 2 * math.exp(-(math.floor(h) + 1) / self.scale) / (1 + self.p)
+        return 2 * math.exp(-(math.floor(h) + 1) / self.scale) / (1 + math.exp(-1 / self.scale))
 
     def quantile(self, confidence: float = CONFIDENCE, bins: int = 1) -> int:
         """Smallest h with P(|Z_j| ≤ h for all of ``bins`` counts) ≥ confidence."""
         excess = -math.expm1(math.log(confidence) / bins)  # 1 − confidence^(1/bins)
-        guess = math.ceil(-self.scale * math.log(excess * (1 + self.p) / 2)) - 1
-        return smallest(lambda h: self.tail(h) <= excess, max(guess - 1, 0))
+        most = math.log(excess * (1 + math.exp(-1 / self.scale)) / 2)  # of the tail: −(h + 1)/s
+        h = max(math.ceil(-self.scale * most) - 2, 0)
+        while self.tail(h) > excess:
+            h += 1
+        return h
 
 
 def sum_margin(scale: float, squares: float, miss: float) -> float:
@@ -150,13 +114,9 @@ def sum_margin(scale: float, squares: float, miss: float) -> float:
 class TableError:
     """How far the values of a table may be off, from public facts alone.
 
-    Attributes
-    ----------
-    half_width : float array, shape (cells, columns)
-        With probability .95 all values of the table are at most so far off, rounding included; in
-        their unit. Infinite in cells without readings.
-    impact : float array, shape (cells, columns)
-        The same over the public range of the value.
+    Both have the shape (cells, columns). With probability .95 all values of the table are at most
+    ``half_width`` off, rounding included, in their unit; infinite in cells without readings.
+    ``impact`` is the same over the public range of the value.
     """
 
     half_width: Floats
@@ -166,9 +126,8 @@ class TableError:
     def middle(self) -> tuple[float, float]:
         """Half-width and impact in the middle of all values that are published."""
         published = np.isfinite(self.impact)
-        return float(np.median(self.half_width[published])), float(
-            np.median(self.impact[published])
-        )
+        half, impact = (np.median(one[published]) for one in (self.half_width, self.impact))
+        return float(half), float(impact)
 
     @property
     def label(self) -> str:
@@ -179,24 +138,23 @@ class TableError:
     def is_useless(self) -> bool:
         """Whether more than half of the cells are VERY HIGH."""
         published = self.impact[np.isfinite(self.impact)]
-        return bool(2 * (published >= IMPACTS[-1][0]).sum() > published.size)
+        return bool((published >= LIMITS[-1]).mean() > 0.5)
 
 
 def impact_label(impact: float) -> str:
     """Return LOW, MEDIUM, HIGH or VERY HIGH for an error over the public range."""
-    return next((label for limit, label in IMPACTS if impact < limit), USELESS)
+    return IMPACTS[bisect(LIMITS, impact)]
 
 
 def table_error(table: Table, scale: float) -> TableError:
     """Return the error of a table whose numbers get noise of ``scale``."""
     statistic, size = table.statistic, table.sizes.astype(np.float64)
-    published = max(1, int((table.sizes > 0).sum()) * len(table.columns))
-    half = DiscreteLaplace(scale).quantile(CONFIDENCE, published)
+    published = max(1, int((size > 0).sum()) * len(table.columns))
+    width = statistic.unit * DiscreteLaplace(scale).quantile(CONFIDENCE, published)
     with np.errstate(divide="ignore", invalid="ignore"):
         if statistic.relative:
-            width = statistic.unit * half / size + statistic.rounding
+            widths = width / size + statistic.rounding
         else:
-            width = statistic.unit * half + statistic.rounding * size
-    width = np.where(size > 0, width, np.inf)[:, np.newaxis]
-    wide = np.broadcast_to(width, table.ranges.shape).astype(np.float64)
-    return TableError(wide, wide / table.ranges)
+            widths = width + statistic.rounding * size
+    widths = np.where(size > 0, widths, np.inf)[:, np.newaxis] * np.ones(table.ranges.shape)
+    return TableError(widths, widths / table.ranges)

@@ -23,29 +23,29 @@ def page_of(made: Release) -> str:
         for title, ps in sections_of(made)
     )
     named = len(made.tables) > 1
-    figures = (figure_of(t, made.unit, t.heading if named else "") for t in made.tables)
+    figures = (figure_of(t, t.heading if named else "") for t in made.tables)
     page = Template(files("pufferflow.publish").joinpath("page.html").read_text("utf-8"))
     return page.substitute(
         title=html(made.title),
         lead=html(lead_of(made)),
         warnings="".join(f'<p class="warning">{html(text)}</p>' for text in warnings_of(made)),
         published=published,
-        figures="".join(figures) if made.figure else "",
+        figures="".join(figures) if made.how.figure else "",
         sections="".join(sections),
-        tables="".join(_table(table, made.unit) for table in made.tables),
+        tables="".join(_table(table) for table in made.tables),
     )
 
 
-def _table(table: NoisyTable, unit: str | None) -> str:
-    frame = table.to_frame(unit)
-    text = f"<h2>{html(table.heading)}: {html(table.quantity(unit))}</h2>"
+def _table(table: NoisyTable) -> str:
+    frame = table.to_frame()
+    text = f"<h2>{html(table.heading)}: {html(table.quantity)}</h2>"
     if len(frame) > MOST_ROWS:
         return f"{text}<p>{len(frame):,} values, in the CSV file beside this page.</p>"
     text += "<table><thead><tr><th></th><th>value</th><th>error</th>"
     text += '<th class="wide">from</th><th class="wide">to</th><th>impact</th></tr></thead><tbody>'
     for row in frame.to_dict("records"):
-        error, names = row["error"], ("value", "band_low", "band_high")
-        value, low, high = (number(row[name], error) for name in names)
+        error = row["error"]
+        value, low, high = (number(row[k], error) for k in ("value", "band_low", "band_high"))
         text += f"<tr><th>{html(row['cell'])}</th><td>{value}</td><td>±{number(error)}</td>"
         text += f'<td class="wide">{low}</td><td class="wide">{high}</td>'
         text += f"<td>{row['impact']}</td></tr>"

@@ -1,13 +1,12 @@
-"""What a release is: noisy tables, what was decided without the readings, and its files."""
+"""What a release is: noisy tables, what is public of the readings, and its files."""
 
 from __future__ import annotations
 
 import json
-import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from fractions import Fraction
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,38 +15,32 @@ import pandas as pd
 from pufferflow._display import displayed
 from pufferflow._protection import Level
 from pufferflow._texts import spreadsheet_csv
-from pufferflow._types import Floats, Ints
+from pufferflow._types import Floats
 from pufferflow.accounting.account import percent
-from pufferflow.publish.files import PUBLISH, SIMULATION, draft
-from pufferflow.publish.noise import IMPACTS, USELESS, TableError, impact_label
+from pufferflow.accounting.entries import Paid
+from pufferflow.publish.files import PUBLISH, SIMULATION
+from pufferflow.publish.noise import TableError, impact_label, table_error
 from pufferflow.publish.page import page_of
+from pufferflow.publish.request import ReleaseOptions
 from pufferflow.publish.statement import secret_of, sections_of, span_of, statement_of, warnings_of
-from pufferflow.publish.statistics import Column, Statistic
+from pufferflow.publish.statistics import Table
 from pufferflow.publish.texts import factor, number, plural, visible
 
 
-@dataclass(frozen=True, eq=False)
-class NoisyTable:
-    """The table of a statistic with noise.
+@dataclass(frozen=True, eq=False, repr=False)
+class NoisyTable(Table):
+    """A table whose ``counts`` are noisy integers as they were drawn; they may be negative.
 
-    Attributes
-    ----------
-    sizes : int array, shape (cells,)
-        Readings that count in each cell: public, and not all 0.
-    counts : int array, shape (cells, columns)
-        Noisy integers as they were drawn; they may be negative.
-    ranges : float array, shape (cells, columns)
-        Public range of each value.
+    ``scale`` is that of the noise, ``word`` the unit of the readings. Not all ``sizes`` are 0.
     """
 
-    statistic: Statistic
-    cells: tuple[str, ...]
-    columns: tuple[Column, ...]
-    sizes: Ints
-    counts: Ints
     scale: float
-    error: TableError
-    ranges: Floats
+    word: str | None = None
+
+    @cached_property
+    def error(self) -> TableError:
+        """How far the values may be off: from the scale and public facts."""
+        return table_error(self, self.scale)
 
     @property
     def values(self) -> Floats:
@@ -55,28 +48,25 @@ class NoisyTable:
         values = self.statistic.values(self.sizes, self.counts)
         return np.where(self.sizes[:, np.newaxis] > 0, values, np.nan)
 
-    def to_frame(self, unit: str | None) -> pd.DataFrame:
-        """Return one row a value, as :meth:`Release.to_frame`, given the unit of the readings."""
-        values = self.values
-        i, j = np.nonzero(~np.isnan(values))
-        value, error = values[i, j], self.error.half_width[i, j]
-        labels = [column.label for column in self.columns]
-        grouped = self.statistic.by != "all"
-        many = len(labels) > 1 or not grouped
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row a value, as :meth:`Release.to_frame`."""
+        i, j = np.nonzero(~np.isnan(self.values))
+        value, error = self.values[i, j], self.error.half_width[i, j]
         ends = np.array([(column.low, column.high) for column in self.columns], dtype=float)[j]
+        cells = np.array(self.cells, dtype=object)[i]
+        labels = np.array([column.label for column in self.columns], dtype=object)[j]
+        if self.statistic.by != "all":
+            labels = cells + " / " + labels if len(self.columns) > 1 else cells
         columns = {
             "statistic": self.statistic.full_name,
-            "cell": [
-                " / ".join([self.cells[a]] * grouped + [labels[b]] * many)
-                for a, b in zip(i, j, strict=True)
-            ],
+            "cell": labels,
             "low": ends[:, 0],
             "high": ends[:, 1],
             "value": value,
             "error": error,
             "band_low": value - error,
             "band_high": value + error,
-            "unit": self.unit(unit),
+            "unit": self.unit,
             "impact": [impact_label(impact) for impact in self.error.impact[i, j]],
         }
         return pd.DataFrame(columns)
@@ -86,24 +76,26 @@ class NoisyTable:
         """Title with the cells, for people."""
         return f"{self.statistic.title} by {self.statistic.by}".removesuffix(" by all")
 
-    def unit(self, word: str | None) -> str:
-        """Return the unit of the values, given that of the readings."""
+    @property
+    def unit(self) -> str:
+        """Unit of the values."""
         if self.statistic.in_unit:
-            return word or ""
+            return self.word or ""
         kind = self.statistic.quantity.removeprefix("number of ")
         return "share" if self.statistic.relative else kind
 
-    def quantity(self, word: str | None) -> str:
-        """Return what the values are, given the unit of the readings."""
+    @property
+    def quantity(self) -> str:
+        """What the values are, with the unit of the readings where it is theirs."""
         kind = self.statistic
-        return f"{kind.quantity} ({word})" if kind.in_unit and word else kind.quantity
+        return f"{kind.quantity} ({self.word})" if kind.in_unit and self.word else kind.quantity
 
-    def error_text(self, word: str | None) -> str:
-        """Return how far the values may be off, from the least to the most, and the impact."""
-        half = self.error.half_width[self.sizes > 0]
-        ends = " to ".join(dict.fromkeys(f"±{number(end)}" for end in (half.min(), half.max())))
-        unit = self.unit(word)
-        most = f"{ends} {visible(unit)}" if unit not in ("", "share") else ends
+    @property
+    def error_text(self) -> str:
+        """How far the values may be off, from the least to the most, and the impact."""
+        half, unit = self.error.half_width[self.sizes > 0], visible(self.unit)
+        most = " to ".join(dict.fromkeys(f"±{number(end)}" for end in (half.min(), half.max())))
+        most += f" {unit}" * (unit not in ("", "share"))
         which = f"all {half.size:,} values" if half.size > 1 else "its value"
         return f"{most} on {which} (95 %), noise impact {self.error.label}"
 
@@ -121,51 +113,43 @@ class NoisyTable:
         return len(values) > 1 and bool(fits.all())
 
 
-@displayed("epsilon", "participants", "readings", "impact")
+@dataclass(frozen=True)
+class Readings:
+    """What is public of the readings: how many there are, of whom, and when.
+
+    ``first`` and ``last`` end their range in ISO format, None where it is for ever; hours and days
+    are those of ``zone``.
+    """
+
+    number: int
+    participants: int
+    groups: tuple[str, ...] = ()
+    step_seconds: int | None = None
+    clock: str = "none"
+    zone: str | None = None
+    first: str | None = None
+    last: str | None = None
+
+
+@displayed("epsilon", "impact")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Release:
     """Noisy tables with everything that was decided without the readings.
 
-    Attributes
-    ----------
-    first, last : str or None
-        Ends of the public range in ISO format; None where it is for ever.
-    theta_text, theta_origin : str
-        What the readings follow, as a noun, and where that comes from: no number of a fitted Θ.
-    theta_is_public : bool
-        Whether ``theta_document`` and ``certificate`` may be published.
-    outright : bool
-        Whether the noise hides everything of a participant, whatever Θ is.
-    spent, limit : Fraction or None, float or None
-        The share of the limit that is used in its range, and the ε of the limit.
+    ``assumed`` is what the readings follow, in sentences; ``documents`` Θ and the certificate of
+    the noise, by names of files, where they may be published; ``how`` the options, which name no
+    file; ``paid`` what the ledger says, None where none is kept.
     """
 
-    tables: tuple[NoisyTable, ...]
+    tables: Sequence[NoisyTable]
     level: Level
     epsilon: float
-    participants: int
-    readings: int
-    step_seconds: int | None = None
-    first: str | None = None
-    last: str | None = None
-    clock: str = "none"
-    zone: str | None = None
-    unit: str | None = None
-    cohort: str | None = None
-    groups: tuple[str, ...] = ()
-    theta_text: str = ""
-    theta_origin: str = ""
-    theta_is_public: bool = False
-    theta_document: dict[str, Any] | None = None
-    certificate: dict[str, Any] | None = None
-    outright: bool = False
-    ledger: bool = False
-    alone: bool = False
-    spent: Fraction | None = None
-    limit: float | None = None
+    readings: Readings
+    how: ReleaseOptions
+    assumed: tuple[str, ...]
+    documents: dict[str, Any] = field(default_factory=dict)
+    paid: Paid | None = None
     warnings: tuple[str, ...] = ()
-    seed: int | None = None
-    figure: bool = True
     date: str = field(default_factory=lambda: f"{datetime.now(UTC):%Y-%m-%d}")
 
     def __repr__(self) -> str:
@@ -175,7 +159,7 @@ class Release:
     @property
     def private(self) -> bool:
         """False of a simulation."""
-        return self.seed is None
+        return self.how.seed is None
 
     @property
     def title(self) -> str:
@@ -185,13 +169,7 @@ class Release:
     @property
     def impact(self) -> str:
         """The largest impact of the noise on the middle value of a table."""
-        labels = [*(label for _, label in IMPACTS), USELESS]
-        return max((table.error.label for table in self.tables), key=labels.index)
-
-    @property
-    def nothing_to_tell(self) -> bool:
-        """Whether no difference between the cells of any table can be told from noise."""
-        return all(table.nothing_to_tell for table in self.tables)
+        return impact_label(max(table.error.middle[1] for table in self.tables))
 
     @property
     def statement(self) -> str:
@@ -209,14 +187,9 @@ class Release:
         Columns are statistic, cell, low and high (ends of a bin), value, error (of all numbers of a
         table at once, with probability 95 %), band_low, band_high, unit, impact and epsilon.
         """
-        frame = pd.concat([table.to_frame(self.unit) for table in self.tables], ignore_index=True)
+        frame = pd.concat([table.to_frame() for table in self.tables], ignore_index=True)
         marked = self.epsilon if self.private else f"NOT PRIVATE ({self.epsilon:g})"
         return frame.assign(epsilon=marked)
-
-    def to_csv(self) -> str:
-        """Return :meth:`to_frame` as CSV text that no spreadsheet computes with."""
-        frame = self.to_frame().map(lambda v: visible(v) if isinstance(v, str) else v)
-        return spreadsheet_csv(frame)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what may be published as plain JSON types."""
@@ -225,8 +198,8 @@ class Release:
             "warnings": list(warnings_of(self)),
             "statement": dict(sections_of(self)),
             "epsilon": self.epsilon,
-            "window_steps": None if self.outright else self.level.window,
-            "side_information": "any" if self.outright else self.level.side_information,
+            "window_steps": self.level.window,
+            "side_information": "any" if self.level.whole else self.level.side_information,
             "noise_scales": {table.statistic.full_name: table.scale for table in self.tables},
             "rows": self.to_frame().replace({np.nan: None}).to_dict("records"),
         }
@@ -236,46 +209,34 @@ class Release:
         lines = []
         for table in self.tables[:2]:
             silent = "; no difference can be told from noise" if table.nothing_to_tell else ""
-            lines.append(f"{table.statistic.full_name}: {table.error_text(self.unit)}{silent}")
+            lines.append(f"{table.statistic.full_name}: {table.error_text}{silent}")
         if left := len(self.tables) - len(lines):
             lines.append(f"and {plural(left, 'table')} more")
         odds = f"odds change by at most {factor(self.epsilon)} x (epsilon {self.epsilon:g})"
         lines.append(f"protects {secret_of(self)}: {odds}")
         if not self.private:
             where = f"in {output}/{SIMULATION}/" if output else "for planning"
-            return [*lines, f"NOT PRIVATE: a simulation with seed {self.seed}, {where}"]
-        used = percent(self.spent or Fraction(0))
-        now = "now fully used" if used >= 100 else f"now {used} % used"
-        account = f"ledger    {ledger}: {now} for ever"
-        if not self.ledger:
-            account = "no ledger: nobody adds up what is published of these readings"
-        elif self.alone:
-            account = f"ledger    {ledger}: recorded, but its guarantee speaks of itself alone"
-        elif not self.level.whole:
-            span = span_of(self)
-            account += "; with times, new readings are free"
-            if span:
-                account = f"ledger    {ledger}: {span} {now}; later readings are untouched"
-        return [*lines, account, *([f"safe to publish: {output}/{PUBLISH}/"] if output else [])]
+            return [*lines, f"NOT PRIVATE: a simulation with seed {self.how.seed}, {where}"]
+        if self.paid is None:
+            lines.append("no ledger: nobody adds up what is published of these readings")
+        elif self.how.alone:
+            lines.append(f"ledger    {ledger}: recorded, but its guarantee speaks of itself alone")
+        else:
+            used, span = percent(self.paid.spent), "" if self.level.whole else span_of(self)
+            now = "now fully used" if used >= 100 else f"now {used} % used"
+            said = f"{span} {now}; later readings are untouched" if span else f"{now} for ever"
+            lines.append(f"ledger    {ledger}: {said}")
+        return [*lines, *([f"safe to publish: {output}/{PUBLISH}/"] if output else [])]
 
     def files(self) -> dict[str, str]:
         """Return the text of each file by its path in the folder of the release."""
+        plain = self.to_frame().map(lambda v: visible(v) if isinstance(v, str) else v)
         texts = {
             "index.html": page_of(self),
             "statement.md": self.statement,
-            "values.csv": self.to_csv(),
+            "values.csv": spreadsheet_csv(plain),
             "release.json": json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n",
         }
-        if self.theta_is_public and not self.outright:
-            documents = {"theta.json": self.theta_document, "certificate.json": self.certificate}
-            texts |= {name: json.dumps(doc) + "\n" for name, doc in documents.items() if doc}
+        texts |= {name: json.dumps(document) + "\n" for name, document in self.documents.items()}
         folder = PUBLISH if self.private else SIMULATION
         return {f"{folder}/{name}": text for name, text in texts.items()}
-
-    def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write the release to a new folder, which appears whole or not at all.
-
-        Raises DataError: something of that name exists, or the folder that it is to be in does not.
-        """
-        with draft(folder) as making:
-            return making.write(self)

@@ -23,13 +23,14 @@ from pufferflow._checks import check_confidence, check_positive, check_whole
 from pufferflow._display import displayed
 from pufferflow._files import PathLike
 from pufferflow._options import takes_options
-from pufferflow.accounting.account import MOST_STEPS, Charge, Promise
+from pufferflow.accounting.account import MOST_STEPS, Charge
 from pufferflow.accounting.entries import Entry, Paid, Population, Terms
 from pufferflow.accounting.ledger import Ledger, reserved
 from pufferflow.errors import ParameterError
 from pufferflow.models import number_of_states
 from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.noise import add_noise, noise_scale, sum_margin
+from pufferflow.publish.release import check_fit_is_paid
 from pufferflow.publish.request import RECORDS, Request, Theta
 from pufferflow.records.read import parse_range
 
@@ -110,27 +111,26 @@ class RunningCount:
         level = request.guarantee.level(step)
         family = None if level.whole else request.family(step)
         if family is not None:
-            fitted = records and (records.fitted or records.fitted_privately)
             k = number_of_states(family)
             states = states if k else None
             if k != (None if states is None else states.count):
                 raise ParameterError(f"Θ has {k} states; give their names or edges between them")
-            if fitted and not how.fitted_to_others:
+            if records and records.fitted_privately and not how.fitted_to_others:
+                check_fit_is_paid(records.fitted_privately.token, ledger)
+            elif records and records.fitted and not how.fitted_to_others:
                 raise ParameterError("the chain was fitted; say fitted_to_others if not to these")
         first, _ = parse_range(how.first, None, schema.timezone)
         if len({first is None, step is None, schema.timezone is None}) > 1:
             raise ParameterError("a stream in time needs first, step and timezone; give all three")
         last = None if first is None else first + length * (step or 1) - 1
-        calibration = calibrate(family, level, epsilon)
-        counter = cls(length, float(request.share_of * calibration.allowed(length)))
+        promise = calibrate(family, level, epsilon)
+        counter = cls(length, float(request.share_of * promise.allowed(length)))
         charge = Charge(counter.cost, length * counter.cost, first, last)
         names = schema.participant, tuple(filter(None, [schema.value]))
         space = None if states is None else list(states.edges or states.names)
         population = Population(step, "none" if first is None else "utc", *names, space, how.cohort)
         document = None if family is None else family.document()
-        query = f"running count of up to {length} readings"
-        entry = Entry(population, charge, level, epsilon, query)
-        promise = Promise(level, epsilon, calibration.cost, calibration.certificate)
+        entry = Entry(population, charge, level, epsilon, f"running count of {length} readings")
         terms = Terms(entry, document, promise, how.new_values)
         with reserved(ledger, terms) as counter.paid:
             return counter

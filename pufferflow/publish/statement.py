@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 
 from pufferflow import __version__
 from pufferflow.accounting.account import percent
-from pufferflow.publish.noise import IMPACTS
+from pufferflow.publish.noise import LIMITS
 from pufferflow.publish.texts import duration, factor, markdown, plural
 
 if TYPE_CHECKING:
+    from pufferflow.markov import Family
     from pufferflow.publish.result import Release
+    from pufferflow.records.schema import Schema
 
 
 def statement_of(made: Release) -> str:
@@ -43,34 +45,34 @@ def sections_of(made: Release) -> list[tuple[str, list[str]]]:
 def warnings_of(made: Release) -> Iterator[str]:
     """Say first what may not be overlooked."""
     if not made.private:
-        yield f"NOT PRIVATE: a simulation with seed {made.seed}; anybody can repeat its noise."
+        yield f"NOT PRIVATE: a simulation with seed {made.how.seed}; anybody can repeat its noise."
     for table in made.tables:
         of = f" of {table.heading}" if len(made.tables) > 1 else ""
         if table.nothing_to_tell:
             yield f"No difference between the cells{of} can be told from noise."
-        if useless := int((table.error.impact[table.sizes > 0] >= IMPACTS[-1][0]).sum()):
+        if useless := int((table.error.impact[table.sizes > 0] >= LIMITS[-1]).sum()):
             yield f"{plural(useless, 'value')}{of} with an error of half the public range or more."
     yield from made.warnings
 
 
 def secret_of(made: Release) -> str:
     """Return what is protected, as a noun."""
-    window, step = made.level.window, made.step_seconds
-    if made.outright or window is None:
+    window, step = made.level.window, made.readings.step_seconds
+    if window is None:
         return "all readings of one participant"
     if window == 1:
         return "any one reading of one participant"
-    if step is None:
-        return f"any {window:,} readings in a row of one participant"
-    return f"any {duration(window * step)} of one participant"
+    span = f"{window:,} readings in a row" if step is None else duration(window * step)
+    return f"any {span} of one participant"
 
 
 def span_of(made: Release) -> str:
     """Return from when to when, in whole days where it is; empty where it is for ever."""
-    if made.first is None or made.last is None:
+    of = made.readings
+    if of.first is None or of.last is None:
         return ""
-    first, last = (datetime.fromisoformat(t.removesuffix("Z")) for t in (made.first, made.last))
-    next_one = last + timedelta(seconds=made.step_seconds or 1)
+    first, last = (datetime.fromisoformat(t.removesuffix("Z")) for t in (of.first, of.last))
+    next_one = last + timedelta(seconds=of.step_seconds or 1)
     whole = first.time() == time() and next_one.date() > last.date()
     words = [f"{t:%Y-%m-%d}" if whole else f"{t:%Y-%m-%d %H:%M}" for t in (first, last)]
     return " to ".join(dict.fromkeys(words))
@@ -78,21 +80,21 @@ def span_of(made: Release) -> str:
 
 def lead_of(made: Release) -> str:
     """Return whose readings they are, and from when to when."""
-    who, span = plural(made.participants, "participant"), span_of(made)
-    clock = {"utc": " (UTC)", "local": " (local time)"}.get(made.clock, "")
+    who, span = plural(made.readings.participants, "participant"), span_of(made)
+    clock = {"utc": " (UTC)", "local": " (local time)"}.get(made.readings.clock, "")
     return f"{who}, {span}{clock}" if span else who
 
 
 def _published(made: Release) -> Iterator[str]:
     for table in made.tables:
         detail = table.statistic.words.removeprefix(table.statistic.full_name)
-        yield f"{table.heading}{detail}: {table.error_text(made.unit)}."
-    cohort = f", the cohort {made.cohort}" if made.cohort else ""
-    yield f"Computed from {plural(made.readings, 'reading')} of {lead_of(made)}{cohort}."
-    if made.step_seconds:
-        yield f"A reading is taken every {duration(made.step_seconds)}."
-    if made.zone:
-        yield f"Hours and days are those of {made.zone}."
+        yield f"{table.heading}{detail}: {table.error_text}."
+    cohort = f", the cohort {made.how.cohort}" if made.how.cohort else ""
+    yield f"Computed from {plural(made.readings.number, 'reading')} of {lead_of(made)}{cohort}."
+    if made.readings.step_seconds:
+        yield f"A reading is taken every {duration(made.readings.step_seconds)}."
+    if made.readings.zone:
+        yield f"Hours and days are those of {made.readings.zone}."
     yield "With probability 95\u00a0% all values of a table are that close to the exact ones."
     yield (
         "Noise impact compares the error with the public range of a value: LOW below 2\u00a0%, "
@@ -101,79 +103,92 @@ def _published(made: Release) -> Iterator[str]:
 
 
 def _protected(made: Release) -> Iterator[str]:
-    secret = secret_of(made)
+    secret, window = secret_of(made), made.level.window
     yield (
         f"{secret[0].upper()}{secret[1:]}: what was published changes the odds of any two "
         f"possibilities by a factor of at most {factor(made.epsilon)} (ε = {made.epsilon:g})."
     )
-    if made.outright:
+    if window is None:
         yield "This holds for any dependence between readings and any side information."
         return
-    window = made.level.window or 1
-    if window > 1 and made.step_seconds:
-        yield f"That is any {window:,} readings in a row, one every {duration(made.step_seconds)}."
+    if window > 1 and (step := made.readings.step_seconds):
+        yield f"That is any {window:,} readings in a row, one every {duration(step)}."
     known = made.level.side_information
     yield f"This holds against an adversary who knows {known} of the other readings."
 
 
-def _assumed(made: Release) -> Iterator[str]:
-    if made.outright:
+def assumption_of(theta: Family | None, records: Schema) -> Iterator[str]:
+    """Say what readings follow; of a chain that was fitted without noise no number."""
+    if theta is None:
         yield "No assumption about time is made."
-    else:
-        yield f"The readings of one participant follow {made.theta_text}."
-        yield "This is assumed of all columns of a reading jointly."
-        yield "A value depends on its own time only: it is no rolling mean."
-        yield from filter(None, [made.theta_origin])
-    if made.participants == 1:
+        return
+    private, fitted = records.fitted_privately, records.fitted
+    public = theta.is_chosen or private is not None
+    yield f"The readings of one participant follow {theta.text(public)}."
+    yield "This is assumed of all columns of a reading jointly."
+    yield "A value depends on its own time only: it is no rolling mean."
+    if private is not None:
+        yield (
+            f"It was fitted to {private.participants} participants with noise that hides each of "
+            f"them (epsilon = {private.epsilon:g}) and holds their chain with confidence "
+            f"{private.confidence:g}, if they are independent draws of it."
+        )
+    elif fitted is not None:
+        yield f"It was fitted to {fitted.records} readings from {fitted.first} to {fitted.last}."
+
+
+def _assumed(made: Release) -> Iterator[str]:
+    yield from made.assumed
+    if made.readings.participants == 1:
         yield "All readings were taken to be those of one participant."
     else:
         yield "Participants are independent of each other, and each row names the right one."
     yield "Readings do not react to what was published."
-    if made.groups:
+    if made.readings.groups:
         yield "The group of a participant is a fact that does not depend on any reading."
 
 
 def _not_protected(made: Release) -> Iterator[str]:
-    if made.outright:
+    of = made.readings
+    if made.level.whole:
         yield "That a participant took part, and when there are readings of them."
     else:
         yield f"Anything beyond {secret_of(made)}, such as a habit."
         if made.level.side_information == "none":
             yield "Anything against an adversary who knows other readings: they may learn more."
         yield "Anything where the assumption is wrong: the farther off, the weaker the guarantee."
-    sizes = f"{plural(made.readings, 'reading')}, {plural(made.participants, 'participant')}"
+    sizes = f"{plural(of.number, 'reading')}, {plural(of.participants, 'participant')}"
     yield f"How many readings and participants there are ({sizes}), and when a reading is missing."
     if cells := sorted({table.statistic.by for table in made.tables} - {"all"}):
         yield f"How many readings each {' and each '.join(cells)} has."
-    if made.groups:
-        yield f"Which {plural(len(made.groups), 'group')} there are, and who belongs to which."
+    if of.groups:
+        yield f"Which {plural(len(of.groups), 'group')} there are, and who belongs to which."
     yield "What all participants have in common, which is what a publication is for."
     yield "What is published elsewhere; that a release was refused, and how long it took."
 
 
 def _account(made: Release) -> Iterator[str]:
-    if not made.ledger or not made.private:
+    if made.paid is None:
         yield "No account is kept: nobody adds up what is published of the same readings."
         return
-    if made.alone:
+    if made.how.alone:
         yield "This release is in an account, but its guarantee speaks of itself alone."
         yield "Other publications of the same readings change the odds further."
     else:
         yield (
             "All publications of these readings are added up in one account. Together they keep "
-            f"ε = {made.limit or made.epsilon:g}, the limit in force on this date ({made.date})."
+            f"ε = {made.paid.limit:g}, the limit in force on this date ({made.date})."
         )
-        if made.spent is not None:
-            when = "" if made.level.whole else " for the readings of this period"
-            yield f"Of it {percent(made.spent)}\u00a0% is used{when}."
+        when = "" if made.level.whole else " for the readings of this period"
+        yield f"Of it {percent(made.paid.spent)}\u00a0% is used{when}."
     if made.level.whole:
         yield "Publications about whole participants add up for ever, whatever their period."
-    elif span_of(made):
+    elif made.readings.first is not None:
         yield "Readings of another period are added up separately."
     else:
         yield "The readings have no times, so everything adds up for ever."
-    if made.cohort:
-        yield f"The cohort {made.cohort} shares no participant with that of any other account."
+    if made.how.cohort:
+        yield f"The cohort {made.how.cohort} shares no participant with that of any other account."
     yield "A copy of the readings, or an older copy of the account put back, is not detected."
 
 
@@ -186,11 +201,9 @@ def _method(made: Release) -> Iterator[str]:
             f"of {table.heading}; their L1 sensitivity to one reading is {kind.lipschitz:,}."
         )
     yield "The error is that of noise and rounding, exactly; scales are rounded up to 11 bits."
-    if made.outright:
+    if made.level.whole:
         yield "The scale follows from the most readings a participant can have (group privacy)."
-    elif made.certificate is None:
-        yield "There is no certificate of the scale."
-    elif made.theta_is_public:
+    elif made.documents:
         yield "The assumption and a certificate, which proves the scale, are published with this."
     else:
         yield "A certificate proves the scale. It is not published, nor is the fitted chain."

@@ -19,8 +19,7 @@ def visible(text: str) -> str:
     >>> visible("a\u202eb")
     'a⟨U+202E⟩b'
     """
-    shown = (c if c.isprintable() or c in KEPT else f"⟨U+{ord(c):04X}⟩" for c in text)
-    return "".join(shown)
+    return "".join(c if c.isprintable() or c in KEPT else f"⟨U+{ord(c):04X}⟩" for c in text)
 
 
 def html(text: str) -> str:

@@ -6,25 +6,25 @@ from fractions import Fraction
 import numpy as np
 
 from pufferflow._protection import Level
-from pufferflow.publish.noise import table_error
-from pufferflow.publish.result import NoisyTable, Release
-from pufferflow.publish.statistics import LABELS, Histogram, Mean, Statistic, Table
+from pufferflow.accounting.ledger import Paid
+from pufferflow.publish.request import ReleaseOptions
+from pufferflow.publish.result import NoisyTable, Readings, Release
+from pufferflow.publish.statistics import LABELS, Histogram, Mean, Statistic
 from pufferflow.records.states import StateSpace
 
 
-def noisy(kind: Statistic, cells, columns, sizes, counts, scale=100.0) -> NoisyTable:
+def noisy(kind: Statistic, cells, columns, sizes, counts, scale=100.0, word="kWh") -> NoisyTable:
     """A table with the given counts as its noisy ones."""
     sizes, counts = np.asarray(sizes), np.asarray(counts).reshape(len(cells), len(columns))
     ranges = np.broadcast_to(kind.ranges(sizes, np.minimum(sizes, 9), len(columns)), counts.shape)
-    public = (kind, tuple(cells), tuple(columns), sizes, counts)
-    return NoisyTable(*public, scale, table_error(Table(*public, ranges), scale), ranges)
+    return NoisyTable(kind, tuple(cells), tuple(columns), sizes, counts, ranges, scale, word)
 
 
-def means(cells=None, by="hour", size=7000, scale=5e4) -> NoisyTable:
+def means(cells=None, by="hour", size=7000, scale=5e4, word="kWh") -> NoisyTable:
     """Means between 0 and 3, of cells of one size."""
     kind, cells = Mean(by=by, bounds=(0, 3)), cells or LABELS[by]
     drawn = np.random.default_rng(1).integers(100, 900, len(cells)) * size
-    return noisy(kind, cells, kind.columns(None, None), [size] * len(cells), drawn, scale)
+    return noisy(kind, cells, kind.columns(None, None), [size] * len(cells), drawn, scale, word)
 
 
 def shares(states, by="all", size=10**5, scale=100.0) -> NoisyTable:
@@ -37,16 +37,26 @@ def shares(states, by="all", size=10**5, scale=100.0) -> NoisyTable:
     return noisy(kind, cells, columns, [size] * len(cells), (part * size).astype(int), scale)
 
 
+TIMES = 1800, "local", None, "2024-01-01T00:00:00", "2024-01-07T23:30:00"
+OVERLAP = "any process whose values 1 hour apart overlap by at least 0.4"
 WEEK = Release(
-    tables=(means(),), level=Level(48), epsilon=1.0, participants=500, readings=168_000, unit="kWh",
-    step_seconds=1800, first="2024-01-01T00:00:00", last="2024-01-07T23:30:00", clock="local",
-    theta_text="any process whose values 1 hour apart overlap by at least 0.4",
-    theta_document={"m": 1}, theta_is_public=True, certificate={"proof": 1}, ledger=True,
-    spent=Fraction(1), limit=1.0, date="2024-02-01",
-)  # fmt: skip
+    tables=[means()],
+    level=Level(48),
+    epsilon=1.0,
+    readings=Readings(168_000, 500, (), *TIMES),
+    how=ReleaseOptions(),
+    assumed=(f"The readings of one participant follow {OVERLAP}.",),
+    documents={"theta.json": {"m": 1}, "certificate.json": {"proof": 1}},
+    paid=Paid(1, Fraction(1), "", Fraction(1), 1.0),
+    date="2024-02-01",
+)
 """A weekly profile by hour."""
 
 
 def made(*tables: NoisyTable, **other) -> Release:
-    """The same with other tables, or with other attributes."""
-    return replace(WEEK, **({"tables": tables} if tables else {}), **other)
+    """The same with other tables, or with other attributes of it or of its parts."""
+    parts = {"tables": tables or WEEK.tables}
+    for name in ("readings", "paid", "how"):
+        part = getattr(WEEK, name)
+        parts[name] = replace(part, **{k: other.pop(k) for k in [*other] if hasattr(part, k)})
+    return replace(WEEK, **parts | other)

@@ -1,7 +1,6 @@
-"""The base-2 mechanism as its source describes it: every cumulative weight stored as an exact integer.
+"""The base-2 mechanism as its source describes it: every cumulative weight is an exact integer.
 
-The plain reference implementation of :mod:`pufferflow.related.dp.base2_exponential`, which forms such a sum only where
-it decides.
+:mod:`pufferflow.related.dp.base2_exponential` forms such a sum only where it decides.
 """
 
 from bisect import bisect_right
@@ -14,8 +13,7 @@ def stored_sums(mechanism, utilities):
 
 
 def stored_draw(sums, source):
-    """Draw s below the next power of two until it is below the total; the first outcome whose sum exceeds it."""
-    while True:
-        s = source.getrandbits((sums[-1] - 1).bit_length())
-        if s < sums[-1]:
-            return bisect_right(sums, s)
+    """Draw s below a power of two until it is below the total; the first whose sum exceeds it."""
+    while (s := source.getrandbits((sums[-1] - 1).bit_length())) >= sums[-1]:
+        pass
+    return bisect_right(sums, s)

@@ -4,19 +4,16 @@ import errno
 import os
 import signal
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
-from made_releases import WEEK, made
+from made_releases import WEEK, made, means
 
 from pufferflow.errors import DataError
 from pufferflow.publish import files
 from pufferflow.publish.files import draft
 
-ZEROS = made(*(replace(t, counts=np.zeros_like(t.counts)) for t in WEEK.tables))
 PUBLISHED = {name.removeprefix("publish/") for name in WEEK.files()}
 
 
@@ -26,54 +23,52 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
+def save(release=WEEK, output="out"):
+    with draft(output) as making:
+        making.fill(made(means(size=1), seed=release.how.seed))  # tried out before it is paid for
+        assert not Path(output).exists() or os.listdir(output) == []
+        return making.write(release)
+
+
 @pytest.mark.parametrize("umask", [0o000, 0o077])
 @pytest.mark.parametrize(
     ("release", "inner", "folder", "file"),
     [(WEEK, "publish", 0o755, 0o644), (made(seed=3), "simulation", 0o700, 0o600)],
 )
-def test_modes_and_times(umask, release, inner, folder, file):
+def test_modes_and_times(place, umask, release, inner, folder, file):
     """publish/ can stand on a web site, a simulation is for its owner; all times are equal."""
     before = os.umask(umask)
     try:
-        release.save("out")
+        out = place / "out"
+        out.mkdir()  # an empty folder is free
+        save(release)
     finally:
         os.umask(before)
-    found = {path: path.stat() for path in (Path("out"), *Path("out").rglob("*"))}
-    wanted = {Path("out"): 0o700, Path("out", inner): folder}
-    wanted |= {Path("out", inner, name): file for name in PUBLISHED}
-    assert {path: stat.st_mode & 0o777 for path, stat in found.items()} == wanted
-    (moment,) = {stat.st_mtime_ns for stat in found.values()}
+    wanted = {out: 0o700, out / inner: folder} | dict.fromkeys(
+        map(out.joinpath, release.files()), file
+    )
+    assert {path: path.stat().st_mode & 0o777 for path in (out, *out.rglob("*"))} == wanted
+    assert all((out / name).read_text() == text for name, text in release.files().items())
+    (moment,) = {path.stat().st_mtime_ns for path in wanted}
     assert moment % 10**9 == 0
 
 
-def test_a_rehearsal_leaves_room_for_the_release(place):
-    Path("out").mkdir()  # an empty folder is free
-    with draft("out") as making:
-        making.rehearse(ZEROS)
-        assert os.listdir("out") == []
-        assert making.write(WEEK) == Path("out")
-    assert set(os.listdir("out/publish")) == PUBLISHED
-    with draft("again") as making:
-        making.rehearse(ZEROS)
-    assert os.listdir(place) == ["out"]
+NO = {"x" * 300: "File name too long", "/proc/x": "/proc/x", "taken/x": "no folder taken"}
+NO |= {name: f"{name} exists already" for name in ("taken", "link", "full")}
 
 
-FREE = {"x" * 300: "File name too long", "/proc/x": "/proc/x", "taken/x": "no folder taken"}
-TAKEN = {name: f"{name} exists already" for name in ("taken", "link", "full")}
-
-
-@pytest.mark.parametrize(("output", "message"), (FREE | TAKEN).items())
+@pytest.mark.parametrize(("output", "message"), NO.items())
 def test_an_output_that_cannot_be(place, output, message):
     Path("taken").touch()
     Path("link").symlink_to("nowhere")
     Path("full/mine").mkdir(parents=True)
     before = sorted(place.rglob("*"))
     with pytest.raises((DataError, OSError), match=message):
-        WEEK.save(output)
+        save(output=output)
     assert sorted(place.rglob("*")) == before
 
 
-@pytest.mark.parametrize("at", range(len(PUBLISHED)))
+@pytest.mark.parametrize("at", range(2 * len(PUBLISHED)))
 def test_a_full_disk_leaves_nothing(place, monkeypatch, at):
     real, room = files.write_atomic, iter(range(at))
 
@@ -84,7 +79,7 @@ def test_a_full_disk_leaves_nothing(place, monkeypatch, at):
 
     monkeypatch.setattr(files, "write_atomic", full)
     with pytest.raises(OSError, match="No space left") as caught:
-        WEEK.save("out")
+        save()
     assert caught.value.filename == "out"  # not the temporary folder
     assert os.listdir(place) == []
 
@@ -115,10 +110,10 @@ def ended(*work):
 def test_of_several_that_want_one_name_one_gets_it(place):
     with draft("out"):
         with pytest.raises(DataError, match="out is being written by another process"):
-            WEEK.save("out")
-        assert ended(lambda: WEEK.save("out")) == [1]
+            save()
+        assert ended(save) == [1]
     assert os.listdir(place) == []
-    assert ended(*[lambda: WEEK.save("out")] * 4) == [0, 1, 1, 1]
+    assert ended(*[save] * 4) == [0, 1, 1, 1]
     assert os.listdir(place) == ["out"]
 
 
@@ -126,19 +121,17 @@ def save_and_die(moment):
     """Save, and be killed before the given call that writes."""
     calls = []
 
-    def counted(real):
-        def call(*words, **options):
-            calls.append(real)
-            if len(calls) == moment:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return real(*words, **options)
+    def counted(real, *words, **options):
+        calls.append(real)
+        if len(calls) == moment:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*words, **options)
 
-        return call
-
-    files.write_atomic, os.utime = counted(files.write_atomic), counted(os.utime)
+    files.write_atomic, os.utime = (partial(counted, f) for f in (files.write_atomic, os.utime))
     for name in ("mkdir", "rename", "chmod", "rmdir"):
-        setattr(Path, name, counted(getattr(Path, name)))
-    WEEK.save("out")
+        real = getattr(Path, name)
+        setattr(Path, name, lambda *words, real=real, **own: counted(real, *words, **own))
+    save()
 
 
 def test_killed_at_any_moment_there_is_nothing_or_all_and_the_next_start_cleans(place):
@@ -148,7 +141,7 @@ def test_killed_at_any_moment_there_is_nothing_or_all_and_the_next_start_cleans(
         if found := {path.name for path in out.rglob("*")} if out.exists() else set():
             assert found == PUBLISHED | {"publish"}
             out.rename(place / f"made-{moment}")
-        WEEK.save("out")
+        save()
         out.rename(place / f"again-{moment}")
         assert not [path for path in place.iterdir() if path.name.startswith((".", "tmp"))]
     assert moment > 20

@@ -77,14 +77,24 @@ def test_unknown_options_are_refused_in_one_sentence(options, said):
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("90s", 90), ("30min", 1800), ("1h", 3600), ("1.5h", 5400), ("7d", 604_800), (60, 60), ("60", 60)],
+    [
+        ("90s", 90),
+        ("30min", 1800),
+        ("1h", 3600),
+        ("1.5h", 5400),
+        ("7d", 604_800),
+        (60, 60),
+        ("60", 60),
+    ],
 )
 def test_times(text, seconds):
     assert seconds_of(text, "step") == seconds
     assert seconds_of(text_of(seconds), "step") == seconds
 
 
-@pytest.mark.parametrize("text", ["", "h", "-1h", "0h", "1 y", "1e3s", "½h", None, True, 0, -3, 1.5])
+@pytest.mark.parametrize(
+    "text", ["", "h", "-1h", "0h", "1 y", "1e3s", "½h", None, True, 0, -3, 1.5]
+)
 def test_what_is_no_time_is_refused(text):
     with pytest.raises(pf.ParameterError, match="step"):
         seconds_of(text, "step")
