@@ -15,23 +15,21 @@ import numpy as np
 
 from pufferflow._numbers import written_number
 from pufferflow._protection import Level, level_of
-from pufferflow._units import text_of
 from pufferflow.accounting.account import UNBOUNDED, Charge, percent
 from pufferflow.accounting.ledger import Ledger
-from pufferflow.cli.printing import show, table
+from pufferflow.cli.printing import actions_of, show, table
 from pufferflow.errors import ParameterError
 
 RELEASES = ("number", "made", "from", "to", "protect", "epsilon", "query")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    declare = actions_of(parser)
 
     def action(name: str, act: Any, line: str) -> Callable[..., Any]:
-        command = actions.add_parser(name, help=line, description=f"{line.capitalize()}.")
-        command.add_argument("file", metavar="LEDGER", help="made by the first release")
-        command.set_defaults(act=act)
-        return command.add_argument
+        add = declare(name, act, line)
+        add("file", metavar="LEDGER", help="made by the first release")
+        return add
 
     add = action("show", _show, "promises, what is spent of them, and every release")
     add("--json", action="store_true", help="print JSON instead of text")
@@ -59,21 +57,19 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _show(ledger: Ledger, arguments: argparse.Namespace) -> None:
     told = ledger.to_dict()
-    if arguments.json:
-        show(told, True)
-        return
     step = (told["population"] or {}).get("step_seconds")
-    for row in (*told["promises"], *told["releases"]):
-        if (level := row["level"]) is not None:
-            window = level["window"] or 0
-            several = f"{window} readings" if step is None else text_of(window * step)
-            row["protect"] = {0: "participant", 1: "reading"}.get(window, several)
-            row["protect"] += ", others known" * (level["side_information"] == "any")
+    rows = [row.copy() for row in (*told["promises"], *told["releases"])]
+    for row in rows:
+        if row["level"] is not None:
+            level = Level(**row["level"])
+            known = ", others known" * (level.side_information == "any")
+            row["protect"] = f"{level.words(step)}{known}"
         for name, end in (("from", "first"), ("to", "last")):
             time = row.get("charge", {}).get(end)
             row[name] = None if time is None else str(np.datetime64(time, "s"))
-    promises = table(told["promises"], ("protect", "epsilon", "spent_percent"))
-    show(told, False, [*promises, "", *table(told["releases"], RELEASES)])
+    promises = len(told["promises"])
+    lines = table(rows[:promises], ("protect", "epsilon", "spent_percent"))
+    show(told, arguments.json, [*lines, "", *table(rows[promises:], RELEASES)])
 
 
 def _verify(ledger: Ledger, arguments: argparse.Namespace) -> None:
@@ -88,13 +84,13 @@ def _verify(ledger: Ledger, arguments: argparse.Namespace) -> None:
 def _add(ledger: Ledger, arguments: argparse.Namespace) -> None:
     from pufferflow.records.read import parse_range
 
-    known, value = ledger.book.population, arguments.value
-    population = None
-    if known is not None and (arguments.participant or value):
-        values = known.values if value is None else (value,)
-        population = replace(known, values=values, participant=arguments.participant)
-    cost = written_number(arguments.cost, "--cost")
-    whole = written_number(arguments.whole, "--whole")
+    population, value = ledger.book.population, arguments.value
+    if population is not None and (arguments.participant or value):
+        values = population.values if value is None else (value,)
+        population = replace(population, values=values, participant=arguments.participant)
+    else:
+        population = None
+    cost, whole = (written_number(getattr(arguments, name), name) for name in ("cost", "whole"))
     charge = Charge(cost, whole, *parse_range(arguments.first, arguments.last))
     paid = ledger.add(arguments.query, charge, population, new_values=arguments.yes)
     print(f"entered as row {paid.number}: {percent(paid.spent)} % is spent")

@@ -85,8 +85,7 @@ def lead_of(made: Release) -> str:
 
 def _published(made: Release) -> Iterator[str]:
     for table in made.tables:
-        detail = table.statistic.words.removeprefix(table.statistic.full_name)
-        yield f"{table.heading}{detail}: {table.error_text(made.unit)}."
+        yield f"{table.heading}{table.statistic.detail}: {table.error_text(made.unit)}."
     cohort = f", the cohort {made.cohort}" if made.cohort else ""
     yield f"Computed from {plural(made.readings, 'reading')} of {lead_of(made)}{cohort}."
     if made.step_seconds:

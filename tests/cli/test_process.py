@@ -15,7 +15,6 @@ from cases import counts
 
 import pufferflow as pf
 from pufferflow import cli
-from pufferflow._options import options_of
 
 COMMAND = [sys.executable, "-m", "pufferflow.cli"]
 ACTIONS = {"ledger": "show verify add set-limit", "related": "check noisymax network general"}
@@ -81,12 +80,10 @@ def test_help_is_short_and_complete_with_an_example_that_works(run, monkeypatch,
 
 
 def test_a_release_takes_all_options_in_the_shell(run):
-    from pufferflow.cli.printing import flags
-    from pufferflow.publish.request import RECORDS
+    from pufferflow.cli.printing import flag
 
     words = run("release", "--help")[1].split()
-    for field in (field for record in RECORDS for field in options_of(record)):
-        assert (flags()[field.name] in words) == field.metadata["shell"], field.name
+    assert {flag(field.name) for field in pf.release.options} <= {*words}
 
 
 def test_help_and_version_are_quick_because_nothing_is_loaded(run):

@@ -76,17 +76,17 @@ REFUSED = [
     (f"{RELEASE} --edges 1 --states a,b", "--states and --edges say different things; give one"),
     (f"{RELEASE} --edges 1,x", "argument --edges: '1,x' is no list; give numbers with commas"),
     (f"{RELEASE} --edges 0:1:1e-300", "argument --edges: '0:1:1e-300' is no list"),
-    (f"{RELEASE} --statistic mean", "mean needs --bounds, to which values are clipped"),
+    (f"{RELEASE} --statistic mean", "mean needs --bounds; give it"),
     (f"{RELEASE} --statistic mean --bounds 3 0", "bounds must be two finite numbers, the lower"),
     (f"{RELEASE} --statistic median", "statistic 1 has no known name; choose from"),
     (f"{RELEASE} --edges 1 --share 2", "share is '2'; give a number above 0"),
     (f"{RELEASE} --edges 1 --limit 0.5", "limit 0.5 is below epsilon 1"),
-    (f"{RELEASE} --edges 1 --alone --no-ledger", "alone is for a ledger"),
+    (f"{RELEASE} --edges 1 --alone --no-ledger", "--alone is for a ledger, and none is kept"),
     (f"{RELEASE} --edges 1 --no-ledger --ledger l", "--no-ledger keeps no account; leave --ledger"),
-    (f"{RELEASE} --edges 1 --simulate 7 --limit 2", "--simulate keeps no account; leave --limit"),
-    (f"{RELEASE} --edges 1 --side-information all", "--side-information is 'all'; choose from"),
+    (f"{RELEASE} --edges 1 --simulate 7 --limit 2", "--limit is for a ledger, and"),
+    (f"{RELEASE} --edges 1 --side-information all", "side_information is 'all'; choose from"),
     (f"{RELEASE} --edges 1 --side-information any", "never forgets with side information any"),
-    (f"{RELEASE} --edges 1 --rows-are-steps --time time", "--rows-are-steps and --time contra"),
+    (f"{RELEASE} --edges 1 --rows-are-steps --time time", "rows_are_steps and time contra"),
     (f"{RELEASE} --edges 1 --output t.csv", "t.csv exists already"),
     (f"{RELEASE} --edges 1 --ledger t.csv", "t.csv is read and would be overwritten"),
     ("release t.csv --mixing 3 0.5 --participant who --edges 1", "; --accept-noise publishes it"),
@@ -143,7 +143,7 @@ def test_messages_name_options_as_the_shell_does():
 
 
 def test_a_fault_of_the_program_quotes_nothing(folder, run, monkeypatch):
-    monkeypatch.setattr("pufferflow.cli.release.release", lambda *_, **__: int(f"x{VALUE}"))
+    monkeypatch.setattr("pufferflow.publish.release.prepare", lambda *_, **__: int(f"x{VALUE}"))
     code, out, err = run(*f"{RELEASE} --edges 1".split())
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "a fault of this program: ValueError (<lambda>, line" in err

@@ -283,7 +283,7 @@ def test_pure_noise_is_refused_and_the_remedies_hold(exact, tmp_path):
         release(meters(people=needed // 2), **options)
     days = int(re.search(r"at least ([\d,]+) days", said)[1].replace(",", ""))
     release(meters(people=1, hours=24 * days), **options)
-    if found := re.search(r"--protect (\w+)", said):
+    if found := re.search(r"`protect` (\w+)", said):
         release(meters(people=1), **options | {"protect": found[1]})
     if "no cells" in said:
         release(meters(people=1), **options | {"statistics": ["mean"]})
@@ -336,8 +336,8 @@ def test_a_simulation_is_repeatable_and_pays_nothing(tmp_path):
         ({"statistics": ["mean-by-day"]}, "cells of mean"),
         ({"statistics": ["histogram"], "bounds": None}, "what the states are"),
         ({"bounds": (3, 0)}, "lower one first"),
-        ({"bounds": None}, "needs bounds"),
-        ({"threshold": 1}, "no statistic that is asked for takes threshold"),
+        ({"bounds": None}, "needs `bounds`"),
+        ({"threshold": 1}, "no statistic that is asked for takes `threshold`"),
         ({"longest": 0}, "longest"),
         ({"theta": None}, "what is assumed of the readings is not said"),
         ({"mechanism": "gk16"}, "unknown option"),
