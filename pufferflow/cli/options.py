@@ -40,18 +40,20 @@ def add_options(parser: argparse.ArgumentParser, *functions: Any) -> Callable[..
         of.add_argument("--chain", metavar="FILE", help="Model of a chain fitted to other data.")
     for name, field in {f.name: f for function in functions for f in function.options}.items():
         metavar, kind = field.metadata["metavar"], str(field.type)
+        meaning = field.metadata["meaning"].replace("%", "%%")
         element = re.findall(r"\w+", kind.removeprefix("Sequence"))[0]
         one: Any = {"int": int, "float": float}.get(element, str)
         how: dict[str, Any] = {"type": one, "metavar": metavar} | absent
-        if metavar is None:
-            how = {"action": "store_false" if field.default else "store_true"} | absent
+        if field.default is True:
+            how, meaning = {"action": "store_false"} | absent, f"Do not: {meaning}"
+        elif metavar is None:
+            how = {"action": "store_true"} | absent
         elif isinstance(metavar, tuple):
             how["nargs"] = 2
         elif kind.startswith("Sequence"):
             how |= {"action": "extend", "type": partial(_read_list, one)}
         if field.default is MISSING:
             how["required"] = True
-        meaning = field.metadata["meaning"].replace("%", "%%")
         add(field.metadata["group"], flag(name), dest=name, help=meaning, **how)
     if "source" in taken:
         parser.add_argument("source", metavar="TABLE", help=argparse.SUPPRESS)

@@ -26,8 +26,8 @@ from pufferflow.publish.request import (
     Request,
     StatisticOptions,
     Theta,
-    of_table,
-    of_what,
+    reads,
+    shows,
 )
 from pufferflow.publish.statistics import LABELS, Table
 from pufferflow.records.states import StateSpace
@@ -47,26 +47,19 @@ GOALS = (0.5, 0.1)
 class PlanOptions:
     """What is known of a table that is not there yet."""
 
-    step: str | int = of_table(MISSING, "Time between two readings: 30min.", "TIME")
-    period: str | int = of_table(MISSING, "Time in which each has readings: 7d.", "TIME")
-    participants: int = of_table(MISSING, "How many there are.", "N")
-    states: int | None = of_what(None, "How many, for histograms and transitions.", "K")
-    groups: int = of_table(1, "How many, for cells by group.", "N")
+    step: str | int = reads(MISSING, "Time between two readings: 30min.", "TIME")
+    period: str | int = reads(MISSING, "Time in which each has readings: 7d.", "TIME")
+    participants: int = reads(MISSING, "How many there are.", "N")
+    states: int | None = shows(None, "How many, for histograms and transitions.", "K")
+    groups: int = reads(1, "How many, for cells by group.", "N")
 
 
 @dataclass(frozen=True)
 class PlanRow:
-    """What one statistic would get at one level.
+    """What one statistic would get at one level, and whether that level was asked for.
 
-    Attributes
-    ----------
-    statistic, protect : str
-    error : float
-        Half-width that all values keep to with probability .95, of the value in the middle.
-    impact : str
-    note : str
-    asked : bool
-        Whether it is the level that was asked for.
+    The error is the half-width that all values keep to with probability .95, of the value in the
+    middle; None where there is none, as the note says.
     """
 
     statistic: str
@@ -82,14 +75,7 @@ class PlanRow:
 class Plan:
     """Errors of the statistics that are asked for, at several levels of protection.
 
-    Attributes
-    ----------
-    rows : tuple of PlanRow
-    epsilon : float
-    unit : str or None
-    warnings : tuple of str
-    paid : Paid or None
-        What the ledger would hold after the release; of a dry run only.
+    Of a dry run ``paid`` is what the ledger would hold after the release.
     """
 
     rows: tuple[PlanRow, ...]

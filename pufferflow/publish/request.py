@@ -30,33 +30,29 @@ Theta: TypeAlias = "Family | MarkovChain | PublicModel | PathLike | Any"
 WHAT, GUARANTEE, ACCOUNT = "what to publish", "guarantee", "account"
 TABLE, OUTPUT = "table", "output"
 GROUPS = (WHAT, GUARANTEE, ACCOUNT, TABLE, OUTPUT)
-of_what, of_guarantee, of_account, of_table, of_output = map(options_under, GROUPS)
+shows, hides, pays, reads, writes = map(options_under, GROUPS)
 
 
 @dataclass(frozen=True)
 class TableOptions:
     """How a table is read; None takes what a model says, or the default."""
 
-    time: str | None = of_table(None, "Column of times.", "COLUMN")
-    value: str | None = of_table(None, "Column of values.", "COLUMN")
-    participant: str | None = of_table(
+    time: str | None = reads(None, "Column of times.", "COLUMN")
+    value: str | None = reads(None, "Column of values.", "COLUMN")
+    participant: str | None = reads(
         None, "Column that tells participants apart; without it all rows are of one.", "COLUMN"
     )
-    group: str | None = of_table(None, "Column of a public fact of each participant.", "COLUMN")
-    step: str | int | None = of_table(
-        None, "Time between readings: 30min (default: most common).", "TIME"
-    )
-    timezone: str | None = of_table(None, "Zone of local times, such as Europe/Berlin.", "ZONE")
-    time_format: str | None = of_table(
-        None, "How times are written, as in %d/%m/%Y %H:%M.", "FORMAT"
-    )
-    separator: str | None = of_table(None, "Sign between fields.", "SIGN")
-    decimal: str | None = of_table(None, "Decimal sign.", "SIGN")
-    thousands: str | None = of_table(None, "Sign of thousands.", "SIGN")
-    rows_are_steps: bool = of_table(False, "Every row is one step, whatever times say.")
-    states: Sequence[str] | None = of_what(None, "Names of the states.", "A,B,...")
-    edges: Sequence[float] | None = of_what(
-        None, "Edges between numeric states, also LOW:HIGH:WIDTH.", "A,B,..."
+    group: str | None = reads(None, "Column of a public fact of each participant.", "COLUMN")
+    step: str | int | None = reads(None, "Time between readings (default: most common).", "TIME")
+    timezone: str | None = reads(None, "Zone of local times, such as Europe/Berlin.", "ZONE")
+    time_format: str | None = reads(None, "How times are written, as in %d/%m/%Y %H:%M.", "FORMAT")
+    separator: str | None = reads(None, "Sign between fields.", "SIGN")
+    decimal: str | None = reads(None, "Decimal sign.", "SIGN")
+    thousands: str | None = reads(None, "Sign of thousands.", "SIGN")
+    rows_are_steps: bool = reads(False, "Every row is one step, whatever times say.")
+    states: Sequence[str] | None = shows(None, "Names of the states.", "A,B,...")
+    edges: Sequence[float] | None = shows(
+        None, "Edges between states, or LOW:HIGH:WIDTH.", "A,B,..."
     )
 
     def schema(self, known: Schema | None = None) -> Schema:
@@ -91,20 +87,16 @@ class TableOptions:
 class StatisticOptions:
     """What is published."""
 
-    statistics: Sequence[str] = of_what(
+    statistics: Sequence[str] = shows(
         ("histogram",),
         "Any of histogram, mean, sum, exceedances, durations, transitions, also in cells: "
         "mean-by-hour (weekday, month, group); several share the noise.",
         "NAME",
     )
-    bounds: Sequence[float] | None = of_what(
-        None, "To which values of means and sums are clipped.", ("LOW", "HIGH")
-    )
-    threshold: float | None = of_what(None, "Of exceedances and durations.", "VALUE")
-    duration_edges: Sequence[int] | None = of_what(
-        None, "First lengths of the bins of durations, in steps.", "1,2,..."
-    )
-    unit: str | None = of_what(None, "Unit of the values, for people.", "WORD")
+    bounds: Sequence[float] | None = shows(None, "Values are clipped to them.", ("LOW", "HIGH"))
+    threshold: float | None = shows(None, "Of exceedances and durations.", "VALUE")
+    duration_edges: Sequence[int] | None = shows(None, "First lengths of duration bins.", "1,2,...")
+    unit: str | None = shows(None, "Unit of the values, for people.", "WORD")
 
     def parsed(self) -> tuple[Statistic, ...]:
         """Return the statistics; raises ParameterError: one is unknown, or an option is bad."""
@@ -115,15 +107,13 @@ class StatisticOptions:
 class GuaranteeOptions:
     """What is hidden, and from whom."""
 
-    protect: str | int = of_guarantee(
+    protect: str | int = hides(
         "reading",
         "What is hidden: any one reading, what happens during a time such as 1h or 7d (or so many "
         "readings), or everything of one participant.",
         "WHAT",
     )
-    side_information: str = of_guarantee(
-        "none", "What others may know of a participant's readings: none or any.", "WHICH"
-    )
+    side_information: str = hides("none", "Readings that an adversary knows: none or any.", "WHICH")
 
     def level(self, step_seconds: int | None) -> Level:
         """Return the level; raises ParameterError: it is a time and no step is known."""
@@ -134,34 +124,20 @@ class GuaranteeOptions:
 class ReleaseOptions:
     """How a release is paid for and written."""
 
-    accept_noise: bool = of_guarantee(False, "Publish although most would be noise.")
-    fitted_to_others: bool = of_guarantee(False, "The chain was fitted to other participants.")
-    ledger: Ledger | PathLike | None = option(
-        None, "Where all releases of these participants add up.", ACCOUNT, "FILE"
-    )
-    limit: float | None = of_account(
-        None, "Of all releases at this level (default: epsilon).", "EPSILON"
-    )
-    share: str | float = of_account(
-        1, "Fraction of what the level allows, where several share a period.", "F"
-    )
-    alone: bool = of_account(False, "Promise epsilon for this release alone.")
-    first: str | None = of_account(None, "Readings from this time on.", "TIME")
-    last: str | None = of_account(
-        None, "Readings before this time; a date is the whole day.", "TIME"
-    )
-    longest: int | None = of_account(None, "Readings of one participant that count at most.", "N")
-    cohort: str | None = of_account(
-        None, "Name of these participants, where others have ledgers.", "NAME"
-    )
-    new_values: bool = of_account(False, "Enter a value column new to the ledger.")
-    output: PathLike | None = option(
-        None, "New folder; publish/ in it may leave.", OUTPUT, "FOLDER"
-    )
-    figure: bool = of_output(True, "Draw the figure.")
-    seed: int | None = of_output(
-        None, "Simulate with this seed: for planning, not private.", "SEED"
-    )
+    accept_noise: bool = hides(False, "Publish although most would be noise.")
+    fitted_to_others: bool = hides(False, "The chain was fitted to other participants.")
+    ledger: Ledger | PathLike | None = option(None, "Where releases add up.", ACCOUNT, "FILE")
+    limit: float | None = pays(None, "Of all releases at this level (default: epsilon).", "EPSILON")
+    share: str | float = pays(1, "Fraction of what the level allows, for this release.", "F")
+    alone: bool = pays(False, "Promise epsilon for this release alone.")
+    first: str | None = pays(None, "Readings from this time on.", "TIME")
+    last: str | None = pays(None, "Readings before this time; a date is the whole day.", "TIME")
+    longest: int | None = pays(None, "Readings of one participant that count at most.", "N")
+    cohort: str | None = pays(None, "Name of the participants, if others have ledgers.", "NAME")
+    new_values: bool = pays(False, "Enter a value column new to the ledger.")
+    output: PathLike | None = option(None, "New folder; publish/ may leave.", OUTPUT, "FOLDER")
+    figure: bool = writes(True, "Draw the figure.")
+    seed: int | None = writes(None, "Simulate with this seed: for planning, not private.", "SEED")
 
 
 RECORDS = (StatisticOptions, GuaranteeOptions, ReleaseOptions, TableOptions)

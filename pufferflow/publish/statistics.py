@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from itertools import pairwise, product
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from pufferflow.errors import DataError, ParameterError
 from pufferflow.records.read import Steps
 from pufferflow.records.states import StateSpace
 
+Marks: TypeAlias = tuple[Ints, Ints | int, Ints | None]
 LABELS: dict[str, tuple[str, ...]] = {
     "all": ("all",),
     "hour": tuple(f"{hour:02d}:00" for hour in range(24)),
@@ -60,27 +61,16 @@ class Column:
 class Table:
     """Exact integers of a statistic with what is public of it; its text shows none of them.
 
-    Attributes
-    ----------
-    statistic : Statistic
-    cells : tuple of str
-    columns : tuple of Column
-    sizes : int array, shape (cells,)
-        Readings (of transitions: pairs) that count in each cell, whatever their values are: public.
-    counts : int array, shape (cells, columns)
-    ranges : float array, shape (cells, columns)
-        Public range of each value, in its unit.
+    Counts and public ranges (in the unit of the values) have the shape (cells, columns); sizes,
+    which are public too, are the readings (of transitions: pairs) that count in each cell.
     """
 
     statistic: Statistic
     cells: tuple[str, ...]
     columns: tuple[Column, ...]
     sizes: Ints
-    counts: Ints = field(repr=False)
+    counts: Ints
     ranges: Floats
-
-    def __repr__(self) -> str:
-        return "Table(…)"
 
 
 @dataclass(frozen=True)
@@ -138,15 +128,15 @@ class Statistic(ABC):
         """By how much rounding to the grid may change a reading: half a step of it."""
         return self.unit / 2 if self.in_unit else 0.0
 
-    @abstractmethod
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
         """What the columns count; raises ParameterError: it counts states, and none are known."""
+        return (Column(self.name),)
 
     @abstractmethod
-    def marks(self, steps: Steps) -> tuple[Ints, Ints | int, Ints | None]:
+    def _marks(self, steps: Steps) -> Marks:
         """Return which readings count, shape (m,), their columns, and what each adds (None: 1)."""
 
-    def sized(self, steps: Steps) -> Ints:
+    def _sized(self, steps: Steps) -> Ints:
         """Return the readings that make the size of a cell, whatever their values are."""
         return np.arange(len(steps.person))
 
@@ -193,10 +183,10 @@ class Statistic(ABC):
                 f"{steps.where}: {self.full_name} has too many numbers; give fewer states or groups"
             )
         cell = self._cell(steps)
-        which, column, amount = self.marks(steps)
+        which, column, amount = self._marks(steps)
         # sums of whole numbers below 2^53 are exact in floating point
         counts = np.bincount(cell[which] * len(columns) + column, amount, minlength=numbers)
-        sizes = np.bincount(cell[self.sized(steps)], minlength=len(cells))
+        sizes = np.bincount(cell[self._sized(steps)], minlength=len(cells))
         stretches = np.bincount(cell[~steps.near], minlength=len(cells))
         return self.table(cells, columns, sizes, stretches, counts.astype(np.int64))
 
@@ -235,10 +225,8 @@ class Histogram(Statistic):
         ends = pairwise((None, *space.edges, None))
         return tuple(Column(n, *e) for n, e in zip(space.names, ends, strict=True))
 
-    def marks(self, steps: Steps) -> tuple[Ints, Ints | int, Ints | None]:
-        """Every reading, in its state."""
-        assert steps.state is not None
-        return np.arange(len(steps.person)), steps.state.astype(np.int64), None
+    def _marks(self, steps: Steps) -> Marks:
+        return np.arange(len(steps.person)), _states(steps), None
 
     def _known(self, states: StateSpace | None) -> StateSpace:
         if states is None:
@@ -262,15 +250,11 @@ class Transitions(Histogram):
         pairs = product(self._known(states).names, repeat=2)
         return tuple(Column(f"{earlier} → {later}") for earlier, later in pairs)
 
-    def sized(self, steps: Steps) -> Ints:
-        """Return the later reading of each pair."""
+    def _sized(self, steps: Steps) -> Ints:
         return np.flatnonzero(steps.near)
 
-    def marks(self, steps: Steps) -> tuple[Ints, Ints | int, Ints | None]:
-        """Return every reading that follows another by one step."""
-        later = self.sized(steps)
-        _, state, _ = super().marks(steps)
-        assert not isinstance(state, int)
+    def _marks(self, steps: Steps) -> Marks:
+        later, state = self._sized(steps), _states(steps)
         return later, state[later - 1] * self._known(steps.states).count + state[later], None
 
 
@@ -297,12 +281,7 @@ class Sum(Statistic):
         detail = f" (values clipped to {low:g} to {high:g}, in steps of {unit:g})"
         self._settle(bounds=(low, high), unit=unit, offset=low, detail=detail)
 
-    def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
-        """One."""
-        return (Column(self.name),)
-
-    def marks(self, steps: Steps) -> tuple[Ints, Ints | int, Ints | None]:
-        """Return every reading with its steps of the grid."""
+    def _marks(self, steps: Steps) -> Marks:
         low, high = self.bounds
         # whatever rounding makes of it, it is a whole number from 0 to 1000 of this value alone
         scaled = (np.clip(_numbers(steps, self), low, high) - low) * (GRID / (high - low))
@@ -341,8 +320,7 @@ class Exceedances(Statistic):
         """One."""
         return (Column(f">= {self.threshold:g}", self.threshold),)
 
-    def marks(self, steps: Steps) -> tuple[Ints, Ints | int, Ints | None]:
-        """Return the readings at or above the threshold."""
+    def _marks(self, steps: Steps) -> Marks:
         return np.flatnonzero(_numbers(steps, self) >= self.threshold), 0, None
 
 
@@ -389,8 +367,7 @@ class Durations(Exceedances):
         fitting: Floats = (sizes + stretches)[:, None] / (np.array(self.duration_edges) + 1)
         return np.maximum(np.floor(fitting), 1.0)
 
-    def marks(self, steps: Steps) -> tuple[Ints, Ints | int, Ints | None]:
-        """Return the first reading of each run, in the bin of its length."""
+    def _marks(self, steps: Steps) -> Marks:
         above = _numbers(steps, self) >= self.threshold
         goes_on = steps.near.copy()
         goes_on[1:] &= above[:-1]
@@ -422,23 +399,21 @@ def parse_statistics(
     unused = set(given)
     for place, entry in enumerate(check_list(asked, "statistics"), 1):
         name, _, by = str(entry).strip().partition("-by-")
-        if name in RENAMED:
-            raise ParameterError(f"statistic {place}: {name} is now called {RENAMED[name]}")
         if name not in CATALOGUE:
-            known = ", ".join(CATALOGUE)
-            raise ParameterError(f"statistic {place} has no known name; choose from {known}")
-        kind = CATALOGUE[name]
-        own = {f.name: f.default for f in fields(kind) if f.name in options}
-        if lacking := [key for key in own if own[key] is MISSING and key not in given]:
-            raise ParameterError(f"{name} needs `{lacking[0]}`; give it")
+            advice = f"has no known name; choose from {', '.join(CATALOGUE)}"
+            if name in RENAMED:
+                advice = f"{name} is now called {RENAMED[name]}"
+            raise ParameterError(f"statistic {place} {advice}")
+        own = {f.name: f.default for f in fields(CATALOGUE[name]) if f.name in options}
+        for key in (key for key in own if own[key] is MISSING and key not in given):
+            raise ParameterError(f"{name} needs `{key}`; give it")
         unused -= own.keys()
-        made = kind(by=by or "all", **{key: given[key] for key in own if key in given})
+        made = CATALOGUE[name](by=by or "all", **{key: given[key] for key in own if key in given})
         if made.full_name in statistics:
             raise ParameterError(f"statistic {place} is there already; name each once")
         statistics[made.full_name] = made
-    if unused:
-        words = " or ".join(f"`{name}`" for name in sorted(unused))
-        raise ParameterError(f"no statistic that is asked for takes {words}; leave it out")
+    for name in sorted(unused):
+        raise ParameterError(f"no statistic that is asked for takes `{name}`; leave it out")
     if not statistics:
         raise ParameterError("there must be some `statistics`; name one")
     return tuple(statistics.values())
@@ -452,16 +427,20 @@ def check_covered(statistics: Sequence[Statistic], states: StateSpace) -> None:
     """
     for statistic in statistics:
         if isinstance(statistic, Sum):
-            raise ParameterError(
-                f"{statistic.full_name} depends on values within a state, of which this chain says "
-                "nothing; use `mixing`, or a histogram of the states"
-            )
-        if not set(statistic.edges) <= set(states.edges or ()):
-            raise ParameterError(
-                f"the threshold {statistic.edges[0]:g} of {statistic.full_name} is no edge between "
-                "states of the chain, which says nothing of finer values; take one of its edges, "
-                "or use `mixing`"
-            )
+            finer, instead = "values within a state", "a histogram of the states"
+        elif not set(statistic.edges) <= set(states.edges or ()):
+            finer, instead = "a threshold that is no edge between states", "one of the edges"
+        else:
+            continue
+        raise ParameterError(
+            f"{statistic.full_name} depends on {finer}, and of finer values this chain says "
+            f"nothing; take {instead}, or use `mixing`"
+        )
+
+
+def _states(steps: Steps) -> Ints:
+    assert steps.state is not None
+    return steps.state.astype(np.int64)
 
 
 def _numbers(steps: Steps, statistic: Statistic) -> Floats:
