@@ -7,7 +7,6 @@ Example: pufferflow ledger show pufferflow.ledger
 """
 
 import argparse
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -24,18 +23,12 @@ RELEASES = ("number", "made", "from", "to", "protect", "epsilon", "query")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    declare = actions_of(parser)
-
-    def action(name: str, act: Any, line: str) -> Callable[..., Any]:
-        add = declare(name, act, line)
-        add("file", metavar="LEDGER", help="made by the first release")
-        return add
-
-    add = action("show", _show, "promises, what is spent of them, and every release")
+    action = actions_of(parser, "made by the first release")
+    add = action("show", "LEDGER", _show, "promises, what is spent of them, and every release")
     add("--json", action="store_true", help="print JSON instead of text")
-    add = action("verify", _verify, "check the file, its digests and its promises")
+    add = action("verify", "LEDGER", _verify, "check the file, its digests and its promises")
     add("--noted", metavar="DIGEST", help="that an earlier verify printed")
-    add = action("add", _add, "enter a release that was made elsewhere")
+    add = action("add", "LEDGER", _add, "enter a release that was made elsewhere")
     add("query", metavar="WORDS", help="what was published")
     add("--cost", default=UNBOUNDED, help="sum of Lipschitz constant / scale (default: no bound)")
     add("--whole", default=UNBOUNDED, help="the same of a whole participant (default: no bound)")
@@ -44,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--participant", metavar="COLUMN", help="of that table (default: unknown, no bound holds)")
     add("--value", metavar="COLUMN", help="of that table")
     add("--yes", action="store_true", help="also a value column that is new to the ledger")
-    add = action("set-limit", _set_limit, "promise another epsilon of a level")
+    add = action("set-limit", "LEDGER", _set_limit, "promise another epsilon of a level")
     add("level", metavar="LEVEL", help="reading, participant, or a time such as 1d")
     add("epsilon", metavar="EPSILON", type=float, help="of all releases together")
     add("--side-information", choices=("none", "any"), default="none", help="default: none")

@@ -30,13 +30,17 @@ def as_options(said: str) -> str:
     return re.sub(r"`(\w+)`", lambda name: flag(name[1]), said)
 
 
-def actions_of(parser: argparse.ArgumentParser) -> Callable[..., Callable[..., Any]]:
-    """Return what declares a subcommand, and then returns what declares its arguments."""
+def actions_of(parser: argparse.ArgumentParser, about: str) -> Callable[..., Callable[..., Any]]:
+    """Return what declares a subcommand of a file, ``about`` which its help says something.
+
+    That returns what declares the arguments of the subcommand.
+    """
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
 
-    def action(name: str, act: Any, line: str, more: str = "") -> Callable[..., Any]:
+    def action(name: str, file: str, act: Any, line: str, more: str = "") -> Callable[..., Any]:
         text = f"{line.capitalize()}. {more}"
         command = actions.add_parser(name, help=line, description=text)
+        command.add_argument("file", metavar=file, help=about)
         command.set_defaults(act=act)
         return command.add_argument
 

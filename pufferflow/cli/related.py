@@ -5,7 +5,6 @@ Example: echo '[0, 2, 1]' | pufferflow related noisymax -
 
 import argparse
 import math
-from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -37,31 +36,28 @@ COLUMNS = ("epsilon", "scale", "node", "quilt", "nearby", "influence", "optimal"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    declare = actions_of(parser)
-
-    def action(name: str, file: str, answer: Any, line: str, more: str) -> Callable[..., Any]:
-        add = declare(name, answer, line, more)
-        add("file", metavar=file, help="- reads standard input")
-        add_bounds(add)
-        return add
-
+    action = actions_of(parser, "- reads standard input")
     many: dict[str, Any] = {"action": "append"}
     epsilon: dict[str, Any] = many | {"type": float, "required": True, "help": "repeat for several"}
     add = action("check", "MODEL.json", _check, "whether a hidden Markov model is private", CHECK)
+    add_bounds(add)
     add("--factor", required=True, help="e^epsilon, an exact number such as 2 or 3/2")
     add("--length", type=int, metavar="L", help="longest observation sequence")
     add("--preserving", action="store_true", help="find the free parameters that preserve privacy")
     add = action("noisymax", "COUNTS.json", _noisymax, "draw which count is largest", NOISYMAX)
+    add_bounds(add)
     add("--release", choices=("index", "value"), default="index", help="default: index")
     add("--largest", type=int, default=2, metavar="M", help="counts are 0 to M (default: 2)")
     add("--ratio", default="1/2", metavar="R", help="e^-epsilon, an exact number (default: 1/2)")
     add("--ties", choices=("first", "last", "uniform"), default="first", help="default: first")
     add = action("network", "NETWORK.json", _network, "scale for a Bayesian network", NETWORK)
+    add_bounds(add)
     add("--epsilon", **epsilon)
     add("--secret", **many, metavar="NAME", help="to protect; repeat for several (default: all)")
     add("--query", **many, metavar="NAME", help="what the query reads; repeat (default: all)")
     add("--releases", type=int, metavar="K", help="also what so many releases cost together")
     add = action("general", "TABLE.csv", _general, "scale for any secrets and scenarios", GENERAL)
+    add_bounds(add)
     add("--epsilon", **epsilon)
     add("--pair", **many, nargs=2, metavar=("SECRET", "OTHER"), help="repeat (default: any two)")
     add("--group", **many, metavar="A,B,...", help="records that depend on each other; repeat")

@@ -5,9 +5,6 @@ months, groups) are functions of what is public, so a reading counts in one cell
 is. The Lipschitz constant L bounds how much the whole table changes, in L1 norm, when the value of
 one reading does; with d readings changed it changes by at most L·d, one after the other.
 
-*Several at once.* Noise of scale s_i on the table of a statistic with constant L_i changes the
-probability of all tables by a factor of at most e^{Σ L_i/s_i} for each changed reading: the cost c.
-
 *Public range.* How far apart two values of a cell can sensibly be, from the user's words and public
 sizes alone; an error is judged against it (release.md, "Usefulness").
 """

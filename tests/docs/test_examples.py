@@ -6,6 +6,7 @@ no error reaches half of the public range.
 
 import ast
 import doctest
+import io
 import json
 import re
 import shlex
@@ -85,8 +86,7 @@ def python(code, page, namespace):
 
 
 def stated_values(code):
-    lines = iter(code.splitlines(keepends=True))
-    for token in tokenize.generate_tokens(lambda: next(lines, "")):
+    for token in tokenize.generate_tokens(io.StringIO(code).readline):
         if token.type == tokenize.COMMENT:
             value = token.string.removeprefix("# ").partition(": ")[0]
             if value[0].isdigit() or value[0] == "'":

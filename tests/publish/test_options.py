@@ -59,7 +59,7 @@ def test_a_request_has_every_option_once():
         (lambda: pf.leakage(pf.mixing("1h", 0.4), 100, 1.0), "in_steps"),
         *(
             (lambda bad=bad: seconds_of(bad, "step"), "step is ")
-            for bad in ("", "h", "-1h", "0h", "1 y", "1e3s", "½h", None, True, 0, -3, 1.5)
+            for bad in ("", "h", "-1h", "0h", "1 y", "1e3s", "½h", "9" * 5000, None, True, 0, 1.5)
         ),
         *(
             (lambda bad=bad: level_of(bad, "none", 3600), "protect is ")
