@@ -45,7 +45,8 @@ def add_options(parser: argparse.ArgumentParser, *functions: Any) -> Callable[..
         one: Any = {"int": int, "float": float}.get(element, str)
         how: dict[str, Any] = {"type": one, "metavar": metavar} | absent
         if field.default is True:
-            how, meaning = {"action": "store_false"} | absent, f"Do not: {meaning}"
+            how = {"action": "store_false"} | absent
+            meaning = f"Do not {meaning[0].lower()}{meaning[1:]}"
         elif metavar is None:
             how = {"action": "store_true"} | absent
         elif isinstance(metavar, tuple):

@@ -31,6 +31,7 @@ WHAT, GUARANTEE, ACCOUNT = "what to publish", "guarantee", "account"
 TABLE, OUTPUT = "table", "output"
 GROUPS = (WHAT, GUARANTEE, ACCOUNT, TABLE, OUTPUT)
 shows, hides, pays, reads, writes = map(options_under, GROUPS)
+"""What declares an option under each of these headings of ``--help``."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ class ReleaseOptions:
 
     accept_noise: bool = hides(False, "Publish although most would be noise.")
     fitted_to_others: bool = hides(False, "The chain was fitted to other participants.")
-    ledger: Ledger | PathLike | None = option(None, "Where releases add up.", ACCOUNT, "FILE")
+    ledger: Ledger | PathLike | None = option(None, "Where all releases add up.", ACCOUNT, "FILE")
     limit: float | None = pays(None, "Of all releases at this level (default: epsilon).", "EPSILON")
     share: str | float = pays(1, "Fraction of what the level allows, for this release.", "F")
     alone: bool = pays(False, "Promise epsilon for this release alone.")
