@@ -30,28 +30,27 @@ def option(
     meaning: str,
     group: str,
     metavar: str | tuple[str, ...] | None = None,
-    flag: str | None = None,
-    shell: bool = True,
 ) -> Any:
     """Return a dataclass field that says what an option is.
 
     Parameters
     ----------
     default
-        None where nothing is given.
+        None where nothing is given; MISSING of one that must be given.
     meaning : str
         One sentence for docstring and ``--help``.
     group : str
         Under which heading ``--help`` lists it.
     metavar : str or tuple of str, optional
         What stands for its value in the shell; None makes a switch.
-    flag : str, optional
-        Its name in the shell (default: that of the field).
-    shell : bool
-        Whether the command line has it.
     """
-    told = {"meaning": meaning, "group": group, "metavar": metavar, "flag": flag, "shell": shell}
+    told = {"meaning": meaning, "group": group, "metavar": metavar}
     return dataclasses.field(default=default, metadata=told)
+
+
+def options_under(group: str) -> Callable[..., Any]:
+    """Return :func:`option` for one heading of ``--help``."""
+    return lambda default, meaning, *more: option(default, meaning, group, *more)
 
 
 def options_of(record: type) -> list[dataclasses.Field[Any]]:
@@ -81,11 +80,14 @@ def takes_options(
     """
     words: dict[str, tuple[str, str]] = {}
     options: list[Parameter] = []
+    declared: list[dataclasses.Field[Any]] = []
     for record in records:
         if dataclasses.is_dataclass(record):
             fields = [f for f in options_of(record) if f.name not in without]  # type: ignore[arg-type]
+            declared += fields
             hints = {f.name: f.type for f in fields}
-            values = {f.name: f.default for f in fields}
+            needed = dataclasses.MISSING
+            values = {f.name: Parameter.empty if f.default is needed else f.default for f in fields}
             words |= {f.name: (_kind(f.type), f.metadata["meaning"]) for f in fields}
         else:
             hints = get_type_hints(record)
@@ -99,7 +101,8 @@ def takes_options(
 
     def with_options(function: Function) -> Function:
         own = [p for p in signature(function).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
-        known = [p.name for p in (*own, *options)]
+        more = [p for p in options if p.name not in {p.name for p in own}]
+        known = [p.name for p in (*own, *more)]
 
         @wraps(function)
         def checked(*arguments: Any, **named: Any) -> Any:
@@ -110,9 +113,11 @@ def takes_options(
                     raise ParameterError(f"unknown option {shown(name)} of {function.__name__}; {advice}")
             return function(*arguments, **named)
 
-        listed = signature(function).replace(parameters=[*own, *options])
+        listed = signature(function).replace(parameters=[*own, *more])
         checked.__signature__ = listed  # type: ignore[attr-defined]
-        told = "\n".join(f"{name} : {kind}\n{_filled(text)}" for name, (kind, text) in words.items())
+        checked.options = declared  # type: ignore[attr-defined]
+        texts = [(p.name, *words[p.name]) for p in more]
+        told = "\n".join(f"{name} : {kind}\n{_filled(text)}" for name, kind, text in texts)
         checked.__doc__ = cleandoc(function.__doc__ or "").replace(PLACE, told)
         return checked  # type: ignore[return-value]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal, TypeAlias, TypedDict, cast, get_args
 
 from pufferflow._checks import check_choice, check_whole, shown
-from pufferflow._units import exact_seconds, steps_of
+from pufferflow._units import exact_seconds, steps_of, text_of
 from pufferflow.errors import ParameterError
 
 Knowledge: TypeAlias = Literal["nothing", "any records"]
@@ -93,6 +93,12 @@ class Level:
     def whole(self) -> bool:
         """Whether everything of a participant is hidden."""
         return self.window is None
+
+    def words(self, step_seconds: int | None = None) -> str:
+        """Return what ``protect`` says, as a time where the step is known."""
+        if self.window is None or self.window == 1:
+            return "reading" if self.window else "participant"
+        return f"{self.window} readings" if step_seconds is None else text_of(self.window * step_seconds)
 
     @property
     def protection(self) -> Protection:

@@ -30,10 +30,7 @@ def seconds_of(value: object, name: str) -> int:
     """
     seconds = exact_seconds(value, name)
     if seconds is None:
-        text = value.strip() if isinstance(value, str) else value
-        if isinstance(text, str) and not (text.isascii() and text.isdecimal()):
-            raise ParameterError(f"{name} is {shown(value)}; give a time such as 30min, 1h or 1d")
-        return check_whole(int(text) if isinstance(text, str) else text, name)
+        return _whole(value, name, "give a time such as 30min, 1h or 1d")
     if seconds.denominator != 1:
         raise ParameterError(f"{name} is {shown(value)}; give whole seconds")
     return int(seconds)
@@ -46,17 +43,21 @@ def steps_of(value: object, step_seconds: int | None, name: str) -> int:
     """
     seconds = exact_seconds(value, name)
     if seconds is None:
-        text = value.strip() if isinstance(value, str) else value
-        if isinstance(text, str) and not (text.isascii() and text.isdecimal()):
-            raise ParameterError(
-                f"{name} is {shown(value)}; give a time such as 30min or 1h, or a whole number of steps"
-            )
-        return check_whole(int(text) if isinstance(text, str) else text, name)
+        return _whole(value, name, "give a time such as 30min or 1h, or a whole number of steps")
     if step_seconds is None:
         raise ParameterError(
             f"{name} is {shown(value)}, but no time step is known; give the step, or a whole number of steps"
         )
     return check_whole(-(-seconds // step_seconds), name)
+
+
+def _whole(value: object, name: str, advice: str) -> int:
+    if isinstance(value, str):
+        text = value.strip()
+        if not (text.isascii() and text.isdecimal() and len(text) < 20):
+            raise ParameterError(f"{name} is {shown(value)}; {advice}")
+        value = int(text)
+    return check_whole(value, name)
 
 
 def text_of(seconds: int) -> str:

@@ -50,15 +50,14 @@ def run(arguments: argparse.Namespace) -> None:
         afford(work, what, "give a shorter --length or fewer scales")
 
     check(1)  # before the scales, which may take as long
-    rows: list[dict[str, Any]] = []
-    if scale is not None:
-        guarantee = check_epsilon(epsilons[0]) if epsilons else None
-        row = {"mechanism": None, "scale": scale, "guarantee": guarantee}
-        rows = [row | {"status": "ok", "reason": ""}]
+    facts: list[tuple[Any, ...]]
+    if scale is None:
+        found = scales_of(arguments, family, [length], window=window)
+        facts = [(one.mechanism, one.scale, one.epsilon, one.status, one.reason) for one in found]
     else:
-        for one in scales_of(arguments, family, [length], window=window):
-            row = {"mechanism": one.mechanism, "scale": one.scale, "guarantee": one.epsilon}
-            rows.append(row | {"status": one.status, "reason": one.reason})
+        facts = [(None, scale, check_epsilon(epsilons[0]) if epsilons else None, "ok", "")]
+    names = ("mechanism", "scale", "guarantee", "status", "reason")
+    rows: list[dict[str, Any]] = [dict(zip(names, one, strict=True)) for one in facts]
     check(sum(bool(row["scale"]) for row in rows))
     for row in rows:
         row |= {"loss": None, "ratio": None}

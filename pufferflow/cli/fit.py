@@ -13,44 +13,39 @@ import os
 from pufferflow._files import check_outputs
 from pufferflow.accounting.account import percent
 from pufferflow.cli.options import DRY_RUN, add_options, given, settle_ledger
-from pufferflow.cli.printing import flags, show, warn
+from pufferflow.cli.printing import show, warn
 from pufferflow.errors import ParameterError
-from pufferflow.publish.fit import FitOptions, fit
-from pufferflow.publish.private_fit import OPTIONS, WITHOUT, fit_privately
-from pufferflow.publish.request import GUARANTEE, OUTPUT, TableOptions
-
-PUBLIC = (FitOptions, TableOptions)
+from pufferflow.publish.fit import fit
+from pufferflow.publish.private_fit import fit_privately
+from pufferflow.publish.request import GUARANTEE, OUTPUT
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "pufferflow fit TABLE [options]"
-    add = add_options(parser, *OPTIONS, without={*WITHOUT} - {*flags(*PUBLIC)}, paid=True)
+    add = add_options(parser, fit, fit_privately)
     add(GUARANTEE, "--private", action="store_true", help="Hide everything of any participant.")
     default = "Model file (default: TABLE.chain.json or TABLE.private.json)."
     add(OUTPUT, "--output", dest="model", metavar="FILE", help=default)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    table, private = arguments.table, arguments.private
-    output = arguments.model or f"{table}.{'private' if private else 'chain'}.json"
-    names = flags(*OPTIONS) | {"epsilon": "--epsilon", "dry_run": "--dry-run"}
-    own = {*names} - {*WITHOUT} if private else flags(*PUBLIC)
+    table, private = arguments.source, arguments.private
     if private:
         settle_ledger(arguments)
-    options = given(arguments)
-    for name in sorted({*options} - {*own}):
-        raise ParameterError(f"{names[name]} goes {'without' if private else 'with'} --private")
+    options = given(arguments, fit_privately if private else fit)
+    for name in sorted(given(arguments, fit, fit_privately).keys() - options):
+        raise ParameterError(f"`{name}` goes {'without' if private else 'with'} --private")
+    output = arguments.model or f"{table}.{'private' if private else 'chain'}.json"
     check_outputs([output], [table], ledger=options.get("ledger"))
     if not private:
-        made = fit(table, **options)
-        made.save(output)
+        found = fit(**options)
+        found.save(output)
         last = [f"wrote {output}: it contains confidential counts, so only you may read it"]
-    else:
-        dry = "dry_run" in options
-        made = fit_privately(table, output=None if dry else output, **options)
-        warn(made.warnings)
-        last = [DRY_RUN if dry else f"safe to publish: {output}"]
-        if made.paid is not None:
-            share = f"{percent(made.paid.spent)} % of its limits"
-            last = [f"ledger        {os.path.basename(options['ledger'])}: {share}", *last]
+    dry = "dry_run" in options
+    made = fit_privately(output=None if dry else output, **options)
+    warn(made.warnings)
+    last = [DRY_RUN if dry else f"safe to publish: {output}"]
+    if made.paid is not None:
+        share = f"{percent(made.paid.spent)} % of its limits"
+        last = [f"ledger        {os.path.basename(options['ledger'])}: {share}", *last]
     show(made.facts, arguments.json, [made.summary(), "", *last])

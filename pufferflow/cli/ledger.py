@@ -7,38 +7,28 @@ Example: pufferflow ledger show pufferflow.ledger
 """
 
 import argparse
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from pufferflow._numbers import written_number
-from pufferflow._protection import level_of
-from pufferflow._units import text_of
+from pufferflow._protection import Level, level_of
 from pufferflow.accounting.account import UNBOUNDED, Charge, Promise, percent
 from pufferflow.accounting.entries import Entry, Terms
 from pufferflow.accounting.ledger import Ledger
-from pufferflow.cli.printing import show, table
+from pufferflow.cli.printing import actions_of, show, table
 from pufferflow.errors import LedgerError, ParameterError
 
 RELEASES = ("number", "made", "from", "to", "protect", "epsilon", "query")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-
-    def action(name: str, act: Any, line: str) -> Callable[..., Any]:
-        command = actions.add_parser(name, help=line, description=f"{line.capitalize()}.")
-        command.add_argument("file", metavar="LEDGER", help="made by the first release")
-        command.set_defaults(act=act)
-        return command.add_argument
-
-    add = action("show", _show, "promises, what is spent of them, and every release")
+    action = actions_of(parser, "made by the first release")
+    add = action("show", "LEDGER", _show, "promises, what is spent of them, and every release")
     add("--json", action="store_true", help="print JSON instead of text")
-    add = action("verify", _verify, "check the file, its digests and its promises")
+    add = action("verify", "LEDGER", _verify, "check the file, its digests and its promises")
     add("--noted", metavar="DIGEST", help="that an earlier verify printed")
-    add = action("add", _add, "enter a release that was made elsewhere")
+    add = action("add", "LEDGER", _add, "enter a release that was made elsewhere")
     add("query", metavar="WORDS", help="what was published")
     add("--cost", default=UNBOUNDED, help="sum of Lipschitz constant / scale (default: no bound)")
     add("--whole", default=UNBOUNDED, help="the same of a whole participant (default: no bound)")
@@ -47,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--participant", metavar="COLUMN", help="of that table (default: unknown, no bound holds)")
     add("--value", metavar="COLUMN", help="of that table")
     add("--yes", action="store_true", help="also a value column that is new to the ledger")
-    add = action("set-limit", _set_limit, "promise another epsilon of a level")
+    add = action("set-limit", "LEDGER", _set_limit, "promise another epsilon of a level")
     add("level", metavar="LEVEL", help="reading, participant, or a time such as 1d")
     add("epsilon", metavar="EPSILON", type=float, help="of all releases together")
     add("--side-information", choices=("none", "any"), default="none", help="default: none")
@@ -60,21 +50,19 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _show(ledger: Ledger, arguments: argparse.Namespace) -> None:
     told = ledger.to_dict()
-    if arguments.json:
-        show(told, True)
-        return
     step = (told["population"] or {}).get("step_seconds")
-    for row in (*told["promises"], *told["releases"]):
-        if (level := row["level"]) is not None:
-            window = level["window"] or 0
-            several = f"{window} readings" if step is None else text_of(window * step)
-            row["protect"] = {0: "participant", 1: "reading"}.get(window, several)
-            row["protect"] += ", others known" * (level["side_information"] == "any")
+    rows = [row.copy() for row in (*told["promises"], *told["releases"])]
+    for row in rows:
+        if row["level"] is not None:
+            level = Level(**row["level"])
+            known = ", others known" * (level.side_information == "any")
+            row["protect"] = f"{level.words(step)}{known}"
         for name, end in (("from", "first"), ("to", "last")):
             time = row.get("charge", {}).get(end)
             row[name] = None if time is None else str(np.datetime64(time, "s"))
-    promises = table(told["promises"], ("protect", "epsilon", "spent_percent"))
-    show(told, False, [*promises, "", *table(told["releases"], RELEASES)])
+    promises = len(told["promises"])
+    lines = table(rows[:promises], ("protect", "epsilon", "spent_percent"))
+    show(told, arguments.json, [*lines, "", *table(rows[promises:], RELEASES)])
 
 
 def _verify(ledger: Ledger, arguments: argparse.Namespace) -> None:
@@ -94,8 +82,7 @@ def _add(ledger: Ledger, arguments: argparse.Namespace) -> None:
         raise LedgerError(
             f"ledger {ledger.path}: it is empty; the first release says of what it is"
         )
-    cost = written_number(arguments.cost, "--cost")
-    whole = written_number(arguments.whole, "--whole")
+    cost, whole = (written_number(getattr(arguments, name), name) for name in ("cost", "whole"))
     if value is None and arguments.participant is None:
         cost = whole = UNBOUNDED
     else:

@@ -1,77 +1,73 @@
-"""Options of the shell, made from the records that declare them (:mod:`pufferflow._options`)."""
+"""Options of commands, made from those that a function of Python declares."""
 
 import argparse
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
+from dataclasses import MISSING
 from functools import partial
+from inspect import signature
 from typing import Any
 
 from pufferflow._numbers import written_number
-from pufferflow._options import options_of
 from pufferflow._work import MOST_WORK, said
 from pufferflow.accounting.ledger import default_ledger
-from pufferflow.cli.printing import flags, warn
+from pufferflow.cli.printing import flag, warn
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms.work import proof_work, scale_work
 from pufferflow.mixing_family import mixing
 from pufferflow.models import PublicModel, read_public_model
-from pufferflow.publish.request import ACCOUNT, GUARANTEE, OUTPUT, TABLE, WHAT
+from pufferflow.publish.request import ACCOUNT, GROUPS, GUARANTEE, OUTPUT
 from pufferflow.records.states import MOST_STATES
 
 DRY_RUN = "a dry run: nothing was drawn, written or paid for"
 
 
-def add_options(
-    parser: argparse.ArgumentParser,
-    *records: type,
-    without: Collection[str] = (),
-    theta: bool = False,
-    paid: bool = False,
-) -> Callable[..., Any]:
-    """Declare the options of records, with ``theta`` its own, with ``paid`` those of an account.
-
-    Returns a function that declares one more in a group.
-    """
-    groups = {t: parser.add_argument_group(t) for t in (WHAT, GUARANTEE, ACCOUNT, TABLE, OUTPUT)}
+def add_options(parser: argparse.ArgumentParser, *functions: Any) -> Callable[..., Any]:
+    """Declare what functions take; returns a function that declares one more in a group."""
+    groups = {title: parser.add_argument_group(title) for title in GROUPS}
+    taken = {name for function in functions for name in signature(function).parameters}
+    absent: Any = {"default": argparse.SUPPRESS}
 
     def add(group: str, *names: str, **how: Any) -> None:
         groups[group].add_argument(*names, **how)
 
-    absent: Any = {"default": argparse.SUPPRESS}
     odds = "Odds change by at most e^epsilon (default: 1)."
     add(GUARANTEE, "--epsilon", type=float, metavar="E", help=odds, **absent)
-    if theta:
+    if "theta" in taken:
         of = groups[GUARANTEE].add_mutually_exclusive_group()
         mixes = "Readings so far apart depend weakly: 1h 0.4."
         of.add_argument("--mixing", nargs=2, metavar=("TIME", "OVERLAP"), help=mixes)
         of.add_argument("--chain", metavar="FILE", help="Model of a chain fitted to other data.")
-    for field in (field for record in records for field in options_of(record)):
-        if not field.metadata["shell"] or field.name in without:
-            continue
+    for name, field in {f.name: f for function in functions for f in function.options}.items():
         metavar, kind = field.metadata["metavar"], str(field.type)
+        meaning = field.metadata["meaning"].replace("%", "%%")
         element = re.findall(r"\w+", kind.removeprefix("Sequence"))[0]
         one: Any = {"int": int, "float": float}.get(element, str)
-        how: dict[str, Any] = {"type": one, "metavar": metavar}
-        if metavar is None:
-            how = {"action": "store_true"}
+        how: dict[str, Any] = {"type": one, "metavar": metavar} | absent
+        if field.default is True:
+            how = {"action": "store_false"} | absent
+            meaning = f"Do not {meaning[0].lower()}{meaning[1:]}"
+        elif metavar is None:
+            how = {"action": "store_true"} | absent
         elif isinstance(metavar, tuple):
             how["nargs"] = 2
         elif kind.startswith("Sequence"):
             how |= {"action": "extend", "type": partial(_read_list, one)}
-        how["help"] = field.metadata["meaning"].replace("%", "%%")
-        add(field.metadata["group"], flags(*records)[field.name], dest=field.name, **how, **absent)
-    if paid:
-        parser.add_argument("table", metavar="TABLE", help=argparse.SUPPRESS)
+        if field.default is MISSING:
+            how["required"] = True
+        add(field.metadata["group"], flag(name), dest=name, help=meaning, **how)
+    if "source" in taken:
+        parser.add_argument("source", metavar="TABLE", help=argparse.SUPPRESS)
         add(ACCOUNT, "--no-ledger", action="store_true", help="Keep no account of this.")
         add(OUTPUT, "--dry-run", action="store_true", help="Say the errors; pay nothing.", **absent)
     add(OUTPUT, "--json", action="store_true", help="Print JSON.")
     return add
 
 
-def given(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the options for Python that are on the command line."""
-    apart = ("run", "table", "mixing", "chain", "no_ledger", "json", "private", "model")
-    return {name: value for name, value in vars(arguments).items() if name not in apart}
+def given(arguments: argparse.Namespace, *functions: Any) -> dict[str, Any]:
+    """Return what is on the command line of the options that functions take."""
+    taken = {name for function in functions for name in signature(function).parameters}
+    return {name: value for name, value in vars(arguments).items() if name in taken}
 
 
 def _read_list(one: Callable[[str], Any], text: str) -> list[Any]:
@@ -94,7 +90,7 @@ def theta_of(arguments: argparse.Namespace) -> PublicModel | None:
         try:
             return PublicModel(mixing(arguments.mixing[0], float(arguments.mixing[1])))
         except ValueError as error:
-            raise ParameterError(f"--mixing: {error}; give a time and an overlap: 1h 0.4") from None
+            raise ParameterError(f"`mixing`: {error}; give a time and an overlap: 1h 0.4") from None
     if arguments.chain is None:
         return None
     model = read_public_model(arguments.chain)
@@ -106,9 +102,8 @@ def theta_of(arguments: argparse.Namespace) -> PublicModel | None:
 
 def settle_ledger(arguments: argparse.Namespace) -> None:
     """Take the ledger of the table where none is named; refuse one where no account is kept."""
-    without = "--simulate" * hasattr(arguments, "seed") or "--no-ledger" * arguments.no_ledger
-    for name in ("ledger", "limit"):
-        if without and hasattr(arguments, name):
-            raise ParameterError(f"{without} keeps no account; leave --{name} out")
+    without = "seed" * hasattr(arguments, "seed") or "no_ledger" * arguments.no_ledger
+    if without and hasattr(arguments, "ledger"):
+        raise ParameterError(f"`{without}` keeps no account; leave `ledger` out")
     if not without and not hasattr(arguments, "ledger"):
-        arguments.ledger = default_ledger(arguments.table)
+        arguments.ledger = default_ledger(arguments.source)

@@ -5,36 +5,49 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pufferflow._work import MOST_WORK
 
+FLAGS = {"first": "--from", "last": "--to", "new_values": "--yes", "seed": "--simulate"}
+FLAGS |= {"statistics": "--statistic", "figure": "--no-figure"}
+_ONE = r"(?:value|time|participant|states|edges|step|timezone|from|to|[a-z]+_[a-z_]+)\b"
+_BARE = rf"\({_ONE}(?:, to)?\)|\b(?:give|leave|needs|say) {_ONE}(?:(?:, | and ){_ONE})*"
 
-def flags(*records: type) -> dict[str, str]:
-    """Return what each option of Python is called in the shell."""
-    from pufferflow._options import options_of
-    from pufferflow.publish.request import RECORDS
 
-    fields = [field for record in records or RECORDS for field in options_of(record)]
-    return {f.name: f"--{f.metadata['flag'] or f.name.replace('_', '-')}" for f in fields}
+def flag(name: str) -> str:
+    """Return what an option of Python is called in the shell."""
+    return FLAGS.get(name, f"--{name.replace('_', '-')}")
 
 
 def as_options(said: str) -> str:
-    """Return a message with the shell's names of options where advice or brackets name them."""
-    names = {"most_work": "--most-work", "most_transitions": "--most-transitions"}
-    if "pufferflow.publish.request" in sys.modules:
-        names |= flags()
-    one = rf"(?:{'|'.join(names)})\b"
-    marked = "|".join(name for name in names if "_" in name)
-    listed = rf"\((?:{one}|from, to)\)|\b(?:give|leave|needs) {one}(?:(?:, | and ){one})*"
-    free = rf"(?<![\w'\"/.-])(?:{one} and {one}(?! \()|{marked})(?![\w'\"/.-]*['\"/])"
-    spans, name = rf"{listed}|{free}", rf"\b(?:{one}|from|to)\b"
-    flag = {"from": "--from", "to": "--to"} | names
-    return re.sub(spans, lambda span: re.sub(name, lambda m: flag[m[0]], span[0]), said)
+    """Return a message with the shell's names of options, which it has in backticks.
+
+    Those that still have none stand in brackets or behind give, leave, needs and say.
+    """
+    said = re.sub(_BARE, lambda span: re.sub(rf"(?<!`){_ONE}", r"`\g<0>`", span[0]), said)
+    return re.sub(r"`(\w+)`", lambda name: flag(name[1]), said)
 
 
-def add_bounds(parser: argparse.ArgumentParser, most: float = MOST_WORK) -> None:
+def actions_of(parser: argparse.ArgumentParser, about: str) -> Callable[..., Callable[..., Any]]:
+    """Return what declares a subcommand of a file, ``about`` which its help says something.
+
+    That returns what declares the arguments of the subcommand.
+    """
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+
+    def action(name: str, file: str, act: Any, line: str, more: str = "") -> Callable[..., Any]:
+        text = f"{line.capitalize()}. {more}"
+        command = actions.add_parser(name, help=line, description=text)
+        command.add_argument("file", metavar=file, help=about)
+        command.set_defaults(act=act)
+        return command.add_argument
+
+    return action
+
+
+def add_bounds(add: Callable[..., Any], most: float = MOST_WORK) -> None:
     """Declare ``--most-work`` and ``--json``."""
 
     def number(text: str) -> float:
@@ -43,8 +56,8 @@ def add_bounds(parser: argparse.ArgumentParser, most: float = MOST_WORK) -> None
         return float(text)
 
     work = f"operations that it may take, estimated beforehand (default: {most:g})"
-    parser.add_argument("--most-work", type=number, default=most, metavar="N", help=work)
-    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+    add("--most-work", type=number, default=most, metavar="N", help=work)
+    add("--json", action="store_true", help="print JSON instead of text")
 
 
 def show(answer: Any, as_json: bool, lines: Iterable[str] | None = None) -> None:

@@ -5,7 +5,6 @@ Example: echo '[0, 2, 1]' | pufferflow related noisymax -
 
 import argparse
 import math
-from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -13,7 +12,7 @@ from pufferflow._checks import check_whole
 from pufferflow._files import read_bounded
 from pufferflow._json import kind, read_json
 from pufferflow._numbers import written_number
-from pufferflow.cli.printing import add_bounds, show, table
+from pufferflow.cli.printing import actions_of, add_bounds, show, table
 from pufferflow.errors import DataError, ModelError, ParameterError
 
 CHECK = (
@@ -37,32 +36,28 @@ COLUMNS = ("epsilon", "scale", "node", "quilt", "nearby", "influence", "optimal"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-
-    def action(name: str, file: str, answer: Any, line: str, more: str) -> Callable[..., Any]:
-        command = actions.add_parser(name, help=line, description=f"{line.capitalize()}. {more}")
-        command.add_argument("file", metavar=file, help="- reads standard input")
-        add_bounds(command)
-        command.set_defaults(answer=answer)
-        return command.add_argument
-
+    action = actions_of(parser, "- reads standard input")
     many: dict[str, Any] = {"action": "append"}
     epsilon: dict[str, Any] = many | {"type": float, "required": True, "help": "repeat for several"}
     add = action("check", "MODEL.json", _check, "whether a hidden Markov model is private", CHECK)
+    add_bounds(add)
     add("--factor", required=True, help="e^epsilon, an exact number such as 2 or 3/2")
     add("--length", type=int, metavar="L", help="longest observation sequence")
     add("--preserving", action="store_true", help="find the free parameters that preserve privacy")
     add = action("noisymax", "COUNTS.json", _noisymax, "draw which count is largest", NOISYMAX)
+    add_bounds(add)
     add("--release", choices=("index", "value"), default="index", help="default: index")
     add("--largest", type=int, default=2, metavar="M", help="counts are 0 to M (default: 2)")
     add("--ratio", default="1/2", metavar="R", help="e^-epsilon, an exact number (default: 1/2)")
     add("--ties", choices=("first", "last", "uniform"), default="first", help="default: first")
     add = action("network", "NETWORK.json", _network, "scale for a Bayesian network", NETWORK)
+    add_bounds(add)
     add("--epsilon", **epsilon)
     add("--secret", **many, metavar="NAME", help="to protect; repeat for several (default: all)")
     add("--query", **many, metavar="NAME", help="what the query reads; repeat (default: all)")
     add("--releases", type=int, metavar="K", help="also what so many releases cost together")
     add = action("general", "TABLE.csv", _general, "scale for any secrets and scenarios", GENERAL)
+    add_bounds(add)
     add("--epsilon", **epsilon)
     add("--pair", **many, nargs=2, metavar=("SECRET", "OTHER"), help="repeat (default: any two)")
     add("--group", **many, metavar="A,B,...", help="records that depend on each other; repeat")
@@ -70,29 +65,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--release", metavar="FILE", help="release the number in it, which is shown nowhere")
 
 
-def run(arguments: argparse.Namespace) -> None:
-    answer = arguments.answer(arguments)
-    show(answer, arguments.json, table(answer, COLUMNS) if isinstance(answer, list) else None)
+def run(asked: argparse.Namespace) -> None:
+    answer = asked.act(asked)
+    show(answer, asked.json, table(answer, COLUMNS) if isinstance(answer, list) else None)
 
 
 def _check(asked: argparse.Namespace) -> dict[str, Any]:
     from pufferflow.related import hmm
 
-    model, factor, length = hmm.read_hidden_markov_model(asked.file), asked.factor, asked.length
+    model = hmm.read_hidden_markov_model(asked.file)
+    bounds = asked.factor, asked.length
     if not isinstance(model, hmm.PriorFamily):
         if asked.preserving:
             raise ParameterError("--preserving is about free parameters, which the model lacks")
-        largest = hmm.largest_ratio(model, length).to_dict()
-        return hmm.check(model, factor, length).to_dict() | {"largest": largest}
-    prior = hmm.find_prior(model, factor, length)
-    violation = None if prior is None else prior.to_dict()
-    answer = {"holds": prior is None, "factor": factor, "violation": violation}
-    answer["largest"] = hmm.sup_ratio(model, length).to_dict()
+        largest = hmm.largest_ratio(model, asked.length)
+        return hmm.check(model, *bounds).to_dict() | {"largest": largest.to_dict()}
+    prior = hmm.find_prior(model, *bounds)
+    answer: dict[str, Any] = {"holds": prior is None, "factor": asked.factor}
+    answer["violation"] = prior and prior.to_dict()
+    answer["largest"] = hmm.sup_ratio(model, asked.length).to_dict()
     if asked.preserving:
-        conditions = hmm.preserving_region(model, factor, length).conditions
-        kept = hmm.find_prior(model, factor, length, violates=False)
-        one = None if kept is None else kept.to_dict()["prior"]
-        answer["preserving"] = {"prior": one, "conditions": conditions}
+        kept = hmm.find_prior(model, *bounds, violates=False)
+        answer["preserving"] = {
+            "prior": kept and kept.to_dict()["prior"],
+            "conditions": hmm.preserving_region(model, *bounds).conditions,
+        }
     return answer
 
 
@@ -130,32 +127,31 @@ def _general(asked: argparse.Namespace) -> dict[str, Any]:
     from pufferflow.general import PufferfishFramework
     from pufferflow.general.tables import read_scenarios
 
-    def finite(number: float) -> float | None:
-        return number if math.isfinite(number) else None
+    def finite(fact: Any) -> Any:
+        return None if fact == math.inf else fact
 
-    def each(name: str, at: Callable[[float], float]) -> list[dict[str, Any]]:
-        return [{"epsilon": epsilon, name: finite(at(epsilon))} for epsilon in asked.epsilon]
+    def facts(found: Any, at: str, ending: str, **names: str) -> dict[str, Any]:
+        """Facts by their names, and a scale or a loss at each epsilon."""
+        each = [{"epsilon": e, at: finite(getattr(found, at)(e))} for e in asked.epsilon]
+        told = {key: finite(getattr(found, name)) for key, name in names.items()}
+        return told | {f"{at}{ending}": each}
 
     if [asked.file, asked.adversary, asked.release].count("-") > 1:
         raise ParameterError("only one of the files can be standard input; give the others names")
     if asked.release is not None and len(asked.epsilon) > 1:
         raise ParameterError("--release needs a single --epsilon")
     framework = PufferfishFramework.from_table(asked.file, asked.pair)
-    found = framework.wasserstein()
-    answer: dict[str, Any] = {"W": found.W, "scenario": found.law, "pair": found.pair}
-    answer["scales"] = each("scale", found.scale)
+    answer = facts(framework.wasserstein(), "scale", "s", W="W", scenario="law", pair="pair")
     if asked.group is not None:
         group = framework.group_sensitivity(text.split(",") for text in asked.group)
-        facts = {"sensitivity": group.sensitivity, "records": group.group}
-        answer["group"] = facts | {"independent": group.independent}
-        answer["group"]["scales"] = each("scale", group.scale)
+        own = {"sensitivity": "sensitivity", "records": "group", "independent": "independent"}
+        answer["group"] = facts(group, "scale", "s", **own)
     if asked.adversary is not None:
         answer["adversaries"] = []
         for name, belief in read_scenarios(asked.adversary).laws.items():
-            close = framework.close_adversary(belief)
-            facts = {"adversary": name, "delta": finite(close.delta), "closest": close.scenario}
-            facts |= {"secret": close.secret, "losses": each("loss", close.loss)}
-            answer["adversaries"].append(facts)
+            close, own = framework.close_adversary(belief), {"delta": "delta", "secret": "secret"}
+            found = facts(close, "loss", "es", closest="scenario", **own)
+            answer["adversaries"].append({"adversary": name} | found)
     if asked.release is not None:
         try:
             text = read_bounded(asked.release, 10_000).decode().strip()  # of one number

@@ -13,23 +13,21 @@ from pufferflow.cli.printing import show, warn
 from pufferflow.publish.files import require_new
 from pufferflow.publish.plan import Plan
 from pufferflow.publish.release import release
-from pufferflow.publish.request import OUTPUT, RECORDS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "pufferflow release TABLE --mixing TIME OVERLAP [options]"
-    add = add_options(parser, *RECORDS, theta=True, paid=True)
-    add(OUTPUT, "--no-figure", action="store_false", dest="figure", help="Draw no figure.")
+    add_options(parser, release)
 
 
 def run(arguments: argparse.Namespace) -> None:
     settle_ledger(arguments)
     ending = "simulation" if hasattr(arguments, "seed") else "release"
-    arguments.output = getattr(arguments, "output", f"{arguments.table}.{ending}")
+    arguments.output = getattr(arguments, "output", f"{arguments.source}.{ending}")
     folder, ledger = require_new(arguments.output), getattr(arguments, "ledger", None)
-    read = [arguments.table, arguments.chain]
+    read = [arguments.source, arguments.chain]
     check_outputs([None if folder.is_dir() else folder], read, ledger=ledger)
-    made = release(arguments.table, theta_of(arguments), **given(arguments))
+    made = release(theta=theta_of(arguments), **given(arguments, release))
     warn(made.warnings)
     if isinstance(made, Plan):
         lines = made.lines()

@@ -37,7 +37,7 @@ def add_common(parser: argparse.ArgumentParser, count: str, epsilon: bool = Fals
     add("--count", type=int, action="append", metavar="STATE", help=f"{count}, from 0; {many}")
     add("--protect", default="reading", help="reading, participant, or so many readings in a row")
     add("--convention", choices=("exact", "published"), default="exact", help="of mqm-exact")
-    add_bounds(parser)
+    add_bounds(add)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

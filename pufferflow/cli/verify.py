@@ -14,7 +14,7 @@ from pufferflow.cli.printing import add_bounds, show
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("certificate", metavar="CERTIFICATE.json", help="- reads standard input")
-    add_bounds(parser, 4e7)
+    add_bounds(parser.add_argument, 4e7)
 
 
 def run(arguments: argparse.Namespace) -> None:

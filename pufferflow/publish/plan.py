@@ -5,49 +5,61 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pufferflow._checks import check_epsilon, check_whole
+from pufferflow._checks import check_whole
 from pufferflow._display import displayed
-from pufferflow._options import takes_options
+from pufferflow._options import split_options, takes_options
 from pufferflow._protection import Level, level_of
-from pufferflow._units import seconds_of, steps_of, text_of
+from pufferflow._units import seconds_of, steps_of
 from pufferflow.accounting.entries import Paid
 from pufferflow.errors import ParameterError
 from pufferflow.markov import Family
-from pufferflow.mixing_family import MixingFamily
 from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.noise import TableError, scales_of, table_error
-from pufferflow.publish.request import GuaranteeOptions, StatisticOptions, Theta, public_model
-from pufferflow.publish.statistics import LABELS, Statistic, Table
+from pufferflow.publish.request import (
+    GuaranteeOptions,
+    Request,
+    StatisticOptions,
+    Theta,
+    reads,
+    shows,
+)
+from pufferflow.publish.statistics import LABELS, Table
 from pufferflow.records.states import StateSpace
 
 if TYPE_CHECKING:
     from pufferflow.publish.release import Prepared
 
 HOUR, DAY = 3600, 86_400
+PERIODS = {"hour": DAY, "weekday": 7 * DAY, "month": 365 * DAY}
+"""Seconds in which every cell of a statistic occurs."""
 NO_TIME = "no assumption about time"
 GOALS = (0.5, 0.1)
 """Errors over the public range that remedies are computed for: HIGH and MEDIUM."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions:
+    """What is known of a table that is not there yet."""
+
+    step: str | int = reads(MISSING, "Time between two readings: 30min.", "TIME")
+    period: str | int = reads(MISSING, "Time in which each has readings: 7d.", "TIME")
+    participants: int = reads(MISSING, "How many there are.", "N")
+    states: int | None = shows(None, "How many, for histograms and transitions.", "K")
+    groups: int = reads(1, "How many, for cells by group.", "N")
+
+
 @dataclass(frozen=True)
 class PlanRow:
-    """What one statistic would get at one level.
+    """What one statistic would get at one level, and whether that level was asked for.
 
-    Attributes
-    ----------
-    statistic, protect : str
-    error : float
-        Half-width that all values keep to with probability .95, of the value in the middle.
-    impact : str
-    note : str
-    asked : bool
-        Whether it is the level that was asked for.
+    The error is the half-width that all values keep to with probability .95, of the value in the
+    middle; None where there is none, as the note says.
     """
 
     statistic: str
@@ -58,19 +70,12 @@ class PlanRow:
     asked: bool = False
 
 
-@displayed("epsilon", "rows")
-@dataclass(frozen=True)
+@displayed("epsilon", "unit", "rows")
+@dataclass(frozen=True, repr=False)
 class Plan:
     """Errors of the statistics that are asked for, at several levels of protection.
 
-    Attributes
-    ----------
-    rows : tuple of PlanRow
-    epsilon : float
-    unit : str or None
-    warnings : tuple of str
-    paid : Paid or None
-        What the ledger would hold after the release; of a dry run only.
+    Of a dry run ``paid`` is what the ledger would hold after the release.
     """
 
     rows: tuple[PlanRow, ...]
@@ -83,47 +88,30 @@ class Plan:
         """Return the table for people, one part a statistic."""
         text: list[str] = []
         for name in dict.fromkeys(row.statistic for row in self.rows):
-            rows = [row for row in self.rows if row.statistic == name]
             shown = [("protect", "error", "noise impact", "")]
-            for row in rows:
+            for row in (row for row in self.rows if row.statistic == name):
                 error = "-" if row.error is None else f"±{row.error:.3g} {self.unit or ''}".strip()
                 note = "; ".join(filter(None, ("asked for" * row.asked, row.note)))
                 shown.append((row.protect, error, row.impact, note))
             widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
             text += [f"{name}, epsilon {self.epsilon:g}:"]
-            text += [
-                "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
-                for line in shown
-            ]
+            text += ["  ".join(map(str.ljust, line, widths)).rstrip() for line in shown]
         return text
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
-    def __repr__(self) -> str:
-        return f"Plan({len(self.rows)} rows, epsilon={self.epsilon:g})"
-
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON types."""
-        return {
-            "epsilon": self.epsilon,
-            "unit": self.unit,
-            "rows": [vars(row) for row in self.rows],
-            "warnings": list(self.warnings),
-        }
+        told = {"epsilon": self.epsilon, "unit": self.unit, "warnings": list(self.warnings)}
+        return told | {"rows": [vars(row) for row in self.rows]}
 
 
-@takes_options(GuaranteeOptions, StatisticOptions, without=("statistics",))
+@takes_options(PlanOptions, StatisticOptions, GuaranteeOptions)
 def plan(
     theta: Theta | None,
-    statistics: Sequence[str | Statistic] = ("histogram",),
-    *,
-    step: str | int,
-    participants: int,
-    period: str | int,
+    statistics: Sequence[str] = ("histogram",),
     epsilon: float = 1.0,
-    states: int | None = None,
-    groups: int = 1,
     **options: Any,
 ) -> Plan:
     """Say how far off the numbers of a release would be; no data are needed.
@@ -133,83 +121,93 @@ def plan(
     theta
         As for :func:`pufferflow.release`; None plans for participants alone.
     statistics : sequence of str
-    step, period : str or int
-        Time between two readings, and how long each participant has some, such as "30min" and "7d".
-    participants : int
     epsilon : float
-    states : int, optional
-        How many, for histograms and transitions.
-    groups : int
-        How many, for cells by group.
     {options}
 
-    Returns
-    -------
-    Plan
-
-    Raises
-    ------
-    ParameterError
-        An option is out of range, or Θ never forgets.
+    Raises ParameterError: an option is out of range, or Θ never forgets.
     """
-    what = StatisticOptions(statistics, **{k: v for k, v in options.items() if k in _WHAT})
-    guarantee = GuaranteeOptions(**{k: v for k, v in options.items() if k not in _WHAT})
-    seconds = seconds_of(step, "step")
-    steps = steps_of(period, seconds, "period")
-    participants, groups = check_whole(participants, "participants"), check_whole(groups, "groups")
-    space = None
-    if states is not None:
-        space = StateSpace.numeric([float(j) for j in range(1, check_whole(states, "states", 2))])
+    known = PlanOptions(**split_options(options, PlanOptions)[0])
+    asked = {name: value for name, value in options.items() if not hasattr(known, name)}
+    request = Request.of("a plan", theta, epsilon, asked | {"statistics": statistics})
+    step = seconds_of(known.step, "step")
+    steps = steps_of(known.period, step, "period")
+    participants = check_whole(known.participants, "participants")
+    groups, space = check_whole(known.groups, "groups"), None
+    if known.states is not None:
+        space = StateSpace.numeric([*range(1, check_whole(known.states, "states", 2))])
     tables = []
-    for statistic in what.parsed():
-        if space is None and statistic.name in ("histogram", "transitions"):
-            raise ParameterError(f"{statistic.full_name} needs the number of states; give states")
-        columns = statistic.columns(space, seconds)
-        sizes = _sizes(statistic, participants, steps, seconds, groups)
-        cells = (
-            tuple(map(str, range(len(sizes)))) if statistic.by == "group" else LABELS[statistic.by]
-        )
-        ranges = statistic.ranges(sizes, np.minimum(sizes, participants), len(columns))
-        shape = (len(cells), len(columns))
-        counts = np.zeros(shape, dtype=np.int64)
-        tables.append(
-            Table(statistic, cells, columns, sizes, counts, np.broadcast_to(ranges, shape))
-        )
-    family = None
-    if theta is not None:
-        family = public_model(theta).family
-        if isinstance(family, MixingFamily):
-            family = family.in_steps(seconds)
-    asked = guarantee.level(seconds)
-    rows = _rows(tables, family, asked, check_epsilon(epsilon), seconds, steps, Fraction(1))
-    return Plan(rows, epsilon, what.unit)
-
-
-_WHAT = {"bounds", "threshold", "duration_edges", "unit"}
+    for statistic in request.what.parsed():
+        if steps * step < PERIODS.get(statistic.by, 0):
+            raise ParameterError(
+                f"the period is too short for {statistic.full_name}: it must have every "
+                f"{statistic.by}; give a longer `period`"
+            )
+        cells = LABELS.get(statistic.by, tuple(map(str, range(groups))))
+        each = (steps - (statistic.name == "transitions")) * participants // len(cells)
+        sizes = np.full(len(cells), max(1, each))
+        stretches = np.minimum(sizes, participants)
+        tables.append(statistic.table(cells, statistic.columns(space, step), sizes, stretches))
+    level, family = request.guarantee.level(step), request.family(step)
+    design = Design(tables, family, level, request.epsilon, steps, step, request.share_of)
+    return Plan(design.rows(), epsilon, request.what.unit)
 
 
 def plan_of(prepared: Prepared, paid: Paid | None) -> Plan:
     """Return the plan of a table that is there, and of its ledger."""
-    request, steps = prepared.request, prepared.steps
-    rows = _rows(
-        prepared.tables,
-        prepared.family,
-        prepared.level,
-        request.epsilon,
-        steps.step_seconds,
-        prepared.longest,
-        request.share_of,
-    )
+    request, rows = prepared.request, Design.of(prepared).rows()
     return Plan(rows, request.epsilon, request.what.unit, prepared.warnings, paid)
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """What decides on the errors of a release, all of it public: of tables only the sizes."""
+
+    tables: Sequence[Table]
+    family: Family | None
+    level: Level
+    epsilon: float
+    longest: int
+    step_seconds: int | None
+    share: Fraction
+
+    @classmethod
+    def of(cls, prepared: Prepared) -> Design:
+        """Return that of a table that is there."""
+        asked, step = prepared.request, prepared.steps.step_seconds
+        own = prepared.tables, prepared.family, prepared.level
+        return cls(*own, asked.epsilon, prepared.longest, step, asked.share_of)
+
+    def errors(self, level: Level) -> list[TableError]:
+        """Return that of each table; raises ParameterError: no noise keeps ε at this level."""
+        cost = calibrate(self.family, level, self.epsilon).allowed(self.longest)
+        scales = scales_of([table.statistic for table in self.tables], self.share * cost)
+        return list(map(table_error, self.tables, scales))
+
+    def rows(self) -> tuple[PlanRow, ...]:
+        """Return what each statistic gets at the level asked for, and at the usual ones."""
+        side, rows = self.level.side_information, []
+        levels = {self.level, Level(1, side), Level(None, side)}
+        if self.step_seconds is not None and self.step_seconds < DAY:
+            levels.add(level_of("1d", side, self.step_seconds))
+        for level in sorted(levels, key=lambda one: one.window or math.inf):
+            words, note = level.words(self.step_seconds), NO_TIME if level.whole else ""
+            found: list[tuple[float | None, str]] = [(None, "-")] * len(self.tables)
+            try:
+                found = [(error.middle[0], error.label) for error in self.errors(level)]
+            except ParameterError as error:
+                note = str(error)
+            for table, (half, label) in zip(self.tables, found, strict=True):
+                name = table.statistic.full_name
+                rows.append(PlanRow(name, words, half, label, note, level == self.level))
+        return tuple(rows)
 
 
 def remedies(prepared: Prepared, table: Table, error: TableError) -> str:
     """Say in one sentence that a release is useless, and what was computed to help."""
-    statistic, request, level = table.statistic, prepared.request, prepared.level
-    place, step = prepared.statistics.index(statistic), prepared.steps.step_seconds
+    design, statistic, level = Design.of(prepared), table.statistic, prepared.level
+    place, step = prepared.statistics.index(statistic), design.step_seconds
     scale, people = prepared.scales[place], len(prepared.steps.people)
-    unit = f" {request.what.unit}" if request.what.unit and statistic.in_unit else ""
-    low = statistic.offset if statistic.in_unit and statistic.relative else 0.0
+    unit = f" {prepared.request.what.unit or ''}".rstrip() * statistic.in_unit
     (enough, half), (plenty, small) = (_participants(table, scale, people, goal) for goal in GOALS)
     helps = [
         f"more participants (at least {enough:,} for ±{half:.3g}{unit}, "
@@ -217,26 +215,24 @@ def remedies(prepared: Prepared, table: Table, error: TableError) -> str:
     ]
     for words in ("1h", "reading") if step is not None and step < HOUR else ("reading",):
         narrower = level_of(words, level.side_information, step)
-        if not level.whole and (narrower.window or 0) >= (level.window or 0):
-            continue
-        with suppress(ParameterError):
-            allowed = calibrate(prepared.family, narrower, request.epsilon).allowed(1)
-            there = scales_of(prepared.statistics, request.share_of * allowed)[place]
-            if not table_error(table, there).is_useless:
-                helps.append(f"--protect {words}")
-                break
+        if level.whole or (narrower.window or 0) < (level.window or 0):
+            with suppress(ParameterError):
+                if not design.errors(narrower)[place].is_useless:
+                    helps.append(f"`protect` {words}")
+                    break
     if statistic.by != "all":
         coarse = replace(statistic, by="all").tabulate(prepared.steps)
         if not table_error(coarse, scale).is_useless:
             helps.append(f"no cells ({statistic.name})")
     if not level.whole and step is not None:
-        days = math.ceil(enough / people * prepared.longest * step / DAY)
+        days = math.ceil(enough / people * design.longest * step / DAY)
         helps.append(f"a longer period (at least {days:,} days)")
+    low = statistic.offset if statistic.relative else 0.0
     high = low + float(np.median(table.ranges))
     return (
         f"the error of {statistic.full_name} would be ±{error.middle[0]:.3g}{unit} where values "
         f"lie between {low:g} and {high:g}: pure noise. What helps: {', '.join(helps)}; "
-        "accept_noise publishes it all the same"
+        "`accept_noise` publishes it all the same"
     )
 
 
@@ -251,59 +247,3 @@ def _participants(table: Table, scale: float, now: int, goal: float) -> tuple[in
         if impact < goal and not error.is_useless:
             return needed, half
         needed += max(1, needed // 50)
-
-
-def _rows(
-    tables: Sequence[Table],
-    family: Family | None,
-    asked: Level,
-    epsilon: float,
-    step_seconds: int | None,
-    longest: int,
-    share: Fraction,
-) -> tuple[PlanRow, ...]:
-    """Return what each statistic gets at the level asked for, and at the usual ones."""
-    side = asked.side_information
-    levels = {asked, Level(1, side), Level(None, side)}
-    if step_seconds is not None and step_seconds < DAY:
-        levels.add(level_of("1d", side, step_seconds))
-    statistics, rows = [table.statistic for table in tables], []
-    for level in sorted(levels, key=lambda one: one.window or math.inf):
-        words, note, scales = _words(level, step_seconds), NO_TIME if level.whole else "", None
-        try:
-            allowed = calibrate(family, level, epsilon).allowed(longest)
-            scales = scales_of(statistics, share * allowed)
-        except ParameterError as error:
-            note = str(error)
-        for place, table in enumerate(tables):
-            half, label = None, "-"
-            if scales is not None:
-                found = table_error(table, scales[place])
-                half, label = found.middle[0], found.label
-            name = table.statistic.full_name
-            rows.append(PlanRow(name, words, half, label, note, level == asked))
-    return tuple(rows)
-
-
-def _words(level: Level, step_seconds: int | None) -> str:
-    if level.window is None:
-        return "participant"
-    if level.window == 1:
-        return "reading"
-    return (
-        f"{level.window} readings" if step_seconds is None else text_of(level.window * step_seconds)
-    )
-
-
-def _sizes(
-    statistic: Statistic, participants: int, steps: int, step_seconds: int, groups: int
-) -> Any:
-    """Readings of each cell, where participants have one at every step of the period."""
-    cells = {"all": 1, "group": groups, "hour": 24, "weekday": 7, "month": 12}[statistic.by]
-    cycle = {"hour": DAY, "weekday": 7 * DAY, "month": 365 * DAY}.get(statistic.by, 0)
-    if steps * step_seconds < cycle:
-        raise ParameterError(
-            f"period is too short for {statistic.full_name}: it must have every {statistic.by}"
-        )
-    readings = steps - 1 if statistic.name == "transitions" else steps
-    return np.full(cells, max(1, participants * readings // cells), dtype=np.int64)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from pufferflow._checks import check_choice, check_epsilon, check_type, check_whole, shown
-from pufferflow._options import option, split_options
+from pufferflow._checks import check_epsilon, check_type, check_whole, shown
+from pufferflow._files import PathLike
+from pufferflow._numbers import written_number
+from pufferflow._options import option, options_under, split_options
 from pufferflow._protection import Level, level_of
 from pufferflow._texts import check_unicode
 from pufferflow._units import seconds_of
@@ -20,52 +22,38 @@ from pufferflow.markov.families import as_family
 from pufferflow.mixing_family import MixingFamily
 from pufferflow.models import PublicModel, read_public_model
 from pufferflow.publish.statistics import Statistic, parse_statistics
-from pufferflow.records.schema import Schema
+from pufferflow.records.schema import READING, Schema
 from pufferflow.records.states import StateSpace
 from pufferflow.records.table import Source
 
-PathLike: TypeAlias = "str | os.PathLike[str]"
 Theta: TypeAlias = "Family | MarkovChain | PublicModel | PathLike | Any"
-WHAT, GUARANTEE, ACCOUNT, TABLE, OUTPUT = (
-    "what to publish",
-    "guarantee",
-    "account",
-    "table",
-    "output",
-)
+WHAT, GUARANTEE, ACCOUNT = "what to publish", "guarantee", "account"
+TABLE, OUTPUT = "table", "output"
+GROUPS = (WHAT, GUARANTEE, ACCOUNT, TABLE, OUTPUT)
+shows, hides, pays, reads, writes = map(options_under, GROUPS)
+"""What declares an option under each of these headings of ``--help``."""
 
 
 @dataclass(frozen=True)
 class TableOptions:
     """How a table is read; None takes what a model says, or the default."""
 
-    time: str | None = option(None, "Column of times.", TABLE, "COLUMN")
-    value: str | None = option(None, "Column of values.", TABLE, "COLUMN")
-    participant: str | None = option(
-        None,
-        "Column that tells participants apart; without it all rows are of one.",
-        TABLE,
-        "COLUMN",
+    time: str | None = reads(None, "Column of times.", "COLUMN")
+    value: str | None = reads(None, "Column of values.", "COLUMN")
+    participant: str | None = reads(
+        None, "Column that tells participants apart; without it all rows are of one.", "COLUMN"
     )
-    group: str | None = option(
-        None, "Column of a public fact of each participant.", TABLE, "COLUMN"
-    )
-    step: str | int | None = option(
-        None, "Time between readings: 30min (default: most common).", TABLE, "TIME"
-    )
-    timezone: str | None = option(
-        None, "Zone of local times, such as Europe/Berlin.", TABLE, "ZONE"
-    )
-    time_format: str | None = option(
-        None, "How times are written, as in %d/%m/%Y %H:%M.", TABLE, "FORMAT"
-    )
-    separator: str | None = option(None, "Sign between fields.", TABLE, "SIGN")
-    decimal: str | None = option(None, "Decimal sign.", TABLE, "SIGN")
-    thousands: str | None = option(None, "Sign of thousands.", TABLE, "SIGN")
-    rows_are_steps: bool = option(False, "Every row is one step, whatever times say.", TABLE)
-    states: Sequence[str] | None = option(None, "Names of the states.", WHAT, "A,B,...")
-    edges: Sequence[float] | None = option(
-        None, "Edges between numeric states, also LOW:HIGH:WIDTH.", WHAT, "A,B,..."
+    group: str | None = reads(None, "Column of a public fact of each participant.", "COLUMN")
+    step: str | int | None = reads(None, "Time between readings (default: most common).", "TIME")
+    timezone: str | None = reads(None, "Zone of local times, such as Europe/Berlin.", "ZONE")
+    time_format: str | None = reads(None, "How times are written, as in %d/%m/%Y %H:%M.", "FORMAT")
+    separator: str | None = reads(None, "Sign between fields.", "SIGN")
+    decimal: str | None = reads(None, "Decimal sign.", "SIGN")
+    thousands: str | None = reads(None, "Sign of thousands.", "SIGN")
+    rows_are_steps: bool = reads(False, "Every row is one step, whatever times say.")
+    states: Sequence[str] | None = shows(None, "Names of the states.", "A,B,...")
+    edges: Sequence[float] | None = shows(
+        None, "Edges between states, or LOW:HIGH:WIDTH.", "A,B,..."
     )
 
     def schema(self, known: Schema | None = None) -> Schema:
@@ -73,55 +61,43 @@ class TableOptions:
 
         Raises ParameterError: both states and edges are given, or a model says what they are.
         """
-        own = {f.name: getattr(self, f.name) for f in fields(self)}
-        states, edges, step = own.pop("states"), own.pop("edges"), own.pop("step")
-        if states is not None and edges is not None:
-            raise ParameterError("states and edges say different things; give one of them")
-        given = {
-            key: value for key, value in own.items() if value is not None and value is not False
-        }
-        space: StateSpace | None = None
-        if edges is not None:
-            space = StateSpace.numeric(edges)
-        elif states is not None:
-            space = StateSpace.categories(states)
-        seconds = None if step is None else seconds_of(step, "step")
-        if known is None:
-            return Schema(**given, step_seconds=seconds, states=space)
-        if space is not None and known.states is not None and space != known.states:
-            raise ParameterError("the model says what its states are; leave states and edges out")
-        if seconds is not None and known.step_seconds not in (None, seconds):
+        if self.states is not None and self.edges is not None:
+            raise ParameterError("`states` and `edges` say different things; give one of them")
+        known, space, step = known or Schema(), None, None
+        if self.edges is not None:
+            space = StateSpace.numeric(self.edges)
+        elif self.states is not None:
+            space = StateSpace.categories(self.states)
+        if space is not None and known.states not in (None, space):
             raise ParameterError(
-                f"step is {seconds} s, but the model has {known.step_seconds} s; leave it out"
+                "the model says what its states are; leave `states` and `edges` out"
             )
-        return replace(
-            known,
-            **given,
-            step_seconds=seconds or known.step_seconds,
-            states=space or known.states,
-        )
+        if self.step is not None:
+            step = seconds_of(self.step, "step")
+            if known.step_seconds not in (None, step):
+                raise ParameterError(
+                    f"step is {step} s, but the model has {known.step_seconds} s; leave `step` out"
+                )
+        own = {name: getattr(self, name) for name in READING}
+        own |= {"step_seconds": step, "states": space}
+        given = {name: one for name, one in own.items() if one is not None and one is not False}
+        return replace(known, **given)
 
 
 @dataclass(frozen=True)
 class StatisticOptions:
     """What is published."""
 
-    statistics: Sequence[str | Statistic] = option(
+    statistics: Sequence[str] = shows(
         ("histogram",),
         "Any of histogram, mean, sum, exceedances, durations, transitions, also in cells: "
         "mean-by-hour (weekday, month, group); several share the noise.",
-        WHAT,
         "NAME",
-        "statistic",
     )
-    bounds: Sequence[float] | None = option(
-        None, "To which values of means and sums are clipped.", WHAT, ("LOW", "HIGH")
-    )
-    threshold: float | None = option(None, "Of exceedances and durations.", WHAT, "VALUE")
-    duration_edges: Sequence[int] | None = option(
-        None, "First lengths of the bins of durations, in steps.", WHAT, "1,2,..."
-    )
-    unit: str | None = option(None, "Unit of the values, for people.", WHAT, "WORD")
+    bounds: Sequence[float] | None = shows(None, "Values are clipped to them.", ("LOW", "HIGH"))
+    threshold: float | None = shows(None, "Of exceedances and durations.", "VALUE")
+    duration_edges: Sequence[int] | None = shows(None, "First lengths of duration bins.", "1,2,...")
+    unit: str | None = shows(None, "Unit of the values, for people.", "WORD")
 
     def parsed(self) -> tuple[Statistic, ...]:
         """Return the statistics; raises ParameterError: one is unknown, or an option is bad."""
@@ -132,16 +108,13 @@ class StatisticOptions:
 class GuaranteeOptions:
     """What is hidden, and from whom."""
 
-    protect: str | int = option(
+    protect: str | int = hides(
         "reading",
         "What is hidden: any one reading, what happens during a time such as 1h or 7d (or so many "
         "readings), or everything of one participant.",
-        GUARANTEE,
         "WHAT",
     )
-    side_information: str = option(
-        "none", "What others may know of a participant's readings: none or any.", GUARANTEE, "WHICH"
-    )
+    side_information: str = hides("none", "Readings that an adversary knows: none or any.", "WHICH")
 
     def level(self, step_seconds: int | None) -> Level:
         """Return the level; raises ParameterError: it is a time and no step is known."""
@@ -152,38 +125,20 @@ class GuaranteeOptions:
 class ReleaseOptions:
     """How a release is paid for and written."""
 
-    accept_noise: bool = option(False, "Publish although most would be noise.", GUARANTEE)
-    fitted_to_others: bool = option(False, "The chain was fitted to other participants.", GUARANTEE)
-    ledger: Ledger | PathLike | None = option(
-        None, "Where all releases of these participants add up.", ACCOUNT, "FILE"
-    )
-    limit: float | None = option(
-        None, "Of all releases at this level (default: epsilon).", ACCOUNT, "EPSILON"
-    )
-    share: str | float = option(
-        1, "Fraction of what the level allows, where several share a period.", ACCOUNT, "F"
-    )
-    alone: bool = option(False, "Promise epsilon for this release alone.", ACCOUNT)
-    first: str | None = option(None, "Readings from this time on.", ACCOUNT, "TIME", "from")
-    last: str | None = option(
-        None, "Readings before this time; a date is the whole day.", ACCOUNT, "TIME", "to"
-    )
-    longest: int | None = option(
-        None, "Readings of one participant that count at most.", ACCOUNT, "N"
-    )
-    cohort: str | None = option(
-        None, "Name of these participants, where others have ledgers.", ACCOUNT, "NAME"
-    )
-    new_values: bool = option(
-        False, "Enter a value column that is new to the ledger.", ACCOUNT, None, "yes"
-    )
-    output: PathLike | None = option(
-        None, "New folder; publish/ in it may leave.", OUTPUT, "FOLDER"
-    )
-    figure: bool = option(True, "Draw the figure.", OUTPUT, shell=False)
-    seed: int | None = option(
-        None, "Simulate with this seed: for planning, not private.", OUTPUT, "SEED", "simulate"
-    )
+    accept_noise: bool = hides(False, "Publish although most would be noise.")
+    fitted_to_others: bool = hides(False, "The chain was fitted to other participants.")
+    ledger: Ledger | PathLike | None = option(None, "Where all releases add up.", ACCOUNT, "FILE")
+    limit: float | None = pays(None, "Of all releases at this level (default: epsilon).", "EPSILON")
+    share: str | float = pays(1, "Fraction of what the level allows, for this release.", "F")
+    alone: bool = pays(False, "Promise epsilon for this release alone.")
+    first: str | None = pays(None, "Readings from this time on.", "TIME")
+    last: str | None = pays(None, "Readings before this time; a date is the whole day.", "TIME")
+    longest: int | None = pays(None, "Readings of one participant that count at most.", "N")
+    cohort: str | None = pays(None, "Name of the participants, if others have ledgers.", "NAME")
+    new_values: bool = pays(False, "Enter a value column new to the ledger.")
+    output: PathLike | None = option(None, "New folder; publish/ may leave.", OUTPUT, "FOLDER")
+    figure: bool = writes(True, "Draw the figure.")
+    seed: int | None = writes(None, "Simulate with this seed: for planning, not private.", "SEED")
 
 
 RECORDS = (StatisticOptions, GuaranteeOptions, ReleaseOptions, TableOptions)
@@ -203,6 +158,8 @@ class Request:
     guarantee: GuaranteeOptions
     how: ReleaseOptions
     table: TableOptions
+    share_of: Fraction = field(init=False)
+    """The share as an exact number in (0, 1]."""
 
     @classmethod
     def of(
@@ -210,46 +167,32 @@ class Request:
     ) -> Request:
         """Return the request that keywords make."""
         split = zip(RECORDS, split_options(options, *RECORDS), strict=True)
-        parts = [record(**own) for record, own in split]
-        return cls(source, theta, epsilon, *parts)
+        return cls(source, theta, epsilon, *(record(**own) for record, own in split))
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
-        check_choice(self.guarantee.side_information, "side_information", ("none", "any"))
-        for name in ("accept_noise", "fitted_to_others", "alone", "new_values", "figure"):
-            check_type(getattr(self.how, name), name, bool)
+        for switch in (f.name for f in fields(self.how) if f.type == "bool"):
+            check_type(getattr(self.how, switch), switch, bool)
         for name, word in (("unit", self.what.unit), ("cohort", self.how.cohort)):
             if word is not None:
                 check_type(word, name, str)
                 check_unicode(word, name)
-        if self.how.limit is not None:
-            if check_epsilon(self.how.limit) < self.epsilon:
-                raise ParameterError(
-                    f"limit {self.how.limit:g} is below epsilon {self.epsilon:g}; raise it"
-                )
+        if (limit := self.how.limit) is not None:
+            if check_epsilon(limit) < self.epsilon:
+                raise ParameterError(f"limit {limit:g} is below epsilon {self.epsilon:g}; raise it")
             if self.how.alone:
-                raise ParameterError(
-                    "alone makes no promise, so it has no limit; leave one of them out"
-                )
+                raise ParameterError("`alone` makes no promise, so it has no limit; leave one out")
+        for name in ("limit", "alone"):
+            if self.how.ledger is None and getattr(self.how, name) not in (None, False):
+                raise ParameterError(f"`{name}` is for a ledger, and none is kept; leave it out")
         if self.how.longest is not None:
             check_whole(self.how.longest, "longest")
-        if self.how.ledger is None and self.how.alone:
-            raise ParameterError("alone is for a ledger, and none is kept; leave it out")
-        assert 0 < self.share_of <= 1
-        self.what.parsed()
-
-    @property
-    def share_of(self) -> Fraction:
-        """The share as an exact number in (0, 1]."""
-        try:
-            share = Fraction(str(self.how.share))
-        except (ValueError, ZeroDivisionError):
-            share = Fraction(0)
+        share = written_number(self.how.share, "share")
         if not 0 < share <= 1:
-            raise ParameterError(
-                f"share is {shown(self.how.share)}; give a number above 0, at most 1"
-            )
-        return share
+            given = shown(self.how.share)
+            raise ParameterError(f"share is {given}; give a number above 0, at most 1")
+        object.__setattr__(self, "share_of", share)
+        self.what.parsed()
 
     def model(self) -> PublicModel | None:
         """Return Θ with what its file says of records."""
@@ -257,23 +200,15 @@ class Request:
 
     def family(self, step_seconds: int | None) -> Family | None:
         """Return Θ in steps."""
-        model = self.model()
-        if model is None:
-            return None
-        family = model.family
+        family = None if self.theta is None else public_model(self.theta).family
         return family.in_steps(step_seconds) if isinstance(family, MixingFamily) else family
-
-    def __repr__(self) -> str:
-        return "Request(…)"
 
 
 def public_model(theta: Theta) -> PublicModel:
     """Return Θ and how records become its states, from whatever says so."""
-    if isinstance(theta, PublicModel):
-        return theta
     if isinstance(theta, str | os.PathLike):
         return read_public_model(theta)
-    model = getattr(theta, "model", None)
-    if isinstance(model, PublicModel):  # of a fit
+    model = getattr(theta, "model", theta)  # of a fit
+    if isinstance(model, PublicModel):
         return model
     return PublicModel(theta if isinstance(theta, MixingFamily) else as_family(theta))

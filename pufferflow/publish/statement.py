@@ -87,8 +87,7 @@ def lead_of(made: Release) -> str:
 
 def _published(made: Release) -> Iterator[str]:
     for table in made.tables:
-        detail = table.statistic.words.removeprefix(table.statistic.full_name)
-        yield f"{table.heading}{detail}: {table.error_text}."
+        yield f"{table.heading}{table.statistic.detail}: {table.error_text}."
     cohort = f", the cohort {made.how.cohort}" if made.how.cohort else ""
     yield f"Computed from {plural(made.readings.number, 'reading')} of {lead_of(made)}{cohort}."
     if made.readings.step_seconds:

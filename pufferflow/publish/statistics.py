@@ -5,9 +5,6 @@ months, groups) are functions of what is public, so a reading counts in one cell
 is. The Lipschitz constant L bounds how much the whole table changes, in L1 norm, when the value of
 one reading does; with d readings changed it changes by at most L·d, one after the other.
 
-*Several at once.* Noise of scale s_i on the table of a statistic with constant L_i changes the
-probability of all tables by a factor of at most e^{Σ L_i/s_i} for each changed reading: the cost c.
-
 *Public range.* How far apart two values of a cell can sensibly be, from the user's words and public
 sizes alone; an error is judged against it (release.md, "Usefulness").
 """
@@ -17,9 +14,9 @@ from __future__ import annotations
 import calendar
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import ClassVar
+from dataclasses import MISSING, dataclass, field, fields
+from itertools import pairwise, product
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -30,6 +27,7 @@ from pufferflow.errors import DataError, ParameterError
 from pufferflow.records.read import Steps
 from pufferflow.records.states import StateSpace
 
+Marks: TypeAlias = tuple[Ints, Ints | int, Ints | None]
 LABELS: dict[str, tuple[str, ...]] = {
     "all": ("all",),
     "hour": tuple(f"{hour:02d}:00" for hour in range(24)),
@@ -60,27 +58,16 @@ class Column:
 class Table:
     """Exact integers of a statistic with what is public of it; its text shows none of them.
 
-    Attributes
-    ----------
-    statistic : Statistic
-    cells : tuple of str
-    columns : tuple of Column
-    sizes : int array, shape (cells,)
-        Readings (of transitions: pairs) that count in each cell, whatever their values are: public.
-    counts : int array, shape (cells, columns)
-    ranges : float array, shape (cells, columns)
-        Public range of each value, in its unit.
+    Counts and public ranges (in the unit of the values) have the shape (cells, columns); sizes,
+    which are public too, are the readings (of transitions: pairs) that count in each cell.
     """
 
     statistic: Statistic
     cells: tuple[str, ...]
     columns: tuple[Column, ...]
     sizes: Ints
-    counts: Ints = field(repr=False)
+    counts: Ints
     ranges: Floats
-
-    def __repr__(self) -> str:
-        return "Table(…)"
 
 
 @dataclass(frozen=True)
@@ -90,35 +77,38 @@ class Statistic(ABC):
     Attributes
     ----------
     by : {"all", "hour", "weekday", "month", "group"}
+    unit, offset : float
+        Value of 1 in the table, and of a reading that counts 0.
+    detail : str
+        What the statement says of it beside its title.
 
     Raises ParameterError: an option is out of range.
     """
 
     by: str = "all"
+    unit: float = field(init=False, default=1.0)
+    offset: float = field(init=False, default=0.0)
+    detail: str = field(init=False, default="")
 
     name: ClassVar[str]
     title: ClassVar[str]
     quantity: ClassVar[str]
     """What the values are; those in the unit of the readings say so by :attr:`in_unit`."""
+    lipschitz: ClassVar[int]
+    """L: how much the table changes at most, in L1 norm, when one value changes."""
     in_unit: ClassVar[bool] = False
     relative: ClassVar[bool] = False
     """Whether a value is per reading of its cell."""
     by_group_only: ClassVar[bool] = False
-    lipschitz: ClassVar[int]
-    """L: how much the table changes at most, in L1 norm, when one value changes."""
-    unit: ClassVar[float] = 1.0
-    """Value of 1 in the table."""
-    offset: ClassVar[float] = 0.0
-    """Value of a reading that counts 0."""
 
     def __post_init__(self) -> None:
         cells = ("all", "group") if self.by_group_only else CELLS
         check_choice(self.by, f"the cells of {self.name}", cells)
 
-    @property
-    def edges(self) -> tuple[float, ...] | None:
-        """Numbers at which what it counts changes; None where it counts states or values."""
-        return None
+    def _settle(self, **values: Any) -> None:
+        """Set fields to what was made of the options."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     @property
     def full_name(self) -> str:
@@ -126,41 +116,56 @@ class Statistic(ABC):
         return self.name if self.by == "all" else f"{self.name}-by-{self.by}"
 
     @property
-    def words(self) -> str:
-        """What the statement says of it."""
-        return self.full_name
+    def edges(self) -> tuple[float, ...]:
+        """Numbers at which what it counts changes; none where it counts states or values."""
+        return ()
 
     @property
     def rounding(self) -> float:
-        """By how much rounding to the grid may change a reading."""
-        return 0.0
+        """By how much rounding to the grid may change a reading: half a step of it."""
+        return self.unit / 2 if self.in_unit else 0.0
 
-    @abstractmethod
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
-        """What the columns count."""
+        """What the columns count; raises ParameterError: it counts states, and none are known."""
+        return (Column(self.name),)
 
     @abstractmethod
-    def ranges(self, sizes: Ints, stretches: Ints, columns: int) -> Floats:
-        """Public range of the values, shape (cells, 1) or (cells, columns).
-
-        ``sizes`` and ``stretches`` have shape (cells,): readings, and stretches of them without a
-        gap.
-        """
-
-    @abstractmethod
-    def marks(self, steps: Steps) -> tuple[Ints, Ints, Ints | None]:
+    def _marks(self, steps: Steps) -> Marks:
         """Return which readings count, shape (m,), their columns, and what each adds (None: 1)."""
 
-    def sized(self, steps: Steps) -> Ints:
+    def _sized(self, steps: Steps) -> Ints:
         """Return the readings that make the size of a cell, whatever their values are."""
         return np.arange(len(steps.person))
 
+    def ranges(self, sizes: Ints, stretches: Ints, columns: int) -> Floats:
+        """Public range of the values, shape (cells, 1) or (cells, columns).
+
+        What one reading can change (HIGH − LOW, or 1; of k > 4 shares four times that of k equal
+        ones), times the readings of the cell unless it is relative to them. ``sizes`` and
+        ``stretches`` have shape (cells,): readings, and stretches of them without a gap.
+        """
+        each = (GRID * self.unit if self.in_unit else 1.0) * min(1.0, 4 / columns)
+        ranges = np.full((len(sizes), 1), each)
+        return ranges if self.relative else ranges * np.maximum(sizes, 1)[:, None]
+
     def values(self, sizes: Ints, counts: Ints) -> Floats:
         """Return the values that integers of the table stand for, shape (cells, columns)."""
-        total = self.offset * sizes[:, np.newaxis] + self.unit * np.asarray(
-            counts, dtype=np.float64
-        )
-        return total / np.maximum(sizes, 1)[:, np.newaxis] if self.relative else total
+        total = self.offset * sizes[:, None] + self.unit * np.asarray(counts, dtype=np.float64)
+        return total / np.maximum(sizes, 1)[:, None] if self.relative else total
+
+    def table(
+        self,
+        cells: Sequence[str],
+        columns: tuple[Column, ...],
+        sizes: Ints,
+        stretches: Ints,
+        counts: Ints | None = None,
+    ) -> Table:
+        """Return the table of integers (None: zeros, to see what is public of it)."""
+        shape = len(cells), len(columns)
+        ranges = np.broadcast_to(self.ranges(sizes, stretches, len(columns)), shape)
+        counts = np.zeros(shape, np.int64) if counts is None else counts.reshape(shape)
+        return Table(self, tuple(cells), columns, sizes, counts, ranges)
 
     def tabulate(self, steps: Steps) -> Table:
         """Count the readings.
@@ -169,29 +174,18 @@ class Statistic(ABC):
         """
         cells = steps.groups if self.by == "group" else LABELS[self.by]
         columns = self.columns(steps.states, steps.step_seconds)
-        if len(cells) > MOST_GROUPS or len(cells) * len(columns) > MOST_NUMBERS:
+        numbers = len(cells) * len(columns)
+        if len(cells) > MOST_GROUPS or numbers > MOST_NUMBERS:
             raise DataError(
                 f"{steps.where}: {self.full_name} has too many numbers; give fewer states or groups"
             )
         cell = self._cell(steps)
-        which, column, amount = self.marks(steps)
+        which, column, amount = self._marks(steps)
         # sums of whole numbers below 2^53 are exact in floating point
-        flat = np.bincount(
-            cell[which] * len(columns) + column, amount, minlength=len(cells) * len(columns)
-        )
-        sized = cell[self.sized(steps)]
-        sizes = np.bincount(sized, minlength=len(cells))
+        counts = np.bincount(cell[which] * len(columns) + column, amount, minlength=numbers)
+        sizes = np.bincount(cell[self._sized(steps)], minlength=len(cells))
         stretches = np.bincount(cell[~steps.near], minlength=len(cells))
-        return Table(
-            self,
-            tuple(cells),
-            columns,
-            sizes,
-            flat.astype(np.int64).reshape(len(cells), len(columns)),
-            np.broadcast_to(
-                self.ranges(sizes, stretches, len(columns)), (len(cells), len(columns))
-            ),
-        )
+        return self.table(cells, columns, sizes, stretches, counts.astype(np.int64))
 
     def _cell(self, steps: Steps) -> Ints:
         if self.by == "all":
@@ -199,9 +193,7 @@ class Statistic(ABC):
         if self.by == "group":
             return steps.group_of[steps.person].astype(np.int64)
         if steps.clock == "none":
-            raise ParameterError(
-                f"{self.full_name} needs times, and the table has none; leave it out"
-            )
+            raise ParameterError(f"{self.full_name} needs times; the table has none, leave it out")
         local = steps.local_seconds
         if self.by == "hour":
             return local // 3600 % 24
@@ -219,65 +211,51 @@ class Histogram(Statistic):
     L = 2: another value takes 1 from one count of a cell and adds 1 to another of the same cell.
     """
 
-    name: ClassVar[str] = "histogram"
-    title: ClassVar[str] = "Histogram"
-    quantity: ClassVar[str] = "share of readings"
-    relative: ClassVar[bool] = True
-    lipschitz: ClassVar[int] = 2
+    name, title, quantity = "histogram", "Histogram", "share of readings"
+    lipschitz, relative = 2, True
 
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
         """One a state."""
-        assert states is not None
-        if states.edges is None:
-            return tuple(Column(name) for name in states.names)
-        ends = (None, *states.edges, None)
-        return tuple(Column(n, *e) for n, e in zip(states.names, pairwise(ends), strict=True))
+        space = self._known(states)
+        if space.edges is None:
+            return tuple(map(Column, space.names))
+        ends = pairwise((None, *space.edges, None))
+        return tuple(Column(n, *e) for n, e in zip(space.names, ends, strict=True))
 
-    def ranges(self, sizes: Ints, stretches: Ints, columns: int) -> Floats:
-        """Of k states four times the share of one of k equal ones, at most 1."""
-        return np.full((len(sizes), 1), min(1.0, 4 / columns))
-
-    def marks(self, steps: Steps) -> tuple[Ints, Ints, Ints | None]:
-        """Every reading, in its state."""
+    def _marks(self, steps: Steps) -> Marks:
         return np.arange(len(steps.person)), _states(steps), None
+
+    def _known(self, states: StateSpace | None) -> StateSpace:
+        if states is None:
+            raise ParameterError(f"{self.full_name} needs the number of states; give `states`")
+        return states
 
 
 @dataclass(frozen=True)
-class Transitions(Statistic):
+class Transitions(Histogram):
     """Share of the pairs of readings one step apart that go from each state to each.
 
     L = 4: a reading ends at most one pair and begins at most one; another value moves each of the
     two, which changes two counts by 1 each. Which readings are one step apart is public.
     """
 
-    name: ClassVar[str] = "transitions"
-    title: ClassVar[str] = "Transitions"
-    quantity: ClassVar[str] = "share of transitions"
-    relative: ClassVar[bool] = True
-    by_group_only: ClassVar[bool] = True
-    lipschitz: ClassVar[int] = 4
+    name, title, quantity = "transitions", "Transitions", "share of transitions"
+    lipschitz, by_group_only = 4, True
 
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
         """One a pair of states, by the earlier and then the later one."""
-        assert states is not None
-        return tuple(Column(f"{a} → {b}") for a in states.names for b in states.names)
+        pairs = product(self._known(states).names, repeat=2)
+        return tuple(Column(f"{earlier} → {later}") for earlier, later in pairs)
 
-    def ranges(self, sizes: Ints, stretches: Ints, columns: int) -> Floats:
-        """Of k² pairs four times the share of one of as many equal ones, at most 1."""
-        return np.full((len(sizes), 1), min(1.0, 4 / columns))
-
-    def sized(self, steps: Steps) -> Ints:
-        """Return the later reading of each pair."""
+    def _sized(self, steps: Steps) -> Ints:
         return np.flatnonzero(steps.near)
 
-    def marks(self, steps: Steps) -> tuple[Ints, Ints, Ints | None]:
-        """Return every reading that follows another by one step."""
-        state, later = _states(steps), np.flatnonzero(steps.near)
-        assert steps.states is not None
-        return later, state[later - 1] * steps.states.count + state[later], None
+    def _marks(self, steps: Steps) -> Marks:
+        later, state = self._sized(steps), _states(steps)
+        return later, state[later - 1] * self._known(steps.states).count + state[later], None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sum(Statistic):
     """Sum of the readings of each cell, clipped to ``bounds`` and rounded to a grid of 1000 steps.
 
@@ -285,131 +263,65 @@ class Sum(Statistic):
     sum is LOW·n + grid·(table), n the readings of the cell, which are public.
     """
 
-    bounds: tuple[float, float] | None = None
+    bounds: tuple[float, float]
 
-    name: ClassVar[str] = "sum"
-    title: ClassVar[str] = "Sum"
-    quantity: ClassVar[str] = "sum"
-    in_unit: ClassVar[bool] = True
-    lipschitz: ClassVar[int] = GRID
+    name, title, quantity = "sum", "Sum", "sum"
+    lipschitz, in_unit = GRID, True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.bounds is None:
-            raise ParameterError(
-                f"{self.name} needs bounds, to which values are clipped; give them"
-            )
         ends = [check_finite(bound, "one of bounds") for bound in check_list(self.bounds, "bounds")]
         if len(ends) != 2 or not SMALLEST <= ends[1] - ends[0] <= LARGEST_BOUND:
             raise ParameterError("bounds must be two finite numbers, the lower one first")
-        object.__setattr__(self, "bounds", (ends[0], ends[1]))
+        low, high = ends
+        unit = (high - low) / GRID
+        detail = f" (values clipped to {low:g} to {high:g}, in steps of {unit:g})"
+        self._settle(bounds=(low, high), unit=unit, offset=low, detail=detail)
 
-    @property
-    def _ends(self) -> tuple[float, float]:
-        assert self.bounds is not None
-        return self.bounds
-
-    @property
-    def unit(self) -> float:  # type: ignore[override]
-        """Step of the grid."""
-        return (self._ends[1] - self._ends[0]) / GRID
-
-    @property
-    def offset(self) -> float:  # type: ignore[override]
-        """The lower bound."""
-        return self._ends[0]
-
-    @property
-    def rounding(self) -> float:
-        """Half a step of the grid."""
-        return self.unit / 2
-
-    @property
-    def words(self) -> str:
-        """With the bounds."""
-        low, high = self._ends
-        return (
-            f"{self.full_name} (values clipped to {low:g} to {high:g}, in steps of {self.unit:g})"
-        )
-
-    def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
-        """One."""
-        return (Column(self.name),)
-
-    def ranges(self, sizes: Ints, stretches: Ints, columns: int) -> Floats:
-        """HIGH − LOW, times the readings of the cell."""
-        return np.maximum(sizes, 1)[:, np.newaxis] * (self._ends[1] - self._ends[0])
-
-    def marks(self, steps: Steps) -> tuple[Ints, Ints, Ints | None]:
-        """Return every reading with its steps of the grid."""
-        low, high = self._ends
+    def _marks(self, steps: Steps) -> Marks:
+        low, high = self.bounds
         # whatever rounding makes of it, it is a whole number from 0 to 1000 of this value alone
         scaled = (np.clip(_numbers(steps, self), low, high) - low) * (GRID / (high - low))
         amount = np.clip(np.rint(scaled), 0, GRID).astype(np.int64)
-        return np.arange(len(amount)), np.zeros_like(amount), amount
+        return np.arange(len(amount)), 0, amount
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Mean(Sum):
     """Mean of the readings of each cell: the sum over the number of readings, which is public."""
 
-    name: ClassVar[str] = "mean"
-    title: ClassVar[str] = "Mean"
-    quantity: ClassVar[str] = "mean"
-    relative: ClassVar[bool] = True
-
-    def ranges(self, sizes: Ints, stretches: Ints, columns: int) -> Floats:
-        """HIGH − LOW."""
-        return np.full((len(sizes), 1), self._ends[1] - self._ends[0])
+    name, title, quantity = "mean", "Mean", "mean"
+    relative = True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Exceedances(Statistic):
     """Number of readings of each cell of at least ``threshold``; L = 1."""
 
-    threshold: float | None = None
+    threshold: float
 
-    name: ClassVar[str] = "exceedances"
-    title: ClassVar[str] = "Readings at or above a threshold"
-    quantity: ClassVar[str] = "number of readings"
-    lipschitz: ClassVar[int] = 1
+    name, title = "exceedances", "Readings at or above a threshold"
+    quantity, lipschitz = "number of readings", 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.threshold is None:
-            raise ParameterError(f"{self.name} needs a threshold; give one")
-        object.__setattr__(self, "threshold", check_finite(self.threshold, "threshold"))
+        least = check_finite(self.threshold, "threshold")
+        self._settle(threshold=least, detail=f" (readings of at least {least:g})")
 
     @property
-    def edges(self) -> tuple[float, ...] | None:
+    def edges(self) -> tuple[float, ...]:
         """The threshold."""
-        return (self._least,)
-
-    @property
-    def _least(self) -> float:
-        assert self.threshold is not None
-        return self.threshold
-
-    @property
-    def words(self) -> str:
-        """With the threshold."""
-        return f"{self.full_name} (readings of at least {self.threshold:g})"
+        return (self.threshold,)
 
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
         """One."""
         return (Column(f">= {self.threshold:g}", self.threshold),)
 
-    def ranges(self, sizes: Ints, stretches: Ints, columns: int) -> Floats:
-        """As many as there are readings."""
-        return np.maximum(sizes, 1).astype(np.float64)[:, np.newaxis]
-
-    def marks(self, steps: Steps) -> tuple[Ints, Ints, Ints | None]:
-        """Return the readings at or above the threshold."""
-        above = np.flatnonzero(_numbers(steps, self) >= self._least)
-        return above, np.zeros_like(above), None
+    def _marks(self, steps: Steps) -> Marks:
+        return np.flatnonzero(_numbers(steps, self) >= self.threshold), 0, None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Durations(Exceedances):
     """Number of runs of readings at or above ``threshold``, by how many steps they last.
 
@@ -420,23 +332,21 @@ class Durations(Exceedances):
     by 1, or one by 2 and one by 1. Rising is the same backwards. Gaps, which end runs, are public.
     """
 
-    lengths: tuple[int, ...] = DURATIONS
+    duration_edges: tuple[int, ...] = DURATIONS
 
-    name: ClassVar[str] = "durations"
-    title: ClassVar[str] = "Durations at or above a threshold"
-    quantity: ClassVar[str] = "number of runs"
-    by_group_only: ClassVar[bool] = True
-    lipschitz: ClassVar[int] = 3
+    name, title = "durations", "Durations at or above a threshold"
+    quantity, lipschitz, by_group_only = "number of runs", 3, True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given = [check_finite(n, "a duration") for n in check_list(self.lengths, "duration_edges")]
-        whole = all(n.is_integer() and 1 <= n < LONGEST for n in given)
-        if not given or not whole or given[0] != 1 or any(b <= a for a, b in pairwise(given)):
+        given = check_list(self.duration_edges, "duration_edges")
+        numbers = [check_finite(steps, "a duration") for steps in given]
+        whole = all(n.is_integer() and 1 <= n < LONGEST for n in numbers)
+        if not whole or numbers[:1] != [1] or any(b <= a for a, b in pairwise(numbers)):
             raise ParameterError(
                 "duration_edges must be whole numbers of steps that begin with 1 and grow"
             )
-        object.__setattr__(self, "lengths", tuple(int(n) for n in given))
+        self._settle(duration_edges=tuple(map(int, numbers)))
 
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
         """One a bin of lengths, in steps; labels are times where the step is known."""
@@ -444,31 +354,24 @@ class Durations(Exceedances):
         def said(steps: int) -> str:
             return f"{steps} steps" if step_seconds is None else text_of(steps * step_seconds)
 
-        ends: tuple[int | None, ...] = (*self.lengths[1:], None)
-        return tuple(
-            Column(
-                f"{said(low)} or more" if high is None else f"{said(low)} to under {said(high)}",
-                float(low),
-                None if high is None else float(high),
-            )
-            for low, high in zip(self.lengths, ends, strict=True)
-        )
+        longest = self.duration_edges[-1]
+        ends = pairwise(self.duration_edges)
+        columns = [Column(f"{said(a)} to under {said(b)}", float(a), float(b)) for a, b in ends]
+        return (*columns, Column(f"{said(longest)} or more", float(longest)))
 
     def ranges(self, sizes: Ints, stretches: Ints, columns: int) -> Floats:
         """As many runs of the bin's first length as fit into the stretches of the readings."""
-        places = (sizes + stretches)[:, np.newaxis]
-        fitting: Floats = (places // (np.array(self.lengths) + 1)).astype(np.float64)
-        return np.maximum(fitting, 1.0)
+        fitting: Floats = (sizes + stretches)[:, None] / (np.array(self.duration_edges) + 1)
+        return np.maximum(np.floor(fitting), 1.0)
 
-    def marks(self, steps: Steps) -> tuple[Ints, Ints, Ints | None]:
-        """Return the first reading of each run, in the bin of its length."""
-        above = _numbers(steps, self) >= self._least
+    def _marks(self, steps: Steps) -> Marks:
+        above = _numbers(steps, self) >= self.threshold
         goes_on = steps.near.copy()
         goes_on[1:] &= above[:-1]
         first = np.flatnonzero(above & ~goes_on)
         run = np.cumsum(above & ~goes_on) - 1
         lengths = np.bincount(run[above], minlength=len(first))
-        return first, np.searchsorted(self.lengths, lengths, side="right") - 1, None
+        return first, np.searchsorted(self.duration_edges, lengths, side="right") - 1, None
 
 
 CATALOGUE: dict[str, type[Statistic]] = {
@@ -478,40 +381,39 @@ RENAMED = {"above": "exceedances", "runs": "durations"}
 
 
 def parse_statistics(
-    asked: Sequence[str | Statistic],
-    bounds: Sequence[float] | None,
-    threshold: float | None,
-    duration_edges: Sequence[int] | None,
+    asked: Sequence[str],
+    bounds: Sequence[float] | None = None,
+    threshold: float | None = None,
+    duration_edges: Sequence[int] | None = None,
 ) -> tuple[Statistic, ...]:
     """Return statistics by their names, ``NAME`` or ``NAME-by-CELLS``.
 
     Raises ParameterError: one is unknown or given twice, an option is out of range or used by none.
     """
-    given = {"bounds": bounds, "threshold": threshold, "lengths": duration_edges}
-    unused = {name for name, value in given.items() if value is not None}
-    statistics = []
+    options = {"bounds": bounds, "threshold": threshold, "duration_edges": duration_edges}
+    given = {name: value for name, value in options.items() if value is not None}
+    statistics: dict[str, Statistic] = {}
+    unused = set(given)
     for place, entry in enumerate(check_list(asked, "statistics"), 1):
-        if isinstance(entry, Statistic):
-            statistics.append(entry)
-            continue
         name, _, by = str(entry).strip().partition("-by-")
-        if name in RENAMED:
-            raise ParameterError(f"statistic {place}: {name} is now called {RENAMED[name]}")
         if name not in CATALOGUE:
-            raise ParameterError(
-                f"statistic {place} has no known name; choose from {', '.join(CATALOGUE)}"
-            )
-        kind = CATALOGUE[name]
-        own = {key: given[key] for key in kind.__dataclass_fields__ if given.get(key) is not None}
+            advice = f"has no known name; choose from {', '.join(CATALOGUE)}"
+            if name in RENAMED:
+                advice = f"{name} is now called {RENAMED[name]}"
+            raise ParameterError(f"statistic {place} {advice}")
+        own = {f.name: f.default for f in fields(CATALOGUE[name]) if f.name in options}
+        for key in (key for key in own if own[key] is MISSING and key not in given):
+            raise ParameterError(f"{name} needs `{key}`; give it")
         unused -= own.keys()
-        statistics.append(kind(by=by or "all", **own))
-    if unused:
-        words = " or ".join(sorted(unused)).replace("lengths", "duration_edges")
-        raise ParameterError(f"no statistic that is asked for takes {words}; leave it out")
-    names = [statistic.full_name for statistic in statistics]
-    if not names or len(set(names)) < len(names):
-        raise ParameterError("statistics must be different, and there must be some; name each once")
-    return tuple(statistics)
+        made = CATALOGUE[name](by=by or "all", **{key: given[key] for key in own if key in given})
+        if made.full_name in statistics:
+            raise ParameterError(f"statistic {place} is there already; name each once")
+        statistics[made.full_name] = made
+    for name in sorted(unused):
+        raise ParameterError(f"no statistic that is asked for takes `{name}`; leave it out")
+    if not statistics:
+        raise ParameterError("there must be some `statistics`; name one")
+    return tuple(statistics.values())
 
 
 def check_covered(statistics: Sequence[Statistic], states: StateSpace) -> None:
@@ -522,16 +424,15 @@ def check_covered(statistics: Sequence[Statistic], states: StateSpace) -> None:
     """
     for statistic in statistics:
         if isinstance(statistic, Sum):
-            raise ParameterError(
-                f"{statistic.full_name} depends on values within a state, of which this chain says "
-                "nothing; use --mixing, or a histogram of the states"
-            )
-        if statistic.edges is not None and not set(statistic.edges) <= set(states.edges or ()):
-            raise ParameterError(
-                f"the threshold {statistic.edges[0]:g} of {statistic.full_name} is no edge between "
-                "states of the chain, which says nothing of finer values; take one of its edges, "
-                "or use --mixing"
-            )
+            finer, instead = "values within a state", "a histogram of the states"
+        elif not set(statistic.edges) <= set(states.edges or ()):
+            finer, instead = "a threshold that is no edge between states", "one of the edges"
+        else:
+            continue
+        raise ParameterError(
+            f"{statistic.full_name} depends on {finer}, and of finer values this chain says "
+            f"nothing; take {instead}, or use `mixing`"
+        )
 
 
 def _states(steps: Steps) -> Ints:
@@ -542,6 +443,6 @@ def _states(steps: Steps) -> Ints:
 def _numbers(steps: Steps, statistic: Statistic) -> Floats:
     if steps.value is None:
         raise DataError(
-            f"{steps.where}: {statistic.full_name} needs numbers; name their column (value)"
+            f"{steps.where}: {statistic.full_name} needs numbers; name their column (`value`)"
         )
     return steps.value

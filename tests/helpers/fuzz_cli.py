@@ -16,14 +16,12 @@ import signal
 import stat
 import sys
 import tempfile
-import traceback
-from collections import Counter
 from pathlib import Path
 
 import pufferflow as pf
 from pufferflow import cli
 
-MOST_SECONDS, MOST_BYTES, PATIENCE = 60, 2**30, 90
+MOST_SECONDS, MOST_BYTES = 60, 2**30
 CANARY = "77123"  # part of every value of the tables; no other file has it
 ODD = "nan inf -1 0 1e400 5e-324 1,2 -- 1_000 ٣ ½ 1:2:1e-300 0:1e400:1 a,a %Q 1h -1e3 m.json l"
 HOSTILE = (*ODD.split(), "", " ", "1" * 5000, "9" * 30, "\udcff", "x" * 300, "a\nb", "\x1b[31m")
@@ -54,7 +52,7 @@ related network b.json --epsilon 1
 related general s.csv --epsilon 1 --release one""".strip().splitlines()
 LINES[5] += " --from 2024-01-01 --to 2024-01-02"
 JUNK = (b"\xff", b"\0", b'"', b",", b"\n", b"1e999", b"null", b"[", b"-")
-INSTEAD = (os.mkfifo, os.mkdir, Path.touch, "t.csv", "nowhere", "/dev/null", None)
+INSTEAD = (os.mkfifo, os.mkdir, Path.touch, Path, "t.csv", "nowhere", "/dev/null")
 
 
 def sound_files(folder):
@@ -64,9 +62,9 @@ def sound_files(folder):
     (folder / "t.csv").write_text("who,time,value\n" + "".join(rows))
     (folder / "s.csv").write_text("secret,value,probability\nwell,0,1\nill,1,1/2\nill,2,1/2\n")
     hidden = dict.fromkeys(("transition_matrix", "observation_matrix"), [["1/2", "1/2"]] * 2)
+    records = {"states": {"edges": [1.5]}, "step_seconds": 60}
     documents = {
-        "m.json": {"chains": [{"transition_matrix": [[0.7, 0.3], [0.4, 0.6]]}]}
-        | {"records": {"states": {"edges": [1.5]}, "step_seconds": 60}},
+        "m.json": {"chains": [{"transition_matrix": [[0.7, 0.3], [0.4, 0.6]]}], "records": records},
         "c.json": pf.certify(pf.BinaryInterval(0.3, 0.7), 5, 1.0),
         "h.json": hidden | {"initial_distributions": {"yes": [1, 0], "no": [0, 1]}},
         "n.json": [0, 2, 1],
@@ -109,8 +107,7 @@ def option(dice, words):
 
 def damage(dice, folder):
     """Change a file, or put something else in its place or in that of one to be written."""
-    names = sorted([*os.listdir(folder), "t.csv.release", "t.csv.chain.json"])
-    path, what = folder / dice.choice(names), dice.choice(INSTEAD)
+    path = folder / dice.choice(sorted([*os.listdir(folder), "t.csv.release", "t.csv.chain.json"]))
     if path.is_file() and dice.random() < 0.5:
         content = bytearray(path.read_bytes())
         begin, end = sorted(dice.randrange(len(content) + 1) for _ in range(2))
@@ -118,13 +115,9 @@ def damage(dice, folder):
         content[begin : dice.choice((begin + 1, end))] = new
         path.write_bytes(content)
         return
-    if path.is_dir() and not path.is_symlink():
-        path.rmdir()
-    path.unlink(missing_ok=True)
-    if isinstance(what, str):
-        path.symlink_to(what)
-    elif what is not None:
-        what(path)
+    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(True)
+    what = dice.choice(INSTEAD)
+    path.symlink_to(what) if isinstance(what, str) else what(path)
 
 
 def content_of(folder):
@@ -140,7 +133,7 @@ def forked(words, folder, out):
     if child == 0:
         code = 1
         try:
-            signal.alarm(PATIENCE)
+            signal.alarm(90)
             space = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
             resource.setrlimit(resource.RLIMIT_AS, (space + 4 * MOST_BYTES,) * 2)
             os.chdir(folder)
@@ -151,9 +144,8 @@ def forked(words, folder, out):
             sys.argv = ["pufferflow", *words]
             code = cli.main()
             sys.stdout.flush()
-        except BaseException:
-            os.write(2, traceback.format_exc().encode(errors="replace"))
-        os._exit(code)
+        finally:
+            os._exit(code)  # 1 after an error that main did not catch
     _, status, used = os.wait4(child, 0)
     return status, used, *(path.read_text(errors="replace") for path in texts)
 
@@ -180,7 +172,7 @@ def complaints(words, status, used, out, err, changed):
 def main():
     """Run the cases; 1 if something did not hold."""
     runs, seed = map(int, sys.argv[1:])
-    failed, codes = 0, Counter()
+    failed = 0
     cli._parser(cli.COMMANDS)  # which loads all commands
     with tempfile.TemporaryDirectory() as home:
         place, sound = Path(home) / "case", Path(home) / "sound"
@@ -194,11 +186,9 @@ def main():
             status, *told = forked(words, place, Path(home) / "printed")
             after = content_of(place)
             changed = [p.name for p in {**after, **before} if after.get(p) != before.get(p)]
-            codes[f"{words[0]} {os.waitstatus_to_exitcode(status)}"] += 1
             if found := complaints(words, status, *told, changed):
                 failed += 1
                 print(f"{number}: {'; '.join(found)}\n   {words!a}\n   {told[-1][-300:]!a}")
-    print(dict(sorted(codes.items())))
     print(f"{runs} runs, {failed} failed")
     return int(failed > 0)
 

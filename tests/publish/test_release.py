@@ -253,7 +253,7 @@ def test_pure_noise_is_refused_and_the_remedies_hold(account):
         release(meters(people=needed // 2), **options)
     release(meters(people=needed), **options)
     release(meters(people=1, hours=24 * days), **options)
-    if found := re.search(r"protect (\w+)", str(refused.value)):
+    if found := re.search(r"`protect` (\w+)", str(refused.value)):
         release(meters(people=1), **options | {"protect": found[1]})
     if "no cells" in str(refused.value):
         release(meters(people=1), **options | {"statistics": ["mean"]})
