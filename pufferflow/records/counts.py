@@ -9,19 +9,20 @@ from fractions import Fraction
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from pufferflow._numbers import shortest
 from pufferflow.errors import DataError
-from pufferflow.records.read import CHUNK, HOUR, Rows, Steps
+from pufferflow.records.read import Rows, Steps
 from pufferflow.records.schema import Schema
 from pufferflow.records.states import DEFAULT_BINS, FEW_NUMBERS, MOST_STATES, StateSpace
 from pufferflow.records.table import Source, Table, open_table
+from pufferflow.records.times import HOUR
 
 By = Literal["all", "group", "person"]
 Ints = NDArray[np.int64]
 
+CHUNK = 2**16
 HOURS = 24
 MOST_NAMES = 200
 MOST_COUNTS = 2**27
@@ -132,12 +133,10 @@ def find_states(source: Source | Table, schema: Schema, *, show_values: bool = F
     rows = Rows(table, replace(schema, states=None), show=show_values)
     names: dict[str, bool] = {}
     low, high, stray = math.inf, -math.inf, None
-    for numbers, _, column in rows:
-        codes, distinct = pd.factorize(column)
-        texts = rows.texts(distinct)
-        for code, (value, text) in enumerate(zip(map(rows.number, distinct), texts, strict=True)):
+    for values, texts in rows.different():
+        for row, value, text in zip(values.index, map(rows.number, values), texts, strict=True):
             if value is None:
-                stray = stray or (int(numbers[(codes == code).argmax()]), text)
+                stray = stray or (row, text)
             elif math.isfinite(value):
                 low, high = min(low, value), max(high, value)
             if (value is None or not math.isnan(value)) and len(names) <= MOST_STATES:

@@ -21,7 +21,7 @@ from pufferflow.errors import ParameterError
 MISSING, UNKNOWN = -1, -2
 """Codes of a missing value and of one that is none of the public states."""
 
-MOST_STATES, CHUNK = 2000, 2**16
+MOST_STATES = 2000
 MISSING_TEXTS = ("", "na", "n/a", "nan", "null", "none", "?", "-")
 """Texts (in any case) that stand for a missing value, unless they are declared to be a state."""
 
@@ -109,11 +109,8 @@ class StateSpace:
     def encode_numbers(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
         """State of each number, shape (n,); NaN is missing."""
         assert self.edges is not None
-        codes = np.empty(len(values), dtype=np.int32)
-        for start in range(0, len(values), CHUNK):  # to save memory
-            part = slice(start, start + CHUNK)
-            codes[part] = np.searchsorted(np.array(self.edges), values[part], side="right")
-            codes[part][np.isnan(values[part])] = MISSING
+        codes = np.searchsorted(self.edges, values, side="right").astype(np.int32)
+        codes[np.isnan(values)] = MISSING
         return codes
 
     def encode_names(self, names: Iterable[str]) -> NDArray[np.int32]:

@@ -211,18 +211,15 @@ def _states(table: Table, schema: Schema, given: Sequence[str] | None) -> StateS
     space = None if given is None else StateSpace.categories([str(name) for name in given])
     found: dict[str, str] = {}  # "1" and "1.0" are one state, called as it was first
     rows = Rows(table, schema, show=True)
-    for numbers, _, column in rows:
-        which, distinct = pd.factorize(column)
-        texts = rows.texts(distinct)
+    for values, texts in rows.different():
         if space is None:
-            missing = [text.lower() in MISSING_TEXTS for text in texts]
+            lost = np.array([text.lower() in MISSING_TEXTS for text in texts], dtype=bool)
         else:
-            missing = (space.encode_names(texts) == MISSING).tolist()
-        lost = np.array([*missing, True])[which]
+            lost = space.encode_names(texts) == MISSING
         if lost.any():
             at = int(lost.argmax())
             what = "is missing; fill it in, remove the row, or name it among the states"
-            raise rows.fail(int(numbers[at]), "state", column.iloc[at], what)
+            raise rows.fail(values.index[at], "state", values.iloc[at], what)
         for text in texts:
             found.setdefault(shortest(text) or text, text)
     if space is None and not found:
