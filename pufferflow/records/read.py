@@ -147,7 +147,6 @@ def read(
     first: int | None = None,
     last: int | None = None,
     total: bool = False,
-    show_values: bool = False,
 ) -> Steps:
     """Read the readings of a table.
 
@@ -161,13 +160,11 @@ def read(
         For a private fit: no row is ever refused, so that no refusal reveals a participant.
         Wrong values are missing; rows of a participant at one time, and rows off the grid of
         whole steps since 1970, are dropped; participants without any row left stay.
-    show_values : bool
-        Whether complaints may show what stands in a row: for data that are public.
 
     Raises DataError: the table is malformed, and the sentence names the line; ParameterError: an
     option has no use for this table, or the step is not given where it must be public.
     """
-    rows = Rows(open_table(source, schema.separator), schema, first, last, total, show_values)
+    rows = Rows(open_table(source, schema.separator), schema, first, last, total)
     step, timed, states = schema.step_seconds, bool(rows.times), schema.states
     if not timed and not first is last is step is None:
         what = "step, from and to are for readings with times"
@@ -224,11 +221,10 @@ class Rows:
     first: int | None = None
     last: int | None = None
     total: bool = False
-    show: bool = False
 
     def __post_init__(self) -> None:
-        self.columns = find_columns(self.table, self.schema, self.show)
-        self.times = _time_columns(self.table, self.columns["time"])
+        self.columns = find_columns(self.table, self.schema)
+        self.times = _parts(self.table, self.columns["time"])
         self.signs = bool(self.schema.thousands) or self.schema.decimal not in (None, ".")
         self.people: dict[str, int] = {} if self.columns["participant"] else {"": 0}
         self.groups: dict[str, int] = {}
@@ -262,7 +258,7 @@ class Rows:
                 column = batch.pop("participant")
                 batch["person"] = self._named(column, self.people)
                 what = "is missing; fill it in or drop the row"
-                self._refuse(batch["person"] < 0, "participant", column, what)
+                self._refuse(batch["person"] < 0, batch.index, "participant", what)
             if "group" in batch:
                 batch["group"] = self._named(batch["group"], self.groups)
             yield batch[batch["person"] >= 0]
@@ -282,7 +278,7 @@ class Rows:
             if lost := states.may_be_null():
                 what = f"is missing, but may be the state {lost!r} that was read as missing; read "
                 what += "the table with keep_default_na=False, or rename the state"
-                self._refuse(column.isna(), "value", column, what)
+                self._refuse(column.isna(), column.index, "value", what)
             known: NDArray[Any] = states.encode_names(self._texts(distinct.tolist()))
             bad, missing = known == UNKNOWN, float(MISSING)
             what = "is none of the public states; name it among them, or give the state other, so "
@@ -292,7 +288,7 @@ class Rows:
             bad, missing = np.array([number is None for number in numbers], dtype=bool), math.nan
             known = np.array(numbers, dtype=np.float64)
             what = "is not a number; correct it, or leave it empty if it is missing"
-        self._refuse(bad[codes], "value", column, what)
+        self._refuse(bad[codes], column.index, "value", what)
         known[bad] = missing
         return known[codes]
 
@@ -300,7 +296,7 @@ class Rows:
         """A value as a number, NaN where it is missing, None where it is none."""
         try:
             return float(self._plain(value) if isinstance(value, str) else value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return math.nan if _text(value).lower() in MISSING_TEXTS else None
 
     def group_of(self, frame: pd.DataFrame) -> NDArray[np.int32]:
@@ -312,8 +308,7 @@ class Rows:
             of[named] = group.iloc[begins]
             what = "is missing or differs from the participant's first one; a group is a fact of a "
             what += "participant; correct it, or name the column of the participants (participant)"
-            names = pd.Series([*self.groups, ""], dtype=object).iloc[group].set_axis(group.index)
-            self._refuse((group < 0) | (group != of[person]), "group", names, what)
+            self._refuse((group < 0) | (group != of[person]), frame.index, "group", what)
         return of
 
     def settled(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -331,7 +326,7 @@ class Rows:
         if not count:
             what = "no row of data below the header, or between from and to; check the file"
             raise DataError(f"{self.table.where}: {what}")
-        alone = count < 2 * people and self.first is self.last is None and not self.show
+        alone = count < 2 * people and self.first is self.last is None
         if column is not None and (alone or all(map(is_time, self.people))):
             what = f"{people:,} participants in {count:,} rows" if alone else "times, not names"
             what = f"the column {shown(column)} of the participants has {what}"
@@ -344,15 +339,16 @@ class Rows:
             frame[name] = frame[name].to_numpy()[order]
         frame.index = frame.index[order]
         person, time = frame["person"].to_numpy(), frame["time"].to_numpy()
-        again = np.append(False, (person[1:] == person[:-1]) & (time[1:] == time[:-1]))
+        again = np.zeros(len(frame), dtype=bool)
+        again[1:] = (person[1:] == person[:-1]) & (time[1:] == time[:-1])
         if again.any() and self.total:
-            return frame[~(again | np.append(again[1:], False))]
+            frame = frame[~(again | np.append(again[1:], False))]
         what = "is there twice; remove one of the two rows, or name the column that tells "
         what += "participants apart (participant)"
         if self.clock == "local" and clocks_change(time[again][:1]).any():
             what = "is there twice, as on a local clock when daylight saving ends; give its zone "
             what += "(timezone), or remove repeats"
-        self._refuse(again, "time", frame["time"], what)
+        self._refuse(again, frame.index, "time", what)
         return frame
 
     def find_step(self, frame: pd.DataFrame) -> int:
@@ -374,25 +370,23 @@ class Rows:
         if (waits % step).any():
             what = f"is not a whole number of steps of {step} s after the one before"
             what += "; resample, or give the step"
-            self._refuse(wait % step > 0, "time", frame["time"], what)
+            self._refuse(wait % step > 0, frame.index, "time", what)
         if self.clock == "local" and step <= HOUR and HOUR + step in waits:
             what = "comes an hour late, as on a local clock when daylight saving begins; give "
             what += "its zone (timezone), or UTC if the clock never jumps"
             late = (wait == HOUR + step) & (time % HOUR < step)
             late[late] = clocks_change(time[late])
-            self._refuse(late, "time", frame["time"], what)
+            self._refuse(late, frame.index, "time", what)
         return step
 
-    def fail(self, row: Any, role: str, value: object, what: str) -> DataError:
-        """Return the error of a row; what stands there is shown only where that is allowed."""
-        where = f"{self.table.where}, {self.table.place(int(row))}"
-        return DataError(f"{where}: the {role}{f' {shown(_text(value))}' * self.show} {what}")
+    def fail(self, row: Any, role: str, what: str) -> DataError:
+        """Return the error of a row, which does not say what stands there."""
+        return DataError(f"{self.table.where}, {self.table.place(int(row))}: the {role} {what}")
 
-    def _refuse(self, bad: Any, role: str, column: pd.Series[Any], what: str) -> None:
+    def _refuse(self, bad: Any, rows: pd.Index, role: str, what: str) -> None:
         """Raise where a row is bad, unless no row may be refused."""
         if bad.any() and not self.total:
-            at = int(np.asarray(bad).argmax())
-            raise self.fail(column.index[at], role, column.iloc[at], what)
+            raise self.fail(rows[int(np.asarray(bad).argmax())], role, what)
 
     def _times(self, frame: pd.DataFrame) -> tuple[Integers, Integers]:
         """First and last moment that each time may mean; before all others where it is none."""
@@ -405,16 +399,16 @@ class Rows:
         codes, distinct = self._different(column)
         early, late, kind = (found[codes] for found in moments(pd.Series(distinct), form, zone))
         what = f"does not exist on the clocks of {zone} (daylight saving begins)"
-        self._refuse(early < NOWHEN, "time", column, what)
+        self._refuse(early < NOWHEN, frame.index, "time", what)
         what = "is neither a time in whole seconds such as 2017-05-14T09:00:00 nor whole unix "
         what += "seconds; correct it, or give its time_format"
         if form is not None:
             what = f"is not a time in whole seconds written as {form}; correct either"
-        self._refuse(early == NOWHEN, "time", column, what)
+        self._refuse(early == NOWHEN, frame.index, "time", what)
         if self.kind < 0 and len(kind):
             self.kind = int(kind[0])
         what = f"is not written as the first time, which {KINDS[self.kind]}; write all alike"
-        self._refuse(kind != self.kind, "time", column, what)
+        self._refuse(kind != self.kind, frame.index, "time", what)
         return early, late
 
     def _named(self, column: pd.Series[Any], names: dict[str, int]) -> NDArray[np.int32]:
@@ -449,7 +443,7 @@ class Rows:
         return text.replace(thousands or "", "").replace(decimal, ".")
 
 
-def find_columns(table: Table, schema: Schema, show: bool = False) -> dict[str, str | None]:
+def find_columns(table: Table, schema: Schema) -> dict[str, str | None]:
     """Return the column of each role, None for a role that none has.
 
     Raises DataError: a column that was named is missing, or it is not clear which holds the times
@@ -457,7 +451,6 @@ def find_columns(table: Table, schema: Schema, show: bool = False) -> dict[str, 
     """
     present = list(table.columns)
     where = table.where if table.first_line is None else f"{table.where}, line 1"
-    listed = f"; the columns are {', '.join(map(repr, present))}" if show else ""
     columns = {role: getattr(schema, role) for role in ROLES}
     states = () if schema.states is None else schema.states.names
     data = (
@@ -468,39 +461,38 @@ def find_columns(table: Table, schema: Schema, show: bool = False) -> dict[str, 
         what = "this seems to be data, not a header; add a line of names such as time,value"
         raise DataError(f"{where}: {what}, or name the column of the values (value)")
     for role, named in columns.items():
-        if named is not None and not {*_time_columns(table, named)} <= {*present}:
-            what = f"there is no column {shown(named)} for the {role}{listed}"
+        if not {*_parts(table, named)} <= {*present}:
+            what = f"there is no column {shown(named)} for the {role}"
             raise DataError(f"{where}: {what}; correct the option")
     for role, known in GUESSES.items():
         if columns[role] is not None or (role == "time" and schema.rows_are_steps):
             continue
-        taken = {*columns.values(), *_time_columns(table, columns["time"])}
+        taken = {*columns.values(), *_parts(table, columns["time"])}
         free = [name for name in present if name not in taken]
-        plain = [re.split(r"[(\[/]", name)[0].strip().lower() for name in free]
-        found = [name for name, text in zip(free, plain, strict=True) if text in known]
+        found = [name for name in free if re.split(r"[(\[/]", name)[0].strip().lower() in known]
         if role == "value" and not found:
             found = free
         if len(found) > 1 or (role == "value" and not found):
-            what = f"it is not clear which column holds the {role}s{listed}"
-            raise DataError(f"{where}: {what}; name it ({role})")
+            what = f"it is not clear which column holds the {role}s; name it ({role})"
+            raise DataError(f"{where}: {what}")
         columns[role] = found[0] if found else None
-    used = [*_time_columns(table, columns["time"]), *(columns[role] for role in ROLES[1:])]
+    used = [name for named in columns.values() for name in _parts(table, named)]
     for name in used:
         if present.count(name) > 1 or f"{name}.1" in present:  # as pandas names the second
             raise DataError(f"{where}: two columns are called {shown(name)}; rename one")
     left = len({*present} - {*used})
     if left and columns["time"] is None and not schema.rows_are_steps:
-        what = f"{left} column(s) not used{listed}; name the time (time), or say rows_are_steps"
+        what = f"{left} column(s) not used; name the time (time), or say rows_are_steps"
         raise DataError(f"{where}: {what} if every row is one step after the row before")
     return columns
 
 
-def _time_columns(table: Table, named: str | None) -> tuple[str, ...]:
-    """The column of times, or both of dates and times of day where they are named "Date,Time"."""
-    parts = tuple(part.strip() for part in (named or "").split(","))
+def _parts(table: Table, named: str | None) -> list[str]:
+    """The column, or those of dates and of times of day where they are named as "Date,Time"."""
+    parts = [part.strip() for part in (named or "").split(",")]
     if len(parts) == 2 and named not in table.columns and {*parts} <= {*table.columns}:
         return parts
-    return () if named is None else (named,)
+    return [] if named is None else [named]
 
 
 def stamp(steps: Steps, seconds: int) -> str:

@@ -27,7 +27,7 @@ def test_frozen_counts_stay(seed, tmp_path):
     drawn, frozen = draw(seed), FROZEN[seed]
     path = tmp_path / "table.csv"
     path.write_text(drawn.text)
-    steps = read(path, drawn.schema, show_values=True)
+    steps = read(path, drawn.schema)
     who, length = counts.spans(steps)  # one each, of those with a reading
     groups = [steps.groups[steps.group_of[i]] for i in who]
     names = [steps.people[i] or "all" for i in who]
@@ -41,12 +41,12 @@ def test_frozen_counts_stay(seed, tmp_path):
     if frozen["hours"] is not None:
         assert counts.hourly_counts(steps).sum(axis=(1, 2)).tolist() == frozen["hours"]
     # the step is seen, and rows come in any order
-    seen = read(path, replace(drawn.schema, step_seconds=None), show_values=True)
+    seen = read(path, replace(drawn.schema, step_seconds=None))
     assert seen.step_seconds == drawn.step
     if drawn.reading["timezone"] is None and drawn.step is not None:
         header, *lines = drawn.text.splitlines()
         path.write_text("\n".join([header, *np.random.default_rng(seed).permutation(lines)]))
-        again = read(path, drawn.schema, show_values=True)
+        again = read(path, drawn.schema)
         assert counts.transition_counts(again).tolist() == frozen["transitions"]
 
 
@@ -132,7 +132,7 @@ def test_states_are_found_for_a_fit(tmp_path):
 
     def found(*values):
         path.write_text("time,value\n" + "".join(f"{60 * i},{v}\n" for i, v in enumerate(values)))
-        return counts.find_states(path, Schema(), show_values=True)
+        return counts.find_states(path, Schema())
 
     low, high = 3.217, 1234.567
     drawn = [low + (high - low) * ((7 * i) % 101) / 100 for i in range(500)]
@@ -141,8 +141,8 @@ def test_states_are_found_for_a_fit(tmp_path):
     assert found("1", "home", "away", "1").names == ("1", "away", "home")
     assert found(*range(13), "inf").edges is not None
     for values, message in (
-        ([*range(9), "abc"], "line 11: the value 'abc' is not a number; correct it"),
-        ([f"{i}x" for i in range(300)], "line 2: the value '0x' is not a number; correct it"),
+        ([*range(9), "abc"], "line 11: the value is not a number; correct it"),
+        ([f"{i}x" for i in range(300)], "line 2: the value is not a number; correct it"),
         (["", "NA"], "all values are missing"),
         ([1.1e308 * (-1) ** i * (1 + i / 99) for i in range(50)], "reach too far"),
     ):

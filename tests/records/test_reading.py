@@ -69,7 +69,7 @@ def test_reading_is_that_of_the_reference_implementation(seed, tmp_path, monkeyp
             sign = drawn.reading["separator"]
             options = {"na_filter": False, "skip_blank_lines": drawn.step is not None}
             source = pd.read_csv(path, sep=sign, dtype=str, **options)
-        steps = read(source, drawn.schema, total=total, show_values=True, **limits)
+        steps = read(source, drawn.schema, total=total, **limits)
         assert triples(steps) == expected
         assert list(steps.people) == [("" if name == "all" else name) for name in people]
 

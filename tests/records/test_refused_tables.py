@@ -155,14 +155,6 @@ def test_participants_are_never_guessed_and_groups_are_theirs(file):
     assert (steps.groups, steps.group_of.tolist()) == (("g", "h"), [0, 1])
 
 
-def test_values_are_shown_where_that_is_allowed(file):
-    path = file(HEADER + GOOD + END + b",s3cret\n")
-    with pytest.raises(DataError, match="line 42: the value 's3cret' is not a number"):
-        read(path, SCHEMA, show_values=True)
-    with pytest.raises(DataError, match=r"no column 'x' .* are 'time', 'who', 'value'; c"):
-        read(path, Schema(value="x"), show_values=True)
-
-
 def test_frames_and_parquet_files_that_are_refused(tmp_path):
     for index in (pd.MultiIndex.from_product([[*"ab"], [1]]), pd.Index([*"xy"])):
         assert "index that is not read" in refusal(pd.DataFrame({"value": [1, 2]}, index=index))
