@@ -62,8 +62,7 @@ def triple_counts(steps: Steps, by: By = "all") -> Ints:
     state, k = _states(steps)
     near = steps.near
     near[1:] &= near[:-1].copy()
-    cells = (k, k, k)
-    return _count(steps, by, cells, lambda i: (state[i - 2], state[i - 1], state[i]), near)
+    return _count(steps, by, (k, k, k), lambda i: (state[i - 2], state[i - 1], state[i]), near)
 
 
 def hourly_counts(steps: Steps, by: By = "all") -> Ints:

@@ -21,7 +21,7 @@ from pufferflow._checks import shown
 from pufferflow._numbers import shortest
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.records.schema import ROLES, Schema
-from pufferflow.records.states import MISSING, MISSING_TEXTS, UNKNOWN, StateSpace
+from pufferflow.records.states import MISSING, MISSING_TEXTS, NULL_TEXTS, UNKNOWN, StateSpace
 from pufferflow.records.table import ROWS, Source, Table, open_table
 from pufferflow.records.times import (
     CALENDAR,
@@ -245,8 +245,8 @@ class Rows:
             if self.times and self.table.first_line is not None:
                 full = (frame != "").any(axis=1)
                 if len(full) >= ROWS and not full.any():
-                    where = f"{self.table.where}, {self.table.place(frame.index[0])}"
-                    raise DataError(f"{where}: only empty lines from there on; take them out")
+                    what = "is missing from there on, in empty lines; take them out"
+                    raise self.fail(frame.index[0], "time", what)
                 frame = frame[full]
             batch = pd.DataFrame({role: frame[name] for role, name in named.items()})
             batch["time"], late = self._times(frame)
@@ -275,7 +275,7 @@ class Rows:
         codes, distinct = self._different(column)
         states = self.schema.states
         if states is not None and states.edges is None:
-            if lost := states.may_be_null():
+            if lost := next((n for n in states.listed if n.lower() in NULL_TEXTS), None):
                 what = f"is missing, but may be the state {lost!r} that was read as missing; read "
                 what += "the table with keep_default_na=False, or rename the state"
                 self._refuse(column.isna(), column.index, "value", what)
@@ -368,9 +368,8 @@ class Rows:
                 raise DataError(f"{self.table.where}: {what}; give it (step)")
             step = int(waits[number.argmax()])
         if (waits % step).any():
-            what = f"is not a whole number of steps of {step} s after the one before"
-            what += "; resample, or give the step"
-            self._refuse(wait % step > 0, frame.index, "time", what)
+            what = f"is not a whole number of steps of {step} s after the one before; resample, or "
+            self._refuse(wait % step > 0, frame.index, "time", what + "give the step")
         if self.clock == "local" and step <= HOUR and HOUR + step in waits:
             what = "comes an hour late, as on a local clock when daylight saving begins; give "
             what += "its zone (timezone), or UTC if the clock never jumps"

@@ -109,11 +109,11 @@ class FittedPrivately:
     def statement(self) -> str:
         """That the file is safe to publish, and under which assumption."""
         return (
-            f"This file is safe to publish: it was fitted to {self.participants} participants with "
-            "noise. Whatever the readings of one of them are, no content of this file gets "
-            f"likelier by more than the factor e^epsilon, epsilon = {self.epsilon:g}. The states, "
-            "the time step and the number of participants are public. The intervals hold the chain "
-            f"with confidence {self.confidence:g} if all participants are independent draws of it."
+            f"This file is safe to publish: whatever the readings of one of {self.participants} "
+            "participants are, no content of it gets likelier by more than the factor e^epsilon, "
+            f"epsilon = {self.epsilon:g}. The states, the time step and the number of participants "
+            f"are public. The intervals hold the chain with confidence {self.confidence:g} if all "
+            "participants are independent draws of it."
         )
 
 

@@ -128,11 +128,6 @@ class StateSpace:
             codes.append(MISSING if code == rest and name.lower() in absent else code)
         return np.array(codes, dtype=np.int32)
 
-    def may_be_null(self) -> str | None:
-        """The first declared state that pandas takes for nothing, None where there is none."""
-        listed = () if self.edges is not None else self.listed
-        return next((name for name in listed if name.lower() in NULL_TEXTS), None)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON types that :func:`pufferflow.records.schema.parse_schema` reads."""
         if self.edges is not None:

@@ -123,8 +123,8 @@ def test_sources_that_are_no_table(source, message, tmp_path):
         (b'0,a,"\n' + b"\n" * 2**15, "a quote "),
         (b"1,a,2,s3cret\n", "line 2: 4 field(s)"),
         (b",", "a line of more than"),
-        (b"\n", "line 2: only empty lines from there on"),
-        (b",,\n", "line 2: only empty lines from there on"),
+        (b"\n", "line 2: the time is missing from there on, in empty lines"),
+        (b",,\n", "line 2: the time is missing from there on, in empty lines"),
         (b"0,a,\xff\n", "not UTF-8 text"),
     ],
 )
