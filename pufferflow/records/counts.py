@@ -142,7 +142,7 @@ def find_states(source: Source | Table, schema: Schema) -> StateSpace:
         raise DataError(f"{where}: all values are missing; check the column of the values")
     if stray is None and len(names) > FEW_NUMBERS:
         return StateSpace.numeric(_edges(where, low, high))
-    return StateSpace.categories(sorted(names, key=str if stray else float))
+    return StateSpace.categories(sorted(names, key=float if stray is None else str))
 
 
 def _edges(where: str, low: float, high: float) -> list[float]:

@@ -114,6 +114,7 @@ def test_more_counts_than_memory_holds_are_refused():
         (["1", "home", "away", "1"], ("1", "away", "home")),
         ([*range(13), "inf"], range(1, 13)),
         ([*range(9), "abc"], "line 11: the value is not a number; correct it"),
+        (["walk", "1", "sit"], ("1", "sit", "walk")),
         ([f"{i}x" for i in range(300)], "line 2: the value is not a number; correct it"),
         (["", "NA"], "all values are missing"),
         ([1.1e308 * (-1) ** i * (1 + i / 99) for i in range(50)], "reach too far"),
