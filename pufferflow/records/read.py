@@ -284,7 +284,11 @@ class Rows:
             what = "is none of the public states; name it among them, or give the state other, so "
             what += "that such values have one (this message reveals that one occurs)"
         else:
-            numbers = [*map(self.number, distinct.tolist())]
+            entries, numbers = distinct.tolist(), list[float | None]()
+            try:  # at once: how many different values there are is not to be seen by calls
+                numbers = [*map(self.number if self.signs else float, entries)]
+            except (TypeError, ValueError, OverflowError):
+                numbers = [*map(self.number, entries)]
             bad, missing = np.array([number is None for number in numbers], dtype=bool), math.nan
             known = np.array(numbers, dtype=np.float64)
             what = "is not a number; correct it, or leave it empty if it is missing"
