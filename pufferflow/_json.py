@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any, TypeVar
 
 from pufferflow._checks import check_path, named_type
@@ -74,11 +75,26 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def only_keys(document: dict[str, Any], allowed: tuple[str, ...], where: str) -> None:
-    """Refuse keys that mean nothing."""
+def only_keys(document: object, allowed: tuple[str, ...], where: str) -> dict[str, Any]:
+    """Return an object; refuse anything else, and keys that mean nothing."""
+    if not isinstance(document, dict):
+        raise ModelError(f"{where} must be an object with the keys {', '.join(allowed)}")
     for key in document:
         if key not in allowed:
             raise ModelError(f"{where} has the unknown key {key!r}; allowed are {', '.join(allowed)}")
+    return document
+
+
+def record(kind: type[_Model], document: object, where: str, *beside: str) -> _Model:
+    """Build a dataclass from an object that has all its fields, and nothing else but what is ``beside``.
+
+    Raises ModelError: it has not; whatever the class itself raises where a value is wrong.
+    """
+    names = tuple(field.name for field in fields(kind))  # type: ignore[arg-type]
+    found = only_keys(document, (*names, *beside), where)
+    if missing := [name for name in names if name not in found]:
+        raise ModelError(f"{where} has no {missing[0]}")
+    return kind(**{name: found[name] for name in names})
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -154,8 +154,8 @@ def fit(source: Source, **options: Any) -> Fit:
         raise ParameterError("coverage is for one group; fit the readings of each group alone")
     states_given = schema.states is not None
     if not states_given:
-        schema = replace(schema, states=find_states(source, schema, show_values=True))
-    steps = read(source, schema, show_values=True)
+        schema = replace(schema, states=find_states(source, schema))
+    steps = read(source, schema)
     counts = transition_counts(steps, "group")
     if not counts.any():
         raise DataError(

@@ -9,15 +9,15 @@ from fractions import Fraction
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from pufferflow._numbers import shortest
 from pufferflow.errors import DataError
-from pufferflow.records.read import CHUNK, HOUR, Rows, Steps
+from pufferflow.records.read import Rows, Steps
 from pufferflow.records.schema import Schema
 from pufferflow.records.states import DEFAULT_BINS, FEW_NUMBERS, MOST_STATES, StateSpace
 from pufferflow.records.table import Source, Table, open_table
+from pufferflow.records.times import HOUR
 
 By = Literal["all", "group", "person"]
 Ints = NDArray[np.int64]
@@ -62,8 +62,7 @@ def triple_counts(steps: Steps, by: By = "all") -> Ints:
     state, k = _states(steps)
     near = steps.near
     near[1:] &= near[:-1].copy()
-    cells = (k, k, k)
-    return _count(steps, by, cells, lambda i: (state[i - 2], state[i - 1], state[i]), near)
+    return _count(steps, by, (k, k, k), lambda i: (state[i - 2], state[i - 1], state[i]), near)
 
 
 def hourly_counts(steps: Steps, by: By = "all") -> Ints:
@@ -110,34 +109,27 @@ def _count(
     if size > MOST_COUNTS:
         what = f"{size:,} counts ({' x '.join(map(str, shape))}) are more than can be kept"
         raise DataError(f"{steps.where}: {what}; use fewer states or fewer participants")
-    total = np.zeros(size, dtype=np.int64)
-    for start in range(0, len(steps.person), CHUNK):  # in parts, to save memory
-        part = np.arange(start, min(start + CHUNK, len(steps.person)))
-        if counted is not None:
-            part = part[counted[part]]
-        person = steps.person[part]
-        whose = {"all": (), "group": (steps.group_of[person],), "person": (person,)}[by]
-        np.add.at(total, np.ravel_multi_index((*whose, *at(part)), shape), 1)
-    return total.reshape(shape)
+    part = np.arange(len(steps.person)) if counted is None else np.flatnonzero(counted)
+    person = steps.person[part]
+    whose = {"all": (), "group": (steps.group_of[person],), "person": (person,)}[by]
+    cell = np.ravel_multi_index((*whose, *at(part)), shape)
+    return np.bincount(cell, minlength=size).reshape(shape)
 
 
-def find_states(source: Source | Table, schema: Schema, *, show_values: bool = False) -> StateSpace:
+def find_states(source: Source | Table, schema: Schema) -> StateSpace:
     """Return states for the values of a table, where none are given.
 
     Texts and few different numbers are categories, others get about 20 bins of a round width, so
     that the edges reveal little more than the order of the range.
     Raises DataError: the table is malformed, or its values make no states.
     """
-    table = open_table(source, schema.separator)
-    rows = Rows(table, replace(schema, states=None), show=show_values)
-    names: dict[str, bool] = {}
+    rows = Rows(open_table(source, schema.separator), replace(schema, states=None))
+    where, names = rows.table.where, dict[str, bool]()
     low, high, stray = math.inf, -math.inf, None
-    for numbers, _, column in rows:
-        codes, distinct = pd.factorize(column)
-        texts = rows.texts(distinct)
-        for code, (value, text) in enumerate(zip(map(rows.number, distinct), texts, strict=True)):
+    for values, texts in rows.different():
+        for row, value, text in zip(values.index, map(rows.number, values), texts, strict=True):
             if value is None:
-                stray = stray or (int(numbers[(codes == code).argmax()]), text)
+                stray = row if stray is None else stray
             elif math.isfinite(value):
                 low, high = min(low, value), max(high, value)
             if (value is None or not math.isnan(value)) and len(names) <= MOST_STATES:
@@ -145,12 +137,12 @@ def find_states(source: Source | Table, schema: Schema, *, show_values: bool = F
     most_are_numbers = 2 * sum(names.values()) < len(names)
     if stray is not None and (most_are_numbers or len(names) > MOST_NAMES):
         what = "is not a number; correct it, leave it empty if it is missing, or name the states"
-        raise rows.fail(stray[0], "value", stray[1], what)
+        raise rows.fail(stray, "value", what)
     if not names:
-        raise DataError(f"{table.where}: all values are missing; check the column of the values")
+        raise DataError(f"{where}: all values are missing; check the column of the values")
     if stray is None and len(names) > FEW_NUMBERS:
-        return StateSpace.numeric(_edges(table.where, low, high))
-    return StateSpace.categories(sorted(names, key=str if stray else float))
+        return StateSpace.numeric(_edges(where, low, high))
+    return StateSpace.categories(sorted(names, key=float if stray is None else str))
 
 
 def _edges(where: str, low: float, high: float) -> list[float]:

@@ -13,7 +13,7 @@ the chain was fitted to::
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -29,7 +29,7 @@ from pufferflow._checks import (
     shown,
 )
 from pufferflow._display import displayed
-from pufferflow._json import is_number, only_keys
+from pufferflow._json import is_number, only_keys, record
 from pufferflow._texts import check_unicode
 from pufferflow.errors import ModelError, ParameterError
 from pufferflow.records.states import StateSpace
@@ -56,21 +56,21 @@ class Fitted:
     records: int
 
     def __post_init__(self) -> None:
+        check_whole(self.records, "fitted: records")
         try:
             _ = self.period
         except (TypeError, ValueError):
             raise ParameterError("fitted has no first and last time as fit writes them") from None
-        check_whole(self.records, "fitted: records")
 
     @property
     def period(self) -> tuple[int, int] | None:
         """First and last time in seconds on their clock; None of readings without times."""
-        if _STEP.fullmatch(self.first) and _STEP.fullmatch(self.last):
+        ends = self.first, self.last
+        if all(map(_STEP.fullmatch, ends)):
             return None
-        if not _TIME.fullmatch(self.first) or not _TIME.fullmatch(self.last):
+        if not all(map(_TIME.fullmatch, ends)):
             raise ValueError
-        times = (np.datetime64(at.removesuffix("Z"), "s") for at in (self.first, self.last))
-        first, last = (int(time.astype(np.int64)) for time in times)
+        first, last = (int(np.datetime64(end.removesuffix("Z"), "s").astype(int)) for end in ends)
         return first, last
 
     @property
@@ -109,11 +109,11 @@ class FittedPrivately:
     def statement(self) -> str:
         """That the file is safe to publish, and under which assumption."""
         return (
-            f"This file is safe to publish: it was fitted to {self.participants} participants with "
-            "noise. Whatever the readings of one of them are, no content of this file gets "
-            f"likelier by more than the factor e^epsilon, epsilon = {self.epsilon:g}. The states, "
-            "the time step and the number of participants are public. The intervals hold the chain "
-            f"with confidence {self.confidence:g} if all participants are independent draws of it."
+            f"This file is safe to publish: whatever the readings of one of {self.participants} "
+            "participants are, no content of it gets likelier by more than the factor e^epsilon, "
+            f"epsilon = {self.epsilon:g}. The states, the time step and the number of participants "
+            f"are public. The intervals hold the chain with confidence {self.confidence:g} if all "
+            "participants are independent draws of it."
         )
 
 
@@ -188,9 +188,8 @@ class Schema:
                 what = f"{name} is {shown(sign)}; it must be one character"
                 raise ParameterError(f"{what}, and none of which numbers are made")
         if self.thousands == (self.decimal or "."):
-            raise ParameterError(
-                f"thousands and decimal are both {self.thousands!r}; correct either"
-            )
+            what = f"thousands and decimal are both {self.thousands!r}; correct either"
+            raise ParameterError(what)
         try:
             ZoneInfo("UTC" if self.timezone is None else self.timezone)
         except (ValueError, OSError, KeyError):  # KeyError: there is no such zone
@@ -221,40 +220,25 @@ def parse_schema(value: object) -> Schema:
     Raises ModelError: a key is unknown, missing or of the wrong type.
     """
     keys = ("states", "step_seconds", "fitted", "reading", "fitted_privately")
-    found = _object(value, keys, "records")
-    reading = _object(found.get("reading", {}), READING, "records: reading")
-    states = found.get("states")
+    found = only_keys(value, keys, "records")
+    options = only_keys(found.get("reading", {}), READING, "records: reading")
+    states, where = found.get("states"), "records: states"
     try:
         if isinstance(states, dict) and "edges" in states:
-            edges = _object(states, ("edges",), "records: states")["edges"]
+            edges = only_keys(states, ("edges",), where)["edges"]
             if not (isinstance(edges, list) and all(map(is_number, edges))):
                 raise ModelError("records: edges must be a list of numbers")
             space = StateSpace.numeric(edges)
         else:
-            entries = _object(states, ("names", "other"), "records: states")
-            other = entries.get("other", False)
-            check_type(other, "other", bool)
-            space = StateSpace.categories(entries.get("names", ()), other=other)
-        fitted = _record(Fitted, found, "fitted")
-        private = _record(FittedPrivately, found, "fitted_privately", "statement")
-        options = reading | {"step_seconds": found.get("step_seconds"), "states": space}
-        return Schema(**options, fitted=fitted, fitted_privately=private)
+            states = {"names": (), "other": False} | only_keys(states, ("names", "other"), where)
+            check_type(states["other"], "other", bool)
+            space = StateSpace.categories(**states)
+        fits: dict[str, Any] = {}
+        if found.get("fitted") is not None:
+            fits["fitted"] = record(Fitted, found["fitted"], "records: fitted")
+        if (private := found.get("fitted_privately")) is not None:
+            where = "records: fitted_privately"
+            fits["fitted_privately"] = record(FittedPrivately, private, where, "statement")
+        return Schema(**options, **fits, step_seconds=found.get("step_seconds"), states=space)
     except (ParameterError, OverflowError) as error:
         raise ModelError(f"records: {error}") from error
-
-
-def _record(kind: Any, found: dict[str, Any], key: str, *more: str) -> Any:
-    if found.get(key) is None:
-        return None
-    names = [field.name for field in fields(kind)]
-    entries = _object(found[key], (*names, *more), f"records: {key}")
-    if missing := [name for name in names if name not in entries]:
-        raise ModelError(f"records: {key} has no {missing[0]}; it must be as fit wrote it")
-    return kind(**{name: entries[name] for name in names})
-
-
-def _object(value: object, keys: tuple[str, ...], where: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise ModelError(f"{where} must be an object with the keys {', '.join(keys)}")
-    only_keys(value, keys, where)
-    return value

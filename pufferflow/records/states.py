@@ -21,7 +21,7 @@ from pufferflow.errors import ParameterError
 MISSING, UNKNOWN = -1, -2
 """Codes of a missing value and of one that is none of the public states."""
 
-MOST_STATES, CHUNK = 2000, 2**16
+MOST_STATES = 2000
 MISSING_TEXTS = ("", "na", "n/a", "nan", "null", "none", "?", "-")
 """Texts (in any case) that stand for a missing value, unless they are declared to be a state."""
 
@@ -109,11 +109,8 @@ class StateSpace:
     def encode_numbers(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
         """State of each number, shape (n,); NaN is missing."""
         assert self.edges is not None
-        codes = np.empty(len(values), dtype=np.int32)
-        for start in range(0, len(values), CHUNK):  # to save memory
-            part = slice(start, start + CHUNK)
-            codes[part] = np.searchsorted(np.array(self.edges), values[part], side="right")
-            codes[part][np.isnan(values[part])] = MISSING
+        codes = np.searchsorted(self.edges, values, side="right").astype(np.int32)
+        codes[np.isnan(values)] = MISSING
         return codes
 
     def encode_names(self, names: Iterable[str]) -> NDArray[np.int32]:
@@ -130,11 +127,6 @@ class StateSpace:
             code = known.get(shortest(name) or name, rest)
             codes.append(MISSING if code == rest and name.lower() in absent else code)
         return np.array(codes, dtype=np.int32)
-
-    def may_be_null(self) -> str | None:
-        """The first declared state that pandas takes for nothing, None where there is none."""
-        listed = () if self.edges is not None else self.listed
-        return next((name for name in listed if name.lower() in NULL_TEXTS), None)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON types that :func:`pufferflow.records.schema.parse_schema` reads."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any, TypeAlias
 
 import pandas as pd
@@ -31,6 +32,8 @@ BLOCK = 2**20
 """Bytes of a block of a CSV file, and so of a line, at most."""
 
 MOST_COLUMNS = 4096
+BOUNDS: Any = {"buffer_size": BLOCK, "thrift_container_size_limit": 100_000}
+"""Of the memory that a Parquet file takes to open."""
 
 PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 
@@ -49,9 +52,12 @@ class Table:
     first_line: int | None = None
 
     def batches(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Yield the rows of the columns ``names`` in their order, as texts or typed."""
-        for frame in self.read([self.columns.index(name) for name in names]):
-            yield frame.set_axis(list(names), axis=1).reset_index(drop=True)
+        """Yield the rows of the columns ``names``, as texts or typed, by number; at first none."""
+        empty, start = pd.DataFrame(columns=list(names), dtype="str"), 0
+        for frame in chain([empty], self.read([self.columns.index(name) for name in names])):
+            rows = pd.RangeIndex(start, start + len(frame))
+            yield frame.set_axis(list(names), axis=1).set_axis(rows)
+            start += len(frame)
 
     def place(self, row: int) -> str:
         """Return where row ``row`` (from 0) stands: "line 7" or "row 6"."""
@@ -87,13 +93,7 @@ def open_table(source: Source | Table, separator: str | None = None) -> Table:
         what = "an Excel file, or one packed as zip or xz"
         raise DataError(f"{path}: {what}; save it as CSV, plain or packed as gz")
     load("pyarrow", f"{path}: the table of a file")
-    if head[:4] != b"PAR1":
-        return _csv_table(str(path), separator)
-    with _parquet(str(path)) as file:
-        fields = list(file.schema_arrow)
-    rows = r"__index_level_\d+__"  # what pandas writes of an index; numbers of rows are no column
-    kept = [f.name for f in fields if not (re.fullmatch(rows, f.name) and "int" in str(f.type))]
-    return Table(str(path), tuple(kept), partial(_parquet_batches, str(path), kept))
+    return _parquet_table(str(path)) if head[:4] == b"PAR1" else _csv_table(str(path), separator)
 
 
 def _csv_table(path: str, separator: str | None) -> Table:
@@ -111,12 +111,8 @@ def _csv_table(path: str, separator: str | None) -> Table:
     names = tuple(name.strip() for name in next(csv.reader([text], delimiter=separator)))
     if len(names) > MOST_COLUMNS:
         raise DataError(f"{path}, line 1: more than {MOST_COLUMNS:,} columns; keep those you use")
-    read = partial(_csv_batches, path, separator, len(names)) if any(header[1:]) else _nothing
+    read = partial(_csv_batches, path, separator, len(names) if any(header[1:]) else 0)
     return Table(path, names, read, 2)
-
-
-def _nothing(positions: list[int]) -> Iterator[pd.DataFrame]:
-    return iter(())
 
 
 def _csv_batches(
@@ -126,6 +122,8 @@ def _csv_batches(
     import pyarrow as pa
     from pyarrow import compute, csv
 
+    if not columns:  # there is no row
+        return
     bad: list[Any] = []
     names = [str(i) for i in range(columns)]
     options: dict[str, Any] = {
@@ -167,14 +165,14 @@ def _unpacked(path: str, bad: Sequence[Any] = ()) -> Iterator[Any]:
     """
     import pyarrow as pa
 
-    with open(path, "rb") as file:
-        head = file.read(4)
     name: Any = os.fsencode(path)  # which need not be Unicode
-    packing: Any = next((name for sign, name in PACKED.items() if head.startswith(sign)), None)
     try:
         with pa.OSFile(name, "rb") as raw:
+            head = raw.read(4)
+            raw.seek(0)
+            packing: Any = next((PACKED[sign] for sign in PACKED if head.startswith(sign)), None)
             yield raw, raw if packing is None else pa.CompressedInputStream(raw, packing)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         text = str(error)
         if bad:
             row = bad[0]
@@ -194,42 +192,32 @@ def _endless(path: str) -> DataError:
     return DataError(f"{path}: {what}; give a line a reading")
 
 
-@contextmanager
-def _parquet(path: str, texts: Sequence[str] = ()) -> Iterator[Any]:
-    """Open a Parquet file, to read these texts as they are stored: each different one once."""
-    from pyarrow import ArrowException, OSFile
+def _parquet_table(path: str) -> Table:
     from pyarrow.parquet import ParquetFile
 
-    name: Any = os.fsencode(path)
-    options: Any = {"read_dictionary": list(texts), "thrift_container_size_limit": 100_000}
-    try:
-        with (
-            OSFile(name, "rb") as raw,
-            ParquetFile(raw, buffer_size=BLOCK, **options) as file,
-        ):
-            yield file
-    except (ArrowException, OSError, UnicodeDecodeError) as error:
-        what = f"a damaged Parquet file ({type(error).__name__})"
-        raise DataError(f"{path}: {what}; write it again") from None
+    with _unpacked(path) as (raw, _):
+        fields = list(ParquetFile(raw, **BOUNDS).schema_arrow)
+    rows = r"__index_level_\d+__"  # what pandas writes of an index; numbers of rows are no column
+    kept = [f for f in fields if not (re.fullmatch(rows, f.name) and "int" in str(f.type))]
+    return Table(path, tuple(f.name for f in kept), partial(_parquet_batches, path, kept))
 
 
-def _parquet_batches(path: str, columns: list[str], positions: list[int]) -> Iterator[pd.DataFrame]:
-    """Yield the rows of a Parquet file; columns keep their types."""
-    names = [columns[i] for i in positions]
-    with _parquet(path) as file:
-        kinds = {name: str(file.schema_arrow.field(name).type) for name in names}
+def _parquet_batches(path: str, fields: list[Any], positions: list[int]) -> Iterator[pd.DataFrame]:
+    """Yield the rows of a Parquet file; columns keep their types, texts are read as categories."""
+    from pyarrow.parquet import ParquetFile
+
+    kinds = {fields[i].name: str(fields[i].type) for i in positions}
     for name, kind in kinds.items():
         if re.search("binary|list|struct|map", kind):
             what = f"the column {name!r} has neither numbers nor texts nor times"
             raise DataError(f"{path}: {what}; write it as one of them")
-    texts = [name for name, kind in kinds.items() if "string" in kind]
-    with (
-        _parquet(path, texts) as file,
-        progress(total=file.metadata.num_rows, desc="reading", unit=" rows") as bar,
-    ):
-        for batch in file.iter_batches(ROWS, columns=names):
-            yield batch.select(names).to_pandas(ignore_metadata=True)
-            bar.update(len(batch))
+    names, texts = list(kinds), [name for name, kind in kinds.items() if "string" in kind]
+    with _unpacked(path) as (raw, _):
+        file = ParquetFile(raw, read_dictionary=texts, **BOUNDS)
+        with progress(total=file.metadata.num_rows, desc="reading", unit=" rows") as done:
+            for batch in file.iter_batches(ROWS, columns=names):
+                yield batch.select(names).to_pandas(ignore_metadata=True)
+                done.update(len(batch))
 
 
 def _with_index(source: pd.Series[Any] | pd.DataFrame) -> pd.DataFrame:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ LATEST = 10**11
 NOWHEN = CALENDAR[0] - 1
 """Stands for no time; and one second less for one that the clocks of the zone left out."""
 
+HOUR = 3600
 KINDS = ("has a UTC offset", "has no UTC offset", "is in unix seconds")
 # without \d and \s, which pyarrow does not have as Python has them: they are five times as slow
 _OFFSET = "[0-9]:?[0-9]{2}(?::[0-9]{2})?(?:[.,][0-9]+)? ?(?:[Zz]|[+-][0-9]{2}(?::?[0-9]{2})?)$"
@@ -118,7 +118,20 @@ def is_time(text: str) -> bool:
     return re.match(r"\d{4}-\d\d-\d\d", text) is not None
 
 
-def clocks_change(seconds: int) -> bool:
+def clocks_change(seconds: Integers) -> NDArray[np.bool_]:
     """Whether local clocks may change then: early on a Sunday in spring or autumn."""
-    then = datetime.fromtimestamp(seconds, UTC)
-    return then.weekday() == 6 and then.month in (3, 4, 9, 10, 11) and then.hour <= 4
+    then = pd.DatetimeIndex(seconds.astype("datetime64[s]"))
+    return (then.day_of_week == 6) & then.month.isin([3, 4, 9, 10, 11]) & (then.hour <= 4)
+
+
+def in_turn(person: NDArray[np.int32], seconds: Integers, later: Integers) -> Integers:
+    """Times, of an hour that is there twice the second where the first is not after the row before.
+
+    ``later`` is by how much the second of the two is later, 0 where a time is there once.
+    """
+    seconds = seconds.copy()
+    before = pd.Series(np.arange(len(person))).groupby(person).shift(fill_value=-1).to_numpy()
+    for i in np.flatnonzero(later):
+        if before[i] >= 0 and seconds[i] <= seconds[before[i]]:
+            seconds[i] += later[i]
+    return seconds

@@ -27,27 +27,16 @@ def test_frozen_counts_stay(seed, tmp_path):
     drawn, frozen = draw(seed), FROZEN[seed]
     path = tmp_path / "table.csv"
     path.write_text(drawn.text)
-    steps = read(path, drawn.schema, show_values=True)
+    steps = read(path, replace(drawn.schema, step_seconds=None))
     who, length = counts.spans(steps)  # one each, of those with a reading
-    groups = [steps.groups[steps.group_of[i]] for i in who]
-    names = [steps.people[i] or "all" for i in who]
-    assert [list(p) for p in zip(names, groups, length.tolist(), strict=True)] == frozen["people"]
+    people = [[steps.people[i] or "all", steps.groups[steps.group_of[i]]] for i in who]
+    assert [[*p, n] for p, n in zip(people, length.tolist(), strict=True)] == frozen["people"]
     assert counts.state_counts(steps).tolist() == frozen["states"]
     assert counts.transition_counts(steps).tolist() == frozen["transitions"]
-    triples = counts.triple_counts(steps, "group")
-    by_group = dict(zip(steps.groups, triples.sum(axis=(1, 2, 3)).tolist(), strict=True))
-    assert by_group == frozen["triples"]
-    assert triples.sum(axis=(0, 2)).tolist() == frozen["triple_states"]
+    assert counts.triple_counts(steps).sum(axis=1).tolist() == frozen["triple_states"]
+    assert steps.step_seconds == drawn.step
     if frozen["hours"] is not None:
         assert counts.hourly_counts(steps).sum(axis=(1, 2)).tolist() == frozen["hours"]
-    # the step is seen, and rows come in any order
-    seen = read(path, replace(drawn.schema, step_seconds=None), show_values=True)
-    assert seen.step_seconds == drawn.step
-    if drawn.reading["timezone"] is None and drawn.step is not None:
-        header, *lines = drawn.text.splitlines()
-        path.write_text("\n".join([header, *np.random.default_rng(seed).permutation(lines)]))
-        again = read(path, drawn.schema, show_values=True)
-        assert counts.transition_counts(again).tolist() == frozen["transitions"]
 
 
 readings = st.lists(
@@ -90,9 +79,7 @@ def test_counts_are_those_of_plain_loops(waits, step, random, most):
         counts.triple_counts(steps, "group"),
     )
     for table, plain in zip(found, expected, strict=True):
-        assert {at: n for at, n in np.ndenumerate(table) if n} == {
-            a: n for a, n in plain.items() if n
-        }
+        assert Counter({at: n for at, n in np.ndenumerate(table) if n}) == +plain
     assert (counts.state_counts(steps) == found[0].sum(axis=0)).all()
 
 
@@ -113,38 +100,32 @@ def test_spans_end_where_a_gap_is_longer(rows, longest):
     assert length.tolist() == [last - first + 1 for _, first, last in plain]
 
 
-def test_hours_are_those_of_the_zone():
-    noon = 1_625_133_600  # 2021-07-01T10:00Z
-    facts = {"states": StateSpace.categories(["a", "b"]), "clock": "utc", "step_seconds": 900}
-    for zone, hour in ((None, 10), ("UTC", 10), ("Europe/Paris", 12), ("America/New_York", 6)):
-        steps = Steps.of([noon, noon + 900], state=[0, 1], zone=zone, **facts)
-        assert counts.hourly_counts(steps)[hour, 0, 1] == 1
-
-
 def test_more_counts_than_memory_holds_are_refused():
     states = StateSpace.numeric([float(i) for i in range(600)])
     with pytest.raises(DataError, match=r"counts \(601 x 601 x 601\) are more than can be kept"):
         counts.triple_counts(Steps.of([0], state=[0], states=states))
 
 
-def test_states_are_found_for_a_fit(tmp_path):
-    path = tmp_path / "table.csv"
-
-    def found(*values):
-        path.write_text("time,value\n" + "".join(f"{60 * i},{v}\n" for i, v in enumerate(values)))
-        return counts.find_states(path, Schema(), show_values=True)
-
-    low, high = 3.217, 1234.567
-    drawn = [low + (high - low) * ((7 * i) % 101) / 100 for i in range(500)]
-    assert found(*drawn).edges == tuple(100.0 * j for j in range(1, 13))
-    assert found("10", "9.0", "", "9", "NA", "1e1").names == ("9", "10")
-    assert found("1", "home", "away", "1").names == ("1", "away", "home")
-    assert found(*range(13), "inf").edges is not None
-    for values, message in (
-        ([*range(9), "abc"], "line 11: the value 'abc' is not a number; correct it"),
-        ([f"{i}x" for i in range(300)], "line 2: the value '0x' is not a number; correct it"),
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        ([3.217 + 1231.35 * ((7 * i) % 101) / 100 for i in range(500)], range(100, 1300, 100)),
+        (["10", "9.0", "", "9", "NA", "1e1"], ("9", "10")),
+        (["1", "home", "away", "1"], ("1", "away", "home")),
+        ([*range(13), "inf"], range(1, 13)),
+        ([*range(9), "abc"], "line 11: the value is not a number; correct it"),
+        (["walk", "1", "sit"], ("1", "sit", "walk")),
+        ([f"{i}x" for i in range(300)], "line 2: the value is not a number; correct it"),
         (["", "NA"], "all values are missing"),
         ([1.1e308 * (-1) ** i * (1 + i / 99) for i in range(50)], "reach too far"),
-    ):
-        with pytest.raises(DataError, match=message):
-            found(*values)
+    ],
+)
+def test_states_are_found_for_a_fit(values, found, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("time,value\n" + "".join(f"{60 * i},{v}\n" for i, v in enumerate(values)))
+    if isinstance(found, str):
+        with pytest.raises(DataError, match=found):
+            counts.find_states(path, Schema())
+        return
+    space = counts.find_states(path, Schema())
+    assert (space.edges or space.names) == tuple(found)

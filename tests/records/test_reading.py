@@ -16,11 +16,12 @@ from drawn_tables import ZONES, draw
 from plain_reading import RefusedError, plain_read
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.records import table
-from pufferflow.records.read import Steps, parse_range, read, stamp
+from pufferflow.records.read import parse_range, read, stamp
 from pufferflow.records.schema import Schema
 from pufferflow.records.states import StateSpace
 
 BROKEN = ("soon", "2021-06-01T00:00:00.5", "", "1e30", "nan", "abc", "7", "1,5", "m0", '"x y"')
+BROKEN += ("10000-01-01T00:00Z", "9" * 400, "now", "0000-01-01", "1970-01-01T00:00:00.123456789")
 
 
 def triples(steps):
@@ -69,12 +70,11 @@ def test_reading_is_that_of_the_reference_implementation(seed, tmp_path, monkeyp
             sign = drawn.reading["separator"]
             options = {"na_filter": False, "skip_blank_lines": drawn.step is not None}
             source = pd.read_csv(path, sep=sign, dtype=str, **options)
-        steps = read(source, drawn.schema, total=total, show_values=True, **limits)
+        steps = read(source, drawn.schema, total=total, **limits)
         assert triples(steps) == expected
+        assert (steps.extent is None) == (total or drawn.step is None)
         assert list(steps.people) == [("" if name == "all" else name) for name in people]
 
-
-# -- the same readings in every dress -------------------------------------------------------------
 
 MINUTES = np.datetime_as_string(np.datetime64("2021-03-01T00:00", "m") + np.arange(60)).tolist()
 NAMES = ["walk" if i % 7 < 3 else "sit" for i in range(60)]
@@ -88,120 +88,104 @@ def test_the_same_readings_in_every_dress(tmp_path):
     frame = pd.DataFrame({"time": times, "value": NAMES})
     unix = times.as_unit("s").asi8
     texts = {
-        "plain": CSV.encode(),
-        "mark": b"\xef\xbb\xbf" + CSV.encode(),
-        "return": CSV.replace("\n", "\r\n").encode(),
-        "open end": CSV.rstrip("\n").encode(),
-        "empty lines": CSV.encode() + b"\n\n",
-        "quotes": CSV.replace("sit", '"sit"').replace("time", '"time"').encode(),
-        "semicolons": CSV.replace(",", ";").encode(),
-        "tabs": CSV.replace(",", "\t").encode(),
+        "mark": "\ufeff" + CSV,
+        "return": CSV.replace("\n", "\r\n"),
+        "open end": CSV.rstrip("\n"),
+        "quotes": CSV.replace("sit", '"sit"').replace("time", '"time"'),
+        "unix": pd.DataFrame({"ts": unix, "value": NAMES}).to_csv(index=False),
+        "offset": CSV.replace(",walk", "+01:00,walk").replace(",sit", "+01:00,sit"),
+        "spaces": "a, Time ,Value (x)\n" + ROWS.replace("2021", "0,2021"),
+    }
+    packed = {
         "gz": gzip.compress(CSV.encode()),
         "two streams": gzip.compress(CSV[:99].encode()) + gzip.compress(CSV[99:].encode()),
         "bz2": bz2.compress(CSV.encode()),
         "zst": pa.Codec("zstd").compress(CSV.encode(), asbytes=True),
-        "unix": pd.DataFrame({"ts": unix, "value": NAMES}).to_csv(index=False).encode(),
-        "offset": CSV.replace(",walk", "+01:00,walk").replace(",sit", "+01:00,sit").encode(),
-        "spaces": b"a, Time ,Value (x)\n" + ROWS.replace("2021", "0,2021").encode(),
     }
-    sources = [frame, frame.set_index("time"), frame.set_index("time")["value"]]
-    sources += [frame.astype({"value": "category"}), frame.assign(time=unix.astype(float))]
-    sources += [frame.assign(time=times.tz_localize("Asia/Tokyo").as_unit("ns"))]
-    for name, text in texts.items():
-        sources.append(tmp_path / name)
-        sources[-1].write_bytes(text)
     kinds = {
         "strings": frame.astype({"time": "datetime64[ms]"}),
         "index": frame.set_index("time").rename_axis(None),
         "filtered": frame[frame.index >= 0].astype({"value": "category"}),
     }
+    sources = [frame, frame.set_index("time"), frame.set_index("time")["value"]]
+    sources += [kinds["filtered"], frame.assign(time=unix.astype(float))]
+    sources += [frame.assign(time=times.tz_localize("Asia/Tokyo").as_unit("ns"))]
+    for name, text in (packed | {name: text.encode() for name, text in texts.items()}).items():
+        sources.append(tmp_path / name)
+        sources[-1].write_bytes(text)
+    large = pa.array(unix).cast(pa.timestamp("s", "Europe/Paris"))
+    pq.write_table(
+        pa.table({"value": pa.array(NAMES, pa.large_string()), "time": large}), tmp_path / "large"
+    )
     for name, kind in kinds.items():
-        sources.append(tmp_path / f"{name}.parquet")
-        kind.to_parquet(sources[-1])
-    sources.append(tmp_path / "large.parquet")
-    large = {"value": pa.array(NAMES, pa.large_string())}
-    large["time"] = pa.array(unix).cast(pa.timestamp("s", "Europe/Paris"))
-    pq.write_table(pa.table(large), sources[-1])
-    for source in sources:
+        kind.to_parquet(tmp_path / f"{name}.parquet")
+    for source in [*sources, tmp_path / "large", *tmp_path.glob("*.parquet")]:
         steps = read(source, Schema(states=WORDS))
         assert steps.state.tolist() == [WORDS.names.index(name) for name in NAMES], source
         assert (steps.step_seconds, steps.near.sum(), steps.value) == (60, 59, None)
         assert steps.seconds.tolist() in [(unix - 3600 * hours).tolist() for hours in (0, 1, 9)]
         assert (steps.rows, len(steps.people), steps.columns["participant"]) == (60, 1, None)
-    assert len(sources) == 25
     rows = read(pd.Series(NAMES), Schema(states=WORDS))
     assert (rows.step_seconds, rows.clock, rows.extent, rows.near.sum()) == (None, "none", None, 59)
-    assert stamp(rows, 0) == "step 1"
-    assert repr(rows) == "Steps(…)"
+    assert (stamp(rows, 0), repr(rows)) == ("step 1", "Steps(…)")
 
 
-def numbers_of(values, **signs):
-    frame = pd.DataFrame({"value": pd.Series(values, dtype=object)})
-    return read(frame, Schema(**signs), total=True).value.tolist()
+GERMAN = {"decimal": ",", "thousands": "."}
 
 
-def test_numbers_as_they_are_written():
-    assert numbers_of(["+0.10", " 1.0e-3", "5.", ".5", "-inf"]) == [0.1, 0.001, 5, 0.5, -np.inf]
-    assert numbers_of(["abc", "1,5", "0x1", "", "NA", "nan", None, "?", "-"]) == []
-    german = {"decimal": ",", "thousands": "."}
-    texts = ["1,5", "1.500", "12.500,25", "-1.234.567", "1500", ",5", "1e3"]
-    assert numbers_of(texts, **german) == [1.5, 1500, 12500.25, -1234567, 1500, 0.5, 1000]
-    assert numbers_of(["1.5", "0.500", "1.500.5", "12345.678", "1.5000", "", "?"], **german) == []
-    assert numbers_of(["12345,678", "12,345"], thousands=",") == [12345]
-    assert numbers_of([0.125, Decimal("1.5"), 7, np.float32(0.5)], **german) == [0.125, 1.5, 7, 0.5]
-    space = StateSpace.categories(["0.0", "1,5", "off", "None"], other=True)
-    frame = pd.Series(["0", "1.5", "off", "NONE", "na", "00.0", "Off", "none", "None"])
-    assert read(frame, Schema(states=space)).state.tolist() == [0, 4, 2, 4, 0, 4, 4, 3]
+@pytest.mark.parametrize(
+    ("signs", "texts", "numbers"),
+    [
+        ({}, ["+0.10", " 1.0e-3", "5.", ".5", "-inf"], [0.1, 0.001, 5, 0.5, -np.inf]),
+        ({}, ["abc", "1,5", "0x1", "", "NA", "nan", None, "?", "-", 10**400], []),
+        (GERMAN, ["1,5", "1.500", "12.500,25", "-1.234.567"], [1.5, 1500, 12500.25, -1234567]),
+        (GERMAN, ["1500", ",5", "1e3"], [1500, 0.5, 1000]),
+        (GERMAN, ["1.5", "0.500", "1.500.5", "12345.678", "1.5000", "", "?"], []),
+        ({"thousands": ","}, ["12345,678", "12,345"], [12345]),
+        (GERMAN, [0.125, Decimal("1.5"), 7, np.float32(0.5)], [0.125, 1.5, 7, 0.5]),
+    ],
+)
+def test_numbers_as_they_are_written(signs, texts, numbers):
+    frame = pd.DataFrame({"value": pd.Series(texts, dtype=object)})
+    assert read(frame, Schema(**signs), total=True).value.tolist() == numbers
 
 
 def test_a_declared_state_is_never_missing():
+    space = StateSpace.categories(["0.0", "1,5", "off", "None"], other=True)
+    frame = pd.Series(["0", "1.5", "off", "NONE", "na", "00.0", "Off", "none", "None"])
+    assert read(frame, Schema(states=space)).state.tolist() == [0, 4, 2, 4, 0, 4, 4, 3]
     space = StateSpace.categories(["none", "some"])
-    frame = pd.DataFrame({"value": ["none", "some", "", "none"]})
+    frame = pd.Series(["none", "some", "", "none"])
     assert read(frame, Schema(states=space)).state.tolist() == [0, 1, 0]
-    lost = frame.assign(value=[None, "some", "some", "none"])
+    lost = pd.Series([None, "some", "some", "none"])
     with pytest.raises(DataError, match="row 1: the value is missing, but may be the state 'none'"):
         read(lost, Schema(states=space))
     assert read(lost, Schema(states=space), total=True).state.tolist() == [1, 1, 0]
 
 
-# -- clocks ---------------------------------------------------------------------------------------
-
-
-def local_day(zone, day, step):
-    """What a local clock shows on a day on which it is changed, in true order."""
-    true = pd.date_range(day, periods=600 // step, freq=f"{step}min", tz=zone)
-    return true.as_unit("s").asi8.tolist(), true.strftime("%Y-%m-%dT%H:%M").tolist()
-
-
 @pytest.mark.parametrize("zone", ZONES)
 @pytest.mark.parametrize("step", [1, 30, 60])
-def test_daylight_saving_is_named_and_a_zone_settles_it(zone, step, tmp_path):
-    for day, message in zip(ZONES[zone], ("begins; give its", "ends; give its"), strict=True):
-        if zone == "Australia/Sydney":
-            message = {"begins": "ends", "ends": "begins"}[message.split(";")[0]]
-        true, shown = local_day(zone, day, step)
-        path = tmp_path / "table.csv"
-        path.write_text("time,value\n" + "".join(f"{time},1\n" for time in shown))
-        with pytest.raises(DataError, match=f"line .* when daylight saving {message}"):
-            read(path, Schema())
-        assert read(path, Schema(timezone=zone)).seconds.tolist() == true
+def test_daylight_saving_is_named_and_a_zone_settles_it(zone, step):
+    for day, month in zip(ZONES[zone], (3, 10), strict=True):
+        times = pd.date_range(day, periods=600 // step, freq=f"{step}min", tz=zone)
+        true, shown = times.as_unit("s").asi8.tolist(), times.strftime("%Y-%m-%dT%H:%M")
+        frame = pd.DataFrame({"who": [*"ab"] * len(true), "time": np.repeat(shown, 2), "value": 1})
+        begins = (zone == "Australia/Sydney") == (month == 10)
+        message = "begins; give its" if begins else "ends; give its"
+        with pytest.raises(DataError, match=f"row .* when daylight saving {message}"):
+            read(frame, Schema(participant="who"))
+        steps = read(frame, Schema(participant="who", timezone=zone))
+        assert steps.seconds.tolist() == true * 2
+        assert (steps.clock, steps.zone, steps.extent) == ("utc", zone, (true[0], true[-1]))
+        hours = times.hour.tolist() * 2
+        assert (steps.local_seconds // 3600 % 24).tolist() == hours
+        if not begins:  # never silently the wrong hour
+            with pytest.raises(DataError, match="is there twice"):
+                read(frame.iloc[::-1], Schema(participant="who", timezone=zone))
 
 
-def test_two_participants_live_through_the_repeated_hour():
-    true, shown = local_day("Europe/Paris", "2021-10-31", 30)
-    frame = pd.DataFrame({"who": ["a", "b"] * 20, "time": np.repeat(shown, 2), "value": 1})
-    steps = read(frame, Schema(participant="who", timezone="Europe/Paris"))
-    assert steps.seconds.tolist() == true * 2
-    assert (steps.clock, steps.zone, steps.extent) == ("utc", "Europe/Paris", (true[0], true[-1]))
-    hours = [int(time[11:13]) for time in shown]
-    assert (steps.local_seconds // 3600 % 24).tolist() == hours * 2
-    with pytest.raises(DataError, match="is there twice"):  # never silently the wrong hour
-        read(frame.iloc[::-1], Schema(participant="who", timezone="Europe/Paris"))
-
-
-def test_a_gap_at_noon_and_a_local_clock_without_jumps_are_fine():
-    times = [*MINUTES[:20], *MINUTES[40:]]
-    steps = read(pd.DataFrame({"time": times, "value": 1}), Schema())
+def test_a_gap_at_noon_is_fine_and_a_time_that_never_was_is_not():
+    steps = read(pd.DataFrame({"time": [*MINUTES[:20], *MINUTES[40:]], "value": 1}), Schema())
     assert (steps.clock, steps.near.sum()) == ("local", 38)
     assert stamp(steps, steps.extent[0]) == "2021-03-01T00:00:00"
     frame = pd.DataFrame({"time": ["2021-03-28T01:30", "2021-03-28T02:30"], "value": 1})
@@ -210,10 +194,9 @@ def test_a_gap_at_noon_and_a_local_clock_without_jumps_are_fine():
 
 
 def test_each_participant_has_its_own_phase():
-    times = ["2021-01-01T00:07Z", "2021-01-01T01:07Z", "2021-01-01T00:30Z", "2021-01-01T01:30Z"]
-    frame = pd.DataFrame({"time": times, "who": [*"aabb"], "value": [1.0, 2, 3, 4]})
+    frame = pd.DataFrame({"time": [420, 4020, 1800, 5400], "who": [*"aabb"], "value": 1})
     steps = read(frame, Schema(participant="who"))
-    assert steps.seconds.tolist() == [at.timestamp() for at in pd.to_datetime(times)]
+    assert steps.seconds.tolist() == frame["time"].tolist()
     assert (steps.step_seconds, steps.near.tolist()) == (3600, [False, True, False, True])
     # the grid of a private fit is public: whole hours since 1970, off which nothing is
     assert len(read(frame, Schema(participant="who", step_seconds=3600), total=True).step) == 0
@@ -221,20 +204,24 @@ def test_each_participant_has_its_own_phase():
     assert (early.step.dtype, early.seconds.tolist()) == (np.int64, [-(10**10), 10**10, 10**10 + 1])
 
 
-def test_ranges_of_time():
-    assert parse_range("2024-01-01", "2024-01-31") == (1704067200, 1706745599)
-    assert parse_range("2024-01-01", "2024-01-31", "Europe/Paris") == (1704063600, 1706741999)
-    assert parse_range("2024-01-01T12:00+02:00", None) == (1704103200, None)
-    assert parse_range(None, "2024-01-01 12:00") == (None, 1704110399)
-    assert parse_range(None, "2024-04-25", "Africa/Cairo") == (None, 1714082399)  # no midnight
-    day = parse_range("2021-10-31", "2021-10-31", "Europe/Paris")
-    assert day[1] - day[0] + 1 == 25 * 3600
-    for wrong in ("2024-02-30", "soon", "5", 7, ""):
-        for ends in ((wrong, None), (None, wrong)):
-            with pytest.raises(ParameterError, match="give a time such as 2024-01-31"):
-                parse_range(*ends)
-    with pytest.raises(ParameterError, match="nothing lies between from '2024-01-02' and to"):
-        parse_range("2024-01-02", "2024-01-02T00:00")
+@pytest.mark.parametrize(
+    ("ends", "seconds"),
+    [
+        (("2024-01-01", "2024-01-31"), (1704067200, 1706745599)),
+        (("2024-01-01", "2024-01-31", "Europe/Paris"), (1704063600, 1706741999)),
+        (("2024-01-01T12:00+02:00", "2024-01-01 12:00"), (1704103200, 1704110399)),
+        ((None, "2024-04-25", "Africa/Cairo"), (None, 1714082399)),  # there is no midnight
+        (("2021-10-31", "2021-10-31", "Europe/Paris"), (1635631200, 1635631199 + 25 * 3600)),
+        (("2024-01-02", "2024-01-02T00:00"), "nothing lies between from '2024-01-02' and to"),
+        *(((wrong, None), "give a time such as") for wrong in ("2024-02-30", "soon", "5", 7, "")),
+    ],
+)
+def test_ranges_of_time(ends, seconds):
+    if isinstance(seconds, str):
+        with pytest.raises(ParameterError, match=seconds):
+            parse_range(*ends)
+    else:
+        assert parse_range(*ends) == seconds
 
 
 def test_what_is_out_of_range_changes_nothing(tmp_path):
@@ -248,30 +235,8 @@ def test_what_is_out_of_range_changes_nothing(tmp_path):
     assert found[0] == found[1] == found[2]
     with pytest.raises(ParameterError, match="step, from and to are for readings with times"):
         read(pd.Series([1, 2]), Schema(), first=0)
-
-
-# -- private fits are total -----------------------------------------------------------------------
-
-
-def test_a_private_fit_drops_what_is_wrong_and_keeps_everyone(tmp_path):
-    path = tmp_path / "table.csv"
-    rows = ["0,a,x", "60,a,y", "90,a,y", "120,a,what", "180,a,x", "180,a,x", "soon,a,x", "240,a,"]
-    rows += ["10000-01-01T00:00Z,a,x", "9" * 400 + ",a,x", "now,a,x", "0000-01-01,a,x"]
-    rows += ["1970-01-01T00:00:00.123456789,a,x", "1970-01-01T01:05+01:00,a,y", "9999,b,x"]
-    rows += [",c,x", "60,d,?", "0,,x", "0,e,x", "-5,f,x"]
-    space, found = StateSpace.categories(["x", "y"]), []
-    schema = Schema(participant="who", value="is", step_seconds=60, states=space)
-    for order in (rows, rows[::-1], rows[7:] + rows[:7]):
-        path.write_text("\n".join(["time,who,is", *order]) + "\n")
-        steps = read(path, schema, first=0, last=600, total=True)
-        names = [steps.people[i] for i in steps.person]
-        found.append(sorted(zip(names, steps.seconds.tolist(), steps.state.tolist(), strict=True)))
-        assert set(steps.people) == {*"abcdef"}
-        assert (steps.clock, steps.extent, steps.phase.tolist()) == ("utc", None, [0] * 6)
-    assert found[0] == [("a", 0, 0), ("a", 60, 1), ("a", 300, 1), ("e", 0, 0)]
-    assert found[0] == found[1] == found[2]
     with pytest.raises(ParameterError, match="the time step must be public; give it"):
-        read(path, Schema(participant="who", value="is"), total=True)
+        read(path, Schema(participant="who", value="x"), total=True)
 
 
 @pytest.mark.parametrize("seed", seeds(30, 500))
@@ -296,15 +261,6 @@ def test_a_private_fit_reads_others_the_same_whatever_one_participant_does(seed,
     assert "participant" not in drawn.reading or found[0] == found[1] == found[2]
 
 
-def test_steps_of_arrays_are_sorted():
-    facts = {"people": ("a", "b"), "step_seconds": 60, "clock": "utc"}
-    steps = Steps.of([120, 65, 5], person=[0, 1, 1], value=[3, 2, 1], state=[1, 0, 1], **facts)
-    assert (steps.person.tolist(), steps.step.tolist()) == ([0, 1, 1], [2, 0, 1])
-    assert (steps.seconds.tolist(), steps.value.tolist()) == ([120, 5, 65], [3, 1, 2])
-    assert (steps.near.tolist(), steps.rows, steps.groups) == ([False, False, True], 3, ("all",))
-    assert Steps.of([]).near.tolist() == []
-
-
 def test_memory_is_bounded_by_the_row():
     count = 500_000
     rng = np.random.default_rng(0)
@@ -314,7 +270,7 @@ def test_memory_is_bounded_by_the_row():
     steps = read(frame, Schema())
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 24 * count + 4e6  # a batch takes the rest, however many there are
+    assert peak < 48 * count + 4e6  # twice what is held of a row; a batch takes the rest
     assert steps.state is None
     kept = (steps.person, steps.step, steps.value)
     assert sum(array.nbytes for array in kept) == 16 * count

@@ -5,14 +5,13 @@ import re
 from contextlib import contextmanager
 from types import SimpleNamespace
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pufferflow.errors import DataError, ModelError, ParameterError
-from pufferflow.models import model_json, parse_public_model
+from pufferflow.errors import DataError, ModelError
+from pufferflow.models import parse_public_model
 from pufferflow.records import read as records_read
 from pufferflow.records import table
 from pufferflow.records.read import read
@@ -36,8 +35,8 @@ def refusal(source, schema=SCHEMA, **options):
 
 @pytest.fixture
 def file(tmp_path):
-    def file_(content, name="data.csv"):
-        path = tmp_path / name
+    def file_(content):
+        path = tmp_path / "data.csv"
         path.write_bytes(content)
         return path
 
@@ -45,33 +44,29 @@ def file(tmp_path):
 
 
 END = b"2021-03-01T02:00Z,a"
+ROW = HEADER + GOOD
 BAD = {
     b"": "the file is empty",
     b"\n\n": "line 1: empty; give a line with the names",
     HEADER: "no row of data below the header",
     HEADER.rstrip(): "no row of data below the header",
     GOOD: "line 1: this seems to be data, not a header",
-    (HEADER + GOOD).decode().encode("utf-16"): "line 1: not UTF-8 text",
-    HEADER + GOOD + END + b",\xff\n": "line 42: not UTF-8 text",
-    HEADER + GOOD + END + b",1,s3cret\n": "line 42: 4 field(s), but the header has 3",
-    HEADER + GOOD + END + b"\n": "line 42: 2 field(s), but the header has 3",
-    HEADER + GOOD + END + b',"s3cret\n' + GOOD: "line 42: a quote is not closed, or a field has a",
-    HEADER + GOOD + END + b",s3cret\n": "line 42: the value is not a number",
+    ROW.decode().encode("utf-16"): "line 1: not UTF-8 text",
+    ROW + END + b",\xff\n": "line 42: not UTF-8 text",
+    ROW + END + b",1,s3cret\n": "line 42: 4 field(s), but the header has 3",
+    ROW + END + b"\n": "line 42: 2 field(s), but the header has 3",
+    ROW + END + b',"s3cret\n' + GOOD: "line 42: a quote is not closed, or a field has a",
+    ROW + END + b",s3cret\n": "line 42: the value is not a number",
     HEADER + b"\n\n" + GOOD + END + b",s3cret\n": "line 44: the value is not a number",
-    HEADER + GOOD + b"s3cret,a,1\n": "line 42: the time is neither a time in whole seconds",
-    HEADER + GOOD + b"2021-03-01T02:00,a,1\n": "line 42: the time is not written as the first",
-    HEADER + GOOD + b"1614556800,a,1\n": "line 42: the time is not written as the first time",
+    ROW + b"s3cret,a,1\n": "line 42: the time is neither a time in whole seconds",
+    ROW + b"2021-03-01T02:00,a,1\n": "line 42: the time is not written as the first time",
     HEADER + b"1614556800000,a,1\n": "line 2: the time is neither a time",
     HEADER + b"0000-01-01,a,1\n": "line 2: the time is neither a time",
-    HEADER + GOOD + b"2021-03-01T00:04Z,a,9\n": "line 42: the time is there twice; remove one",
-    HEADER + GOOD + b"2021-03-01T00:05:30Z,a,9\n": "line 42: the time is not a whole number of",
-    HEADER + GOOD + b"2021-03-01T02:00Z,,9\n": "line 42: the participant is missing",
-    HEADER + GOOD.replace(b"a", b"2021-01-01").replace(b"b", b"2021-01-02"): (
-        "the column 'who' of the participants has times, not names"
-    ),
-    HEADER + b"".join(GOOD.split(b"\n")[0].replace(b"a", b"%d" % i) + b"\n" for i in range(9)): (
-        "the column 'who' of the participants has 9 participants in 9 rows"
-    ),
+    ROW + b"2021-03-01T00:04Z,a,9\n": "line 42: the time is there twice; remove one",
+    ROW + b"2021-03-01T00:05:30Z,a,9\n": "line 42: the time is not a whole number of",
+    ROW + b"2021-03-01T02:00Z,,9\n": "line 42: the participant is missing",
+    HEADER + GOOD.replace(b"a,", b"2021-01-01,").replace(b"b,", b"2021-01-02,"): "has times, not",
+    HEADER + b"0,a,1\n0,b,1\n0,c,1\n60,c,1\n": "'who' of the participants has 3 participants in 4",
     b"when,who,value\n" + GOOD: "line 1: 1 column(s) not used; name the time (time), or say rows_",
     b"time,who,kwh,power\n": "line 1: it is not clear which column holds the values; name it",
     b"time,who,x,y\n": "line 1: it is not clear which column holds the values; name it (value)",
@@ -81,7 +76,7 @@ BAD = {
     b"\xfd7zXZ\x00" + GOOD: "an Excel file, or one packed as zip or xz; save it as CSV",
     b"\x1f\x8b\x08\x00s3cret": "damaged or cut short; get the file again",
     gzip.compress(HEADER + GOOD * 99)[:-9]: "damaged or cut short; get the file again",
-    b"PAR1s3cret": "a damaged Parquet file",
+    b"PAR1s3cret": "damaged or cut short; get the file again",
 }
 
 
@@ -93,10 +88,30 @@ def test_bad_files_are_refused_with_their_line(file, content, message):
     assert said.startswith(str(path))
 
 
-def test_files_that_are_none(tmp_path):
-    assert "No such file or directory; check the path" in refusal(tmp_path / "none.csv")
-    assert "Is a directory; check the path" in refusal(tmp_path)
-    assert "is not a file; save the table to one" in refusal("-")
+NEITHER = "the column 'value' has neither numbers nor texts nor times"
+MILLISECONDS = pa.array([10**18, 0]).cast(pa.timestamp("ms"))
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("none.csv", "No such file or directory; check the path"),
+        (".", "Is a directory; check the path"),
+        ("-", "is not a file; save the table to one"),
+        (pd.DataFrame({"value": [1]}, index=["x"]), "index that is not read"),
+        (pd.Series([1], index=pd.MultiIndex.from_product([["a"], [1]])), "index that is not read"),
+        (pd.DataFrame({"value": [[1], [2]]}), "the column 'value' has lists"),
+        (pa.table({"time": [0, 60], "value": [[1], [2]]}), NEITHER),
+        (pa.table({"time": [0, 60], "value": [b"a", b"b"]}), NEITHER),
+        (pa.table({"time": MILLISECONDS, "value": [1, 2]}), "row 1: the time is neither a time"),
+        (pa.table([[0], [1], [2]], ["time", "value", "value"]), "two columns are called 'value'"),
+    ],
+)
+def test_sources_that_are_no_table(source, message, tmp_path):
+    if isinstance(source, pa.Table):
+        pq.write_table(source, tmp_path / "table.parquet")
+        source = tmp_path / "table.parquet"
+    assert message in refusal(source, Schema(value="value"))
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
@@ -108,8 +123,8 @@ def test_files_that_are_none(tmp_path):
         (b'0,a,"\n' + b"\n" * 2**15, "a quote "),
         (b"1,a,2,s3cret\n", "line 2: 4 field(s)"),
         (b",", "a line of more than"),
-        (b"\n", "line 2: only empty lines from there on"),
-        (b",,\n", "line 2: only empty lines from there on"),
+        (b"\n", "line 2: the time is missing from there on, in empty lines"),
+        (b",,\n", "line 2: the time is missing from there on, in empty lines"),
         (b"0,a,\xff\n", "not UTF-8 text"),
     ],
 )
@@ -122,82 +137,55 @@ def test_what_has_no_end_is_refused_after_few_blocks(file, monkeypatch, pack, bo
     @contextmanager
     def counted(*arguments):
         with unpacked(*arguments) as (raw, stream):
-            yield raw, SimpleNamespace(closed=False, read=lambda size: take(stream.read(size)))
 
-    def take(content):
-        seen.append(len(content))
-        return content
+            def taken(size):
+                return seen.append(stream.read(size)) or seen[-1]
+
+            yield raw, SimpleNamespace(closed=False, read=taken)
 
     monkeypatch.setattr(table, "_unpacked", counted)
     path = file(pack(HEADER + body * (2**22 // len(body))))
     assert message in refusal(path)
-    assert sum(seen) <= 2**20  # of 4 MB; pyarrow reads 32 blocks ahead
+    assert sum(map(len, seen)) <= 2**20  # of 4 MB; pyarrow reads 32 blocks ahead
 
 
 def test_participants_are_never_guessed_and_groups_are_theirs(file):
     """A column called subject may number pieces of four minutes: noise of 28.4 became 4.0."""
     content = GOOD.replace(b"Z,b", b"Z,a")
-    path = file(b"time,subject,value\n" + content)
-    steps = read(path, Schema())
-    assert (steps.people, steps.columns["participant"], steps.unused) == (("",), None, 1)
+    steps = read(file(b"time,subject,value\n" + content), Schema())
+    assert (steps.people, steps.columns["participant"]) == (("",), None)
     said = refusal(file(b"time,subject,value\n" + content + content), Schema())
     assert "or name the column that tells participants apart (participant)" in said
     # the sizes of cells would publish a group that changes with the readings
-    grouped = file(b"time,kind,value\n" + GOOD)
-    said = refusal(grouped, Schema(group="kind"))
+    said = refusal(file(b"time,kind,value\n" + GOOD), Schema(group="kind"))
     assert "line 3: the group is missing or differs from the participant's first one" in said
-    assert "name the column of the participants" in said
-    frame = pd.DataFrame({"time": [0, 60] * 2, "who": [*"aabb"], "of": ["g", "g", "h", None]})
-    frame["value"] = 1.0
-    assert "row 4: the group is missing" in refusal(frame, Schema(participant="who", group="of"))
-    frame["of"] = [*"gghh"]
-    steps = read(frame, Schema(participant="who", group="of"))
+    frame = pd.DataFrame({"time": [0, 60] * 2, "who": [*"aabb"], "of": [*"gghh"], "value": 1.0})
+    schema = Schema(participant="who", group="of")
+    steps = read(frame, schema)
     assert (steps.groups, steps.group_of.tolist()) == (("g", "h"), [0, 1])
+    said = refusal(frame.assign(of=["g", "g", "h", None]), schema)
+    assert "row 4: the group is missing" in said
 
 
-def test_values_are_shown_where_that_is_allowed(file):
-    path = file(HEADER + GOOD + END + b",s3cret\n")
-    with pytest.raises(DataError, match="line 42: the value 's3cret' is not a number"):
-        read(path, SCHEMA, show_values=True)
-    with pytest.raises(DataError, match=r"no column 'x' .* are 'time', 'who', 'value'; c"):
-        read(path, Schema(value="x"), show_values=True)
+NUMERIC, PRIVATE = StateSpace.numeric([1, 2.5]), FittedPrivately(1.0, 0.95, 100, 50, 100.0, "a1")
+FITTED = Fitted("2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z", 5)
 
 
-def test_frames_and_parquet_files_that_are_refused(tmp_path):
-    for index in (pd.MultiIndex.from_product([[*"ab"], [1]]), pd.Index([*"xy"])):
-        assert "index that is not read" in refusal(pd.DataFrame({"value": [1, 2]}, index=index))
-    assert "the column 'value' has lists" in refusal(pd.DataFrame({"value": [[1], [2]]}), Schema())
-    path = tmp_path / "table.parquet"
-    for value, message in (
-        (pa.array([[1], [2]]), "the column 'value' has neither numbers nor texts nor times"),
-        (pa.array([b"a", b"b"]), "the column 'value' has neither numbers nor texts nor times"),
-    ):
-        pq.write_table(pa.table({"time": [0, 60], "value": value}), path)
-        assert message in refusal(path, Schema())
-    moments = pa.array([10**18, 0]).cast(pa.timestamp("ms"))
-    pq.write_table(pa.table({"time": moments, "value": [1, 2]}), path)
-    assert "row 1: the time is neither a time" in refusal(path, Schema())
-
-
-def test_schemas_survive_their_document():
-    private = FittedPrivately(1.0, 0.95, 100, 50, 100.0, "a1")
-    for schema in (
-        Schema(states=StateSpace.numeric([1, 2.5]), step_seconds=60, time="a", decimal=","),
-        Schema(states=StateSpace.categories(["x"], other=True), rows_are_steps=True),
-        Schema(states=StateSpace.numeric([0]), fitted=Fitted("step 1", "step 9", 9)),
-        Schema(states=StateSpace.numeric([0]), fitted_privately=private, participant="m"),
-    ):
-        assert parse_schema(schema.to_dict()) == schema
-    document = {
-        "chains": [{"transition_matrix": np.eye(2).tolist(), "initial_distribution": "any"}]
-    }
-    records = Schema(states=StateSpace.numeric([3]), step_seconds=60)
-    model = parse_public_model(document | {"records": records.to_dict()})
-    assert model.records == records
-    assert '"edges": [3.0]' in model_json(model.family, records)
-    fitted = Fitted("2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z", 5)
-    assert (fitted.period, fitted.is_local) == ((1704067200, 1704153600), False)
-    assert "safe to publish" in private.statement
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"states": NUMERIC, "step_seconds": 60, "time": "a", "decimal": ","},
+        {"states": StateSpace.categories(["x"], other=True), "rows_are_steps": True},
+        {"states": NUMERIC, "fitted": Fitted("step 1", "step 9", 9)},
+        {"states": NUMERIC, "fitted": FITTED, "fitted_privately": PRIVATE, "participant": "m"},
+    ],
+)
+def test_schemas_survive_their_document(options):
+    schema = Schema(**options)
+    assert parse_schema(schema.to_dict()) == schema
+    model = {"forgetting": {"steps": 2, "overlap": 0.5}, "records": schema.to_dict()}
+    assert parse_public_model(model).records == schema
+    assert (FITTED.period, FITTED.is_local) == ((1704067200, 1704153600), False)
 
 
 @pytest.mark.parametrize(
@@ -206,36 +194,22 @@ def test_schemas_survive_their_document():
         ({"split_after_seconds": 600}, "unknown key 'split_after_seconds'"),
         ({"states": None}, "states must be an object"),
         ({"states": {"edges": [2, 1]}}, "each larger than the one before"),
+        ({"states": {"edges": ["1"]}}, "edges must be a list of numbers"),
         ({"states": {"names": ["a", 1]}}, "names of the states must be texts"),
         ({"states": {"names": ["1", "1.0"]}}, "must be different, as numbers too"),
         ({"reading": {"time": 5}}, "time is an int; give a str"),
         ({"reading": {"window": "5"}}, "unknown key 'window'"),
         ({"reading": {"timezone": "Mars/Olympus"}}, "timezone 'Mars/Olympus' is unknown"),
+        ({"reading": {"time": "x", "value": "x"}}, "time and value both name the column 'x'"),
+        ({"reading": {"time": "x", "rows_are_steps": True}}, "rows_are_steps and time contradict"),
+        ({"reading": {"separator": ",,"}}, "separator is ',,'; it must be one character"),
+        ({"reading": {"decimal": "e"}}, "decimal is 'e'; it must be one character, and none of"),
+        ({"reading": {"thousands": "."}}, "thousands and decimal are both '.'"),
         ({"step_seconds": 0}, "step_seconds is 0"),
-        (
-            {"fitted": {"first": "x", "last": "y", "records": 5}},
-            "fitted has no first and last time",
-        ),
+        ({"fitted": {"first": "x", "last": "y", "records": 5}}, "has no first and last time"),
         ({"fitted_privately": {"epsilon": 1}}, "fitted_privately has no confidence"),
     ],
 )
-def test_model_files_with_impossible_records(change, message):
-    document = Schema(states=StateSpace.numeric([1])).to_dict() | change
+def test_schemas_that_cannot_be(change, message):
     with pytest.raises(ModelError, match=re.escape(message)):
-        parse_schema(document)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"time": "x", "value": "x"}, "time and value both name the column 'x'"),
-        ({"time": "x", "rows_are_steps": True}, "rows_are_steps and time contradict each other"),
-        ({"separator": ",,"}, "separator is ',,'; it must be one character"),
-        ({"decimal": "e"}, "decimal is 'e'; it must be one character, and none of which"),
-        ({"thousands": "."}, "thousands and decimal are both '.'"),
-        ({"value": 5}, "value is an int; give a str"),
-    ],
-)
-def test_options_that_cannot_be(options, message):
-    with pytest.raises(ParameterError, match=message):
-        Schema(**options)
+        parse_schema(Schema(states=NUMERIC).to_dict() | change)

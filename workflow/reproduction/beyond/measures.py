@@ -14,7 +14,7 @@ from pufferflow.interval_family import confidence_family
 from pufferflow.markov import Family, MarkovChain, PeriodicChain, as_family, fit_chain
 from pufferflow.mechanisms import certify, compute_scale, find_mechanism, leakage_loss
 from pufferflow.mixing_family import MixingFamily
-from pufferflow.records.read import HOUR
+from pufferflow.records.times import HOUR
 from pufferflow.verify import verify_certificate
 from reproduction.chains import fit_chains, load_chains
 from reproduction.data.discretise import Runs, discretise

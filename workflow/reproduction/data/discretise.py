@@ -125,7 +125,7 @@ def _open_power(path: str | Path, given: Mapping[str, Any], label: str) -> RawDa
         if not columns and "WHE" in table.columns:  # AMPds2: the whole house
             columns = {"value": "WHE"}
         schema = Schema(**own_columns(table) | (columns or {}), states=states)
-        steps = read(table, schema, show_values=True)
+        steps = read(table, schema)
         if steps.columns["group"] is None:
             steps = replace(steps, groups=("household",))
         return RawData(steps, TABLE + " from {first} to {last}", split)
@@ -159,7 +159,7 @@ def _read_uci_text(path: str | Path) -> MinuteWatts:
     """Read the text of UCI #235, or a part with its header: fields between ``;``, kilowatts."""
     times: Any = {"time": "Date,Time", "time_format": "%d/%m/%Y %H:%M:00", "timezone": "UTC"}
     schema = Schema(value=UCI_POWER, step_seconds=60, **times)
-    steps = read(own_table(path, ";"), schema, show_values=True)
+    steps = read(own_table(path, ";"), schema)
     assert steps.value is not None
     assert steps.extent is not None
     table = pd.Series(np.rint(1000 * steps.value), index=steps.seconds // 60)
@@ -185,26 +185,23 @@ def _open_activity(path: str | Path, given: Mapping[str, Any], label: str) -> Ra
     schema = Schema(**own_columns(table) | columns | {"timezone": "UTC"})
     schema = replace(schema, states=_states(table, schema, states))
     about = TABLE + " of {people} participants"
-    return RawData(read(table, schema, show_values=True), about, split)
+    return RawData(read(table, schema), about, split)
 
 
 def _states(table: Table, schema: Schema, given: Sequence[str] | None) -> StateSpace:
     """Return the states as given, else in order of first appearance; every row must have one."""
     space = None if given is None else StateSpace.categories([str(name) for name in given])
     found: dict[str, str] = {}  # "1" and "1.0" are one state, called as it was first
-    rows = Rows(table, schema, show=True)
-    for numbers, _, column in rows:
-        which, distinct = pd.factorize(column)
-        texts = rows.texts(distinct)
+    rows = Rows(table, schema)
+    for values, texts in rows.different():
         if space is None:
-            missing = [text.lower() in MISSING_TEXTS for text in texts]
+            lost = np.array([text.lower() in MISSING_TEXTS for text in texts], dtype=bool)
         else:
-            missing = (space.encode_names(texts) == MISSING).tolist()
-        lost = np.array([*missing, True])[which]
+            lost = space.encode_names(texts) == MISSING
         if lost.any():
             at = int(lost.argmax())
             what = "is missing; fill it in, remove the row, or name it among the states"
-            raise rows.fail(int(numbers[at]), "state", column.iloc[at], what)
+            raise rows.fail(values.index[at], "state", what)
         for text in texts:
             found.setdefault(shortest(text) or text, text)
     if space is None and not found:
