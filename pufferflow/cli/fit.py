@@ -37,15 +37,16 @@ def run(arguments: argparse.Namespace) -> None:
         raise ParameterError(f"`{name}` goes {'without' if private else 'with'} --private")
     output = arguments.model or f"{table}.{'private' if private else 'chain'}.json"
     check_outputs([output], [table], ledger=options.get("ledger"))
-    if not private:
-        found = fit(**options)
-        found.save(output)
+    if private:
+        dry = "dry_run" in options
+        made = fit_privately(output=None if dry else output, **options)
+        warn(made.warnings)
+        last = [DRY_RUN if dry else f"safe to publish: {output}"]
+        if made.paid is not None:
+            share = f"{percent(made.paid.spent)} % of its limits"
+            last = [f"ledger        {os.path.basename(options['ledger'])}: {share}", *last]
+    else:
+        made = fit(**options)
+        made.save(output)
         last = [f"wrote {output}: it contains confidential counts, so only you may read it"]
-    dry = "dry_run" in options
-    made = fit_privately(output=None if dry else output, **options)
-    warn(made.warnings)
-    last = [DRY_RUN if dry else f"safe to publish: {output}"]
-    if made.paid is not None:
-        share = f"{percent(made.paid.spent)} % of its limits"
-        last = [f"ledger        {os.path.basename(options['ledger'])}: {share}", *last]
     show(made.facts, arguments.json, [made.summary(), "", *last])

@@ -113,7 +113,7 @@ def test_messages_name_options_as_the_shell_does():
 
 
 def test_a_fault_of_the_program_quotes_nothing(folder, run, monkeypatch):
-    monkeypatch.setattr("pufferflow.publish.release.prepare", lambda *_, **__: int(f"x{VALUE}"))
+    monkeypatch.setattr("pufferflow.publish.release.Prepared", lambda *_, **__: int(f"x{VALUE}"))
     code, out, err = run(*f"{RELEASE} --edges 1".split())
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "a fault of this program: ValueError (<lambda>, line" in err

@@ -47,7 +47,7 @@ WEEK = Release(
     how=ReleaseOptions(),
     assumed=(f"The readings of one participant follow {OVERLAP}.",),
     documents={"theta.json": {"m": 1}, "certificate.json": {"proof": 1}},
-    paid=Paid(1, Fraction(1), "", Fraction(1), 1.0),
+    paid=Paid(1, Fraction(1), 1.0),
     date="2024-02-01",
 )
 """A weekly profile by hour."""

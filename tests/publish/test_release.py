@@ -103,7 +103,7 @@ REFUSED = [
     ({"statistics": ["mean", "mean"]}, "name each once"),
     ({"statistics": [], "bounds": None}, "there must be some"),
     ({"statistics": ["mean-by-day"]}, "cells of mean"),
-    ({"threshold": 1}, "no statistic that is asked for takes threshold"),
+    ({"threshold": 1}, "no statistic that is asked for takes `threshold`"),
     ({"longest": 0}, "longest"),
     ({"seed": -1}, "seed"),
     ({"theta": None}, "what is assumed of the readings is not said"),

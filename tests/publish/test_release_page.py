@@ -115,7 +115,7 @@ SAID = (
     (WHOLE, "What is protected", "All readings of one participant"),
     (WHOLE, "What adds up", "add up for ever, whatever their period. A copy"),
     ({"documents": {}}, "How", "It is not published, nor is the fitted chain"),
-    ({"used": Fraction(601, 1000)}, "What adds up", "61\u00a0% is used"),
+    ({"spent": Fraction(601, 1000)}, "What adds up", "61\u00a0% is used"),
     ({"alone": True}, "What adds up", "speaks of itself alone"),
     ({"paid": None}, "What adds up", "No account is kept"),
 )
