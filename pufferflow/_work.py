@@ -51,7 +51,7 @@ def afford(work: float, what: str, advice: str) -> None:
     if not is_allowed(work):
         raise ParameterError(
             f"{what} {said(work)}, above the {_account.get().most:.2g} that are taken on; {advice}, or allow more "
-            "(most_work)"
+            "(`most_work`)"
         )
 
 
@@ -75,5 +75,5 @@ def spend(work: float, what: str, advice: str) -> None:
     if account.spent > account.most:
         raise ParameterError(
             f"{what} takes more than the {account.most:.2g} operations that are taken on; {advice}, or allow more "
-            "(most_work)"
+            "(`most_work`)"
         )

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -51,9 +50,9 @@ def add_bounds(add: Callable[..., Any], most: float = MOST_WORK) -> None:
     """Declare ``--most-work`` and ``--json``."""
 
     def number(text: str) -> float:
-        if not 0 < float(text) < math.inf:
-            raise ValueError
-        return float(text)
+        from pufferflow._checks import check_positive
+
+        return check_positive(float(text), "most_work")
 
     work = f"operations that it may take, estimated beforehand (default: {most:g})"
     add("--most-work", type=number, default=most, metavar="N", help=work)

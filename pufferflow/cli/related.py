@@ -10,27 +10,23 @@ from typing import Any
 
 from pufferflow._checks import check_whole
 from pufferflow._files import read_bounded
-from pufferflow._json import kind, read_json
+from pufferflow._json import read_json
 from pufferflow._numbers import written_number
 from pufferflow.cli.printing import actions_of, add_bounds, show, table
-from pufferflow.errors import DataError, ModelError, ParameterError
+from pufferflow.errors import DataError, ParameterError
 
 CHECK = (
-    'MODEL.json: {"transition_matrix": [[...]], "observation_matrix": [[...]], '
-    '"initial_distributions": {"secret": [...], ...}}, optional states, observations, pairs, '
-    'length, parameters; or {"noisy_max": {"priors": {"secret": [[...], ...], ...}}}, optional '
-    'release, ties, mechanism. Numbers are read as written: "1/3" is a third.'
+    'MODEL.json: {"transition_matrix": [["3/4", "1/4"], ...], "observation_matrix": [...], '
+    '"initial_distributions": {"secret": [...], ...}}, or {"noisy_max": {"priors": {...}}}.'
 )
 NOISYMAX = "COUNTS.json is a list of counts. Every run spends privacy anew."
 NETWORK = (
-    'NETWORK.json: {"variables": [{"name": ..., "parents": [...], "states": [...], "table": '
-    '[...]}, ...]}, the table with one level of lists a parent; or {"networks": [...]}. The scale '
-    "is of a query that changes by at most 1 when one variable changes."
+    'NETWORK.json: {"variables": [{"name": ..., "parents": [...], "table": [...]}, ...]}. The '
+    "scale is of a query that changes by at most 1 when one variable changes."
 )
 GENERAL = (
-    "Rows are P(value | secret, scenario): columns scenario (or none), secret, value, probability; "
-    "or databases: scenario (or none), probability, value of the query, and a column for each "
-    "record; the secrets are then RECORD=STATE. Numbers are exact: 1/3 or 2e-3."
+    "Columns: scenario (or none), secret, value, probability; or of databases: scenario (or none), "
+    "probability, value, and one a record; the secrets are then RECORD=STATE."
 )
 COLUMNS = ("epsilon", "scale", "node", "quilt", "nearby", "influence", "optimal", "cost")
 
@@ -98,14 +94,8 @@ def _noisymax(asked: argparse.Namespace) -> dict[str, Any]:
     from pufferflow.related.hmm.checking import ratio_text
 
     mechanism = hmm.truncated_geometric(asked.largest, asked.ratio)
-    noisy_max = hmm.NoisyMax(asked.release, asked.largest, mechanism, asked.ties)
-
-    def draw(document: object) -> int:
-        if not isinstance(document, list):
-            raise ModelError(f"the counts must be a list, not {kind(document)}")
-        return noisy_max.draw(document)
-
-    drawn = read_json(asked.file, draw, "a list of counts")
+    noisy_max: Any = hmm.NoisyMax(asked.release, asked.largest, mechanism, asked.ties)
+    drawn = read_json(asked.file, noisy_max.draw, "a list of counts")
     return {asked.release: drawn, "factor": ratio_text(noisy_max.factor)}
 
 

@@ -6,13 +6,11 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pufferflow._checks import check_whole
-from pufferflow._display import displayed
 from pufferflow._options import split_options, takes_options
 from pufferflow._protection import Level, level_of
 from pufferflow._units import seconds_of, steps_of
@@ -35,10 +33,9 @@ from pufferflow.records.states import StateSpace
 if TYPE_CHECKING:
     from pufferflow.publish.release import Prepared
 
-HOUR, DAY = 3600, 86_400
+DAY = 86_400
 PERIODS = {"hour": DAY, "weekday": 7 * DAY, "month": 365 * DAY}
 """Seconds in which every cell of a statistic occurs."""
-NO_TIME = "no assumption about time"
 GOALS = (0.5, 0.1)
 """Errors over the public range that remedies are computed for: HIGH and MEDIUM."""
 
@@ -70,7 +67,6 @@ class PlanRow:
     asked: bool = False
 
 
-@displayed("epsilon", "unit", "rows")
 @dataclass(frozen=True, repr=False)
 class Plan:
     """Errors of the statistics that are asked for, at several levels of protection.
@@ -98,7 +94,7 @@ class Plan:
             text += ["  ".join(map(str.ljust, line, widths)).rstrip() for line in shown]
         return text
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return "\n".join(self.lines())
 
     def to_dict(self) -> dict[str, Any]:
@@ -148,49 +144,45 @@ def plan(
         stretches = np.minimum(sizes, participants)
         tables.append(statistic.table(cells, statistic.columns(space, step), sizes, stretches))
     level, family = request.guarantee.level(step), request.family(step)
-    design = Design(tables, family, level, request.epsilon, steps, step, request.share_of)
-    return Plan(design.rows(), epsilon, request.what.unit)
+    return Design(request, tables, family, level, steps, step).plan()
 
 
 def plan_of(prepared: Prepared, paid: Paid | None) -> Plan:
     """Return the plan of a table that is there, and of its ledger."""
-    request, rows = prepared.request, Design.of(prepared).rows()
-    return Plan(rows, request.epsilon, request.what.unit, prepared.warnings, paid)
+    return Design.of(prepared).plan(prepared.warnings, paid)
 
 
 @dataclass(frozen=True, eq=False)
 class Design:
     """What decides on the errors of a release, all of it public: of tables only the sizes."""
 
+    request: Request
     tables: Sequence[Table]
     family: Family | None
     level: Level
-    epsilon: float
     longest: int
     step_seconds: int | None
-    share: Fraction
 
     @classmethod
     def of(cls, prepared: Prepared) -> Design:
         """Return that of a table that is there."""
-        asked, step = prepared.request, prepared.steps.step_seconds
-        own = prepared.tables, prepared.family, prepared.level
-        return cls(*own, asked.epsilon, prepared.longest, step, asked.share_of)
+        own = prepared.request, prepared.tables, prepared.family, prepared.level
+        return cls(*own, prepared.longest, prepared.steps.step_seconds)
 
     def errors(self, level: Level) -> list[TableError]:
         """Return that of each table; raises ParameterError: no noise keeps ε at this level."""
-        cost = calibrate(self.family, level, self.epsilon).allowed(self.longest)
-        scales = scales_of([table.statistic for table in self.tables], self.share * cost)
+        cost = calibrate(self.family, level, self.request.epsilon).allowed(self.longest)
+        scales = scales_of([table.statistic for table in self.tables], self.request.share * cost)
         return list(map(table_error, self.tables, scales))
 
-    def rows(self) -> tuple[PlanRow, ...]:
+    def plan(self, warnings: tuple[str, ...] = (), paid: Paid | None = None) -> Plan:
         """Return what each statistic gets at the level asked for, and at the usual ones."""
         side, rows = self.level.side_information, []
         levels = {self.level, Level(1, side), Level(None, side)}
-        if self.step_seconds is not None and self.step_seconds < DAY:
+        if self.step_seconds is not None:
             levels.add(level_of("1d", side, self.step_seconds))
         for level in sorted(levels, key=lambda one: one.window or math.inf):
-            words, note = level.words(self.step_seconds), NO_TIME if level.whole else ""
+            words, note = level.words(self.step_seconds), "no assumption about time" * level.whole
             found: list[tuple[float | None, str]] = [(None, "-")] * len(self.tables)
             try:
                 found = [(error.middle[0], error.label) for error in self.errors(level)]
@@ -199,7 +191,7 @@ class Design:
             for table, (half, label) in zip(self.tables, found, strict=True):
                 name = table.statistic.full_name
                 rows.append(PlanRow(name, words, half, label, note, level == self.level))
-        return tuple(rows)
+        return Plan(tuple(rows), self.request.epsilon, self.request.what.unit, warnings, paid)
 
 
 def remedies(prepared: Prepared, table: Table, error: TableError) -> str:
@@ -213,13 +205,13 @@ def remedies(prepared: Prepared, table: Table, error: TableError) -> str:
         f"more participants (at least {enough:,} for ±{half:.3g}{unit}, "
         f"{plenty:,} for ±{small:.3g}{unit})"
     ]
-    for words in ("1h", "reading") if step is not None and step < HOUR else ("reading",):
-        narrower = level_of(words, level.side_information, step)
-        if level.whole or (narrower.window or 0) < (level.window or 0):
-            with suppress(ParameterError):
-                if not design.errors(narrower)[place].is_useless:
-                    helps.append(f"`protect` {words}")
-                    break
+    for words in ("1h", "reading"):
+        with suppress(ParameterError):  # no noise keeps ε, or no step is known
+            narrower = level_of(words, level.side_information, step)
+            fewer = level.whole or (narrower.window or 0) < (level.window or 0)
+            if fewer and not design.errors(narrower)[place].is_useless:
+                helps.append(f"`protect` {narrower.words(step)}")
+                break
     if statistic.by != "all":
         coarse = replace(statistic, by="all").tabulate(prepared.steps)
         if not table_error(coarse, scale).is_useless:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -59,27 +59,20 @@ class TableOptions:
     def schema(self, known: Schema | None = None) -> Schema:
         """Return how to read the table, given what a model says of it.
 
-        Raises ParameterError: both states and edges are given, or a model says what they are.
+        Raises ParameterError: both states and edges are given, or a model says something else.
         """
         if self.states is not None and self.edges is not None:
             raise ParameterError("`states` and `edges` say different things; give one of them")
-        known, space, step = known or Schema(), None, None
+        known, own = known or Schema(), {name: getattr(self, name) for name in READING}
         if self.edges is not None:
-            space = StateSpace.numeric(self.edges)
+            own["states"] = StateSpace.numeric(self.edges)
         elif self.states is not None:
-            space = StateSpace.categories(self.states)
-        if space is not None and known.states not in (None, space):
-            raise ParameterError(
-                "the model says what its states are; leave `states` and `edges` out"
-            )
+            own["states"] = StateSpace.categories(self.states)
         if self.step is not None:
-            step = seconds_of(self.step, "step")
-            if known.step_seconds not in (None, step):
-                raise ParameterError(
-                    f"step is {step} s, but the model has {known.step_seconds} s; leave `step` out"
-                )
-        own = {name: getattr(self, name) for name in READING}
-        own |= {"step_seconds": step, "states": space}
+            own["step_seconds"] = seconds_of(self.step, "step")
+        for name, what in (("states", "`states` or `edges`"), ("step_seconds", "`step`")):
+            if name in own and getattr(known, name) not in (None, own[name]):
+                raise ParameterError(f"the model says something else than {what}; leave it out")
         given = {name: one for name, one in own.items() if one is not None and one is not False}
         return replace(known, **given)
 
@@ -101,7 +94,8 @@ class StatisticOptions:
 
     def parsed(self) -> tuple[Statistic, ...]:
         """Return the statistics; raises ParameterError: one is unknown, or an option is bad."""
-        return parse_statistics(self.statistics, self.bounds, self.threshold, self.duration_edges)
+        options = ("bounds", "threshold", "duration_edges")
+        return parse_statistics(self.statistics, **{name: getattr(self, name) for name in options})
 
 
 @dataclass(frozen=True)
@@ -152,14 +146,13 @@ class Request:
     """
 
     source: Source
-    theta: Theta | None
+    model: PublicModel | None
+    """Θ with what its file says of records."""
     epsilon: float
     what: StatisticOptions
     guarantee: GuaranteeOptions
     how: ReleaseOptions
     table: TableOptions
-    share_of: Fraction = field(init=False)
-    """The share as an exact number in (0, 1]."""
 
     @classmethod
     def of(
@@ -167,7 +160,7 @@ class Request:
     ) -> Request:
         """Return the request that keywords make."""
         split = zip(RECORDS, split_options(options, *RECORDS), strict=True)
-        return cls(source, theta, epsilon, *(record(**own) for record, own in split))
+        return cls(source, _model_of(theta), epsilon, *(record(**own) for record, own in split))
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
@@ -180,35 +173,30 @@ class Request:
         if (limit := self.how.limit) is not None:
             if check_epsilon(limit) < self.epsilon:
                 raise ParameterError(f"limit {limit:g} is below epsilon {self.epsilon:g}; raise it")
-            if self.how.alone:
-                raise ParameterError("`alone` makes no promise, so it has no limit; leave one out")
-        for name in ("limit", "alone"):
-            if self.how.ledger is None and getattr(self.how, name) not in (None, False):
-                raise ParameterError(f"`{name}` is for a ledger, and none is kept; leave it out")
+            if self.how.ledger is None or self.how.alone:
+                raise ParameterError("`limit` is of a ledger's promise; leave it out without one")
         if self.how.longest is not None:
             check_whole(self.how.longest, "longest")
+
+    @property
+    def share(self) -> Fraction:
+        """The share as an exact number in (0, 1]."""
         share = written_number(self.how.share, "share")
         if not 0 < share <= 1:
             given = shown(self.how.share)
             raise ParameterError(f"share is {given}; give a number above 0, at most 1")
-        object.__setattr__(self, "share_of", share)
-        self.what.parsed()
-
-    def model(self) -> PublicModel | None:
-        """Return Θ with what its file says of records."""
-        return None if self.theta is None else public_model(self.theta)
+        return share
 
     def family(self, step_seconds: int | None) -> Family | None:
         """Return Θ in steps."""
-        family = None if self.theta is None else public_model(self.theta).family
+        family = None if self.model is None else self.model.family
         return family.in_steps(step_seconds) if isinstance(family, MixingFamily) else family
 
 
-def public_model(theta: Theta) -> PublicModel:
-    """Return Θ and how records become its states, from whatever says so."""
+def _model_of(theta: Any) -> PublicModel | None:
     if isinstance(theta, str | os.PathLike):
         return read_public_model(theta)
     model = getattr(theta, "model", theta)  # of a fit
-    if isinstance(model, PublicModel):
+    if model is None or isinstance(model, PublicModel):
         return model
     return PublicModel(theta if isinstance(theta, MixingFamily) else as_family(theta))

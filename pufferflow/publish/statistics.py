@@ -35,7 +35,7 @@ LABELS: dict[str, tuple[str, ...]] = {
     "month": tuple(calendar.month_name[1:]),
 }
 """Cells of the clock and the calendar."""
-CELLS = (*LABELS, "group")
+WHOLE, CELLS = ("all", "group"), (*LABELS, "group")
 GRID = 1000
 """Steps of the grid between the bounds of means and sums."""
 DURATIONS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -77,8 +77,10 @@ class Statistic(ABC):
     Attributes
     ----------
     by : {"all", "hour", "weekday", "month", "group"}
-    unit, offset : float
-        Value of 1 in the table, and of a reading that counts 0.
+    unit, offset, rounding : float
+        Value of 1 in the table, of a reading that counts 0, and by how much a reading is rounded.
+    edges : tuple of float
+        Numbers at which what it counts changes; none where it counts states or values.
     detail : str
         What the statement says of it beside its title.
 
@@ -88,6 +90,8 @@ class Statistic(ABC):
     by: str = "all"
     unit: float = field(init=False, default=1.0)
     offset: float = field(init=False, default=0.0)
+    rounding: float = field(init=False, default=0.0)
+    edges: tuple[float, ...] = field(init=False, default=())
     detail: str = field(init=False, default="")
 
     name: ClassVar[str]
@@ -99,11 +103,11 @@ class Statistic(ABC):
     in_unit: ClassVar[bool] = False
     relative: ClassVar[bool] = False
     """Whether a value is per reading of its cell."""
-    by_group_only: ClassVar[bool] = False
+    cells: ClassVar[tuple[str, ...]] = CELLS
+    """In which it can be asked for."""
 
     def __post_init__(self) -> None:
-        cells = ("all", "group") if self.by_group_only else CELLS
-        check_choice(self.by, f"the cells of {self.name}", cells)
+        check_choice(self.by, f"the cells of {self.name}", self.cells)
 
     def _settle(self, **values: Any) -> None:
         """Set fields to what was made of the options."""
@@ -115,19 +119,9 @@ class Statistic(ABC):
         """Name with the cells, as the shell writes it."""
         return self.name if self.by == "all" else f"{self.name}-by-{self.by}"
 
-    @property
-    def edges(self) -> tuple[float, ...]:
-        """Numbers at which what it counts changes; none where it counts states or values."""
-        return ()
-
-    @property
-    def rounding(self) -> float:
-        """By how much rounding to the grid may change a reading: half a step of it."""
-        return self.unit / 2 if self.in_unit else 0.0
-
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
         """What the columns count; raises ParameterError: it counts states, and none are known."""
-        return (Column(self.name),)
+        return (Column(self.name, *self.edges),)
 
     @abstractmethod
     def _marks(self, steps: Steps) -> Marks:
@@ -240,7 +234,7 @@ class Transitions(Histogram):
     """
 
     name, title, quantity = "transitions", "Transitions", "share of transitions"
-    lipschitz, by_group_only = 4, True
+    lipschitz, cells = 4, WHOLE
 
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
         """One a pair of states, by the earlier and then the later one."""
@@ -272,11 +266,11 @@ class Sum(Statistic):
         super().__post_init__()
         ends = [check_finite(bound, "one of bounds") for bound in check_list(self.bounds, "bounds")]
         if len(ends) != 2 or not SMALLEST <= ends[1] - ends[0] <= LARGEST_BOUND:
-            raise ParameterError("bounds must be two finite numbers, the lower one first")
+            raise ParameterError("`bounds` must be two finite numbers, the lower one first")
         low, high = ends
         unit = (high - low) / GRID
         detail = f" (values clipped to {low:g} to {high:g}, in steps of {unit:g})"
-        self._settle(bounds=(low, high), unit=unit, offset=low, detail=detail)
+        self._settle(bounds=(low, high), unit=unit, offset=low, rounding=unit / 2, detail=detail)
 
     def _marks(self, steps: Steps) -> Marks:
         low, high = self.bounds
@@ -306,16 +300,8 @@ class Exceedances(Statistic):
     def __post_init__(self) -> None:
         super().__post_init__()
         least = check_finite(self.threshold, "threshold")
-        self._settle(threshold=least, detail=f" (readings of at least {least:g})")
-
-    @property
-    def edges(self) -> tuple[float, ...]:
-        """The threshold."""
-        return (self.threshold,)
-
-    def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
-        """One."""
-        return (Column(f">= {self.threshold:g}", self.threshold),)
+        detail = f" (readings of at least {least:g})"
+        self._settle(threshold=least, edges=(least,), detail=detail)
 
     def _marks(self, steps: Steps) -> Marks:
         return np.flatnonzero(_numbers(steps, self) >= self.threshold), 0, None
@@ -335,7 +321,7 @@ class Durations(Exceedances):
     duration_edges: tuple[int, ...] = DURATIONS
 
     name, title = "durations", "Durations at or above a threshold"
-    quantity, lipschitz, by_group_only = "number of runs", 3, True
+    quantity, lipschitz, cells = "number of runs", 3, WHOLE
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -344,7 +330,7 @@ class Durations(Exceedances):
         whole = all(n.is_integer() and 1 <= n < LONGEST for n in numbers)
         if not whole or numbers[:1] != [1] or any(b <= a for a, b in pairwise(numbers)):
             raise ParameterError(
-                "duration_edges must be whole numbers of steps that begin with 1 and grow"
+                "`duration_edges` must be whole numbers that begin with 1 and grow"
             )
         self._settle(duration_edges=tuple(map(int, numbers)))
 
@@ -377,30 +363,21 @@ class Durations(Exceedances):
 CATALOGUE: dict[str, type[Statistic]] = {
     kind.name: kind for kind in (Histogram, Mean, Sum, Exceedances, Durations, Transitions)
 }
-RENAMED = {"above": "exceedances", "runs": "durations"}
 
 
-def parse_statistics(
-    asked: Sequence[str],
-    bounds: Sequence[float] | None = None,
-    threshold: float | None = None,
-    duration_edges: Sequence[int] | None = None,
-) -> tuple[Statistic, ...]:
-    """Return statistics by their names, ``NAME`` or ``NAME-by-CELLS``.
+def parse_statistics(asked: Sequence[str], **options: Any) -> tuple[Statistic, ...]:
+    """Return statistics by their names, ``NAME`` or ``NAME-by-CELLS``; options may be None.
 
     Raises ParameterError: one is unknown or given twice, an option is out of range or used by none.
     """
-    options = {"bounds": bounds, "threshold": threshold, "duration_edges": duration_edges}
     given = {name: value for name, value in options.items() if value is not None}
     statistics: dict[str, Statistic] = {}
     unused = set(given)
     for place, entry in enumerate(check_list(asked, "statistics"), 1):
         name, _, by = str(entry).strip().partition("-by-")
         if name not in CATALOGUE:
-            advice = f"has no known name; choose from {', '.join(CATALOGUE)}"
-            if name in RENAMED:
-                advice = f"{name} is now called {RENAMED[name]}"
-            raise ParameterError(f"statistic {place} {advice}")
+            known = ", ".join(CATALOGUE)
+            raise ParameterError(f"statistic {place} has no known name; choose from {known}")
         own = {f.name: f.default for f in fields(CATALOGUE[name]) if f.name in options}
         for key in (key for key in own if own[key] is MISSING and key not in given):
             raise ParameterError(f"{name} needs `{key}`; give it")

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import fuzz_cli
 import pytest
@@ -96,21 +95,3 @@ def test_hostile_command_lines(runs):
     path = {"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(script, capture_output=True, text=True, env=path)
     assert f"{runs} runs, 0 failed" in done.stdout, done.stdout + done.stderr
-
-
-def test_what_does_not_hold_is_seen():
-    """The checks themselves: each complaint is made of a run that deserves it."""
-
-    def complaints(code=0, err="", out="", changed=(), word="release", status=0, time=1, size=1024):
-        used = SimpleNamespace(ru_utime=time, ru_stime=1.0, ru_maxrss=size)
-        return fuzz_cli.complaints([word], status or code << 8, used, out, err, changed)
-
-    sentence, value = "pufferflow: error: x\n", fuzz_cli.CANARY
-    for sound in ((), (2, sentence), (141,), (0, "", "", ["out"]), (0, "", value, [], value)):
-        assert not complaints(*sound)
-    for wrong in ((1,), (2,), (2, f"{sentence}Traceback:\n"), (0, "x.py:1: Warning: y\n")):
-        assert complaints(*wrong)
-    for wrong in ((2, sentence, "", ["out"]), (0, "", "", [".out.x"]), (0, "", f"{value}.5")):
-        assert complaints(*wrong)
-    for wrong in ({"status": 9}, {"time": 91.0}, {"size": 2**21}):
-        assert complaints(**wrong)

@@ -99,7 +99,6 @@ def test_readings_out_of_range_change_nothing(exact, by):
 
 REFUSED = [
     ({"share": 0}, "share is 0"),
-    ({"statistics": ["above"]}, "now called exceedances"),
     ({"statistics": ["mean", "mean"]}, "name each once"),
     ({"statistics": [], "bounds": None}, "there must be some"),
     ({"statistics": ["mean-by-day"]}, "cells of mean"),

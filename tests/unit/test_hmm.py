@@ -280,7 +280,7 @@ def test_noisy_max_on_the_command_line(run):
         ("[0, 7771]", "count 2 is no whole number from 0 to 2"),
         ('[0, "7771"]', "count 2 is no whole number"),
         ("[]", "there are no counts"),
-        ('{"counts": [7771]}', "the counts must be a list, not an object"),
+        ('{"counts": [7771]}', "count 1 is no whole number"),
     ]:
         code, out, err = run("related", "noisymax", "-", stdin=text)
         assert (code, out, err.count("\n")) == (2, "", 1)
