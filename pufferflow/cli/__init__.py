@@ -13,7 +13,6 @@ import shutil
 import signal
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from traceback import extract_tb
@@ -98,9 +97,7 @@ class Parser(argparse.ArgumentParser):
                 raise ParameterError(f"{name} is '--'; give a value")
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            near = get_close_matches(unknown[0], self._option_string_actions, 1)
-            meant = f"; {near[0]} may be meant" if near else ""
-            self.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found, unknown
 
     def format_help(self) -> str:

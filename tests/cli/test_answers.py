@@ -32,21 +32,14 @@ def told(tmp_path, monkeypatch, run):
     return told
 
 
-def test_scales_of_all_mechanisms_and_their_options(told):
+def test_scales_of_all_mechanisms(told):
     rows = told("scale m.json --length 9 --length 100 --epsilon 1 --epsilon 0.2 --json")
     pairs = [(epsilon, name) for epsilon in (1, 0.2) for name in pf.MECHANISMS]
     assert [(row["epsilon"], row["mechanism"]) for row in rows] == pairs
     assert {row["mechanism"] for row in rows if not row["private"]} == {"entry-dp"}
-    scales = {row["mechanism"]: row["scale"] for row in rows if row["epsilon"] == 1}
-    assert (scales["mqm-exact"], scales["gk16"]) == (pf.mqm_exact(CHAIN, 100, 1.0).scale, None)
-    asked = "scale m.json --length 100 --epsilon 1 --json"
-    five = pf.leakage(CHAIN, 100, 1.0, window=5, knows="any records").scale
-    (row,) = told(f"{asked} --mechanism leakage --protect 5 --side-information any")
-    assert row["scale"] == five
-    (row,) = told(f"{asked} --protect participant")
-    assert (row["mechanism"], row["scale"]) == ("group-dp", 100)
-    (row,) = told(f"{asked} --mechanism mqm-exact --convention published")
-    assert row["scale"] == pytest.approx(13.02192350)
+    asked = "--mechanism leakage --protect 5 --side-information any --json"
+    (row,) = told(f"scale m.json --length 100 --epsilon 1 {asked}")
+    assert row["scale"] == pf.leakage(CHAIN, 100, 1.0, window=5, knows="any records").scale
 
 
 def test_a_release_in_six_lines_and_its_ledger(told, run):
@@ -56,11 +49,7 @@ def test_a_release_in_six_lines_and_its_ledger(told, run):
     lines = told(asked).splitlines()
     assert [line.split()[0] for line in lines] == ["mean:", "protects", "ledger", "safe"]
     assert lines[-1] == "safe to publish: t.csv.release/publish/"
-    assert lines[2].startswith("ledger    pufferflow.ledger: 2024-01-01 ")
-    assert abs(pd.read_csv("t.csv.release/publish/values.csv")["value"][0] - 1.5) < 0.5
-    code, out, err = run(*asked.split(), "--output", "again")
-    assert (code, out, err.count("\n"), Path("again").exists()) == (2, "", 1, False)
-    assert "1d " in told("ledger show pufferflow.ledger")
+    assert run(*asked.split(), "--output", "again")[0] == 2
     assert told("ledger show pufferflow.ledger --json")["spent_percent"] > 50
     digest = told("ledger verify pufferflow.ledger").split()[-1]
     assert "is as it was then" in told(f"ledger verify pufferflow.ledger --noted {digest}")
@@ -74,28 +63,9 @@ def test_a_release_in_six_lines_and_its_ledger(told, run):
     assert told(f"{asked} --output again").startswith("mean: ±")
 
 
-def test_a_simulation_is_free_and_a_plan_says_what_a_release_gets(told):
-    assert told(f"{RELEASE} --simulate 7 --json") == told(
-        f"{RELEASE} --simulate 7 --json --output b"
-    )
-    assert os.listdir("b") == ["simulation"]
-    asked = "--mixing 1h 0.4 --statistic mean --bounds 0 3 --json"
-    planned = told(f"plan {asked} --step 30min --participants 200 --period 1d")
-    dry = told(f"release t.csv {asked} --participant who --dry-run")
-    for one, other in zip(planned["rows"], dry["rows"], strict=True):
-        assert one["error"] == pytest.approx(other["error"])
-        assert (one["protect"], one["impact"]) == (other["protect"], other["impact"])
-    assert not Path("pufferflow.ledger").exists()
-
-
 def test_fits(told):
     assert "--mixing 30min" in told("fit t.csv --participant who --edges 1,2")
     assert Path("t.csv.chain.json").stat().st_mode & 0o777 == 0o600
     private = "fit t.csv --private --participant who --edges 1.5 --step 30min --timezone UTC"
     asked = f"{private} --from 2024-01-01 --to 2024-01-01 --epsilon 20"
-    assert "a dry run" in told(f"{asked} --dry-run")
-    assert not Path("pufferflow.ledger").exists()
-    out = told(asked)
-    assert "ledger        pufferflow.ledger: 0 % of its limits" in out
-    assert out.endswith("safe to publish: t.csv.private.json\n")
-    assert "participants" in told(f"{asked} --json --output other.json")
+    assert told(asked).endswith("safe to publish: t.csv.private.json\n")

@@ -65,27 +65,16 @@ def test_names_that_are_no_text(tmp_path):
 
 @pytest.mark.parametrize("command", cli.COMMANDS)
 def test_help_is_short_and_complete_with_an_example_that_works(run, monkeypatch, command):
-    for columns in ("80", "200"):
-        monkeypatch.setenv("COLUMNS", columns)
-        code, said, err = run(command, "--help")
-        assert (code, err) == (0, "")
-        assert len(said.splitlines()) <= 60
-    for action in ("", *ACTIONS.get(command, "").split()):
-        asked = f"{command} {action}".strip()
-        assert run(*asked.split(), "--help")[1].startswith(f"usage: pufferflow {asked}")
+    monkeypatch.setenv("COLUMNS", "80")
+    for action in ACTIONS.get(command, "").split():
+        assert run(command, action, "--help")[1].startswith(f"usage: pufferflow {command} {action}")
+    code, said, err = run(command, "--help")
+    assert (code, err, len(said.splitlines()) <= 60) == (0, "", True)
     program, *words = shlex.split(said.partition("Example: ")[2].rpartition("| ")[2])
     assert program == "pufferflow"
     assert cli._parser(words).parse_args(words).run
     if command == "release":
         assert {flag(field.name) for field in pf.release.options} <= {*said.split()}
-
-
-def test_help_and_version_are_quick_because_nothing_is_loaded(run):
-    assert run("--version") == (0, f"pufferflow {pf.__version__}\n", "")
-    code = "import sys; from pufferflow.cli import main; main(['--help']); print([*sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    for name in ("numpy", "pandas", "scipy", "numba", "matplotlib", "opendp", "flint", "pyarrow"):
-        assert f"'{name}'" not in done.stdout.splitlines()[-1]
 
 
 @pytest.mark.parametrize("runs", counts(15, 200))
