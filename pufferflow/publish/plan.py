@@ -172,7 +172,7 @@ class Design:
     def errors(self, level: Level) -> list[TableError]:
         """Return that of each table; raises ParameterError: no noise keeps ε at this level."""
         cost = calibrate(self.family, level, self.request.epsilon).allowed(self.longest)
-        scales = scales_of([table.statistic for table in self.tables], self.request.share * cost)
+        scales = scales_of([table.statistic for table in self.tables], self.request.share_of * cost)
         return list(map(table_error, self.tables, scales))
 
     def plan(self, warnings: tuple[str, ...] = (), paid: Paid | None = None) -> Plan:

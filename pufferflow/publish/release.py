@@ -122,7 +122,7 @@ class Prepared:
         self.warnings = tuple(self._checked(records))
         self.period, self.longest = _period(steps, first, last, how.longest)
         self.promise = calibrate(self.family, self.level, epsilon)
-        cost = request.share * self.promise.allowed(self.longest)
+        cost = request.share_of * self.promise.allowed(self.longest)
         self.scales = scales_of(self.statistics, cost)
         self.tables = [statistic.tabulate(steps) for statistic in self.statistics]
         if empty := [table.statistic.full_name for table in self.tables if not table.sizes.any()]:

@@ -179,7 +179,7 @@ class Request:
             check_whole(self.how.longest, "longest")
 
     @property
-    def share(self) -> Fraction:
+    def share_of(self) -> Fraction:
         """The share as an exact number in (0, 1]."""
         share = written_number(self.how.share, "share")
         if not 0 < share <= 1:

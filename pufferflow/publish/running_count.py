@@ -124,7 +124,7 @@ class RunningCount:
             raise ParameterError("a stream in time needs first, step and timezone; give all three")
         last = None if first is None else first + length * (step or 1) - 1
         promise = calibrate(family, level, epsilon)
-        counter = cls(length, float(request.share * promise.allowed(length)))
+        counter = cls(length, float(request.share_of * promise.allowed(length)))
         charge = Charge(counter.cost, length * counter.cost, first, last)
         names = schema.participant, tuple(filter(None, [schema.value]))
         space = None if states is None else list(states.edges or states.names)
