@@ -127,8 +127,6 @@ class Accountant:
             if high == largest:
                 return math.inf
             high = min(high + 1, largest)
-        if suffices(low):
-            return math.exp(low)
         while high - low > PRECISION:
             middle = (low + high) / 2
             low, high = (low, middle) if suffices(middle) else (middle, high)

@@ -22,10 +22,10 @@ from pufferflow._checks import check_path
 from pufferflow._display import displayed
 from pufferflow._files import DATABASE, PathLike, check_folder, sha256, workplace
 from pufferflow.accounting.account import Promise, percent, spent
-from pufferflow.accounting.entries import MEND, Book, Document, Paid, Terms, canonical, words_of
+from pufferflow.accounting.entries import MEND, Book, Document, Paid, Terms, canonical
 from pufferflow.errors import BudgetError, LedgerError
 
-VERSION = 5
+VERSION = 6
 PATIENCE_SECONDS = 600.0
 """How long a release waits for others that are being paid for."""
 MOST_BYTES, MOST_ROW_BYTES = 2**28, 2**24
@@ -35,10 +35,6 @@ PRAGMA application_id = {int.from_bytes(b"PUFF")};
 PRAGMA user_version = {VERSION};
 CREATE TABLE entries (number INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL,
     content TEXT NOT NULL, digest TEXT NOT NULL UNIQUE);
-CREATE TRIGGER never_changed BEFORE UPDATE ON entries
-BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END;
-CREATE TRIGGER never_removed BEFORE DELETE ON entries
-BEGIN SELECT RAISE(ABORT, 'entries are never removed'); END;
 """
 
 
@@ -53,10 +49,8 @@ class Ledger(os.PathLike[str]):
             with self.path.open("rb") as stream:
                 head = stream.read(72)
         if head[:16] + head[60:] != DATABASE + VERSION.to_bytes(4) + bytes(4) + b"PUFF":
-            raise self._error(
-                "no ledger of this program is there, or one from before 1.0, which is left alone; "
-                "give another path, or a new one to a release, which makes it"
-            )
+            what = "no ledger of this program is there, or one from before 1.0; give another path"
+            raise LedgerError(f"ledger {self.path}: {what}, or a new one to a release")
 
     def __fspath__(self) -> str:
         return str(self.path)
@@ -76,12 +70,9 @@ class Ledger(os.PathLike[str]):
                 with suppress(FileExistsError):  # another process made it meanwhile
                     os.link(folder / "ledger", target)
         except (OSError, sqlite3.Error) as error:
-            what = error.strerror if isinstance(error, OSError) else error
+            what = getattr(error, "strerror", error)
             raise LedgerError(f"cannot create the ledger {target}: {what}; give another") from error
         return cls(target)
-
-    def _error(self, what: object) -> LedgerError:
-        return LedgerError(f"ledger {self.path}: {what}")
 
     @contextmanager
     def _open(self, *, writing: bool = False) -> Iterator[Book]:
@@ -92,8 +83,8 @@ class Ledger(os.PathLike[str]):
         """
         uri = f"{self.path.absolute().as_uri()}?mode=rw"
         try:
-            with closing(sqlite3.connect(uri, PATIENCE_SECONDS, uri=True)) as connection:
-                connection.isolation_level = None
+            opened = sqlite3.connect(uri, PATIENCE_SECONDS, isolation_level=None, uri=True)
+            with closing(opened) as connection:
                 connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_ROW_BYTES)
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("PRAGMA trusted_schema = OFF")
@@ -112,7 +103,7 @@ class Ledger(os.PathLike[str]):
                     connection.execute("COMMIT")
         except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite's message may quote the file
             then = "pufferflow ledger show says what is entered, and so spent" if writing else MEND
-            raise self._error(f"{error}; {then}") from error
+            raise LedgerError(f"ledger {self.path}: {error}; {then}") from error
         except (BudgetError, LedgerError) as error:
             error.args = (f"ledger {self.path}: {error}",)
             raise
@@ -132,10 +123,8 @@ class Ledger(os.PathLike[str]):
         with self._open(writing=True) as book:
             book.add("promise", promise)
             if book.spent > 1:
-                raise BudgetError(
-                    f"releases that are there need more than epsilon {promise.epsilon:g} for "
-                    f"{words_of(promise.level)}; set a higher limit"
-                )
+                what = f"releases that are there need more than epsilon {promise.epsilon:g}"
+                raise BudgetError(f"{what}; set a higher limit")
 
     def add(self, terms: Terms) -> Paid:
         """Enter a release, also one that was made elsewhere: what is not known of it is UNBOUNDED.
@@ -147,14 +136,15 @@ class Ledger(os.PathLike[str]):
             return book.accept(terms)
 
     def verify(self, noted: str | None = None) -> tuple[int, str]:
-        """Check the file, the digests, and that all promises hold over the rows.
+        """Return the number of rows and the last digest of a file whose promises all hold.
 
-        Returns the number of rows and the digest of the last one; of one that was ``noted`` before,
-        everything up to its row must be as it was. Raises LedgerError: something does not hold.
+        Up to the row of a digest that was ``noted`` before, it is as it was then.
+        Raises LedgerError: something does not hold.
         """
-        digests = ["", *(row.digest for row in self.book.rows)]
-        if noted is not None and noted not in digests:
-            raise self._error("no row has the digest that was noted; it was rewritten or replaced")
+        with self._open() as book:
+            digests = ["", *(row.digest for row in book.rows)]
+            if noted not in (None, *digests):
+                raise LedgerError("no row has the digest that was noted; it was made anew")
         return len(digests) - 1, digests[-1]
 
     def to_dict(self) -> Document:
@@ -181,12 +171,11 @@ def try_out(ledger: PathLike | None, terms: Terms) -> Paid | None:
     """Return what :func:`reserved` would yield, or raise what it would; nothing is written."""
     if ledger is None:
         return None
-    path = check_path(ledger, "ledger")
-    if not os.path.lexists(path):
-        check_folder(path)
-        return Book().accept(terms)
-    with Ledger(path)._open() as book:
-        return book.accept(terms)
+    if os.path.lexists(path := check_path(ledger, "ledger")):
+        with Ledger(path)._open() as book:
+            return book.accept(terms)
+    check_folder(path)
+    return Book().accept(terms)
 
 
 @contextmanager

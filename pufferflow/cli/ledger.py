@@ -14,7 +14,7 @@ import numpy as np
 from pufferflow._numbers import written_number
 from pufferflow._protection import Level, level_of
 from pufferflow.accounting.account import UNBOUNDED, Charge, Promise, percent
-from pufferflow.accounting.entries import Entry, Terms
+from pufferflow.accounting.entries import Entry, Terms, words_of
 from pufferflow.accounting.ledger import Ledger
 from pufferflow.cli.printing import actions_of, show, table
 from pufferflow.errors import LedgerError, ParameterError
@@ -54,9 +54,7 @@ def _show(ledger: Ledger, arguments: argparse.Namespace) -> None:
     rows = [row.copy() for row in (*told["promises"], *told["releases"])]
     for row in rows:
         if row["level"] is not None:
-            level = Level(**row["level"])
-            known = ", others known" * (level.side_information == "any")
-            row["protect"] = f"{level.words(step)}{known}"
+            row["protect"] = words_of(Level(**row["level"]), step)
         for name, end in (("from", "first"), ("to", "last")):
             time = row.get("charge", {}).get(end)
             row[name] = None if time is None else str(np.datetime64(time, "s"))
@@ -67,7 +65,7 @@ def _show(ledger: Ledger, arguments: argparse.Namespace) -> None:
 
 def _verify(ledger: Ledger, arguments: argparse.Namespace) -> None:
     entries, digest = ledger.verify(arguments.noted)
-    since = "everything up to the digest that was noted is as it was then"
+    since = "up to the digest that was noted all is as it was then"
     if arguments.noted is None:
         since = "only a digest noted before (--noted) shows whether rows were made anew or cut off"
     print(f"verified: the digests of {entries} rows fit together and all promises hold; {since}")
@@ -79,10 +77,8 @@ def _add(ledger: Ledger, arguments: argparse.Namespace) -> None:
 
     known, value = ledger.book.population, arguments.value
     if known is None:
-        raise LedgerError(
-            f"ledger {ledger.path}: it is empty; the first release says of what it is"
-        )
-    cost, whole = (written_number(getattr(arguments, name), name) for name in ("cost", "whole"))
+        raise LedgerError(f"ledger {ledger.path} is empty; the first release says of what it is")
+    cost, whole = written_number(arguments.cost, "cost"), written_number(arguments.whole, "whole")
     if value is None and arguments.participant is None:
         cost = whole = UNBOUNDED
     else:
@@ -101,8 +97,7 @@ def _set_limit(ledger: Ledger, arguments: argparse.Namespace) -> None:
     book = ledger.book
     step = None if book.population is None else book.population.step_seconds
     level = level_of(arguments.level, arguments.side_information, step)
-    now = book.promises.get(level)
-    before = "none" if now is None else f"{now.epsilon:g}"
+    before = f"{book.promises[level].epsilon:g}" if level in book.promises else "none"
     if not arguments.yes:
         raise ParameterError(f"the limit of {arguments.level} is {before}; add --yes to change it")
     theta = None if book.theta is None else parse_model(book.theta)
