@@ -53,10 +53,9 @@ class Population:
 
 @dataclass(frozen=True)
 class Entry:
-    """The row of a release, ``query`` in public words.
+    """The row of a release; ``promise`` is whether its statement speaks of all releases together.
 
-    ``promise`` is whether its statement speaks of all releases together, at ``level`` and
-    ``epsilon``; that of a private fit does not, and one made elsewhere has neither of the two.
+    That of a private fit does not. One made elsewhere has no ``level`` and no ``epsilon``.
     """
 
     population: Population
@@ -72,18 +71,15 @@ class Entry:
         check_epsilon(1 if self.epsilon is None else self.epsilon)
         if not str(self.query).isprintable() or self.query != str(self.query)[:1000]:
             raise ParameterError(f"query is {shown(self.query)}; give up to 1000 printable letters")
-        timeless = (self.charge.first, self.charge.last) == (None, None)
-        if self.population.time_base == "none" and not timeless:
+        times = {self.charge.first, self.charge.last} - {None}
+        if self.population.time_base == "none" and times:
             raise ParameterError("a release has a range of times where there are none")
-        if self.promise and None in (self.level, self.epsilon):
-            raise ParameterError("a release that promises something needs a level and epsilon")
 
 
 @dataclass(frozen=True)
 class Terms:
-    """A release that is to be paid for.
+    """A release to be paid for; ``theta`` is a model document, ``promise`` for a level without one.
 
-    ``theta`` is Θ's model document, ``promise`` what is promised if its level has no promise yet.
     With ``new_values`` it may read columns that no release before named.
     """
 
@@ -95,10 +91,9 @@ class Terms:
 
 @dataclass(frozen=True)
 class Paid:
-    """A release that is paid for, by row ``number``.
+    """A release that is paid for, by row ``number``; ``limit`` is the ε promised at its level.
 
-    ``spent`` is the largest share of a promise in force that is used now of the readings in its
-    range, ``limit`` the ε of the one at its level, None where it promises nothing.
+    ``spent`` is the largest share of a promise that is used now of the readings in its range.
     """
 
     number: int
@@ -147,8 +142,7 @@ class Book:
     def read(cls, table: Iterable[tuple[Any, ...]]) -> Book:
         """Return what the rows of a file say, oldest first.
 
-        Raises LedgerError: digests do not fit together, a row is not one that this program writes,
-        or a promise is missing or does not hold over the rows as they are.
+        Raises LedgerError: digests do not fit together, or a promise is missing or does not hold.
         """
         book = cls()
         for row in table:
@@ -173,10 +167,9 @@ class Book:
 
         Raises LedgerError: the book is of something else; BudgetError: a promise would not hold.
         """
-        entry, theta, promise, limit = terms.entry, terms.theta, terms.promise, None
+        theta, promise, limit = terms.theta, terms.promise, None
+        entry = replace(terms.entry, promise=promise is not None)
         step = entry.population.step_seconds
-        if entry.promise and (promise is None or promise.level != entry.level):
-            raise ParameterError("a release that promises needs a promise of its level")
         new = {*entry.population.values} - {*(self.population or entry.population).values}
         if new and not terms.new_values:
             what = f"no release before read the column {min(new)!r}"

@@ -98,9 +98,8 @@ def wrap(
     metric = str(measurement.input_metric)
     known = next((d for name, d in _CHANGED.items() if metric.startswith(name)), None)
     if (d_in is None) == (known is None):
-        what = "give the distance of inputs that differ in one record where they are numbers"
-        way = f"{what}, and none where they are data sets"
-        raise ParameterError(f"`d_in` is {shown(d_in)} for {metric}; {way}")
+        what = "give the distance that one record makes for numbers, and none for data sets"
+        raise ParameterError(f"`d_in` is {shown(d_in)} for {metric}; {what}")
     distance: float = check_positive(d_in if known is None else known, "d_in")
     if distance.is_integer() and "f" not in str(measurement.input_distance_type):
         distance = int(distance)

@@ -63,12 +63,11 @@ class Ledger(os.PathLike[str]):
             return cls(target)
         try:
             # a whole ledger appears under its name at once, or none: linking fails where a file is
-            with workplace(target.parent) as folder:
-                with closing(sqlite3.connect(folder / "ledger")) as connection:
+            with workplace(target.parent) as folder, suppress(FileExistsError):
+                with closing(sqlite3.connect(made := folder / "ledger")) as connection:
                     connection.executescript(_SCHEMA)
-                (folder / "ledger").chmod(0o600)  # a fit makes Θ as private as its data
-                with suppress(FileExistsError):  # another process made it meanwhile
-                    os.link(folder / "ledger", target)
+                made.chmod(0o600)  # a fit makes Θ as private as its data
+                os.link(made, target)
         except (OSError, sqlite3.Error) as error:
             what = getattr(error, "strerror", error)
             raise LedgerError(f"cannot create the ledger {target}: {what}; give another") from error
@@ -78,8 +77,7 @@ class Ledger(os.PathLike[str]):
     def _open(self, *, writing: bool = False) -> Iterator[Book]:
         """Read and check all rows; with ``writing`` hold the file alone, and write what is added.
 
-        Nothing is paid for on the ground of an altered ledger, and nothing is written unless the
-        block ends well.
+        Nothing is written unless the block ends well.
         """
         uri = f"{self.path.absolute().as_uri()}?mode=rw"
         try:
@@ -89,11 +87,10 @@ class Ledger(os.PathLike[str]):
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("PRAGMA trusted_schema = OFF")
                 connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
-                if not _tables(connection) <= _OWN:
-                    raise LedgerError(f"its tables are not those that this program makes; {MEND}")
-                [problem] = connection.execute("PRAGMA integrity_check(1)").fetchone()
-                if problem != "ok":
-                    raise LedgerError(f"{problem}; {MEND}")
+                check = "PRAGMA integrity_check(1)"
+                strange = {*connection.execute(_TABLES)} - _OWN
+                if strange or [*connection.execute(check)] != [("ok",)]:
+                    raise LedgerError(f"it is damaged, or not as this program makes it; {MEND}")
                 book = Book.read(connection.execute("SELECT * FROM entries ORDER BY number"))
                 there = len(book.rows)
                 yield book
@@ -123,14 +120,14 @@ class Ledger(os.PathLike[str]):
         with self._open(writing=True) as book:
             book.add("promise", promise)
             if book.spent > 1:
-                what = f"releases that are there need more than epsilon {promise.epsilon:g}"
-                raise BudgetError(f"{what}; set a higher limit")
+                raise BudgetError(
+                    f"its releases need more than epsilon {promise.epsilon:g}; raise it"
+                )
 
     def add(self, terms: Terms) -> Paid:
         """Enter a release, also one that was made elsewhere: what is not known of it is UNBOUNDED.
 
-        Raises BudgetError: a promise in force would not hold any more; LedgerError: it is of
-        something else. Either way nothing is entered.
+        Raises BudgetError or LedgerError as :func:`reserved`; then nothing is entered.
         """
         with self._open(writing=True) as book:
             return book.accept(terms)
@@ -182,11 +179,9 @@ def try_out(ledger: PathLike | None, terms: Terms) -> Paid | None:
 def reserved(ledger: PathLike | None, terms: Terms) -> Iterator[Paid | None]:
     """Pay for a release, make it in the block, and note that it was made.
 
-    A ledger that does not exist is made if the release is accepted; None keeps no account and
-    yields None.
-
-    Raises BudgetError: a promise would not hold any more, and nothing is paid; LedgerError: the
-    ledger is of other data or another Θ, or cannot be used.
+    A ledger that does not exist is made if the release is accepted; None keeps no account.
+    Raises BudgetError: a promise would not hold any more; LedgerError: it is of something else, or
+    cannot be used. Either way nothing is paid.
     """
     try_out(ledger, terms)  # what is refused makes no file
     if ledger is None:
@@ -208,11 +203,6 @@ def default_ledger(table: PathLike) -> Path:
     return Path(os.path.realpath(table)).parent / "pufferflow.ledger"
 
 
-def _tables(connection: sqlite3.Connection) -> set[tuple[str, str]]:
-    """Tables, views and triggers of a database: a foreign one could change what is written."""
-    return set(connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
-
-
+_TABLES = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"  # a trigger could change rows
 with closing(sqlite3.connect(":memory:")) as _connection:
-    _connection.executescript(_SCHEMA)
-    _OWN = _tables(_connection)
+    _OWN = {*_connection.executescript(_SCHEMA).execute(_TABLES)}

@@ -19,8 +19,6 @@ from pufferflow.accounting.ledger import Ledger
 from pufferflow.cli.printing import actions_of, show, table
 from pufferflow.errors import LedgerError, ParameterError
 
-RELEASES = ("number", "made", "from", "to", "protect", "epsilon", "query")
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     action = actions_of(parser, "made by the first release")
@@ -51,25 +49,21 @@ def run(arguments: argparse.Namespace) -> None:
 def _show(ledger: Ledger, arguments: argparse.Namespace) -> None:
     told = ledger.to_dict()
     step = (told["population"] or {}).get("step_seconds")
-    rows = [row.copy() for row in (*told["promises"], *told["releases"])]
-    for row in rows:
-        if row["level"] is not None:
-            row["protect"] = words_of(Level(**row["level"]), step)
-        for name, end in (("from", "first"), ("to", "last")):
-            time = row.get("charge", {}).get(end)
+    for row in (*told["promises"], *told["releases"]):
+        row["protect"] = row["level"] and words_of(Level(**row["level"]), step)
+    for row in told["releases"]:
+        for name, time in (("from", row["charge"]["first"]), ("to", row["charge"]["last"])):
             row[name] = None if time is None else str(np.datetime64(time, "s"))
-    promises = len(told["promises"])
-    lines = table(rows[:promises], ("protect", "epsilon", "spent_percent"))
-    show(told, arguments.json, [*lines, "", *table(rows[promises:], RELEASES)])
+    columns = ("number", "made", "from", "to", "protect", "epsilon", "query")
+    lines = [*table(told["promises"], ("protect", "epsilon", "spent_percent")), ""]
+    show(told, arguments.json, [*lines, *table(told["releases"], columns)])
 
 
 def _verify(ledger: Ledger, arguments: argparse.Namespace) -> None:
     entries, digest = ledger.verify(arguments.noted)
-    since = "up to the digest that was noted all is as it was then"
-    if arguments.noted is None:
-        since = "only a digest noted before (--noted) shows whether rows were made anew or cut off"
-    print(f"verified: the digests of {entries} rows fit together and all promises hold; {since}")
-    print(f"digest of the last row, to be noted elsewhere: {digest}")
+    since = "" if arguments.noted is None else "; all up to the digest noted is as it was then"
+    print(f"verified: the digests of {entries} rows fit together and all promises hold{since}")
+    print(f"digest to note elsewhere: with --noted it shows whether rows were made anew: {digest}")
 
 
 def _add(ledger: Ledger, arguments: argparse.Namespace) -> None:

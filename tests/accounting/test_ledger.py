@@ -54,7 +54,7 @@ F, WEEK, PARTICIPANT = Fraction, 7 * 86400, Level(None)
 DAY, READING, INFORMED = COSTS
 TIMELESS = {"span": (None, None), "of": replace(POPULATION, step_seconds=None, time_base="none")}
 FIT, BOTH = {"level": PARTICIPANT, "promise": False}, replace(POPULATION, values=("kwh", "gas"))
-LATER = Charge(COSTS[DAY], 2, MONDAY + WEEK, MONDAY + 2 * WEEK)
+LATER = Charge(COSTS[DAY], F(2), MONDAY + WEEK, MONDAY + 2 * WEEK)
 OVERLAP = (MONDAY + 52 * WEEK - 1800, MONDAY + 53 * WEEK)
 NINES = (253_402_299_000, 253_402_300_798)  # the end of 9999
 FREE, WHOLE, FINER = "UTC on are free", "`protect` participant leaves no room", "finer than the"
@@ -182,6 +182,15 @@ def test_what_a_file_says_is_spent_never_falls(path, seed):
         assert (book.charges, book.promises) == (charges, promises)
         before = book.spent
     assert ledger.verify()[0] == len(book.rows) > 1
+
+
+def test_a_limit_that_old_rows_break_leaves_the_file_as_it_is(path):
+    pay(path)
+    before = path.read_bytes()
+    for level, epsilon in ((DAY, 0.5), (PARTICIPANT, 6.0)):
+        with pytest.raises(pf.BudgetError, match="releases need more than"):
+            Ledger(path).set_limit(promise_of(level, epsilon))
+    assert path.read_bytes() == before
 
 
 # -- files that anybody may have written -----------------------------------------------------------
@@ -315,7 +324,7 @@ def test_tampering_is_noticed(path, tampering):
             with pytest.raises(pf.LedgerError, match="was changed after it was written"):
                 use()
         connection.execute("CREATE VIEW more AS SELECT 1")
-    with pytest.raises(pf.LedgerError, match="its tables are not those"):
+    with pytest.raises(pf.LedgerError, match="not as this program makes it"):
         ledger.verify()
 
 
