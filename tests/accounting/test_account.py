@@ -63,25 +63,22 @@ class Releases:
     def _loss(self, density, level):
         """``density`` is P(outputs | the record of one participant), the other one averaged."""
         window = self.length if level.whole else level.window
-        worst = -math.inf
+        informed, worst = level.side_information == "any" and not level.whole, -math.inf
         for begin in range(self.length - window + 1):
             inside = range(begin, begin + window)
             others = [t for t in range(self.length) if t not in inside]
-            informed = level.side_information == "any" and not level.whole
-            sizes = range(len(others) + 1) if informed else [0]
-            for known in itertools.chain(*(itertools.combinations(others, r) for r in sizes)):
-                worst = max(worst, self._ratio(density, inside, known))
+            for r in range(len(others) + 1) if informed else [0]:
+                for known in itertools.combinations(others, r):
+                    worst = max(worst, self._ratio(density, inside, known))
         return worst
 
     def _ratio(self, density, inside, known):
-        groups = {}
-        for i, x in enumerate(self.records):
-            if self.prior[i] > 0:
-                told = tuple(x[t] for t in known)
-                groups.setdefault(told, {}).setdefault(tuple(x[t] for t in inside), []).append(i)
-        worst = -math.inf
+        groups, worst = {}, -math.inf
+        for i in np.flatnonzero(self.prior):
+            told, secret = (tuple(self.records[i][t] for t in of) for of in (known, inside))
+            groups.setdefault(told, {}).setdefault(secret, []).append(i)
         for secrets in groups.values():
-            places = map(np.array, secrets.values())
+            places = secrets.values()
             laws = np.array([density[:, i] @ self.prior[i] / self.prior[i].sum() for i in places])
             worst = max(worst, float(np.log(laws.max(axis=0) / laws.min(axis=0)).max()))
         return worst

@@ -5,7 +5,6 @@ import multiprocessing
 import os
 import random
 import re
-import resource
 import shutil
 import sqlite3
 import time
@@ -22,7 +21,7 @@ from tests.helpers.ledger_worker import COSTS, MONDAY, POPULATION, STATES, pay, 
 
 import pufferflow as pf
 from pufferflow._protection import Level
-from pufferflow.accounting.account import UNBOUNDED, Charge, spent
+from pufferflow.accounting.account import UNBOUNDED, Charge
 from pufferflow.accounting.entries import Entry, Terms
 from pufferflow.accounting.ledger import Ledger, default_ledger, reserved, try_out
 
@@ -33,9 +32,6 @@ FORKSERVER.set_forkserver_preload([ledger_worker.__name__])
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "pufferflow.ledger"
-
-
-# -- what is accepted and what is refused ----------------------------------------------------------
 
 
 def yes(*args, **changes):
@@ -138,50 +134,21 @@ SCENARIOS = {
 
 @pytest.mark.parametrize("steps", SCENARIOS.values(), ids=SCENARIOS)
 def test_what_is_accepted_and_what_is_refused(path, steps):
-    """By all ways to ask; what is refused writes nothing."""
+    """By all ways to ask; what is refused writes nothing, and what is spent never falls."""
+    spent = 0
     for asked, said in steps:
         before = path.read_bytes() if path.exists() else None
         if said is None:
             tried = try_out(path, asked)
             with reserved(path, asked) as paid:
                 assert paid == tried
+            assert spent <= (spent := Ledger(path).book.spent) <= 1
             continue
         ways = [partial(try_out, path), lambda asked: reserved(path, asked).__enter__()]
         for ask in ways if before is None else [*ways, Ledger(path).add]:
             with pytest.raises(pf.PufferflowError, match=re.escape(said)):
                 ask(asked)
         assert (path.read_bytes() if path.exists() else None) == before
-
-
-@pytest.mark.parametrize("seed", seeds(3, 40))
-def test_what_a_file_says_is_spent_never_falls(path, seed):
-    """Releases, some alone, private fits, others entered and lower limits, in any order."""
-    rng, ledger, before, charges, promises = random.Random(seed), Ledger.create(path), 0, [], {}
-    for _ in range(25):
-        level, epsilon = rng.choice([*COSTS, PARTICIPANT]), rng.choice([0.01, 0.5, 1.0])
-        what = rng.choice(["release", "release", "release", "alone", "limit", "add"])
-        week, weeks, share = rng.randrange(12), rng.choice([1, 1, 4]), F(rng.randrange(1, 9), 8)
-        asked = terms(week, level, epsilon, share, weeks=weeks, promise=what == "release")
-        content, lower = path.read_bytes(), asked.promise
-        if what == "limit":
-            known = promises.get(level)
-            lower = promise_of(level, known.epsilon * 0.9 if known else epsilon)
-        try:
-            if what == "limit":
-                ledger.set_limit(lower)
-                promises[level] = lower
-            else:
-                ledger.add(elsewhere(asked.entry.charge) if what == "add" else asked)
-                charges.append(asked.entry.charge)
-                if what == "release":
-                    promises.setdefault(level, lower)
-        except (pf.BudgetError, pf.LedgerError):
-            assert path.read_bytes() == content
-        book = ledger.book
-        assert before <= book.spent == spent(promises.values(), charges) <= 1
-        assert (book.charges, book.promises) == (charges, promises)
-        before = book.spent
-    assert ledger.verify()[0] == len(book.rows) > 1
 
 
 def test_a_limit_that_old_rows_break_leaves_the_file_as_it_is(path):
@@ -191,9 +158,6 @@ def test_a_limit_that_old_rows_break_leaves_the_file_as_it_is(path):
         with pytest.raises(pf.BudgetError, match="releases need more than"):
             Ledger(path).set_limit(promise_of(level, epsilon))
     assert path.read_bytes() == before
-
-
-# -- files that anybody may have written -----------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -211,10 +175,8 @@ def whole(tmp_path_factory):
 
 def promised_by(rows):
     """Whether all promises hold, by a second way of reading the rows and of adding up."""
-    theta, paid, promises = (
-        [content for _, kind, content in rows if kind == name]
-        for name in ("theta", "release", "promise")
-    )
+    kinds = "theta", "release", "promise"
+    theta, paid, promises = ([c for _, kind, c in rows if kind == name] for name in kinds)
     fixed = ("participant", "step_seconds", "time_base", "cohort")
     of = {json.dumps([content["population"][name] for name in fixed]) for content in paid}
 
@@ -282,34 +244,24 @@ def test_changed_bytes_are_refused_or_change_nothing(whole, path, seed):
 def test_foreign_files_and_paths_are_refused_and_left_alone(path, whole):
     own = whole.read_bytes()  # bytes 60 to 63 are the version, the last 4 of 72 PUFF
     foreign = [own[:63] + b"\4" + own[64:], own[:71] + b"G" + own[72:], b"time,value\n1,2\n", b""]
-    for content in (*foreign, b"SQLite format 3\0" + b"\0" * 5000):
+    for content in foreign:
         path.write_bytes(content)
         for open_it in (Ledger, Ledger.create, pay):
             with pytest.raises(pf.LedgerError, match="no ledger of this program is there"):
                 open_it(path)
         assert path.read_bytes() == content
     os.mkfifo(path.with_name("pipe"))
-    os.symlink("nowhere", path.with_name("link"))
-    for name in ("none", "link", "pipe", "."):
+    for name in ("none", "pipe", "."):
         with pytest.raises(pf.LedgerError):
             Ledger(path.parent / name)
     with pytest.raises(pf.LedgerError, match="cannot create"):
         Ledger.create(path.parent / "none" / "x")
-    assert sorted(os.listdir(path.parent)) == ["link", "pipe", path.name]
     os.symlink(path, path.with_name("other.csv"))
     assert default_ledger(path.with_name("other.csv")) == path
 
 
-TAMPERING = [
-    "UPDATE entries SET content = replace(content, '1/50', '1/99') WHERE kind = 'promise'",
-    "UPDATE entries SET kind = 'made' WHERE kind = 'theta'",
-    "DELETE FROM entries WHERE number = 2",
-    "UPDATE entries SET number = 0 WHERE number = 1",
-]
-
-
-@pytest.mark.parametrize("tampering", TAMPERING)
-def test_tampering_is_noticed(path, tampering):
+@pytest.mark.parametrize("change", ["content = replace(content, '1/50', '1/99')", "number = 0"])
+def test_tampering_is_noticed(path, change):
     pay(path)
     ledger = Ledger(path)
     entries, noted = ledger.verify()
@@ -319,16 +271,13 @@ def test_tampering_is_noticed(path, tampering):
         connection.execute("DELETE FROM entries WHERE number > 3")
         with pytest.raises(pf.LedgerError, match="no row has the digest that was noted"):
             ledger.verify(noted)
-        connection.execute(tampering)
+        connection.execute(f"UPDATE entries SET {change} WHERE number = 2")
         for use in (ledger.verify, lambda: pay(path, 3)):
             with pytest.raises(pf.LedgerError, match="was changed after it was written"):
                 use()
         connection.execute("CREATE VIEW more AS SELECT 1")
     with pytest.raises(pf.LedgerError, match="not as this program makes it"):
         ledger.verify()
-
-
-# -- kills, processes at once, full disks ----------------------------------------------------------
 
 
 def start(path, name, said):
@@ -377,19 +326,6 @@ def test_what_is_paid_for_stays_paid_for(path):
     said = "ledger show says what is entered, and so spent"
     with pytest.raises(pf.LedgerError, match=said), reserved(path, terms(1)):
         path.unlink()
-
-
-def test_a_disk_that_fills_up(path):
-    pay(path)
-    before, (soft, hard) = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before), hard))
-    try:
-        proof = {"nodes": random.Random(1).sample(range(10**9), 9999)}
-        with pytest.raises(pf.LedgerError, match="disk"):
-            pay(path, 1, READING, share=F(1, 40), certificate=proof)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert path.read_bytes() == before
 
 
 def test_what_an_entry_may_hold():

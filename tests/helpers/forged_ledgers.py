@@ -65,20 +65,19 @@ def _scaled(value, rng):
 def mutate(rows, rng):
     """Scale, change, delete, swap or copy nodes of the rows, a row itself being one of them."""
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
-        nodes, how = list(places(rows)), rng.choice(("scale",) * 4 + ("change", "delete", "swap"))
-        if how == "scale":
-            nodes = [(at, key) for at, key in nodes if _scaled(at[key], rng) is not None]
-        elif rng.random() < 0.3:
-            nodes = [(at, key) for at, key in nodes if at is rows]
-        if not nodes:
+        nodes = list(places(rows))
+        numbers = [(at, key) for at, key in nodes if _scaled(at[key], rng) is not None]
+        of_rows = [(at, key) for at, key in nodes if at is rows]
+        if not numbers:
             return
-        parent, key = rng.choice(nodes)
-        if how == "scale":
-            parent[key] = _scaled(parent[key], rng)
+        parent, key = rng.choice(rng.choice((nodes, numbers, numbers, of_rows)))
+        other, beside = rng.choice([node for node in nodes if node[0] is parent])
+        how = rng.choice(("scale",) * 3 + ("change", "delete", "swap"))
+        if how == "scale" and (scaled := _scaled(parent[key], rng)) is not None:
+            parent[key] = scaled
         elif how == "delete" and (isinstance(parent, dict) or parent is rows):
             del parent[key]
         elif how == "swap":
-            other, beside = rng.choice([node for node in nodes if node[0] is parent])
             parent[key], other[beside] = other[beside], parent[key]
         elif parent is rows:
             rows.insert(rng.randrange(len(rows) + 1), copy.deepcopy(parent[key]))
