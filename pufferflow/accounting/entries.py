@@ -78,10 +78,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Terms:
-    """A release to be paid for; ``theta`` is a model document, ``promise`` for a level without one.
-
-    With ``new_values`` it may read columns that no release before named.
-    """
+    """A release to be paid for; with ``new_values`` it may read columns that none before named."""
 
     entry: Entry
     theta: Document | None = None
@@ -140,10 +137,7 @@ class Book:
 
     @classmethod
     def read(cls, table: Iterable[tuple[Any, ...]]) -> Book:
-        """Return what the rows of a file say, oldest first.
-
-        Raises LedgerError: digests do not fit together, or a promise is missing or does not hold.
-        """
+        """Return what rows say, oldest first; raises LedgerError where they do not fit or hold."""
         book = cls()
         for row in table:
             try:

@@ -50,7 +50,9 @@ class Releases:
         law = np.exp(table) / np.exp(table).sum(axis=1, keepdims=True)
         apart = (np.array(read)[:, None] != np.array(read)).sum(axis=2)
         both = np.log(law), np.log(law).swapaxes(2, 3)
-        costs = [max(_largest(logs, pairs) for logs in both) for pairs in (apart == 1, apart > 0)]
+        changes = [np.abs(log[:, :, :, None] - log[:, :, None]).max(axis=(0, 1, 4)) for log in both]
+        worst = np.maximum(*changes)
+        costs = worst[apart == 1].max(initial=0), worst.max()
         self.charges.append(Charge(*(Fraction(cost * (1 + 1e-12)) for cost in costs), begin, end))
         told = law[:, :, place[:, None], place[None, :]]
         self.output = (self.output[:, None] * told).reshape(-1, *self.output.shape[1:])
@@ -90,12 +92,6 @@ class Releases:
         return pf.leakage_loss(self.chain, self.length, scale, window=level.window, knows=knows)
 
 
-def _largest(logs, pairs):
-    """Largest change of a table when its third index changes to one that is a pair with it."""
-    one, other = np.nonzero(pairs)
-    return float(np.abs(logs[:, :, one] - logs[:, :, other]).max()) if len(one) else 0.0
-
-
 @pytest.mark.parametrize("cases", counts(200, 2000))
 def test_promises_hold_against_every_output_and_adversary(cases):
     """C is at the costs, or on either side; what the account accepts never loses more than ε."""
@@ -122,11 +118,16 @@ def test_promises_hold_against_every_output_and_adversary(cases):
 
 def random_charge(rng):
     cost = Fraction(rng.randrange(1, 60), rng.choice([7, 60, 1024]))
+    cost = cost if rng.random() < 0.98 else UNBOUNDED
     first, last = sorted(rng.randrange(10) for _ in range(2))
     range_ = (first if rng.random() < 0.9 else None, last if rng.random() < 0.9 else None)
-    if rng.random() < 0.02:
-        cost = UNBOUNDED
     return Charge(cost, cost * rng.randrange(1, 9), *range_)
+
+
+def random_promise(rng):
+    level = rng.choice(LEVELS)
+    cost = Fraction(0) if level.whole else Fraction(rng.randrange(99), 20)
+    return Promise(level, rng.choice([0.1, 0.5, 3.0, 30.0]), cost)
 
 
 def plain_top(charges, within=range(-1, 12)):
@@ -140,12 +141,10 @@ def test_the_sweep_and_what_is_free_against_a_plain_twin(seed):
     rng = random.Random(seed)
     for _ in range(100):
         charges, new = [random_charge(rng) for _ in range(rng.randrange(5))], random_charge(rng)
-        level, other = rng.choice(LEVELS), Promise(PARTICIPANT, rng.choice([0.1, 9.0]), 0)
-        cost = Fraction(0) if level.whole else Fraction(rng.randrange(1, 99), 20)
-        promise = Promise(level, rng.choice([0.5, 3.0, 30.0]), cost)
-        lower = replace(promise, epsilon=promise.epsilon / 2, cost=cost / 3)
+        promise, *others = (random_promise(rng) for _ in range(rng.randrange(1, 5)))
+        lower = replace(promise, epsilon=promise.epsilon / 2, cost=promise.cost / 3)
         before = spent([promise], charges)
-        for promises in ([promise], [lower], [promise, other]):
+        for promises in ([promise], [lower], [promise, *others]):
             assert before <= spent(promises, charges) <= spent(promises, [new, *charges])
         free = free_from(promise, charges, new)
         for t in range(-1, 14):
@@ -154,7 +153,7 @@ def test_the_sweep_and_what_is_free_against_a_plain_twin(seed):
             assert not (fits and t == free - 1)
         within = [t for t in range(-1, 12) if new.range[0] <= t < new.range[1]]
         by_whole = whole(charges) / Fraction(promise.epsilon)
-        by_time = plain_top(charges, within) / cost if cost else by_whole
+        by_time = plain_top(charges, within) / promise.cost if promise.cost else by_whole
         assert spent([promise], charges, new) == min(by_whole, by_time)
 
 

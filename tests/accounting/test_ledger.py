@@ -34,10 +34,6 @@ def path(tmp_path):
     return tmp_path / "pufferflow.ledger"
 
 
-def yes(*args, **changes):
-    return terms(*args, **changes), None
-
-
 def no(said, *args, **changes):
     return terms(*args, **changes), said
 
@@ -48,6 +44,7 @@ def elsewhere(charge, of=POPULATION):
 
 F, WEEK, PARTICIPANT = Fraction, 7 * 86400, Level(None)
 DAY, READING, INFORMED = COSTS
+yes = partial(no, None)
 TIMELESS = {"span": (None, None), "of": replace(POPULATION, step_seconds=None, time_base="none")}
 FIT, BOTH = {"level": PARTICIPANT, "promise": False}, replace(POPULATION, values=("kwh", "gas"))
 LATER = Charge(COSTS[DAY], F(2), MONDAY + WEEK, MONDAY + 2 * WEEK)
@@ -188,7 +185,7 @@ def promised_by(rows):
         first, last = charge["first"], charge["last"]
         if (first is not None and time < first) or (last is not None and last < time):
             return 0
-        finer = theta and theta[0]["states"] is not None and states != theta[0]["states"]
+        finer = theta and theta[0]["states"] not in (None, states)
         return 10**400 if finer else number(charge["cost"])
 
     def key(level):
@@ -251,11 +248,9 @@ def test_foreign_files_and_paths_are_refused_and_left_alone(path, whole):
                 open_it(path)
         assert path.read_bytes() == content
     os.mkfifo(path.with_name("pipe"))
-    for name in ("none", "pipe", "."):
+    for name in ("none", "pipe", ".", "none/x"):
         with pytest.raises(pf.LedgerError):
-            Ledger(path.parent / name)
-    with pytest.raises(pf.LedgerError, match="cannot create"):
-        Ledger.create(path.parent / "none" / "x")
+            (Ledger.create if name == "none/x" else Ledger)(path.parent / name)
     os.symlink(path, path.with_name("other.csv"))
     assert default_ledger(path.with_name("other.csv")) == path
 
@@ -311,9 +306,8 @@ def test_kills_leave_a_readable_ledger(path):
         worker.kill()
         worker.join()
         Ledger(path).verify()
-    releases = Ledger(path).book.releases
+    assert Ledger(path).to_dict()["releases"][0]["made"]
     pay(path, 1)
-    assert len(Ledger(path).book.releases) == len(releases) + 1
 
 
 def test_what_is_paid_for_stays_paid_for(path):
@@ -328,7 +322,7 @@ def test_what_is_paid_for_stays_paid_for(path):
         path.unlink()
 
 
-def test_what_an_entry_may_hold():
-    for wrong in ({"query": "a\nb"}, {"query": "x" * 1001}, {"query": 3}, {"of": TIMELESS["of"]}):
-        with pytest.raises(pf.ParameterError, match=r"query is|times where there are none"):
-            terms(**wrong)
+@pytest.mark.parametrize("wrong", [{"query": "a\nb"}, {"query": 3}, {"of": TIMELESS["of"]}])
+def test_what_no_entry_may_hold(wrong):
+    with pytest.raises(pf.ParameterError, match=r"query is|times where there are none"):
+        terms(**wrong)

@@ -18,8 +18,7 @@ WHOLE = dp.atom_domain(T="i64"), dp.absolute_distance(T="i64")
 
 def enumerated_loss(chain, length, queries, scales):
     """Largest loss of several Laplace releases, at outputs on the queries' values and beyond."""
-    k = chain.states
-    paths = np.array(list(itertools.product(range(k), repeat=length)))
+    paths = np.array(list(itertools.product(range(k := chain.states), repeat=length)))
     steps = chain.transition_matrix[paths[:, :-1], paths[:, 1:]].prod(axis=1)
     probability = chain.initial_distribution[paths[:, 0]] * steps
     density = np.ones((1, len(paths)))
@@ -70,18 +69,15 @@ def test_a_guarantee_is_the_inverse_of_a_scale():
         found = guarantee(chain, 50, scale, mechanism=name)
         assert found == pytest.approx(epsilon, rel=1e-9)
         assert pf.MECHANISMS[name](chain, 50, found).scale <= scale
-    # a cycle: of 4 states in a row 2 are counted, whatever the first, of 2 states 0, 1 or 2
-    cycle = pf.MarkovChain(np.eye(4)[[1, 2, 3, 0]])
-    for length, epsilon in (([2, 4], 2.0), ([4, 2], 2.0), (4, 1.0)):  # all segments count
-        found = guarantee(cycle, length, 1.0, "wasserstein", states=[0, 1])
-        assert found == pytest.approx(epsilon, rel=1e-9)
+    cycle = pf.MarkovChain(np.eye(4)[[1, 2, 3, 0]])  # of 4 states in a row 2 are counted, of 2 any
+    assert guarantee(cycle, [4, 2], 1.0, "wasserstein", states=[0, 1]) == pytest.approx(2, rel=1e-9)
     assert math.isinf(guarantee(cycle, 4, 1.0, "gk16"))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("options", [{}, {"window": 5}, {"knows": "any records"}])
 def test_a_measurement_may_spend_and_loses_what_leakage_says(family, options):
-    for epsilon in (0.01, 1.0, 7.0):
+    for epsilon in (0.01, 7.0):
         event = pf.event_epsilon(family, 500, epsilon, **options)
         needed = pf.leakage(family, 500, epsilon, **options).scale
         assert event * needed == pytest.approx(1, rel=1e-6)  # couplings start from the last ones
@@ -102,11 +98,9 @@ def test_data_sets_that_differ_in_one_record():
     noisy = dp.m.make_laplace(*WHOLE, scale=5.0)
     for measurement, d_in, said in (
         (counted, 1, "is 1 for SymmetricDistance.*none for data sets"),
-        (noisy.map, None, "give a Measurement"),
         (dp.m.make_gaussian(*WHOLE, scale=4.0), 1, "only pure differential privacy"),
         (noisy, None, "is None for AbsoluteDistance"),
         (noisy, 0.5, "at d_in = 0.5 is not known"),
-        (dp.m.make_laplace(*WHOLE, scale=0.0), 1, "privacy loss at d_in = 1 is inf"),
     ):
         with pytest.raises(pf.ParameterError, match=said):
             pf.wrap(measurement, HOUR, 100, d_in=d_in)
