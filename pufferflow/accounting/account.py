@@ -29,10 +29,9 @@ MOST_STEPS = 10**7
 
 @dataclass(frozen=True)
 class Charge:
-    """What a release costs, in nats, and the range of its times.
+    """By how many nats one reading (c) changes a release, and everything of a participant (D).
 
-    ``cost`` c is by how much one reading changes it, ``whole`` D everything of one participant;
-    ``first`` and ``last`` are whole seconds, both included, or None for ever.
+    ``first`` and ``last`` are the seconds of its first and last time, or None for ever.
     """
 
     cost: Fraction
@@ -41,8 +40,6 @@ class Charge:
     last: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("cost", "whole"):
-            object.__setattr__(self, name, min(Fraction(getattr(self, name)), UNBOUNDED))
         for time in (self.first, self.last):
             check_whole(0 if time is None else time, "a time in seconds", *SECONDS)
         if min(self.cost, self.whole) < 0 or self.range[0] >= self.range[1]:
@@ -59,8 +56,8 @@ class Charge:
 class Promise:
     """``epsilon`` nats, the limit, for everything that is released, at one level.
 
-    ``cost`` C is the largest c that keeps it at any length; 0 for participants, or where no c does.
-    ``certificate`` proves it: a document, or packed as in a ledger.
+    ``cost`` C is the largest c that keeps it at any length (0 for participants), as the
+    ``certificate`` proves: a document, or packed as in a ledger.
     """
 
     level: Level
@@ -94,8 +91,8 @@ def spent(
 ) -> Fraction:
     """Return the largest share of a promise that is used: at most 1 exactly if all of them hold.
 
-    For participants whole/ε, for windows the smaller one of that and top/C. No further charge and
-    no further promise lowers it. Only readings in the range of ``within`` count, if one is given.
+    For participants whole/ε, for windows the smaller one of that and top/C, the top in the range of
+    ``within`` if one is given. No further charge and no further promise lowers it.
     """
     begin, end = (-math.inf, math.inf) if within is None else within.range
     highest = max(load for since, to, load in _loads(charges) if since < end and to > begin)

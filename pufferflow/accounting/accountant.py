@@ -58,10 +58,9 @@ class Accountant:
     Examples
     --------
     >>> import pufferflow as pf
-    >>> chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
-    >>> accountant = pf.Accountant(chain, length=100)
-    >>> for scale in (30.0, 60.0):
-    ...     accountant.add(scale)
+    >>> accountant = pf.Accountant(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), length=100)
+    >>> accountant.add(30.0)
+    >>> accountant.add(60.0)
     >>> cost = accountant.cost()
     >>> cost.leakage < cost.quilts <= cost.theorem_4_4
     True
@@ -127,8 +126,6 @@ class Accountant:
             if high == largest:
                 return math.inf
             high = min(high + 1, largest)
-        if suffices(low):
-            return math.exp(low)
         while high - low > PRECISION:
             middle = (low + high) / 2
             low, high = (low, middle) if suffices(middle) else (middle, high)

@@ -10,23 +10,21 @@ import base64
 import json
 import math
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from functools import partial
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pufferflow._checks import check_epsilon, check_whole, shown
 from pufferflow._files import sha256
-from pufferflow._json import parse_json
+from pufferflow._json import parse_json, record
 from pufferflow._protection import Level
 from pufferflow.accounting import account
 from pufferflow.accounting.account import MOST_STEPS, UNBOUNDED, Charge, Promise, plain
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
 from pufferflow.models import number_of_states, parse_model
 
-T = TypeVar("T")
 Document: TypeAlias = dict[str, Any]
 TimeBase: TypeAlias = Literal["utc", "local", "none"]
 
@@ -35,11 +33,10 @@ MEND = "put back a copy made after its last release, for an older one lacks what
 
 @dataclass(frozen=True)
 class Population:
-    """What the readings of a release are.
+    """What the readings of a release are; ``step_seconds`` is None without times.
 
-    The step of the time grid, None without times; the columns of participants, None where all
-    readings are of one, and of values; the ``states`` of Θ (names or edges), where it has some and
-    everything published is a function of them; the name of a public part of the participants.
+    ``participant`` is None where all readings are of one; ``states`` (names or edges) are those of
+    Θ if all that is published is a function of them, ``cohort`` names a public part of the people.
     """
 
     step_seconds: int | None
@@ -56,10 +53,9 @@ class Population:
 
 @dataclass(frozen=True)
 class Entry:
-    """The row of a release, ``query`` in public words.
+    """The row of a release; ``promise`` is whether its statement speaks of all releases together.
 
-    ``promise`` is whether its statement speaks of all releases together, at ``level`` and
-    ``epsilon``; that of a private fit does not, and one made elsewhere has neither of the two.
+    That of a private fit does not. One made elsewhere has no ``level`` and no ``epsilon``.
     """
 
     population: Population
@@ -73,24 +69,16 @@ class Entry:
         if self.level is not None:
             object.__setattr__(self, "level", plain(self.level))
         check_epsilon(1 if self.epsilon is None else self.epsilon)
-        if not (
-            isinstance(self.query, str) and self.query.isprintable() and len(self.query) < 1001
-        ):
+        if not str(self.query).isprintable() or self.query != str(self.query)[:1000]:
             raise ParameterError(f"query is {shown(self.query)}; give up to 1000 printable letters")
-        timeless = (self.charge.first, self.charge.last) == (None, None)
-        if self.population.time_base == "none" and not timeless:
+        times = {self.charge.first, self.charge.last} - {None}
+        if self.population.time_base == "none" and times:
             raise ParameterError("a release has a range of times where there are none")
-        if type(self.promise) is not bool or (self.promise and None in (self.level, self.epsilon)):
-            raise ParameterError("a release that promises something needs a level and epsilon")
 
 
 @dataclass(frozen=True)
 class Terms:
-    """A release that is to be paid for.
-
-    ``theta`` is Θ's model document, ``promise`` what is promised if its level has no promise yet.
-    With ``new_values`` it may read columns that no release before named.
-    """
+    """A release to be paid for; with ``new_values`` it may read columns that none before named."""
 
     entry: Entry
     theta: Document | None = None
@@ -100,10 +88,9 @@ class Terms:
 
 @dataclass(frozen=True)
 class Paid:
-    """A release that is paid for, by row ``number``.
+    """A release that is paid for, by row ``number``; ``limit`` is the ε promised at its level.
 
-    ``spent`` is the largest share of a promise in force that is used now of the readings in its
-    range, ``limit`` the ε of the one at its level, None where it promises nothing.
+    ``spent`` is the largest share of a promise that is used now of the readings in its range.
     """
 
     number: int
@@ -150,11 +137,7 @@ class Book:
 
     @classmethod
     def read(cls, table: Iterable[tuple[Any, ...]]) -> Book:
-        """Return what the rows of a file say, oldest first.
-
-        Raises LedgerError: digests do not fit together, a row is not one that this program writes,
-        or a promise is missing or does not hold over the rows as they are.
-        """
+        """Return what rows say, oldest first; raises LedgerError where they do not fit or hold."""
         book = cls()
         for row in table:
             try:
@@ -162,10 +145,8 @@ class Book:
                 if row != book.rows[-1]:
                     raise ValueError
             except _WRONG as error:
-                raise LedgerError(
-                    f"row {row[0]} was changed after it was written, or one before it is missing, "
-                    f"or this program does not write such; {MEND}"
-                ) from error
+                what = "was changed after it was written, or is not one that this program writes"
+                raise LedgerError(f"row {row[0]} {what}; {MEND}") from error
         promised = {entry.level for entry in book.releases.values() if entry.promise}
         if promised - book.promises.keys() or book.spent > 1:
             raise LedgerError(f"it is damaged: a promise is missing or does not hold; {MEND}")
@@ -180,44 +161,33 @@ class Book:
 
         Raises LedgerError: the book is of something else; BudgetError: a promise would not hold.
         """
-        entry, theta, promise, limit = terms.entry, terms.theta, terms.promise, None
-        if entry.promise and (promise is None or promise.level != entry.level):
-            raise ParameterError("a release that promises needs a promise of its level")
+        theta, promise, limit = terms.theta, terms.promise, None
+        entry = replace(terms.entry, promise=promise is not None)
+        step = entry.population.step_seconds
         new = {*entry.population.values} - {*(self.population or entry.population).values}
         if new and not terms.new_values:
-            raise LedgerError(
-                f"no release before read the column {min(new)!r}, and what is assumed must hold of "
-                "all columns together; say yes (--yes) if it does"
-            )
+            what = f"no release before read the column {min(new)!r}"
+            raise LedgerError(f"{what}; say `new_values` if what is assumed holds of all together")
         if theta is not None and self.theta is None:
-            states = entry.population.states
-            if number_of_states(parse_model(theta)) is None:
-                states = None
-            elif states is None:
+            finite, states = number_of_states(parse_model(theta)), entry.population.states
+            if finite and states is None:
                 raise ParameterError("what is assumed has states; publish functions of them alone")
-            self.add("theta", {"model": theta, "states": states})
+            self.add("theta", {"model": theta, "states": states if finite else None})
         elif theta is not None and canonical(theta) != canonical(self.theta):
-            raise LedgerError(
-                "its releases assume something else (Θ), with which costs do not add up; give the "
-                "same mixing or chain, or protect participants, which needs none"
-            )
+            what = "its releases assume something else (Θ); give the same `mixing` or `chain`"
+            raise LedgerError(f"{what}, or `protect` participant, which needs none")
         if promise is not None:
             if promise.level not in self.promises:
                 self.add("promise", promise)
             limit = self.promises[promise.level].epsilon
             if promise.epsilon not in (limit, entry.epsilon):
-                raise LedgerError(
-                    f"its limit for {words_of(promise.level)} is {limit:g}, not "
-                    f"{promise.epsilon:g}; change it with pufferflow ledger set-limit"
-                )
+                what = f"its `limit` to `protect` {words_of(promise.level, step)} is {limit:g}"
+                raise LedgerError(f"{what}, not {promise.epsilon:g}; ledger set-limit changes it")
         self.add("release", entry)
         times = [t for one in self.charges for t in (one.first, one.last) if t is not None] or [0]
-        longest = MOST_STEPS * (entry.population.step_seconds or 1)
-        if self.theta is not None and max(times) - min(times) > longest:
-            raise LedgerError(
-                f"its releases would span more than {MOST_STEPS:,} steps, for which the noise is "
-                "proved; begin a new ledger, whose promises are its own"
-            )
+        if self.theta is not None and max(times) - min(times) > MOST_STEPS * (step or 1):
+            what = f"its noise is proved for a span of {MOST_STEPS:,} steps"
+            raise LedgerError(f"{what}; begin a new ledger, whose promises are its own")
         if self.spent > 1:
             raise self._refusal(entry.population)
         spent = account.spent(self.promises.values(), self.charges, self.charges[-1])
@@ -227,6 +197,7 @@ class Book:
         """Say which promise the newest release would break, and from when on readings are free."""
         promises, (*charges, new) = self.promises.values(), self.charges
         broken = max(promises, key=lambda one: account.spent([one], self.charges))
+        protected = words_of(broken.level, of.step_seconds)
         free = max(account.free_from(one, charges, new) for one in promises)
         if free < account.SECONDS[1] - 86_400:  # the next time of the grid has a date
             grid = math.gcd(of.step_seconds or 1, 86_400)
@@ -238,10 +209,8 @@ class Book:
             way = "without times everything adds up; with times new readings are free"
         else:
             way = "what is spent stays spent"
-        return BudgetError(
-            f"its limit of epsilon {broken.epsilon:g} for {words_of(broken.level)} leaves no room "
-            f"for this release: {way}; pufferflow ledger set-limit raises it"
-        )
+        what = f"its limit of epsilon {broken.epsilon:g} to `protect` {protected} leaves no room"
+        return BudgetError(f"{what} for this release: {way}; ledger set-limit raises it")
 
     def _add(self, time: str, kind: str, text: str) -> None:
         datetime.fromisoformat(time)
@@ -249,12 +218,13 @@ class Book:
         if kind == "theta" and self.theta is None and content.keys() == {"model", "states"}:
             self.theta, self.states = {**content["model"]}, content["states"]
         elif kind == "promise":
-            promise = _record(Promise, content)
+            level, cost = record(Level, content["level"], "a level"), _cost_of(content["cost"])
+            promise = record(Promise, content | {"level": level, "cost": cost}, "a promise")
             if not (promise.level.whole or self.theta):
                 raise LedgerError("a promise for windows needs an assumption; give Θ")
             self.promises[promise.level] = promise
         elif kind == "release":
-            entry = _record(Entry, content)
+            entry = _entry_of(content)
             self._join(entry.population)
             self.releases[number] = entry
         elif kind == "made" and content["release"] in self.releases:
@@ -269,10 +239,8 @@ class Book:
         known = self.population or of
         for name in ("step_seconds", "time_base", "participant", "cohort"):
             if (new := getattr(of, name)) != (old := getattr(known, name)):
-                raise LedgerError(
-                    f"its releases have {name} {shown(old)}, this one has {shown(new)}, and "
-                    "their costs do not add up; use the same, or another ledger for other data"
-                )
+                what = f"its releases have `{name}` {shown(old)}, this one has {shown(new)}"
+                raise LedgerError(f"{what}; use the same, or another ledger for other data")
         values = (*dict.fromkeys(known.values + of.values),)
         self.population = replace(known, values=values, states=None)
 
@@ -299,29 +267,20 @@ def _cost_of(text: str) -> Fraction:
     return UNBOUNDED if text == "inf" else Fraction(int(over), int(under or 1))
 
 
-def _record(kind: type[T], document: Document) -> T:
-    """Build a record from a row, which has all its fields, and nothing else."""
-    types = kind.__annotations__
-    if document.keys() != types.keys():
-        raise LedgerError("a key in it is missing or unknown")
-    parts = {name: _PARTS[types[name]](document[name]) for name in types if types[name] in _PARTS}
-    return kind(**(document | parts))
+def _entry_of(content: Document) -> Entry:
+    costs = {name: _cost_of(content["charge"][name]) for name in ("cost", "whole")}
+    parts = {
+        "population": record(Population, content["population"], "a population"),
+        "charge": record(Charge, content["charge"] | costs, "a charge"),
+        "level": content["level"] and record(Level, content["level"], "a level"),
+    }
+    return record(Entry, content | parts, "a release")
 
 
-_PARTS: dict[str, Callable[[Any], Any]] = {
-    "Fraction": _cost_of,
-    "Charge": partial(_record, Charge),
-    "Level": partial(_record, Level),
-    "Level | None": lambda level: level and _record(Level, level),
-    "Population": partial(_record, Population),
-}
-"""By the types of fields."""
 _WRONG = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
 
 
-def words_of(level: Level) -> str:
+def words_of(level: Level, step_seconds: int | None) -> str:
     """Return what is protected, in words."""
-    if level.window is None:
-        return "whole participants"
-    side = " with side information any" if level.side_information == "any" else ""
-    return f"{'single' if level.window == 1 else level.window} readings{side}"
+    known = " with side information any" * (level.side_information == "any")
+    return level.words(step_seconds) + known

@@ -93,17 +93,13 @@ def wrap(
 
     check_type(measurement, "measurement", Measurement)
     if (measure := str(measurement.output_measure)) != "MaxDivergence":
-        raise ParameterError(
-            f"the measurement is of {measure}; only pure differential privacy (MaxDivergence) "
-            "bounds how much its output changes with one record"
-        )
+        what = "only pure differential privacy (MaxDivergence) bounds what one record changes"
+        raise ParameterError(f"the measurement is of {measure}; {what}")
     metric = str(measurement.input_metric)
     known = next((d for name, d in _CHANGED.items() if metric.startswith(name)), None)
     if (d_in is None) == (known is None):
-        raise ParameterError(
-            f"d_in is {shown(d_in)} for {metric}; give the distance of inputs that differ in one "
-            "record where they are numbers, and none where they are data sets"
-        )
+        what = "give the distance that one record makes for numbers, and none for data sets"
+        raise ParameterError(f"`d_in` is {shown(d_in)} for {metric}; {what}")
     distance: float = check_positive(d_in if known is None else known, "d_in")
     if distance.is_integer() and "f" not in str(measurement.input_distance_type):
         distance = int(distance)

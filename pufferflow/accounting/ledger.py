@@ -22,10 +22,10 @@ from pufferflow._checks import check_path
 from pufferflow._display import displayed
 from pufferflow._files import DATABASE, PathLike, check_folder, sha256, workplace
 from pufferflow.accounting.account import Promise, percent, spent
-from pufferflow.accounting.entries import MEND, Book, Document, Paid, Terms, canonical, words_of
+from pufferflow.accounting.entries import MEND, Book, Document, Paid, Terms, canonical
 from pufferflow.errors import BudgetError, LedgerError
 
-VERSION = 5
+VERSION = 6
 PATIENCE_SECONDS = 600.0
 """How long a release waits for others that are being paid for."""
 MOST_BYTES, MOST_ROW_BYTES = 2**28, 2**24
@@ -35,10 +35,6 @@ PRAGMA application_id = {int.from_bytes(b"PUFF")};
 PRAGMA user_version = {VERSION};
 CREATE TABLE entries (number INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL,
     content TEXT NOT NULL, digest TEXT NOT NULL UNIQUE);
-CREATE TRIGGER never_changed BEFORE UPDATE ON entries
-BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END;
-CREATE TRIGGER never_removed BEFORE DELETE ON entries
-BEGIN SELECT RAISE(ABORT, 'entries are never removed'); END;
 """
 
 
@@ -53,10 +49,8 @@ class Ledger(os.PathLike[str]):
             with self.path.open("rb") as stream:
                 head = stream.read(72)
         if head[:16] + head[60:] != DATABASE + VERSION.to_bytes(4) + bytes(4) + b"PUFF":
-            raise self._error(
-                "no ledger of this program is there, or one from before 1.0, which is left alone; "
-                "give another path, or a new one to a release, which makes it"
-            )
+            what = "no ledger of this program is there, or one from before 1.0; give another path"
+            raise LedgerError(f"ledger {self.path}: {what}, or a new one to a release")
 
     def __fspath__(self) -> str:
         return str(self.path)
@@ -69,40 +63,34 @@ class Ledger(os.PathLike[str]):
             return cls(target)
         try:
             # a whole ledger appears under its name at once, or none: linking fails where a file is
-            with workplace(target.parent) as folder:
-                with closing(sqlite3.connect(folder / "ledger")) as connection:
+            with workplace(target.parent) as folder, suppress(FileExistsError):
+                with closing(sqlite3.connect(made := folder / "ledger")) as connection:
                     connection.executescript(_SCHEMA)
-                (folder / "ledger").chmod(0o600)  # a fit makes Θ as private as its data
-                with suppress(FileExistsError):  # another process made it meanwhile
-                    os.link(folder / "ledger", target)
+                made.chmod(0o600)  # a fit makes Θ as private as its data
+                os.link(made, target)
         except (OSError, sqlite3.Error) as error:
-            what = error.strerror if isinstance(error, OSError) else error
+            what = getattr(error, "strerror", error)
             raise LedgerError(f"cannot create the ledger {target}: {what}; give another") from error
         return cls(target)
-
-    def _error(self, what: object) -> LedgerError:
-        return LedgerError(f"ledger {self.path}: {what}")
 
     @contextmanager
     def _open(self, *, writing: bool = False) -> Iterator[Book]:
         """Read and check all rows; with ``writing`` hold the file alone, and write what is added.
 
-        Nothing is paid for on the ground of an altered ledger, and nothing is written unless the
-        block ends well.
+        Nothing is written unless the block ends well.
         """
         uri = f"{self.path.absolute().as_uri()}?mode=rw"
         try:
-            with closing(sqlite3.connect(uri, PATIENCE_SECONDS, uri=True)) as connection:
-                connection.isolation_level = None
+            opened = sqlite3.connect(uri, PATIENCE_SECONDS, isolation_level=None, uri=True)
+            with closing(opened) as connection:
                 connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_ROW_BYTES)
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("PRAGMA trusted_schema = OFF")
                 connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
-                if not _tables(connection) <= _OWN:
-                    raise LedgerError(f"its tables are not those that this program makes; {MEND}")
-                [problem] = connection.execute("PRAGMA integrity_check(1)").fetchone()
-                if problem != "ok":
-                    raise LedgerError(f"{problem}; {MEND}")
+                check = "PRAGMA integrity_check(1)"
+                strange = {*connection.execute(_TABLES)} - _OWN
+                if strange or [*connection.execute(check)] != [("ok",)]:
+                    raise LedgerError(f"it is damaged, or not as this program makes it; {MEND}")
                 book = Book.read(connection.execute("SELECT * FROM entries ORDER BY number"))
                 there = len(book.rows)
                 yield book
@@ -112,7 +100,7 @@ class Ledger(os.PathLike[str]):
                     connection.execute("COMMIT")
         except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite's message may quote the file
             then = "pufferflow ledger show says what is entered, and so spent" if writing else MEND
-            raise self._error(f"{error}; {then}") from error
+            raise LedgerError(f"ledger {self.path}: {error}; {then}") from error
         except (BudgetError, LedgerError) as error:
             error.args = (f"ledger {self.path}: {error}",)
             raise
@@ -133,28 +121,27 @@ class Ledger(os.PathLike[str]):
             book.add("promise", promise)
             if book.spent > 1:
                 raise BudgetError(
-                    f"releases that are there need more than epsilon {promise.epsilon:g} for "
-                    f"{words_of(promise.level)}; set a higher limit"
+                    f"its releases need more than epsilon {promise.epsilon:g}; raise it"
                 )
 
     def add(self, terms: Terms) -> Paid:
         """Enter a release, also one that was made elsewhere: what is not known of it is UNBOUNDED.
 
-        Raises BudgetError: a promise in force would not hold any more; LedgerError: it is of
-        something else. Either way nothing is entered.
+        Raises BudgetError or LedgerError as :func:`reserved`; then nothing is entered.
         """
         with self._open(writing=True) as book:
             return book.accept(terms)
 
     def verify(self, noted: str | None = None) -> tuple[int, str]:
-        """Check the file, the digests, and that all promises hold over the rows.
+        """Return the number of rows and the last digest of a file whose promises all hold.
 
-        Returns the number of rows and the digest of the last one; of one that was ``noted`` before,
-        everything up to its row must be as it was. Raises LedgerError: something does not hold.
+        Up to the row of a digest that was ``noted`` before, it is as it was then.
+        Raises LedgerError: something does not hold.
         """
-        digests = ["", *(row.digest for row in self.book.rows)]
-        if noted is not None and noted not in digests:
-            raise self._error("no row has the digest that was noted; it was rewritten or replaced")
+        with self._open() as book:
+            digests = ["", *(row.digest for row in book.rows)]
+            if noted not in (None, *digests):
+                raise LedgerError("no row has the digest that was noted; it was made anew")
         return len(digests) - 1, digests[-1]
 
     def to_dict(self) -> Document:
@@ -181,23 +168,20 @@ def try_out(ledger: PathLike | None, terms: Terms) -> Paid | None:
     """Return what :func:`reserved` would yield, or raise what it would; nothing is written."""
     if ledger is None:
         return None
-    path = check_path(ledger, "ledger")
-    if not os.path.lexists(path):
-        check_folder(path)
-        return Book().accept(terms)
-    with Ledger(path)._open() as book:
-        return book.accept(terms)
+    if os.path.lexists(path := check_path(ledger, "ledger")):
+        with Ledger(path)._open() as book:
+            return book.accept(terms)
+    check_folder(path)
+    return Book().accept(terms)
 
 
 @contextmanager
 def reserved(ledger: PathLike | None, terms: Terms) -> Iterator[Paid | None]:
     """Pay for a release, make it in the block, and note that it was made.
 
-    A ledger that does not exist is made if the release is accepted; None keeps no account and
-    yields None.
-
-    Raises BudgetError: a promise would not hold any more, and nothing is paid; LedgerError: the
-    ledger is of other data or another Θ, or cannot be used.
+    A ledger that does not exist is made if the release is accepted; None keeps no account.
+    Raises BudgetError: a promise would not hold any more; LedgerError: it is of something else, or
+    cannot be used. Either way nothing is paid.
     """
     try_out(ledger, terms)  # what is refused makes no file
     if ledger is None:
@@ -219,11 +203,6 @@ def default_ledger(table: PathLike) -> Path:
     return Path(os.path.realpath(table)).parent / "pufferflow.ledger"
 
 
-def _tables(connection: sqlite3.Connection) -> set[tuple[str, str]]:
-    """Tables, views and triggers of a database: a foreign one could change what is written."""
-    return set(connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
-
-
+_TABLES = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"  # a trigger could change rows
 with closing(sqlite3.connect(":memory:")) as _connection:
-    _connection.executescript(_SCHEMA)
-    _OWN = _tables(_connection)
+    _OWN = {*_connection.executescript(_SCHEMA).execute(_TABLES)}

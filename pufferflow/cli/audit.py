@@ -6,7 +6,6 @@ Example: pufferflow audit model.json --length 100 --count 1 --epsilon 1
 """
 
 import argparse
-from typing import Any
 
 from pufferflow._checks import check_epsilon
 from pufferflow._protection import level_of
@@ -16,7 +15,7 @@ from pufferflow.cli.scale import add_common, scales_of
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.models import read_model
 
-COLUMNS = ("mechanism", "scale", "guarantee", "loss", "ratio", "node", "pair", "output")
+COLUMNS = ("mechanism", "scale", "guarantee", "loss", "ratio", "node", "pair", "output", "status")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,20 +49,18 @@ def run(arguments: argparse.Namespace) -> None:
         afford(work, what, "give a shorter --length or fewer scales")
 
     check(1)  # before the scales, which may take as long
-    facts: list[tuple[Any, ...]]
     if scale is None:
         found = scales_of(arguments, family, [length], window=window)
-        facts = [(one.mechanism, one.scale, one.epsilon, one.status, one.reason) for one in found]
+        rows = [one.to_dict() | {"guarantee": one.epsilon, "node": None} for one in found]
     else:
-        facts = [(None, scale, check_epsilon(epsilons[0]) if epsilons else None, "ok", "")]
-    names = ("mechanism", "scale", "guarantee", "status", "reason")
-    rows: list[dict[str, Any]] = [dict(zip(names, one, strict=True)) for one in facts]
+        given = {"guarantee": check_epsilon(epsilons[0]) if epsilons else None}
+        rows = [{"mechanism": None, "scale": scale, "status": "ok", "reason": ""} | given]
     check(sum(bool(row["scale"]) for row in rows))
     for row in rows:
         row |= {"loss": None, "ratio": None}
         if row["scale"] == 0 and scale is None:  # W = 0, not a scale that was given
             row |= {"loss": 0.0, "lower": 0.0, "ratio": 0.0}
-            row["reason"] = "the query reveals nothing of any secret, so no noise"
+            row["reason"] = "the query reveals nothing of any secret"
         elif row["scale"] is not None:
             try:
                 row |= privacy_loss(family, length, row["scale"], query, window=window).to_dict()
@@ -73,4 +70,4 @@ def run(arguments: argparse.Namespace) -> None:
                     raise
                 row |= {"status": "not audited", "reason": str(error)}
     title = f"{query}, {length} records" + (f", windows of {window}" if window > 1 else "")
-    show(rows, arguments.json, [title, *table(rows, (*COLUMNS, "status", "reason"))])
+    show(rows, arguments.json, [title, *table(rows, (*COLUMNS, "reason"))])

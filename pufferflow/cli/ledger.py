@@ -14,12 +14,10 @@ import numpy as np
 from pufferflow._numbers import written_number
 from pufferflow._protection import Level, level_of
 from pufferflow.accounting.account import UNBOUNDED, Charge, Promise, percent
-from pufferflow.accounting.entries import Entry, Terms
+from pufferflow.accounting.entries import Entry, Terms, words_of
 from pufferflow.accounting.ledger import Ledger
 from pufferflow.cli.printing import actions_of, show, table
 from pufferflow.errors import LedgerError, ParameterError
-
-RELEASES = ("number", "made", "from", "to", "protect", "epsilon", "query")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,27 +49,21 @@ def run(arguments: argparse.Namespace) -> None:
 def _show(ledger: Ledger, arguments: argparse.Namespace) -> None:
     told = ledger.to_dict()
     step = (told["population"] or {}).get("step_seconds")
-    rows = [row.copy() for row in (*told["promises"], *told["releases"])]
-    for row in rows:
-        if row["level"] is not None:
-            level = Level(**row["level"])
-            known = ", others known" * (level.side_information == "any")
-            row["protect"] = f"{level.words(step)}{known}"
-        for name, end in (("from", "first"), ("to", "last")):
-            time = row.get("charge", {}).get(end)
+    for row in (*told["promises"], *told["releases"]):
+        row["protect"] = row["level"] and words_of(Level(**row["level"]), step)
+    for row in told["releases"]:
+        for name, time in (("from", row["charge"]["first"]), ("to", row["charge"]["last"])):
             row[name] = None if time is None else str(np.datetime64(time, "s"))
-    promises = len(told["promises"])
-    lines = table(rows[:promises], ("protect", "epsilon", "spent_percent"))
-    show(told, arguments.json, [*lines, "", *table(rows[promises:], RELEASES)])
+    columns = ("number", "made", "from", "to", "protect", "epsilon", "query")
+    lines = [*table(told["promises"], ("protect", "epsilon", "spent_percent")), ""]
+    show(told, arguments.json, [*lines, *table(told["releases"], columns)])
 
 
 def _verify(ledger: Ledger, arguments: argparse.Namespace) -> None:
     entries, digest = ledger.verify(arguments.noted)
-    since = "everything up to the digest that was noted is as it was then"
-    if arguments.noted is None:
-        since = "only a digest noted before (--noted) shows whether rows were made anew or cut off"
-    print(f"verified: the digests of {entries} rows fit together and all promises hold; {since}")
-    print(f"digest of the last row, to be noted elsewhere: {digest}")
+    since = "" if arguments.noted is None else "; all up to the digest noted is as it was then"
+    print(f"verified: the digests of {entries} rows fit together and all promises hold{since}")
+    print(f"digest to note elsewhere: with --noted it shows whether rows were made anew: {digest}")
 
 
 def _add(ledger: Ledger, arguments: argparse.Namespace) -> None:
@@ -79,10 +71,8 @@ def _add(ledger: Ledger, arguments: argparse.Namespace) -> None:
 
     known, value = ledger.book.population, arguments.value
     if known is None:
-        raise LedgerError(
-            f"ledger {ledger.path}: it is empty; the first release says of what it is"
-        )
-    cost, whole = (written_number(getattr(arguments, name), name) for name in ("cost", "whole"))
+        raise LedgerError(f"ledger {ledger.path} is empty; the first release says of what it is")
+    cost, whole = written_number(arguments.cost, "cost"), written_number(arguments.whole, "whole")
     if value is None and arguments.participant is None:
         cost = whole = UNBOUNDED
     else:
@@ -101,8 +91,7 @@ def _set_limit(ledger: Ledger, arguments: argparse.Namespace) -> None:
     book = ledger.book
     step = None if book.population is None else book.population.step_seconds
     level = level_of(arguments.level, arguments.side_information, step)
-    now = book.promises.get(level)
-    before = "none" if now is None else f"{now.epsilon:g}"
+    before = f"{book.promises[level].epsilon:g}" if level in book.promises else "none"
     if not arguments.yes:
         raise ParameterError(f"the limit of {arguments.level} is {before}; add --yes to change it")
     theta = None if book.theta is None else parse_model(book.theta)

@@ -1,16 +1,13 @@
 """The ledger's file: what is accepted and refused, hostile files, kills, processes at once."""
 
-import base64
 import json
 import multiprocessing
 import os
 import random
 import re
-import resource
 import shutil
 import sqlite3
 import time
-import zlib
 from contextlib import closing, suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -19,30 +16,17 @@ from functools import partial
 import pytest
 from cases import counts, seeds
 from forged_ledgers import mutate, rewrite, rows_of
-from tests.helpers.ledger_worker import (
-    COSTS,
-    DAY,
-    INFORMED,
-    LONGEST,
-    MONDAY,
-    OF_STATES,
-    PARTICIPANT,
-    POPULATION,
-    READING,
-    WEEK,
-    elsewhere,
-    pay,
-    promise_of,
-    terms,
-    work,
-)
+from tests.helpers import ledger_worker
+from tests.helpers.ledger_worker import COSTS, MONDAY, POPULATION, STATES, pay, promise_of, terms
 
 import pufferflow as pf
-from pufferflow.accounting.account import UNBOUNDED, Charge, spent
+from pufferflow._protection import Level
+from pufferflow.accounting.account import UNBOUNDED, Charge
+from pufferflow.accounting.entries import Entry, Terms
 from pufferflow.accounting.ledger import Ledger, default_ledger, reserved, try_out
 
 FORKSERVER = multiprocessing.get_context("forkserver")
-FORKSERVER.set_forkserver_preload(["tests.helpers.ledger_server"])
+FORKSERVER.set_forkserver_preload([ledger_worker.__name__])
 
 
 @pytest.fixture
@@ -50,35 +34,33 @@ def path(tmp_path):
     return tmp_path / "pufferflow.ledger"
 
 
-# -- what is accepted and what is refused ----------------------------------------------------------
-
-
-def yes(*args, **changes):
-    return terms(*args, **changes), None
-
-
 def no(said, *args, **changes):
     return terms(*args, **changes), said
 
 
-F = Fraction
-STATES = {"theta": OF_STATES, "of": replace(POPULATION, states=[1.5])}
+def elsewhere(charge, of=POPULATION):
+    return Terms(Entry(of, charge, None, None, "a table", promise=False))
+
+
+F, WEEK, PARTICIPANT = Fraction, 7 * 86400, Level(None)
+DAY, READING, INFORMED = COSTS
+yes = partial(no, None)
 TIMELESS = {"span": (None, None), "of": replace(POPULATION, step_seconds=None, time_base="none")}
 FIT, BOTH = {"level": PARTICIPANT, "promise": False}, replace(POPULATION, values=("kwh", "gas"))
-LATER = Charge(COSTS[DAY], 2, MONDAY + WEEK, MONDAY + 2 * WEEK)
-OTHER = {"participant": "day", "step_seconds": 900, "time_base": "local", "cohort": "north"}
+LATER = Charge(COSTS[DAY], F(2), MONDAY + WEEK, MONDAY + 2 * WEEK)
+OVERLAP = (MONDAY + 52 * WEEK - 1800, MONDAY + 53 * WEEK)
 NINES = (253_402_299_000, 253_402_300_798)  # the end of 9999
-FREE, WHOLE, FINER = "UTC on are free", "for whole participants leaves no room", "finer than the"
+FREE, WHOLE, FINER = "UTC on are free", "`protect` participant leaves no room", "finer than the"
+SPENT = "what is spent stays spent"
+OTHER = {"participant": None, "step_seconds": 900, "time_base": "local", "cohort": "north"}
 SCENARIOS = {
     "52 weeks at full epsilon, and none twice": [
         *(yes(week) for week in range(52)),
         no(f"readings from 2024-12-30 00:00:00 {FREE}", 17),
-        no(
-            f"from 2024-12-30 00:00:00 {FREE}", span=(MONDAY + 52 * WEEK - 1800, MONDAY + 53 * WEEK)
-        ),
+        no(f"readings from 2024-12-30 00:00:00 {FREE}", span=OVERLAP),
         yes(52),
     ],
-    "until the end of dates": [yes(span=NINES), no("what is spent stays spent", span=NINES)],
+    "until the end of dates": [yes(span=NINES), no(SPENT, span=NINES)],
     "rolling four weeks": [
         *(yes(week, weeks=4, share=F(1, 4)) for week in range(8)),
         no(f"from 2024-03-04 00:00:00 {FREE}", 8, weeks=4, share=F(1, 2)),
@@ -92,7 +74,7 @@ SCENARIOS = {
     "a private fit is paid for in its range": [
         yes(**FIT, weeks=4),
         no(f"from 2024-01-29 00:00:00 {FREE}"),
-        yes(share=1 - F(1, LONGEST) / COSTS[DAY]),
+        yes(share=1 - F(1, 336) / COSTS[DAY]),
         yes(4),
     ],
     "without times everything adds up": [
@@ -110,22 +92,21 @@ SCENARIOS = {
         yes(0, READING, 0.01, F(1, 10)),  # .112 of one participant
         no(WHOLE, level=PARTICIPANT),
         yes(level=PARTICIPANT, limit=2.0),
-        no("its limit for whole participants is 2, not 3", level=PARTICIPANT, limit=3.0),
+        no("`protect` participant is 2, not 3", level=PARTICIPANT, limit=3.0),
     ],
     "hole 2: what is of something else": [
         no("a promise for windows needs an assumption", theta=None),
         yes(),
-        *(no(f"have {n}", 1, of=replace(POPULATION, **{n: v})) for n, v in OTHER.items()),
-        no("have participant 'meter'", 1, of=replace(POPULATION, participant=None)),
+        *(no(f"have `{n}`", 1, of=replace(POPULATION, **{n: v})) for n, v in OTHER.items()),
         no("assume something else (Θ)", 1, theta=pf.MixingFamily(1, 0.4).document()),
         no("no release before read the column 'gas'", 1, of=BOTH),
-        no("span more than 10,000,000 steps", 30_000),
+        no("a span of 10,000,000 steps", 30_000),
         yes(1, of=BOTH, new_values=True),
         yes(2, of=replace(POPULATION, values=("gas",))),
     ],
     "hole 9: a Θ on states says nothing of finer values": [
         yes(**FIT, epsilon=0.001, of=STATES["of"]),
-        no("publish functions of them alone", theta=OF_STATES),
+        no("publish functions of them alone", theta=STATES["theta"]),
         yes(**STATES, share=F("0.9")),
         no(FINER, 2, **FIT, epsilon=0.01),
         no(FINER, 2, **FIT, epsilon=0.01, of=replace(POPULATION, states=[0.5])),
@@ -134,7 +115,7 @@ SCENARIOS = {
     ],
     "of a finer release before, only the whole cost is known": [
         yes(**FIT, epsilon=0.01),
-        no("what is spent stays spent", 1, **STATES),
+        no(SPENT, 1, **STATES),
         yes(1, **STATES, share=F(1, 10)),
     ],
     "releases made elsewhere": [
@@ -151,14 +132,14 @@ SCENARIOS = {
 @pytest.mark.parametrize("steps", SCENARIOS.values(), ids=SCENARIOS)
 def test_what_is_accepted_and_what_is_refused(path, steps):
     """By all ways to ask; what is refused writes nothing, and what is spent never falls."""
-    spent_before = 0
+    spent = 0
     for asked, said in steps:
         before = path.read_bytes() if path.exists() else None
         if said is None:
             tried = try_out(path, asked)
             with reserved(path, asked) as paid:
                 assert paid == tried
-            assert spent_before <= (spent_before := Ledger(path).book.spent) <= 1
+            assert spent <= (spent := Ledger(path).book.spent) <= 1
             continue
         ways = [partial(try_out, path), lambda asked: reserved(path, asked).__enter__()]
         for ask in ways if before is None else [*ways, Ledger(path).add]:
@@ -167,94 +148,44 @@ def test_what_is_accepted_and_what_is_refused(path, steps):
         assert (path.read_bytes() if path.exists() else None) == before
 
 
-def test_limits_that_old_rows_break_leave_the_file_as_it_is(path):
-    with pytest.raises(pf.LedgerError, match="a promise for windows needs an assumption"):
-        Ledger.create(path).set_limit(promise_of(DAY))
+def test_a_limit_that_old_rows_break_leaves_the_file_as_it_is(path):
     pay(path)
-    before, ledger = path.read_bytes(), Ledger(path)
+    before = path.read_bytes()
     for level, epsilon in ((DAY, 0.5), (PARTICIPANT, 6.0)):
-        with pytest.raises(pf.BudgetError, match="releases that are there need"):
-            ledger.set_limit(promise_of(level, epsilon))
+        with pytest.raises(pf.BudgetError, match="releases need more than"):
+            Ledger(path).set_limit(promise_of(level, epsilon))
     assert path.read_bytes() == before
-    ledger.set_limit(promise_of(DAY, 2.0))
-    pay(path)
-    assert (ledger.book.spent, ledger.book.promises) == (1, {DAY: promise_of(DAY, 2.0)})
-    ledger.set_limit(promise_of(PARTICIPANT, 20.0))
-    with pytest.raises(pf.BudgetError, match="whole participants"):
-        pay(path, 1, weeks=4, share=3)
-
-
-@pytest.mark.parametrize("seed", seeds(3, 40))
-def test_what_a_file_says_is_spent_never_falls(tmp_path, seed):
-    rng, path = random.Random(seed), tmp_path / "l"
-    ledger, before, accepted, charges, promises = Ledger.create(path), Fraction(0), 0, [], {}
-    for _ in range(25):
-        level = rng.choice([DAY, READING, INFORMED, PARTICIPANT])
-        epsilon, share = rng.choice([0.01, 0.5, 1.0]), Fraction(rng.randrange(1, 9), 8)
-        what = rng.choice(["release", "release", "release", "alone", "fit", "limit", "add"])
-        level = PARTICIPANT if what == "fit" else level
-        week, weeks, content = rng.randrange(12), rng.choice([1, 1, 4]), path.read_bytes()
-        asked = terms(week, level, epsilon, share, weeks=weeks, promise=what == "release")
-        try:
-            if what == "limit":
-                known = promises.get(level)
-                epsilon = epsilon if known is None else known.epsilon * rng.choice([0.5, 0.9])
-                ledger.set_limit(promise_of(level, epsilon))
-                promises[level] = promise_of(level, epsilon)
-            elif what == "add":
-                ledger.add(elsewhere(asked.entry.charge))
-            else:
-                tried = try_out(ledger, asked)
-                with reserved(ledger, asked) as paid:
-                    assert paid == replace(tried, number=paid.number)
-                if what == "release":
-                    promises.setdefault(level, asked.promise)
-        except (pf.BudgetError, pf.LedgerError):
-            assert path.read_bytes() == content
-            continue
-        charges += [asked.entry.charge] * (what != "limit")
-        accepted += 1
-        book = ledger.book
-        assert before <= book.spent == spent(promises.values(), charges) <= 1
-        assert (book.charges, book.promises) == (charges, promises)
-        before = book.spent
-    assert accepted > 1
-    assert ledger.verify()[0] == len(ledger.book.rows)
-
-
-# -- files that anybody may have written -----------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """A ledger of all kinds of rows."""
     path = tmp_path_factory.mktemp("ledger") / "whole"
-    of = {"of": replace(POPULATION, states=["a", "b"]), "theta": OF_STATES}
-    pay(path, level=PARTICIPANT, promise=False, epsilon=0.1, **of)
-    pay(path, share=Fraction(1, 2), certificate={"of": 1}, **of)
-    pay(path, share=Fraction(1, 4), **of)
-    pay(path, 3, READING, share=Fraction(1, 20), limit=2.0, **of)
-    pay(path, 5, level=PARTICIPANT, limit=300.0, **of)
+    pay(path, level=PARTICIPANT, promise=False, epsilon=0.1, **STATES)
+    pay(path, share=F(1, 2), certificate={"nodes": [*range(99)]}, **STATES)
+    pay(path, share=F(1, 4), **STATES)
+    pay(path, 3, READING, share=F(1, 20), limit=2.0, **STATES)
+    pay(path, 5, level=PARTICIPANT, limit=300.0, **STATES)
     Ledger(path).set_limit(promise_of(DAY, 2.0))
     return path
 
 
 def promised_by(rows):
     """Whether all promises hold, by a second way of reading the rows and of adding up."""
-    theta = [content for _, kind, content in rows if kind == "theta"]
-    paid = [content for _, kind, content in rows if kind == "release"]
+    kinds = "theta", "release", "promise"
+    theta, paid, promises = ([c for _, kind, c in rows if kind == name] for name in kinds)
     fixed = ("participant", "step_seconds", "time_base", "cohort")
     of = {json.dumps([content["population"][name] for name in fixed]) for content in paid}
 
     def number(text):
-        return 10**400 if text == "inf" else Fraction(text)
+        return 10**400 if text == "inf" else F(text)
 
     def cost_at(time, content):
         charge, states = content["charge"], content["population"]["states"]
         first, last = charge["first"], charge["last"]
         if (first is not None and time < first) or (last is not None and last < time):
             return 0
-        finer = theta and theta[0]["states"] is not None and states != theta[0]["states"]
+        finer = theta and theta[0]["states"] not in (None, states)
         return 10**400 if finer else number(charge["cost"])
 
     def key(level):
@@ -263,27 +194,24 @@ def promised_by(rows):
     times = {content["charge"]["first"] for content in paid} - {None} | {-(10**15)}
     highest = max(sum(cost_at(time, content) for content in paid) for time in times)
     everything = sum(number(content["charge"]["whole"]) for content in paid)
-    levels = {key(c["level"]): c for _, kind, c in rows if kind == "promise"}  # the last ones
+    levels = {key(content["level"]): content for content in promises}  # the last ones
     kept = [len(of) < 2, len(theta) < 2]
     for (window, _), content in levels.items():
-        by_time = window is not None and theta and highest <= Fraction(content["cost"])
-        kept.append(by_time or everything <= Fraction(content["epsilon"]))
+        by_time = window is not None and theta and highest <= F(content["cost"])
+        kept.append(by_time or everything <= F(content["epsilon"]))
     kept += [key(content["level"]) in levels for content in paid if content["promise"]]
-    kept += [number(c["charge"][name]) >= 0 for c in paid for name in ("cost", "whole")]
-    return all(kept)
+    return all(kept) and all(number(c["charge"][n]) >= 0 for c in paid for n in ("cost", "whole"))
 
 
 @pytest.mark.parametrize("seed", seeds(3, 60))
-def test_accepted_rows_keep_their_promises(whole, tmp_path, seed):
+def test_accepted_rows_keep_their_promises(whole, path, seed):
     rng, usable = random.Random(f"rows {seed}"), 0
-    for turn in range(40):
-        path = shutil.copyfile(whole, tmp_path / f"{turn}")
-        rows = rows_of(path)
+    for _ in range(40):
+        rows = rows_of(shutil.copyfile(whole, path))
         mutate(rows, rng)
         rewrite(path, rows)
         before, said = path.read_bytes(), ""
         try:
-            Ledger(path).verify()
             Ledger(path).to_dict()
             usable += 1
             assert promised_by(rows_of(path))
@@ -292,90 +220,63 @@ def test_accepted_rows_keep_their_promises(whole, tmp_path, seed):
         assert not {"\n", "\x1b"} & set(said)
         assert path.read_bytes() == before
         with suppress(pf.LedgerError, pf.BudgetError):
-            states = replace(POPULATION, states=["a", "b"])
-            pay(path, 6, share=Fraction(1, 9), of=states, theta=OF_STATES)
+            pay(path, 6, share=F(1, 9), **STATES)
             assert promised_by(rows_of(path))
     assert 0 < usable < 40
 
 
 @pytest.mark.parametrize("seed", seeds(2, 20))
-def test_changed_bytes_are_refused_or_change_nothing(whole, tmp_path, seed):
-    rng, path = random.Random(f"bytes {seed}"), tmp_path / "l"
-    original, said = whole.read_bytes(), Ledger(whole).to_dict()
+def test_changed_bytes_are_refused_or_change_nothing(whole, path, seed):
+    rng, said = random.Random(f"bytes {seed}"), Ledger(whole).to_dict()
     for _ in range(60):
-        content = bytearray(original)
+        content = bytearray(whole.read_bytes())
         for _ in range(rng.choice((1, 1, 3, 30))):
             at = rng.randrange(120) if rng.random() < 0.3 else rng.randrange(len(content))
             content[at] = rng.randrange(256)
-        if rng.random() < 0.1:
-            del content[rng.randrange(len(content)) :]
-        path.write_bytes(content)
+        path.write_bytes(content[: rng.choice((None,) * 9 + (rng.randrange(len(content)),))])
         with suppress(pf.LedgerError):
             assert Ledger(path).to_dict() == said
 
 
-def test_foreign_files_and_paths_are_refused_and_left_alone(path):
-    pay(path.with_name("own"))
-    own = path.with_name(
-        "own"
-    ).read_bytes()  # bytes 60 to 63 are the version, the last 4 of 72 PUFF
+def test_foreign_files_and_paths_are_refused_and_left_alone(path, whole):
+    own = whole.read_bytes()  # bytes 60 to 63 are the version, the last 4 of 72 PUFF
     foreign = [own[:63] + b"\4" + own[64:], own[:71] + b"G" + own[72:], b"time,value\n1,2\n", b""]
-    for content in (*foreign, b"SQLite format 3\0" + b"\0" * 5000):
+    for content in foreign:
         path.write_bytes(content)
         for open_it in (Ledger, Ledger.create, pay):
             with pytest.raises(pf.LedgerError, match="no ledger of this program is there"):
                 open_it(path)
         assert path.read_bytes() == content
-    assert sorted(os.listdir(path.parent)) == ["own", path.name]
     os.mkfifo(path.with_name("pipe"))
-    os.symlink("nowhere", path.with_name("link"))
-    for name in ("none", "link", "pipe", "."):
+    for name in ("none", "pipe", ".", "none/x"):
         with pytest.raises(pf.LedgerError):
-            Ledger(path.parent / name)
-    with pytest.raises(pf.LedgerError, match="cannot create"):
-        Ledger.create(path.parent / "none" / "x")
-    with pytest.raises(pf.DataError, match="no folder"):
-        pay(path.parent / "none" / "x")
-    os.symlink("own", path.with_name("other.csv"))
+            (Ledger.create if name == "none/x" else Ledger)(path.parent / name)
+    os.symlink(path, path.with_name("other.csv"))
     assert default_ledger(path.with_name("other.csv")) == path
 
 
-@pytest.mark.parametrize(
-    "tampering",
-    [
-        "UPDATE entries SET content = replace(content, '1/50', '1/99') WHERE kind = 'promise'",
-        "UPDATE entries SET kind = 'made' WHERE kind = 'theta'",
-        "DELETE FROM entries WHERE number = 2",
-        "UPDATE entries SET number = 0 WHERE number = 1",
-    ],
-)
-def test_tampering_is_noticed(path, tampering):
+@pytest.mark.parametrize("change", ["content = replace(content, '1/50', '1/99')", "number = 0"])
+def test_tampering_is_noticed(path, change):
     pay(path)
     ledger = Ledger(path)
     entries, noted = ledger.verify()
     pay(path, 1)
     assert (entries, ledger.verify(noted)[0]) == (4, 6)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        with pytest.raises(sqlite3.IntegrityError, match="never"):
-            connection.execute(tampering)
-        connection.executescript("DROP TRIGGER never_changed; DROP TRIGGER never_removed")
         connection.execute("DELETE FROM entries WHERE number > 3")
         with pytest.raises(pf.LedgerError, match="no row has the digest that was noted"):
             ledger.verify(noted)
-        connection.execute(tampering)
-        for use in (ledger.verify, ledger.to_dict, lambda: pay(path, 3)):
+        connection.execute(f"UPDATE entries SET {change} WHERE number = 2")
+        for use in (ledger.verify, lambda: pay(path, 3)):
             with pytest.raises(pf.LedgerError, match="was changed after it was written"):
                 use()
         connection.execute("CREATE VIEW more AS SELECT 1")
-    with pytest.raises(pf.LedgerError, match="its tables are not those"):
+    with pytest.raises(pf.LedgerError, match="not as this program makes it"):
         ledger.verify()
 
 
-# -- kills, processes at once, full disks ----------------------------------------------------------
-
-
 def start(path, name, said):
-    process = FORKSERVER.Process(target=work, args=(path, name, said))
+    process = FORKSERVER.Process(target=ledger_worker.work, args=(path, name, said))
     process.start()
     return process
 
@@ -388,13 +289,10 @@ def test_processes_at_once_never_overspend_and_lose_no_row(path, processes):
     said = dict(queue.get() for _ in workers)
     for worker in workers:
         worker.join()
-    made = {name for name, outcome in said.items() if outcome == "made"}
-    assert (len(said), len(made)) == (processes, 5)
     shown = Ledger(path).to_dict()["releases"]
-    assert sorted(release["query"] for release in shown if release["made"]) == sorted(made)
-    assert (len(shown), Ledger(path).verify()[0]) == (5, 12)
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert os.listdir(path.parent) == [path.name]
+    assert {one["query"] for one in shown if one["made"]} == {q for q, made in said.items() if made}
+    assert (len(said), len(shown), Ledger(path).verify()[0]) == (processes, 5, 12)
+    assert (path.stat().st_mode & 0o777, os.listdir(path.parent)) == (0o600, [path.name])
 
 
 def test_kills_leave_a_readable_ledger(path):
@@ -408,10 +306,8 @@ def test_kills_leave_a_readable_ledger(path):
         worker.kill()
         worker.join()
         Ledger(path).verify()
-    releases = Ledger(path).to_dict()["releases"]
-    assert releases[0]["made"]
+    assert Ledger(path).to_dict()["releases"][0]["made"]
     pay(path, 1)
-    assert len(Ledger(path).to_dict()["releases"]) == len(releases) + 1
 
 
 def test_what_is_paid_for_stays_paid_for(path):
@@ -426,26 +322,7 @@ def test_what_is_paid_for_stays_paid_for(path):
         path.unlink()
 
 
-def test_a_disk_that_fills_up(path):
-    pay(path)
-    before, (soft, hard) = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before), hard))
-    try:
-        proof = {"nodes": random.Random(1).sample(range(10**9), 9999)}
-        with pytest.raises(pf.LedgerError, match="disk"):
-            pay(path, 1, READING, share=F(1, 40), certificate=proof)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert path.read_bytes() == before
-
-
-def test_certificates_and_words_are_kept(path):
-    certificate = {"nodes": list(range(20_000)), "word": "Θ"}
-    pay(path, certificate=certificate)
-    book = Ledger(path).book
-    text = json.loads(book.rows[1].content)["certificate"]
-    assert json.loads(zlib.decompress(base64.b64decode(text))) == certificate
-    assert (len(text) < 60_000, book.promises) == (True, {DAY: promise_of(DAY)})
-    for wrong in ({"query": "a\nb"}, {"query": "x" * 1001}, {"query": 3}, {"of": TIMELESS["of"]}):
-        with pytest.raises(pf.ParameterError, match=r"query is|times where there are none"):
-            terms(**wrong)
+@pytest.mark.parametrize("wrong", [{"query": "a\nb"}, {"query": 3}, {"of": TIMELESS["of"]}])
+def test_what_no_entry_may_hold(wrong):
+    with pytest.raises(pf.ParameterError, match=r"query is|times where there are none"):
+        terms(**wrong)

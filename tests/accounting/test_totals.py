@@ -12,17 +12,15 @@ import pufferflow as pf
 
 dp.enable_features("contrib")
 HOUR = pf.MixingFamily(60, 0.4)
-CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
-FAMILIES = [HOUR, CHAIN, pf.BinaryInterval(0.3, 0.7)]
+FAMILIES = [HOUR, pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), pf.BinaryInterval(0.3, 0.7)]
 WHOLE = dp.atom_domain(T="i64"), dp.absolute_distance(T="i64")
 
 
 def enumerated_loss(chain, length, queries, scales):
     """Largest loss of several Laplace releases, at outputs on the queries' values and beyond."""
-    k, law = chain.states, chain.initial_distribution
-    paths = np.array(list(itertools.product(range(k), repeat=length)))
+    paths = np.array(list(itertools.product(range(k := chain.states), repeat=length)))
     steps = chain.transition_matrix[paths[:, :-1], paths[:, 1:]].prod(axis=1)
-    probability = law[paths[:, 0]] * steps
+    probability = chain.initial_distribution[paths[:, 0]] * steps
     density = np.ones((1, len(paths)))
     for query, scale in zip(queries, scales, strict=True):
         values = query(paths)
@@ -31,9 +29,9 @@ def enumerated_loss(chain, length, queries, scales):
         density = (density[:, None] * one[None]).reshape(-1, len(paths))
     largest = 0.0
     for i, x, y in itertools.product(range(length), range(k), range(k)):
-        given = [density[:, inside] @ probability[inside] / probability[inside].sum()
-                 for inside in (paths[:, i] == x, paths[:, i] == y)]  # fmt: skip
-        largest = max(largest, float(np.log(given[0] / given[1]).max()))
+        weights = [probability * (paths[:, i] == secret) for secret in (x, y)]
+        one, other = (density @ weight / weight.sum() for weight in weights)
+        largest = max(largest, float(np.log(one / other).max()))
     return largest
 
 
@@ -50,15 +48,14 @@ def test_costs_and_guarantees_hold_for_any_lipschitz_queries(seed):
     k, length = (2, 4) if seed % 2 else (3, 3)
     start = rng.dirichlet(np.ones(k)) if seed % 3 else "stationary"
     chain = pf.MarkovChain(rng.dirichlet(np.full(k, 0.5), k), start)
-    scales = [float(10 ** rng.uniform(-0.5, 1)) for _ in range(1 + seed % 3)]
+    scales = list(10 ** rng.uniform(-0.5, 1, 1 + seed % 3))
     accountant = pf.Accountant(chain, length)
     for scale in scales:
         accountant.add(scale)
     cost = accountant.cost()
     queries = [lipschitz_query(rng, k, length) for _ in scales]
-    bounds = cost.theorem_4_4, cost.quilts, cost.leakage
-    assert enumerated_loss(chain, length, queries, scales) <= min(bounds) * (1 + 1e-9)
-    assert cost.epsilon == min(bounds)
+    assert enumerated_loss(chain, length, queries, scales) <= cost.epsilon * (1 + 1e-9)
+    assert cost.epsilon == min(cost.theorem_4_4, cost.quilts, cost.leakage)
     alone = enumerated_loss(chain, length, queries[:1], scales[:1])
     for mechanism in ("mqm-exact", "leakage"):
         found = pf.Accountant.guarantee(chain, length, scales[0], mechanism=mechanism)
@@ -72,19 +69,15 @@ def test_a_guarantee_is_the_inverse_of_a_scale():
         found = guarantee(chain, 50, scale, mechanism=name)
         assert found == pytest.approx(epsilon, rel=1e-9)
         assert pf.MECHANISMS[name](chain, 50, found).scale <= scale
-    # a cycle: of 4 states in a row 2 are counted, whatever the first, of 2 states 0, 1 or 2
-    cycle, options = pf.MarkovChain(np.eye(4)[[1, 2, 3, 0]]), {"mechanism": "wasserstein"}
-    for length in ([2, 4], [4, 2]):  # all segments count
-        found = guarantee(cycle, length, 1.0, **options, states=[0, 1])
-        assert found == pytest.approx(2.0, rel=1e-9)
-    assert guarantee(cycle, 4, 1.0, **options, states=[0, 1]) <= 1.0
-    assert math.isinf(guarantee(cycle, 4, 1.0, mechanism="gk16"))
+    cycle = pf.MarkovChain(np.eye(4)[[1, 2, 3, 0]])  # of 4 states in a row 2 are counted, of 2 any
+    assert guarantee(cycle, [4, 2], 1.0, "wasserstein", states=[0, 1]) == pytest.approx(2, rel=1e-9)
+    assert math.isinf(guarantee(cycle, 4, 1.0, "gk16"))
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=repr)
+@pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("options", [{}, {"window": 5}, {"knows": "any records"}])
 def test_a_measurement_may_spend_and_loses_what_leakage_says(family, options):
-    for epsilon in (0.01, 1.0, 7.0):
+    for epsilon in (0.01, 7.0):
         event = pf.event_epsilon(family, 500, epsilon, **options)
         needed = pf.leakage(family, 500, epsilon, **options).scale
         assert event * needed == pytest.approx(1, rel=1e-6)  # couplings start from the last ones
@@ -104,13 +97,10 @@ def test_data_sets_that_differ_in_one_record():
     assert pf.wrap(counted, HOUR, 100).event_epsilon == pytest.approx(counted.map(2))
     noisy = dp.m.make_laplace(*WHOLE, scale=5.0)
     for measurement, d_in, said in (
-        (counted, 1, r"d_in is 1 for SymmetricDistance.*none where they are data sets"),
-        (noisy.map, None, "give a Measurement"),
+        (counted, 1, "is 1 for SymmetricDistance.*none for data sets"),
         (dp.m.make_gaussian(*WHOLE, scale=4.0), 1, "only pure differential privacy"),
-        (noisy, None, r"d_in is None for AbsoluteDistance"),
-        *((noisy, wrong, "d_in") for wrong in (0, -1, math.nan, "1")),
+        (noisy, None, "is None for AbsoluteDistance"),
         (noisy, 0.5, "at d_in = 0.5 is not known"),
-        (dp.m.make_laplace(*WHOLE, scale=0.0), 1, "privacy loss at d_in = 1 is inf"),
     ):
         with pytest.raises(pf.ParameterError, match=said):
             pf.wrap(measurement, HOUR, 100, d_in=d_in)

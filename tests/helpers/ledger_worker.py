@@ -1,5 +1,6 @@
 """Terms of releases for the tests of the ledger, and what the processes of these tests do."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pufferflow as pf
@@ -10,18 +11,17 @@ from pufferflow.accounting.ledger import reserved
 
 POPULATION = Population(1800, "utc", "meter", ("kwh",))
 THETA = pf.MixingFamily(2, 0.4).document()
-OF_STATES = pf.BinaryInterval(0.3, 0.7).document()
-DAY, READING, INFORMED, PARTICIPANT = Level(48), Level(1), Level(1, "any"), Level(None)
-COSTS = {DAY: Fraction(1, 50), READING: Fraction(1, 3), INFORMED: Fraction(1, 6)}
+STATES = {"theta": pf.BinaryInterval(0.3, 0.7).document()}
+STATES["of"] = replace(POPULATION, states=["a", "b"])
+DAY = Level(48)
+COSTS = {DAY: Fraction(1, 50), Level(1): Fraction(1, 3), Level(1, "any"): Fraction(1, 6)}
 """C at ε = 1, in proportion to ε: the ledger takes what it is given."""
-MONDAY, WEEK = 1704067200, 7 * 86400
-LONGEST = 336
+MONDAY, LONGEST = 1704067200, 336
 
 
 def promise_of(level, epsilon=1.0, certificate=None):
     """What the calibration of these tests says."""
-    cost = Fraction(0) if level.whole else COSTS[level] * Fraction(epsilon)
-    return Promise(level, epsilon, cost, certificate)
+    return Promise(level, epsilon, COSTS.get(level, Fraction(0)) * Fraction(epsilon), certificate)
 
 
 def terms(
@@ -29,19 +29,12 @@ def terms(
     promise=True, query="mean-by-hour", span=None, certificate=None, new_values=False,
 ):  # fmt: skip
     """Terms of a release of some weeks, with as little noise as its share allows."""
-    per_reading = Fraction(epsilon) / LONGEST if level.whole else promise_of(level, epsilon).cost
-    cost = per_reading * Fraction(share)
-    first = MONDAY + week * WEEK
-    range_ = (first, first + weeks * WEEK - 1800) if span is None else span
+    cost = promise_of(level, epsilon).allowed(LONGEST) * Fraction(share)
+    first = MONDAY + week * 7 * 86400
+    range_ = (first, first + weeks * 7 * 86400 - 1800) if span is None else span
     entry = Entry(of, Charge(cost, cost * LONGEST, *range_), level, epsilon, query, promise)
-    allowed = promise_of(level, epsilon if limit is None else limit, certificate)
-    theta = None if level.whole else theta
-    return Terms(entry, theta, allowed if promise else None, new_values)
-
-
-def elsewhere(charge, of=POPULATION):
-    """Terms of a release that was made elsewhere."""
-    return Terms(Entry(of, charge, None, None, "a table", promise=False))
+    allowed = promise_of(level, limit or epsilon, certificate) if promise else None
+    return Terms(entry, None if level.whole else theta, allowed, new_values)
 
 
 def pay(ledger, *args, **changes):
@@ -54,6 +47,6 @@ def work(path, name, said):
     """Reserve and record one release of a fifth of the limit."""
     try:
         pay(path, share=Fraction(1, 5), query=name)
-        said.put((name, "made"))
+        said.put((name, True))
     except pf.BudgetError:
-        said.put((name, "refused"))
+        said.put((name, False))
