@@ -35,7 +35,7 @@ def calibrate(family: Family | None, level: Level, epsilon: float) -> Promise:
         return Promise(level, epsilon, Fraction(0))
     if family is None:
         raise ParameterError(
-            "what is assumed of the readings is not said; give `mixing` TIME OVERLAP, such as 1h 0.4, "
+            "what is assumed of the readings is not said; give `mixing` TIME OVERLAP (1h 0.4), "
             "or as `chain` a model of public data"
         )
     if isinstance(family, MixingFamily) and level.side_information == "any":
