@@ -76,7 +76,7 @@ REFUSED = [
     (f"{RELEASE} --statistic median", "statistic 1 has no known name; choose from"),
     ("fit t.csv --epsilon 1", "--epsilon goes with --private"),
     (f"{PRIVATE} --coverage 0.9", "--coverage goes without --private"),
-    (PRIVATE, "give --step, --timezone (UTC where times have offsets), first and"),
+    (PRIVATE, "give --step, --timezone (UTC where times have offsets), --from"),
     ("ledger show t.csv", "t.csv"),
     ("ledger show l", "ledger l: "),
 ]

@@ -36,7 +36,6 @@ def save(release=WEEK, output="out"):
     [(WEEK, "publish", 0o755, 0o644), (made(seed=3), "simulation", 0o700, 0o600)],
 )
 def test_modes_and_times(place, umask, release, inner, folder, file):
-    """publish/ can stand on a web site, a simulation is for its owner; all times are equal."""
     before = os.umask(umask)
     try:
         out = place / "out"
