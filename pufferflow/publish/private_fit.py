@@ -98,7 +98,7 @@ def fit_privately(
     output : path, optional
         New model file, safe to publish.
     dry_run : bool
-        Nothing is drawn, written or paid for; widths are those of equally frequent states.
+        Nothing is drawn, written or paid for.
     {options}
 
     Raises ParameterError: an option is out of range, or what has to be public is not given;
@@ -166,8 +166,6 @@ def fit_privately(
         "intervals": f"confidence {how.confidence:g} together, noise included",
     }
     if dry_run:
-        best = _family(np.full((k, k), participants * most // k**2), reach)
-        facts["widths"] = f"{(best.high - best.low).max():.2g} at best"
         return Fit(None, facts, paid=try_out(asked.ledger, payment))
     with reserved(asked.ledger, payment) as paid:
         noisy = np.array(add_noise(counts.ravel().tolist(), scale)).reshape(k, k)

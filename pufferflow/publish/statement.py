@@ -119,8 +119,7 @@ def assumption_of(theta: Family | None, records: Schema) -> Iterator[str]:
     private, fitted = records.fitted_privately, records.fitted
     public = theta.is_chosen or private is not None
     yield f"The readings of one participant follow {theta.text(public)}."
-    yield "This is assumed of all columns of a reading jointly."
-    yield "A value depends on its own time only: it is no rolling mean."
+    yield "This holds for all columns of a reading jointly; no value is a rolling mean."
     if private is not None:
         yield (
             f"It was fitted to {private.participants} participants with noise that hides each of "
@@ -135,10 +134,9 @@ def _assumed(made: Release) -> Iterator[str]:
     yield from made.assumed
     if made.how.fitted_to_others:
         yield "It is taken on trust that the chain was fitted to other participants."
-    if made.readings.participants == 1:
-        yield "All readings were taken to be those of one participant."
-    else:
-        yield "Participants are independent of each other, and each row names the right one."
+    one = "All readings were taken to be those of one participant."
+    several = "Participants are independent of each other, and each row names the right one."
+    yield one if made.readings.participants == 1 else several
     yield "Readings do not react to what was published."
     if made.readings.groups:
         yield "The group of a participant is a fact that does not depend on any reading."
