@@ -64,9 +64,7 @@ def split_options(options: dict[str, Any], *records: type) -> list[dict[str, Any
     return [{key: options[key] for key in options if key in own} for own in names]
 
 
-def takes_options(
-    *records: Any, defaults: object = None, without: tuple[str, ...] = ()
-) -> Callable[[Function], Function]:
+def takes_options(*records: Any, defaults: object = None, only: str = "") -> Callable[[Function], Function]:
     """Let a function say which options it takes, and refuse others in one sentence.
 
     Parameters
@@ -75,15 +73,15 @@ def takes_options(
         Of the ``**options`` of the function.
     defaults : class, optional
         Whose attributes are the defaults of a TypedDict.
-    without : tuple of str
-        Fields that this function does not take.
+    only : str, optional
+        Names of the fields that this function takes, if it does not take all.
     """
     words: dict[str, tuple[str, str]] = {}
     options: list[Parameter] = []
     declared: list[dataclasses.Field[Any]] = []
     for record in records:
         if dataclasses.is_dataclass(record):
-            fields = [f for f in options_of(record) if f.name not in without]  # type: ignore[arg-type]
+            fields = [f for f in options_of(record) if not only or f.name in only.split()]  # type: ignore[arg-type]
             declared += fields
             hints = {f.name: f.type for f in fields}
             needed = dataclasses.MISSING

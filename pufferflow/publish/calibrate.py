@@ -3,7 +3,7 @@
 Let L(c) be the bound of leakage (theory 8) on what releases of cost c per changed reading tell of a
 window, at any length of the record. C is the largest c with L(c) ≤ ε. It is proved by a certificate
 for T = 10⁷ readings, and longer spans are refused. Bounds rise with the length; where they still do
-between 10⁶ and 10⁷, Θ never forgets, no cost would do at any length, and it is refused.
+between 10⁶ and 10⁷, Θ mixes too slowly for ε, or never, and it is refused.
 """
 
 from __future__ import annotations
@@ -27,33 +27,32 @@ def calibrate(family: Family | None, level: Level, epsilon: float) -> Promise:
 
     The certificate proves 1/C as the scale of a query of Lipschitz constant 1.
 
-    Raises ParameterError: ε is out of range, Θ is missing where the level needs one, never forgets,
-    or has no proof.
+    Raises ParameterError: ε is out of range, Θ is missing where the level needs one, mixes too
+    slowly for ε, or has no proof.
     """
     epsilon = check_epsilon(epsilon)
     if level.whole:
         return Promise(level, epsilon, Fraction(0))
     if family is None:
         raise ParameterError(
-            "what is assumed of the readings is not said; give --mixing TIME OVERLAP, for example "
-            "--mixing 1h 0.4, or --chain FILE with a model of public data"
+            "what is assumed of the readings is not said; give `mixing` TIME OVERLAP (1h 0.4), "
+            "or as `chain` a model of public data"
         )
     if isinstance(family, MixingFamily) and level.side_information == "any":
         raise _refusal("never forgets with side information any")
     if family.has_given_start:  # a record begins at any time, so such a start is read as any start
-        family = ChainFamily(
-            [
-                c if c.start == "stationary" else MarkovChain(c.transition_matrix, "any")
-                for c in family.chains
-            ]
-        )
-    options = asdict(level.protection)
-    scale = compute_scale("leakage", family, MOST_STEPS, epsilon, **options)
-    before = compute_scale("leakage", family, MOST_STEPS // 10, epsilon, **options)
+        chains = [(c, MarkovChain(c.transition_matrix, "any")) for c in family.chains]
+        family = ChainFamily([c if c.start == "stationary" else free for c, free in chains])
+    scale, before = (
+        compute_scale("leakage", family, steps, epsilon, **asdict(level.protection))
+        for steps in (MOST_STEPS, MOST_STEPS // 10)
+    )
     if scale.scale is None or before.scale is None:
         raise _refusal(f"has no noise that is proved ({scale.reason})")
     if scale.scale > before.scale * STILL_RISING:
-        raise _refusal("never forgets, as that of an absorbing or a cyclic chain")
+        raise _refusal(
+            f"mixes too slowly for epsilon {epsilon:g}, or never, as an absorbing or a cyclic chain"
+        )
     try:
         proved = scale.certified(family)
     except ParameterError as error:
@@ -64,5 +63,5 @@ def calibrate(family: Family | None, level: Level, epsilon: float) -> Promise:
 
 def _refusal(why: str) -> ParameterError:
     return ParameterError(
-        f"this assumption {why}; give protect participant, which needs none, or another chain"
+        f"this assumption {why}; give `protect` participant, which needs none, or another chain"
     )

@@ -26,7 +26,7 @@ LETTERS, LETTER, RIGHT = 15, 2.5, 92.0
 NOTE = "Lines: published values. Shade: with 95\u00a0% probability it holds all exact values."
 
 
-def figure_of(table: NoisyTable, caption: str = "") -> str:
+def figure_of(table: NoisyTable) -> str:
     """Return the figure of a table as HTML, empty where it has too many values."""
     kind, values, half = table.statistic, table.values, table.error.half_width
     panels, places = table.cells, tuple(column.label for column in table.columns)
@@ -77,7 +77,7 @@ def figure_of(table: NoisyTable, caption: str = "") -> str:
             out.append(box("band", y, thick, shown[j] - errors[j], shown[j] + errors[j]))
             out.append(box("value", y, thick, shown[j], shown[j]))
         top = bottom + 28
-    head = f"<figcaption>{html(caption)}</figcaption>" if caption else ""
+    head = f"<figcaption>{html(table.heading)}</figcaption>"
     size = f'height="{top:.0f}" role="img" aria-label="{html(title)}"'
     return f"<figure>{head}<svg {size}>{''.join(out)}</svg><p>{NOTE}</p></figure>"
 

@@ -7,13 +7,11 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from pufferflow.publish.figure import figure_of
-from pufferflow.publish.statement import lead_of, sections_of, warnings_of
+from pufferflow.publish.statement import sections_of, warnings_of
 from pufferflow.publish.texts import html, number
 
 if TYPE_CHECKING:
     from pufferflow.publish.result import NoisyTable, Release
-
-MOST_ROWS = 2000
 
 
 def page_of(made: Release) -> str:
@@ -22,15 +20,12 @@ def page_of(made: Release) -> str:
         f"<section><h2>{title}</h2><ul>{''.join(f'<li>{html(p)}</li>' for p in ps)}</ul></section>"
         for title, ps in sections_of(made)
     )
-    named = len(made.tables) > 1
-    figures = (figure_of(t, t.heading if named else "") for t in made.tables)
     page = Template(files("pufferflow.publish").joinpath("page.html").read_text("utf-8"))
     return page.substitute(
         title=html(made.title),
-        lead=html(lead_of(made)),
         warnings="".join(f'<p class="warning">{html(text)}</p>' for text in warnings_of(made)),
         published=published,
-        figures="".join(figures) if made.how.figure else "",
+        figures="".join(map(figure_of, made.tables)) if made.how.figure else "",
         sections="".join(sections),
         tables="".join(_table(table) for table in made.tables),
     )
@@ -39,8 +34,6 @@ def page_of(made: Release) -> str:
 def _table(table: NoisyTable) -> str:
     frame = table.to_frame()
     text = f"<h2>{html(table.heading)}: {html(table.quantity)}</h2>"
-    if len(frame) > MOST_ROWS:
-        return f"{text}<p>{len(frame):,} values, in the CSV file beside this page.</p>"
     text += "<table><thead><tr><th></th><th>value</th><th>error</th>"
     text += '<th class="wide">from</th><th class="wide">to</th><th>impact</th></tr></thead><tbody>'
     for row in frame.to_dict("records"):

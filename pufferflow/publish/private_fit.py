@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import math
 import secrets
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -71,12 +71,13 @@ class PrivateFitOptions:
 
 
 OPTIONS = (FitOptions, PrivateFitOptions, ReleaseOptions, TableOptions)
-_PAID = ("ledger", "first", "last", "cohort", "new_values")
-WITHOUT = "coverage", "group", *({f.name for f in fields(ReleaseOptions)} - {*_PAID})
-"""Options of these records that a private fit does not take."""
+TAKEN = (
+    "start most_transitions confidence ledger first last cohort new_values time value participant "
+    "step timezone time_format separator decimal thousands rows_are_steps states edges"
+)
 
 
-@takes_options(*OPTIONS, without=WITHOUT)
+@takes_options(*OPTIONS, only=TAKEN)
 def fit_privately(
     source: Source,
     epsilon: float = 1.0,
@@ -97,7 +98,7 @@ def fit_privately(
     output : path, optional
         New model file, safe to publish.
     dry_run : bool
-        Nothing is drawn, written or paid for; widths are those of equally frequent states.
+        Nothing is drawn, written or paid for.
     {options}
 
     Raises ParameterError: an option is out of range, or what has to be public is not given;
@@ -111,7 +112,9 @@ def fit_privately(
     asked, schema = ReleaseOptions(**account), TableOptions(**table).schema()
     miss = (1 - check_confidence(how.confidence, "confidence")) / 2
     if schema.participant is None or schema.states is None or schema.states.count < 2:
-        raise ParameterError("name the column of the participants that are hidden, and the states")
+        raise ParameterError(
+            "give the column of those that are hidden (`participant`) and `states`"
+        )
     k = schema.states.count
     opened = open_table(source, schema.separator)
     first, last = parse_range(asked.first, asked.last, schema.timezone)
@@ -121,12 +124,12 @@ def fit_privately(
     if find_columns(opened, schema)["time"] is not None:
         if step is None or schema.timezone is None or first is None or last is None:
             raise ParameterError(
-                "what is read must be public; give step, timezone (UTC where times have offsets), "
-                "first and last (from, to)"
+                "what is read must be public; give `step`, `timezone` (UTC where times have "
+                "offsets), `first` and `last`"
             )
         limits.append(last // step + -first // step)
     if (most := min(limits, default=0)) < 1:
-        raise ParameterError("give most_transitions, or a range (from, to) of at least two steps")
+        raise ParameterError("give `most_transitions`, or from `first` to `last` two steps or more")
     if output is not None:  # where nothing can be written, that must show before it is paid for
         check_outputs([output], new=True)
         with workplace(check_path(output, "output").parent):
@@ -142,7 +145,7 @@ def fit_privately(
     if participants < enough:
         raise DataError(
             f"{opened.where}: {participants:,} participants are too few for noise of {margin:,} on "
-            f"a count; {enough:,} would do, or a larger epsilon, fewer states, a longer range"
+            f"a count; {enough:,} would do, or a larger `epsilon`, fewer `states`, a longer range"
         )
 
     # what it costs
@@ -163,8 +166,6 @@ def fit_privately(
         "intervals": f"confidence {how.confidence:g} together, noise included",
     }
     if dry_run:
-        best = _family(np.full((k, k), participants * most // k**2), reach)
-        facts["widths"] = f"{(best.high - best.low).max():.2g} at best"
         return Fit(None, facts, paid=try_out(asked.ledger, payment))
     with reserved(asked.ledger, payment) as paid:
         noisy = np.array(add_noise(counts.ravel().tolist(), scale)).reshape(k, k)
@@ -173,30 +174,21 @@ def fit_privately(
         widths = family.high - family.low
         facts["transitions"] = f"about {total:,}"
         facts["widths"] = f"{np.median(widths):.2g} median, {widths.max():.2g} at most"
-        warnings = []
-        if total <= sum_margin(scale, k**2, miss):
-            warnings.append(
-                "Hardly any transition was counted: see whether times lie on whole steps, and "
-                "whether step, zone, range and states are those of the table."
-            )
-        elif np.median(widths) >= MOST_NOISE:
-            warnings.append(
-                "Little is known of the chain after the noise. What helps: more participants, a "
-                "larger epsilon, states that are about equally frequent, and most_transitions as "
-                f"many as participants usually have ({max(total // participants, 1):,})."
-            )
+        little = np.median(widths) >= MOST_NOISE
+        warning = (
+            "Little is known of the chain. See whether times lie on whole steps, and whether "
+            "`step`, `timezone`, range and `states` are those of the table; a larger `epsilon` "
+            "helps, and smaller `most_transitions` where participants have few."
+        )
         model = PublicModel(family, replace(schema, fitted_privately=terms))
         if output is not None:
             write_model(output, family, model.records)
-    return Fit(model, facts, warnings=tuple(warnings), paid=paid)
+    return Fit(model, facts, warnings=(warning,) if little else (), paid=paid)
 
 
 def _margins(states: int, scale: float, miss: float) -> tuple[int, int]:
     """How far a count, and the sum of the others of its row or column, is off but with ``miss``."""
     noise = DiscreteLaplace(scale)
-    if states == 2:  # the rest of a row is the other count
-        margin = noise.quantile(1 - miss, 4)
-        return margin, margin
     margin = noise.quantile(1 - miss / 2, states**2)
     sums = sum_margin(scale, states - 1, miss / 2 / (2 * states**2))
     return margin, min((states - 1) * margin, math.ceil(sums))

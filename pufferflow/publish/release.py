@@ -6,11 +6,12 @@ Why the noise suffices is proved in docs/account.md.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -30,12 +31,12 @@ from pufferflow.publish.plan import Plan, plan_of, remedies
 from pufferflow.publish.request import RECORDS, Request, Theta
 from pufferflow.publish.result import NoisyTable, Readings, Release
 from pufferflow.publish.statement import assumption_of
-from pufferflow.publish.statistics import check_covered
+from pufferflow.publish.statistics import Statistic, check_covered
 from pufferflow.records.read import Steps, parse_range, read, stamp
 from pufferflow.records.schema import Schema
 from pufferflow.records.table import Source
 
-LARGE_EPSILON = 10.0
+Period: TypeAlias = tuple[int | None, int | None]
 OFFSETS = 14 * 3600
 """Seconds by which a local clock may differ from UTC."""
 
@@ -79,7 +80,7 @@ def release(
         open_dp()  # where it is missing, that must show before anything is paid for
     prepared = Prepared(request)
     if private and dry_run:
-        return plan_of(prepared, try_out(request.how.ledger, prepared.terms()))
+        return plan_of(prepared, try_out(request.how.ledger, prepared.bill()))
     if private and not request.how.accept_noise:
         for table in prepared.zeros.tables:
             if table.error.is_useless:
@@ -88,7 +89,7 @@ def release(
         folder = None if output is None else stack.enter_context(draft(output))
         if folder is not None:
             folder.fill(prepared.zeros)
-        way = reserved(request.how.ledger, prepared.terms()) if private else nullcontext()
+        way = reserved(request.how.ledger, prepared.bill()) if private else nullcontext()
         paid = stack.enter_context(way)
         # nothing below may fail for a reason that could have been found above: it is paid for
         made = prepared.drawn(paid)
@@ -97,106 +98,67 @@ def release(
     return made
 
 
-class Prepared:
-    """A request, the exact counts for it, and the release that they become, with zeros for numbers.
+class Agreement:
+    """What is promised of readings, of which ``steps`` has the public facts, and for which cost.
 
-    ``period`` are the first and last second of the readings that are paid for, None for ever, and
-    ``longest`` is how many a participant can have in it; ``family`` is Θ in steps, if there is one.
+    ``family`` is Θ in steps, if there is one, and ``assumed`` what the level takes of it.
     """
 
-    def __init__(self, request: Request) -> None:
-        self.request, how, model = request, request.how, request.model
-        epsilon, self.statistics = request.epsilon, request.what.parsed()
-        check_whole(0 if how.seed is None else how.seed, "seed", 0, None)
-        records = Schema() if model is None or model.records is None else model.records
-        schema = request.table.schema(records)
-        first, last = parse_range(how.first, how.last, schema.timezone)
-        self.steps = steps = read(request.source, schema, first=first, last=last)
-        if not len(steps.person):
-            raise DataError(f"{steps.where}: no value was recorded, so there is nothing to release")
-        if how.longest is not None:
-            self.steps = steps = _first_readings(steps, how.longest)
+    def __init__(self, request: Request, steps: Steps, statistics: Sequence[Statistic]) -> None:
+        self.request, self.steps, self.statistics = request, steps, statistics
+        self.records = records_of(request)
         self.level = request.guarantee.level(steps.step_seconds)
         self.family = request.family(steps.step_seconds)
         self.assumed = None if self.level.whole else self.family
-        self.warnings = tuple(self._checked(records))
-        self.period, self.longest = _period(steps, first, last, how.longest)
-        self.promise = calibrate(self.family, self.level, epsilon)
-        cost = request.share_of * self.promise.allowed(self.longest)
-        self.scales = scales_of(self.statistics, cost)
-        self.tables = [statistic.tabulate(steps) for statistic in self.statistics]
-        if empty := [table.statistic.full_name for table in self.tables if not table.sizes.any()]:
-            raise DataError(f"{steps.where}: no reading counts for {empty[0]}; leave it out")
-        tables = []
-        for exact, scale in zip(self.tables, self.scales, strict=True):
-            public = vars(exact) | {"counts": np.zeros_like(exact.counts)}
-            tables.append(NoisyTable(**public, scale=scale, word=request.what.unit))
-        ends = (None if end is None else stamp(steps, end) for end in self.period)
-        groups = steps.groups if steps.columns["group"] else ()
-        grid = steps.step_seconds, steps.clock, steps.zone
-        self.zeros = Release(
-            tables=tables,
-            level=self.level,
-            epsilon=epsilon,
-            readings=Readings(len(steps.person), len(steps.people), groups, *grid, *ends),
-            assumed=tuple(assumption_of(self.assumed, records)),
-            documents=self._documents(records),
-            how=replace(how, ledger=None, output=None),  # it names no file
-            warnings=self.warnings,
-        )
+        self.warnings = tuple(self._checked())
+        self.promise = calibrate(self.family, self.level, request.epsilon)
 
-    def _checked(self, records: Schema) -> Iterator[str]:
+    def _checked(self) -> Iterator[str]:
         """Refuse what would make the promise false; yield what may not be overlooked."""
         how, steps, theta = self.request.how, self.steps, self.assumed
         k, names = None if theta is None else number_of_states(theta), {"histogram", "transitions"}
         if steps.states is None:
             if k is not None or names & {statistic.name for statistic in self.statistics}:
-                ways = "give edges between them, or their names (states)"
-                raise ParameterError(f"it is not said what the states are; {ways}")
+                raise ParameterError("it is not said what the states are; give `edges` or `states`")
         elif k is not None:
             if k != steps.states.count:
                 said = f"{steps.states.count} states are given, the chain has {k}"
                 raise ParameterError(f"{said}; give one name a state")
             check_covered(self.statistics, steps.states)
+        if theta is None:
+            return
         if isinstance(theta, PeriodicChain) and steps.clock == "local":
             raise DataError(
-                f"{steps.where}: a chain that follows the clock needs times in UTC or with a fixed "
-                "offset, for where a local clock jumps it skips a phase; give timezone UTC, or "
-                "times with offsets"
+                f"{steps.where}: where a local clock jumps, a chain that follows it skips a phase; "
+                "give `timezone` UTC, or times with offsets"
             )
-        private, fitted = records.fitted_privately, records.fitted
-        if theta is not None and private is not None:
-            if how.ledger is not None and not how.fitted_to_others:
-                check_fit_is_paid(private.token, how.ledger)
-        elif theta is not None and fitted is not None:
+        if not how.fitted_to_others:
+            self._check_fit()
+        if steps.states is not None and theta.occurring is not None and not theta.occurring.all():
+            never = ", ".join(repr(steps.states.names[j]) for j in np.flatnonzero(~theta.occurring))
+            yield f"By the chain {never} cannot occur: where it does after all, it is not hidden."
+
+    def _check_fit(self) -> None:
+        """Refuse a chain that was fitted to the same readings, unless that is paid for."""
+        ledger, steps, fitted = self.request.how.ledger, self.steps, self.records.fitted
+        if ledger is not None and (private := self.records.fitted_privately) is not None:
+            fits = Ledger(ledger).book.releases.values() if os.path.lexists(ledger) else []
+            if not any(private.token in fit.query for fit in fits):
+                raise LedgerError(
+                    "the chain was fitted privately, and that fit is not in this ledger, so what "
+                    "it cost would not be added; use the ledger of the fit, or `fitted_to_others`"
+                )
+        if fitted is not None:
             then, now = fitted.period, steps.extent
             slack = 0 if fitted.is_local == (steps.clock == "local") else OFFSETS
             if not then or not now or (now[0] <= then[1] + slack and now[1] >= then[0] - slack):
-                if then and now and not how.fitted_to_others:
-                    raise DataError(
-                        f"{steps.where}: the chain was fitted to readings of the same time, and "
-                        "says much about them if they are these: give a chain of another time, or "
-                        "say fitted_to_others if they are of other participants"
-                    )
-                yield "Nothing shows that the chain was not fitted to these same readings."
-        if theta is not None and theta.occurring is not None and not theta.occurring.all():
-            assert steps.states is not None
-            never = ", ".join(repr(steps.states.names[j]) for j in np.flatnonzero(~theta.occurring))
-            yield (
-                f"By the chain {never} cannot occur: such a state is not hidden where it occurs "
-                "after all."
-            )
-        if (epsilon := self.request.epsilon) >= LARGE_EPSILON:
-            yield f"Epsilon = {epsilon:g} is large: odds may change by e^{epsilon:g}."
+                raise DataError(
+                    f"{steps.where}: nothing shows that the chain was fitted to readings of other "
+                    "times, and it says much about these if it was fitted to them; give a chain of "
+                    "another time, or `fitted_to_others` if it was fitted to other participants"
+                )
 
-    def _documents(self, records: Schema) -> dict[str, Any]:
-        """Return Θ and the certificate, unless they tell more of readings than the release does."""
-        theta = self.assumed
-        if theta is None or not (theta.is_chosen or records.fitted_privately):
-            return {}
-        return {"theta.json": theta.document(), "certificate.json": self.promise.certificate}
-
-    def terms(self) -> Terms:
+    def terms(self, cost: Fraction, period: Period, longest: int, words: str) -> Terms:
         """Return what the ledger has to know."""
         request, how, steps, assumed = self.request, self.request.how, self.steps, self.assumed
         promise, states = self.promise, None
@@ -209,11 +171,65 @@ class Prepared:
         theta = None if assumed is None else assumed.document()
         columns = steps.columns["participant"], tuple(filter(None, [steps.columns["value"]]))
         population = Population(steps.step_seconds, steps.clock, *columns, states, how.cohort)
-        cost = cost_of(self.statistics, self.scales)
-        charge = Charge(cost, cost * self.longest, *self.period)
-        words = ", ".join(statistic.full_name for statistic in self.statistics)
+        charge = Charge(cost, cost * longest, *period)
         entry = Entry(population, charge, self.level, request.epsilon, words, not how.alone)
         return Terms(entry, theta, None if how.alone else promise, how.new_values)
+
+
+class Prepared(Agreement):
+    """The exact counts of a request, and the release that they become, with zeros for numbers.
+
+    ``period`` are the first and last second of the readings that are paid for, None for ever, and
+    ``longest`` is how many a participant can have in it.
+    """
+
+    def __init__(self, request: Request) -> None:
+        how, records, epsilon = request.how, records_of(request), request.epsilon
+        check_whole(0 if how.seed is None else how.seed, "seed", 0, None)
+        schema = request.table.schema(records)
+        first, last = parse_range(how.first, how.last, schema.timezone)
+        steps = read(request.source, schema, first=first, last=last)
+        if not len(steps.person):
+            raise DataError(f"{steps.where}: no value was recorded, so there is nothing to release")
+        if how.longest is not None:
+            steps = _first_readings(steps, how.longest)
+        super().__init__(request, steps, request.what.parsed())
+        self.period, self.longest = _period(steps, first, last, how.longest)
+        cost = request.share_of * self.promise.allowed(self.longest)
+        self.scales = scales_of(self.statistics, cost)
+        self.tables = [statistic.tabulate(steps) for statistic in self.statistics]
+        if empty := [table.statistic.full_name for table in self.tables if not table.sizes.any()]:
+            raise DataError(f"{steps.where}: no reading counts for {empty[0]}; leave it out")
+        tables = []
+        for exact, scale in zip(self.tables, self.scales, strict=True):
+            public = vars(exact) | {"counts": np.zeros_like(exact.counts)}
+            tables.append(NoisyTable(**public, scale=scale, word=request.what.unit))
+        ends = (None if end is None else stamp(steps, end) for end in self.period)
+        groups = steps.groups if steps.columns["group"] else ()
+        grid = steps.step_seconds, steps.clock, steps.zone
+        # Θ and the certificate, unless they tell more of readings than the release does
+        theta, documents = self.assumed, {}
+        if theta is not None and (theta.is_chosen or records.fitted_privately):
+            documents = {
+                "theta.json": theta.document(),
+                "certificate.json": self.promise.certificate,
+            }
+        self.zeros = Release(
+            tables=tables,
+            level=self.level,
+            epsilon=epsilon,
+            readings=Readings(len(steps.person), len(steps.people), groups, *grid, *ends),
+            assumed=tuple(assumption_of(theta, records)),
+            documents=documents,
+            how=replace(how, ledger=None, output=None),  # it names no file
+            warnings=self.warnings,
+        )
+
+    def bill(self) -> Terms:
+        """Return what the ledger has to know of this release."""
+        words = ", ".join(statistic.full_name for statistic in self.statistics)
+        cost = cost_of(self.statistics, self.scales)
+        return self.terms(cost, self.period, self.longest, words)
 
     def drawn(self, paid: Paid | None) -> Release:
         """Return the release with noise, drawn from its seed where it is a simulation."""
@@ -227,19 +243,15 @@ class Prepared:
         return replace(self.zeros, tables=noisy, paid=paid)
 
 
-def check_fit_is_paid(token: str, ledger: Ledger | str | os.PathLike[str]) -> None:
-    """Raise LedgerError unless the private fit of this token has a row in the ledger."""
-    fits = Ledger(ledger).book.releases.values() if os.path.lexists(ledger) else []
-    if not any(token in fit.query for fit in fits):
-        raise LedgerError(
-            "the chain was fitted privately, and that fit is not in this ledger, so what it cost "
-            "would not be added; use the ledger of the fit, or say fitted_to_others"
-        )
+def records_of(request: Request) -> Schema:
+    """Return what the model of a request says of records."""
+    model = request.model
+    return Schema() if model is None or model.records is None else model.records
 
 
 def _period(
     steps: Steps, first: int | None, last: int | None, longest: int | None
-) -> tuple[tuple[int | None, int | None], int]:
+) -> tuple[Period, int]:
     """Return the range that is paid for, and how many readings a participant can have in it.
 
     Both are the user's words or the public grid of times, so they say nothing of one participant.
@@ -251,8 +263,8 @@ def _period(
         most = (end - start) // steps.step_seconds + 1
     if most > MOST_STEPS:
         raise DataError(
-            f"{steps.where}: {most:,} steps from the first reading to the last, and the noise is "
-            f"proved for {MOST_STEPS:,}; give a shorter range (from, to) or longer steps"
+            f"{steps.where}: {most:,} steps from first to last reading, and noise is proved for "
+            f"{MOST_STEPS:,}; give a shorter range (`first`, `last`) or a longer `step`"
         )
     return (start, end), most if longest is None else min(longest, most)
 

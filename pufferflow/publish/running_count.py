@@ -15,6 +15,7 @@ that is put out is a function of those of the whole stream, if it does not react
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate, product
 from typing import Any
@@ -23,24 +24,21 @@ from pufferflow._checks import check_confidence, check_positive, check_whole
 from pufferflow._display import displayed
 from pufferflow._files import PathLike
 from pufferflow._options import takes_options
-from pufferflow.accounting.account import MOST_STEPS, Charge
-from pufferflow.accounting.entries import Entry, Paid, Population, Terms
+from pufferflow.accounting.account import MOST_STEPS
+from pufferflow.accounting.entries import Paid
 from pufferflow.accounting.ledger import Ledger, reserved
 from pufferflow.errors import ParameterError
-from pufferflow.models import number_of_states
-from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.noise import add_noise, noise_scale, sum_margin
-from pufferflow.publish.release import check_fit_is_paid
+from pufferflow.publish.release import Agreement, records_of
 from pufferflow.publish.request import RECORDS, Request, Theta
-from pufferflow.records.read import parse_range
+from pufferflow.records.read import Steps, parse_range
 
 PARTS = 256  # weights are multiples of 1/256
 LONGEST, COSTS = 2**40, (2.0**-28, math.inf)
 """Beyond, noise hides any count; within, it is far from the 64 bits of the sampler."""
-WITHOUT = (  # options of a release that a stream does not take
-    *("statistics", "bounds", "threshold", "duration_edges", "unit", "accept_noise", "ledger"),
-    *("limit", "alone", "last", "longest", "output", "figure", "seed", "time", "group"),
-    *("time_format", "separator", "decimal", "thousands", "rows_are_steps"),
+TAKEN = (
+    "protect side_information fitted_to_others share limit alone first cohort new_values "
+    "value participant step timezone states edges"
 )
 
 
@@ -79,7 +77,7 @@ class RunningCount:
         self._readings = self._count = 0
 
     @classmethod
-    @takes_options(*RECORDS, without=WITHOUT)
+    @takes_options(*RECORDS, only=TAKEN)
     def in_ledger(
         cls,
         ledger: Ledger | PathLike,
@@ -103,36 +101,20 @@ class RunningCount:
         Raises BudgetError, LedgerError: the account does not allow it; nothing is put out.
         """
         length = check_whole(length, "length", most=MOST_STEPS)  # for which noise is proved
-        request = Request.of("a stream", theta, epsilon, options)
-        how, model = request.how, request.model
-        records = None if model is None else model.records
-        schema = request.table.schema(records)
-        step, states = schema.step_seconds, schema.states
-        level = request.guarantee.level(step)
-        family = None if level.whole else request.family(step)
-        if family is not None:
-            k = number_of_states(family)
-            states = states if k else None
-            if k != (None if states is None else states.count):
-                raise ParameterError(f"Θ has {k} states; give their names or edges between them")
-            if records and records.fitted_privately and not how.fitted_to_others:
-                check_fit_is_paid(records.fitted_privately.token, ledger)
-            elif records and records.fitted and not how.fitted_to_others:
-                raise ParameterError("the chain was fitted; say fitted_to_others if not to these")
-        first, _ = parse_range(how.first, None, schema.timezone)
-        if len({first is None, step is None, schema.timezone is None}) > 1:
-            raise ParameterError("a stream in time needs first, step and timezone; give all three")
-        last = None if first is None else first + length * (step or 1) - 1
-        promise = calibrate(family, level, epsilon)
-        counter = cls(length, float(request.share_of * promise.allowed(length)))
-        charge = Charge(counter.cost, length * counter.cost, first, last)
-        names = schema.participant, tuple(filter(None, [schema.value]))
-        space = None if states is None else list(states.edges or states.names)
-        population = Population(step, "none" if first is None else "utc", *names, space, how.cohort)
-        document = None if family is None else family.document()
-        entry = Entry(population, charge, level, epsilon, f"running count of {length} readings")
-        terms = Terms(entry, document, promise, how.new_values)
-        with reserved(ledger, terms) as counter.paid:
+        request = Request.of("a stream", theta, epsilon, options | {"ledger": ledger})
+        schema = request.table.schema(records_of(request))
+        step, zone = schema.step_seconds, schema.timezone
+        first, _ = parse_range(request.how.first, None, zone)
+        if len({first is None, step is None, zone is None}) > 1:
+            raise ParameterError("a stream in time needs all of `first`, `step` and `timezone`")
+        facts = Steps.of((), states=schema.states, columns=vars(schema), where="a stream")
+        if first is not None and step is not None:
+            extent = first, first + length * step - 1
+            facts = replace(facts, step_seconds=step, clock="utc", extent=extent)
+        agreed = Agreement(request, facts, ())
+        counter = cls(length, float(request.share_of * agreed.promise.allowed(length)))
+        period, words = facts.extent or (None, None), f"running count of {length} readings"
+        with reserved(ledger, agreed.terms(counter.cost, period, length, words)) as counter.paid:
             return counter
 
     def add(self, value: int) -> float:

@@ -78,23 +78,18 @@ def span_of(made: Release) -> str:
     return " to ".join(dict.fromkeys(words))
 
 
-def lead_of(made: Release) -> str:
-    """Return whose readings they are, and from when to when."""
-    who, span = plural(made.readings.participants, "participant"), span_of(made)
-    clock = {"utc": " (UTC)", "local": " (local time)"}.get(made.readings.clock, "")
-    return f"{who}, {span}{clock}" if span else who
-
-
 def _published(made: Release) -> Iterator[str]:
     for table in made.tables:
         yield f"{table.heading}{table.statistic.detail}: {table.error_text}."
+    clock = {"utc": " (UTC)", "local": " (local time)"}.get(made.readings.clock, "")
+    who, when = plural(made.readings.participants, "participant"), span_of(made)
+    when = f", {when}{clock}" if when else ""
     cohort = f", the cohort {made.how.cohort}" if made.how.cohort else ""
-    yield f"Computed from {plural(made.readings.number, 'reading')} of {lead_of(made)}{cohort}."
+    yield f"Computed from {plural(made.readings.number, 'reading')} of {who}{when}{cohort}."
     if made.readings.step_seconds:
         yield f"A reading is taken every {duration(made.readings.step_seconds)}."
     if made.readings.zone:
         yield f"Hours and days are those of {made.readings.zone}."
-    yield "With probability 95\u00a0% all values of a table are that close to the exact ones."
     yield (
         "Noise impact compares the error with the public range of a value: LOW below 2\u00a0%, "
         "MEDIUM below 10\u00a0%, HIGH below 50\u00a0%, VERY HIGH from 50\u00a0% on."
@@ -124,8 +119,7 @@ def assumption_of(theta: Family | None, records: Schema) -> Iterator[str]:
     private, fitted = records.fitted_privately, records.fitted
     public = theta.is_chosen or private is not None
     yield f"The readings of one participant follow {theta.text(public)}."
-    yield "This is assumed of all columns of a reading jointly."
-    yield "A value depends on its own time only: it is no rolling mean."
+    yield "This holds for all columns of a reading jointly; no value is a rolling mean."
     if private is not None:
         yield (
             f"It was fitted to {private.participants} participants with noise that hides each of "
@@ -138,10 +132,11 @@ def assumption_of(theta: Family | None, records: Schema) -> Iterator[str]:
 
 def _assumed(made: Release) -> Iterator[str]:
     yield from made.assumed
-    if made.readings.participants == 1:
-        yield "All readings were taken to be those of one participant."
-    else:
-        yield "Participants are independent of each other, and each row names the right one."
+    if made.how.fitted_to_others:
+        yield "It is taken on trust that the chain was fitted to other participants."
+    one = "All readings were taken to be those of one participant."
+    several = "Participants are independent of each other, and each row names the right one."
+    yield one if made.readings.participants == 1 else several
     yield "Readings do not react to what was published."
     if made.readings.groups:
         yield "The group of a participant is a fact that does not depend on any reading."

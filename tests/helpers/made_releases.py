@@ -55,8 +55,8 @@ WEEK = Release(
 
 def made(*tables: NoisyTable, **other) -> Release:
     """The same with other tables, or with other attributes of it or of its parts."""
-    parts = {"tables": tables or WEEK.tables}
     for name in ("readings", "paid", "how"):
         part = getattr(WEEK, name)
-        parts[name] = replace(part, **{k: other.pop(k) for k in [*other] if hasattr(part, k)})
-    return replace(WEEK, **parts | other)
+        own = {k: other.pop(k) for k in [*other] if hasattr(part, k)}
+        other.setdefault(name, replace(part, **own))
+    return replace(WEEK, tables=tables or WEEK.tables, **other)

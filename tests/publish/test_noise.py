@@ -78,7 +78,7 @@ def test_the_whole_release_draws_the_same_noise():
 
 
 def test_the_loss_of_the_discrete_noise_is_within_epsilon():
-    """Exactly, over all outputs: given two values of any reading, and not far below."""
+    """Exactly, over all outputs, given two values of any reading."""
     worst, inner = 0.0, slice(LENGTH, -LENGTH)
     for node in range(LENGTH):
         one, other = (

@@ -55,7 +55,7 @@ def tallied(frame):
 
 
 def attacked(folder, statistics, releases):
-    """Release two neighbouring tables; return folders, truths, and what the attack finds."""
+    """Folders of releases of two neighbouring tables, truths, and what the attack finds."""
     own = {key: value for name in statistics for key, value in NEEDS[name].items()}
     own |= {"edges": [3, 6], "participant": "who", "group": "kind", "accept_noise": True}
     tables, folders = (people(False), people(True)), ([], [])
@@ -68,11 +68,9 @@ def attacked(folder, statistics, releases):
     return folders, truths, recovered(folders, 2 * STEPS, truths, SIZES)
 
 
-CASES = [
-    (ALL, 4),  # noise of scale 300 and more: a constant by chance in one of 10^6 runs
-    pytest.param(ALL, 500, marks=pytest.mark.long),
-    *(pytest.param((name,), 40, marks=pytest.mark.long) for name in ALL),
-]
+LONG = [(ALL, 500), *(((name,), 40) for name in ALL)]
+CASES = [(ALL, 4), *(pytest.param(*case, marks=pytest.mark.long) for case in LONG)]
+"""Noise of scale 300 and more: a constant by chance in one of 10^6 runs."""
 
 
 @pytest.mark.parametrize(("statistics", "releases"), CASES)

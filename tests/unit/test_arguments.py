@@ -91,7 +91,7 @@ CALLS = [
     (pf.wrap, ON_CHAIN | {"measurement": NOISY, "d_in": 1, "window": 2, "knows": "nothing"}),
     (pf.RunningCount, {"length": 10, "event_epsilon": 1.0}),
     (pf.RunningCount(10**6, 1.0).add, {"value": 1}),
-    (pf.RunningCount(10, 1.0).standard_error, {"readings": 3}),
+    (pf.RunningCount(10, 1.0).half_width, {"readings": 3}),
     (accountant, {"scale": 5.0}),
     (pf.mqm_exact(CHAIN, 10, 1.0).release, {"values": [1.0, 2.0], "lipschitz": 1.0, "rng": RNG}),
     (pf.MarkovChain, {"transition_matrix": [[0.5, 0.5], [0.2, 0.8]], "initial_distribution": "any"}),
