@@ -29,9 +29,6 @@ NULL_TEXTS = ("na", "n/a", "nan", "null", "none", "<na>", "#n/a", "#na", "-nan")
 """Those (in any case) that pandas reads as nothing, so that a typed table may have lost a state."""
 
 OTHER = "other"
-DEFAULT_BINS = 20
-FEW_NUMBERS = 12
-"""A column of so few different numbers counts as categories."""
 
 
 @displayed()

@@ -124,7 +124,7 @@ REFUSED = {
     "first, step and timezone": {"first": None},
     "never forgets": {"side_information": "any"},
     "2 states; give their names": {"theta": CHAIN},
-    "the chain was fitted": {"theta": pf.fit(pd.Series([*"aababba"]))},
+    "the chain was fitted": {"theta": pf.fit(pd.Series([*"aababba"]), states=[*"ab"])},
     "length is 10000001": {"length": 10**7 + 1},
 }
 

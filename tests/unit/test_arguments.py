@@ -91,7 +91,6 @@ CALLS = [
     (pf.wrap, ON_CHAIN | {"measurement": NOISY, "d_in": 1, "window": 2, "knows": "nothing"}),
     (pf.RunningCount, {"length": 10, "event_epsilon": 1.0}),
     (pf.RunningCount(10**6, 1.0).add, {"value": 1}),
-    (pf.RunningCount(10, 1.0).standard_error, {"readings": 3}),
     (accountant, {"scale": 5.0}),
     (pf.mqm_exact(CHAIN, 10, 1.0).release, {"values": [1.0, 2.0], "lipschitz": 1.0, "rng": RNG}),
     (pf.MarkovChain, {"transition_matrix": [[0.5, 0.5], [0.2, 0.8]], "initial_distribution": "any"}),
@@ -157,8 +156,8 @@ CALLS = [
     (pf.Schema, {"time": "t", "value": "v", "timezone": "UTC", "separator": ",", "decimal": ".", "thousands": "'"}),
     (pf.Schema, {"rows_are_steps": True, "states": STATES, "participant": "p", "group": "g"}),
     (pf.mixing, {"time": "1h", "overlap": 0.4}),
-    (pf.fit, {"source": ROWS, "coverage": 0.9, "start": "any"}),
-    (pf.fit, {"source": TIMED, "step": "1min", "timezone": "UTC"}),
+    (pf.fit, {"source": ROWS, "states": ["a", "b"], "coverage": 0.9, "start": "any"}),
+    (pf.fit, {"source": TIMED, "states": ["a", "b"], "step": "1min", "timezone": "UTC"}),
     (
         pf.fit_privately,
         {"source": PEOPLE, "epsilon": 9.0, "most_transitions": 1, "participant": "participant"}
@@ -306,7 +305,7 @@ class Secretive:
 def secrets():
     """Things that hold private records, of all kinds that could be given by mistake."""
     values = pd.Series([SECRET, "b", "b"] * 4, name="value")
-    fit = pf.fit(values)
+    fit = pf.fit(values, states=[SECRET, "b"])
     counts = np.array([[NUMBER, 3], [2, NUMBER]])
     numbers = pd.DataFrame({"value": [NUMBER, NUMBER + 1.5]})
     exact = Participant("p", "g", (6,), counts[0], counts)
@@ -363,7 +362,7 @@ def test_no_error_shows_what_an_argument_holds(function, arguments, every, tmp_p
 
 def test_what_holds_records_shows_none_of_them():
     values = pd.Series([SECRET, "b", "b"] * 4 + [NUMBER] * 7)
-    fit = pf.fit(values)
+    fit = pf.fit(values, states=[SECRET, "b", str(NUMBER)])
     schema = replace(fit.model.records, states=pf.StateSpace.categories(["a", "b", "c"]))
     public = replace(fit.model, records=schema)
     made = pf.release(ROWS, public, 1.0, seed=1, accept_noise=True, fitted_to_others=True)
