@@ -41,9 +41,8 @@ CONFIDENCE = 0.95
 STEPS = (1, 2, 5, 10, 20, 50, 100, 200)
 TIMES = (60, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800)
 """Steps and seconds after which it is looked how much a chain mixes."""
-MOST_STEPS, MOST_STATES = 500, 200
+MOST_STEPS, MOST_STATES, LEAST_OVERLAP = 500, 200, 0.01
 """Mixing is not looked at beyond: each step takes a product of matrices."""
-LEAST_OVERLAP = 0.01
 
 
 @dataclass(frozen=True)
@@ -211,8 +210,7 @@ def _mixing(
     if step_seconds is not None:
         whole = {t // step_seconds for t in TIMES if t % step_seconds == 0} - {0}
         whole = {1, *(m for m in whole if m <= MOST_STEPS)}
-        steps = sorted(whole) if len(whole) > 3 else STEPS
-        after = {m: text_of(m * step_seconds) for m in steps}
+        after = {m: text_of(m * step_seconds) for m in sorted(whole)}
     after = {m: text for m, text in after.items() if m < longest}
     each = 1 - (1 - CONFIDENCE) / len(counts)
     bounds = [overlaps_from_counts(group, list(after), each) for group in counts]
@@ -220,27 +218,21 @@ def _mixing(
     for i, (m, text) in enumerate(after.items()):
         overlap = forgetting(ChainFamily(chains), m).overlap
         bound = min(group[i].overlap for group in bounds)
-        rows.append({"after": text, "steps": m, "overlap": overlap, "bound": bound})
+        if overlap >= LEAST_OVERLAP:
+            rows.append({"after": text, "steps": m, "overlap": overlap, "bound": bound})
     return rows
 
 
 def _mixing_lines(mixing: list[dict[str, Any]]) -> list[str]:
     """Say which assumptions a release of other data may choose from."""
     if not mixing:
-        return [f"mixing: not computed for more than {MOST_STATES} states"]
-    rows = [row for row in mixing if row["overlap"] >= LEAST_OVERLAP]
-    if not rows:
-        return ["mixing: after no time tried do all states lead to overlapping distributions"]
+        return [f"mixing: none after the times tried, or more than {MOST_STATES} states"]
     text = [
         "mixing: given any two states at one time, the distributions so much later (and earlier)",
         "overlap by at least this much. For releases of other data choose one, less a margin:",
     ]
-    for row in rows:
-        choice = f"--mixing {row['after']} {_two(row['overlap'])}"
-        text.append(f"  {choice:<24}{CONFIDENCE:.0%} confidence bound {_two(row['bound'])}")
+    for row in mixing:
+        overlap, bound = (math.floor(100 * row[key]) / 100 for key in ("overlap", "bound"))
+        choice = f"--mixing {row['after']} {overlap:.2f}"
+        text.append(f"  {choice:<24}{CONFIDENCE:.0%} confidence bound {bound:.2f}")
     return text
-
-
-def _two(overlap: float) -> str:
-    """Two digits, rounded down."""
-    return f"{math.floor(overlap * 100) / 100:.2f}"

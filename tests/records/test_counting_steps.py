@@ -1,9 +1,6 @@
-"""Counts of steps: the frozen ones of the reader before, and plain loops."""
+"""Counts of steps are those of plain loops."""
 
-import json
 from collections import Counter
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,32 +8,10 @@ from cases import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drawn_tables import draw
 from pufferflow.errors import DataError
 from pufferflow.records import counts
-from pufferflow.records.read import Steps, read
+from pufferflow.records.read import Steps
 from pufferflow.records.states import StateSpace
-
-FROZEN = json.loads((Path(__file__).parent / "frozen_counts.json").read_text())
-"""Of the first forty seeds; made by the reader of commit 137f8e2, which this one replaced."""
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_frozen_counts_stay(seed, tmp_path):
-    drawn, frozen = draw(seed), FROZEN[seed]
-    path = tmp_path / "table.csv"
-    path.write_text(drawn.text)
-    steps = read(path, replace(drawn.schema, step_seconds=None))
-    who, length = counts.spans(steps)  # one each, of those with a reading
-    people = [[steps.people[i] or "all", steps.groups[steps.group_of[i]]] for i in who]
-    assert [[*p, n] for p, n in zip(people, length.tolist(), strict=True)] == frozen["people"]
-    assert counts.state_counts(steps).tolist() == frozen["states"]
-    assert counts.transition_counts(steps).tolist() == frozen["transitions"]
-    assert counts.triple_counts(steps).sum(axis=1).tolist() == frozen["triple_states"]
-    assert steps.step_seconds == drawn.step
-    if frozen["hours"] is not None:
-        assert counts.hourly_counts(steps).sum(axis=(1, 2)).tolist() == frozen["hours"]
-
 
 readings = st.lists(
     st.tuples(st.integers(0, 2), st.sampled_from([1, 1, 1, 2, 30]), st.integers(0, 2)), max_size=60
