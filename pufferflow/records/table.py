@@ -84,14 +84,11 @@ def open_table(source: Source | Table, separator: str | None = None) -> Table:
         raise DataError(f"{source} is not a file; save the table to one and give its name")
     try:
         with path.open("rb") as stream:
-            head = stream.read(6)
+            head = stream.read(4)
     except OSError as error:
         raise DataError(f"{path}: {error.strerror or error}; check the path") from error
-    if head[:2] == b"PK" or head in (b"\xfd7zXZ\x00", b"\xd0\xcf\x11\xe0\xa1\xb1"):
-        what = "an Excel file, or one packed as zip or xz"
-        raise DataError(f"{path}: {what}; save it as CSV, plain or packed as gz")
     load("pyarrow", f"{path}: the table of a file")
-    return _parquet_table(str(path)) if head[:4] == b"PAR1" else _csv_table(str(path), separator)
+    return _parquet_table(str(path)) if head == b"PAR1" else _csv_table(str(path), separator)
 
 
 def _csv_table(path: str, separator: str | None) -> Table:
@@ -102,7 +99,7 @@ def _csv_table(path: str, separator: str | None) -> Table:
     try:
         text = header[0].decode()
     except UnicodeDecodeError:
-        raise DataError(f"{path}, line 1: not UTF-8 text; save the file as UTF-8") from None
+        raise DataError(f"{path}, line 1: not UTF-8 text; save the file as CSV in UTF-8") from None
     if not text.strip():
         raise DataError(f"{path}, line 1: empty; give a line with the names of the columns first")
     separator = separator or max(",;\t|", key=text.count)
@@ -144,25 +141,21 @@ def _parquet_table(path: str) -> Table:
 
     with _unpacked(path) as (raw, _):
         fields = list(ParquetFile(raw, **BOUNDS).schema_arrow)
-    read = partial(_batches, path, partial(_parquet_rows, path, fields))
+    read = partial(_batches, path, partial(_parquet_rows, fields))
     return Table(path, tuple(field.name for field in fields), read)
 
 
 def _parquet_rows(
-    path: str, fields: list[Any], stream: Any, positions: list[int], _: object
+    fields: list[Any], stream: Any, positions: list[int], _: object
 ) -> tuple[Iterator[Any], int]:
     """Return the batches of a Parquet file, typed, texts as categories; and its number of rows."""
     from pyarrow.parquet import ParquetFile
 
-    kinds = {fields[i].name: str(fields[i].type) for i in positions}
-    for name, kind in kinds.items():
-        if re.search("binary|list|struct|map", kind):
-            what = f"the column {name!r} has neither numbers nor texts nor times"
-            raise DataError(f"{path}: {what}; write it as one of them")
-    texts = [name for name, kind in kinds.items() if "string" in kind]
+    names = [fields[i].name for i in positions]
+    texts = [fields[i].name for i in positions if "string" in str(fields[i].type)]
     file = ParquetFile(stream, read_dictionary=texts, **BOUNDS)
-    batches = file.iter_batches(ROWS, columns=[*kinds])
-    return (batch.select([*kinds]) for batch in batches), file.metadata.num_rows
+    batches = file.iter_batches(ROWS, columns=names)
+    return (batch.select(names) for batch in batches), file.metadata.num_rows
 
 
 def _batches(path: str, opened: Any, positions: list[int]) -> Iterator[pd.DataFrame]:

@@ -61,7 +61,7 @@ REFUSED = [
     (f"{RELEASE} --edges 1 --no-ledger --ledger l", "--no-ledger keeps no account; leave --ledger"),
     (f"{RELEASE} --edges 1 --simulate 7 --limit 2", "--limit is for a ledger, and"),
     (f"{RELEASE} --edges 1 --side-information all", "side_information is 'all'; choose from"),
-    (f"{RELEASE} --edges 1 --rows-are-steps --time time", "rows_are_steps and time contra"),
+    (f"{RELEASE} --edges 1 --rows-are-steps --time time", "contradict each other"),
     (f"{RELEASE} --edges 1 --output t.csv", "t.csv exists already"),
     (f"{RELEASE} --edges 1 --ledger t.csv", "t.csv is read and would be overwritten"),
     ("release t.csv --mixing 3 0.5 --participant who --edges 1", "; --accept-noise publishes it"),

@@ -21,6 +21,7 @@ HEADER = b"time,who,value\n"
 GOOD = "".join(f"2021-03-01T00:{i:02}Z,{'ab'[i % 2]},{i}.25\n" for i in range(40)).encode()
 SCHEMA = Schema(participant="who", group=None)
 SECRET = "s3cret"
+NUMERIC = StateSpace.numeric([1, 2.5])
 
 
 def refusal(source, schema=SCHEMA, **options):
@@ -65,7 +66,6 @@ BAD = {
     b"time,who,kwh,power\n": "line 1: it is not clear which column holds the values; name it",
     b"time,who,who,value\n": "line 1: two columns are called 'who'; rename one",
     b"time,whom,value\n": "line 1: there is no column 'who' for the participant; correct",
-    b"PK\x03\x04" + GOOD: "an Excel file, or one packed as zip or xz; save it as CSV",
     gzip.compress(HEADER + GOOD * 99)[:-9]: "damaged or cut short; get the file again",
     b"PAR1s3cret": "damaged or cut short; get the file again",
 }
@@ -85,8 +85,7 @@ def test_bad_files_are_refused_with_their_line(file, content, message):
         ("none.csv", "No such file or directory; check the path"),
         ("-", "is not a file; save the table to one"),
         (pd.DataFrame({"value": [1]}, index=["x"]), "make columns of it (reset_index)"),
-        (pd.DataFrame({"value": [[1], [2]]}), "the column 'value' has lists"),
-        (pa.table({"time": [0, 60], "value": [[1], [2]]}), "has neither numbers nor texts nor"),
+        (pa.table({"time": [0, 60], "value": [[1], [2]]}), "the column 'value' has lists"),
         (pa.table({"time": pa.array([10**18, 0], pa.timestamp("ms")), "value": [1, 2]}), "row 1: "),
         (pa.table([[0], [1], [2]], ["time", "value", "value"]), "two columns are called 'value'"),
     ],
@@ -142,25 +141,17 @@ def test_participants_are_never_guessed_and_groups_are_theirs(file):
     assert (steps.groups, steps.group_of.tolist()) == (("g", "h"), [0, 1])
 
 
-NUMERIC, PRIVATE = StateSpace.numeric([1, 2.5]), FittedPrivately(1.0, 0.95, 100, 50, 100.0, "a1")
-FITTED = Fitted("2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z", 5)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"states": NUMERIC, "step_seconds": 60, "time": "a", "decimal": ","},
-        {"states": StateSpace.categories(["x"], other=True), "rows_are_steps": True},
-        {"states": NUMERIC, "fitted": Fitted("step 1", "step 9", 9)},
-        {"states": NUMERIC, "fitted": FITTED, "fitted_privately": PRIVATE, "participant": "m"},
-    ],
-)
-def test_schemas_survive_their_document(options):
-    schema = Schema(**options)
-    assert parse_schema(schema.to_dict()) == schema
-    model = {"forgetting": {"steps": 2, "overlap": 0.5}, "records": schema.to_dict()}
-    assert parse_public_model(model).records == schema
-    assert (FITTED.period, FITTED.is_local) == ((1704067200, 1704153600), False)
+def test_schemas_survive_their_document():
+    fitted = Fitted("2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z", 5)
+    private = FittedPrivately(1.0, 0.95, 100, 50, 100.0, "a1")
+    other = StateSpace.categories(["x"], other=True)
+    for schema in (
+        Schema(states=NUMERIC, step_seconds=60, time="a", decimal=",", fitted=fitted),
+        Schema(states=other, rows_are_steps=True, fitted_privately=private, participant="m"),
+    ):
+        model = {"forgetting": {"steps": 2, "overlap": 0.5}, "records": schema.to_dict()}
+        assert parse_public_model(model).records == parse_schema(schema.to_dict()) == schema
+    assert (fitted.period, fitted.is_local) == ((1704067200, 1704153600), False)
 
 
 @pytest.mark.parametrize(
