@@ -50,13 +50,11 @@ BAD = {
     HEADER: "no row of data below the header",
     GOOD: "line 1: this seems to be data, not a header",
     ROW.decode().encode("utf-16"): "line 1: not UTF-8 text",
-    ROW + END + b",\xff\n": "line 42: not UTF-8 text",
     ROW + END + b",1,s3cret\n": "line 42: 4 field(s), but the header has 3",
     ROW + END + b',"s3cret\n' + GOOD: "line 42: a quote is not closed, or a field has a",
     HEADER + b"\n\n" + GOOD + END + b",s3cret\n": "line 44: the value is not a number",
     ROW + b"s3cret,a,1\n": "line 42: the time is not a time in whole seconds",
     ROW + b"2021-03-01T02:00,a,1\n": "line 42: the time is not written as the first time",
-    HEADER + b"1614556800000,a,1\n": "line 2: the time is not a time",
     ROW + b"2021-03-01T00:04Z,a,9\n": "line 42: the time is there twice; remove one",
     ROW + b"2021-03-01T00:05:30Z,a,9\n": "line 42: the time is not a whole number of",
     ROW + b"2021-03-01T02:00Z,,9\n": "line 42: the participant is missing",
@@ -67,7 +65,6 @@ BAD = {
     b"time,who,who,value\n": "line 1: two columns are called 'who'; rename one",
     b"time,whom,value\n": "line 1: there is no column 'who' for the participant; correct",
     gzip.compress(HEADER + GOOD * 99)[:-9]: "damaged or cut short; get the file again",
-    b"PAR1s3cret": "damaged or cut short; get the file again",
 }
 
 
@@ -82,7 +79,6 @@ def test_bad_files_are_refused_with_their_line(file, content, message):
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("none.csv", "No such file or directory; check the path"),
         ("-", "is not a file; save the table to one"),
         (pd.DataFrame({"value": [1]}, index=["x"]), "make columns of it (reset_index)"),
         (pa.table({"time": [0, 60], "value": [[1], [2]]}), "the column 'value' has lists"),
@@ -158,9 +154,7 @@ def test_schemas_survive_their_document():
     ("change", "message"),
     [
         ({"split_after_seconds": 600}, "unknown key 'split_after_seconds'"),
-        ({"states": None}, "states must be an object"),
         ({"states": {"edges": [2, 1]}}, "each larger than the one before"),
-        ({"states": {"names": ["a", 1]}}, "names of the states must be texts"),
         ({"states": {"names": ["a", "b "]}}, "without blanks at their ends"),
         ({"states": {"names": ["1", "1.0"]}}, "must be different, as numbers too"),
         ({"reading": {"time": 5}}, "time is an int; give a str"),
