@@ -16,8 +16,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from pufferflow._checks import check_choice, check_confidence
 from pufferflow._display import displayed
 from pufferflow._files import PathLike
@@ -31,10 +29,9 @@ from pufferflow.markov import ANY, STATIONARY, ChainFamily, Family, MarkovChain
 from pufferflow.models import PublicModel, write_model
 from pufferflow.overlaps import forgetting, overlaps_from_counts
 from pufferflow.publish.request import WHAT, TableOptions
-from pufferflow.records.counts import find_states, spans, transition_counts
-from pufferflow.records.read import Steps, read, stamp
+from pufferflow.records.counts import spans, transition_counts
+from pufferflow.records.read import read, stamp
 from pufferflow.records.schema import Fitted
-from pufferflow.records.states import StateSpace
 from pufferflow.records.table import Source
 
 SMOOTHING = 0.5
@@ -44,9 +41,8 @@ CONFIDENCE = 0.95
 STEPS = (1, 2, 5, 10, 20, 50, 100, 200)
 TIMES = (60, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800)
 """Steps and seconds after which it is looked how much a chain mixes."""
-MOST_STEPS, MOST_STATES = 500, 200
+MOST_STEPS, MOST_STATES, LEAST_OVERLAP = 500, 200, 0.01
 """Mixing is not looked at beyond: each step takes a product of matrices."""
-LEAST_OVERLAP = 0.01
 
 
 @dataclass(frozen=True)
@@ -131,20 +127,14 @@ def fit(source: Source, **options: Any) -> Fit:
     source : path, Series or DataFrame
     {options}
 
-    Notes
-    -----
-    Without states and edges, few different values become categories, and other numbers about 20
-    bins of a width of 1, 2 or 5 times a power of ten; those without a transition are joined to a
-    neighbour.
-
     Raises DataError: the table is malformed, or has no transition; the message names the line;
-    ParameterError: an option is out of range.
+    ParameterError: an option is out of range, or the states are not given.
 
     Examples
     --------
     >>> import pandas as pd
     >>> import pufferflow as pf
-    >>> found = pf.fit(pd.Series(list("aabbbabbaabab")))
+    >>> found = pf.fit(pd.Series(list("aabbbabbaabab")), states=["a", "b"])
     >>> found.family.chains[0].transition_matrix.round(2).tolist()
     [[0.33, 0.67], [0.5, 0.5]]
     """
@@ -152,25 +142,15 @@ def fit(source: Source, **options: Any) -> Fit:
     asked, schema = FitOptions(**assumed), TableOptions(**table).schema()
     if asked.coverage is not None and schema.group is not None:
         raise ParameterError("coverage is for one group; fit the readings of each group alone")
-    states_given = schema.states is not None
-    if not states_given:
-        schema = replace(schema, states=find_states(source, schema))
+    space = schema.states
+    if space is None or space.count < 2:
+        raise ParameterError("give `states` or `edges` of at least two states, such as edges 0.5,1")
     steps = read(source, schema)
     counts = transition_counts(steps, "group")
     if not counts.any():
         raise DataError(
             f"{steps.where}: no two readings of a participant are one step apart, so there is no "
             "transition to count; give longer records or another step"
-        )
-    if not states_given and steps.states is not None and steps.states.edges is not None:
-        steps = _join_empty(steps, counts.sum(axis=0))
-        counts = transition_counts(steps, "group")
-    space = steps.states
-    assert space is not None
-    if space.count < 2:
-        raise DataError(
-            f"{steps.where}: all values are in one state, so there is nothing to release; give "
-            "closer edges, or another column"
         )
     # Θ
     chains, smoothing = _chains(counts, asked.start)
@@ -190,27 +170,14 @@ def fit(source: Source, **options: Any) -> Fit:
         "columns": ", ".join(columns),
         "step": "each row" if steps.step_seconds is None else text_of(steps.step_seconds),
         "missing": f"{steps.rows - n:,} values; {lengths.sum() - n:,} steps between readings",
-        "states": f"{k}: {', '.join(names)}{'' if states_given else ' (found in the data)'}",
+        "states": f"{k}: {', '.join(names)}",
         "transitions": f"{counts.sum():,}",
         "chain": _chain_words(chains, smoothing, asked.coverage),
     }
     mixing = _mixing(chains, counts, int(lengths.max()), steps.step_seconds)
     fitted = Fitted(first, last, n)
-    schema = replace(schema, states=space, step_seconds=steps.step_seconds, fitted=fitted)
+    schema = replace(schema, step_seconds=steps.step_seconds, fitted=fitted)
     return Fit(PublicModel(family, schema), facts, mixing)
-
-
-def _join_empty(steps: Steps, transitions: Ints) -> Steps:
-    """Join bins without a transition to the bin below, the first ones to the one above."""
-    assert steps.states is not None
-    assert steps.states.edges is not None
-    assert steps.state is not None
-    used = np.flatnonzero(transitions.sum(axis=0) + transitions.sum(axis=1))
-    if len(used) < 2:
-        return steps
-    home = np.maximum(np.searchsorted(used, np.arange(steps.states.count), side="right") - 1, 0)
-    space = StateSpace.numeric([steps.states.edges[j - 1] for j in used[1:]])
-    return replace(steps, states=space, state=home.astype(np.int32)[steps.state])
 
 
 def _chains(counts: Ints, start: str) -> tuple[list[MarkovChain], float]:
@@ -243,8 +210,7 @@ def _mixing(
     if step_seconds is not None:
         whole = {t // step_seconds for t in TIMES if t % step_seconds == 0} - {0}
         whole = {1, *(m for m in whole if m <= MOST_STEPS)}
-        steps = sorted(whole) if len(whole) > 3 else STEPS
-        after = {m: text_of(m * step_seconds) for m in steps}
+        after = {m: text_of(m * step_seconds) for m in sorted(whole)}
     after = {m: text for m, text in after.items() if m < longest}
     each = 1 - (1 - CONFIDENCE) / len(counts)
     bounds = [overlaps_from_counts(group, list(after), each) for group in counts]
@@ -252,27 +218,21 @@ def _mixing(
     for i, (m, text) in enumerate(after.items()):
         overlap = forgetting(ChainFamily(chains), m).overlap
         bound = min(group[i].overlap for group in bounds)
-        rows.append({"after": text, "steps": m, "overlap": overlap, "bound": bound})
+        if overlap >= LEAST_OVERLAP:
+            rows.append({"after": text, "steps": m, "overlap": overlap, "bound": bound})
     return rows
 
 
 def _mixing_lines(mixing: list[dict[str, Any]]) -> list[str]:
     """Say which assumptions a release of other data may choose from."""
     if not mixing:
-        return [f"mixing: not computed for more than {MOST_STATES} states"]
-    rows = [row for row in mixing if row["overlap"] >= LEAST_OVERLAP]
-    if not rows:
-        return ["mixing: after no time tried do all states lead to overlapping distributions"]
+        return [f"mixing: none after the times tried, or more than {MOST_STATES} states"]
     text = [
         "mixing: given any two states at one time, the distributions so much later (and earlier)",
         "overlap by at least this much. For releases of other data choose one, less a margin:",
     ]
-    for row in rows:
-        choice = f"--mixing {row['after']} {_two(row['overlap'])}"
-        text.append(f"  {choice:<24}{CONFIDENCE:.0%} confidence bound {_two(row['bound'])}")
+    for row in mixing:
+        overlap, bound = (math.floor(100 * row[key]) / 100 for key in ("overlap", "bound"))
+        choice = f"--mixing {row['after']} {overlap:.2f}"
+        text.append(f"  {choice:<24}{CONFIDENCE:.0%} confidence bound {bound:.2f}")
     return text
-
-
-def _two(overlap: float) -> str:
-    """Two digits, rounded down."""
-    return f"{math.floor(overlap * 100) / 100:.2f}"

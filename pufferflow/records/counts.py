@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
-from fractions import Fraction
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow._numbers import shortest
 from pufferflow.errors import DataError
-from pufferflow.records.read import Rows, Steps
-from pufferflow.records.schema import Schema
-from pufferflow.records.states import DEFAULT_BINS, FEW_NUMBERS, MOST_STATES, StateSpace
-from pufferflow.records.table import Source, Table, open_table
+from pufferflow.records.read import Steps
 from pufferflow.records.times import HOUR
 
 By = Literal["all", "group", "person"]
 Ints = NDArray[np.int64]
 
 HOURS = 24
-MOST_NAMES = 200
 MOST_COUNTS = 2**27
 """Counts at most (1 GB)."""
 
@@ -114,48 +107,3 @@ def _count(
     whose = {"all": (), "group": (steps.group_of[person],), "person": (person,)}[by]
     cell = np.ravel_multi_index((*whose, *at(part)), shape)
     return np.bincount(cell, minlength=size).reshape(shape)
-
-
-def find_states(source: Source | Table, schema: Schema) -> StateSpace:
-    """Return states for the values of a table, where none are given.
-
-    Texts and few different numbers are categories, others get about 20 bins of a round width, so
-    that the edges reveal little more than the order of the range.
-    Raises DataError: the table is malformed, or its values make no states.
-    """
-    rows = Rows(open_table(source, schema.separator), replace(schema, states=None))
-    where, names = rows.table.where, dict[str, bool]()
-    low, high, stray = math.inf, -math.inf, None
-    for values, texts in rows.different():
-        for row, value, text in zip(values.index, map(rows.number, values), texts, strict=True):
-            if value is None:
-                stray = row if stray is None else stray
-            elif math.isfinite(value):
-                low, high = min(low, value), max(high, value)
-            if (value is None or not math.isnan(value)) and len(names) <= MOST_STATES:
-                names[shortest(text) or text] = value is None
-    most_are_numbers = 2 * sum(names.values()) < len(names)
-    if stray is not None and (most_are_numbers or len(names) > MOST_NAMES):
-        what = "is not a number; correct it, leave it empty if it is missing, or name the states"
-        raise rows.fail(stray, "value", what)
-    if not names:
-        raise DataError(f"{where}: all values are missing; check the column of the values")
-    if stray is None and len(names) > FEW_NUMBERS:
-        return StateSpace.numeric(_edges(where, low, high))
-    return StateSpace.categories(sorted(names, key=float if stray is None else str))
-
-
-def _edges(where: str, low: float, high: float) -> list[float]:
-    """Multiples of a round width between the smallest and the largest value."""
-    width = (high - low) / DEFAULT_BINS
-    if not 0 < width < math.inf:
-        raise DataError(f"{where}: the values reach too far for bins of equal width; give edges")
-    power = math.floor(math.log10(width))
-    widths = [float(f"{m}e{power + e}") for e in (-1, 0, 1) for m in (1, 2, 5)]
-    at = next(i for i, w in enumerate(widths) if w >= width * (1 - 1e-9))
-    for width in (widths[at], widths[at - 1]):
-        begin, end = math.floor(low / width) + 1, math.floor(high / width)
-        edges = [float(Fraction(repr(width)) * j) for j in range(begin, end + 1)]
-        if edges:
-            return edges
-    raise DataError(f"{where}: the values differ too little for their size; give edges")

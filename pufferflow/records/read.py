@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -23,23 +24,13 @@ from pufferflow.errors import DataError, ParameterError
 from pufferflow.records.schema import ROLES, Schema
 from pufferflow.records.states import MISSING, MISSING_TEXTS, NULL_TEXTS, UNKNOWN, StateSpace
 from pufferflow.records.table import ROWS, Source, Table, open_table
-from pufferflow.records.times import (
-    CALENDAR,
-    HOUR,
-    KINDS,
-    NOWHEN,
-    Integers,
-    clocks_change,
-    in_turn,
-    is_time,
-    moments,
-)
+from pufferflow.records.times import CALENDAR, HOUR, KINDS, NOWHEN, Integers, is_time, moments
 from pufferflow.records.times import parse_range as parse_range
 
 Clock = Literal["utc", "local", "none"]
-Marks = NDArray[np.bool_]
+Columns = dict[str, NDArray[Any]]
 
-_TIMES = "time timestamp datetime date_time tstp ts utc unix_time unix_ts date __index_level_0__"
+_TIMES = "time timestamp datetime date_time tstp ts utc unix_time unix_ts date"
 _VALUES = "value state activity category watts power kw load demand usage consumption energy kwh wh"
 GUESSES = {"time": _TIMES.split(), "value": [*_VALUES.split(), "reading", "measurement"]}
 """Names by which columns are found, in any case and with a unit: "Power (W)"."""
@@ -105,7 +96,7 @@ class Steps:
         people, step = len(facts.get("people", ("",))), facts.get("step_seconds")
         phase = np.zeros(people, dtype=np.int64)
         if step is not None:
-            starts = np.flatnonzero(np.diff(person, prepend=-1))
+            starts = np.flatnonzero(np.diff(person, prepend=np.int32(-1)))
             phase[person[starts]] = seconds[starts] % step
         at: Any = seconds // (step or 1)
         if at.min(initial=0) >= -(2**31) and at.max(initial=0) < 2**31:
@@ -133,7 +124,7 @@ class Steps:
         return seconds
 
     @property
-    def near(self) -> Marks:
+    def near(self) -> NDArray[np.bool_]:
         """Whether the reading before is of the same participant, one step earlier."""
         near = np.zeros(len(self.step), dtype=bool)
         near[1:] = (np.diff(self.step) == 1) & (self.person[1:] == self.person[:-1])
@@ -164,33 +155,37 @@ def read(
     Raises DataError: the table is malformed, and the sentence names the line; ParameterError: an
     option has no use for this table, or the step is not given where it must be public.
     """
-    rows = Rows(open_table(source, schema.separator), schema, first, last, total)
+    rows = _Rows(open_table(source, schema.separator), schema, first, last, total)
     step, timed, states = schema.step_seconds, bool(rows.times), schema.states
     if not timed and not first is last is step is None:
-        what = "step, from and to are for readings with times"
-        raise ParameterError(f"{what}; name their column (time), or leave them out")
+        what = "`step`, `first` and `last` are for readings with times"
+        raise ParameterError(f"{what}; name their column (`time`) or leave them out")
     if timed and total and step is None:
-        raise ParameterError("the time step must be public; give it (step), for example 30min")
-    frame = pd.concat([batch.assign(value=rows.values(batch["value"])) for batch in rows])
-    group_of = rows.group_of(frame)
-    frame = rows.settled(frame)
-    count, extent = len(frame), (frame["time"].min(), frame["time"].max())
+        raise ParameterError("the time step must be public; give `step`, for example 30min")
+    parts = list(rows)
+    held = {name: np.concatenate([part.pop(name) for part in parts]) for name in [*parts[0]]}
+    group_of = rows.group_of(held)
+    rows.settle(held)
+    kept = (held["time"] >= rows.low) & (held["time"] <= rows.high)
+    count = int(kept.sum())
+    begin = int(held["time"].min(where=kept, initial=rows.high))
+    end = int(held["time"].max(where=kept, initial=rows.low))
     if not total:
         rows.check(count)
-    numeric = frame["value"].dtype.kind == "f"
-    known = frame["value"].notna() if numeric else frame["value"] != MISSING
+    numeric = held["value"].dtype.kind == "f"
+    kept &= ~np.isnan(held["value"]) if numeric else held["value"] != MISSING
     if total and step is not None:
-        known &= frame["time"] % step == 0
-    frame = frame[known]
-    del known
-    frame = rows.sorted(frame)
+        kept &= held["time"] % step == 0
+    _keep(held, kept)
+    del kept
+    rows.sort(held)
     if timed and not total:
-        step = rows.find_step(frame)
-    value = frame["value"].to_numpy()
+        step = rows.find_step(held)
+    value = held["value"]
     state = None if states is None else states.encode_numbers(value) if numeric else value
     return Steps.of(
-        frame["time"],
-        person=frame["person"],
+        held["time"],
+        person=held["person"],
         value=value if numeric else None,
         state=state,
         states=states,
@@ -203,34 +198,31 @@ def read(
         where=rows.table.where,
         columns=rows.columns,
         rows=count,
-        extent=(int(extent[0]), int(extent[1])) if timed and not total else None,
+        extent=(begin, end) if timed and not total else None,
     )
 
 
-@dataclass(repr=False)
-class Rows:
+class _Rows:
     """The rows of a table that name a participant and may lie in the range of time.
 
-    Iterating yields frames of them, by the number of the row: ``person`` (of ``people``), ``time``
-    in seconds, by how much it is ``later`` if the hour that is there twice is the second one,
-    ``group`` (of ``groups``), and ``value`` as it stands. Raises DataError as :func:`read`.
+    Iterating yields columns of them: ``row`` (its number), ``person`` (of ``people``), ``time`` in
+    seconds, by how much it is ``later`` if the hour that is there twice is the second one,
+    ``group`` (of ``groups``), and ``value``. Raises DataError as :func:`read`.
     """
 
-    table: Table
-    schema: Schema
-    first: int | None = None
-    last: int | None = None
-    total: bool = False
-
-    def __post_init__(self) -> None:
-        self.columns = find_columns(self.table, self.schema)
-        self.times = _parts(self.table, self.columns["time"])
-        self.signs = bool(self.schema.thousands) or self.schema.decimal not in (None, ".")
+    def __init__(
+        self, table: Table, schema: Schema, first: int | None, last: int | None, total: bool
+    ) -> None:
+        self.table, self.schema, self.total = table, schema, total
+        self.columns = find_columns(table, schema)
+        self.times = _parts(table, self.columns["time"])
+        self.signs = bool(schema.thousands) or schema.decimal not in (None, ".")
         self.people: dict[str, int] = {} if self.columns["participant"] else {"": 0}
         self.groups: dict[str, int] = {}
         self.kind = -1  # of the first time, an index of KINDS
-        self.low = CALENDAR[0] if self.first is None else self.first
-        self.high = 2 * CALENDAR[1] if self.last is None else self.last
+        self.whole = first is last is None
+        self.low = CALENDAR[0] if first is None else first
+        self.high = 2 * CALENDAR[1] if last is None else last
 
     @property
     def clock(self) -> Clock:
@@ -239,56 +231,48 @@ class Rows:
             return "none"
         return "utc" if self.total or self.kind != 1 or self.schema.timezone else "local"
 
-    def __iter__(self) -> Iterator[pd.DataFrame]:
+    def __iter__(self) -> Iterator[Columns]:
         named = {role: name for role in ROLES[1:] if (name := self.columns[role]) is not None}
         for frame in self.table.batches([*dict.fromkeys([*self.times, *named.values()])]):
             if self.times and self.table.first_line is not None:
-                full = (frame != "").any(axis=1)
-                if len(full) >= ROWS and not full.any():
-                    what = "is missing from there on, in empty lines; take them out"
-                    raise self.fail(frame.index[0], "time", what)
-                frame = frame[full]
-            batch = pd.DataFrame({role: frame[name] for role, name in named.items()})
-            batch["time"], late = self._times(frame)
-            batch["later"] = (late - batch["time"]).astype(np.int32)
+                frame = frame[(frame != "").any(axis=1)]
+            time, late = self._times(frame)
             if not self.total:
-                batch = batch[(late >= self.low) & (batch["time"] <= self.high)]
-            batch["person"] = np.zeros(len(batch), dtype=np.int32)
-            if "participant" in batch:
-                column = batch.pop("participant")
-                batch["person"] = self._named(column, self.people)
+                near = (late >= self.low) & (time <= self.high)
+                frame, time, late = frame[near], time[near], late[near]
+            held: Columns = {"time": time, "later": (late - time).astype(np.int32)}
+            held["row"] = frame.index.to_numpy(np.uint32)
+            held["person"] = np.zeros(len(frame), dtype=np.int32)
+            if "participant" in named:
+                held["person"] = self._named(frame[named["participant"]], self.people)
                 what = "is missing; fill it in or drop the row"
-                self._refuse(batch["person"] < 0, batch.index, "participant", what)
-            if "group" in batch:
-                batch["group"] = self._named(batch["group"], self.groups)
-            yield batch[batch["person"] >= 0]
+                self._refuse(held["person"] < 0, frame.index, "participant", what)
+            if "group" in named:
+                held["group"] = self._named(frame[named["group"]], self.groups)
+            held["value"] = self._values(frame[named["value"]])
+            _keep(held, held["person"] >= 0)
+            yield held
 
-    def different(self) -> Iterator[tuple[pd.Series[Any], list[str]]]:
-        """Yield the different values of each batch, by their first rows, and as texts."""
-        for batch in self:
-            codes, _ = self._different(batch["value"])
-            values = batch["value"].iloc[np.sort(np.unique(codes, return_index=True)[1])]
-            yield values, self._texts(values)
-
-    def values(self, column: pd.Series[Any]) -> NDArray[Any]:
+    def _values(self, column: pd.Series[Any]) -> NDArray[Any]:
         """Codes of categories, or numbers, of values; −1 or NaN where missing."""
         codes, distinct = self._different(column)
-        states = self.schema.states
+        states, entries = self.schema.states, distinct.tolist()
         if states is not None and states.edges is None:
             if lost := next((n for n in states.listed if n.lower() in NULL_TEXTS), None):
                 what = f"is missing, but may be the state {lost!r} that was read as missing; read "
                 what += "the table with keep_default_na=False, or rename the state"
                 self._refuse(column.isna(), column.index, "value", what)
-            known: NDArray[Any] = states.encode_names(self._texts(distinct.tolist()))
+            texts = [_text(value) for value in entries]  # numbers with a point, whatever their sign
+            texts = [plain if shortest(plain := self._plain(text)) else text for text in texts]
+            known: NDArray[Any] = states.encode_names(texts)
             bad, missing = known == UNKNOWN, float(MISSING)
             what = "is none of the public states; name it among them, or give the state other, so "
             what += "that such values have one (this message reveals that one occurs)"
         else:
-            entries, numbers = distinct.tolist(), list[float | None]()
             try:  # at once: how many different values there are is not to be seen by calls
-                numbers = [*map(self.number if self.signs else float, entries)]
+                numbers = [*map(self._number if self.signs else float, entries)]
             except (TypeError, ValueError, OverflowError):
-                numbers = [*map(self.number, entries)]
+                numbers = [*map(self._number, entries)]
             bad, missing = np.array([number is None for number in numbers], dtype=bool), math.nan
             known = np.array(numbers, dtype=np.float64)
             what = "is not a number; correct it, or leave it empty if it is missing"
@@ -296,100 +280,100 @@ class Rows:
         known[bad] = missing
         return known[codes]
 
-    def number(self, value: Any) -> float | None:
+    def _number(self, value: Any) -> float | None:
         """A value as a number, NaN where it is missing, None where it is none."""
         try:
             return float(self._plain(value) if isinstance(value, str) else value)
         except (TypeError, ValueError, OverflowError):
             return math.nan if _text(value).lower() in MISSING_TEXTS else None
 
-    def group_of(self, frame: pd.DataFrame) -> NDArray[np.int32]:
+    def group_of(self, held: Columns) -> NDArray[np.int32]:
         """Group of each participant, which all rows must name."""
         of = np.zeros(len(self.people), dtype=np.int32)
-        if "group" in frame and not self.total:
-            person, group = frame["person"].to_numpy(), frame.pop("group")
-            named, begins = np.unique(person, return_index=True)
-            of[named] = group.iloc[begins]
-            what = "is missing or differs from the participant's first one; a group is a fact of a "
-            what += "participant; correct it, or name the column of the participants (participant)"
-            self._refuse((group < 0) | (group != of[person]), frame.index, "group", what)
+        if "group" in held:
+            person, group = held["person"], held.pop("group")
+            of[person[::-1]] = group[::-1]  # of several the first row
+            what = "is missing or differs from the participant's first one, of whom it must be a "
+            what += "fact; correct it, or name the column of the participants (`participant`)"
+            self._refuse((group < 0) | (group != of[person]), held["row"], "group", what)
         return of
 
-    def settled(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The rows in the range of time, each with its time, or with its number where none have."""
-        later = frame.pop("later").to_numpy()
+    def settle(self, held: Columns) -> None:
+        """Give each row its time, or its number where none have.
+
+        Of an hour that is there twice it is the second if the first is not after the row before.
+        """
+        later, time = held.pop("later"), held["time"]
         if not self.times:
-            return frame.assign(time=frame.groupby("person").cumcount())
-        if later.any() and not self.total:
-            frame["time"] = in_turn(frame["person"].to_numpy(), frame["time"].to_numpy(), later)
-        return frame[(frame["time"] >= self.low) & (frame["time"] <= self.high)]
+            held["time"] = pd.Series(held["person"]).groupby(held["person"]).cumcount().to_numpy()
+        elif later.any() and not self.total:
+            row = pd.Series(np.arange(len(time)))
+            before = row.groupby(held["person"]).shift(fill_value=-1).to_numpy()
+            for i in np.flatnonzero(later):
+                if before[i] >= 0 and time[i] <= time[before[i]]:
+                    time[i] += later[i]
 
     def check(self, count: int) -> None:
         """Raise where no row was read, or the participants are something else."""
         column, people = self.columns["participant"], len(self.people)
         if not count:
-            what = "no row of data below the header, or between from and to; check the file"
+            what = "no row of data below the header, or between `first` and `last`; check the file"
             raise DataError(f"{self.table.where}: {what}")
-        alone = count < 2 * people and self.first is self.last is None
+        alone = count < 2 * people and self.whole
         if column is not None and (alone or all(map(is_time, self.people))):
             what = f"{people:,} participants in {count:,} rows" if alone else "times, not names"
             what = f"the column {shown(column)} of the participants has {what}"
-            raise DataError(f"{self.table.where}: {what}; name the right one (participant)")
+            raise DataError(f"{self.table.where}: {what}; name the right one (`participant`)")
 
-    def sorted(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The rows by participant and time; those at one time are refused, or dropped."""
-        order = in_order(frame["person"].to_numpy(), frame["time"].to_numpy())
-        for name in frame:
-            frame[name] = frame[name].to_numpy()[order]
-        frame.index = frame.index[order]
-        person, time = frame["person"].to_numpy(), frame["time"].to_numpy()
-        again = np.zeros(len(frame), dtype=bool)
-        again[1:] = (person[1:] == person[:-1]) & (time[1:] == time[:-1])
-        if again.any() and self.total:
-            frame = frame[~(again | np.append(again[1:], False))]
-        what = "is there twice; remove one of the two rows, or name the column that tells "
-        what += "participants apart (participant)"
-        if self.clock == "local" and clocks_change(time[again][:1]).any():
-            what = "is there twice, as on a local clock when daylight saving ends; give its zone "
-            what += "(timezone), or remove repeats"
-        self._refuse(again, frame.index, "time", what)
-        return frame
+    def sort(self, held: Columns) -> None:
+        """Sort rows by participant and time; those at one time are refused, or dropped."""
+        _keep(held, in_order(held["person"], held["time"]))
+        again = np.zeros(len(held["time"]), dtype=bool)
+        again[1:] = (np.diff(held["person"]) == 0) & (held["time"][1:] == held["time"][:-1])
+        what = "is there twice; remove one of the two rows, name the column that tells "
+        what += "participants apart (`participant`) or, on a local clock when daylight "
+        what += "saving ends, its zone (`timezone`)"
+        self._refuse(again, held["row"], "time", what)
+        again[:-1] |= again[1:]
+        _keep(held, ~again)
 
-    def find_step(self, frame: pd.DataFrame) -> int:
+    def find_step(self, held: Columns) -> int:
         """Return the step as given, else the most common difference of times, of equals the least.
 
         Raises DataError: times are not whole steps apart, or an hour is left out.
         """
-        person, time = frame["person"].to_numpy(), frame["time"].to_numpy()
-        wait = np.diff(time, prepend=time[:1])
-        wait[1:][person[1:] != person[:-1]] = 0
-        waits, number = np.unique(wait, return_counts=True)
-        number[waits == 0] = 0
+        time, rows, wait = held["time"], held["row"], np.zeros_like(held["time"])
+        np.subtract(time[1:], time[:-1], out=wait[1:])
+        wait[1:][np.diff(held["person"]) > 0] = 0
+        number = Counter[int]()
+        for at in range(0, len(wait), ROWS):  # at once they would take as much again
+            waits, times = np.unique(wait[at : at + ROWS], return_counts=True)
+            number.update(dict(zip(waits.tolist(), times.tolist(), strict=True)))
+        del number[0]
         step = self.schema.step_seconds
         if step is None:
-            if not number.any():
+            if not number:
                 what = "one reading only of each participant, so that no time step can be seen"
-                raise DataError(f"{self.table.where}: {what}; give it (step)")
-            step = int(waits[number.argmax()])
-        if (waits % step).any():
-            what = f"is not a whole number of steps of {step} s after the one before; resample, or "
-            self._refuse(wait % step > 0, frame.index, "time", what + "give the step")
-        if self.clock == "local" and step <= HOUR and HOUR + step in waits:
+                raise DataError(f"{self.table.where}: {what}; give `step`")
+            step = min(number, key=lambda one: (-number[one], one))
+        if any(one % step for one in number):
+            what = f"is not a whole number of steps of {step} s after the one before; resample or "
+            self._refuse(wait % step > 0, rows, "time", what + "give `step`")
+        if self.clock == "local" and step <= HOUR and HOUR + step in number:
             what = "comes an hour late, as on a local clock when daylight saving begins; give "
-            what += "its zone (timezone), or UTC if the clock never jumps"
+            what += "its zone (`timezone`), or UTC if the clock never jumps"
             late = (wait == HOUR + step) & (time % HOUR < step)
-            late[late] = clocks_change(time[late])
-            self._refuse(late, frame.index, "time", what)
+            then = pd.DatetimeIndex(time[late].astype("datetime64[s]"))
+            sunday = (then.day_of_week == 6) & (then.hour <= 4)
+            late[late] = sunday & then.month.isin([3, 4, 9, 10, 11])
+            self._refuse(late, rows, "time", what)
         return step
 
-    def fail(self, row: Any, role: str, what: str) -> DataError:
-        """Return the error of a row, which does not say what stands there."""
-        return DataError(f"{self.table.where}, {self.table.place(int(row))}: the {role} {what}")
-
-    def _refuse(self, bad: Any, rows: pd.Index, role: str, what: str) -> None:
-        """Raise where a row is bad, unless no row may be refused."""
+    def _refuse(self, bad: Any, rows: Any, role: str, what: str) -> None:
+        """Raise where a row is bad, unless no row may be refused; never say what stands there."""
         if bad.any() and not self.total:
-            raise self.fail(rows[int(np.asarray(bad).argmax())], role, what)
+            place = self.table.place(int(rows[int(np.asarray(bad).argmax())]))
+            raise DataError(f"{self.table.where}, {place}: the {role} {what}")
 
     def _times(self, frame: pd.DataFrame) -> tuple[Integers, Integers]:
         """First and last moment that each time may mean; before all others where it is none."""
@@ -401,12 +385,11 @@ class Rows:
             column = (parts[0] + " " + parts[1]).str.strip()
         codes, distinct = self._different(column)
         early, late, kind = (found[codes] for found in moments(pd.Series(distinct), form, zone))
-        what = f"does not exist on the clocks of {zone} (daylight saving begins)"
-        self._refuse(early < NOWHEN, frame.index, "time", what)
-        what = "is neither a time in whole seconds such as 2017-05-14T09:00:00 nor whole unix "
-        what += "seconds; correct it, or give its time_format"
-        if form is not None:
-            what = f"is not a time in whole seconds written as {form}; correct either"
+        written = "such as 2017-05-14T09:00:00 or in unix seconds; correct it or give `time_format`"
+        what = "is not a time in whole seconds "
+        what += written if form is None else f"written as {form}; correct either"
+        if zone not in (None, "UTC"):
+            what += f"; the clocks of {zone} leave some out where daylight saving begins"
         self._refuse(early == NOWHEN, frame.index, "time", what)
         if self.kind < 0 and len(kind):
             self.kind = int(kind[0])
@@ -429,11 +412,6 @@ class Rows:
             what = f"the column {column.name!r} has lists; give numbers, texts or times"
             raise DataError(f"{self.table.where}: {what}") from None
 
-    def _texts(self, values: Iterable[object]) -> list[str]:
-        """Values as names, of numbers with a point whatever their decimal sign is."""
-        texts = [_text(value) for value in values]
-        return [plain if shortest(plain := self._plain(text)) else text for text in texts]
-
     def _plain(self, text: str) -> str:
         """A number as Python writes it; "none" where it is not written with the signs given."""
         if not self.signs:
@@ -446,47 +424,51 @@ class Rows:
         return text.replace(thousands or "", "").replace(decimal, ".")
 
 
+def _keep(held: Columns, which: Any) -> None:
+    """Keep some rows, or sort them, a column after the other so that memory has one twice."""
+    for name in held:
+        held[name] = held[name][which]
+
+
 def find_columns(table: Table, schema: Schema) -> dict[str, str | None]:
     """Return the column of each role, None for a role that none has.
 
     Raises DataError: a column that was named is missing, or it is not clear which holds the times
     or the values.
     """
-    present = list(table.columns)
-    where = table.where if table.first_line is None else f"{table.where}, line 1"
-    columns = {role: getattr(schema, role) for role in ROLES}
-    states = () if schema.states is None else schema.states.names
-    data = (
-        name in states or is_time(name) or shortest(name.replace(schema.decimal or ".", "."))
-        for name in present
-    )
-    if schema.value is None and any(data):
+    present, columns = list(table.columns), {role: getattr(schema, role) for role in ROLES}
+
+    def refuse(what: str) -> NoReturn:
+        line = "" if table.first_line is None else ", line 1"
+        raise DataError(f"{table.where}{line}: {what}")
+
+    sign = schema.decimal or "."
+    if columns["value"] is None and any(
+        is_time(name) or shortest(name.replace(sign, ".")) for name in present
+    ):
         what = "this seems to be data, not a header; add a line of names such as time,value"
-        raise DataError(f"{where}: {what}, or name the column of the values (value)")
+        refuse(f"{what}, or name the column of the values (`value`)")
     for role, named in columns.items():
         if not {*_parts(table, named)} <= {*present}:
-            what = f"there is no column {shown(named)} for the {role}"
-            raise DataError(f"{where}: {what}; correct the option")
+            refuse(f"there is no column {shown(named)} for the {role}; correct `{role}`")
     for role, known in GUESSES.items():
         if columns[role] is not None or (role == "time" and schema.rows_are_steps):
             continue
         taken = {*columns.values(), *_parts(table, columns["time"])}
         free = [name for name in present if name not in taken]
         found = [name for name in free if re.split(r"[(\[/]", name)[0].strip().lower() in known]
-        if role == "value" and not found:
-            found = free
+        found = free if role == "value" and not found else found
         if len(found) > 1 or (role == "value" and not found):
-            what = f"it is not clear which column holds the {role}s; name it ({role})"
-            raise DataError(f"{where}: {what}")
+            refuse(f"it is not clear which column holds the {role}s; name it (`{role}`)")
         columns[role] = found[0] if found else None
-    used = [name for named in columns.values() for name in _parts(table, named)]
+    used = {name for named in columns.values() for name in _parts(table, named)}
     for name in used:
         if present.count(name) > 1 or f"{name}.1" in present:  # as pandas names the second
-            raise DataError(f"{where}: two columns are called {shown(name)}; rename one")
-    left = len({*present} - {*used})
+            refuse(f"two columns are called {shown(name)}; rename one")
+    left = len({*present} - used)
     if left and columns["time"] is None and not schema.rows_are_steps:
-        what = f"{left} column(s) not used; name the time (time), or say rows_are_steps"
-        raise DataError(f"{where}: {what} if every row is one step after the row before")
+        what = f"{left} column(s) not used; name the time (`time`), or say `rows_are_steps`"
+        refuse(f"{what} if every row is one step after the row before")
     return columns
 
 

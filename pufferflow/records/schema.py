@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -174,12 +173,8 @@ class Schema:
         if self.step_seconds is not None:
             step = check_whole(self.step_seconds, "step_seconds", 1, MOST_SECONDS)
             object.__setattr__(self, "step_seconds", step)
-        for one, other in combinations([role for role in ROLES if role in given], 2):
-            if given[one] == given[other]:
-                what = f"{one} and {other} both name the column {shown(given[one])}"
-                raise ParameterError(f"{what}; give each a column of its own")
         if self.rows_are_steps and self.time is not None:
-            raise ParameterError("rows_are_steps and time contradict each other; give one of them")
+            raise ParameterError("`rows_are_steps` and `time` contradict each other; give one")
         for name in SIGNS:
             sign = str(given.get(name, ";"))
             inside = sign.isalnum() or sign in "+-"  # of numbers
@@ -188,8 +183,8 @@ class Schema:
                 what = f"{name} is {shown(sign)}; it must be one character"
                 raise ParameterError(f"{what}, and none of which numbers are made")
         if self.thousands == (self.decimal or "."):
-            what = f"thousands and decimal are both {self.thousands!r}; correct either"
-            raise ParameterError(what)
+            what = f"`thousands` and `decimal` are both {self.thousands!r}"
+            raise ParameterError(f"{what}; correct either")
         try:
             ZoneInfo("UTC" if self.timezone is None else self.timezone)
         except (ValueError, OSError, KeyError):  # KeyError: there is no such zone

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from pufferflow._checks import check_list, check_numbers
 from pufferflow._display import displayed
 from pufferflow._numbers import shortest
-from pufferflow._texts import check_unicode
 from pufferflow.errors import ParameterError
 
 MISSING, UNKNOWN = -1, -2
@@ -29,9 +28,6 @@ NULL_TEXTS = ("na", "n/a", "nan", "null", "none", "<na>", "#n/a", "#na", "-nan")
 """Those (in any case) that pandas reads as nothing, so that a typed table may have lost a state."""
 
 OTHER = "other"
-DEFAULT_BINS = 20
-FEW_NUMBERS = 12
-"""A column of so few different numbers counts as categories."""
 
 
 @displayed()
@@ -55,10 +51,6 @@ class StateSpace:
     edges: tuple[float, ...] | None = None
     other: bool = False
 
-    def __post_init__(self) -> None:
-        for name in self.names:
-            check_unicode(name, "the name of a state")
-
     @classmethod
     def numeric(cls, edges: Sequence[float]) -> StateSpace:
         """Bins between the ``edges``, one more than there are edges.
@@ -78,22 +70,19 @@ class StateSpace:
     def categories(cls, names: Sequence[str], *, other: bool = False) -> StateSpace:
         """States by name; with ``other`` the state "other" comes last.
 
-        Raises ParameterError: a name is empty, given twice or no text, or there are none.
+        Raises ParameterError: there are none, too many, two of one name, or a name is no text, or
+        is empty, has a blank at an end, or a control character.
         """
         listed = tuple(check_list(names, "names"))
-        if not all(isinstance(name, str) for name in listed):
-            raise ParameterError("the names of the states must be texts")
-        for name in listed:
-            control = any(unicodedata.category(letter) == "Cc" for letter in name)
-            if control or name != name.strip():
-                what = f"the name {name!r} of a state has a control character or a blank at its end"
-                raise ParameterError(f"{what}; correct it")
+        plain = [isinstance(name, str) and name.strip() == name != "" for name in listed]
+        letters = "".join(map(str, listed))
+        if not all(plain) or any(unicodedata.category(one) in ("Cc", "Cs") for one in letters):
+            what = "the names of the states must be texts that are not empty, without blanks at"
+            raise ParameterError(f"{what} their ends, control characters and halves of characters")
         keys = {shortest(name) or name for name in listed}
-        if not all(listed) or len(keys) < max(1, len(listed)) or (other and OTHER in listed):
-            what = "the names of the states must be different, as numbers too, and not empty"
-            raise ParameterError(f"{what}, and there must be some")
-        if len(listed) >= MOST_STATES:
-            raise ParameterError(f"{len(listed)} states; fewer than {MOST_STATES} can be handled")
+        if not 0 < len(listed) == len(keys) < MOST_STATES or (other and OTHER in listed):
+            what = "the names of the states must be different, as numbers too, at least one"
+            raise ParameterError(f"{what}, and fewer than {MOST_STATES}")
         return cls((*listed, OTHER) if other else listed, None, other)
 
     @property

@@ -73,7 +73,7 @@ def open_table(source: Source | Table, separator: str | None = None) -> Table:
     if isinstance(source, Table):
         return source
     if isinstance(source, pd.Series | pd.DataFrame):
-        frame = _with_index(source)
+        frame = _with_time(source)
 
         def parts(positions: list[int]) -> Iterator[pd.DataFrame]:
             return (frame.iloc[row : row + ROWS, positions] for row in range(0, len(frame), ROWS))
@@ -84,16 +84,11 @@ def open_table(source: Source | Table, separator: str | None = None) -> Table:
         raise DataError(f"{source} is not a file; save the table to one and give its name")
     try:
         with path.open("rb") as stream:
-            head = stream.read(6)
+            head = stream.read(4)
     except OSError as error:
         raise DataError(f"{path}: {error.strerror or error}; check the path") from error
-    if not head:
-        raise DataError(f"{path}: the file is empty; check that its download or export finished")
-    if head[:2] == b"PK" or head in (b"\xfd7zXZ\x00", b"\xd0\xcf\x11\xe0\xa1\xb1"):
-        what = "an Excel file, or one packed as zip or xz"
-        raise DataError(f"{path}: {what}; save it as CSV, plain or packed as gz")
     load("pyarrow", f"{path}: the table of a file")
-    return _parquet_table(str(path)) if head[:4] == b"PAR1" else _csv_table(str(path), separator)
+    return _parquet_table(str(path)) if head == b"PAR1" else _csv_table(str(path), separator)
 
 
 def _csv_table(path: str, separator: str | None) -> Table:
@@ -104,27 +99,24 @@ def _csv_table(path: str, separator: str | None) -> Table:
     try:
         text = header[0].decode()
     except UnicodeDecodeError:
-        raise DataError(f"{path}, line 1: not UTF-8 text; save the file as UTF-8") from None
+        raise DataError(f"{path}, line 1: not UTF-8 text; save the file as CSV in UTF-8") from None
     if not text.strip():
         raise DataError(f"{path}, line 1: empty; give a line with the names of the columns first")
     separator = separator or max(",;\t|", key=text.count)
     names = tuple(name.strip() for name in next(csv.reader([text], delimiter=separator)))
     if len(names) > MOST_COLUMNS:
         raise DataError(f"{path}, line 1: more than {MOST_COLUMNS:,} columns; keep those you use")
-    read = partial(_csv_batches, path, separator, len(names) if any(header[1:]) else 0)
-    return Table(path, names, read, 2)
+    if not any(header[1:]):
+        return Table(path, names, lambda _: iter(()), 2)
+    return Table(path, names, partial(_batches, path, partial(_csv_rows, separator, len(names))), 2)
 
 
-def _csv_batches(
-    path: str, separator: str, columns: int, positions: list[int]
-) -> Iterator[pd.DataFrame]:
-    """Yield the blocks of a CSV file as texts; a row is a line."""
-    import pyarrow as pa
-    from pyarrow import compute, csv
+def _csv_rows(
+    separator: str, columns: int, stream: Any, positions: list[int], bad: list[Any]
+) -> tuple[Iterator[Any], None]:
+    """Return the blocks of a CSV file as texts; a row is a line."""
+    from pyarrow import csv, string
 
-    if not columns:  # there is no row
-        return
-    bad: list[Any] = []
     names = [str(i) for i in range(columns)]
     options: dict[str, Any] = {
         "read_options": csv.ReadOptions(
@@ -136,25 +128,55 @@ def _csv_batches(
             invalid_row_handler=lambda row: bad.append(row) or "error",  # type: ignore[func-returns-value]
         ),
         "convert_options": csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()),
+            column_types=dict.fromkeys(names, string()),
             include_columns=[names[i] for i in positions],
             strings_can_be_null=False,
         ),
     }
-    line, size = 2, os.path.getsize(path)
+    return csv.open_csv(stream, **options), None
+
+
+def _parquet_table(path: str) -> Table:
+    from pyarrow.parquet import ParquetFile
+
+    with _unpacked(path) as (raw, _):
+        fields = list(ParquetFile(raw, **BOUNDS).schema_arrow)
+    read = partial(_batches, path, partial(_parquet_rows, fields))
+    return Table(path, tuple(field.name for field in fields), read)
+
+
+def _parquet_rows(
+    fields: list[Any], stream: Any, positions: list[int], _: object
+) -> tuple[Iterator[Any], int]:
+    """Return the batches of a Parquet file, typed, texts as categories; and its number of rows."""
+    from pyarrow.parquet import ParquetFile
+
+    names = [fields[i].name for i in positions]
+    texts = [fields[i].name for i in positions if "string" in str(fields[i].type)]
+    file = ParquetFile(stream, read_dictionary=texts, **BOUNDS)
+    batches = file.iter_batches(ROWS, columns=names)
+    return (batch.select(names) for batch in batches), file.metadata.num_rows
+
+
+def _batches(path: str, opened: Any, positions: list[int]) -> Iterator[pd.DataFrame]:
+    """Yield the rows of a file, each in a line of its own, while a bar shows how far it is."""
+    from pyarrow import compute
+
+    line, size, bad = 2, os.path.getsize(path), list[Any]()
     with (
         _unpacked(path, bad) as (raw, stream),
         progress(total=size, desc="reading", unit="B", unit_scale=True) as done,
     ):
-        for batch in csv.open_csv(stream, **options):
-            for column in batch.columns:
+        batches, rows = opened(stream, positions, bad)
+        for batch in batches:
+            for column in batch.columns if rows is None else ():
                 broken = compute.index(compute.match_substring(column, "\n"), True).as_py()
                 if broken >= 0:
                     what = "a quote is not closed, or a field has a line break"
                     raise DataError(f"{path}, line {line + broken}: {what}; give a line a reading")
-            yield batch.to_pandas()
+            yield batch.to_pandas(ignore_metadata=True)
             line += len(batch)
-            done.update(raw.tell() - done.n)
+            done.update(raw.tell() - done.n if rows is None else size * len(batch) / rows)
 
 
 @contextmanager
@@ -192,45 +214,11 @@ def _endless(path: str) -> DataError:
     return DataError(f"{path}: {what}; give a line a reading")
 
 
-def _parquet_table(path: str) -> Table:
-    from pyarrow.parquet import ParquetFile
-
-    with _unpacked(path) as (raw, _):
-        fields = list(ParquetFile(raw, **BOUNDS).schema_arrow)
-    rows = r"__index_level_\d+__"  # what pandas writes of an index; numbers of rows are no column
-    kept = [f for f in fields if not (re.fullmatch(rows, f.name) and "int" in str(f.type))]
-    return Table(path, tuple(f.name for f in kept), partial(_parquet_batches, path, kept))
-
-
-def _parquet_batches(path: str, fields: list[Any], positions: list[int]) -> Iterator[pd.DataFrame]:
-    """Yield the rows of a Parquet file; columns keep their types, texts are read as categories."""
-    from pyarrow.parquet import ParquetFile
-
-    kinds = {fields[i].name: str(fields[i].type) for i in positions}
-    for name, kind in kinds.items():
-        if re.search("binary|list|struct|map", kind):
-            what = f"the column {name!r} has neither numbers nor texts nor times"
-            raise DataError(f"{path}: {what}; write it as one of them")
-    names, texts = list(kinds), [name for name, kind in kinds.items() if "string" in kind]
-    with _unpacked(path) as (raw, _):
-        file = ParquetFile(raw, read_dictionary=texts, **BOUNDS)
-        with progress(total=file.metadata.num_rows, desc="reading", unit=" rows") as done:
-            for batch in file.iter_batches(ROWS, columns=names):
-                yield batch.select(names).to_pandas(ignore_metadata=True)
-                done.update(len(batch))
-
-
-def _with_index(source: pd.Series[Any] | pd.DataFrame) -> pd.DataFrame:
-    """A frame with its index as a column, unless it only numbers the rows."""
-    index = source.index
+def _with_time(source: pd.Series[Any] | pd.DataFrame) -> pd.DataFrame:
+    """A frame with its index as the column "time", unless it only numbers the rows."""
     frame = source.to_frame("value") if isinstance(source, pd.Series) else source.copy(deep=False)
-    if isinstance(frame.columns, pd.MultiIndex):
-        raise DataError("the table has columns of several levels; give it one level of names")
-    name = "time" if isinstance(index, pd.DatetimeIndex) else index.name
-    if isinstance(index, pd.MultiIndex | pd.PeriodIndex | pd.TimedeltaIndex) or (
-        name is None and len(index) and not pd.api.types.is_integer_dtype(index.dtype)
-    ):
+    if isinstance(frame.index, pd.DatetimeIndex):
+        frame.insert(0, "time", frame.index, allow_duplicates=True)
+    elif frame.index.name is not None or frame.index.inferred_type not in ("integer", "empty"):
         raise DataError("the table has an index that is not read; make columns of it (reset_index)")
-    if name is not None and not (name == "time" and "time" in frame.columns):
-        frame.insert(0, str(name), index, allow_duplicates=True)
     return frame

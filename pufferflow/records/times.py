@@ -22,7 +22,7 @@ LATEST = 10**11
 """Unix seconds of the year 5138: larger numbers are milliseconds by mistake."""
 
 NOWHEN = CALENDAR[0] - 1
-"""Stands for no time; and one second less for one that the clocks of the zone left out."""
+"""Stands for no time, and for one that the clocks of the zone left out."""
 
 HOUR = 3600
 KINDS = ("has a UTC offset", "has no UTC offset", "is in unix seconds")
@@ -72,7 +72,7 @@ def moments(
         for ends, summer in ((early, True), (late, False)):
             dst = np.full(len(clock), summer)
             there = clock.tz_localize(zone, ambiguous=dst, nonexistent="NaT")
-            ends[local] = np.where(there.isna(), NOWHEN - 1, there.as_unit("s").asi8)
+            ends[local] = np.where(there.isna(), NOWHEN, there.as_unit("s").asi8)
     return early, late, kind
 
 
@@ -116,22 +116,3 @@ def parse_range(
 def is_time(text: str) -> bool:
     """Whether a text begins with a date."""
     return re.match(r"\d{4}-\d\d-\d\d", text) is not None
-
-
-def clocks_change(seconds: Integers) -> NDArray[np.bool_]:
-    """Whether local clocks may change then: early on a Sunday in spring or autumn."""
-    then = pd.DatetimeIndex(seconds.astype("datetime64[s]"))
-    return (then.day_of_week == 6) & then.month.isin([3, 4, 9, 10, 11]) & (then.hour <= 4)
-
-
-def in_turn(person: NDArray[np.int32], seconds: Integers, later: Integers) -> Integers:
-    """Times, of an hour that is there twice the second where the first is not after the row before.
-
-    ``later`` is by how much the second of the two is later, 0 where a time is there once.
-    """
-    seconds = seconds.copy()
-    before = pd.Series(np.arange(len(person))).groupby(person).shift(fill_value=-1).to_numpy()
-    for i in np.flatnonzero(later):
-        if before[i] >= 0 and seconds[i] <= seconds[before[i]]:
-            seconds[i] += later[i]
-    return seconds

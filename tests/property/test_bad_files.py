@@ -154,7 +154,7 @@ def refuses(command, folder, capsys, *arguments):
 def test_fit(tmp_path, capsys, content):
     path = tmp_path / "data.csv"
     path.write_bytes(content)
-    refuses("fit", tmp_path, capsys, path)
+    refuses("fit", tmp_path, capsys, path, "--states", "sit,walk")
 
 
 @fuzz

@@ -116,7 +116,9 @@ REFUSED = {
     "a stream in time needs": {"first": None},
     "never forgets": {"side_information": "any"},
     "what the states are": {"theta": CHAIN},
-    "nothing shows that the chain was fitted": {"theta": pf.fit(pd.Series([*"aababba"]))},
+    "nothing shows that the chain was fitted": {
+        "theta": pf.fit(pd.Series([*"aababba"]), states=[*"ab"])
+    },
     "length is 10000001": {"length": 10**7 + 1},
 }
 

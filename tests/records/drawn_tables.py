@@ -1,13 +1,13 @@
-"""Tables drawn from a seed: clocks, zones, gaps, missing values, groups, separators, decimal signs.
-
-Drawing needs NumPy alone, so that other versions of the package can read the same tables.
-"""
+"""Tables drawn from a seed: clocks, zones, gaps, missing values, groups, separators, signs."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 import numpy as np
+
+from pufferflow.records.schema import Schema
+from pufferflow.records.states import StateSpace
 
 NAMES = ("sit", "stand", "walk", "10", "0.50")
 MISSING = ("", "NA", "null", "?")
@@ -30,9 +30,6 @@ class Drawn:
 
     @property
     def schema(self):
-        from pufferflow.records.schema import Schema
-        from pufferflow.records.states import StateSpace
-
         space = StateSpace.numeric(self.edges) if self.edges else StateSpace.categories(self.names)
         return Schema(**self.reading, step_seconds=self.step, states=space)
 

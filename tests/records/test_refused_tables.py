@@ -12,7 +12,6 @@ import pytest
 
 from pufferflow.errors import DataError, ModelError
 from pufferflow.models import parse_public_model
-from pufferflow.records import read as records_read
 from pufferflow.records import table
 from pufferflow.records.read import read
 from pufferflow.records.schema import Fitted, FittedPrivately, Schema, parse_schema
@@ -22,6 +21,7 @@ HEADER = b"time,who,value\n"
 GOOD = "".join(f"2021-03-01T00:{i:02}Z,{'ab'[i % 2]},{i}.25\n" for i in range(40)).encode()
 SCHEMA = Schema(participant="who", group=None)
 SECRET = "s3cret"
+NUMERIC = StateSpace.numeric([1, 2.5])
 
 
 def refusal(source, schema=SCHEMA, **options):
@@ -46,37 +46,25 @@ def file(tmp_path):
 END = b"2021-03-01T02:00Z,a"
 ROW = HEADER + GOOD
 BAD = {
-    b"": "the file is empty",
-    b"\n\n": "line 1: empty; give a line with the names",
+    b"": "line 1: empty; give a line with the names",
     HEADER: "no row of data below the header",
-    HEADER.rstrip(): "no row of data below the header",
     GOOD: "line 1: this seems to be data, not a header",
     ROW.decode().encode("utf-16"): "line 1: not UTF-8 text",
-    ROW + END + b",\xff\n": "line 42: not UTF-8 text",
     ROW + END + b",1,s3cret\n": "line 42: 4 field(s), but the header has 3",
-    ROW + END + b"\n": "line 42: 2 field(s), but the header has 3",
     ROW + END + b',"s3cret\n' + GOOD: "line 42: a quote is not closed, or a field has a",
-    ROW + END + b",s3cret\n": "line 42: the value is not a number",
     HEADER + b"\n\n" + GOOD + END + b",s3cret\n": "line 44: the value is not a number",
-    ROW + b"s3cret,a,1\n": "line 42: the time is neither a time in whole seconds",
+    ROW + b"s3cret,a,1\n": "line 42: the time is not a time in whole seconds",
     ROW + b"2021-03-01T02:00,a,1\n": "line 42: the time is not written as the first time",
-    HEADER + b"1614556800000,a,1\n": "line 2: the time is neither a time",
-    HEADER + b"0000-01-01,a,1\n": "line 2: the time is neither a time",
     ROW + b"2021-03-01T00:04Z,a,9\n": "line 42: the time is there twice; remove one",
     ROW + b"2021-03-01T00:05:30Z,a,9\n": "line 42: the time is not a whole number of",
     ROW + b"2021-03-01T02:00Z,,9\n": "line 42: the participant is missing",
     HEADER + GOOD.replace(b"a,", b"2021-01-01,").replace(b"b,", b"2021-01-02,"): "has times, not",
     HEADER + b"0,a,1\n0,b,1\n0,c,1\n60,c,1\n": "'who' of the participants has 3 participants in 4",
-    b"when,who,value\n" + GOOD: "line 1: 1 column(s) not used; name the time (time), or say rows_",
+    b"when,who,value\n" + GOOD: "line 1: 1 column(s) not used; name the time (`time`), or say",
     b"time,who,kwh,power\n": "line 1: it is not clear which column holds the values; name it",
-    b"time,who,x,y\n": "line 1: it is not clear which column holds the values; name it (value)",
     b"time,who,who,value\n": "line 1: two columns are called 'who'; rename one",
     b"time,whom,value\n": "line 1: there is no column 'who' for the participant; correct",
-    b"PK\x03\x04" + GOOD: "an Excel file, or one packed as zip or xz; save it as CSV",
-    b"\xfd7zXZ\x00" + GOOD: "an Excel file, or one packed as zip or xz; save it as CSV",
-    b"\x1f\x8b\x08\x00s3cret": "damaged or cut short; get the file again",
     gzip.compress(HEADER + GOOD * 99)[:-9]: "damaged or cut short; get the file again",
-    b"PAR1s3cret": "damaged or cut short; get the file again",
 }
 
 
@@ -88,22 +76,13 @@ def test_bad_files_are_refused_with_their_line(file, content, message):
     assert said.startswith(str(path))
 
 
-NEITHER = "the column 'value' has neither numbers nor texts nor times"
-MILLISECONDS = pa.array([10**18, 0]).cast(pa.timestamp("ms"))
-
-
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("none.csv", "No such file or directory; check the path"),
-        (".", "Is a directory; check the path"),
         ("-", "is not a file; save the table to one"),
-        (pd.DataFrame({"value": [1]}, index=["x"]), "index that is not read"),
-        (pd.Series([1], index=pd.MultiIndex.from_product([["a"], [1]])), "index that is not read"),
-        (pd.DataFrame({"value": [[1], [2]]}), "the column 'value' has lists"),
-        (pa.table({"time": [0, 60], "value": [[1], [2]]}), NEITHER),
-        (pa.table({"time": [0, 60], "value": [b"a", b"b"]}), NEITHER),
-        (pa.table({"time": MILLISECONDS, "value": [1, 2]}), "row 1: the time is neither a time"),
+        (pd.DataFrame({"value": [1]}, index=["x"]), "make columns of it (reset_index)"),
+        (pa.table({"time": [0, 60], "value": [[1], [2]]}), "the column 'value' has lists"),
+        (pa.table({"time": pa.array([10**18, 0], pa.timestamp("ms")), "value": [1, 2]}), "row 1: "),
         (pa.table([[0], [1], [2]], ["time", "value", "value"]), "two columns are called 'value'"),
     ],
 )
@@ -122,16 +101,12 @@ def test_sources_that_are_no_table(source, message, tmp_path):
         (b'0,a,"s3cret', "a line of more than 16,384 bytes"),
         (b'0,a,"\n' + b"\n" * 2**15, "a quote "),
         (b"1,a,2,s3cret\n", "line 2: 4 field(s)"),
-        (b",", "a line of more than"),
-        (b"\n", "line 2: the time is missing from there on, in empty lines"),
-        (b",,\n", "line 2: the time is missing from there on, in empty lines"),
         (b"0,a,\xff\n", "not UTF-8 text"),
     ],
 )
 def test_what_has_no_end_is_refused_after_few_blocks(file, monkeypatch, pack, body, message):
     """Endless lines, surplus fields and wrong encodings: the work is bounded, not only the time."""
     monkeypatch.setattr(table, "BLOCK", 2**14)
-    monkeypatch.setattr(records_read, "ROWS", 2**12)
     unpacked, seen = table._unpacked, []
 
     @contextmanager
@@ -154,58 +129,42 @@ def test_participants_are_never_guessed_and_groups_are_theirs(file):
     content = GOOD.replace(b"Z,b", b"Z,a")
     steps = read(file(b"time,subject,value\n" + content), Schema())
     assert (steps.people, steps.columns["participant"]) == (("",), None)
-    said = refusal(file(b"time,subject,value\n" + content + content), Schema())
-    assert "or name the column that tells participants apart (participant)" in said
     # the sizes of cells would publish a group that changes with the readings
     said = refusal(file(b"time,kind,value\n" + GOOD), Schema(group="kind"))
     assert "line 3: the group is missing or differs from the participant's first one" in said
     frame = pd.DataFrame({"time": [0, 60] * 2, "who": [*"aabb"], "of": [*"gghh"], "value": 1.0})
-    schema = Schema(participant="who", group="of")
-    steps = read(frame, schema)
+    steps = read(frame, Schema(participant="who", group="of"))
     assert (steps.groups, steps.group_of.tolist()) == (("g", "h"), [0, 1])
-    said = refusal(frame.assign(of=["g", "g", "h", None]), schema)
-    assert "row 4: the group is missing" in said
 
 
-NUMERIC, PRIVATE = StateSpace.numeric([1, 2.5]), FittedPrivately(1.0, 0.95, 100, 50, 100.0, "a1")
-FITTED = Fitted("2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z", 5)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"states": NUMERIC, "step_seconds": 60, "time": "a", "decimal": ","},
-        {"states": StateSpace.categories(["x"], other=True), "rows_are_steps": True},
-        {"states": NUMERIC, "fitted": Fitted("step 1", "step 9", 9)},
-        {"states": NUMERIC, "fitted": FITTED, "fitted_privately": PRIVATE, "participant": "m"},
-    ],
-)
-def test_schemas_survive_their_document(options):
-    schema = Schema(**options)
-    assert parse_schema(schema.to_dict()) == schema
-    model = {"forgetting": {"steps": 2, "overlap": 0.5}, "records": schema.to_dict()}
-    assert parse_public_model(model).records == schema
-    assert (FITTED.period, FITTED.is_local) == ((1704067200, 1704153600), False)
+def test_schemas_survive_their_document():
+    fitted = Fitted("2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z", 5)
+    private = FittedPrivately(1.0, 0.95, 100, 50, 100.0, "a1")
+    other = StateSpace.categories(["x"], other=True)
+    for schema in (
+        Schema(states=NUMERIC, step_seconds=60, time="a", decimal=",", fitted=fitted),
+        Schema(states=other, rows_are_steps=True, fitted_privately=private, participant="m"),
+    ):
+        model = {"forgetting": {"steps": 2, "overlap": 0.5}, "records": schema.to_dict()}
+        assert parse_public_model(model).records == parse_schema(schema.to_dict()) == schema
+    assert (fitted.period, fitted.is_local) == ((1704067200, 1704153600), False)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"split_after_seconds": 600}, "unknown key 'split_after_seconds'"),
-        ({"states": None}, "states must be an object"),
         ({"states": {"edges": [2, 1]}}, "each larger than the one before"),
-        ({"states": {"edges": ["1"]}}, "edges must be a list of numbers"),
-        ({"states": {"names": ["a", 1]}}, "names of the states must be texts"),
+        ({"states": {"names": ["a", "b "]}}, "without blanks at their ends"),
         ({"states": {"names": ["1", "1.0"]}}, "must be different, as numbers too"),
         ({"reading": {"time": 5}}, "time is an int; give a str"),
-        ({"reading": {"window": "5"}}, "unknown key 'window'"),
         ({"reading": {"timezone": "Mars/Olympus"}}, "timezone 'Mars/Olympus' is unknown"),
-        ({"reading": {"time": "x", "value": "x"}}, "time and value both name the column 'x'"),
-        ({"reading": {"time": "x", "rows_are_steps": True}}, "rows_are_steps and time contradict"),
-        ({"reading": {"separator": ",,"}}, "separator is ',,'; it must be one character"),
+        (
+            {"reading": {"time": "x", "rows_are_steps": True}},
+            "`rows_are_steps` and `time`",
+        ),
         ({"reading": {"decimal": "e"}}, "decimal is 'e'; it must be one character, and none of"),
-        ({"reading": {"thousands": "."}}, "thousands and decimal are both '.'"),
-        ({"step_seconds": 0}, "step_seconds is 0"),
+        ({"reading": {"thousands": "."}}, "`thousands` and `decimal` are both '.'"),
         ({"fitted": {"first": "x", "last": "y", "records": 5}}, "has no first and last time"),
         ({"fitted_privately": {"epsilon": 1}}, "fitted_privately has no confidence"),
     ],

@@ -157,8 +157,8 @@ CALLS = [
     (pf.Schema, {"time": "t", "value": "v", "timezone": "UTC", "separator": ",", "decimal": ".", "thousands": "'"}),
     (pf.Schema, {"rows_are_steps": True, "states": STATES, "participant": "p", "group": "g"}),
     (pf.mixing, {"time": "1h", "overlap": 0.4}),
-    (pf.fit, {"source": ROWS, "coverage": 0.9, "start": "any"}),
-    (pf.fit, {"source": TIMED, "step": "1min", "timezone": "UTC"}),
+    (pf.fit, {"source": ROWS, "states": ["a", "b"], "coverage": 0.9, "start": "any"}),
+    (pf.fit, {"source": TIMED, "states": ["a", "b"], "step": "1min", "timezone": "UTC"}),
     (
         pf.fit_privately,
         {"source": PEOPLE, "epsilon": 9.0, "most_transitions": 1, "participant": "participant"}
@@ -306,7 +306,7 @@ class Secretive:
 def secrets():
     """Things that hold private records, of all kinds that could be given by mistake."""
     values = pd.Series([SECRET, "b", "b"] * 4, name="value")
-    fit = pf.fit(values)
+    fit = pf.fit(values, states=[SECRET, "b"])
     counts = np.array([[NUMBER, 3], [2, NUMBER]])
     numbers = pd.DataFrame({"value": [NUMBER, NUMBER + 1.5]})
     exact = Participant("p", "g", (6,), counts[0], counts)
@@ -363,7 +363,7 @@ def test_no_error_shows_what_an_argument_holds(function, arguments, every, tmp_p
 
 def test_what_holds_records_shows_none_of_them():
     values = pd.Series([SECRET, "b", "b"] * 4 + [NUMBER] * 7)
-    fit = pf.fit(values)
+    fit = pf.fit(values, states=[SECRET, "b", str(NUMBER)])
     schema = replace(fit.model.records, states=pf.StateSpace.categories(["a", "b", "c"]))
     public = replace(fit.model, records=schema)
     made = pf.release(ROWS, public, 1.0, seed=1, accept_noise=True, fitted_to_others=True)

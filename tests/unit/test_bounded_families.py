@@ -139,13 +139,13 @@ def test_fit_bounds_both_readings_of_stationary_records():
     for _ in range(4000):
         states.append(int(rng.choice(3, p=MATRIX[states[-1]])))
     table = pd.DataFrame({"value": np.array(list("abc"))[states]})
-    fitted = pf.fit(table, coverage=0.95)
+    fitted = pf.fit(table, states=[*"abc"], coverage=0.95)
     family = fitted.model.family
     assert family.backward is not None
     chain = pf.MarkovChain(MATRIX)
     assert family.contains(chain)
     assert family.backward.contains(pf.MarkovChain(chain.time_reversal, "any"))
-    from_any = pf.fit(table, coverage=0.95, start="any").model.family
+    from_any = pf.fit(table, states=[*"abc"], coverage=0.95, start="any").model.family
     assert from_any.backward is None
     scale, known = (pf.leakage(theta, 4000, 1.0).scale for theta in (family, chain))
     assert known <= scale < pf.leakage(from_any, 4000, 1.0).scale

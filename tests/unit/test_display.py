@@ -77,7 +77,7 @@ def made(folder):
         pf.forgetting(pf.MarkovChain(CHAIN.transition_matrix), 60),
     )
     yield from (pf.LabelledChain(CHAIN, [0, 1]), pf.PeriodicChain([CHAIN.transition_matrix]))
-    yield pf.fit(pd.Series(["off", "on", "off", "off", "on", "on", "off"] * 3))
+    yield pf.fit(pd.Series(["off", "on", "off", "off", "on", "on", "off"] * 3), states=["off", "on"])
     people = pd.DataFrame({"participant": [f"p{i // 3}" for i in range(600)], "value": ["off", "off", "on"] * 200})
     who = {"participant": "participant", "states": ["off", "on"]}
     yield pf.fit_privately(people, 9.0, most_transitions=2, **who)

@@ -62,9 +62,9 @@ SCALE = ["scale", "m.json", "--length", "5", "--epsilon", "1"]
         ([*RELEASE, "--output", "new/x"], "there is no folder new"),
         ([*RELEASE, "--ledger", "new/x"], "there is no folder new"),
         ([*RELEASE, "--simulate", "1", "--output", "new/x"], "there is no folder new"),
-        (["fit", "new/d.csv"], "new/d.csv: No such file or directory"),
-        (["fit", "-"], "- is not a file; save the table to one"),
-        (["fit", "pipe"], "pipe is not a file; save the table to one"),
+        (["fit", "new/d.csv", "--states", "0,1"], "new/d.csv: No such file or directory"),
+        (["fit", "-", "--states", "0,1"], "- is not a file; save the table to one"),
+        (["fit", "pipe", "--states", "0,1"], "pipe is not a file; save the table to one"),
     ],
 )
 def test_refused_before_anything_is_written(folder, capsys, words, message):

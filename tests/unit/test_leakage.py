@@ -411,7 +411,8 @@ def test_an_iteration_that_diverges_is_not_heard_of():
         *((148, 2), (592, 2), (805, 3), (88, 3)),
     )
     values = [value for value, repeats in runs for _ in range(repeats)]
-    fitted = pf.fit(pd.DataFrame({"value": values}), start="any")
+    edges = [edge for edge in range(50, 900, 50) if edge not in (250, 600)]
+    fitted = pf.fit(pd.DataFrame({"value": values}), edges=edges, start="any")
     chain = fitted.model.family.chains[0]
     assert 0 < pf.leakage(chain, 90, 1.0).scale <= pf.mqm_exact(chain, 90, 1.0).scale
 

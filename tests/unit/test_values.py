@@ -42,7 +42,7 @@ def test_an_accountant_says_what_it_accounts_for():
 
 
 def test_a_fit_is_taken_for_its_family():
-    fit = pf.fit(pd.DataFrame({"value": list("abbaabab")}), rows_are_steps=True)
+    fit = pf.fit(pd.DataFrame({"value": list("abbaabab")}), states=["a", "b"])
     of_fit, of_model = pf.mqm_exact(fit, 100, 1.0), pf.mqm_exact(fit.model, 100, 1.0)
     assert of_fit == of_model == pf.mqm_exact(fit.family, 100, 1.0)
     assert pf.Accountant(fit, 10).family == fit.family

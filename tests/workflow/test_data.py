@@ -248,7 +248,7 @@ BAD_ACTIVITY = {
     table(("a", 0, "s"), ("a", 60, "")): r"line 3: the state is missing",
     table(("a", 60, "s"), ("b", 0, "s"), ("a", 60, "s"), ("b", 60, "s")): r"line 4: the time is there twice",
     table(("a", 0, "s"), ("a", 60, "s"), ("b", 0, "s"), ("b", 30, "s")): "'a' has no two rows that are 30 s apart",
-    table(("a", 0, "s"), ("a", "soon", "s")): r"line 3: the time is neither a time",
+    table(("a", 0, "s"), ("a", "soon", "s")): r"line 3: the time is not a time",
     "participant,time,state,group\na,0,s,g\na,60,s,h\n": "line 3: the group is missing or differs",
 }
 

@@ -15,7 +15,7 @@ from pufferflow._numbers import shortest
 from pufferflow.data.household import START, MinuteWatts, iso, read_watts
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.records import counts
-from pufferflow.records.read import Rows, Steps, read, stamp
+from pufferflow.records.read import Steps, find_columns, read, stamp
 from pufferflow.records.schema import MOST_SECONDS, Schema
 from pufferflow.records.states import MISSING, MISSING_TEXTS, StateSpace
 from pufferflow.records.table import Table
@@ -192,16 +192,18 @@ def _states(table: Table, schema: Schema, given: Sequence[str] | None) -> StateS
     """Return the states as given, else in order of first appearance; every row must have one."""
     space = None if given is None else StateSpace.categories([str(name) for name in given])
     found: dict[str, str] = {}  # "1" and "1.0" are one state, called as it was first
-    rows = Rows(table, schema)
-    for values, texts in rows.different():
+    column = find_columns(table, schema)["value"]
+    for rows in table.batches(table.columns):
+        values = rows.loc[(rows != "").any(axis=1), column].drop_duplicates()
+        texts = [str(value).strip() for value in values]
         if space is None:
             lost = np.array([text.lower() in MISSING_TEXTS for text in texts], dtype=bool)
         else:
             lost = space.encode_names(texts) == MISSING
         if lost.any():
-            at = int(lost.argmax())
+            place = f"{table.where}, {table.place(int(values.index[int(lost.argmax())]))}"
             what = "is missing; fill it in, remove the row, or name it among the states"
-            raise rows.fail(values.index[at], "state", what)
+            raise DataError(f"{place}: the state {what}")
         for text in texts:
             found.setdefault(shortest(text) or text, text)
     if space is None and not found:
