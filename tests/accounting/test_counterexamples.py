@@ -84,6 +84,14 @@ def test_4_columns_that_are_independent_one_by_one_are_not_together():
     assert loss(worlds) == approx(2)
 
 
+def test_4_a_rolling_mean_is_a_value_of_three_times():
+    """V_t = (S_t + S_{t+1} + S_{t+2})/3 of fair S; the middle one is 0 or 1."""
+    known = [a for a in product((0, 1), repeat=7) if a[2] == a[3] == a[4]]
+    sums = [sum(sum(a[t : t + 3]) / 3 for t in range(5)) for a in known]
+    worlds = ((1, a[2], noisy(value, sums)) for a, value in zip(known, sums, strict=True))
+    assert loss(worlds) == approx(3)
+
+
 def test_5_a_reaction_reveals_the_past_again():
     """A fair coin is published with day 1; on tails the participant does the opposite on day 2."""
     worlds = []
