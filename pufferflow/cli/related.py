@@ -113,7 +113,7 @@ def _noisymax(asked: argparse.Namespace) -> dict[str, Any]:
 
 
 def _network(asked: argparse.Namespace) -> list[dict[str, Any]]:
-    from pufferflow.related.bayesnet import markov_quilt_mechanism, network_cost, read_networks
+    from pufferflow.networks import markov_quilt_mechanism, network_cost, read_networks
 
     k = None if asked.releases is None else check_whole(asked.releases, "releases", 1, 10**6)
     networks, names = read_networks(asked.file), {"secrets": asked.secret, "query": asked.query}

@@ -209,8 +209,9 @@ def test_every_public_name_is_in_the_reference():
     shown = set(re.findall(auto, REFERENCE, flags=re.M))
     if ".. mechanism-list::\n" in REFERENCE:
         shown |= {mechanism.__name__ for mechanism in pf.MECHANISMS.values()}
-    parts = {f"{part}.{name}" for part in ("dp", "hmm") for name in getattr(pf, part).__all__}
-    assert {name for name in dir(pf) if name not in ("dp", "hmm")} <= shown
+    rooms = ("dp", "hmm", "networks")
+    parts = {f"{room}.{name}" for room in rooms for name in getattr(pf, room).__all__}
+    assert {name for name in dir(pf) if name not in rooms} <= shown
     assert parts <= shown | {f"dp.{name}" for name in shown}
     for name in shown:
         assert attrgetter(name)(pf) is not None, name

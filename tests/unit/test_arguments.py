@@ -13,7 +13,7 @@ import pytest
 from cases import counts
 
 import pufferflow as pf
-from pufferflow import hmm
+from pufferflow import hmm, networks
 from pufferflow.markov.simulation import simulate_chain
 from pufferflow.records.read import read
 from pufferflow.records.sample import Participant, Sample
@@ -34,7 +34,7 @@ CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
 INTERVALS = pf.IntervalFamily([[0.5, 0.2], [0.2, 0.5]], [[0.8, 0.5], [0.5, 0.8]])
 dp.enable_features("contrib")
 NOISY = dp.m.make_laplace(dp.atom_domain(T="i64"), dp.absolute_distance(T="i64"), scale=5.0)
-NETWORK = pf.chain_network(CHAIN, 3)
+NETWORK = networks.chain_network(CHAIN, 3)
 STATES = pf.StateSpace.categories(["a", "b"])
 PUBLIC = pf.PublicModel(pf.ChainFamily([CHAIN]), pf.Schema(states=STATES))
 ROWS = pd.Series(["a", "a", "b", "b", "a", "b"] * 4)
@@ -65,11 +65,11 @@ def accountant(scale, releases, limit):
 
 
 def networked(**fields):
-    return pf.BayesianNetwork([pf.Variable(**fields)])
+    return networks.BayesianNetwork([networks.Variable(**fields)])
 
 
 def quilts(network, node):
-    return list(pf.markov_quilts(network, node))
+    return list(networks.markov_quilts(network, node))
 
 
 CALLS = [
@@ -110,12 +110,12 @@ CALLS = [
     (pf.loss_at_any_length, {"family": CHAIN, "scale": 5.0, "query": COUNT, "window": 4}),
     (pf.scale_for_any_length, {"family": CHAIN, "epsilon": 1.0, "query": COUNT, "window": 4}),
     (networked, {"name": "A", "table": [0.5, 0.5], "parents": (), "states": ["a", "b"]}),
-    (pf.BayesianNetwork, {"variables": [pf.Variable("A", [0.5, 0.5])]}),
-    (pf.chain_network, {"chain": CHAIN, "length": 3}),
-    (pf.markov_quilt_mechanism, {"networks": NETWORK, "epsilon": 1.0, "secrets": ["X1"], "query": ["X1"], "limit": 5}),
-    (pf.network_cost, {"networks": NETWORK, "scales": [1.0, 2.0], "secrets": ["X1"], "query": ["X1"], "limit": 5}),
+    (networks.BayesianNetwork, {"variables": [networks.Variable("A", [0.5, 0.5])]}),
+    (networks.chain_network, {"chain": CHAIN, "length": 3}),
+    (networks.markov_quilt_mechanism, {"networks": NETWORK, "epsilon": 1.0, "secrets": ["X1"], "query": ["X1"]}),
+    (networks.network_cost, {"networks": NETWORK, "scales": [1.0, 2.0], "secrets": ["X1"], "query": ["X1"]}),
     (quilts, {"network": NETWORK, "node": "X1"}),
-    (pf.max_influence, {"network": NETWORK, "node": "X1", "quilt": ["X2"]}),
+    (networks.max_influence, {"network": NETWORK, "node": "X1", "quilt": ["X2"]}),
     (pf.close_adversary, {"theta": CHAIN, "theta_tilde": CHAIN, "length": 5}),
     (pf.close_adversary(CHAIN, CHAIN, 5).loss, {"epsilon": 1.0}),
     (pf.chain_sensitivity, {"chains": CHAIN, "lengths": 2, "weights": [0, 1]}),
