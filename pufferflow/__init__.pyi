@@ -1,5 +1,6 @@
 """The public names, each with the module it comes from: the one list of them."""
 
+from . import hmm as hmm
 from . import networks as networks
 from .accounting.accountant import Accountant as Accountant
 from .accounting.event import WrappedMeasurement as WrappedMeasurement
@@ -71,7 +72,6 @@ from .publish.running_count import RunningCount as RunningCount
 from .records.schema import Schema as Schema
 from .records.states import StateSpace as StateSpace
 from .related import dp as dp
-from .related import hmm as hmm
 from .related.dp.base2_exponential import Base2Exponential as Base2Exponential
 from .related.dp.base2_exponential import Base2Laplace as Base2Laplace
 from .related.dp.base2_exponential import Eta as Eta

@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _check(asked: argparse.Namespace) -> dict[str, Any]:
-    from pufferflow.related import hmm
+    from pufferflow import hmm
 
     model, factor, length = hmm.read_hidden_markov_model(asked.file), asked.factor, asked.length
     if not isinstance(model, hmm.PriorFamily):
@@ -97,8 +97,8 @@ def _check(asked: argparse.Namespace) -> dict[str, Any]:
 
 
 def _noisymax(asked: argparse.Namespace) -> dict[str, Any]:
-    from pufferflow.related import hmm
-    from pufferflow.related.hmm.checking import ratio_text
+    from pufferflow import hmm
+    from pufferflow.hmm.model import exact_text
 
     mechanism = hmm.truncated_geometric(asked.largest, asked.ratio)
     noisy_max = hmm.NoisyMax(asked.release, asked.largest, mechanism, asked.ties)
@@ -106,10 +106,10 @@ def _noisymax(asked: argparse.Namespace) -> dict[str, Any]:
     def draw(document: object) -> int:
         if not isinstance(document, list):
             raise ModelError(f"the counts must be a list, not {kind(document)}")
-        return noisy_max.draw(document)
+        return noisy_max.sample(document)
 
     drawn = read_json(asked.file, draw, "a list of counts")
-    return {asked.release: drawn, "factor": ratio_text(noisy_max.factor)}
+    return {asked.release: drawn, "factor": exact_text(noisy_max.factor)}
 
 
 def _network(asked: argparse.Namespace) -> list[dict[str, Any]]:

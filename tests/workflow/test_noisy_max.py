@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import pufferflow as pf
+from pufferflow import hmm
 from pufferflow.drawing.style import save_figure
-from pufferflow.related import hmm
 from reproduction import tidy
 from reproduction.comparison import comparison_table, reported_values, stated_rows
 from reproduction.related import noisy_max, noisy_max_figures
@@ -59,7 +59,7 @@ def test_product_form_is_the_hidden_markov_model():
     """The distributions, the largest ratio, the answers and the edges agree with the model's."""
     prior = {"p1": Fraction(1, 5), "p2": Fraction(2, 5)}
     model, laws = noisy_max.family().at(**prior), noisy_max.index_distributions(**prior)
-    assert laws == {secret: tuple(model.observation_law(secret).values()) for secret in noisy_max.JOHN}
+    assert laws == {secret: tuple(model.observation_distribution(secret).values()) for secret in noisy_max.JOHN}
     assert hmm.largest_ratio(model).ratio == Fraction(911, 550)
     assert [hmm.check(model, factor).holds for factor in (2, "8/5")] == [True, False]
     into, rows = model.states.index("noisy 0,2,1"), hmm.truncated_geometric(2)
