@@ -127,8 +127,8 @@ def distribution(values: object, where: str, size: int | None = None) -> Vector:
         written_number(p, f"{where}, entry {i}", ModelError) for i, p in enumerate(given, 1)
     )
     for i, p in enumerate(law, 1):
-        if p < 0:
-            raise ModelError(f"{where}, entry {i} is negative; give probabilities")
+        if not 0 <= p.numerator <= p.denominator:  # quicker than comparing fractions
+            raise ModelError(f"{where}, entry {i} is not between 0 and 1; give probabilities")
     over = math.lcm(*{p.denominator for p in law})  # sums of integers take a fraction of the time
     if (total := sum(p.numerator * (over // p.denominator) for p in law)) != over:
         total_text = shortened(exact_text(Fraction(total, over)))

@@ -178,7 +178,7 @@ def max_of(**described):
 POLYNOMIAL, INTERVAL = "entry 1 is not a polynomial in p", "must have an interval"
 BAD = [
     (model(transition_matrix=[[1, 0], [0.5, 0.4]]), "row 2 sums to 9/10, not exactly to 1"),
-    (seen([1.5, -0.5]), "row 1, entry 2 is negative"),
+    (seen([1.5, -0.5]), "row 1, entry 1 is not between 0 and 1"),
     (seen(["1/3", 0.67]), "sums to 301/300"),
     (seen(["1/0", 1]), "a division by zero"),
     (seen(["1e9999999", 1]), "not an exact number"),

@@ -46,7 +46,9 @@ COINS = [["1/2", "1/2"], ["1/4", "3/4"]]
 RESPONSE = FiniteMechanism({"a": COINS[0], "b": COINS[1]})
 MODEL = hmm.mechanism_model(COINS)
 PRIORS = {"ill": COINS, "well": [["1/3", "2/3"]] * 2}
-FAMILY = hmm.noisy_max_family({"ill": [["p", "1 - p"]] * 2, "well": [["1/3", "2/3"]] * 2}, {"p": ("1/4", "1/2")})
+FREE = {"ill": [["p", "1 - p"]] * 2, "well": [["1/3", "2/3"]] * 2}
+NOISY_MAX = hmm.NoisyMax("index", 1, COINS)
+FAMILY = NOISY_MAX.family(FREE, {"p": ("1/4", "1/2")})
 MAJORITY = WeightedMajority(2, 0.5)
 ON_CHAIN = {"family": CHAIN, "length": 10}
 LAWS = {"well": {0: 0.5, 1: 0.5}, "ill": {1: 0.5, 2: "1/2"}}
@@ -238,19 +240,13 @@ CALLS = [
         {"data": [(1,)], "domain": Domain({"a": range(3)}), "parameters": AlphaBeta("0.5", "0.2"), "insecure_seed": 1},
     ),
     (hmm.truncated_geometric, {"largest": 3, "ratio": "1/2"}),
-    (hmm.randomised_response, {"truth": "3/4", "values": 3}),
-    (
-        hmm.mechanism_model,
-        {"mechanism": COINS, "initial_distributions": {"a": [1, 0], "b": [0, 1]}, "outputs": ["x", "y"]},
-    ),
-    (hmm.noisy_max, {"priors": PRIORS, "mechanism": COINS, "release": "index", "ties": "first"}),
-    (hmm.noisy_max_family, {"priors": PRIORS, "parameters": {"p": (0, 1)}, "mechanism": COINS}),
-    (hmm.index_law, {"noisy": COINS, "ties": "first"}),
-    (hmm.noisy_laws, {"laws": COINS, "mechanism": COINS}),
-    (hmm.value_law, {"noisy": COINS}),
+    (hmm.mechanism_model, {"mechanism": COINS, "initial_distributions": {"a": [1, 0], "b": [0, 1]}}),
+    (NOISY_MAX.model, {"priors": PRIORS}),
+    (NOISY_MAX.family, {"priors": PRIORS, "parameters": {"p": (0, 1)}}),
+    (NOISY_MAX.distribution, {"counts": [0, ["1/2", "1/2"]]}),
     (hmm.largest_value_ratio, {"queries": 2, "relation": "one-by-one", "largest": 1, "mechanism": COINS}),
     (MODEL.probability, {"secret": "0", "sequence": ["0"]}),
-    (MODEL.observation_law, {"secret": "0", "length": 1}),
+    (MODEL.observation_distribution, {"secret": "0", "length": 1}),
     (hmm.check, {"model": MODEL, "factor": "2", "length": 1}),
     (hmm.largest_ratio, {"model": MODEL, "length": 1}),
     (hmm.check_by_solver, {"model": MODEL, "factor": "2", "length": 1, "timeout_seconds": 5.0}),
@@ -260,8 +256,7 @@ CALLS = [
     (hmm.preserving_region(FAMILY, "2").interval, {"parameter": "p"}),
     (hmm.preserving_region(FAMILY, "2").contains, {"p": "1/3"}),
     (hmm.NoisyMax, {"release": "index", "largest": 1, "mechanism": COINS, "ties": "first"}),
-    (hmm.NoisyMax().law, {"counts": [0, 2]}),
-    (hmm.NoisyMax("value").draw, {"counts": [0, 2], "rng": RNG}),
+    (hmm.NoisyMax("value").sample, {"counts": [0, 2], "rng": RNG}),
     (pf.Ledger, {"path": "missing"}),
     (pf.read_public_model, {"path": "missing"}),
     (hmm.read_hidden_markov_model, {"path": "missing"}),

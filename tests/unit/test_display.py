@@ -33,7 +33,7 @@ def networks():
 
 
 def hidden_markov_models():
-    keep, coin = [[1, 0], [0, 1]], pf.hmm.randomised_response("3/4")
+    keep, coin = [[1, 0], [0, 1]], [["3/4", "1/4"], ["1/4", "3/4"]]
     model = pf.hmm.HiddenMarkovModel(keep, coin, {"ill": [1, 0], "healthy": [0, 1]}, length=1)
     family = pf.hmm.PriorFamily(keep, coin, {"ill": ["1 - p", "p"], "healthy": ["p", "1 - p"]}, {"p": [0, 1]}, length=1)
     yield from (model, family, pf.hmm.check(model, 3), pf.hmm.largest_ratio(model), pf.hmm.NoisyMax("index"))
