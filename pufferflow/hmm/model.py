@@ -120,9 +120,11 @@ class HiddenMarkovModel:
 
 def distribution(values: object, where: str, size: int | None = None) -> Vector:
     """Return a distribution on ``size`` points; raise ModelError unless it sums exactly to 1."""
-    given = check_list(values, where)
+    given = None if isinstance(values, str) else check_list(values, where)  # it may be a record
     if not given or len(given) != (size or len(given)):
-        raise ModelError(f"{where} has {len(given)} probabilities; give {size or 'at least one'}")
+        raise ModelError(
+            f"{where} has {len(given or ())} probabilities; give {size or 'at least one'}"
+        )
     law = tuple(
         written_number(p, f"{where}, entry {i}", ModelError) for i, p in enumerate(given, 1)
     )
