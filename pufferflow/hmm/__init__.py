@@ -13,13 +13,7 @@ Fraction(911, 550)
 from pufferflow.hmm.checking import Verdict, Witness, check, largest_ratio
 from pufferflow.hmm.files import parse_hidden_markov_model, read_hidden_markov_model
 from pufferflow.hmm.model import HiddenMarkovModel
-from pufferflow.hmm.noisy_max import (
-    NeighbourRatio,
-    NoisyMax,
-    largest_value_ratio,
-    mechanism_model,
-    truncated_geometric,
-)
+from pufferflow.hmm.noisy_max import NoisyMax, largest_value_ratio, truncated_geometric
 from pufferflow.hmm.priors import (
     FoundPrior,
     PreservingRegion,
@@ -34,7 +28,6 @@ from pufferflow.hmm.smt import check_by_solver
 __all__ = [
     "FoundPrior",
     "HiddenMarkovModel",
-    "NeighbourRatio",
     "NoisyMax",
     "PreservingRegion",
     "PriorFamily",
@@ -46,7 +39,6 @@ __all__ = [
     "find_prior",
     "largest_ratio",
     "largest_value_ratio",
-    "mechanism_model",
     "parse_hidden_markov_model",
     "preserving_region",
     "read_hidden_markov_model",

@@ -20,7 +20,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from pufferflow._checks import check_type
 from pufferflow._display import displayed
@@ -28,7 +28,7 @@ from pufferflow._numbers import Exact, written_number
 from pufferflow._progress import progress
 from pufferflow._work import spend
 from pufferflow.errors import ParameterError
-from pufferflow.hmm.model import HiddenMarkovModel, as_json, exact_text, requested_length, shortened
+from pufferflow.hmm.model import HiddenMarkovModel, Result, exact_text, requested_length, shortened
 
 Integers: TypeAlias = tuple[int, ...]
 
@@ -38,7 +38,7 @@ MAX_ENTRIES = 2_000_000
 
 @dataclass(frozen=True)
 @displayed("secret", "other", "observations", "probability", "other_probability")
-class Witness:
+class Witness(Result):
     """A sequence of observations with its probabilities under two secrets, to check by hand."""
 
     secret: str
@@ -54,16 +54,10 @@ class Witness:
         """Exact ratio of the two, ``math.inf`` if the second is 0."""
         return self.probability / self.other_probability if self.other_probability else math.inf
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON types, fractions as strings, an infinite ratio as "infinite"."""
-        return {
-            name: as_json(value) for name, value in (vars(self) | {"ratio": self.ratio}).items()
-        }
-
 
 @dataclass(frozen=True)
 @displayed("holds", "factor", "length", "every_length", "witness")
-class Verdict:
+class Verdict(Result):
     """Whether a model is private for a factor e^ε up to a length."""
 
     holds: bool
@@ -73,10 +67,6 @@ class Verdict:
     """Whether a verdict of "holds" was proved for every length."""
     witness: Witness | None
     """A shortest sequence whose ratio exceeds the factor; None if it holds."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON types."""
-        return {name: as_json(value) for name, value in vars(self).items()}
 
 
 def check_factor(factor: Exact) -> Fraction:

@@ -186,15 +186,24 @@ def shortened(text: str) -> str:
     return text if len(text) <= 40 else f"{text[:36]}…"
 
 
-def as_json(value: Any) -> Any:
-    """Return plain JSON types: exact numbers as strings, results by their ``to_dict``."""
+class Result:
+    """A result that is also plain JSON: exact numbers as strings."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON types, fractions as strings, an infinite ratio as "infinite"."""
+        kind = type(self)
+        names = (n for n in dir(kind) if isinstance(getattr(kind, n), property))
+        return {name: _plain(getattr(self, name)) for name in (*vars(self), *names)}
+
+
+def _plain(value: Any) -> Any:
     if isinstance(value, Fraction) or value == math.inf:
         return exact_text(value)
     if isinstance(value, dict):
-        return {name: as_json(entry) for name, entry in value.items()}
+        return {name: _plain(entry) for name, entry in value.items()}
     if isinstance(value, tuple):
-        return list(map(as_json, value))
-    return value.to_dict() if hasattr(value, "to_dict") else value
+        return list(value)
+    return value.to_dict() if isinstance(value, Result) else value
 
 
 def by_secret(laws: object) -> Mapping[str, Any]:

@@ -20,13 +20,9 @@ import numpy as np
 from pufferflow._checks import check_choice, check_list, check_type, check_whole
 from pufferflow._display import displayed
 from pufferflow._numbers import Exact, written_number
-from pufferflow._randomness import (
-    GeneratorRandomness,
-    Randomness,
-    SystemRandomness,
-    integer_below,
-)
+from pufferflow._randomness import GeneratorRandomness, Randomness, SystemRandomness, integer_below
 from pufferflow.errors import ModelError, ParameterError
+from pufferflow.hmm.checking import Witness
 from pufferflow.hmm.model import (
     HiddenMarkovModel,
     Matrix,
@@ -75,32 +71,6 @@ def truncated_geometric(largest: int, ratio: Exact = "1/2") -> Matrix:
     weight = (1 - a) / (1 + a)
     middle = [[weight * a ** abs(x - z) for z in range(1, m)] for x in range(m + 1)]
     return tuple((a**x / (1 + a), *row, a ** (m - x) / (1 + a)) for x, row in enumerate(middle))
-
-
-def mechanism_model(
-    mechanism: Sequence[Sequence[Exact]],
-    initial_distributions: Mapping[str, Sequence[Exact]] | None = None,
-    *,
-    pairs: Sequence[tuple[str, str]] | None = None,
-) -> HiddenMarkovModel:
-    """Return the model of one release of a mechanism: its input is the hidden state.
-
-    Parameters
-    ----------
-    mechanism : sequence of sequences, shape (k, m)
-        P(output | input).
-    initial_distributions : mapping, optional
-        Distribution of the input under each secret (default: every input is a secret, named by its
-        number, so that the check is that of differential privacy).
-    pairs : optional
-        As for :class:`HiddenMarkovModel`, and so are the errors raised.
-    """
-    mechanism = check_list(mechanism, "mechanism")
-    unit = _identity(len(mechanism))
-    laws = initial_distributions
-    if laws is None:
-        laws = {str(x): row for x, row in enumerate(unit)}
-    return HiddenMarkovModel(unit, mechanism, laws, pairs=pairs, length=1)
 
 
 @dataclass(frozen=True)
@@ -312,39 +282,17 @@ class NoisyMax:
         }, rest
 
 
-@dataclass(frozen=True)
-@displayed("counts", "neighbour", "value", "probability", "neighbour_probability")
-class NeighbourRatio:
-    """Two neighbouring lists of counts and the released value that distinguishes them best."""
-
-    counts: tuple[int, ...]
-    neighbour: tuple[int, ...]
-    value: int
-    probability: Fraction
-    """P(value | counts)."""
-    neighbour_probability: Fraction
-    """P(value | neighbour)."""
-
-    @property
-    def ratio(self) -> Fraction | float:
-        """Exact ratio of the two, ``math.inf`` if the second is 0."""
-        return (
-            self.probability / self.neighbour_probability
-            if self.neighbour_probability
-            else math.inf
-        )
-
-
 def largest_value_ratio(
     queries: int,
     relation: Relation,
     *,
     largest: int = 2,
     mechanism: Sequence[Sequence[Exact]] | None = None,
-) -> NeighbourRatio:
+) -> Witness:
     """Return the largest ratio P(maximum | counts) / P(maximum | neighbour) over all neighbours.
 
-    The distribution of the maximum does not depend on the order of the counts, so pairs of
+    Secrets of the witness are lists of counts such as "0 2 1", its observation is the maximum. The
+    distribution of the maximum does not depend on the order of the counts, so pairs of
     frequencies that some matching makes neighbours are enough.
 
     Parameters
@@ -379,7 +327,9 @@ def largest_value_ratio(
                 if p and (best is None or p * best[1] > best[0] * q):
                     best = p, q, counts, neighbour, v
     assert best is not None
-    return NeighbourRatio(*best[2:], *(Fraction(p, over**n) for p in best[:2]))
+    p, q, *_, value = best
+    one, other = (" ".join(map(str, of)) for of in best[2:4])
+    return Witness(one, other, (str(value),), Fraction(p, over**n), Fraction(q, over**n))
 
 
 def _neighbours(

@@ -2,8 +2,7 @@
 
 The initial distributions are polynomials in parameters, each in an interval. The probability of a
 sequence of observations is then a polynomial too, so that "P(w | s) > c·P(w | s') for some prior of
-the box" is a question about polynomial inequalities, which z3 decides. A parameter in which the
-difference is affine takes one of its ends, without loss; if all are, no solver is needed.
+the box" is a question about polynomial inequalities, which z3 decides.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ from pufferflow.hmm import smt
 from pufferflow.hmm.checking import Witness, check, check_factor, directions, largest_ratio
 from pufferflow.hmm.model import (
     HiddenMarkovModel,
+    Result,
     Vector,
-    as_json,
     by_secret,
     requested_length,
     shortened,
@@ -158,46 +157,21 @@ class PriorFamily:
         yield {name: (low + high) / 2 for name, (low, high) in self.box.items()}
 
     def positive_point(
-        self,
-        polynomial: fmpq_mpoly,
-        zero: fmpq_mpoly | None = None,
-        timeout_seconds: float = smt.SECONDS,
+        self, polynomial: fmpq_mpoly, zero: fmpq_mpoly | None = None
     ) -> dict[str, Fraction] | None:
         """Return a prior at which ``polynomial`` > 0 and ``zero``, never negative, is 0."""
-        other = self._context.constant(0) if zero is None else zero
-        degrees = zip(polynomial.degrees(), other.degrees(), strict=True)
-        ends = [
-            tuple(dict.fromkeys(interval)) if max(pair) <= 1 else (None,)
-            for pair, interval in zip(degrees, self.box.values(), strict=True)
-        ]
-        for values in product(*ends):
-            fixed = {name: v for name, v in zip(self.box, values, strict=True) if v is not None}
-            known: dict[str | int, Any] = {
-                name: flint_number(value) for name, value in fixed.items()
-            }
-            rest, none = polynomial.subs(known), other.subs(known)
-            if rest.is_constant() and not (rest.leading_coefficient() > 0):
-                continue
-            if len(fixed) == len(self.box):
-                if none.is_zero():
-                    return fixed
-                continue
-            free = [name for name in self.box if name not in fixed]
-            found = self.point([(rest, operator.gt), (none, operator.eq)], free, timeout_seconds)
-            if found is not None:
-                at = fixed | found[0]
-                return {name: at[name] for name in self.box}
-        return None
+        if polynomial.is_constant() and zero is None:
+            return next(self.corners()) if polynomial.leading_coefficient() > 0 else None
+        conditions = [(polynomial, operator.gt)]
+        found = self.point(conditions + ([] if zero is None else [(zero, operator.eq)]))
+        return None if found is None else found[0]
 
     def point(
-        self,
-        conditions: Sequence[tuple[fmpq_mpoly, Any]],
-        free: Sequence[str],
-        timeout_seconds: float,
+        self, conditions: Sequence[tuple[fmpq_mpoly, Any]]
     ) -> tuple[dict[str, Fraction], bool] | None:
-        """Return parameters at which polynomials compare to 0 so, and if they are exact."""
+        """Return a prior at which polynomials compare to 0 so, and whether it is exact."""
         z3 = smt.z3()
-        variables = {name: z3.Real(name) for name in free}
+        variables = {name: z3.Real(name) for name in self.box}
 
         def term(powers: Sequence[int], coefficient: fmpq) -> Any:
             value = smt.number(_fraction(coefficient))
@@ -213,8 +187,8 @@ class PriorFamily:
         for polynomial, compare in conditions:
             terms = [term(*pair) for pair in polynomial.to_dict().items()]
             constraints.append(compare(z3.Sum([smt.number(Fraction(0)), *terms]), 0))
-        found = smt.point(constraints, list(variables.values()), timeout_seconds)
-        return None if found is None else (dict(zip(free, found[0], strict=True)), found[1])
+        found = smt.point(constraints, list(variables.values()))
+        return None if found is None else (dict(zip(self.box, found[0], strict=True)), found[1])
 
     def _polynomials(self, where: str, entries: object) -> list[fmpq_mpoly]:
         law = []
@@ -274,7 +248,7 @@ class PriorFamily:
 
 @dataclass(frozen=True)
 @displayed("prior", "witness")
-class FoundPrior:
+class FoundPrior(Result):
     """A prior of the box, and what it shows."""
 
     prior: dict[str, Fraction]
@@ -282,14 +256,10 @@ class FoundPrior:
     witness: Witness | None
     """For a prior that violates, a sequence whose ratio exceeds the factor; else None."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON types."""
-        return {name: as_json(value) for name, value in vars(self).items()}
-
 
 @dataclass(frozen=True)
 @displayed("lower", "upper", "prior", "witness")
-class Supremum:
+class Supremum(Result):
     """Bounds of the largest ratio over all priors of a box."""
 
     lower: Fraction | float
@@ -304,12 +274,6 @@ class Supremum:
     def exact(self) -> bool:
         """Whether ``lower`` is the supremum itself, hence a maximum."""
         return self.lower == self.upper
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON types."""
-        return {
-            name: as_json(value) for name, value in (vars(self) | {"exact": self.exact}).items()
-        }
 
 
 @dataclass(frozen=True)
@@ -363,12 +327,7 @@ class PreservingRegion:
 
 
 def find_prior(
-    family: PriorFamily,
-    factor: Exact,
-    length: int | None = None,
-    *,
-    violates: bool = True,
-    timeout_seconds: float = smt.SECONDS,
+    family: PriorFamily, factor: Exact, length: int | None = None, *, violates: bool = True
 ) -> FoundPrior | None:
     """Return a prior that violates (or satisfies) ε-Pufferfish privacy; None if provably none does.
 
@@ -381,14 +340,12 @@ def find_prior(
         Longest observation sequence (default: that of the family).
     violates : bool
         Whether to look for a violation (default), or for a prior that satisfies.
-    timeout_seconds : float
-        Time of the solver for one sequence (violation), or altogether (satisfaction).
 
     Raises
     ------
     ParameterError
         Factor or length are out of range, there are too many sequences, the solver gave no answer
-        in time, or only an irrational prior was found.
+        within :data:`pufferflow.hmm.smt.SECONDS`, or only an irrational prior was found.
     """
     check_type(family, "family", PriorFamily)
     limit, steps = check_factor(factor), requested_length(family, length)
@@ -398,22 +355,18 @@ def find_prior(
             return FoundPrior(values, verdict.witness)
     likelihoods = list(family.likelihoods(steps))
     if violates:
-        at = _exceeding(family, likelihoods, limit, timeout_seconds)
+        at = _exceeding(family, likelihoods, limit)
         return None if at is None else FoundPrior(at, check(family.model(at), limit, steps).witness)
     bound = flint_number(limit)
     conditions = [(p - bound * q, operator.le) for p, q in likelihoods]
-    found = family.point(conditions, list(family.box), timeout_seconds)
+    found = family.point(conditions)
     if found is not None and not check(family.model(found[0]), limit, steps).holds:
         raise ParameterError(_IRRATIONAL.format("satisfy", _assigned(found[0]), "raise"))
     return None if found is None else FoundPrior(found[0], None)
 
 
 def sup_ratio(
-    family: PriorFamily,
-    length: int | None = None,
-    *,
-    tolerance: Exact = "1e-9",
-    timeout_seconds: float = smt.SECONDS,
+    family: PriorFamily, length: int | None = None, *, tolerance: Exact = "1e-9"
 ) -> Supremum:
     """Return the largest ratio P(w | s) / P(w | s') over all priors of the box and all sequences.
 
@@ -427,8 +380,6 @@ def sup_ratio(
         Longest observation sequence (default: that of the family).
     tolerance : exact number
         Largest relative gap of the bounds if the supremum is not met exactly.
-    timeout_seconds : float
-        Time of the solver for one sequence.
 
     Raises
     ------
@@ -451,7 +402,7 @@ def sup_ratio(
 
     box = [(name, *interval) for name, interval in family.box.items()]
     for p, q in likelihoods:
-        at = family.positive_point(p, zero=q, timeout_seconds=timeout_seconds)
+        at = family.positive_point(p, zero=q)
         if at is not None and (impossible := at_prior(at)).lower == math.inf:
             return impossible
     best = max(map(at_prior, family.corners()), key=lambda found: found.lower)
@@ -459,14 +410,14 @@ def sup_ratio(
     # beyond 2^64 the ratio grows without bound, as both probabilities vanish
     while best.lower <= 2**64 and upper - best.lower > gap * Fraction(best.lower):
         low = Fraction(best.lower)
-        if (at := _exceeding(family, likelihoods, low, timeout_seconds)) is None:
+        if (at := _exceeding(family, likelihoods, low)) is None:
             upper = low
             break
         best = better(best, at)
         low = Fraction(best.lower)
         high = 2 * low if upper == math.inf else Fraction(upper)
         middle = ((low + high) / 2).limit_denominator(max(1, math.ceil(8 / (high - low))))
-        if (at := _exceeding(family, likelihoods, middle, timeout_seconds)) is None:
+        if (at := _exceeding(family, likelihoods, middle)) is None:
             upper = middle
         else:
             best = better(best, at)
@@ -474,11 +425,7 @@ def sup_ratio(
 
 
 def preserving_region(
-    family: PriorFamily,
-    factor: Exact,
-    length: int | None = None,
-    *,
-    timeout_seconds: float = smt.SECONDS,
+    family: PriorFamily, factor: Exact, length: int | None = None
 ) -> PreservingRegion:
     """Return the region of all priors of the box that satisfy ε-Pufferfish privacy.
 
@@ -489,24 +436,17 @@ def preserving_region(
     limit, steps = check_factor(factor), requested_length(family, length)
     bound = flint_number(limit)
     different = {str(f): f for f in (_coprime(p - bound * q) for p, q in family.likelihoods(steps))}
-    binding = (
-        f
-        for f in different.values()
-        if family.positive_point(f, timeout_seconds=timeout_seconds) is not None
-    )
+    binding = (f for f in different.values() if family.positive_point(f) is not None)
     return PreservingRegion(family, limit, steps, tuple(binding))
 
 
 def _exceeding(
-    family: PriorFamily,
-    likelihoods: Sequence[tuple[fmpq_mpoly, fmpq_mpoly]],
-    ratio: Fraction,
-    timeout_seconds: float,
+    family: PriorFamily, likelihoods: Sequence[tuple[fmpq_mpoly, fmpq_mpoly]], ratio: Fraction
 ) -> dict[str, Fraction] | None:
     """Return a prior at which a ratio of likelihoods exceeds ``ratio``, or None."""
     for p, q in likelihoods:
         polynomial = p - flint_number(ratio) * q
-        at = family.positive_point(polynomial, timeout_seconds=timeout_seconds)
+        at = family.positive_point(polynomial)
         if at is not None:
             if value_at(polynomial, list(at.values())) <= 0:
                 raise ParameterError(_IRRATIONAL.format("violate", _assigned(at), "lower"))

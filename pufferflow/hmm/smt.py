@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from pufferflow._checks import check_positive, check_type
+from pufferflow._checks import check_type
 from pufferflow._numbers import Exact
 from pufferflow._optional import load
 from pufferflow.errors import ParameterError
 from pufferflow.hmm.checking import Verdict, Witness, check_factor, directions
 from pufferflow.hmm.model import HiddenMarkovModel, requested_length
 
-SECONDS = 60.0
-"""Time that the solver may take for one question, by default."""
+SECONDS = 60
+"""Time that the solver may take for one question."""
 
 
 def z3() -> Any:
@@ -31,21 +31,20 @@ def number(value: Fraction) -> Any:
     return z3().RealVal(f"{value.numerator}/{value.denominator}")
 
 
-def satisfied(solver: Any, timeout_seconds: float) -> Any:
+def satisfied(solver: Any) -> Any:
     """Return a model of the solver's assertions, or None; raise ParameterError if time is up."""
-    timeout_seconds = check_positive(timeout_seconds, "timeout_seconds")
-    solver.set("timeout", min(int(1000 * timeout_seconds) + 1, 2**31))
+    solver.set("timeout", 1000 * SECONDS)
     answer = solver.check()
     if answer == z3().unknown:
         raise ParameterError(
-            f"z3 gave no answer within {timeout_seconds:g} s ({solver.reason_unknown()}); allow "
-            "more time, or ask for shorter sequences or a smaller box"
+            f"z3 gave no answer within {SECONDS} s ({solver.reason_unknown()}); ask for "
+            " shorter sequences or a smaller box"
         )
     return solver.model() if answer == z3().sat else None
 
 
 def point(
-    constraints: Sequence[Any], variables: Sequence[Any], timeout_seconds: float
+    constraints: Sequence[Any], variables: Sequence[Any]
 ) -> tuple[list[Fraction], bool] | None:
     """Return values of real ``variables`` that meet polynomial ``constraints``, or None.
 
@@ -53,7 +52,7 @@ def point(
     """
     solver = z3().SolverFor("QF_NRA")
     solver.add(*constraints)
-    model = satisfied(solver, timeout_seconds)
+    model = satisfied(solver)
     if model is None:
         return None
     values = [model.eval(variable, model_completion=True) for variable in variables]
@@ -62,13 +61,7 @@ def point(
     return [Fraction(v.numerator_as_long(), v.denominator_as_long()) for v in near], exact
 
 
-def check_by_solver(
-    model: HiddenMarkovModel,
-    factor: Exact,
-    length: int | None = None,
-    *,
-    timeout_seconds: float = SECONDS,
-) -> Verdict:
+def check_by_solver(model: HiddenMarkovModel, factor: Exact, length: int | None = None) -> Verdict:
     """Return what :func:`pufferflow.hmm.check` returns, by z3.
 
     The question is the forward recursion with the observations unknown, in linear real arithmetic;
@@ -78,8 +71,6 @@ def check_by_solver(
     ----------
     model, factor, length
         As for :func:`pufferflow.hmm.check`.
-    timeout_seconds : float
-        Most time for each pair of secrets and direction.
 
     Raises
     ------
@@ -89,7 +80,7 @@ def check_by_solver(
     check_type(model, "model", HiddenMarkovModel)
     limit, steps = check_factor(factor), requested_length(model, length)
     for secret, other in directions(model):
-        word = _violation(model, secret, other, limit, steps, timeout_seconds)
+        word = _violation(model, secret, other, limit, steps)
         if word is not None:
             probabilities = (model.probability(name, word) for name in (secret, other))
             return Verdict(False, limit, steps, False, Witness(secret, other, word, *probabilities))
@@ -97,12 +88,7 @@ def check_by_solver(
 
 
 def _violation(
-    model: HiddenMarkovModel,
-    secret: str,
-    other: str,
-    limit: Fraction,
-    steps: int,
-    timeout_seconds: float,
+    model: HiddenMarkovModel, secret: str, other: str, limit: Fraction, steps: int
 ) -> tuple[str, ...] | None:
     """Return a sequence of the full length that violates in one direction, or None."""
     smt, rows = z3(), model.observation_matrix
@@ -127,7 +113,7 @@ def _violation(
                     terms.setdefault(j, []).append(number(p) * value)
         predicted = {j: smt.Sum(of) for j, of in terms.items()}
     solver.add(smt.Sum(list(seen.values())) > 0)
-    answer = satisfied(solver, timeout_seconds)
+    answer = satisfied(solver)
     if answer is None:
         return None
     taken = [[smt.is_true(answer.eval(one)) for one in choice].index(True) for choice in choices]

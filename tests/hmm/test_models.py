@@ -20,6 +20,13 @@ SECRETS = {"yes": [1, 0], "no": [0, 1]}
 SHORT = {"release": "value", "priors": {"a": [["p", "1 - p"]], "b": [["1/2", "1/2"]]}}
 
 
+def released(rows, pairs=None):
+    """One release of a mechanism: every input is a secret."""
+    unit = np.eye(len(rows), dtype=int).tolist()
+    laws = {str(x): law for x, law in enumerate(unit)}
+    return hmm.HiddenMarkovModel(unit, rows, laws, pairs=pairs, length=1)
+
+
 def model(**changes):
     parts = {"transition_matrix": UNIT, "observation_matrix": COIN}
     return json.dumps(parts | {"initial_distributions": SECRETS} | changes)
@@ -77,7 +84,7 @@ def test_mechanisms_and_lengths():
     assert hmm.truncated_geometric(2) == rows
     for m, ratio in ((1, "1/2"), (2, "1/7"), (5, "9/10")):
         pairs = [(str(x), str(x + 1)) for x in range(m)]
-        of = hmm.mechanism_model(hmm.truncated_geometric(m, ratio), pairs=pairs)
+        of = released(hmm.truncated_geometric(m, ratio), pairs=pairs)
         assert hmm.largest_ratio(of).ratio == 1 / Fraction(ratio)
     # a constant answer asked again and again is not protected, the bits of a chain are
     constant = hmm.HiddenMarkovModel(UNIT, COIN, SECRETS)
@@ -87,7 +94,7 @@ def test_mechanisms_and_lengths():
     )
     assert hmm.largest_ratio(mixing, 20).ratio == 3
     assert hmm.check(mixing, 3, 1000).every_length
-    certain = hmm.mechanism_model([[1, 0], ["1/2", "1/2"]])
+    certain = released([[1, 0], ["1/2", "1/2"]])
     worst = hmm.largest_ratio(certain)
     assert (worst.ratio, worst.observations, worst.secret) == (math.inf, ("1",), "1")
     assert worst.to_dict()["ratio"] == "infinite"
@@ -161,8 +168,10 @@ def test_noisy_max_on_the_command_line(run):
 
 
 def test_check_needs_no_solver_without_parameters():
-    code = "import sys; from pufferflow import hmm; hmm.check(hmm.mechanism_model([[1, 0], [0, 1]])"
-    code += ", 2); print([m for m in ('z3', 'flint') if m in sys.modules])"
+    unit = "[[1, 0], [0, 1]]"
+    made = f"hmm.HiddenMarkovModel({unit}, {unit}, {{'a': [1, 0], 'b': [0, 1]}})"
+    code = f"import sys; from pufferflow import hmm; hmm.check({made}, 2, 1); "
+    code += "print([m for m in ('z3', 'flint') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
@@ -212,7 +221,7 @@ BAD = [
     (json.dumps({"noisy_max": SHORT, "length": 2}), "the model has the unknown key 'length'"),
 ]
 for law, box, message in (
-    (["2*p", "1 - 2*p"], {"p": [0, 1]}, "entry 2 is negative at p = 1"),
+    (["2*p", "1 - 2*p"], {"p": [0, 1]}, "entry 2 is negative at p = "),
     (["p*(1-p)*5", "1 - 5*p*(1-p)"], {"p": [0, 1]}, "is negative at p = 1/2"),
     (["p", "p"], {"p": [0, 1]}, "sums to 2*p, not to 1 for every prior"),
     (["1/p", "1 - 1/p"], {"p": [0.5, 1]}, POLYNOMIAL),
@@ -240,7 +249,7 @@ def test_bad_arguments(monkeypatch):
     free = hmm.PriorFamily(
         UNIT, UNIT, {"a": ["p", "1-p"], "b": [0, 1]}, {"p": [0, "1/2"]}, length=1
     )
-    coin = hmm.mechanism_model(COIN)
+    coin = released(COIN)
     monkeypatch.setattr(checking, "MAX_ENTRIES", 1)
     monkeypatch.setattr(priors, "MAX_SEQUENCES", 1)
     wild = hmm.HiddenMarkovModel([["2/3", "1/3"], ["1/4", "3/4"]], COIN, SECRETS)
@@ -263,7 +272,6 @@ def test_bad_arguments(monkeypatch):
         (lambda: hmm.largest_ratio(wild, 9), "NP-hard"),
         (lambda: coin.probability("2", []), "the secret is not one of '0', '1'"),
         (lambda: coin.probability("1", ["7"]), "is not an observation"),
-        (lambda: hmm.check_by_solver(coin, 2, timeout_seconds=0), "timeout_seconds is 0"),
         (lambda: hmm.NoisyMax().distribution([]), "there are no counts"),
     ]:
         with pytest.raises(pf.ParameterError, match=message):

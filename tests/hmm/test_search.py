@@ -97,8 +97,9 @@ def test_neighbours_against_all_pairs(relation, queries, rows):
             largest = max([largest, *(p / q if q else math.inf for p, q in pairs if p)])
     found = hmm.largest_value_ratio(queries, relation, mechanism=rows)
     assert found.ratio == largest
-    assert found.probability == law(found.counts)[found.value]
-    assert found.neighbour_probability == law(found.neighbour)[found.value]
+    both = (law(list(map(int, counts.split()))) for counts in (found.secret, found.other))
+    values = [distribution[int(found.observations[0])] for distribution in both]
+    assert [found.probability, found.other_probability] == values
 
 
 @given(st.data())

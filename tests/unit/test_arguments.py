@@ -44,7 +44,8 @@ PEOPLE = pd.DataFrame({"participant": [f"p{i // 3}" for i in range(600)], "value
 COUNT = pf.CountQuery({1})
 COINS = [["1/2", "1/2"], ["1/4", "3/4"]]
 RESPONSE = FiniteMechanism({"a": COINS[0], "b": COINS[1]})
-MODEL = hmm.mechanism_model(COINS)
+UNIT, LAW = [[1, 0], [0, 1]], {"0": [1, 0], "1": [0, 1]}
+MODEL = hmm.HiddenMarkovModel(UNIT, COINS, LAW)
 PRIORS = {"ill": COINS, "well": [["1/3", "2/3"]] * 2}
 FREE = {"ill": [["p", "1 - p"]] * 2, "well": [["1/3", "2/3"]] * 2}
 NOISY_MAX = hmm.NoisyMax("index", 1, COINS)
@@ -240,7 +241,7 @@ CALLS = [
         {"data": [(1,)], "domain": Domain({"a": range(3)}), "parameters": AlphaBeta("0.5", "0.2"), "insecure_seed": 1},
     ),
     (hmm.truncated_geometric, {"largest": 3, "ratio": "1/2"}),
-    (hmm.mechanism_model, {"mechanism": COINS, "initial_distributions": {"a": [1, 0], "b": [0, 1]}}),
+    (hmm.HiddenMarkovModel, {"transition_matrix": UNIT, "observation_matrix": COINS, "initial_distributions": LAW}),
     (NOISY_MAX.model, {"priors": PRIORS}),
     (NOISY_MAX.family, {"priors": PRIORS, "parameters": {"p": (0, 1)}}),
     (NOISY_MAX.distribution, {"counts": [0, ["1/2", "1/2"]]}),
@@ -249,10 +250,10 @@ CALLS = [
     (MODEL.observation_distribution, {"secret": "0", "length": 1}),
     (hmm.check, {"model": MODEL, "factor": "2", "length": 1}),
     (hmm.largest_ratio, {"model": MODEL, "length": 1}),
-    (hmm.check_by_solver, {"model": MODEL, "factor": "2", "length": 1, "timeout_seconds": 5.0}),
-    (hmm.sup_ratio, {"family": FAMILY, "length": 2, "tolerance": "1/10", "timeout_seconds": 5.0}),
-    (hmm.find_prior, {"family": FAMILY, "factor": "2", "length": 2, "timeout_seconds": 5.0}),
-    (hmm.preserving_region, {"family": FAMILY, "factor": "2", "length": 2, "timeout_seconds": 5.0}),
+    (hmm.check_by_solver, {"model": MODEL, "factor": "2", "length": 1}),
+    (hmm.sup_ratio, {"family": FAMILY, "length": 2, "tolerance": "1/10"}),
+    (hmm.find_prior, {"family": FAMILY, "factor": "2", "length": 2}),
+    (hmm.preserving_region, {"family": FAMILY, "factor": "2", "length": 2}),
     (hmm.preserving_region(FAMILY, "2").interval, {"parameter": "p"}),
     (hmm.preserving_region(FAMILY, "2").contains, {"p": "1/3"}),
     (hmm.NoisyMax, {"release": "index", "largest": 1, "mechanism": COINS, "ties": "first"}),

@@ -87,7 +87,8 @@ def _index_released(p1: Fraction, p2: Fraction, factors: list[Fraction]) -> Iter
             yield at | shown | {"probability": float(p)}
             yield Value(where, f"P({index} | {name})", f"noisy-max/law/{name}/{index}", str(p))
     # the release alone as a model of two states, one a secret
-    released = hmm.mechanism_model(list(distributions.values()), {ILL: (1, 0), HEALTHY: (0, 1)})
+    unit, secrets = [(1, 0), (0, 1)], {ILL: (1, 0), HEALTHY: (0, 1)}
+    released = hmm.HiddenMarkovModel(unit, list(distributions.values()), secrets, length=1)
     worst = hmm.largest_ratio(released)
     output, ratio = int(worst.observations[0]), exact_text(worst.ratio)
     shown = {"panel": "example", "secret": worst.secret, "output": output, "exact": ratio}
@@ -158,9 +159,8 @@ def _value_released(queries: int, searched: int) -> Iterator[Found]:
         ratios = [hmm.largest_value_ratio(n, relation) for n in range(1, queries + 1)]
         for n, largest in enumerate(ratios, 1):
             shown = {"panel": "neighbours", "relation": relation, "queries": n}
-            shown |= {"output": largest.value, "exact": exact_text(largest.ratio)}
-            for name in ("counts", "neighbour"):
-                shown[name] = " ".join(map(str, getattr(largest, name)))
+            shown |= {"output": int(largest.observations[0]), "exact": exact_text(largest.ratio)}
+            shown |= {"counts": largest.secret, "neighbour": largest.other}
             yield shown | {"largest_ratio": float(largest.ratio)}
         failing = [n for n, largest in enumerate(ratios, 1) if largest.ratio > TWO]
         answer = f"fails from n = {failing[0]}" if failing else f"holds for n = 1 to {queries}"
