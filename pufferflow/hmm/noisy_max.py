@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from itertools import accumulate, combinations_with_replacement, pairwise, product
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -115,6 +115,12 @@ class NoisyMax:
         rows = truncated_geometric(self.largest) if self.mechanism is None else self.mechanism
         object.__setattr__(self, "rows", stochastic_matrix(rows, "mechanism", size))
 
+    @cached_property
+    def cumulative(self) -> tuple[int, tuple[tuple[int, ...], ...]]:
+        """The common denominator, and the cumulative sums of every row times it."""
+        over = math.lcm(*{p.denominator for row in self.rows for p in row})
+        return over, tuple(tuple(accumulate(int(p * over) for p in row)) for row in self.rows)
+
     @property
     def factor(self) -> Fraction | float:
         """Largest ratio of a noisy value's probabilities under counts that differ by one.
@@ -193,7 +199,7 @@ class NoisyMax:
         """
         laws = [
             step(distribution(count, "a count", self.largest + 1), self.rows)
-            if isinstance(count, Sequence) and not isinstance(count, str)
+            if hasattr(count, "__len__") and not isinstance(count, str)
             else self.rows[self._counts([count])[0]]
             for count in check_list(counts, "counts")
         ]
@@ -221,7 +227,7 @@ class NoisyMax:
         return self._drawn(self._counts(counts), source)
 
     def _drawn(self, counts: Sequence[int], source: Randomness) -> int:
-        over, below = _cumulative(self.rows)
+        over, below = self.cumulative
         noisy = [bisect_right(below[count], integer_below(source, over)) for count in counts]
         highest = max(noisy)
         if self.release == "value":
@@ -311,7 +317,7 @@ def largest_value_ratio(
     """
     n = check_whole(queries, "number of queries")
     check_choice(relation, "relation", get_args(Relation))
-    over, levels = _cumulative(NoisyMax("value", largest, mechanism).rows)
+    over, levels = NoisyMax("value", largest, mechanism).cumulative
 
     @cache
     def law(counts: tuple[int, ...]) -> tuple[int, ...]:
@@ -371,13 +377,6 @@ def _largest_index(laws: Sequence[Vector], ties: Ties) -> Vector:
             for others, p in enumerate(equal):
                 total[i] += p / (others + 1) if ties == "uniform" else p
     return tuple(total)
-
-
-@cache
-def _cumulative(rows: Matrix) -> tuple[int, tuple[tuple[int, ...], ...]]:
-    """Return the common denominator, and the cumulative sums of every row times it."""
-    over = math.lcm(*{p.denominator for row in rows for p in row})
-    return over, tuple(tuple(accumulate(int(p * over) for p in row)) for row in rows)
 
 
 def _product(laws: Iterable[Vector]) -> Vector:

@@ -92,7 +92,7 @@ class PriorFamily:
             for name, law in by_secret(initial_distributions).items()
         }
         low = {name: ends[0] for name, ends in self.box.items()}
-        laws = {name: self._values(law, low) for name, law in self._laws.items()}
+        laws = {name: _values(law, low) for name, law in self._laws.items()}
         self._model = HiddenMarkovModel(transition_matrix, observation_matrix, laws, **options)
         self.length = self._model.length
         for name, law in self._laws.items():
@@ -112,14 +112,8 @@ class PriorFamily:
 
         Raises ParameterError: a parameter is unknown, missing or outside its interval.
         """
-        return self.model(self.checked(values))
-
-    def model(self, values: Mapping[str, Fraction]) -> HiddenMarkovModel:
-        """Return the model of one prior of the box."""
-        result = copy(self._model)  # the distributions were checked for the whole box
-        result.initial_distributions = {
-            name: self._values(law, values) for name, law in self._laws.items()
-        }
+        prior, result = self.checked(values), copy(self._model)
+        result.initial_distributions = {n: _values(law, prior) for n, law in self._laws.items()}
         return result
 
     def checked(self, values: Mapping[str, Exact]) -> dict[str, Fraction]:
@@ -242,9 +236,6 @@ class PriorFamily:
                     return result
         raise ValueError
 
-    def _values(self, law: Sequence[fmpq_mpoly], values: Mapping[str, Fraction]) -> Vector:
-        return tuple(value_at(entry, [values[name] for name in self.box]) for entry in law)
-
 
 @dataclass(frozen=True)
 @displayed("prior", "witness")
@@ -350,17 +341,17 @@ def find_prior(
     check_type(family, "family", PriorFamily)
     limit, steps = check_factor(factor), requested_length(family, length)
     for values in family.corners():
-        verdict = check(family.model(values), limit, steps)
+        verdict = check(family.at(**values), limit, steps)
         if verdict.holds != violates:
             return FoundPrior(values, verdict.witness)
     likelihoods = list(family.likelihoods(steps))
     if violates:
         at = _exceeding(family, likelihoods, limit)
-        return None if at is None else FoundPrior(at, check(family.model(at), limit, steps).witness)
+        return None if at is None else FoundPrior(at, check(family.at(**at), limit, steps).witness)
     bound = flint_number(limit)
     conditions = [(p - bound * q, operator.le) for p, q in likelihoods]
     found = family.point(conditions)
-    if found is not None and not check(family.model(found[0]), limit, steps).holds:
+    if found is not None and not check(family.at(**found[0]), limit, steps).holds:
         raise ParameterError(_IRRATIONAL.format("satisfy", _assigned(found[0]), "raise"))
     return None if found is None else FoundPrior(found[0], None)
 
@@ -391,7 +382,7 @@ def sup_ratio(
     likelihoods = list(family.likelihoods(steps))
 
     def at_prior(values: dict[str, Fraction]) -> Supremum:
-        worst = largest_ratio(family.model(values), steps)
+        worst = largest_ratio(family.at(**values), steps)
         return Supremum(worst.ratio, math.inf, values, worst)
 
     def better(best: Supremum, at: dict[str, Fraction]) -> Supremum:
@@ -518,6 +509,10 @@ def flint_number(value: Fraction) -> fmpq:
 def value_at(polynomial: fmpq_mpoly, values: Sequence[Fraction]) -> Fraction:
     """Return a polynomial at values of its parameters, in their order."""
     return _fraction(polynomial(*map(flint_number, values)))
+
+
+def _values(law: Sequence[fmpq_mpoly], prior: Mapping[str, Fraction]) -> Vector:
+    return tuple(value_at(entry, list(prior.values())) for entry in law)
 
 
 def _fraction(value: fmpq) -> Fraction:
