@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 
 from pufferflow.data.household import BUNDLED
-from reproduction.data import discretise
+from reproduction.data.discretise import discretise
 
 
 @cache

@@ -16,7 +16,6 @@ import pufferflow as pf
 from pufferflow import hmm, networks
 from pufferflow.markov.simulation import simulate_chain
 from pufferflow.records.read import read
-from pufferflow.records.sample import Participant, Sample
 from pufferflow.related.dp.alpha_beta import AlphaBeta, check_views, choose_alpha_beta, publish
 from pufferflow.related.dp.differencing import differencing_success
 from pufferflow.related.dp.domains import Domain
@@ -28,6 +27,7 @@ from pufferflow.related.dp.sensitivity import add_or_remove_one, change_one, dat
 from pufferflow.related.dp.statistical_difference import answer_difference, answer_difference_bound, view_difference
 from pufferflow.related.dp.views import Publisher
 from pufferflow.related.dp.weighted_majority import WeightedMajority, private_rate
+from reproduction.data.sample import Participant, Sample
 
 pytestmark = pytest.mark.usefixtures("only_svg", "scales_once")
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])

@@ -15,6 +15,7 @@ from pufferflow.related.dp.laplace import Laplace
 from reproduction import comparison
 from reproduction.related import base2_exponential as study
 from reproduction.related import base2_figures as figures
+from reproduction.related import tables
 
 HALF = Eta(1, 1, 1)
 CONFIG = Path(__file__).parents[2] / "config/config.yaml"
@@ -32,7 +33,7 @@ ATTACKS = study.all_attacks(30)
 
 @pytest.fixture(scope="module")
 def measured():
-    return study.measure(SMALL, 3)
+    return tables(study.measure(SMALL, 3))
 
 
 @pytest.mark.parametrize(
@@ -275,11 +276,11 @@ def test_truncated_addition_hangs_on_the_order():
 
 def test_tables_are_deterministic_and_compared(measured):
     curves, values = measured
-    again = study.measure(SMALL, 3)
+    again = tables(study.measure(SMALL, 3))
     assert curves.equals(again[0])
     assert values.equals(again[1])
     assert curves.columns[0] == "panel"
-    assert not curves["share"].equals(study.measure(SMALL, 4)[0]["share"])
+    assert not curves["share"].equals(tables(study.measure(SMALL, 4))[0]["share"])
     compared = comparison.comparison_table(comparison.stated_rows(values, "base2_exponential")).data
     differing = compared[compared["verdict"] == "differs"]
     assert sorted(differing["ours"]) == ["0.644", "0.7213", "1025", "2.359 > 2 bits with 16 outcomes"]
@@ -288,7 +289,7 @@ def test_tables_are_deterministic_and_compared(measured):
 
 
 def test_every_reported_value_has_a_computed_one():
-    values = study.measure(SHIPPED | {"noise_draws": 5}, 3)[1]
+    values = tables(study.measure(SHIPPED | {"noise_draws": 5}, 3))[1]
     reported = comparison.reported_values("base2_exponential")
     assert reported["key"].is_unique
     assert values["key"].is_unique
@@ -344,7 +345,7 @@ def test_growth_is_counted(measured):
     enclosed = rows[rows["mechanism"] == "enclosed sums"]["bits"]
     assert enclosed.max() < 1.01 * enclosed.min()
     assert measured[1].set_index("key")["computed"]["base2/range/all exact sums"] == "linear"
-    one = study.measure(SMALL | {"ranges": [1000]}, 3)[1]["key"]
+    one = tables(study.measure(SMALL | {"ranges": [1000]}, 3))[1]["key"]
     assert not one.str.startswith("base2/range/").any()
 
 

@@ -12,7 +12,7 @@ from cases import counts
 from pufferflow.drawing import style
 from pufferflow.errors import DataError
 from reproduction.comparison import comparison_table, reported_values, stated_rows
-from reproduction.related import alpha_beta, alpha_beta_figures, classical, classical_figures
+from reproduction.related import alpha_beta, alpha_beta_figures, classical, classical_figures, tables
 from reproduction.related.printed import values_table
 from reproduction.tidy import SCHEMAS
 
@@ -37,7 +37,7 @@ NAMES = {alpha_beta: "alpha_beta", classical: "classical"}
 
 @cache
 def measured(experiment):
-    return experiment.measure(SMALL[experiment], 7)
+    return tables(experiment.measure(SMALL[experiment], 7))
 
 
 @pytest.fixture(params=list(SMALL), ids=["alpha_beta", "classical"])
@@ -47,12 +47,12 @@ def run(request):
 
 def test_tables_are_the_same_on_every_run(run):
     experiment, curves, claims = run
-    again = experiment.measure(SMALL[experiment], 7)
+    again = tables(experiment.measure(SMALL[experiment], 7))
     pd.testing.assert_frame_equal(curves, again[0])
     pd.testing.assert_frame_equal(claims, again[1])
     assert list(curves.columns) == list(SCHEMAS["related"])
     assert list(claims.columns) == list(SCHEMAS["values"])
-    other = experiment.measure(SMALL[experiment], 8)[0]
+    other = tables(experiment.measure(SMALL[experiment], 8))[0]
     assert not curves.equals(other)
 
 
@@ -101,7 +101,7 @@ def test_measured_errors_agree_with_exact_ones(run):
 
 
 def test_a_prior_that_reaches_gamma_is_left_out():
-    curves, _ = alpha_beta.measure(SMALL[alpha_beta] | {"prior_factors": [1, 50000]}, 1)
+    curves, _ = tables(alpha_beta.measure(SMALL[alpha_beta] | {"prior_factors": [1, 50000]}, 1))
     assert list(curves.loc[curves["panel"] == "k", "prior_factor_k"].unique()) == [1]
 
 
@@ -116,8 +116,10 @@ def test_views_and_beliefs_are_those_of_the_library():
     assert (beliefs["statistical_difference"] <= beliefs["difference_bound"]).all()
     # no such panels where they make no sense, or sums would be too wide
     wide = SMALL[alpha_beta] | {"gamma": 0.05, "rows": 10**14, "domain_tuples": 10**15, "query_shares": [1]}
-    curves, _ = alpha_beta.measure(
-        wide | {"prior_factors": [0.1, 0.2], "rows_grid": [100, 1000], "domain_tuples_grid": [10**4]}, 1
+    curves, _ = tables(
+        alpha_beta.measure(
+            wide | {"prior_factors": [0.1, 0.2], "rows_grid": [100, 1000], "domain_tuples_grid": [10**4]}, 1
+        )
     )
     assert not (curves["panel"] == "views").any()
     beliefs = curves[curves["panel"] == "difference"]
@@ -170,7 +172,7 @@ def test_the_smoker_by_fractions():
 
 
 def test_points_without_an_error_are_on_the_floor():
-    curves, _ = classical.measure(SMALL[classical] | {"epsilons": [1, 30], "repetitions": 20}, 7)
+    curves, _ = tables(classical.measure(SMALL[classical] | {"epsilons": [1, 30], "repetitions": 20}, 7))
     drawn = classical_figures.figure(curves)
     for panel, mechanism in ((0, "Laplace"), (1, "exponential")):
         none = curves[(curves["mechanism"] == mechanism) & (curves["mean_error"] == 0)]

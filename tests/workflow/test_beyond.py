@@ -7,12 +7,12 @@ from cases import counts
 
 import pufferflow as pf
 from pufferflow.drawing import style
-from pufferflow.records.sample import Participant, Sample
 from reproduction import tidy
 from reproduction.beyond import cohort, measures
 from reproduction.beyond.measures import models, runs_rows, wider_guarantees
 from reproduction.beyond.shown import drawn, duration, printed
-from reproduction.data.samples import Runs
+from reproduction.data.discretise import Runs
+from reproduction.data.sample import Participant, Sample
 
 pytestmark = pytest.mark.xdist_group("beyond")  # what its tests share is made once
 

@@ -9,10 +9,10 @@ import yaml
 from script_runs import run_script
 
 import pufferflow as pf
-from pufferflow.records.sample import Participant, Sample
 from reproduction import tidy
 from reproduction.chains import fit_chains, save_chains
-from reproduction.data.samples import discretise
+from reproduction.data.discretise import discretise
+from reproduction.data.sample import Participant, Sample
 from reproduction.examples import CLIQUES, PEOPLE, clique, contagion, flu_table, worked_values
 from reproduction.quilts import quilts
 from reproduction.synthetic import alpha_grid, gk16_limits, growth

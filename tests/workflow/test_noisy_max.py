@@ -11,7 +11,7 @@ from pufferflow import hmm
 from pufferflow.drawing.style import save_figure
 from reproduction import tidy
 from reproduction.comparison import comparison_table, reported_values, stated_rows
-from reproduction.related import noisy_max, noisy_max_figures
+from reproduction.related import noisy_max, noisy_max_figures, tables
 
 pytestmark = pytest.mark.xdist_group("noisy max experiment")  # what its tests share is made once
 
@@ -27,7 +27,7 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def measured():
-    return noisy_max.measure(SETTINGS)
+    return tables(noisy_max.measure(SETTINGS))
 
 
 def test_values(measured):
@@ -93,12 +93,12 @@ def test_curves(measured):
             largest = max(max(p / q, q / p) for p, q in zip(*laws.values(), strict=True))
             assert largest <= row.factor + 1e-12
             assert ratio is None or p2 == 1 or float(largest) == pytest.approx(ratio, rel=1e-12)
-    pd.testing.assert_frame_equal(noisy_max.measure(SETTINGS | {"searched_queries": 1})[0], curves)
+    pd.testing.assert_frame_equal(tables(noisy_max.measure(SETTINGS | {"searched_queries": 1}))[0], curves)
 
 
 @pytest.mark.parametrize(("preserved", "regions"), [(["8/5"], 0), ([2], 1)])
 def test_factors_that_no_prior_or_every_prior_preserves(preserved, regions):
-    curves, claims = noisy_max.measure(SETTINGS | {"preserved": preserved, "queries": 1, "searched_queries": 1})
+    curves, claims = tables(noisy_max.measure(SETTINGS | {"preserved": preserved, "queries": 1, "searched_queries": 1}))
     value = claims.set_index("key")["computed"][f"noisy-max/preserving/{preserved[0]}/prior"]
     assert (value == "none") == (regions == 0)
     chart = noisy_max_figures.figure(curves).axes[1]
@@ -107,7 +107,7 @@ def test_factors_that_no_prior_or_every_prior_preserves(preserved, regions):
 
 def test_another_prior():
     settings = SETTINGS | {"p1": 1, "p2": 1, "grid": 2, "queries": 1, "searched_queries": 1}
-    values = noisy_max.measure(settings)[1]
+    values = tables(noisy_max.measure(settings))[1]
     value = values.set_index("key")["computed"]
     assert value["noisy-max/largest-ratio"] == "9/5"
     assert value["noisy-max/value/all-by-one"] == "holds for n = 1 to 1"
@@ -125,5 +125,5 @@ def test_figure(measured, tmp_path, only_svg):
     assert chart.get_xlabel() == "p1"
     np.testing.assert_allclose(neighbours.lines[0].get_ydata(), [2, 4, 8, 16, 32])
     assert [path.name for path in save_figure(figure, tmp_path / "figure")] == ["figure.svg"]
-    with pytest.raises(pf.DataError, match="panel supremum"):
-        noisy_max_figures.figure(curves[curves["panel"] != "supremum"])
+    with pytest.raises(pf.DataError, match="no row"):
+        noisy_max_figures.figure(curves.iloc[:0])

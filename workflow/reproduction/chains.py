@@ -11,8 +11,8 @@ from pufferflow._files import write_atomic
 from pufferflow.errors import DataError
 from pufferflow.markov import MarkovChain, fit_chain
 from pufferflow.models import model_document, parse_model
-from pufferflow.records.sample import Sample, pooled_segment_lengths, pooled_transition_counts
 from reproduction import tidy
+from reproduction.data.sample import Sample, pooled
 
 
 def fit_chains(
@@ -22,7 +22,7 @@ def fit_chains(
 
     ``smoothing`` is added to every count (0: maximum likelihood); starts are "stationary" or "any".
     """
-    counts = {group: pooled_transition_counts(sample.group(group)) for group in sample.groups}
+    counts = {group: pooled(sample.group(group)).transition_counts for group in sample.groups}
     options: Any = {"smoothing": smoothing, "initial_distribution": initial_distribution}
     return {group: fit_chain(own, **options)[0] for group, own in counts.items()}
 
@@ -32,18 +32,18 @@ def describe_chains(sample: Sample, chains: Mapping[str, MarkovChain]) -> pd.Dat
     rows = []
     for group, chain in chains.items():
         people, irreducible = sample.group(group), chain.is_irreducible
-        lengths = pooled_segment_lengths(people)
+        own = pooled(people)
         least = chain.stationary_distribution.min() if irreducible else None
         row = {
             "dataset": sample.dataset,
             "label": sample.label,
             "group": group,
             "participants": len(people),
-            "observations": sum(p.observations for p in people),
-            "segments": len(lengths),
-            "longest_segment": max(lengths),
+            "observations": own.observations,
+            "segments": len(own.segment_lengths),
+            "longest_segment": max(own.segment_lengths),
             "states": chain.states,
-            "transitions": int(pooled_transition_counts(people).sum()),
+            "transitions": int(own.transition_counts.sum()),
             "smallest_stationary_probability": least,
             "irreducible": irreducible,
             "period": chain.period if irreducible else None,
@@ -55,13 +55,12 @@ def describe_chains(sample: Sample, chains: Mapping[str, MarkovChain]) -> pd.Dat
 
 
 def save_chains(chains: Mapping[str, MarkovChain], path: str | Path) -> None:
-    """Write an object from group to model, one group a line, in one step.
+    """Write an object from group to model, in one step.
 
     Each value is a model for the command line: ``jq .household FILE | pufferflow scale - …``.
     """
-    models = {group: json.dumps(model_document(chain)) for group, chain in chains.items()}
-    lines = [f"{json.dumps(name, ensure_ascii=False)}: {model}" for name, model in models.items()]
-    write_atomic(path, "{\n" + ",\n".join(lines) + "\n}\n")
+    models = {group: model_document(chain) for group, chain in chains.items()}
+    write_atomic(path, json.dumps(models, ensure_ascii=False) + "\n")
 
 
 def load_chains(path: str | Path) -> dict[str, MarkovChain]:

@@ -279,11 +279,9 @@ def bin_rows(errors: pd.DataFrame) -> Iterator[Row]:
             ours = f"{here.max():.2g} against {there.min():.2g} to {there.max():.2g}"
             text = "longer chains give better utility: error of mqm-exact in each bin, household "
             text, holds = f"{text}below any person, ε = {epsilon:g}", here.max() < there.min()
-            fields = {
-                "verdict": verdicts.SAME,
-                "data": f"electricity, {part['label'][here.index[0]]}",
-            }
-            yield claim(text, UTILITY, "smaller", ours, bool(holds), **fields)
+            data = f"electricity, {part['label'][here.index[0]]}"
+            same = {"verdict": verdicts.SAME, "data": data}
+            yield claim(text, UTILITY, "smaller", ours, bool(holds), **same)
 
 
 def seconds_rows() -> Iterator[Row]:

@@ -137,11 +137,8 @@ def _tolerance(printed: str) -> float:
 def comparison_table(rows: Iterable[Row], name: str = "comparison") -> Table:
     """Return the table of all rows, in their order.
 
-    Raises
-    ------
-    ParameterError
-        A row lacks a reason that its verdict demands, has an unknown verdict, or calls a restored
-        value reproduced.
+    Raises ParameterError: a row lacks a reason that its verdict demands, has an unknown verdict, or
+    calls a restored value reproduced.
     """
     listed = list(rows)
     for row in listed:

@@ -19,7 +19,6 @@ LABELS = {
     "downloaded": "downloaded real data",
     "file": "data from a file of the user",
     "synthetic": "synthetic data",
-    "surrogate": "surrogate data",
 }
 
 

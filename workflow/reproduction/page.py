@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,16 +19,8 @@ OUTCOMES = {"agrees": "✓", "other data": "≈", "differs": "✗", "not in the 
 """What a summary row can come to, with a sign, so that colour is not needed."""
 
 
-@dataclass(frozen=True)
-class Section:
-    """One heading and what is below it.
-
-    Attributes
-    ----------
-    title, anchor : str
-    blocks : sequence of Markup
-        Made by :func:`figure`, :func:`table`, :func:`rows` and :func:`text`.
-    """
+class Section(NamedTuple):
+    """A heading and what is below it: :func:`figure`, :func:`table`, :func:`rows`, :func:`text`."""
 
     title: str
     anchor: str
@@ -64,14 +55,11 @@ def figure(svg: str | Path, caption: str | Path) -> Markup:
     drawing = path.read_text(encoding="utf-8")
     body = drawing[drawing.index("<svg") :]
     body = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{path.stem}-", body)  # own ids on the page
-    width = re.search(r'<svg[^>]*\bwidth="([\d.]+)pt"', body)
-    pixels = 1.3 * float(width[1]) * 4 / 3 if width else 900  # larger than on paper
-    opening = Markup('<svg role="img" aria-label="{}" style="width: {:.0f}px"').format(
-        words, pixels
-    )
-    return Markup("<figure>{}<figcaption>{}</figcaption></figure>").format(
-        Markup(body.replace("<svg", opening, 1)), words
-    )
+    points = float(re.findall(r'<svg[^>]*\bwidth="([\d.]+)pt"', body)[0])
+    shape = f"width: {1.3 * points * 4 / 3:.0f}px"  # larger than on paper
+    opening = Markup('<svg role="img" aria-label="{}" style="{}"').format(words, shape)
+    drawn = Markup(body.replace("<svg", opening, 1))
+    return Markup("<figure>{}<figcaption>{}</figcaption></figure>").format(drawn, words)
 
 
 def table(shown: Table, *, folded: bool = False) -> Markup:
@@ -134,13 +122,8 @@ def write_page(path: str | Path, **content: Any) -> None:
     :class:`Summary`; ``sections``; ``links``, other pages by address.
     """
     here = Path(__file__).parent
-    environment = Environment(
-        loader=FileSystemLoader(here),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    options: dict[str, Any] = {"autoescape": True, "undefined": StrictUndefined}
+    environment = Environment(loader=FileSystemLoader(here), trim_blocks=True, **options)
     environment.globals["outcomes"] = OUTCOMES
     environment.filters["unbroken"] = _unbroken
     style = Markup((here / STYLE).read_text(encoding="utf-8"))

@@ -5,41 +5,37 @@ from typing import Any
 
 from pufferflow.markov import MarkovChain
 from pufferflow.mechanisms import compute_scale
-from pufferflow.records.sample import Sample, pooled_segment_lengths
+from reproduction.data.sample import Sample, pooled
 from reproduction.tidy import scale_row
 
 
 def histogram_scales(
     sample: Sample,
-    group: str,
-    chain: MarkovChain,
+    chains: Mapping[str, MarkovChain],
     mechanism: str,
     epsilons: Sequence[float],
     options: Mapping[str, Any],
 ) -> Iterator[dict[str, Any]]:
-    """Yield rows of the schema "scales" for a group's histogram and those of its members.
+    """Yield rows of the schema "scales" for each group's histogram and those of its members.
 
     The row "DP" of Table 1, ``mechanism`` "participant-dp", hides a participant's whole record
     among those of a group: group privacy, where all that one participant has counts as one chain.
     """
-    members = sample.group(group)
-    histograms = [("aggregate", members)] if len(members) > 1 else []
-    histograms += [("individual", (person,)) for person in members]
-    for task, people in histograms:
-        name, lengths = mechanism, pooled_segment_lengths(people)
-        if name == "participant-dp":
-            if task == "individual":
-                continue
-            name, lengths = "group-dp", tuple(person.observations for person in people)
-        place = {
-            "dataset": sample.dataset,
-            "label": sample.label,
-            "group": group,
-            "task": task,
-            "participant": people[0].name if task == "individual" else "",
+    for group, chain in chains.items():
+        members = sample.group(group)
+        histograms = [("aggregate", members)] if len(members) > 1 else []
+        histograms += [("individual", (person,)) for person in members]
+        for task, people in histograms:
+            own = pooled(people)
+            name, lengths = mechanism, own.segment_lengths
+            if name == "participant-dp":
+                if task == "individual":
+                    continue
+                name, lengths = "group-dp", tuple(person.observations for person in people)
+            place = {"dataset": sample.dataset, "label": sample.label, "group": group, "task": task}
+            place["participant"] = people[0].name if task == "individual" else ""
             # of relative frequencies: one record changes two of them by 1/n
-            "lipschitz": 2 / sum(person.observations for person in people),
-        }
-        for epsilon in epsilons:
-            scale = compute_scale(name, chain, lengths, epsilon, **options)
-            yield place | scale_row(scale) | {"mechanism": mechanism}
+            lipschitz = 2 / own.observations
+            for epsilon in epsilons:
+                scale = scale_row(compute_scale(name, chain, lengths, epsilon, **options))
+                yield place | scale | {"mechanism": mechanism, "lipschitz": lipschitz}

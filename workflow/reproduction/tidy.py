@@ -129,19 +129,9 @@ def read_all(paths: Iterable[str | Path], stage: str) -> pd.DataFrame:
 
 def scale_row(scale: NoiseScale) -> dict[str, Any]:
     """Return the columns of a noise scale."""
-    quilt = scale.quilt
-    return {
-        "mechanism": scale.mechanism,
-        "epsilon": scale.epsilon,
-        "length": scale.length,
-        "scale": scale.scale,
-        "status": scale.status,
-        "reason": scale.reason,
-        "node": scale.node,
-        "quilt_left": quilt.left if quilt else None,
-        "quilt_right": quilt.right if quilt else None,
-        "influence": scale.influence,
-    }
+    names = "mechanism epsilon length scale status reason node influence"
+    quilt = {f"quilt_{side}": getattr(scale.quilt, side, None) for side in ("left", "right")}
+    return {name: getattr(scale, name) for name in names.split()} | quilt
 
 
 def without_proofs(options: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -158,7 +148,5 @@ def named_generator(seed: int, name: str) -> np.random.Generator:
 
 
 def mean_and_error(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float, float]:
-    """Return the mean and its standard error, which is NaN for fewer than two values."""
-    if values.size < 2:
-        return float(values.mean()), float("nan")
+    """Return the mean of at least two values, and its standard error."""
     return float(values.mean()), float(values.std(ddof=1) / np.sqrt(values.size))

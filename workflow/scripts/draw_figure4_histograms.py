@@ -1,8 +1,8 @@
 from reproduction.job import job
 
 with job(snakemake) as (input, output, params):
-    from pufferflow.records.sample import load_sample
     from reproduction import tidy
+    from reproduction.data.sample import load_sample
     from reproduction.histogram_figures import errors_beside_printed, histograms
     from reproduction.panels import save
 

@@ -1,9 +1,9 @@
 from reproduction.job import job
 
 with job(snakemake) as (input, output, params):
-    from pufferflow.records.sample import load_sample
     from reproduction import tidy
     from reproduction.chains import describe_chains, fit_chains, save_chains
+    from reproduction.data.sample import load_sample
 
     sample = load_sample(input[0])
     chains = fit_chains(sample, **params.options)

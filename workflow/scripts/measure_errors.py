@@ -3,8 +3,8 @@ from reproduction.job import job
 with job(snakemake) as (input, output, params):
     import numpy as np
 
-    from pufferflow.records.sample import load_sample, pooled_state_counts
     from reproduction import tidy
+    from reproduction.data.sample import load_sample, pooled
 
     sample = load_sample(input.sample)
     scales = tidy.read_all(input.scales, "scales")
@@ -50,7 +50,7 @@ with job(snakemake) as (input, output, params):
     releases = []
     for group in sample.groups:
         members = sample.group(group)
-        counts = pooled_state_counts(members)
+        counts = pooled(members).state_counts
         exact = counts / counts.sum()
         task = "aggregate" if len(members) > 1 else "individual"
         wanted = (scales["group"] == group) & (scales["task"] == task) & (scales["status"] == "ok")

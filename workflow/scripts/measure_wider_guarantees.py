@@ -1,10 +1,10 @@
 from reproduction.job import job
 
 with job(snakemake) as (input, output, params):
-    from pufferflow.records.sample import load_sample
     from reproduction import tidy
     from reproduction.beyond.measures import runs_rows, wider_guarantees
-    from reproduction.data import count_runs
+    from reproduction.data.discretise import count_runs
+    from reproduction.data.sample import load_sample
 
     edges, dataset = params.settings.pop("edges_watts"), params.dataset | {"source": params.source}
     runs = count_runs(input.raw, dataset, edges if dataset["kind"] == "power" else None)

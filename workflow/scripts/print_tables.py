@@ -1,16 +1,14 @@
 from reproduction.job import job
 
 with job(snakemake) as (input, output, params):
+    from functools import partial
+
     from reproduction import tidy
     from reproduction.paper_tables import chain_table, error_table, seconds_table
     from reproduction.related.printed import values_table
 
-    if params.table == "chains":
-        table = chain_table(tidy.read_all(input, "chains"))
-    elif params.table == "table2":
-        table = seconds_table(tidy.read_all(input, "timings"))
-    elif params.table == "examples":
-        table = values_table(tidy.read_all(input, "values"), "pufferfish")
-    else:
-        table = error_table(tidy.read_all(input, "errors"), params.table)
-    table.save(output.csv.removesuffix(".csv"))
+    kinds = {"chains": ("chains", chain_table), "table2": ("timings", seconds_table)}
+    kinds["examples"] = ("values", partial(values_table, name="pufferfish"))
+    errors = ("errors", partial(error_table, name=params.table))
+    stage, printed = kinds.get(params.table, errors)
+    printed(tidy.read_all(input, stage)).save(output.csv.removesuffix(".csv"))

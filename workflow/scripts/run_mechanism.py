@@ -1,16 +1,11 @@
 from reproduction.job import job
 
 with job(snakemake) as (input, output, params):
-    from pufferflow.records.sample import load_sample
     from reproduction import tidy
     from reproduction.chains import load_chains
+    from reproduction.data.sample import load_sample
     from reproduction.scales import histogram_scales
 
     sample, chains = load_sample(input.sample), load_chains(input.chains)
-    own = (params.mechanism, params.epsilons, params.options)
-    rows = (
-        row
-        for group in sample.groups
-        for row in histogram_scales(sample, group, chains[group], *own)
-    )
+    rows = histogram_scales(sample, chains, params.mechanism, params.epsilons, params.options)
     tidy.write(tidy.frame(rows, "scales"), output[0], "scales")

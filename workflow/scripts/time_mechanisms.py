@@ -15,9 +15,9 @@ with job(snakemake) as (input, output, params):
     from pufferflow._jit import compile_at_once
     from pufferflow.markov import BinaryInterval, MarkovChain
     from pufferflow.mechanisms import compute_scale
-    from pufferflow.records.sample import load_sample, pooled_segment_lengths
     from reproduction import tidy
     from reproduction.chains import load_chains
+    from reproduction.data.sample import load_sample, pooled
     from reproduction.synthetic import SYNTHETIC, alpha_grid
 
     compile_at_once()
@@ -34,7 +34,7 @@ with job(snakemake) as (input, output, params):
             start = chain.initial_distribution if chain.start == "given" else chain.start
             place = {"dataset": sample.dataset, "label": sample.label, "group": group}
             build = partial(MarkovChain, chain.transition_matrix, start)
-            columns.append((place, [build], pooled_segment_lengths(sample.group(group))))
+            columns.append((place, [build], pooled(sample.group(group)).segment_lengths))
 
     def measured(mechanism, families, lengths):
         own = options.get(mechanism, {})

@@ -5,9 +5,9 @@ with job(snakemake) as (input, output, params):
 
     import pandas as pd
 
-    from pufferflow.records.sample import load_sample
     from reproduction import page, tidy
     from reproduction.authors_code import authors_table
+    from reproduction.data.sample import load_sample
     from reproduction.labels import data_label
     from reproduction.paper_tables import chain_table, error_table, seconds_table
     from reproduction.related.printed import values_table
@@ -34,52 +34,30 @@ with job(snakemake) as (input, output, params):
             page.table(error_table(of_it, f"errors_{name}"), folded=True),
         ]
 
-    samples = {Path(path).stem.rpartition("_")[0]: path for path in input.samples}
+    sections = []
+
+    def section(title, anchor, *blocks):
+        sections.append(page.Section(title, anchor, blocks))
+
     differing = comparison[comparison["verdict"] == "differs"]
-    sections = [
-        page.Section("What differs, and why", "differences", [page.rows(differing, folded=False)]),
-        page.Section(
-            "Figure 4, upper row", "figure4-upper", [drawn("figure4_upper_synthetic", "figure4")]
-        ),
-    ]
+    section("What differs, and why", "differences", page.rows(differing, folded=False))
+    section("Figure 4, upper row", "figure4-upper", drawn("figure4_upper_synthetic", "figure4"))
     titles = {"activity": "Table 1 and Figure 4, lower row", "electricity": "Table 3 and histogram"}
-    for dataset, path in samples.items():
+    for path in input.samples:
+        dataset = Path(path).stem.rpartition("_")[0]
         title = titles.get(dataset, f"Data set {dataset}")
-        sections.append(page.Section(title, dataset.replace("_", "-"), of_dataset(path)))
-    sections += [
-        page.Section("Table 2: seconds", "table2", [page.table(seconds_table(timings))]),
-        page.Section(
-            "Figures 1 to 3 and examples",
-            "examples",
-            [
-                drawn("wasserstein_synthetic", "wasserstein"),
-                drawn("quilts_synthetic", "quilts"),
-                drawn("growth_synthetic", "growth"),
-                page.table(
-                    values_table(tidy.read(input.values, "values"), "pufferfish"), folded=True
-                ),
-            ],
-        ),
-        page.Section(
-            "The authors' own code",
-            "authors-code",
-            [
-                page.rows(comparison[comparison["origin"] == "author's code"]),
-                page.table(authors, folded=True),
-            ],
-        ),
-        page.Section("Data and chains", "data", [page.table(chain_table(chains))]),
-        page.Section(
-            "All rows of the comparison",
-            "comparison",
-            [page.text(page.count_verdicts(comparison)), page.rows(comparison)],
-        ),
-        page.Section(
-            "Provenance",
-            "provenance",
-            [page.link("provenance.json", "Versions, settings, machine and digests of this run")],
-        ),
-    ]
+        section(title, dataset.replace("_", "-"), *of_dataset(path))
+    section("Table 2: seconds", "table2", page.table(seconds_table(timings)))
+    examples = [drawn(f"{name}_synthetic", name) for name in ("wasserstein", "quilts", "growth")]
+    values = values_table(tidy.read(input.values, "values"), "pufferfish")
+    section("Figures 1 to 3 and examples", "examples", *examples, page.table(values, folded=True))
+    programs = page.rows(comparison[comparison["origin"] == "author's code"])
+    section("The authors' own code", "authors-code", programs, page.table(authors, folded=True))
+    section("Data and chains", "data", page.table(chain_table(chains)))
+    counts = page.text(page.count_verdicts(comparison))
+    section("All rows of the comparison", "comparison", counts, page.rows(comparison))
+    words = "Versions, settings, machine and digests of this run"
+    section("Provenance", "provenance", page.link("provenance.json", words))
     page.write_page(
         output[0],
         title="Pufferfish Privacy Mechanisms for Correlated Data (SIGMOD 2017): a reproduction",

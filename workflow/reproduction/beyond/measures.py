@@ -15,11 +15,11 @@ from pufferflow.markov import Family, MarkovChain, PeriodicChain, as_family, fit
 from pufferflow.mechanisms import certify, compute_scale, find_mechanism, leakage_loss
 from pufferflow.mixing_family import MixingFamily
 from pufferflow.records.read import HOUR
-from pufferflow.records.sample import Sample, load_sample, pooled_segment_lengths
 from pufferflow.verify import verify_certificate
 from reproduction.chains import fit_chains, load_chains
-from reproduction.data import discretise, fitbit
-from reproduction.data.samples import Runs
+from reproduction.data.discretise import Runs, discretise
+from reproduction.data.people import fitbit
+from reproduction.data.sample import Sample, load_sample, pooled
 from reproduction.scales import histogram_scales
 from reproduction.tidy import frame, scale_row, without_proofs
 
@@ -43,9 +43,8 @@ def fitted_cases(sample_file: str, chains_file: str) -> Iterator[Case]:
     sample = load_sample(sample_file)
     given: Row = {"dataset": sample.dataset, "label": sample.label, "data": sample.description}
     for group, chain in load_chains(chains_file).items():
-        people = sample.group(group)
-        size = {"observations": sum(person.observations for person in people)}
-        size["length"] = max(pooled_segment_lengths(people))
+        own = pooled(sample.group(group))
+        size = {"observations": own.observations, "length": max(own.segment_lengths)}
         yield chain, given | {"group": group} | size
 
 
@@ -147,7 +146,7 @@ def wider_guarantees(
     """
     given: Row = {"dataset": sample.dataset, "label": sample.label, "data": sample.description}
     for group, of in runs.items():
-        length = max(pooled_segment_lengths(sample.group(group)))
+        length = max(pooled(sample.group(group)).segment_lengths)
         families = models(of, sample.step_seconds, coverage, mixing)
         given |= {"group": group, "states": len(of.triples), "step_seconds": sample.step_seconds}
         for epsilon in epsilons:
@@ -184,29 +183,23 @@ def other_data(
     samples.append(fitbit(wearers))
     samples += [discretise(household, own, "electricity", "bundled") for own in power]
     for sample in samples:
-        for group, chain in fit_chains(sample, 0.0, "stationary").items():
-            yield from _errors(sample, group, chain, settings, without_proofs(options))
+        yield from _errors(sample, settings, without_proofs(options))
 
 
-def _errors(
-    sample: Sample, group: str, chain: MarkovChain, settings: Mapping[str, Any], options: Options
-) -> Iterator[Row]:
-    """Yield the rows of one group: of the histogram of all, and of the mean over single ones."""
-    members = sample.group(group)
+def _errors(sample: Sample, settings: Mapping[str, Any], options: Options) -> Iterator[Row]:
+    """Yield the rows of one sample: of the histogram of all, and of the mean over single ones."""
+    chains, epsilons = fit_chains(sample, 0.0, "stationary"), settings["epsilons"]
+    scales: list[Row] = []
+    for name in settings["mechanisms"]:
+        scales += histogram_scales(sample, chains, name, epsilons, options.get(name, {}))
+    keys = ["group", "task", "mechanism", "epsilon"]
     given: Row = {"dataset": sample.dataset, "label": sample.label, "data": sample.description}
-    given |= {"group": group, "step_seconds": sample.step_seconds}
-    given |= {"participants": len(members), "records": sum(p.observations for p in members)}
-    rows = (
-        row
-        for name in settings["mechanisms"]
-        for row in histogram_scales(
-            sample, group, chain, name, settings["epsilons"], options.get(name, {})
-        )
-    )
-    scales = frame(rows, "scales").sort_values("task", kind="stable")
-    keys = ["task", "mechanism", "epsilon"]
-    for key, own in scales.groupby(keys, sort=False):
-        row, failed = given | dict(zip(keys, key, strict=True)), own[own["status"] != "ok"]
+    given["step_seconds"] = sample.step_seconds
+    table = frame(scales, "scales").sort_values(["group", "task"], kind="stable")
+    for key, own in table.groupby(keys, sort=False):
+        row, members = given | dict(zip(keys, key, strict=True)), sample.group(str(key[0]))
+        row |= {"participants": len(members), "records": pooled(members).observations}
+        failed = own[own["status"] != "ok"]
         if failed.empty:
             mean = (own["scale"] * own["lipschitz"]).to_numpy().mean()
             yield row | {"status": "ok", "expected_error": len(sample.states) * float(mean)}

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pufferflow._checks import check_whole
-from pufferflow.errors import DataError, ParameterError
+from pufferflow.errors import DataError
 from pufferflow.records.read import Steps
-from pufferflow.records.sample import Sample, participants
 from pufferflow.records.states import StateSpace
+from reproduction.data.sample import Sample, participants
 from reproduction.data.tables import own_table
 
 DAY, MIN_WEAR_MINUTES, SATURATED = 1440, 3000, 32767
@@ -24,11 +23,6 @@ LEVELS = np.array([3, 1, 2, 0])
 """State of a minute by its counts: below the first cut point, below the second, …"""
 GROUPS = ("men_18_54", "older_women_55plus", "overweight_women_18_54")
 """In the paper's order (cyclists, older women, overweight women): the men stand in for cyclists."""
-NHANES_SETTINGS: dict[str, Any] = {
-    "cut_points_counts_per_minute": list(CUT_POINTS),
-    "min_wear_minutes": MIN_WEAR_MINUTES,
-    "kept": "device calibrated on all days, no saturated count",
-}
 FITBIT_STATES = ("sedentary", "lightly active", "fairly active", "very active")
 
 
@@ -37,10 +31,8 @@ def nhanes_steps(path: str | Path, step_minutes: int = 1) -> Steps:
 
     Seconds count from midnight of the first day. The state of a longer step, a divisor of 1440, is
     that of its mean count, if all its minutes are worn. Raises DataError: a row cannot be read, or
-    nobody is kept; ParameterError: no divisor.
+    nobody is kept.
     """
-    if DAY % check_whole(step_minutes, "step_minutes", 1, DAY):
-        raise ParameterError(f"step_minutes is {step_minutes}; it must divide a day of {DAY}")
     days = _nhanes_days(path)
     men, adult = days["sex"] == "M", days["age"].between(18, 54)
     members = (adult & men, (days["age"] >= 55) & ~men, adult & ~men & (days["bmi"] >= 25))
@@ -85,7 +77,6 @@ def _steps(
         step_seconds=60 * step_minutes,
         clock="utc",
         where=str(path),
-        columns=dict.fromkeys(("time", "value", "participant", "group"), ""),
     )
 
 

@@ -1,6 +1,6 @@
 """The systems related to the paper's. Each module measures one and imports it from the library."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -17,8 +17,11 @@ class Value(NamedTuple):
     computed: str | float
 
 
-Found = Value | dict[str, Any]
+Row = dict[str, Any]
+Found = Value | Row
 """A value, or a row of the curves."""
+Stated = Iterator[tuple[str, str, float | str]]
+"""The key of a value, its quantity, and what is computed."""
 
 
 def tables(found: Iterable[Found]) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -29,7 +32,7 @@ def tables(found: Iterable[Found]) -> tuple[pd.DataFrame, pd.DataFrame]:
     return curves, tidy.frame(values, "values")
 
 
-def write(measured: Iterable[pd.DataFrame], paths: Iterable[str]) -> None:
-    """Write what a system's ``measure`` returns to the files of its curves and of its values."""
-    for table, path, stage in zip(measured, paths, ("related", "values"), strict=True):
+def write(found: Iterable[Found], paths: Iterable[str]) -> None:
+    """Write what a system's ``measure`` yields to the files of its curves and of its values."""
+    for table, path, stage in zip(tables(found), paths, ("related", "values"), strict=True):
         tidy.write(table, path, stage)

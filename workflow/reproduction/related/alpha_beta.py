@@ -8,20 +8,17 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from pufferflow._numbers import written_number
 from pufferflow.errors import ParameterError
 from pufferflow.related import dp
 from pufferflow.related.dp.statistical_difference import extreme_difference
-from reproduction.related import Value, tables
+from reproduction.related import Found, Row, Stated, Value
 from reproduction.tidy import mean_and_error, named_generator
 
-Stated = Iterator[tuple[str, str, float | str]]  # key, quantity and value
 
-
-def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the curves (schema ``related``) and the values that the source states (``values``).
+def measure(settings: Mapping[str, Any], seed: int) -> Iterator[Found]:
+    """Yield rows of the curves (schema ``related``), and the values that the source states.
 
     ``settings`` is ``related.alpha_beta`` of the configuration. Panels ``k``, ``n``, ``m``: errors
     over √n of queries on a share of data and domain, where d = k n/m is below γ. ``difference``:
@@ -35,14 +32,13 @@ def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.Da
     points += [("n", k, rows, m) for rows in settings["rows_grid"]]
     points += [("m", k, n, size) for size in settings["domain_tuples_grid"]]
     points += [("difference", factor, n, m) for factor in settings["prior_factors"]]
-    curves: list[dict[str, Any]] = []
     for panel, factor, rows, size in points:
         d = written_number(factor, "a factor of d") * rows / size
         if d >= gamma:
             continue
         best = dp.choose_alpha_beta(d, gamma)
-        point = {"panel": panel, "prior_factor_k": factor, "rows_n": rows, "domain_tuples_m": size}
-        point |= {"gamma": float(gamma), "prior_bound_d": float(d)}
+        point: Row = {"panel": panel, "prior_factor_k": factor, "rows_n": rows}
+        point |= {"domain_tuples_m": size, "gamma": float(gamma), "prior_bound_d": float(d)}
         point["impossible_from_k"] = odds * math.sqrt(size)
         if panel == "difference":
             share = min(settings["query_shares"])
@@ -50,7 +46,7 @@ def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.Da
             point |= {"query_share": share, "difference_bound": dp.answer_difference_bound(*belief)}
             with suppress(ParameterError):  # the distributions may be too wide to sum up
                 point["statistical_difference"] = dp.answer_difference(*belief)
-            curves.append(point)
+            yield point
             continue
         for share in settings["query_shares"]:
             count, selected = round(share * rows), round(share * size)
@@ -66,16 +62,15 @@ def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.Da
                 "rho_standard_error": error / (2 * math.sqrt(mean)) if mean else 0.0,
                 "rho_source": math.sqrt(factor / float(gamma)),
             }
-            curves.append(point | errors | {"query_share": share, "repetitions": repetitions})
+            yield point | errors | {"query_share": share, "repetitions": repetitions}
     d = written_number(settings["views_prior"], "views_prior")
     for views in range(1, settings["views"] + 1) if d < gamma < 1 else ():
         point = {"panel": "views", "gamma": float(gamma), "prior_bound_d": float(d), "views": views}
         point["posterior_same"] = _posterior(views, 1, d, gamma)
         point["posterior_together"] = _posterior(views, views, d, gamma)
-        curves.append(point)
-    stated = [*_conditions(settings, seed), *_trade_off(), *_disclosed(seed)]
-    values = [Value("αβ", what, f"alpha-beta/{key}", computed) for key, what, computed in stated]
-    return tables([*curves, *values])
+        yield point
+    for key, what, computed in (*_conditions(settings, seed), *_trade_off(), *_disclosed(seed)):
+        yield Value("αβ", what, f"alpha-beta/{key}", computed)
 
 
 def _posterior(views: int, made_for: int, d: Fraction, gamma: Fraction) -> float:

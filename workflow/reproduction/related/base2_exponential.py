@@ -11,13 +11,12 @@ from itertools import accumulate, chain, product
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from flint import fmpz_poly
 
 from pufferflow._types import Floats
 from pufferflow.related.dp import precision
 from pufferflow.related.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
-from reproduction.related import Found, Value, tables
+from reproduction.related import Found, Value
 from reproduction.tidy import named_generator
 
 NAIVE, BASE2 = "naive", "base-2"
@@ -30,13 +29,13 @@ BITS = 53
 EXAMPLE = "base-2 exponential"
 
 
-def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the curves (schema ``related``) and the values that the source states (``values``).
+def measure(settings: Mapping[str, Any], seed: int) -> Iterator[Found]:
+    """Yield rows of the curves (schema ``related``), and the values that the source states.
 
     ``settings`` is ``related.base2_exponential`` of the configuration; ``seed`` that of the noise
     in doubles. Losses are in nats or in bits, as their columns say.
     """
-    found = chain(
+    return chain(
         _attacks(settings["attack_outcomes"]),
         _noise(settings["noise_epsilons"], settings["noise_draws"], seed),
         _losses(settings["loss_outcomes"], settings["loss_eta"]),
@@ -44,7 +43,6 @@ def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.Da
         _bits(settings["precision_outcomes"]),
         _ranges(settings["range_outcomes"], settings["ranges"]),
     )
-    return tables(found)
 
 
 class Attack(NamedTuple):
@@ -219,9 +217,8 @@ def _losses(sizes: Sequence[int], bits: int) -> Iterator[Found]:
         losses = {n: rounding_loss(Eta(1, bits), n, Fraction(alpha)) for n in sorted(sizes)}
         yield from (row | {"outcomes": n, "loss_bits": loss} for n, loss in losses.items())
         n, loss = max(losses.items(), key=lambda item: item[1])
-        answer = (
-            "holds" if loss <= published else f"{loss:.3f} > {published} bits with {n} outcomes"
-        )
+        worse = f"{loss:.3f} > {published} bits with {n} outcomes"
+        answer = "holds" if loss <= published else worse
         yield Value(EXAMPLE, f"loss at most 2αη, α = {alpha:g}", f"base2/loss/{alpha:g}", answer)
 
 

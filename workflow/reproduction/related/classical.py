@@ -11,49 +11,44 @@ from operator import eq
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from pufferflow._noise import discrete_laplace
 from pufferflow.errors import ParameterError
 from pufferflow.related import dp
 from pufferflow.related.dp._binomials import window, window_law
 from pufferflow.related.dp.weighted_majority import ACCOUNTS
-from reproduction.related import Value, tables
+from reproduction.related import Found, Row, Stated, Value
 from reproduction.tidy import mean_and_error, named_generator
 
 TOPICS = {"rr": "Randomised response", "rwm": "Weighted majority", "finite": "(ε, δ)"}
 """Examples by the first part of a value's key, where it is not their name."""
-Stated = Iterator[tuple[str, str, float | str]]  # key, quantity and value
-Rows = Iterator[dict[str, Any]]
 
 
-def measure(settings: Mapping[str, Any], seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the curves (schema ``related``) and the values that sources state (``values``).
+def measure(settings: Mapping[str, Any], seed: int) -> Iterator[Found]:
+    """Yield rows of the curves (schema ``related``), and the values that sources state.
 
     ``settings`` is ``related.classical`` of the configuration. Errors are in people (counting: root
     mean square; choosing: expected shortfall), in loss a round (learning), in nats (privacy: exact
     loss), or are the probabilities that a differencing attack succeeds and of an illness.
     """
-    found: list[Any] = []
     for key, quantity, computed in (*_textbook(settings), *_examples()):
         topic = key.split("/")[0]
         example = TOPICS.get(topic, topic.capitalize())
-        found.append(Value(example, quantity, f"classical/{key}", computed))
+        yield Value(example, quantity, f"classical/{key}", computed)
     for epsilon in settings["epsilons"]:
         rows = [*_releases(epsilon, settings, seed), *_learning(epsilon, settings, seed)]
         for noise, factor in (("", 1.0), (", noise halved", 2.0)):
             losses = _losses(epsilon, factor).items()
             rows += [_row("privacy", name + noise, loss) for name, loss in losses]
         rows += [_row("smoking", *told) for told in smoker(settings["smokers"], epsilon).items()]
-        found += [row | {"epsilon": epsilon} for row in rows]
-    return tables(found)
+        yield from (row | {"epsilon": epsilon} for row in rows)
 
 
-def _row(panel: str, mechanism: str, expected: float, **others: float) -> dict[str, Any]:
+def _row(panel: str, mechanism: str, expected: float, **others: float) -> Row:
     return {"panel": panel, "mechanism": mechanism, "expected_error": expected} | others
 
 
-def _releases(epsilon: float, settings: Mapping[str, Any], seed: int) -> Rows:
+def _releases(epsilon: float, settings: Mapping[str, Any], seed: int) -> Iterator[Row]:
     """Yield the panels counting, choosing and differencing, where draws are beside exact errors."""
     people, repetitions, outcomes = (settings[x] for x in ("people", "repetitions", "outcomes"))
     laplace, yes = dp.Laplace(1.0, epsilon), round(settings["share"] * people)
@@ -97,7 +92,7 @@ def _releases(epsilon: float, settings: Mapping[str, Any], seed: int) -> Rows:
     yield _row("differencing", "two noisy counts", expected, bound=bound, **measured)
 
 
-def _learning(epsilon: float, settings: Mapping[str, Any], seed: int) -> Rows:
+def _learning(epsilon: float, settings: Mapping[str, Any], seed: int) -> Iterator[Row]:
     """Yield the regret at the largest rate of each account, none where it does not reach this ε."""
     rounds, experts = settings["rounds"], settings["experts"]
     losses = named_generator(seed, "classical/losses").random((rounds, experts))

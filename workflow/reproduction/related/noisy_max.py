@@ -11,13 +11,11 @@ from fractions import Fraction
 from itertools import chain, product
 from typing import Any, get_args
 
-import pandas as pd
-
 from pufferflow import hmm
 from pufferflow._numbers import Exact, written_number
 from pufferflow.hmm.model import Matrix, exact_text
 from pufferflow.hmm.noisy_max import Relation
-from reproduction.related import Found, Value, tables
+from reproduction.related import Found, Value
 
 ILL, HEALTHY = "John has C", "John has not"
 JOHN: dict[str, tuple[Exact, ...]] = {ILL: (0, "1/2", "1/2"), HEALTHY: ("1/2", "1/2", 0)}
@@ -27,8 +25,8 @@ FIGURE, FREE = "Noisy Max, figure of the model", "Noisy Max, p1 and p2 free"
 VALUE, SCRIPTS = "Noisy Max, the value is released", "Noisy Max, the public programs"
 
 
-def measure(settings: Mapping[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the curves (schema ``related``) and the values that the source states (``values``).
+def measure(settings: Mapping[str, Any]) -> Iterator[Found]:
+    """Yield rows of the curves (schema ``related``), and the values that the source states.
 
     ``settings`` is ``related.noisy_max`` of the configuration; probabilities and factors e^ε are
     read as exact numbers. In the panel ``region`` a prior (p1, p2) preserves the ``factor`` for p2
@@ -38,7 +36,7 @@ def measure(settings: Mapping[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
     factors = [written_number(factor, "factors") for factor in settings["factors"]]
     preserved = [written_number(factor, "preserved") for factor in settings["preserved"]]
     free = family()
-    found = chain(
+    return chain(
         _index_released(p1, p2, factors),
         _figure_of_the_model(free, p1, p2),
         _every_prior(free),
@@ -46,7 +44,6 @@ def measure(settings: Mapping[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
         _value_released(int(settings["queries"]), int(settings["searched_queries"])),
         _public_programs(free, p1, p2),
     )
-    return tables(found)
 
 
 def family() -> hmm.PriorFamily:

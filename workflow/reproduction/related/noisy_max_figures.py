@@ -9,18 +9,15 @@ from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from pufferflow.drawing.style import INK, TEXT_WIDTH, styled
-from pufferflow.errors import DataError
+from pufferflow.drawing.style import INK, TEXT_WIDTH, check, styled
 from reproduction.related.lines import LOOKS
 
 
 @styled
 def figure(curves: pd.DataFrame) -> Figure:
-    """Draw all panels; a missing one is a DataError, but for the region, which may be empty."""
+    """Draw all panels, of which the region may be empty; no row is a DataError."""
+    check(curves)
     panels = dict(iter(curves.groupby("panel")))
-    for name in ("laws", "example", "supremum", "neighbours"):
-        if name not in panels:
-            raise DataError(f"the table has no row of the panel {name}; measure Noisy Max again")
     drawing = Figure(figsize=(TEXT_WIDTH, 2.8), layout="constrained")
     one_prior, every_prior, neighbours = drawing.subplots(1, 3, width_ratios=[1, 1.3, 1.15])
     bars, example, supremum = panels["laws"], panels["example"].iloc[0], panels["supremum"].iloc[0]

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,18 +11,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pufferflow._checks import check_choice, check_positive, check_whole
 from pufferflow._numbers import shortest
 from pufferflow.data.household import START, MinuteWatts, iso, read_watts
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.records import counts
 from pufferflow.records.read import Rows, Steps, read, stamp
-from pufferflow.records.sample import Sample, participants
 from pufferflow.records.schema import MOST_SECONDS, Schema
 from pufferflow.records.states import MISSING, MISSING_TEXTS, StateSpace
 from pufferflow.records.table import Table
 from reproduction import tidy
 from reproduction.data import people
+from reproduction.data.sample import Sample, participants
 from reproduction.data.tables import own_columns, own_table
 
 UCI_START = {"bundled": START, "downloaded": "2006-12-16T17:24"}  # files with one column, watts
@@ -39,14 +39,7 @@ class RawData:
 
     steps: Steps
     description: str  # for captions; what is only known after counting stands in braces
-    settings: dict[str, Any]  # what shaped the sample, stored with it
-    split_after_seconds: float = math.inf  # a longer pause starts a new chain
-    state_names: tuple[str, ...] | None = None  # to be shown in place of those of the states
-    only_group: str = "all"  # where no column has groups
-
-    def group(self, name: str) -> str:
-        """Return the name of a group in the sample."""
-        return name if self.steps.columns["group"] is not None else self.only_group
+    split_after_seconds: float  # a longer pause starts a new chain
 
 
 class Runs(NamedTuple):
@@ -71,24 +64,21 @@ def discretise(path: str | Path, settings: Mapping[str, Any], dataset: str, labe
     if settings["kind"] == "power" and steps.value is not None and (steps.value < 0).any():
         low = steps.value.min()
         raise DataError(f"{path}: a power of {low:g} is below 0; correct it or leave it blank")
-    people_counts = []
-    for person in participants(steps, raw.split_after_seconds / step):
+    everybody = participants(steps, raw.split_after_seconds / step)
+    for person in everybody:
         some = person.observations < 2 or person.transition_counts.any()
         if settings["kind"] == "activity" and label == "file" and not some:
             what = f"has no two rows that are {step} s apart, the step of the others"
             raise DataError(f"{path}: participant {person.name!r} {what}; resample to one step")
-        group = raw.group(person.group)
-        name = person.name if steps.columns["participant"] is not None else group
-        people_counts.append(replace(person, name=name, group=group))
-    if not any(person.transition_counts.any() for person in people_counts):
+    if not any(person.transition_counts.any() for person in everybody):
         what = f"{steps.rows:,} row(s), and no two with values that are one step ({step} s) apart"
         raise DataError(f"{path}: {what}, so no transition to count; give longer records")
     first, last = (stamp(steps, at) for at in steps.extent or (0, steps.rows - 1))
     known = {"name": Path(path).name, "column": steps.columns["value"], "rows": steps.rows}
-    known |= {"people": len(people_counts), "first": first, "last": last}
+    known |= {"people": len(everybody), "first": first, "last": last}
     assert steps.states is not None
-    states, about = raw.state_names or steps.states.names, raw.description.format(**known)
-    return Sample(dataset, label, about, step, states, tuple(people_counts), raw.settings)
+    about = raw.description.format(**known)
+    return Sample(dataset, label, about, step, steps.states.names, everybody)
 
 
 def describe_sample(sample: Sample) -> pd.DataFrame:
@@ -115,18 +105,13 @@ def count_runs(
     by_group = map(
         Runs, *(f(raw.steps, "group") for f in (counts.triple_counts, counts.hourly_counts))
     )
-    return dict(zip(map(raw.group, raw.steps.groups), by_group, strict=True))
+    return dict(zip(raw.steps.groups, by_group, strict=True))
 
 
 def _open_power(path: str | Path, given: Mapping[str, Any], label: str) -> RawData:
-    bin_watts, columns, step_minutes = given["bin_watts"], given["columns"], given["step_minutes"]
-    check_positive(bin_watts, "bin_watts")
-    bins = check_whole(given["bins"], "bins", 2)
-    check_choice(given["gaps"], "gaps", ("bridge", "split"))
-    check_whole(step_minutes, "step_minutes")
-    edges = given["edges"] or [bin_watts * j for j in range(1, bins)]
+    columns, step_minutes = given["columns"], given["step_minutes"]
+    edges = given["edges"] or [given["bin_watts"] * j for j in range(1, given["bins"])]
     states = StateSpace.numeric(edges)
-    settings = {name: given[name] for name in ("bin_watts", "bins", "gaps")}
     split = 0 if given["gaps"] == "split" else math.inf
 
     if label in UCI_START:
@@ -141,35 +126,33 @@ def _open_power(path: str | Path, given: Mapping[str, Any], label: str) -> RawDa
             columns = {"value": "WHE"}
         schema = Schema(**own_columns(table) | (columns or {}), states=states)
         steps = read(table, schema, show_values=True)
-        about = TABLE + " from {first} to {last}"
-        return RawData(steps, about, settings, split, only_group="household")
+        if steps.columns["group"] is None:
+            steps = replace(steps, groups=("household",))
+        return RawData(steps, TABLE + " from {first} to {last}", split)
 
     readings = readings.window(given["window_start"], given["window_minutes"], where)
     first, last = int(readings.minutes[0]), int(readings.minutes[-1])
     span = SPANS.get(last - first + 1, f"{last - first + 1:,} minutes")
-    settings |= {name: given[name] for name in ("window_start", "window_minutes")}
     if step_minutes != 1:
-        settings["step_minutes"] = step_minutes
         # the mean power of each step, at its first minute; none where a minute is missing
         windows = pd.Series(readings.watts).groupby(readings.minutes // step_minutes)
         means = windows.mean()[windows.count() == step_minutes]
         watts = np.asarray(means, dtype=np.float64)
         readings = MinuteWatts(step_minutes * means.index.to_numpy(), watts)
     seen = ~np.isnan(readings.watts)
+    names = (f"{low:g}-{high:g} W" for low, high in pairwise([0, *edges]))
     steps = Steps.of(
         60 * readings.minutes[seen],
         value=readings.watts[seen],
         state=states.encode_numbers(readings.watts[seen]),
-        states=states,
+        states=replace(states, names=(*names, f">={edges[-1]:g} W")),
+        groups=("household",),
         step_seconds=60 * step_minutes,
         clock="utc",
         where=where,
         rows=len(seen),
     )
-    names = [f"{low * bin_watts:g}-{(low + 1) * bin_watts:g} W" for low in range(bins - 1)]
-    names.append(f">={(bins - 1) * bin_watts:g} W")
-    about = f"{name}, {span} from {iso(first)[:10]}"
-    return RawData(steps, about, settings, split, tuple(names), "household")
+    return RawData(steps, f"{name}, {span} from {iso(first)[:10]}", split)
 
 
 def _read_uci_text(path: str | Path) -> MinuteWatts:
@@ -187,8 +170,7 @@ def _read_uci_text(path: str | Path) -> MinuteWatts:
 
 def _open_activity(path: str | Path, given: Mapping[str, Any], label: str) -> RawData:
     gap_minutes, states, step_minutes = given["gap_minutes"], given["states"], given["step_minutes"]
-    check_positive(gap_minutes, "gap_minutes", or_zero=True)
-    settings, split = {"gap_minutes": gap_minutes}, int(min(60 * gap_minutes, MOST_SECONDS))
+    split = int(min(60 * gap_minutes, MOST_SECONDS))
     table = own_table(path)
     if "seqn" in table.columns:
         if states is not None:
@@ -196,14 +178,14 @@ def _open_activity(path: str | Path, given: Mapping[str, Any], label: str) -> Ra
         steps, about = people.nhanes_steps(path, step_minutes), people.NHANES
         if step_minutes != 1:
             about = f"{about.replace(' minutes', '')}, means over {step_minutes} minutes"
-        return RawData(steps, about, settings | people.NHANES_SETTINGS, split)
+        return RawData(steps, about, split)
 
     # A local clock is taken as it is: a pause of an hour starts a chain of its own.
     columns = given["columns"] or ({"value": "state"} if "state" in table.columns else {})
     schema = Schema(**own_columns(table) | columns | {"timezone": "UTC"})
     schema = replace(schema, states=_states(table, schema, states))
     about = TABLE + " of {people} participants"
-    return RawData(read(table, schema, show_values=True), about, settings, split)
+    return RawData(read(table, schema, show_values=True), about, split)
 
 
 def _states(table: Table, schema: Schema, given: Sequence[str] | None) -> StateSpace:

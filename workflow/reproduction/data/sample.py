@@ -1,15 +1,15 @@
 """The sample: what every later stage needs to know of a data set, and no more.
 
 Segment lengths, state counts and transition counts suffice for fitting a chain, for every noise
-scale and for every histogram, so a sample can be shipped where the raw data may not be.
+scale and for every histogram.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from pufferflow.records.read import Steps
 
 @dataclass(frozen=True, eq=False)
 class Participant:
-    """What is counted of one person (or household).
+    """What is counted of one person (or household), or of several together.
 
     Attributes
     ----------
@@ -51,14 +51,6 @@ class Participant:
         """Number of readings."""
         return int(self.state_counts.sum())
 
-    def to_json(self) -> str:
-        """Return the fields as one line of JSON."""
-        options: Any = {"separators": (",", ":"), "ensure_ascii": False}
-        return json.dumps(vars(self), default=np.ndarray.tolist, **options)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Participant) and self.to_json() == other.to_json()
-
 
 @dataclass(frozen=True)
 class Sample:
@@ -74,8 +66,6 @@ class Sample:
     states : tuple of str
         State names, in the order of the counts.
     participants : tuple of Participant
-    settings : dict
-        The settings that shaped it (gap rule, bins, cut points, …).
     """
 
     dataset: str
@@ -84,7 +74,6 @@ class Sample:
     step_seconds: int
     states: tuple[str, ...]
     participants: tuple[Participant, ...]
-    settings: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         people, states = len(self.participants), len(self.states)
@@ -100,11 +89,13 @@ class Sample:
         return tuple(p for p in self.participants if p.group == name)
 
     def to_json(self) -> str:
-        """Return a compact JSON text, one participant a line (stable bytes)."""
-        head = {key: value for key, value in vars(self).items() if key != "participants"}
-        opening = json.dumps(head, ensure_ascii=False)[:-1]
-        people = ",\n".join(person.to_json() for person in self.participants)
-        return f'{opening}, "participants": [\n{people}\n]}}\n'
+        """Return a compact JSON text; the same sample gives the same bytes."""
+
+        def plain(value: Any) -> Any:
+            return vars(value) if isinstance(value, Participant) else value.tolist()
+
+        options: Any = {"separators": (",", ":"), "ensure_ascii": False}
+        return json.dumps(vars(self), default=plain, **options) + "\n"
 
     def save(self, path: str | Path) -> None:
         """Write the sample to ``path`` in one step; that of a user's file is for its owner only."""
@@ -114,36 +105,26 @@ class Sample:
 def participants(steps: Steps, longest_gap: float = math.inf) -> tuple[Participant, ...]:
     """Return the counts of each participant with a reading, in order of first appearance.
 
-    Raises DataError: there are too many states for so many participants.
+    One without a name has that of its group. Raises DataError: there are too many states for so
+    many participants.
     """
     observed, moved = state_counts(steps, "person"), transition_counts(steps, "person")
     person, length = spans(steps, longest_gap)
     own, begin = np.unique(person, return_index=True)
-    return tuple(
-        Participant(
-            steps.people[i] or "all",
-            steps.groups[steps.group_of[i]],
-            tuple(lengths.tolist()),
-            observed[i],
-            moved[i],
-        )
-        for i, lengths in zip(own.tolist(), np.split(length, begin[1:]), strict=True)
-    )
+    found = []
+    for i, lengths in zip(own.tolist(), np.split(length, begin[1:]), strict=True):
+        segments, group = tuple(lengths.tolist()), steps.groups[steps.group_of[i]]
+        name = steps.people[i] or group
+        found.append(Participant(name, group, segments, observed[i], moved[i]))
+    return tuple(found)
 
 
-def pooled_state_counts(participants: Iterable[Participant]) -> NDArray[np.int64]:
-    """Sum of the participants' state counts, shape (k,)."""
-    return np.asarray(np.sum([p.state_counts for p in participants], axis=0))
-
-
-def pooled_transition_counts(participants: Iterable[Participant]) -> NDArray[np.int64]:
-    """Sum of the participants' transition counts, shape (k, k)."""
-    return np.asarray(np.sum([p.transition_counts for p in participants], axis=0))
-
-
-def pooled_segment_lengths(participants: Iterable[Participant]) -> tuple[int, ...]:
-    """All segment lengths of the participants, in order."""
-    return tuple(length for p in participants for length in p.segment_lengths)
+def pooled(people: Sequence[Participant]) -> Participant:
+    """Return the counts of people of one group added up, and all their segments in order."""
+    lengths = tuple(length for person in people for length in person.segment_lengths)
+    states = np.sum([person.state_counts for person in people], axis=0)
+    transitions = np.sum([person.transition_counts for person in people], axis=0)
+    return Participant("all", people[0].group, lengths, states, transitions)
 
 
 def load_sample(path: str | Path) -> Sample:

@@ -9,7 +9,8 @@ import pytest
 
 from pufferflow.data.household import BUNDLED, export_household
 from pufferflow.errors import DataError, ParameterError
-from reproduction.data import count_runs, discretise, people
+from reproduction.data import people
+from reproduction.data.discretise import count_runs, discretise
 
 HEADER = "Date;Time;Global_active_power;Global_reactive_power;Voltage;Global_intensity;Sub_1;Sub_2;Sub_3"
 WHOLE = {"window_start": None, "window_minutes": None}
@@ -80,7 +81,8 @@ def test_a_file_that_export_writes_is_taken_and_named(tmp_path):
         )
         assert (sample.label, sample.step_seconds, len(sample.states)) == ("file", 60, 51)
         bundled = power(BUNDLED, "bundled", window_minutes=5000, gaps=gaps).participants[0]
-        assert sample.participants[0] == bundled
+        for field, value in vars(bundled).items():
+            assert np.array_equal(getattr(sample.participants[0], field), value)
 
 
 def test_what_fit_takes_is_taken(tmp_path):
@@ -116,7 +118,6 @@ def test_ampds2_is_recognised_and_used_whole(tmp_path, columns):
     assert household.segment_lengths == (4,)
     assert household.state_counts[:3].tolist() == [1, 1, 1]
     assert counts(sample)[0, 2] == counts(sample).sum() == 1
-    assert "window_start" not in sample.settings
     assert sample.description.startswith("Electricity_P.csv: column 'WHE', 4 rows from 2012-04-01")
 
 
@@ -165,11 +166,9 @@ def test_a_window_that_the_file_does_not_cover_is_refused(gappy):
 
 
 def test_settings_out_of_range_are_refused():
-    wrong = {"bins": (1, 2.5), "bin_watts": (0, float("nan"), "200"), "gaps": ("ignore",), "step_minutes": (0,)}
-    for name, values in (wrong | {"window_minutes": (0,), "window_start": ("May 2007",)}).items():
-        for value in values:
-            with pytest.raises(ParameterError, match=name.removeprefix("window_")):
-                power(BUNDLED, "bundled", **{name: value})
+    for name, value in {"window_minutes": 0, "window_start": "May 2007"}.items():
+        with pytest.raises(ParameterError, match=name.removeprefix("window_")):
+            power(BUNDLED, "bundled", **{name: value})
 
 
 def test_longer_steps_are_means_of_whole_windows(tmp_path):
@@ -178,11 +177,10 @@ def test_longer_steps_are_means_of_whole_windows(tmp_path):
     rows = [(minute, "?" if value is None else f"{value:.3f}") for minute, value in kilowatts.items()]
     path = write(tmp_path / "power.txt", uci_text(*rows))
     household = power(path, bins=5, bin_watts=500, step_minutes=2, gaps="split", **WHOLE)
-    assert household.step_seconds == 60 * household.settings["step_minutes"] == 120
+    assert household.step_seconds == 120
     # means of 200, 700 and 2000 W
     assert household.participants[0].state_counts.tolist() == [1, 1, 0, 0, 1]
     assert counts(household)[0, 1] == counts(household).sum() == 1
-    assert "step_minutes" not in power(path, bins=5, bin_watts=500, **WHOLE).settings
     few = write(tmp_path / "few.txt", uci_text(*((m, "0.100") for m in range(5))))
     with pytest.raises(DataError, match=r"no two with values that are one step \(300 s\) apart"):
         power(few, step_minutes=5, **WHOLE)
@@ -254,13 +252,11 @@ BAD_ACTIVITY = {
 }
 
 
-def test_columns_of_activity_can_be_named_and_a_gap_out_of_range_is_refused(tmp_path):
+def test_columns_of_activity_can_be_named(tmp_path):
     path = write(tmp_path / "activity.csv", "when,what,else\n0,x,1\n60,y,1\n")
     columns = {"time": "when", "value": "what"}
     sample = activity(path, columns=columns)
     assert (sample.states, sample.participants[0].segment_lengths) == (("x", "y"), (2,))
-    with pytest.raises(ParameterError, match="gap_minutes"):
-        activity(path, columns=columns, gap_minutes=-1)
 
 
 @pytest.mark.parametrize(
@@ -304,9 +300,8 @@ def test_nhanes_groups_filters_and_states(tmp_path):
     assert sample.participants[1].transition_counts.sum() == 3 * (599 + 818)
     five = activity(tmp_path / "activity.csv", step_minutes=5)
     assert five.participants[0].segment_lengths == (3 * 288,)
-    for wrong, message in (({"step_minutes": 7}, "must divide a day of 1440"), ({"states": ["a", "b"]}, "has its own")):
-        with pytest.raises(ParameterError, match=message):
-            activity(tmp_path / "activity.csv", **wrong)
+    with pytest.raises(ParameterError, match="has its own"):
+        activity(tmp_path / "activity.csv", states=["a", "b"])
 
 
 @pytest.mark.parametrize(
