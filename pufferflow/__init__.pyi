@@ -1,5 +1,7 @@
 """The public names, each with the module it comes from: the one list of them."""
 
+from . import hmm as hmm
+from . import networks as networks
 from .accounting.accountant import Accountant as Accountant
 from .accounting.event import WrappedMeasurement as WrappedMeasurement
 from .accounting.event import event_epsilon as event_epsilon
@@ -14,7 +16,6 @@ from .audit import loss_at_any_length as loss_at_any_length
 from .audit import privacy_loss as privacy_loss
 from .audit import scale_for_any_length as scale_for_any_length
 from .audit import smallest_scale as smallest_scale
-from .chain_networks import chain_network as chain_network
 from .coupling import LowerBound as LowerBound
 from .coupling import lower_bound as lower_bound
 from .errors import BudgetError as BudgetError
@@ -70,16 +71,6 @@ from .publish.running_count import RunningCount as RunningCount
 from .records.schema import Schema as Schema
 from .records.states import StateSpace as StateSpace
 from .related import dp as dp
-from .related import hmm as hmm
-from .related.bayesnet import BayesianNetwork as BayesianNetwork
-from .related.bayesnet import MarkovQuilt as MarkovQuilt
-from .related.bayesnet import NetworkCost as NetworkCost
-from .related.bayesnet import NetworkScale as NetworkScale
-from .related.bayesnet import Variable as Variable
-from .related.bayesnet import markov_quilt_mechanism as markov_quilt_mechanism
-from .related.bayesnet import markov_quilts as markov_quilts
-from .related.bayesnet import max_influence as max_influence
-from .related.bayesnet import network_cost as network_cost
 from .related.dp.base2_exponential import Base2Exponential as Base2Exponential
 from .related.dp.base2_exponential import Base2Laplace as Base2Laplace
 from .related.dp.base2_exponential import Eta as Eta

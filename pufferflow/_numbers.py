@@ -7,13 +7,16 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from pufferflow._checks import shown, shown_entry
 from pufferflow._json import kind
 from pufferflow.errors import ParameterError, PufferflowError
+
+Exact: TypeAlias = Fraction | int | str | float
+"""A number given exactly: a fraction, an integer or a string such as "1/3"; a float is its shortest decimal."""
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _WRITTEN = re.compile(r"\s*[+-]?(\d+(/\d+)?|(\d+\.\d*|\.\d+|\d+)([eE][+-]?\d{1,3})?)\s*", re.ASCII)

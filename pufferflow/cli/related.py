@@ -67,7 +67,7 @@ def run(asked: argparse.Namespace) -> None:
 
 
 def _check(asked: argparse.Namespace) -> dict[str, Any]:
-    from pufferflow.related import hmm
+    from pufferflow import hmm
 
     model = hmm.read_hidden_markov_model(asked.file)
     bounds = asked.factor, asked.length
@@ -90,17 +90,17 @@ def _check(asked: argparse.Namespace) -> dict[str, Any]:
 
 
 def _noisymax(asked: argparse.Namespace) -> dict[str, Any]:
-    from pufferflow.related import hmm
-    from pufferflow.related.hmm.checking import ratio_text
+    from pufferflow import hmm
+    from pufferflow.hmm.model import exact_text
 
     mechanism = hmm.truncated_geometric(asked.largest, asked.ratio)
     noisy_max: Any = hmm.NoisyMax(asked.release, asked.largest, mechanism, asked.ties)
-    drawn = read_json(asked.file, noisy_max.draw, "a list of counts")
-    return {asked.release: drawn, "factor": ratio_text(noisy_max.factor)}
+    drawn = read_json(asked.file, noisy_max.sample, "a list of counts")
+    return {asked.release: drawn, "factor": exact_text(noisy_max.factor)}
 
 
 def _network(asked: argparse.Namespace) -> list[dict[str, Any]]:
-    from pufferflow.related.bayesnet import markov_quilt_mechanism, network_cost, read_networks
+    from pufferflow.networks import markov_quilt_mechanism, network_cost, read_networks
 
     k = None if asked.releases is None else check_whole(asked.releases, "releases", 1, 10**6)
     networks, names = read_networks(asked.file), {"secrets": asked.secret, "query": asked.query}

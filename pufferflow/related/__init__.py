@@ -7,4 +7,4 @@ know one another.
 
 import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_loader.attach(__name__, ["bayesnet", "dp", "hmm"])
+__getattr__, __dir__, __all__ = lazy_loader.attach(__name__, ["dp"])

@@ -218,7 +218,7 @@ def leakage(name: str, new: Callable[[], Any], epsilons: list[float], **more: An
 
 def noisy_max(n: int, name: str, function: str, **more: Any) -> Workload:
     """Decide whether Noisy Max of n counts is ln 2-DP (Liu, Wang and Zhang, Example 7.2)."""
-    hmm = partial(import_module, "pufferflow.related.hmm")
+    hmm = partial(import_module, "pufferflow.hmm")
 
     def model() -> Any:
         # every list of counts is a secret; neighbours differ by one in one count
@@ -226,7 +226,7 @@ def noisy_max(n: int, name: str, function: str, **more: Any) -> Workload:
         ends = [(a, (*a[:i], a[i] + 1, *a[i + 1 :])) for a in lists for i in range(n) if a[i] < 2]
         pairs = [(str(a), str(b)) for a, b in ends]
         priors = {str(a): [[int(x == value) for value in range(3)] for x in a] for a in lists}
-        return hmm().noisy_max(priors, release="value", pairs=pairs)
+        return hmm().NoisyMax("value").model(priors, pairs=pairs)
 
     name = f"Noisy Max of {n} counts, {name}"
     return Workload(name, lambda model: getattr(hmm(), function)(model, 2), model, **more)

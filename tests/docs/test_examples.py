@@ -128,6 +128,10 @@ def test_names_and_links_of_the_pages(page):
 def test_every_public_name_and_command_is_in_the_reference():
     auto = r"^\.\. auto\w+:: pufferflow\.(?:mechanisms\.)?([\w.]+)$"
     shown = {mechanism.__name__ for mechanism in pf.MECHANISMS.values()}
-    assert {*dir(pf)} - {"dp", "hmm"} <= shown | {*re.findall(auto, REFERENCE, flags=re.M)}
+    shown |= {*re.findall(auto, REFERENCE, flags=re.M)}
+    rooms = ("dp", "hmm", "networks")
+    parts = {f"{room}.{name}" for room in rooms for name in getattr(pf, room).__all__}
+    assert {*dir(pf)} - {*rooms} <= shown
+    assert parts <= shown | {f"dp.{name}" for name in shown}
     commands = re.findall(r"^```\{command-help\} (\w+)$", REFERENCE, flags=re.M)
     assert commands == list(cli.COMMANDS)

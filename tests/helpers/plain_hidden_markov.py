@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 
-from pufferflow.related.hmm.model import HiddenMarkovModel
+from pufferflow.hmm import HiddenMarkovModel
 
 
 def path_probability(model: HiddenMarkovModel, secret: str, sequence: tuple[str, ...]) -> Fraction:

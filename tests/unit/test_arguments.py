@@ -13,7 +13,7 @@ import pytest
 from cases import counts
 
 import pufferflow as pf
-from pufferflow import hmm
+from pufferflow import hmm, networks
 from pufferflow.markov.simulation import simulate_chain
 from pufferflow.records.read import read
 from pufferflow.related.dp.alpha_beta import AlphaBeta, check_views, choose_alpha_beta, publish
@@ -34,7 +34,7 @@ CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
 INTERVALS = pf.IntervalFamily([[0.5, 0.2], [0.2, 0.5]], [[0.8, 0.5], [0.5, 0.8]])
 dp.enable_features("contrib")
 NOISY = dp.m.make_laplace(dp.atom_domain(T="i64"), dp.absolute_distance(T="i64"), scale=5.0)
-NETWORK = pf.chain_network(CHAIN, 3)
+NETWORK = networks.chain_network(CHAIN, 3)
 STATES = pf.StateSpace.categories(["a", "b"])
 PUBLIC = pf.PublicModel(pf.ChainFamily([CHAIN]), pf.Schema(states=STATES))
 ROWS = pd.Series(["a", "a", "b", "b", "a", "b"] * 4)
@@ -44,9 +44,12 @@ PEOPLE = pd.DataFrame({"participant": [f"p{i // 3}" for i in range(600)], "value
 COUNT = pf.CountQuery({1})
 COINS = [["1/2", "1/2"], ["1/4", "3/4"]]
 RESPONSE = FiniteMechanism({"a": COINS[0], "b": COINS[1]})
-MODEL = hmm.mechanism_model(COINS)
+UNIT, LAW = [[1, 0], [0, 1]], {"0": [1, 0], "1": [0, 1]}
+MODEL = hmm.HiddenMarkovModel(UNIT, COINS, LAW)
 PRIORS = {"ill": COINS, "well": [["1/3", "2/3"]] * 2}
-FAMILY = hmm.noisy_max_family({"ill": [["p", "1 - p"]] * 2, "well": [["1/3", "2/3"]] * 2}, {"p": ("1/4", "1/2")})
+FREE = {"ill": [["p", "1 - p"]] * 2, "well": [["1/3", "2/3"]] * 2}
+NOISY_MAX = hmm.NoisyMax("index", 1, COINS)
+FAMILY = NOISY_MAX.family(FREE, {"p": ("1/4", "1/2")})
 MAJORITY = WeightedMajority(2, 0.5)
 ON_CHAIN = {"family": CHAIN, "length": 10}
 LAWS = {"well": {0: 0.5, 1: 0.5}, "ill": {1: 0.5, 2: "1/2"}}
@@ -65,11 +68,11 @@ def accountant(scale):
 
 
 def networked(**fields):
-    return pf.BayesianNetwork([pf.Variable(**fields)])
+    return networks.BayesianNetwork([networks.Variable(**fields)])
 
 
 def quilts(network, node):
-    return list(pf.markov_quilts(network, node))
+    return list(networks.markov_quilts(network, node))
 
 
 CALLS = [
@@ -110,12 +113,12 @@ CALLS = [
     (pf.loss_at_any_length, {"family": CHAIN, "scale": 5.0, "query": COUNT, "window": 4}),
     (pf.scale_for_any_length, {"family": CHAIN, "epsilon": 1.0, "query": COUNT, "window": 4}),
     (networked, {"name": "A", "table": [0.5, 0.5], "parents": (), "states": ["a", "b"]}),
-    (pf.BayesianNetwork, {"variables": [pf.Variable("A", [0.5, 0.5])]}),
-    (pf.chain_network, {"chain": CHAIN, "length": 3}),
-    (pf.markov_quilt_mechanism, {"networks": NETWORK, "epsilon": 1.0, "secrets": ["X1"], "query": ["X1"], "limit": 5}),
-    (pf.network_cost, {"networks": NETWORK, "scales": [1.0, 2.0], "secrets": ["X1"], "query": ["X1"], "limit": 5}),
+    (networks.BayesianNetwork, {"variables": [networks.Variable("A", [0.5, 0.5])]}),
+    (networks.chain_network, {"chain": CHAIN, "length": 3}),
+    (networks.markov_quilt_mechanism, {"networks": NETWORK, "epsilon": 1.0, "secrets": ["X1"], "query": ["X1"]}),
+    (networks.network_cost, {"networks": NETWORK, "scales": [1.0, 2.0], "secrets": ["X1"], "query": ["X1"]}),
     (quilts, {"network": NETWORK, "node": "X1"}),
-    (pf.max_influence, {"network": NETWORK, "node": "X1", "quilt": ["X2"]}),
+    (networks.max_influence, {"network": NETWORK, "node": "X1", "quilt": ["X2"]}),
     (pf.close_adversary, {"theta": CHAIN, "theta_tilde": CHAIN, "length": 5}),
     (pf.close_adversary(CHAIN, CHAIN, 5).loss, {"epsilon": 1.0}),
     (pf.chain_sensitivity, {"chains": CHAIN, "lengths": 2, "weights": [0, 1]}),
@@ -238,30 +241,23 @@ CALLS = [
         {"data": [(1,)], "domain": Domain({"a": range(3)}), "parameters": AlphaBeta("0.5", "0.2"), "insecure_seed": 1},
     ),
     (hmm.truncated_geometric, {"largest": 3, "ratio": "1/2"}),
-    (hmm.randomised_response, {"truth": "3/4", "values": 3}),
-    (
-        hmm.mechanism_model,
-        {"mechanism": COINS, "initial_distributions": {"a": [1, 0], "b": [0, 1]}, "outputs": ["x", "y"]},
-    ),
-    (hmm.noisy_max, {"priors": PRIORS, "mechanism": COINS, "release": "index", "ties": "first"}),
-    (hmm.noisy_max_family, {"priors": PRIORS, "parameters": {"p": (0, 1)}, "mechanism": COINS}),
-    (hmm.index_law, {"noisy": COINS, "ties": "first"}),
-    (hmm.noisy_laws, {"laws": COINS, "mechanism": COINS}),
-    (hmm.value_law, {"noisy": COINS}),
+    (hmm.HiddenMarkovModel, {"transition_matrix": UNIT, "observation_matrix": COINS, "initial_distributions": LAW}),
+    (NOISY_MAX.model, {"priors": PRIORS}),
+    (NOISY_MAX.family, {"priors": PRIORS, "parameters": {"p": (0, 1)}}),
+    (NOISY_MAX.distribution, {"counts": [0, ["1/2", "1/2"]]}),
     (hmm.largest_value_ratio, {"queries": 2, "relation": "one-by-one", "largest": 1, "mechanism": COINS}),
     (MODEL.probability, {"secret": "0", "sequence": ["0"]}),
-    (MODEL.observation_law, {"secret": "0", "length": 1}),
+    (MODEL.observation_distribution, {"secret": "0", "length": 1}),
     (hmm.check, {"model": MODEL, "factor": "2", "length": 1}),
     (hmm.largest_ratio, {"model": MODEL, "length": 1}),
-    (hmm.check_by_solver, {"model": MODEL, "factor": "2", "length": 1, "timeout_seconds": 5.0}),
-    (hmm.sup_ratio, {"family": FAMILY, "length": 2, "tolerance": "1/10", "timeout_seconds": 5.0}),
-    (hmm.find_prior, {"family": FAMILY, "factor": "2", "length": 2, "timeout_seconds": 5.0}),
-    (hmm.preserving_region, {"family": FAMILY, "factor": "2", "length": 2, "timeout_seconds": 5.0}),
+    (hmm.check_by_solver, {"model": MODEL, "factor": "2", "length": 1}),
+    (hmm.sup_ratio, {"family": FAMILY, "length": 2, "tolerance": "1/10"}),
+    (hmm.find_prior, {"family": FAMILY, "factor": "2", "length": 2}),
+    (hmm.preserving_region, {"family": FAMILY, "factor": "2", "length": 2}),
     (hmm.preserving_region(FAMILY, "2").interval, {"parameter": "p"}),
     (hmm.preserving_region(FAMILY, "2").contains, {"p": "1/3"}),
     (hmm.NoisyMax, {"release": "index", "largest": 1, "mechanism": COINS, "ties": "first"}),
-    (hmm.NoisyMax().law, {"counts": [0, 2]}),
-    (hmm.NoisyMax("value").draw, {"counts": [0, 2], "rng": RNG}),
+    (hmm.NoisyMax("value").sample, {"counts": [0, 2], "rng": RNG}),
     (pf.Ledger, {"path": "missing"}),
     (pf.read_public_model, {"path": "missing"}),
     (hmm.read_hidden_markov_model, {"path": "missing"}),

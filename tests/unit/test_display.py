@@ -25,14 +25,15 @@ MODEL = pf.PublicModel(pf.ChainFamily([CHAIN]), pf.Schema(states=pf.StateSpace.c
 
 
 def networks():
-    network = pf.BayesianNetwork([pf.Variable("A", [0.5, 0.5]), pf.Variable("B", [[0.9, 0.1], [0.2, 0.8]], ["A"])])
-    scale = pf.markov_quilt_mechanism(network, 1.0)
-    yield from (network, next(network.variables), scale, next(pf.markov_quilts(network, "A")))
-    yield pf.network_cost(network, [scale.scale])
+    pair = pf.networks.Variable("A", [0.5, 0.5]), pf.networks.Variable("B", [[0.9, 0.1], [0.2, 0.8]], ["A"])
+    network = pf.networks.BayesianNetwork(pair)
+    scale = pf.networks.markov_quilt_mechanism(network, 1.0)
+    yield from (network, pair[0], scale, next(pf.networks.markov_quilts(network, "A")))
+    yield pf.networks.network_cost(network, [scale.scale])
 
 
 def hidden_markov_models():
-    keep, coin = [[1, 0], [0, 1]], pf.hmm.randomised_response("3/4")
+    keep, coin = [[1, 0], [0, 1]], [["3/4", "1/4"], ["1/4", "3/4"]]
     model = pf.hmm.HiddenMarkovModel(keep, coin, {"ill": [1, 0], "healthy": [0, 1]}, length=1)
     family = pf.hmm.PriorFamily(keep, coin, {"ill": ["1 - p", "p"], "healthy": ["p", "1 - p"]}, {"p": [0, 1]}, length=1)
     yield from (model, family, pf.hmm.check(model, 3), pf.hmm.largest_ratio(model), pf.hmm.NoisyMax("index"))
@@ -91,8 +92,9 @@ def made(folder):
 
 
 def public_classes():
-    names = [name for name in dir(pf) if name not in ("dp", "hmm")]
-    names += [f"{part}.{name}" for part in ("dp", "hmm") for name in getattr(pf, part).__all__]
+    parts = ("dp", "hmm", "networks")
+    names = [name for name in dir(pf) if name not in parts]
+    names += [f"{part}.{name}" for part in parts for name in getattr(pf, part).__all__]
     found = [attrgetter(name)(pf) for name in names]
     return {one for one in found if inspect.isclass(one) and not issubclass(one, Exception)}
 
@@ -142,7 +144,7 @@ def test_scales_and_histograms_are_drawn():
         pf.gk16(CHAIN, 100, 1.0).plot()
 
 
-@pytest.mark.parametrize("part", [pf, pf.dp, pf.hmm], ids=lambda part: part.__name__)
+@pytest.mark.parametrize("part", [pf, pf.dp, pf.hmm, pf.networks], ids=lambda part: part.__name__)
 def test_completion_offers_public_names_only(part):
     assert set(part.__all__) <= set(dir(part))
     if part is pf:

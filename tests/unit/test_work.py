@@ -114,7 +114,7 @@ def test_in_python_nothing_is_bounded():
 
 @pytest.mark.parametrize("command", ["check", "network"])
 def test_a_search_ends_at_the_bound(command, files, run, monkeypatch):
-    monkeypatch.setattr("pufferflow.related.bayesnet.mechanism.A_SUM", 0.0)  # estimated before, and refused then
+    monkeypatch.setattr("pufferflow.networks.mechanism.OPERATIONS_PER_SUM", 0.0)  # estimated before, and refused then
     half = [["1/2", "1/2"], ["1/3", "2/3"]]
     hidden = {"transition_matrix": half, "observation_matrix": [["1/5", "4/5"], ["2/3", "1/3"]]}
     hidden |= {"initial_distributions": {"yes": [1, 0], "no": [0, 1]}, "length": 50}

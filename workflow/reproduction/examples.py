@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from pufferflow import networks
 from pufferflow.divergences import largest_log_ratio, max_divergence
 from pufferflow.general import PufferfishFramework
 from pufferflow.influence import chain_influence
 from pufferflow.markov import ChainFamily, MarkovChain
 from pufferflow.mechanisms import mqm_approx, mqm_exact
-from pufferflow.related import bayesnet
 from reproduction import tidy
 
 Database = tuple[int, ...]
@@ -195,10 +195,10 @@ def _composition() -> Values:
         yield example, f"max-influence of {name}", f"composition/influence/{name}", e
         yield example, f"score of {name}", f"composition/score/{name}", nearby / (epsilon - e)
     example, key, met = "flu tree", "composition/network", [[0.9, 0.1], [0.6, 0.4]]
-    infected = [bayesnet.Variable(who, met, [source]) for who, source in CONTACTS.items()]
-    tree = bayesnet.BayesianNetwork([bayesnet.Variable("ann", [0.8, 0.2]), *infected])
-    scale = bayesnet.markov_quilt_mechanism(tree, 3.0).scale
-    cost = bayesnet.network_cost(tree, [scale] * 3)
+    infected = [networks.Variable(who, met, [source]) for who, source in CONTACTS.items()]
+    tree = networks.BayesianNetwork([networks.Variable("ann", [0.8, 0.2]), *infected])
+    scale = networks.markov_quilt_mechanism(tree, 3.0).scale
+    cost = networks.network_cost(tree, [scale] * 3)
     yield example, "scale of one release at ε = 3", f"{key}/scale", scale
     yield example, "three of them, Theorem 4.4", f"{key}/theorem", cost.theorem_4_4
     yield example, "three of them, one quilt for all", f"{key}/quilts", cost.quilts

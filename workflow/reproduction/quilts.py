@@ -7,9 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pufferflow.chain_networks import chain_network
 from pufferflow.mechanisms import mqm_exact
-from pufferflow.related.bayesnet import BayesianNetwork, MarkovQuilt, Variable, markov_quilts
+from pufferflow.networks import (
+    BayesianNetwork,
+    MarkovQuilt,
+    Variable,
+    chain_network,
+    markov_quilts,
+)
 from reproduction import tidy
 from reproduction.examples import EPSILON, LENGTH, THETA_1
 
@@ -61,8 +66,8 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     roles = dict.fromkeys(quilt.nearby, "nearby") | dict.fromkeys(quilt.quilt, "quilt")
     roles[quilt.node] = "node"
-    for variable in network.variables:
-        x, y = positions[variable.name]
-        row = {"panel": panel, "line": line, "variable": variable.name, "x": x, "y": y}
-        role, parents = roles.get(variable.name, "remote"), " ".join(variable.parents)
-        yield row | {"role": role, "parents": parents}
+    for name, parents in zip(network.names, network.parents, strict=True):
+        x, y = positions[name]
+        row = {"panel": panel, "line": line, "variable": name, "x": x, "y": y}
+        row["role"] = roles.get(name, "remote")
+        yield row | {"parents": " ".join(network.names[p] for p in parents)}

@@ -11,11 +11,10 @@ from fractions import Fraction
 from itertools import chain, product
 from typing import Any, get_args
 
-from pufferflow._numbers import written_number
-from pufferflow.related import hmm
-from pufferflow.related.hmm.checking import ratio_text
-from pufferflow.related.hmm.maxima import Relation
-from pufferflow.related.hmm.model import Exact, Matrix
+from pufferflow import hmm
+from pufferflow._numbers import Exact, written_number
+from pufferflow.hmm.model import Matrix, exact_text
+from pufferflow.hmm.noisy_max import Relation
 from reproduction.related import Found, Value
 
 ILL, HEALTHY = "John has C", "John has not"
@@ -51,13 +50,13 @@ def family() -> hmm.PriorFamily:
     """Return Example 7.1 with p1 and p2 free in [0, 1]."""
     i, j = ("(1 - p1)**2", "2*p1*(1 - p1)", "p1**2"), ("1 - p2", "0", "p2")
     priors = {secret: [i, j, k] for secret, k in JOHN.items()}
-    return hmm.noisy_max_family(priors, {"p1": (0, 1), "p2": (0, 1)})
+    return hmm.NoisyMax().family(priors, {"p1": (0, 1), "p2": (0, 1)})
 
 
 def index_distributions(p1: Fraction, p2: Fraction) -> dict[str, tuple[Fraction, ...]]:
     """Return the distribution of the released index under both secrets, in product form."""
     i, j = ((1 - p1) ** 2, 2 * p1 * (1 - p1), p1**2), (1 - p2, 0, p2)
-    return {secret: hmm.index_law(hmm.noisy_laws([i, j, k])) for secret, k in JOHN.items()}
+    return {secret: hmm.NoisyMax().distribution([i, j, k]) for secret, k in JOHN.items()}
 
 
 def neighbour_model(queries: int, mechanism: Matrix | None = None) -> hmm.HiddenMarkovModel:
@@ -72,7 +71,7 @@ def neighbour_model(queries: int, mechanism: Matrix | None = None) -> hmm.Hidden
         if counts[i] < 2:
             pairs.append((name[counts], name[(*counts[:i], counts[i] + 1, *counts[i + 1 :])]))
     known = {name[counts]: [[int(x == v) for v in range(3)] for x in counts] for counts in lists}
-    return hmm.noisy_max(known, mechanism, release="value", pairs=pairs)
+    return hmm.NoisyMax("value", mechanism=mechanism).model(known, pairs=pairs)
 
 
 def _index_released(p1: Fraction, p2: Fraction, factors: list[Fraction]) -> Iterator[Found]:
@@ -85,9 +84,10 @@ def _index_released(p1: Fraction, p2: Fraction, factors: list[Fraction]) -> Iter
             yield at | shown | {"probability": float(p)}
             yield Value(where, f"P({index} | {name})", f"noisy-max/law/{name}/{index}", str(p))
     # the release alone as a model of two states, one a secret
-    released = hmm.mechanism_model(list(distributions.values()), {ILL: (1, 0), HEALTHY: (0, 1)})
+    unit, secrets = [(1, 0), (0, 1)], {ILL: (1, 0), HEALTHY: (0, 1)}
+    released = hmm.HiddenMarkovModel(unit, list(distributions.values()), secrets, length=1)
     worst = hmm.largest_ratio(released)
-    output, ratio = int(worst.observations[0]), ratio_text(worst.ratio)
+    output, ratio = int(worst.observations[0]), exact_text(worst.ratio)
     shown = {"panel": "example", "secret": worst.secret, "output": output, "exact": ratio}
     yield at | shown | {"largest_ratio": float(worst.ratio)}
     yield Value(where, "largest ratio", "noisy-max/largest-ratio", ratio)
@@ -114,7 +114,7 @@ def _figure_of_the_model(free: hmm.PriorFamily, p1: Fraction, p2: Fraction) -> I
     yield Value(FIGURE, "π(0,2,1) = (1 − p1)²·p2·1/2", "noisy-max/start", agree)
     at = f"π(0,2,1) at p1 = {p1}, p2 = {p2}"
     yield Value(FIGURE, at, "noisy-max/start/value", str(start(p1, p2)))
-    one, other = (hmm.NoisyMax().law(counts) for counts in ((0, 1, 1), (0, 2, 1)))
+    one, other = (hmm.NoisyMax().distribution(counts) for counts in ((0, 1, 1), (0, 2, 1)))
     ratio = max(max(p / q, q / p) for p, q in zip(one, other, strict=True))
     quantity = "largest ratio of the index's distributions, neighbours 011 and 021"
     yield Value(FIGURE, quantity, "noisy-max/neighbours/011-021", str(ratio))
@@ -123,7 +123,7 @@ def _figure_of_the_model(free: hmm.PriorFamily, p1: Fraction, p2: Fraction) -> I
 def _every_prior(free: hmm.PriorFamily) -> Iterator[Found]:
     bracket = hmm.sup_ratio(free)
     prior = {name: float(value) for name, value in bracket.prior.items()}
-    text, index = ratio_text(bracket.lower), int(bracket.witness.observations[-1])
+    text, index = exact_text(bracket.lower), int(bracket.witness.observations[-1])
     shown = {"panel": "supremum", "secret": bracket.witness.secret, "output": index, "exact": text}
     yield prior | shown | {"largest_ratio": float(bracket.lower)}
     if not bracket.exact:
@@ -156,9 +156,8 @@ def _value_released(queries: int, searched: int) -> Iterator[Found]:
         ratios = [hmm.largest_value_ratio(n, relation) for n in range(1, queries + 1)]
         for n, largest in enumerate(ratios, 1):
             shown = {"panel": "neighbours", "relation": relation, "queries": n}
-            shown |= {"output": largest.value, "exact": ratio_text(largest.ratio)}
-            for name in ("counts", "neighbour"):
-                shown[name] = " ".join(map(str, getattr(largest, name)))
+            shown |= {"output": int(largest.observations[0]), "exact": exact_text(largest.ratio)}
+            shown |= {"counts": largest.secret, "neighbour": largest.other}
             yield shown | {"largest_ratio": float(largest.ratio)}
         failing = [n for n, largest in enumerate(ratios, 1) if largest.ratio > TWO]
         answer = f"fails from n = {failing[0]}" if failing else f"holds for n = 1 to {queries}"
@@ -167,7 +166,7 @@ def _value_released(queries: int, searched: int) -> Iterator[Found]:
         answer = "holds" if ratios[0].ratio <= TWO else "fails"
         yield Value(VALUE, f"{quantity}, some small n", f"{key}/small", answer)
         quantity = f"largest ratio, neighbours {relation}, n = {queries}"
-        yield Value(VALUE, quantity, f"{key}/ratio", ratio_text(max(of.ratio for of in ratios)))
+        yield Value(VALUE, quantity, f"{key}/ratio", exact_text(max(of.ratio for of in ratios)))
     answer = "holds" if hmm.check(neighbour_model(searched), TWO).holds else "violated"
     quantity = f"ln 2-DP, n = {searched}, exact search in the hidden Markov model"
     yield Value(VALUE, quantity, f"noisy-max/search/{searched}", answer)

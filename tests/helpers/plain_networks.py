@@ -11,7 +11,7 @@ import networkx as nx
 import numpy as np
 from enumeration import DIGITS, _sixty_fourths, influence_ratio
 
-import pufferflow as pf
+from pufferflow.networks import BayesianNetwork, Variable
 
 
 def random_graph(rng, kind, nodes):
@@ -45,8 +45,8 @@ def random_network(rng, kind, nodes, zeros=0.25):
             if not weights.any():
                 weights[rng.integers(states[v])] = 1
             table[at] = [float(p) for p in _sixty_fourths(weights)]
-        variables.append(pf.Variable(f"V{v}", table, [f"V{u}" for u in parents]))
-    return pf.BayesianNetwork([variables[i] for i in rng.permutation(nodes)])
+        variables.append(Variable(f"V{v}", table, [f"V{u}" for u in parents]))
+    return BayesianNetwork([variables[i] for i in rng.permutation(nodes)])
 
 
 def joint_law(network):

@@ -65,7 +65,9 @@ def test_priors_tried_one_by_one(family, length, factor):
 @examples(8, 130)
 def test_region_is_where_the_check_holds(family, length, factor):
     region = hmm.preserving_region(family, factor, length)
-    holds = {tuple(at.values()): hmm.check(family.at(**at), factor, length).holds for at in grid(family)}
+    holds = {
+        tuple(at.values()): hmm.check(family.at(**at), factor, length).holds for at in grid(family)
+    }
     for at in grid(family):
         assert region.contains(**at) == holds[tuple(at.values())]
     if not region.conditions:
@@ -97,9 +99,22 @@ def test_supremum(family, length):
     ratios = [hmm.largest_ratio(family.at(**prior), length).ratio for prior in grid(family)]
     assert max(ratios) <= found.upper
     assert found.lower <= found.upper
-    assert hmm.largest_ratio(family.at(**found.prior), length).ratio == found.lower == found.witness.ratio
+    assert (
+        hmm.largest_ratio(family.at(**found.prior), length).ratio
+        == found.lower
+        == found.witness.ratio
+    )
     if found.upper < math.inf:
         assert found.upper - found.lower <= found.lower / 1000
+
+
+UNIT = [[1, 0], [0, 1]]
+
+
+def squared(entry, other, box=(0, 1)):
+    """The release is the first state: P(0 | a) = entry, P(0 | b) = other."""
+    laws = {"a": [entry, f"1 - ({entry})"], "b": [other, f"1 - {other}"]}
+    return hmm.PriorFamily(UNIT, UNIT, laws, {"p": box}, length=1)
 
 
 @pytest.mark.parametrize(
@@ -107,34 +122,24 @@ def test_supremum(family, length):
     [("p*(1 - p)", Fraction(1, 2), Fraction(1, 4)), ("p*(1 - p**2)", None, 2 * 3**-1.5)],
 )
 def test_maximum_inside_the_box(entry, at, largest):
-    # the release is the first state: P(0 | a) = entry has its maximum inside, P(0 | b) = 1/9 lies below
-    unit = [[1, 0], [0, 1]]
-    law = {"a": [entry, f"1 - ({entry})"], "b": ["1/9", "8/9"]}
-    family = hmm.PriorFamily(unit, unit, law, {"p": ["1/4", "13/20"]}, length=1)
-    found = hmm.sup_ratio(family, tolerance="1e-12")
-    assert found.witness.secret == "a"
-    assert found.exact == (at is not None)
+    found = hmm.sup_ratio(squared(entry, "1/9", ["1/4", "13/20"]), tolerance="1e-12")
+    assert (found.witness.secret, found.exact) == ("a", at is not None)
     if at is not None:
         assert (found.lower, found.prior["p"]) == (9 * largest, at)
-    else:
-        # an irrational maximum is enclosed
+    else:  # an irrational maximum is enclosed
         assert float(found.lower) == pytest.approx(9 * largest, rel=1e-11)
         assert found.lower < found.upper <= found.lower * (1 + Fraction(1, 10**12))
         assert float(found.prior["p"]) == pytest.approx(3**-0.5, abs=1e-5)
     # with the ends at which the entry is 0 an observation is possible under b only
-    wide = hmm.PriorFamily(unit, unit, law, {"p": [0, 1]}, length=1)
-    assert hmm.sup_ratio(wide).lower == math.inf
+    assert hmm.sup_ratio(squared(entry, "1/9")).lower == math.inf
 
 
 def test_priors_that_satisfy_only_inside_the_box():
-    unit = [[1, 0], [0, 1]]
-    family = hmm.PriorFamily(unit, unit, {"a": ["p**2", "1 - p**2"], "b": ["1/9", "8/9"]}, {"p": [0, 1]}, length=1)
-    found = hmm.find_prior(family, 1, violates=False)
-    assert found.prior == {"p": Fraction(1, 3)}
-    assert found.witness is None
-    irrational = hmm.PriorFamily(unit, unit, {"a": ["p**2", "1 - p**2"], "b": ["1/3", "2/3"]}, {"p": [0, 1]}, length=1)
+    found = hmm.find_prior(squared("p**2", "1/9"), 1, violates=False)
+    assert (found.prior, found.witness) == ({"p": Fraction(1, 3)}, None)
+    irrational = squared("p**2", "1/3")
     with pytest.raises(pf.ParameterError, match="irrational"):
         hmm.find_prior(irrational, 1, violates=False)
-    assert hmm.find_prior(irrational, "1000001/1000000", violates=False).prior["p"] ** 2 != Fraction(1, 3)
-    far = hmm.PriorFamily(unit, unit, {"a": ["p**2/2", "1 - p**2/2"], "b": ["2/3", "1/3"]}, {"p": [0, 1]}, length=1)
-    assert hmm.find_prior(far, "5/4", violates=False) is None
+    near = hmm.find_prior(irrational, "1000001/1000000", violates=False)
+    assert near.prior["p"] ** 2 != Fraction(1, 3)
+    assert hmm.find_prior(squared("p**2/2", "2/3"), "5/4", violates=False) is None

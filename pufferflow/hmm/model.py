@@ -1,0 +1,245 @@
+"""Finite hidden Markov models with exact entries.
+
+A secret has one of several values; under each the hidden chain has another initial distribution,
+and everything after that is shared. One observation per step is seen, the first of the first state.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations
+from typing import Any, TypeAlias
+
+from pufferflow._checks import check_list, check_type, check_whole
+from pufferflow._display import displayed
+from pufferflow._json import kind
+from pufferflow._numbers import Exact, written_number
+from pufferflow.errors import ModelError, ParameterError
+
+Vector: TypeAlias = tuple[Fraction, ...]
+Matrix: TypeAlias = tuple[Vector, ...]
+
+
+@displayed()
+class HiddenMarkovModel:
+    """A hidden Markov chain whose initial distribution depends on a secret; immutable.
+
+    Parameters
+    ----------
+    transition_matrix : sequence of sequences of exact numbers, shape (k, k)
+        P(next state | state); rows sum exactly to 1.
+    observation_matrix : sequence of sequences of exact numbers, shape (k, m)
+        P(observation | state).
+    initial_distributions : mapping of str to sequence of exact numbers, shape (k,)
+        Distribution of the first state under each value of the secret; at least two.
+    states, observations : sequence of str, optional
+        Names (default: "0", "1", …).
+    pairs : sequence of pairs of str, optional
+        Values of the secret to keep indistinguishable, in both directions (default: all pairs).
+    length : int, optional
+        Length of the observation sequences that the model is meant for.
+
+    Raises
+    ------
+    ModelError, ParameterError
+        A distribution is impossible, or a name is unknown, missing or repeated.
+    """
+
+    def __init__(
+        self,
+        transition_matrix: Sequence[Sequence[Exact]],
+        observation_matrix: Sequence[Sequence[Exact]],
+        initial_distributions: Mapping[str, Sequence[Exact]],
+        *,
+        states: Sequence[str] | None = None,
+        observations: Sequence[str] | None = None,
+        pairs: Sequence[tuple[str, str]] | None = None,
+        length: int | None = None,
+    ) -> None:
+        rows = check_list(transition_matrix, "transition_matrix")
+        k = len(rows)
+        self.transition_matrix = stochastic_matrix(rows, "transition_matrix", k, k)
+        self.observation_matrix = stochastic_matrix(observation_matrix, "observation_matrix", k)
+        self.states = _names(states, k, "states")
+        self.observations = _names(observations, len(self.observation_matrix[0]), "observations")
+        self.initial_distributions = {
+            name: distribution(values, f"initial distribution of {name!r}", k)
+            for name, values in by_secret(initial_distributions).items()
+        }
+        self.pairs = _pairs(pairs, self.initial_distributions)
+        self.length = None if length is None else check_whole(length, "length")
+
+    def __repr__(self) -> str:
+        sizes = len(self.states), len(self.observations), len(self.initial_distributions)
+        return "HiddenMarkovModel({} states, {} observations, {} secrets)".format(*sizes)
+
+    def probability(self, secret: str, sequence: Sequence[str]) -> Fraction:
+        """Return P(observations start with ``sequence`` | secret).
+
+        Raises ParameterError: a name is unknown.
+        """
+        law, probability = self._initial(secret), Fraction(1)
+        for observation in check_list(sequence, "sequence"):
+            if observation not in self.observations:
+                raise ParameterError("an entry of sequence is not an observation of the model")
+            seen = self._seen(law, self.observations.index(observation))
+            law, probability = step(seen, self.transition_matrix), sum(seen, Fraction(0))
+        return probability
+
+    def observation_distribution(
+        self, secret: str, length: int | None = None
+    ) -> dict[tuple[str, ...], Fraction]:
+        """Return the probabilities of the possible sequences of ``length`` observations.
+
+        There are up to m^length. Raises ParameterError: the secret is unknown or the length out of
+        range.
+        """
+        prefixes: dict[tuple[str, ...], Vector] = {(): self._initial(secret)}
+        result: dict[tuple[str, ...], Fraction] = {}
+        for _ in range(requested_length(self, length)):
+            seen = {
+                (*prefix, name): self._seen(law, o)
+                for prefix, law in prefixes.items()
+                for o, name in enumerate(self.observations)
+            }
+            result = {word: sum(law, Fraction(0)) for word, law in seen.items() if any(law)}
+            prefixes = {word: step(seen[word], self.transition_matrix) for word in result}
+        return result
+
+    def _initial(self, secret: str) -> Vector:
+        check_type(secret, "secret", str)
+        if secret not in self.initial_distributions:
+            raise ParameterError(f"the secret is not one of {_some(self.initial_distributions)}")
+        return self.initial_distributions[secret]
+
+    def _seen(self, law: Vector, o: int) -> Vector:
+        return tuple(p * row[o] for p, row in zip(law, self.observation_matrix, strict=True))
+
+
+def distribution(values: object, where: str, size: int | None = None) -> Vector:
+    """Return a distribution on ``size`` points; raise ModelError unless it sums exactly to 1."""
+    given = None if isinstance(values, str) else check_list(values, where)  # it may be a record
+    if not given or len(given) != (size or len(given)):
+        raise ModelError(
+            f"{where} has {len(given or ())} probabilities; give {size or 'at least one'}"
+        )
+    law = tuple(
+        written_number(p, f"{where}, entry {i}", ModelError) for i, p in enumerate(given, 1)
+    )
+    for i, p in enumerate(law, 1):
+        if not 0 <= p.numerator <= p.denominator:  # quicker than comparing fractions
+            raise ModelError(f"{where}, entry {i} is not between 0 and 1; give probabilities")
+    over = math.lcm(*{p.denominator for p in law})  # sums of integers take a fraction of the time
+    if (total := sum(p.numerator * (over // p.denominator) for p in law)) != over:
+        total_text = shortened(exact_text(Fraction(total, over)))
+        raise ModelError(f'{where} sums to {total_text}, not exactly to 1; write thirds as "1/3"')
+    return law
+
+
+def stochastic_matrix(
+    rows: object, name: str, size: int | None = None, columns: int | None = None
+) -> Matrix:
+    """Return a matrix of distributions; raise ModelError if it is none of this shape."""
+    given = check_list(rows, name)
+    if not given or len(given) != (size or len(given)):
+        raise ModelError(f"{name} has {len(given)} rows; give {size or 'at least one'}")
+    matrix: list[Vector] = []
+    for i, row in enumerate(given, 1):
+        matrix.append(distribution(row, f"{name}, row {i}", columns))
+        columns = len(matrix[0])
+    return tuple(matrix)
+
+
+def step(law: Sequence[Fraction], matrix: Matrix) -> Vector:
+    """Return the row vector ``law`` times ``matrix``."""
+    total = [Fraction(0)] * len(matrix[0])
+    for weight, row in zip(law, matrix, strict=True):
+        for j, p in enumerate(row):
+            if weight and p:
+                total[j] += weight * p
+    return tuple(total)
+
+
+def requested_length(model: Any, length: int | None) -> int:
+    """Return ``length``, by default that of the model; raise ParameterError if there is none."""
+    if length is None and model.length is None:
+        raise ParameterError("no length of observation sequences is given; give a length")
+    return check_whole(model.length if length is None else length, "length")
+
+
+def exact_text(number: Fraction | float) -> str:
+    """Return a number of any length as a string such as "911/550", or "infinite"."""
+    if not isinstance(number, Fraction):
+        return "infinite"
+    try:
+        return str(number)
+    except ValueError:  # more digits than Python converts by default
+        from flint import fmpq
+
+        return str(fmpq(number.numerator, number.denominator))
+
+
+def shortened(text: str) -> str:
+    """Return a string for a message: its beginning if it is long."""
+    return text if len(text) <= 40 else f"{text[:36]}…"
+
+
+class Result:
+    """A result that is also plain JSON: exact numbers as strings."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON types, fractions as strings, an infinite ratio as "infinite"."""
+        kind = type(self)
+        names = (n for n in dir(kind) if isinstance(getattr(kind, n), property))
+        return {name: _plain(getattr(self, name)) for name in (*vars(self), *names)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Fraction) or value == math.inf:
+        return exact_text(value)
+    if isinstance(value, dict):
+        return {name: _plain(entry) for name, entry in value.items()}
+    if isinstance(value, tuple):
+        return list(value)
+    return value.to_dict() if isinstance(value, Result) else value
+
+
+def by_secret(laws: object) -> Mapping[str, Any]:
+    """Return the initial distributions; raise ModelError unless two or more secrets have one."""
+    if not isinstance(laws, Mapping):
+        raise ModelError(f"initial_distributions must give one per secret, not {kind(laws)}")
+    if len(laws) < 2 or not all(isinstance(name, str) for name in laws):
+        raise ModelError(
+            f"initial_distributions has {len(laws)} secrets; give names of at least two"
+        )
+    return laws
+
+
+def _names(names: object, size: int, what: str) -> tuple[str, ...]:
+    if names is None:
+        return tuple(map(str, range(size)))
+    given = check_list(names, what)
+    if not all(isinstance(n, str) for n in given) or not len(set(given)) == len(given) == size:
+        raise ModelError(f"{what} must be {size} different strings")
+    return tuple(given)
+
+
+def _pairs(pairs: object, secrets: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    if pairs is None:
+        return tuple(combinations(secrets, 2))
+    result: dict[frozenset[str], tuple[str, str]] = {}
+    for pair in check_list(pairs, "pairs"):
+        names = check_list(pair, "a pair")
+        if len(names) != 2 or names[0] == names[1] or not all(n in secrets for n in names):
+            raise ModelError(f"a pair is not two different secrets of {_some(secrets)}")
+        result.setdefault(frozenset(names), (names[0], names[1]))
+    if not result:
+        raise ModelError("pairs is empty; give pairs of secrets")
+    return tuple(result.values())
+
+
+def _some(names: Mapping[str, Any]) -> str:
+    quoted = [repr(name) for name in names]
+    return ", ".join(quoted[:6]) + (f" and {len(quoted) - 6} more" if len(quoted) > 6 else "")

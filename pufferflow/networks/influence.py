@@ -1,0 +1,210 @@
+"""Max-influence of a set of variables on one variable of a network (Definition 4.1).
+
+X_i divides the other variables into branches that are mutually independent given X_i (left and
+right of a node of a chain). So for each pair of secrets (x, x') the largest log ratio of X_Q is the
+sum, over branches, of those of the part of X_Q there, as eq. 5 has one term per side; the
+max-influence is the largest sum. Joint distributions are found by variable elimination.
+
+Rounding. Only products and sums of non-negative numbers occur, so every entry of a result has a
+relative error of at most a known number of roundings. Every intermediate entry is the probability
+of an event under an intervention, hence at most 1, and what underflows adds far less than a
+rounding to entries of at least ``SAFE_MINIMUM``. The support distinguishes it from zeros.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import lru_cache, reduce
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+
+from pufferflow._checks import check_list, check_type
+from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._types import Bools, Floats
+from pufferflow._work import spend
+from pufferflow.errors import NetworkError
+from pufferflow.networks.network import BayesianNetwork
+from pufferflow.networks.quilts import branches, mask_of, members
+
+MAX_CELLS = 2**20
+"""Entries of an intermediate table."""
+
+TABLE_ROUNDINGS = 5
+"""Roundings in an entry of a stored table, relative to one with rows that sum to exactly 1."""
+
+
+class Joint(NamedTuple):
+    """A joint distribution, one axis per variable."""
+
+    values: Floats
+    support: Bools
+    """Which entries are positive; ``values`` may underflow there."""
+    roundings: int
+    """Bound on the relative error of the other entries, in unit roundoffs."""
+
+
+Factor = tuple[tuple[int, ...], Floats]
+"""Some variables and a table: values and, 0 or 1, the support, then one axis per variable."""
+
+
+def max_influence(network: BayesianNetwork, node: str, quilt: Iterable[str]) -> float:
+    """Return the largest log P(X_Q = x_Q | X_i = x) / P(X_Q = x_Q | X_i = x'), in nats, rounded up.
+
+    It is +∞ if a value of X_Q is possible under one of two secrets x, x' of positive probability.
+
+    Parameters
+    ----------
+    network : BayesianNetwork
+    node : str
+        X_i.
+    quilt : iterable of str
+        X_Q, any set of other variables; the influence of the empty set is 0.
+
+    Raises
+    ------
+    NetworkError
+        A name is unknown, ``quilt`` contains ``node``, or the tables would be too large.
+    """
+    check_type(network, "network", BayesianNetwork)
+    i = network.index(node)
+    inside = {network.index(name) for name in check_list(quilt, "quilt")}
+    if i in inside:
+        raise NetworkError(f"the quilt of {node!r} contains {node!r} itself; leave it out")
+    influence = influences(network)(i, mask_of(inside))
+    if math.isnan(influence):
+        raise NetworkError(f"the quilt of {node!r} needs too large tables; give a smaller one")
+    return influence
+
+
+class Influences:
+    """Max-influences of one network, each computed when it is first requested."""
+
+    def __init__(self, network: BayesianNetwork) -> None:
+        self._network = network
+        self._branches = [branches(network, node) for node in range(len(network))]
+        self._ratios: dict[tuple[int, int], Floats] = {}
+
+    def __call__(self, node: int, quilt: int) -> float:
+        """Return the influence of a set, rounded up; NaN if the tables would be too large."""
+        parts = [branch & quilt for branch in self._branches[node] if branch & quilt]
+        total = sum((self._pairs(node, part) for part in parts), np.zeros(()))
+        return float(total.max()) * (1 + 2 * len(parts) * UNIT_ROUNDOFF)
+
+    def bound(self, node: int, quilt: int) -> float:
+        """Return a lower bound, up to rounding, of the influence of all sets that hold ``quilt``.
+
+        By data processing, from single variables; quick.
+        """
+        parts = [members(branch & quilt) for branch in self._branches[node] if branch & quilt]
+        singles = ((self._pairs(node, 1 << v) for v in part) for part in parts)
+        total = sum((reduce(np.maximum, of) for of in singles), np.zeros(()))
+        return 0.0 if np.isnan(total).any() else float(total.max())
+
+    def _pairs(self, node: int, part: int) -> Floats:
+        """Return the largest log P(x_A | x) / P(x_A | x') for each pair (x, x'), rounded up."""
+        if (node, part) not in self._ratios:
+            self._ratios[node, part] = _log_ratios(self._network, node, members(part))
+        return self._ratios[node, part]
+
+
+@lru_cache(maxsize=32)
+def influences(network: BayesianNetwork) -> Influences:
+    """Return the influences of ``network``, shared by all calls on the same object."""
+    return Influences(network)
+
+
+def _log_ratios(network: BayesianNetwork, node: int, part: list[int]) -> Floats:
+    single, joint = (joint_distribution(network, [node, *more]) for more in ((), part))
+    if single is None or joint is None:
+        return np.array(math.nan)
+    masses = single.values[single.support][:, None]
+    table, possible = (
+        of[single.support].reshape(len(masses), -1) for of in (joint.values, joint.support)
+    )
+    _spend(30 * len(masses) * table.size)
+    # probabilities too small for floats: the smallest safe number in a numerator, else 0
+    with np.errstate(divide="ignore"):
+        upper = np.maximum(table, SAFE_MINIMUM) / np.where(masses < SAFE_MINIMUM, 0.0, masses)
+        lower = np.where(table < SAFE_MINIMUM, 0.0, table) / np.maximum(masses, SAFE_MINIMUM)
+        rows = zip(upper, possible, strict=True)
+        ratios = [(row[here] / lower[:, here]).max(axis=1) for row, here in rows]
+        logs: Floats = np.log(np.maximum(ratios, 1.0))
+    roundings = 2 * (joint.roundings + single.roundings) + 8
+    logs = logs * (1 + 4 * UNIT_ROUNDOFF) + 1.01 * roundings * UNIT_ROUNDOFF
+    np.fill_diagonal(logs, 0.0)
+    return logs
+
+
+def joint_distribution(network: BayesianNetwork, kept: Sequence[int]) -> Joint | None:
+    """Return P(X_A) for A = ``kept`` (distinct indices), its axes in that order.
+
+    The variable that makes the smallest table is summed out first. None: a table would have more
+    than :data:`MAX_CELLS` entries.
+    """
+    mask = 0  # the tables of variables without descendants in A sum to 1 and drop out
+    for v in kept:
+        mask |= network.ancestors[v]
+    inside = members(mask)
+    left: dict[int, Factor] = {}
+    homes: dict[int, set[int]] = {v: set() for v in inside}  # the factors with a variable
+    numbers = count()
+
+    def put(scope: tuple[int, ...], table: Floats) -> None:
+        left[number := next(numbers)] = scope, table
+        for v in scope:
+            homes[v].add(number)
+
+    def together(v: int) -> set[int]:
+        return {u for i in homes[v] for u in left[i][0]}
+
+    def cells(scope: Iterable[int]) -> int:
+        # at least 2 states: allowed tables then have fewer than NumPy's 64 axes
+        return math.prod(max(2, len(network.states[v])) for v in scope)
+
+    for v in inside:
+        table = network.tables[v]
+        put((*network.parents[v], v), np.stack([table, table > 0]))
+    sizes = {v: cells(together(v)) for v in inside if v not in kept}
+    queue = [(size, v) for v, size in sizes.items()]
+    heapify(queue)
+    while queue:
+        size, v = heappop(queue)
+        if sizes.get(v) != size:  # it has another size by now, or is gone
+            continue
+        rest = sorted(together(v) - {v})
+        if sizes.pop(v) > MAX_CELLS:
+            return None
+        touched = homes.pop(v)
+        table = np.add.reduce(_product([left.pop(i) for i in sorted(touched)], [v, *rest]), axis=1)
+        np.minimum(table[1], 1, out=table[1])
+        for u in rest:
+            homes[u] -= touched
+        put(tuple(rest), table)
+        for u in sizes.keys() & rest:
+            sizes[u] = cells(together(u))
+            heappush(queue, (sizes[u], u))
+    if cells(kept) > MAX_CELLS:
+        return None
+    values, support = _product(list(left.values()), kept)
+    # of each table, of the products (one fewer than tables) and of the sums
+    sums = sum(len(network.states[v]) - 1 for v in inside if v not in kept)
+    return Joint(values, support > 0, (TABLE_ROUNDINGS + 1) * len(inside) - 1 + sums)
+
+
+def _product(factors: Sequence[Factor], axes: Sequence[int]) -> Floats:
+    product = np.ones(2)[(slice(None), *(None for _ in axes))]
+    for scope, table in factors:
+        # axes in the order of the result, those that the factor lacks of length 1
+        order = (0, *(1 + scope.index(v) for v in axes if v in scope))
+        lengths = (slice(None), *(slice(None) if v in scope else None for v in axes))
+        product = product * table.transpose(order)[lengths]
+    _spend(len(factors) * (250_000 + 7 * product.size))
+    return product
+
+
+def _spend(work: float) -> None:
+    spend(work, "the search for quilts", "protect fewer variables, or give smaller networks")

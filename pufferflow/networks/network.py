@@ -1,0 +1,219 @@
+"""Discrete Bayesian networks: an acyclic graph, and one conditional probability table per variable.
+
+A network file is ``{"variables": [{"name": "Ann", "table": [0.9, 0.1]}, {"name": "Bob", "parents":
+["Ann"], "states": ["well", "ill"], "table": [[0.95, 0.05], [0.4, 0.6]]}]}`` in JSON; ``parents``
+and ``states`` are optional. Several networks are ``{"networks": [{"variables": […]}, …]}``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pufferflow._checks import check_list, check_type, check_whole, shown_name
+from pufferflow._display import displayed
+from pufferflow._json import kind, only_keys, read_json
+from pufferflow._rounding import SUM_TOLERANCE, UNIT_ROUNDOFF, total
+from pufferflow._types import Floats
+from pufferflow.errors import ModelError, NetworkError
+from pufferflow.markov.chain import MarkovChain
+
+MAX_VARIABLES = 1_000
+
+
+@displayed()
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """A variable with its distribution given its parents; checked when it joins a network.
+
+    Attributes
+    ----------
+    name : str
+    table : array_like, shape (states of parent 1, …, states of parent m, own states)
+        P(variable | parents), one axis per parent in the order of ``parents``. Rows that sum to 1
+        within 1e-9 are divided by their sum.
+    parents : sequence of str
+    states : sequence of str, optional
+        Names of the states (default "0", "1", …).
+    """
+
+    name: str
+    table: ArrayLike
+    parents: Sequence[str] = ()
+    states: Sequence[str] | None = None
+
+
+@displayed("names")
+class BayesianNetwork:
+    """A discrete Bayesian network θ, immutable.
+
+    Parameters
+    ----------
+    variables : iterable of Variable
+        At most :data:`MAX_VARIABLES`, in any order; parents may come after their children.
+
+    Attributes
+    ----------
+    names : tuple of str
+        In the order given. Elsewhere a variable is its index in this tuple.
+    states : tuple of tuple of str
+    parents, children : tuple of tuple of int
+    ancestors : tuple of int
+        The ancestors of each variable and itself, as a bit mask.
+    tables : tuple of float arrays
+        As in :class:`Variable`, normalised and read-only.
+
+    Raises
+    ------
+    NetworkError
+        A name is repeated, a parent unknown, the graph has a cycle, or a table is impossible.
+    """
+
+    def __init__(self, variables: Iterable[Variable]) -> None:
+        given = check_list(variables, "variables")
+        if not 0 < len(given) <= MAX_VARIABLES:
+            raise NetworkError(f"the network has {len(given)} variables; give 1 to {MAX_VARIABLES}")
+        for variable in given:
+            check_type(variable, "a variable", Variable)
+        self.names = _distinct([variable.name for variable in given], "the names of the variables")
+        self._index = {name: i for i, name in enumerate(self.names)}
+        parents = (_distinct(v.parents, f"parents of {v.name!r}") for v in given)
+        self.parents = tuple(tuple(map(self.index, names)) for names in parents)
+        graph = dict(enumerate(self.parents))
+        self.children = tuple(tuple(c for c in graph if v in graph[c]) for v in graph)
+        masks = [1 << v for v in graph]
+        try:
+            for v in TopologicalSorter(graph).static_order():
+                for p in graph[v]:
+                    masks[v] |= masks[p]
+        except CycleError as error:
+            cycle = " → ".join(self.names[v] for v in error.args[1])
+            raise NetworkError(f"the graph has the cycle {cycle}; remove an edge") from None
+        self.ancestors = tuple(masks)
+        tables = [_numbers(variable) for variable in given]
+        self.states = tuple(map(_states, given, tables))
+        self.tables = tuple(self._checked(i, table) for i, table in enumerate(tables))
+
+    def __repr__(self) -> str:
+        return f"BayesianNetwork({len(self)} variables, {sum(map(len, self.parents))} edges)"
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def index(self, name: str) -> int:
+        """Return the index of a variable; raises NetworkError if there is none of this name."""
+        if not (isinstance(name, str) and name in self._index):
+            some = ", ".join(self.names[:8]) + ", …" * (len(self) > 8)
+            raise NetworkError(f"there is no variable {shown_name(name)}; the network has {some}")
+        return self._index[name]
+
+    def _checked(self, i: int, table: Floats) -> Floats:
+        """Return a table whose rows are distributions, or raise NetworkError."""
+        scope = (*self.parents[i], i)
+        what, shape = f"the table of {self.names[i]!r}", tuple(len(self.states[v]) for v in scope)
+        if table.shape != shape:
+            axes = ", ".join(
+                f"{n} for {self.names[v]!r}" for v, n in zip(scope, shape, strict=True)
+            )
+            raise NetworkError(f"{what} has shape {table.shape}, not {shape}: {axes}")
+        sums = np.apply_along_axis(total, -1, table)[..., None]
+        good = (table >= 0).all(axis=-1, keepdims=True) & (abs(sums - 1) <= SUM_TOLERANCE)
+        for *row, _ in np.argwhere(~good).tolist():
+            names = (
+                f"{self.names[v]} = {self.states[v][x]}" for v, x in zip(scope, row, strict=False)
+            )
+            given = f" given {', '.join(names)}" if row else ""
+            raise NetworkError(f"{what}{given} must have entries of at least 0 with the sum 1")
+        # sums that are off by rounding alone stay
+        table = np.where(abs(sums - 1) > 4 * UNIT_ROUNDOFF, table / sums, table)
+        table.flags.writeable = False
+        return table
+
+
+def _distinct(names: Iterable[str], what: str) -> tuple[str, ...]:
+    """Return a list of names; raise NetworkError if one is repeated or not a name."""
+    listed = check_list(names, what)
+    for i, name in enumerate(listed):
+        if not (isinstance(name, str) and name) or name in listed[:i]:
+            raise NetworkError(f"{what}: {shown_name(name)} is given twice or is not a name")
+    return tuple(listed)
+
+
+def _numbers(variable: Variable) -> Floats:
+    try:
+        table = np.array(variable.table)
+    except (TypeError, ValueError, OverflowError):
+        table = np.array(None)
+    if table.dtype.kind not in "fiu" or not (table.ndim and table.size):
+        raise NetworkError(
+            f"the table of {variable.name!r} must be numbers in nested lists of equal lengths, one "
+            "level per parent and one for the states"
+        )
+    return table.astype(np.float64)
+
+
+def _states(variable: Variable, table: Floats) -> tuple[str, ...]:
+    count, what = table.shape[-1], f"states of {variable.name!r}"
+    if variable.states is None:
+        return tuple(map(str, range(count)))
+    states = _distinct(variable.states, what)
+    if len(states) != count:
+        raise NetworkError(f"{what}: {len(states)} names for {count} probabilities per row")
+    return states
+
+
+def read_networks(path: str | os.PathLike[str]) -> tuple[BayesianNetwork, ...]:
+    """Return the networks of a file; ``"-"`` is standard input.
+
+    Raises ModelError: the file cannot be read, is not JSON or does not describe networks.
+    """
+    return read_json(path, _parse, '{"variables": […]} or {"networks": [{"variables": […]}]}')
+
+
+def _parse(document: object) -> tuple[BayesianNetwork, ...]:
+    networks: Any = [document]
+    if isinstance(document, dict) and "networks" in document:
+        only_keys(document, ("networks",), "a file of several networks")
+        networks = document["networks"]
+    if not isinstance(networks, list):
+        raise ModelError(f"networks must be a list of networks, not {kind(networks)}")
+    for i, network in enumerate(networks, 1):
+        if isinstance(network, dict):
+            only_keys(network, ("variables",), f"network {i}")
+        if not (isinstance(network, dict) and isinstance(network.get("variables"), list)):
+            raise ModelError(f"network {i} must be an object with a list of variables")
+        for j, variable in enumerate(network["variables"], 1):
+            if not (isinstance(variable, dict) and {"name", "table"} <= variable.keys()):
+                raise ModelError(f"variable {j} must be an object with a name and a table")
+            only_keys(variable, ("name", "states", "parents", "table"), f"variable {j}")
+    return tuple(BayesianNetwork([Variable(**v) for v in n["variables"]]) for n in networks)
+
+
+def chain_network(chain: MarkovChain, length: int) -> BayesianNetwork:
+    """Return the first ``length`` records of a Markov chain as a network X1 → X2 → … → XT.
+
+    Parameters
+    ----------
+    chain : MarkovChain
+        With a given or a stationary initial distribution.
+    length : int
+        T, from 1 to :data:`MAX_VARIABLES`.
+
+    Raises
+    ------
+    NetworkError, ParameterError
+        The initial distribution is "any", which is not one network, or T is out of range.
+    """
+    check_type(chain, "chain", MarkovChain)
+    length, first = check_whole(length, "length", most=MAX_VARIABLES), chain.initial_distribution
+    if first is None:
+        raise NetworkError('a chain with initial_distribution "any" is not one network; give one')
+    matrix = chain.transition_matrix
+    later = (Variable(f"X{i}", matrix, [f"X{i - 1}"]) for i in range(2, length + 1))
+    return BayesianNetwork([Variable("X1", first), *later])

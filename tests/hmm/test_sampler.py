@@ -1,0 +1,97 @@
+"""The sampler of Noisy Max: every sequence of uniform integers, and a chi-square test of draws.
+
+Draws of the system's randomness have no seed: a false alarm is raised less than once in 10^7 runs,
+as the level is 10^-9, and the rarest outcome makes the tail of chi-square heavier.
+"""
+
+from collections import Counter
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from pufferflow import hmm
+
+RARE = 1e-9
+UNEVEN = [["1/2", "1/2", 0], ["1/4", "1/2", "1/4"], [0, "1/4", "3/4"]]
+FINE = hmm.truncated_geometric(5, f"1/{10**30 + 57}")
+
+
+class Listed:
+    """Uniform integers from a list, one byte each."""
+
+    def __init__(self, integers):
+        self.left = list(integers)
+
+    def take(self, size):
+        return bytes([self.left.pop(0)] if size else [])
+
+
+@pytest.mark.parametrize("rows", [None, UNEVEN])
+@pytest.mark.parametrize("counts", [(0,), (2, 1), (1, 1), (0, 1, 1), (0, 2, 1), (2, 2, 0)])
+@pytest.mark.parametrize("options", ["index first", "index last", "index uniform", "value first"])
+def test_all_uniform_integers_give_the_exact_distribution(rows, counts, options):
+    release, ties = options.split()
+    noisy_max = hmm.NoisyMax(release, 2, rows, ties)
+    below = [6 if rows is None else 4] * len(counts)  # the common denominator
+    if ties == "uniform":
+        if len(counts) > 2:
+            pytest.skip("of three tied counts one is drawn by rejection")
+        below.append(2)
+    integers = list(product(*map(range, below)))
+    drawn = Counter(noisy_max._drawn(counts, Listed(u)) for u in integers)
+    law = noisy_max.distribution(counts)
+    assert [Fraction(drawn[outcome], len(integers)) for outcome in range(len(law))] == list(law)
+
+
+@pytest.mark.parametrize(
+    ("rng", "size"),
+    [
+        *((None, 4000), (np.random.default_rng(1), 1500)),
+        pytest.param(np.random.default_rng(1), 4000, marks=pytest.mark.long),
+    ],
+)
+@pytest.mark.parametrize(
+    "noisy_max",
+    [
+        *(hmm.NoisyMax(), hmm.NoisyMax("value"), hmm.NoisyMax(ties="uniform")),
+        hmm.NoisyMax("index", 5, FINE, "uniform"),
+        hmm.NoisyMax("value", 5, hmm.truncated_geometric(5, "9/10")),
+    ],
+)
+def test_draws_follow_the_distribution(noisy_max, rng, size):
+    counts = [0, 2, 1, 2, 0]
+    law = [float(p) for p in noisy_max.distribution(counts)]
+    drawn = Counter(noisy_max.sample(counts, rng=rng) for _ in range(size))
+    common = [outcome for outcome, p in enumerate(law) if p * size >= 5]
+    observed, expected = [drawn[o] for o in common], [law[o] * size for o in common]
+    if (rest := size - sum(expected)) >= 1e-9:
+        observed, expected = [*observed, size - sum(observed)], [*expected, rest]
+    assert sum(observed) == size
+    assert chisquare(observed, expected, sum_check=False).pvalue > RARE
+
+
+def test_a_generator_repeats_its_draws_and_halved_noise_is_seen():
+    counts, narrow = [0, 2, 1], hmm.NoisyMax(mechanism=hmm.truncated_geometric(2, "1/4"))
+    draws = [np.random.default_rng(2) for _ in range(2)]
+    first, again = ([narrow.sample(counts, rng=rng) for _ in range(4000)] for rng in draws)
+    assert first == again
+    expected = [float(p) * 4000 for p in hmm.NoisyMax().distribution(counts)]
+    assert chisquare([first.count(index) for index in range(3)], expected).pvalue < RARE
+
+
+def test_factor_bounds_every_neighbour():
+    rows = [["1/2", "1/3", "1/6"], ["1/4", "1/2", "1/4"], ["1/6", "1/6", "2/3"]]
+    for options in (("value",), (), ("index", 2, rows), ("index", 2, None, "last")):
+        noisy_max, ratios = hmm.NoisyMax(*options), []
+        for counts in product(range(3), repeat=3):
+            for i, x in enumerate(counts[:3]):
+                if x < 2:
+                    other = (*counts[:i], x + 1, *counts[i + 1 :])
+                    laws = map(noisy_max.distribution, (counts, other))
+                    ratios += [max(p / q, q / p) for p, q in zip(*laws, strict=True)]
+        assert 1 < max(ratios) <= noisy_max.factor
+    assert hmm.NoisyMax().factor == 2
+    assert hmm.NoisyMax(mechanism=UNEVEN).factor == float("inf")
