@@ -1,5 +1,6 @@
 """The public names, each with the module it comes from: the one list of them."""
 
+from . import dp as dp
 from .accounting.accountant import Accountant as Accountant
 from .accounting.event import WrappedMeasurement as WrappedMeasurement
 from .accounting.event import event_epsilon as event_epsilon
@@ -17,6 +18,9 @@ from .audit import smallest_scale as smallest_scale
 from .chain_networks import chain_network as chain_network
 from .coupling import LowerBound as LowerBound
 from .coupling import lower_bound as lower_bound
+from .dp.base2 import Base2Exponential as Base2Exponential
+from .dp.base2 import Base2Laplace as Base2Laplace
+from .dp.base2 import Eta as Eta
 from .errors import BudgetError as BudgetError
 from .errors import ChainError as ChainError
 from .errors import ConfigError as ConfigError
@@ -70,7 +74,6 @@ from .publish.result import Release as Release
 from .publish.running_count import RunningCount as RunningCount
 from .records.schema import Schema as Schema
 from .records.states import StateSpace as StateSpace
-from .related import dp as dp
 from .related import hmm as hmm
 from .related.bayesnet import BayesianNetwork as BayesianNetwork
 from .related.bayesnet import MarkovQuilt as MarkovQuilt
@@ -81,9 +84,6 @@ from .related.bayesnet import markov_quilt_mechanism as markov_quilt_mechanism
 from .related.bayesnet import markov_quilts as markov_quilts
 from .related.bayesnet import max_influence as max_influence
 from .related.bayesnet import network_cost as network_cost
-from .related.dp.base2_exponential import Base2Exponential as Base2Exponential
-from .related.dp.base2_exponential import Base2Laplace as Base2Laplace
-from .related.dp.base2_exponential import Eta as Eta
 from .total_variation_family import TotalVariationFamily as TotalVariationFamily
 from .transport import chain_sensitivity as chain_sensitivity
 from .transport import wasserstein_sensitivity as wasserstein_sensitivity
