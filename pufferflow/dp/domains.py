@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -36,18 +36,17 @@ class Domain:
         for name, values in columns.items():
             try:
                 listed = values if isinstance(values, range) else tuple(values)
-                distinct = isinstance(values, range) or len(set(listed)) == len(listed)
-            except TypeError:
-                listed, distinct = (), False
-            if isinstance(values, str) or not listed or not distinct:
+                known: Collection[Any] = listed if isinstance(values, range) else set(listed)
+                valid = 0 < len(known) == len(listed) and not isinstance(values, str)
+            except (TypeError, OverflowError):
+                valid = False
+            if not valid:
                 raise ParameterError(
                     f"column {name!r} must be a sequence of distinct values, at least one"
                 )
             self.columns[str(name)] = listed
         if self.size > 2**62:
-            raise ParameterError(
-                f"the domain has {self.size} tuples, more than 2^62; declare fewer"
-            )
+            raise ParameterError("the domain has more than 2^62 tuples; declare fewer values")
 
     def __repr__(self) -> str:
         return f"Domain({', '.join(f'{name}: {len(of)}' for name, of in self.columns.items())})"
@@ -62,7 +61,7 @@ class Domain:
 
         Raises DataError for other columns than the domain's, a tuple outside it, or one twice.
         """
-        if sorted(map(str, data.columns)) != sorted(self.columns):
+        if len(data.columns) != len(self.columns) or set(data.columns) != set(self.columns):
             raise DataError(f"the data must have the columns {list(self.columns)}, each once")
         codes = np.zeros(len(data), np.int64)
         for name, values in self.columns.items():

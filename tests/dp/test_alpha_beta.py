@@ -280,17 +280,6 @@ def test_estimates_and_failures_against_all_views(view, count, others, error):
     assert view.failure(float(error), count, size) == pytest.approx(float(missed), abs=1e-12)
 
 
-def test_the_estimate_of_a_publication():
-    domain, view = dp.Domain({"x": range(20), "y": range(50)}), dp.choose_alpha_beta("0.1", "0.4")
-    data = {(x, y) for x in range(5) for y in range(8)}
-    found = [
-        dp.publish(data, domain, view, insecure_seed=s).count({"x": [0, 1]}) for s in range(80)
-    ]
-    exact = view.standard_error(16, 100)
-    assert abs(np.mean([estimate.count for estimate in found]) - 16) < 3 * exact / math.sqrt(80)
-    assert np.mean([estimate.standard_error for estimate in found]) == pytest.approx(exact, rel=0.2)
-
-
 @examples(12, 120)
 @given(st.integers(0, 3000), st.just(0.0) | st.floats(1e-12, 1))
 def test_binomial_against_scipy(trials, p):

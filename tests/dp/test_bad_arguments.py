@@ -69,6 +69,12 @@ MAJORITY, BASE2 = dp.WeightedMajority(2, 1), Base2Exponential(ETA, 0, 5, 20)
         (dp.Domain, [{"a": "yes"}], "sequence of distinct values"),
         (dp.Domain, [{"a": 3}], "sequence of distinct values"),
         (dp.Domain, [{"a": [1, 2, 1]}], "sequence of distinct values"),
+        (dp.Domain, [{"a": range(2**70)}], "sequence of distinct values"),
+        (
+            dp.publish,
+            [pd.DataFrame({1: [1]}), dp.Domain({"1": [1]}), HALF],
+            "must have the columns",
+        ),
         (dp.Domain, [{"a": range(2**62), "b": [1, 2]}], "more than 2\\^62"),
         (dp.publish, [DATA.assign(z=1), SMALL, HALF], "must have the columns"),
         (dp.publish, [DATA[["a"]], SMALL, HALF], "must have the columns"),
