@@ -1,5 +1,6 @@
 """The public names, each with the module it comes from: the one list of them."""
 
+from . import dp as dp
 from . import hmm as hmm
 from . import networks as networks
 from .accounting.accountant import Accountant as Accountant
@@ -18,6 +19,9 @@ from .audit import scale_for_any_length as scale_for_any_length
 from .audit import smallest_scale as smallest_scale
 from .coupling import LowerBound as LowerBound
 from .coupling import lower_bound as lower_bound
+from .dp.base2 import Base2Exponential as Base2Exponential
+from .dp.base2 import Base2Laplace as Base2Laplace
+from .dp.base2 import Eta as Eta
 from .errors import BudgetError as BudgetError
 from .errors import ChainError as ChainError
 from .errors import ConfigError as ConfigError
@@ -70,10 +74,6 @@ from .publish.result import Release as Release
 from .publish.running_count import RunningCount as RunningCount
 from .records.schema import Schema as Schema
 from .records.states import StateSpace as StateSpace
-from .related import dp as dp
-from .related.dp.base2_exponential import Base2Exponential as Base2Exponential
-from .related.dp.base2_exponential import Base2Laplace as Base2Laplace
-from .related.dp.base2_exponential import Eta as Eta
 from .total_variation_family import TotalVariationFamily as TotalVariationFamily
 from .transport import chain_sensitivity as chain_sensitivity
 from .transport import wasserstein_sensitivity as wasserstein_sensitivity

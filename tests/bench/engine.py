@@ -234,7 +234,7 @@ def noisy_max(n: int, name: str, function: str, **more: Any) -> Workload:
 
 def base2_mechanism() -> Any:
     """Return the base-2 exponential mechanism for Ilvento's utilities 0, …, 74,999."""
-    base2 = import_module("pufferflow.related.dp.base2_exponential")
+    base2 = import_module("pufferflow.dp.base2")
     return base2.Base2Exponential(base2.Eta(1, 1), 0, 74_999, 75_000)
 
 

@@ -40,7 +40,7 @@ GROUND = (
 
 ORDER = (
     *GROUND,
-    *("related", "hmm", "records", "divergences", "general"),
+    *("dp", "hmm", "records", "divergences", "general"),
     *(
         "markov",
         "influence",
@@ -112,7 +112,7 @@ def test_the_verifier_depends_on_nothing_but_errors():
         assert imports(path) <= {"errors", "verify"}, path.name
 
 
-BESIDE = {"related": GROUND, "hmm": GROUND, "networks": (*GROUND, "markov")}
+BESIDE = {"dp": GROUND, "hmm": GROUND, "networks": (*GROUND, "markov")}
 """Systems next to chains, and what they stand on; the command line alone shows them."""
 
 

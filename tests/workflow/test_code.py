@@ -159,8 +159,8 @@ def test_a_script_reaches_all_that_is_loaded_when_its_imports_run():
 
 
 def test_nothing_a_script_reaches_is_imported_by_a_name_made_at_run_time(edges):
-    """Nor through a door, ``pf.name`` or ``related.name``, that imports on first use."""
-    doors = {"pufferflow", "pufferflow.related"}
+    """Nor through a door, ``pf.name``, that imports on first use."""
+    doors = {"pufferflow"}
     others = {"pufferflow._optional"}  # it imports packages of others alone
     modules = {name for script in SCRIPTS for name in reached(script, edges)} - doors - others
     for path in {WORKFLOW / "scripts" / script for script in SCRIPTS} | {MODULES[name] for name in modules}:

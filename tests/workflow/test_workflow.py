@@ -171,7 +171,7 @@ def test_an_edited_source_reruns_what_depends_on_it(copy, source, reruns, stays)
 
 
 def test_params_change_exactly_where_a_script_reaches_the_edited_file(copy):
-    source = "pufferflow/related/dp/alpha_beta.py"
+    source = "pufferflow/dp/alpha_beta.py"
     reach = {
         script.removesuffix(".py")
         for script in SCRIPTS

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from pufferflow import dp
 from pufferflow._numbers import written_number
 from pufferflow.errors import ParameterError
-from pufferflow.related import dp
-from pufferflow.related.dp.statistical_difference import extreme_difference
 from reproduction.related import Found, Row, Stated, Value
 from reproduction.tidy import mean_and_error, named_generator
 
@@ -91,7 +90,7 @@ def _conditions(settings: Mapping[str, Any], seed: int) -> Stated:
         # around the boundary, on both sides of it
         alpha = min(best.alpha * Fraction(of_alpha, 100), Fraction(1))
         beta = min(best.beta * Fraction(of_beta * more, 1000), 1 - alpha)
-        checks.append(dp.AlphaBeta(alpha, beta).check(d, gamma))
+        checks.append(dp.check_views([dp.AlphaBeta(alpha, beta)], d, gamma))
     implied = all(check.private for check in checks if check.published_conditions)
     refused = sum(check.private and not check.published_conditions for check in checks)
     what = f"the source's conditions imply (d, γ)-privacy, {sets} cases"
@@ -132,7 +131,7 @@ def _trade_off() -> Stated:
         d, error = Fraction(k * n, size), 2.5 * math.sqrt(k / gamma * n)
         best = dp.choose_alpha_beta(d, gamma)
         queries = [(n, size), (0, size), (n // 10, size // 10)]
-        private &= best.check(d, gamma).private
+        private &= dp.check_views([best], d, gamma).private
         useful &= all(best.failure(error, *query) <= 0.05 for query in queries)
     both = "private and useful" if private and useful else "not both"
     yield "both", "privacy and utility at once", both
@@ -157,7 +156,9 @@ def _disclosed(seed: int) -> Stated:
 
     # the line is d = (γ/(1−γ)) n/√m, here with n = √m/10
     source = dp.choose_alpha_beta(d, gamma, conditions="published")
-    found = {p: extreme_difference(source, 10 ** (p // 2 - 1), 10**p // 2) for p in (4, 6, 8, 12)}
+    found = {
+        p: dp.extreme_difference(source, 10 ** (p // 2 - 1), 10**p // 2) for p in (4, 6, 8, 12)
+    }
     what = "Σ|Pr[V|Q=n] − Pr[V|Q=0]| on the impossibility line, half of the domain queried"
     yield "impossible", what, "below .5" if max(found.values()) < 0.5 else "not below .5"
     for power, total in found.items():

@@ -14,8 +14,8 @@ import numpy as np
 from flint import fmpz_poly
 
 from pufferflow._types import Floats
-from pufferflow.related.dp import precision
-from pufferflow.related.dp.base2_exponential import Base2Exponential, Base2Laplace, Eta
+from pufferflow.dp import base2
+from pufferflow.dp.base2 import Base2Exponential, Base2Laplace, Eta
 from reproduction.related import Found, Value
 from reproduction.tidy import named_generator
 
@@ -300,27 +300,27 @@ def _bits(sizes: Sequence[int]) -> Iterator[Found]:
     """Bits set aside for the sums of n weights, and expected random bits of a release."""
     few = True
     for n in sizes:
-        needed = precision.needed_precision(ETA, n, n)
+        needed = base2.needed_precision(ETA, n, n)
         # (|u_max| + |u_min|)·z·(y + ⌈log2 x⌉) + n of the author's Python, factors at least 1
-        answer = f"{precision.compute_precision(ETA, n, n)} of {2 * (n + 1) + n}"
+        answer = f"{base2.compute_precision(ETA, n, n)} of {2 * (n + 1) + n}"
         yield Value(EXAMPLE, f"bits set aside, of theory, n = {n}", f"base2/precision/{n}", answer)
         for shape, utilities in (("0, …, n − 1", list(range(n))), ("all equal", [0] * n)):
             mechanism = Base2Exponential(ETA, 0, n, n)
             sums = list(accumulate(mechanism.weights(utilities)))
             # as in the source: s of p bits at once, and again while it is not below the total
-            at_once = precision.expected_bits(sums, bitwise=False)
+            at_once = base2.expected_bits(sums, bitwise=False)
             attempts = at_once / (sums[-1] - 1).bit_length()
             expected = {
                 STORED: at_once,
                 # here as often, but so many bits that exact sums are hardly ever needed
-                "rejection": attempts * mechanism._cumulative(utilities).width,
-                "bitwise": precision.expected_bits(sums, bitwise=True),
+                "rejection": attempts * mechanism.cumulative(utilities).width,
+                "bitwise": base2.expected_bits(sums, bitwise=True),
             }
             few &= max(expected[STORED], expected["bitwise"]) <= 2 * needed
             for name, bits in expected.items():
                 shown = {"panel": "random bits", "mechanism": name, "outcome": shape, "outcomes": n}
                 yield shown | {"expected_bits": float(bits), "precision_bits": needed}
-    edge = precision.needed_precision(ETA, 1024, 2)
+    edge = base2.needed_precision(ETA, 1024, 2)
     yield Value(EXAMPLE, "bits of two utilities of 0 to 1024", "base2/precision/edge", edge)
     yield Value(EXAMPLE, "expected random bits ≤ 2p", "base2/bits", "holds" if few else "fails")
 
@@ -331,7 +331,8 @@ def _ranges(outcomes: int, spans: Sequence[int]) -> Iterator[Found]:
     for span in spans:
         utilities = [0, *range(span - outcomes + 2, span + 1)]
         mechanism = Base2Exponential(ETA, 0, span, outcomes)
-        bits = {ENCLOSED: mechanism._cumulative(utilities).stored_bits}
+        weights = mechanism.cumulative(utilities)
+        bits = {ENCLOSED: sum(end.bit_length() for end in weights.lower + weights.upper)}
         if outcomes * span <= 10**8:  # as many bits all exact sums take
             stored[span] = sum(c.bit_length() for c in accumulate(mechanism.weights(utilities)))
             bits[STORED] = stored[span]

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from pufferflow import dp
 from pufferflow._noise import discrete_laplace
+from pufferflow.dp.alpha_beta import binomial
+from pufferflow.dp.classical import ACCOUNTS
 from pufferflow.errors import ParameterError
-from pufferflow.related import dp
-from pufferflow.related.dp._binomials import window, window_law
-from pufferflow.related.dp.weighted_majority import ACCOUNTS
 from reproduction.related import Found, Row, Stated, Value
 from reproduction.tidy import mean_and_error, named_generator
 
@@ -140,8 +140,9 @@ def smoker(others: int, epsilon: float, *, ill: bool = True) -> dict[str, float]
     for counted, told in enumerate(("after it, without his record", "with his record")):
         joint: Any = 0
         for rate in (0.05, 0.2):
+            first, chances = binomial(others, rate)
             count = np.zeros(others + 1)
-            count[slice(*window(others, rate))] = window_law(others, rate)
+            count[first : first + len(chances)] = chances
             published = np.convolve(count, noise)
             given = np.array([np.pad(published, ends) for ends in ((0, counted), (counted, 0))])
             joint = joint + given * [[0.5 * (1 - rate)], [0.5 * rate]]
@@ -210,10 +211,10 @@ def _examples() -> Stated:
     for name, query in queries.items():
         found = dp.sensitivity(query, dp.databases(values, 3), dp.change_one(values))
         what = f"{name} of three values 0 to 4, one record changed"
-        yield f"sensitivity/{name}", what, float(found.value)
+        yield f"sensitivity/{name}", what, float(found)
     added = dp.add_or_remove_one(values)
     found = dp.sensitivity(queries["histogram"], dp.databases(values, 3), added)
-    yield "sensitivity/histogram-added", "histogram, one record more or less", float(found.value)
+    yield "sensitivity/histogram-added", "histogram, one record more or less", float(found)
 
     bits = np.arange(100) < 30
     given_away = float(np.mean(dp.difference_guess(bits.sum(), bits.sum() - bits) == bits))

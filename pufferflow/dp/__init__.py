@@ -1,0 +1,36 @@
+"""Classical mechanisms and measures: differential privacy of independent records."""
+
+from pufferflow.dp.alpha_beta import AlphaBeta as AlphaBeta
+from pufferflow.dp.alpha_beta import Estimate as Estimate
+from pufferflow.dp.alpha_beta import PrivacyCheck as PrivacyCheck
+from pufferflow.dp.alpha_beta import Publication as Publication
+from pufferflow.dp.alpha_beta import Publisher as Publisher
+from pufferflow.dp.alpha_beta import answer_difference as answer_difference
+from pufferflow.dp.alpha_beta import answer_difference_bound as answer_difference_bound
+from pufferflow.dp.alpha_beta import check_views as check_views
+from pufferflow.dp.alpha_beta import choose_alpha_beta as choose_alpha_beta
+from pufferflow.dp.alpha_beta import extreme_difference as extreme_difference
+from pufferflow.dp.alpha_beta import publish as publish
+from pufferflow.dp.alpha_beta import view_difference as view_difference
+from pufferflow.dp.base2 import Base2Exponential as Base2Exponential
+from pufferflow.dp.base2 import Base2Laplace as Base2Laplace
+from pufferflow.dp.base2 import Eta as Eta
+from pufferflow.dp.base2 import compute_precision as compute_precision
+from pufferflow.dp.base2 import expected_bits as expected_bits
+from pufferflow.dp.base2 import needed_precision as needed_precision
+from pufferflow.dp.classical import Exponential as Exponential
+from pufferflow.dp.classical import Laplace as Laplace
+from pufferflow.dp.classical import RandomisedResponse as RandomisedResponse
+from pufferflow.dp.classical import WeightedMajority as WeightedMajority
+from pufferflow.dp.classical import difference_guess as difference_guess
+from pufferflow.dp.classical import differencing_success as differencing_success
+from pufferflow.dp.classical import private_rate as private_rate
+from pufferflow.dp.domains import Domain as Domain
+from pufferflow.dp.finite import FiniteMechanism as FiniteMechanism
+from pufferflow.dp.finite import PrivacyLevel as PrivacyLevel
+from pufferflow.dp.finite import composed as composed
+from pufferflow.dp.finite import grouped as grouped
+from pufferflow.dp.sensitivity import add_or_remove_one as add_or_remove_one
+from pufferflow.dp.sensitivity import change_one as change_one
+from pufferflow.dp.sensitivity import databases as databases
+from pufferflow.dp.sensitivity import sensitivity as sensitivity

@@ -1,0 +1,410 @@
+"""The exponential mechanism in exact arithmetic.
+
+In floating point weights underflow to 0 or vanish in a sum, so that an output is impossible for
+one database and possible for its neighbour. Ilvento, "Implementing the Exponential Mechanism with
+Base-2 Differential Privacy" (CCS 2020), takes η = −z·log2(x / 2^y), so that every weight 2^(−η·u)
+of an integer utility u is a finite binary fraction. As in the source, **small** utilities are
+likely.
+
+*Privacy.* Let neighbouring databases change every utility by at most α. The mechanism is 2⌈α⌉η·ln 2
+differentially private:
+
+1. Integer utilities change by at most a = ⌊α⌋. A weight changes by a factor of at most 2^(aη), the
+   sum of all weights by no more, both possibly against each other: a ratio of at most 2^(2aη).
+   (An outcome of utility 1 among n of 0, against 0 among n of 1, tends to 2^(2η) as n grows.)
+2. Clamping to a fixed range moves no two utilities further apart.
+3. Rounding u to ⌊u⌋ + 1 with probability u − ⌊u⌋ is ⌊u + V⌋ with V uniform on [0, 1). Give both
+   databases the same V for each outcome; |u − u'| ≤ α then implies |⌊u + V⌋ − ⌊u' + V⌋| ≤ ⌈α⌉. For
+   each V the ratio is at most 2^(2⌈α⌉η) by 1, so it is for the averages over V.
+
+The source's code states 2αη for every α; with α = ½, utility ½ against 1 and all others 1 against
+½, the ratio tends to ((1 + 2^η)/2)², which is larger. ε does not count what timing reveals.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate, pairwise, product
+from typing import Any, Literal, TypeAlias
+
+from flint import arb, ctx, fmpq
+
+from pufferflow._checks import check_choice, check_positive, check_type, check_whole
+from pufferflow._display import displayed
+from pufferflow._numbers import held_number
+from pufferflow.dp.draws import randomness
+from pufferflow.dp.finite import exp_reaches, log_up
+from pufferflow.errors import ParameterError
+
+Number: TypeAlias = int | float | Fraction
+"""An exact number; a float stands for the binary number that it holds."""
+
+
+@displayed()
+@dataclass(frozen=True)
+class Eta:
+    """The base-2 privacy parameter η = −z·log2(x / 2^y).
+
+    x, y and z are positive integers, x < 2^y; anything else is a ParameterError.
+    """
+
+    x: int
+    y: int
+    z: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("x", "y", "z"):
+            whole = check_whole(getattr(self, name), f"{name} of η", most=None)
+            object.__setattr__(self, name, whole)
+        if self.x >> self.y:
+            raise ParameterError("x of η must be smaller than 2^y")
+
+    @classmethod
+    def for_epsilon(cls, epsilon: float, sensitivity: Number = 1, *, y: int = 16) -> Eta:
+        """Return the largest η with z = 1 and 2⌈α⌉η·ln 2 ≤ ``epsilon``, for y up to 62.
+
+        Raises ParameterError if that needs a larger y.
+        """
+        nats, y = Fraction(check_positive(epsilon, "epsilon")), check_whole(y, "y of η", 1, 62)
+        each = nats / (2 * _whole_sensitivity(sensitivity))
+        private = bisect_left(
+            range(1, 2**y), True, key=lambda x: exp_reaches(each, Fraction(2**y, x))
+        )
+        if private + 1 >> y:
+            raise ParameterError(f"epsilon is {epsilon}, too small for y = {y} bits of η; raise y")
+        return cls(private + 1, y)
+
+    @property
+    def base(self) -> Fraction:
+        """2^−η, exactly."""
+        return Fraction(self.x, 2**self.y) ** self.z
+
+    @property
+    def value(self) -> float:
+        """η, rounded to the nearest float."""
+        with ctx.workprec(256):
+            return float((-arb(self.z) * arb(fmpq(self.x, 2**self.y)).log() / arb(2).log()).mid())
+
+    def loss(self, factor: int) -> float:
+        """Return ``factor``·η·ln 2, rounded up."""
+        return log_up(1 / self.base**factor)
+
+    @property
+    def odd(self) -> tuple[int, int]:
+        """2^−η as numerator and binary places, with an odd numerator."""
+        return self.base.numerator, self.base.denominator.bit_length() - 1
+
+
+@displayed("eta", "utility_min", "utility_max", "max_outcomes", "sampler")
+class Base2Exponential:
+    """Exact base-2 exponential mechanism on a finite set of outcomes.
+
+    Parameters
+    ----------
+    eta : Eta
+    utility_min, utility_max : int
+        Public range; utilities outside are clamped to it.
+    max_outcomes : int
+        Public bound of the number of outcomes.
+    sensitivity : number
+        α: the most by which one record changes any utility; counts as ⌈α⌉.
+    sampler : {"rejection", "bitwise"}
+        "rejection" draws s uniform on [0, 2^⌈log2 t⌉), t the total weight, repeats this while
+        s ≥ t, and returns the first i whose cumulative weight c_i > s. "bitwise" draws the bits of
+        s from the top and stops as soon as they decide: fewer random bits, more timing leakage.
+    minimum_attempts : int
+        Attempts made at every release. One fails with probability below ½, so timing reveals the
+        weights with probability below 2^−minimum_attempts.
+    insecure_seed : int, optional
+        Draw from a seeded generator instead of the operating system's. Not private.
+
+    Raises
+    ------
+    ParameterError
+        An argument out of range, or weights of more than 2^30 bits (``precision``).
+
+    Examples
+    --------
+    >>> votes = [31, 50, 12]
+    >>> mechanism = Base2Exponential(Eta.for_epsilon(0.5), -100, 0, max_outcomes=3, insecure_seed=1)
+    >>> mechanism.release([-n for n in votes])
+    [1]
+    """
+
+    def __init__(
+        self,
+        eta: Eta,
+        utility_min: int,
+        utility_max: int,
+        max_outcomes: int,
+        *,
+        sensitivity: Number = 1,
+        sampler: Literal["rejection", "bitwise"] = "rejection",
+        minimum_attempts: int = 1,
+        insecure_seed: int | None = None,
+    ) -> None:
+        check_type(eta, "eta", Eta)
+        check_choice(sampler, "sampler", ("rejection", "bitwise"))
+        self.eta, self.sampler = eta, sampler
+        self.utility_min = check_whole(utility_min, "utility_min", None, None)
+        self.utility_max = check_whole(utility_max, "utility_max", self.utility_min, None)
+        self.max_outcomes = check_whole(max_outcomes, "max_outcomes")
+        self.minimum_attempts = check_whole(minimum_attempts, "minimum_attempts")
+        self.epsilon = eta.loss(2 * _whole_sensitivity(sensitivity))
+        """ε of one release in nats, 2⌈α⌉η·ln 2, rounded up."""
+        span = self.utility_max - self.utility_min
+        self.precision = eta.y * eta.z * span + self.max_outcomes.bit_length()
+        if self.precision > 2**30:
+            raise ParameterError("exact weights need too many bits; narrow the range of utilities")
+        # an enclosed sum is at most 5·n·(range + 1) units wide, and s may fall into one of n
+        self.enclosure_bits = 131 + 2 * self.max_outcomes.bit_length() + (span + 1).bit_length()
+        self._seeded, self._random = insecure_seed is not None, randomness(insecure_seed)
+
+    def __repr__(self) -> str:
+        private = "NOT PRIVATE: " if self._seeded else ""
+        range_ = f"utilities {self.utility_min} to {self.utility_max}"
+        return f"{private}Base2Exponential({self.eta}, {range_})"
+
+    def release(self, utilities: Iterable[Number], count: int = 1) -> list[int]:
+        """Draw ``count`` outcomes independently, as indices; each costs ``epsilon``.
+
+        Small utilities are likely; those that are not integers are rounded at random. Raises
+        ParameterError for no outcome or too many, or a utility that is not a finite number.
+        """
+        exact, count = self._clamped(utilities), check_whole(count, "count")
+        if all(u.denominator == 1 for u in exact):
+            weights = self.cumulative([int(u) for u in exact])
+            return [self._draw(weights) for _ in range(count)]
+        return [self._draw(self.cumulative(list(map(self._round, exact)))) for _ in range(count)]
+
+    def weights(self, utilities: Iterable[int]) -> list[int]:
+        """Return the exact weights of integer utilities times one public factor, as integers."""
+        exact = self._clamped(utilities)
+        if any(u.denominator > 1 for u in exact):
+            raise ParameterError("weights are of integer utilities; release rounds the others")
+        (numerator, shift), low, high = self.eta.odd, self.utility_min, self.utility_max
+        return [numerator ** int(u - low) << shift * int(high - u) for u in exact]
+
+    def probabilities(self, utilities: Iterable[Number]) -> list[Fraction]:
+        """Return the exact distribution of one release, for at most 2^12 ways to round."""
+        exact = self._clamped(utilities)
+        if 1 << sum(u.denominator > 1 for u in exact) > 2**12:
+            raise ParameterError("there are more than 2^12 ways to round the utilities")
+        found = [Fraction(0)] * len(exact)
+        ways = ([(u // 1, 1 - u % 1), (u // 1 + 1, u % 1)][: u.denominator] for u in exact)
+        for way in product(*ways):
+            weights = self.weights([rounded for rounded, _ in way])
+            share = math.prod(chance for _, chance in way) / Fraction(sum(weights))
+            found = [p + share * w for p, w in zip(found, weights, strict=True)]
+        return found
+
+    def cumulative(self, utilities: Sequence[int]) -> CumulativeWeights:
+        """Return the cumulative weights of integers within the range, the largest weight as 1."""
+        best = min(utilities)
+        exponents = [u - best for u in utilities]
+        return CumulativeWeights(*self.eta.odd, exponents, self.enclosure_bits)
+
+    def _clamped(self, utilities: Any) -> list[int | Fraction]:
+        try:
+            given = list(utilities.tolist() if hasattr(utilities, "tolist") else utilities)
+        except TypeError:
+            raise ParameterError("utilities must be a list of one number per outcome") from None
+        if not 0 < len(given) <= self.max_outcomes:
+            raise ParameterError(
+                f"there are {len(given)} outcomes; give at least 1 and at most {self.max_outcomes}"
+            )
+        exact = [u if type(u) is int else held_number(u, "a utility") for u in given]
+        return [min(max(u, self.utility_min), self.utility_max) for u in exact]
+
+    def _round(self, u: int | Fraction) -> int:
+        """Round up with probability u − ⌊u⌋, exactly."""
+        if u.denominator == 1:
+            return int(u)
+        return u // 1 + (self._random.randrange(u.denominator) < u.numerator % u.denominator)
+
+    def _draw(self, weights: CumulativeWeights) -> int:
+        attempts, rejected = 0, len(weights)
+        chosen = rejected
+        while chosen == rejected or attempts < self.minimum_attempts:
+            index = weights.draw(self._random.getrandbits, bitwise=self.sampler == "bitwise")
+            chosen, attempts = index if chosen == rejected else chosen, attempts + 1
+        return chosen
+
+
+@displayed("mechanism")
+class Base2Laplace:
+    """Laplace-like release of a number: utility |f(d) − o| / Δ on a grid of outcomes o.
+
+    The outcomes are lower, lower + granularity, … ≤ upper, public; values outside are clamped.
+    ``sensitivity`` is Δ of the value. One release is 2η·ln 2 differentially private for any
+    granularity and Δ. ``options`` are ``sampler``, ``minimum_attempts`` and ``insecure_seed`` of
+    :class:`Base2Exponential`. Raises ParameterError for an empty range or a number out of range.
+    """
+
+    def __init__(
+        self,
+        eta: Eta,
+        lower: Number,
+        upper: Number,
+        granularity: Number,
+        *,
+        sensitivity: Number = 1,
+        **options: Any,
+    ) -> None:
+        self._ends = held_number(lower, "lower"), held_number(upper, "upper")
+        step = held_number(granularity, "granularity")
+        self._sensitivity = held_number(sensitivity, "sensitivity")
+        width = self._ends[1] - self._ends[0]
+        if width < 0 or step <= 0 or self._sensitivity <= 0:
+            raise ParameterError("granularity, sensitivity and upper − lower must be positive")
+        self.outcomes = [self._ends[0] + i * step for i in range(width // step + 1)]
+        largest = math.ceil(width / self._sensitivity)
+        self.mechanism = Base2Exponential(eta, 0, largest, len(self.outcomes), **options)
+
+    @property
+    def epsilon(self) -> float:
+        """ε of one release in nats, rounded up."""
+        return self.mechanism.epsilon
+
+    def utilities(self, value: Number) -> list[Fraction]:
+        """Return |value − o| / Δ of every outcome, the value clamped to the public range."""
+        low, high = self._ends
+        within = min(max(held_number(value, "the value"), low), high)
+        return [abs(within - o) / self._sensitivity for o in self.outcomes]
+
+    def release(self, value: Number) -> float:
+        """Release ``value``; costs ``epsilon``. Raises ParameterError unless it is finite."""
+        return float(self.outcomes[self.mechanism.release(self.utilities(value))[0]])
+
+    def probabilities(self, value: Number) -> list[Fraction]:
+        """Return the exact distribution of a release over ``outcomes``, for small grids."""
+        return self.mechanism.probabilities(self.utilities(value))
+
+
+class CumulativeWeights:
+    """The sums c_i = Σ_{j ≤ i} q^{k_j}, enclosed between integers and exact on demand.
+
+    q = numerator / 2^shift < 1, the numerator odd; all exponents k_j ≥ 0, one of them 0. Exact sums
+    of 75,000 outcomes fill 700 MB; a draw needs almost none of these bits. ``lower`` and ``upper``
+    enclose them in units of 2^-bits (any number of bits gives the same draws); every c_i is an
+    integer in units of 2^-depth.
+    """
+
+    def __init__(self, numerator: int, shift: int, exponents: Sequence[int], bits: int) -> None:
+        self._numerator, self._shift, self._exponents = numerator, shift, exponents
+        self.bits, self.depth = bits, shift * max(exponents)
+        # powers of q at 64 more bits, each from the one before it and rounded down by less than 3
+        wide, powers, steps = bits + 64, {}, {}
+        power, last = 1 << wide, 0
+        for k in sorted(set(exponents)):
+            if k - last not in steps:
+                with ctx.workprec(2 * wide):
+                    ball = arb(fmpq(numerator, 1 << shift)) ** (k - last) * arb(1 << wide)
+                    steps[k - last] = int(ball.lower().floor().unique_fmpz() or 0)
+            power, last = power * steps[k - last] >> wide, k
+            above = power >> 64 if shift * k <= bits else (power + 3 * len(exponents) >> 64) + 1
+            powers[k] = power >> 64, above
+        self.lower, self.upper = (list(accumulate(powers[k][i] for k in exponents)) for i in (0, 1))
+
+    def __len__(self) -> int:
+        return len(self._exponents)
+
+    @cached_property
+    def width(self) -> int:
+        """Bits of s: ``bits`` fractional ones, and ⌈log2 t⌉ before them, t ≥ 1 the total."""
+        least, most = ((sums[-1] - 1).bit_length() for sums in (self.lower, self.upper))
+        if least == most:
+            return least
+        return (self.exact(len(self)) - 1).bit_length() - self.depth + self.bits
+
+    def exact(self, count: int) -> int:
+        """Return 2^depth · (sum of the first ``count`` weights), adding up halves."""
+        numerator, shift = self._numerator, self._shift
+
+        def add(part: list[tuple[int, int]], start: int, stop: int) -> int:
+            # Σ m · numerator^(k − start) · 2^(shift · (stop − k)) over the pairs (k, m)
+            if len(part) == 1:
+                ((k, m),) = part
+                return m * int(numerator ** (k - start)) << shift * (stop - k)
+            low, high = part[: len(part) // 2], part[len(part) // 2 :]
+            middle = high[0][0]
+            above = add(high, middle, stop) * int(numerator ** (middle - start))
+            return (add(low, start, middle) << shift * (stop - middle)) + above
+
+        counted = sorted(Counter(self._exponents[:count]).items())
+        return add(counted, 0, self.depth // shift)
+
+    def locate(self, low: int, high: int) -> tuple[int, int]:
+        """Enclose the first i with c_i > s, for s in [low, high) in units of 2^-bits; n: s ≥ t."""
+        return bisect_right(self.upper, low), bisect_left(self.lower, high)
+
+    def draw(self, getrandbits: Callable[[int], int], *, bitwise: bool) -> int:
+        """Draw s, at once or bit by bit until it decides; return its outcome, or n if s ≥ t."""
+        s, left = 0, self.width
+        step = 1 if bitwise else left
+        first, last = self.locate(0, 1 << left) if bitwise else (0, len(self))
+        while first != last and left:
+            s, left = s << step | getrandbits(step), left - step
+            first, last = self.locate(s << left, s + 1 << left)
+        if first < last:  # then the sums have more than the enclosures' bits
+            s = s << self.depth - self.bits | getrandbits(self.depth - self.bits)
+            first += bisect_right(range(first, last), s, key=lambda i: self.exact(i + 1))
+        return first
+
+
+def needed_precision(eta: Eta, span: int, outcomes: int) -> int:
+    """Return the fewest bits for exact sums of up to ``outcomes`` weights 2^(−ηk), k ≤ span.
+
+    With 2^−η = m / 2^s, m odd, no such sum has a 1 beyond place s·span, and none with a weight
+    below 1 reaches ``outcomes``; outcomes − 1 weights of 1 and one of 2^(−η·span) need all places.
+    """
+    span, outcomes = check_whole(span, "span", 0), check_whole(outcomes, "outcomes")
+    numerator, shift = eta.odd
+    if outcomes == 1:
+        return int(numerator**span).bit_length()
+    return shift * span + (outcomes - 1).bit_length()
+
+
+def compute_precision(eta: Eta, span: int, outcomes: int, start: int = 16) -> int:
+    """Return the source's ComputePrecision: ``start`` bits, doubled until all test sums are exact.
+
+    Test sums are outcomes − 1 weights of 1, alone and with one of 2^(−ηk), k ≤ span; they need as
+    many bits as any sum.
+    """
+    bits, needed = check_whole(start, "start"), needed_precision(eta, span, outcomes)
+    while bits < needed:
+        bits *= 2
+    return bits
+
+
+def expected_bits(sums: Sequence[int], *, bitwise: bool) -> Fraction:
+    """Return the expected number of random bits of a draw by rejection from exact sums.
+
+    An attempt draws s uniform on [0, 2^e), 2^e the first power of two not below the total t, and
+    succeeds if s < t: 2^e / t attempts are expected. At once, s takes e bits. Bit by bit, after j
+    bits s lies in one of 2^j equal cells, and a further bit is needed if a sum lies strictly inside
+    the cell. By Wald's identity the product of both expectations is exact. ``sums`` are increasing
+    integers.
+    """
+    e, units = (sums[-1] - 1).bit_length(), 0  # of 2^-e
+    for before, here in pairwise((0, *sums)):
+        # A sum with z trailing zeros lies inside its cell for j < e − z. It counts unless the sum
+        # before lies inside the same cell, which is so as far as their leading bits agree.
+        inside, last = (e + 1 - (end & -end).bit_length() for end in (here, before))
+        shared = min(e - (before ^ here).bit_length() + 1, last) if before else 0
+        if inside > shared:
+            units += (2 << e - shared) - (2 << e - inside)
+    return (Fraction(units, 1 << e) if bitwise else e) * Fraction(1 << e, sums[-1])
+
+
+def _whole_sensitivity(sensitivity: Number) -> int:
+    exact = held_number(sensitivity, "sensitivity")
+    if exact <= 0:
+        raise ParameterError("sensitivity must be positive")
+    return math.ceil(exact)
