@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pufferflow._checks import check_whole
+from pufferflow._display import displayed
 from pufferflow._options import split_options, takes_options
 from pufferflow._protection import Level, level_of
 from pufferflow._units import seconds_of, steps_of
@@ -67,7 +68,8 @@ class PlanRow:
     asked: bool = False
 
 
-@dataclass(frozen=True, repr=False)
+@displayed("epsilon", "rows")
+@dataclass(frozen=True)
 class Plan:
     """Errors of the statistics that are asked for, at several levels of protection.
 
@@ -94,8 +96,11 @@ class Plan:
             text += ["  ".join(map(str.ljust, line, widths)).rstrip() for line in shown]
         return text
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return "\n".join(self.lines())
+
+    def __repr__(self) -> str:
+        return f"Plan({len(self.rows)} rows, epsilon={self.epsilon:g})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON types."""
