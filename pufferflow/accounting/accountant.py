@@ -17,6 +17,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Unpack
 
+from scipy.optimize import brentq
+
 from pufferflow._checks import EPSILON_RANGE, Lengths, check_scale, longest
 from pufferflow._composition import PRECISION, entrywise_loss, joint_scale
 from pufferflow._display import displayed
@@ -115,18 +117,25 @@ class Accountant:
         if asked.uncovered(**options) or asked.unfit(family, length, **asked.own(options)):
             return math.inf
 
-        def suffices(log_epsilon: float) -> bool:
+        def excess(log_epsilon: float) -> float:
+            """Logarithm of what is asked for over ``scale``, within ±1000."""
             needed = asked.called(family, length, math.exp(log_epsilon), **options).scale
-            return needed is not None and needed <= scale
+            if needed is None:
+                return 1000.0
+            if needed > scale:
+                return max(math.log(needed) - math.log(scale), 1e-300)
+            return min(math.log(needed) - math.log(scale), 0.0) if needed > 0 else -1000.0
 
         smallest, largest = map(math.log, EPSILON_RANGE)
         low = max(smallest, -math.log(scale) - PRECISION)
         high = min(largest, math.log(records / scale) + PRECISION)
-        while not suffices(high):  # bayesian-dp may ask for more than group-dp does
+        while excess(high) > 0:  # bayesian-dp may ask for more than group-dp does
             if high == largest:
                 return math.inf
             high = min(high + 1, largest)
-        while high - low > PRECISION:
-            middle = (low + high) / 2
-            low, high = (low, middle) if suffices(middle) else (middle, high)
+        if excess(low) <= 0:
+            return math.exp(low)
+        high = brentq(excess, low, high, xtol=PRECISION / 4, rtol=1e-15)
+        while excess(high) > 0:
+            high += PRECISION / 2
         return math.exp(high)
