@@ -9,9 +9,11 @@ from inspect import signature
 from typing import Any
 
 from pufferflow._numbers import written_number
+from pufferflow._work import MOST_WORK, said
 from pufferflow.accounting.ledger import default_ledger
-from pufferflow.cli.printing import flag
+from pufferflow.cli.printing import flag, warn
 from pufferflow.errors import ParameterError
+from pufferflow.mechanisms.work import proof_work, scale_work
 from pufferflow.mixing_family import mixing
 from pufferflow.models import PublicModel, read_public_model
 from pufferflow.publish.request import ACCOUNT, GROUPS, GUARANTEE, OUTPUT
@@ -83,13 +85,19 @@ def _read_list(one: Callable[[str], Any], text: str) -> list[Any]:
 
 
 def theta_of(arguments: argparse.Namespace) -> PublicModel | None:
-    """Return what is assumed of the readings, None where nothing is said."""
+    """Return what is assumed of the readings, None where nothing is said; warn of long work."""
     if arguments.mixing is not None:
         try:
             return PublicModel(mixing(arguments.mixing[0], float(arguments.mixing[1])))
         except ValueError as error:
             raise ParameterError(f"`mixing`: {error}; give a time and an overlap: 1h 0.4") from None
-    return None if arguments.chain is None else read_public_model(arguments.chain)
+    if arguments.chain is None:
+        return None
+    model = read_public_model(arguments.chain)
+    work = 2 * scale_work("leakage", model.family, 1) + proof_work("leakage", model.family)
+    if work > MOST_WORK and getattr(arguments, "protect", "") != "participant":
+        warn([f"to find and prove the noise {said(work)}"])
+    return model
 
 
 def settle_ledger(arguments: argparse.Namespace) -> None:

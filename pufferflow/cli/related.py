@@ -10,10 +10,10 @@ from typing import Any
 
 from pufferflow._checks import check_whole
 from pufferflow._files import read_bounded
-from pufferflow._json import read_json
+from pufferflow._json import kind, read_json
 from pufferflow._numbers import written_number
 from pufferflow.cli.printing import actions_of, add_bounds, show, table
-from pufferflow.errors import DataError, ParameterError
+from pufferflow.errors import DataError, ModelError, ParameterError
 
 CHECK = (
     'MODEL.json: {"transition_matrix": [["3/4", "1/4"], ...], "observation_matrix": [...], '
@@ -95,7 +95,13 @@ def _noisymax(asked: argparse.Namespace) -> dict[str, Any]:
 
     mechanism = hmm.truncated_geometric(asked.largest, asked.ratio)
     noisy_max: Any = hmm.NoisyMax(asked.release, asked.largest, mechanism, asked.ties)
-    drawn = read_json(asked.file, noisy_max.sample, "a list of counts")
+
+    def draw(counts: Any) -> int:
+        if not isinstance(counts, list):
+            raise ModelError(f"the counts must be a list, not {kind(counts)}")
+        return noisy_max.sample(counts)
+
+    drawn = read_json(asked.file, draw, "a list of counts")
     return {asked.release: drawn, "factor": exact_text(noisy_max.factor)}
 
 

@@ -59,7 +59,8 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.certificate is not None:
         if len(arguments.epsilon) > 1 or len(asked) > 1:
             raise ParameterError("--certificate needs a single --epsilon and a single --mechanism")
-        afford(proof_work(asked[0], family), f"the certificate of {asked[0]}", FEWER)
+        work = proof_work(asked[0], family) + scale_work(asked[0], family, lengths)
+        afford(work, f"the scale of {asked[0]} with its certificate", FEWER)
     results = scales_of(arguments, family, lengths, eigengap=arguments.eigengap, **asdict(hidden))
     if arguments.certificate is not None:
         results = [results[0].certified(family, arguments.convention)]

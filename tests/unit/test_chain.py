@@ -258,9 +258,11 @@ HUGE = [[1e308, 1e308], [0.5, 0.5]]
     [
         (lambda: pf.MarkovChain(HUGE, "any"), pf.ChainError),
         (lambda: pf.MarkovChain(np.eye(2), HUGE[0]), pf.ChainError),
-        (lambda: pf.BayesianNetwork([pf.Variable("Ann", HUGE[0])]), pf.NetworkError),
+        (lambda: pf.networks.BayesianNetwork([pf.networks.Variable("Ann", HUGE[0])]), pf.NetworkError),
         (
-            lambda: pf.BayesianNetwork([pf.Variable("Ann", [0.5, 0.5]), pf.Variable("Bob", HUGE, ["Ann"])]),
+            lambda: pf.networks.BayesianNetwork(
+                [pf.networks.Variable("Ann", [0.5, 0.5]), pf.networks.Variable("Bob", HUGE, ["Ann"])]
+            ),
             pf.NetworkError,
         ),
         (lambda: pf.fit_chain(np.array(HUGE)), pf.DataError),
