@@ -99,7 +99,8 @@ def _noisymax(asked: argparse.Namespace) -> dict[str, Any]:
     def draw(counts: Any) -> int:
         if not isinstance(counts, list):
             raise ModelError(f"the counts must be a list, not {kind(counts)}")
-        return noisy_max.sample(counts)
+        index: int = noisy_max.sample(counts)
+        return index
 
     drawn = read_json(asked.file, draw, "a list of counts")
     return {asked.release: drawn, "factor": exact_text(noisy_max.factor)}

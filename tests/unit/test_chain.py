@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pufferflow as pf
+from pufferflow import networks
 
 THETA_1 = [[0.9, 0.1], [0.4, 0.6]]
 THETA_2 = [[0.8, 0.2], [0.3, 0.7]]
@@ -258,10 +259,10 @@ HUGE = [[1e308, 1e308], [0.5, 0.5]]
     [
         (lambda: pf.MarkovChain(HUGE, "any"), pf.ChainError),
         (lambda: pf.MarkovChain(np.eye(2), HUGE[0]), pf.ChainError),
-        (lambda: pf.networks.BayesianNetwork([pf.networks.Variable("Ann", HUGE[0])]), pf.NetworkError),
+        (lambda: networks.BayesianNetwork([networks.Variable("Ann", HUGE[0])]), pf.NetworkError),
         (
-            lambda: pf.networks.BayesianNetwork(
-                [pf.networks.Variable("Ann", [0.5, 0.5]), pf.networks.Variable("Bob", HUGE, ["Ann"])]
+            lambda: networks.BayesianNetwork(
+                [networks.Variable("Ann", [0.5, 0.5]), networks.Variable("Bob", HUGE, ["Ann"])]
             ),
             pf.NetworkError,
         ),
