@@ -111,14 +111,6 @@ def test_the_result_explains_itself():
     assert json.loads(json.dumps(result.to_dict()))["scale"] == result.scale
 
 
-@pytest.mark.parametrize("length", [1, 10, 300, 10**6])
-def test_certified(length):
-    plain, certified = (pf.mqm_exact(pf.IntervalFamily(LOW, HIGH), length, 0.5, certified=c) for c in (False, True))
-    assert certified.scale == pytest.approx(plain.scale, rel=1e-10)
-    assert float(pf.verify_certificate(certified.certificate).upper) <= certified.scale
-    assert (certified.node, certified.quilt, certified.chain) == (plain.node, plain.quilt, None)
-
-
 def test_row_optimum_against_a_linear_program():
     from scipy.optimize import linprog
 
