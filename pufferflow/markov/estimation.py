@@ -120,7 +120,7 @@ def fit_periodic_chain(
         The counts are no p square matrices, there is no transition at all, or a state is entered and never left.
     """
     smoothing = check_positive(smoothing, "smoothing", or_zero=True)
-    counts = _checked(transition_counts, 3, "square matrices, one for each part,", first=1)
+    counts = _checked(transition_counts, 3, "square matrices", first=1)
     whole, states = _occurring(counts.sum(axis=0))
     pooled = _fractions(whole, states)
     parts = counts[np.ix_(np.arange(len(counts)), states, states)] + smoothing * pooled
