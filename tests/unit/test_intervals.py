@@ -229,7 +229,7 @@ def test_model_files_give_the_family_back_exactly(tmp_path):
     ("interval", "message"),
     [
         ([LOW, HIGH], "interval must be an object with low and high, not a list"),
-        ({"low": LOW}, "interval has no high; give one row of bounds a state"),
+        ({"low": LOW}, "interval has no high; give its fields low, high, backward"),
         ({"low": LOW, "high": 1}, "interval: high must be a list of rows, each a list of numbers"),
         ({"low": [["0", 0]], "high": HIGH}, "interval: low must be a list of rows"),
         ({"low": LOW, "high": HIGH, "start": "any"}, "interval has the unknown key 'start'; allowed are low, high"),
