@@ -14,6 +14,7 @@ from pufferflow._protection import Knowledge, Protection, check_protection
 from pufferflow.coupling.bounds import Part, loss_bounds
 from pufferflow.coupling.calibration import MOST_STATES, kept
 from pufferflow.coupling.periodic import PeriodicLeakage
+from pufferflow.coupling.roots import SMALLEST_EPSILON
 from pufferflow.markov.families import AnyFamily, as_family, standing_chains
 from pufferflow.markov.periodic import PeriodicChain
 from pufferflow.mechanisms.base import Mechanism, NoiseScale, compute_scale
@@ -178,7 +179,8 @@ def _scale(part: Part, records: int, epsilon: float, protection: Protection) -> 
         return replace(known, reason=f"the scale of {known.mechanism}: {part.why}")
     bounded = part.bound.scale(epsilon, known.scale)
     if bounded is None or bounded[0] >= known.scale:
-        return replace(known, reason=part.why)
+        why = f"epsilon is below {SMALLEST_EPSILON:g}, where rounding would count: the scale of {known.mechanism}"
+        return replace(known, reason=part.why or (why if epsilon < SMALLEST_EPSILON else ""))
     return NoiseScale("leakage", epsilon, records, bounded[0], reason=part.why, node=bounded[1])
 
 

@@ -1,6 +1,5 @@
 """Scales and losses whose exact values are known: no float is below them, not by its last bit."""
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +8,6 @@ from flint import arb, ctx, fmpq
 
 import pufferflow as pf
 from pufferflow.coupling.blocks import Blocks
-from pufferflow.coupling.calibration import Loss, small_scale
 from pufferflow.coupling.forgetting import ForgettingLoss
 from pufferflow.coupling.sides import largest_log_cross_ratios, largest_log_ratios
 from pufferflow.mechanisms import compute_scale
@@ -53,18 +51,6 @@ def test_losses_that_are_a_number_of_records_over_the_scale(chain, records):
 def test_lower_bounds_are_not_above():
     for epsilon in EPSILONS[:8]:
         assert Fraction(pf.lower_bound(ALIKE, 7, epsilon).scale) <= 1 / Fraction(epsilon)
-
-
-@pytest.mark.parametrize("epsilon", [1e-4, 1e-6])
-def test_the_limit_of_small_costs_allows_for_what_it_neglects(epsilon):
-    """Of a pair that leaks w it is e^w - 1 - w, at most kappa c (Theorem 8)."""
-    found, kappa = small_scale(lambda more: (Loss(10 + 5 * more, 3), 7 + more), epsilon, math.inf)
-    assert found is not None
-    scale, node = found
-    w = (8 + kappa) / scale
-    assert node == 3
-    assert math.expm1(w) - w <= kappa / scale
-    assert scale * epsilon >= 10 + 5 * kappa
 
 
 def test_powers_too_small_for_floats_may_tell_anything():
