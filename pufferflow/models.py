@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pufferflow._checks import shown
-from pufferflow._display import displayed
 from pufferflow._files import write_atomic
 from pufferflow._json import is_number, kind, only_keys, read_json
 from pufferflow.errors import ChainError, ModelError, ParameterError
@@ -46,7 +45,6 @@ _KINDS = ("chains", "binary_interval", "interval", "total_variation", "forgettin
 
 
 @dataclass(frozen=True)
-@displayed("family", "records")
 class PublicModel:
     """What a release may know besides the data: Θ, and how records become steps of its chains.
 

@@ -33,6 +33,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from tqdm import tqdm
 
 from pufferflow._checks import (
     POSITIVE_FLOATS,
@@ -44,8 +45,6 @@ from pufferflow._checks import (
     longest,
     shown,
 )
-from pufferflow._display import displayed
-from pufferflow._progress import progress
 from pufferflow._rounding import divide_up
 from pufferflow._types import Ints
 from pufferflow.audit._kernels import LARGEST_GAP, mixed_start_gap, raise_gap
@@ -65,7 +64,6 @@ from pufferflow.markov.families import AnyFamily, ChainFamily, finite_chains
 
 
 @dataclass(frozen=True)
-@displayed("query", "length", "scale", "loss", "lower", "tail", "node", "pair", "output", "chain", "window")
 class PrivacyLoss:
     """The exact loss of Laplace noise: the supremum over chains, records, pairs of secrets and outputs.
 
@@ -343,7 +341,9 @@ def _losses(
 
 def _watched(densities: Iterable[NodeDensities], length: int) -> Iterable[NodeDensities]:
     """The same with a progress bar, on a terminal only and once they take a while."""
-    bar: Iterable[NodeDensities] = progress(densities, desc="exact loss", total=length, unit="record", delay=1)
+    bar: Iterable[NodeDensities] = tqdm(
+        densities, desc="exact loss", total=length, unit="record", delay=1, disable=None, leave=False
+    )
     return bar
 
 

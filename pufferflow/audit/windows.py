@@ -21,7 +21,6 @@ from decimal import Decimal
 import numpy as np
 
 from pufferflow._checks import POSITIVE_FLOATS, check_epsilon, check_scale, check_whole
-from pufferflow._display import displayed
 from pufferflow._types import Bools, Floats, Ints
 from pufferflow.audit._kernels import convolve, smooth
 from pufferflow.audit.densities import roundings
@@ -39,7 +38,6 @@ LARGEST_WORK = 5e8
 
 
 @dataclass(frozen=True)
-@displayed("query", "scale", "window", "loss", "lower")
 class AnyLengthLoss:
     """Bounds of the largest loss over all lengths, for one scale.
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
@@ -31,7 +31,6 @@ from flint import fmpz
 from numpy.typing import NDArray
 
 from pufferflow._checks import check_choice, check_list, check_positive, check_type, check_whole
-from pufferflow._display import displayed
 from pufferflow._types import Floats
 from pufferflow.dp.domains import Domain
 from pufferflow.dp.draws import bernoulli, randomness
@@ -44,7 +43,6 @@ MOST_TUPLES, MOST_STEPS = 10**8, 10**9
 """Tuples of a domain to publish, and steps of a sum, beyond which a call is refused."""
 
 
-@displayed()
 @dataclass(frozen=True)
 class PrivacyCheck:
     """Whether views are (d, γ)-private together, and the numbers that decide.
@@ -59,7 +57,6 @@ class PrivacyCheck:
     ratio_outside: Fraction
 
 
-@displayed()
 @dataclass(frozen=True)
 class Estimate:
     """Unbiased estimate of a counting query and its standard error."""
@@ -68,7 +65,6 @@ class Estimate:
     standard_error: float
 
 
-@displayed()
 @dataclass(frozen=True)
 class AlphaBeta:
     """The two probabilities, exact: α in (0, 1], β ≥ 0 and α + β ≤ 1, or ParameterError."""
@@ -164,11 +160,10 @@ def choose_alpha_beta(
 
 
 @dataclass(frozen=True)
-@displayed("table", "domain", "parameters")
 class Publication:
     """What αβ publishes: the tuples, in the domain's order, the domain and both probabilities."""
 
-    table: pd.DataFrame
+    table: pd.DataFrame = field(repr=False)
     domain: Domain
     parameters: AlphaBeta
 
@@ -214,7 +209,6 @@ def publish(
     return Publication(domain.decode(np.concatenate(chosen)), domain, parameters)
 
 
-@displayed("domain", "d", "gamma")
 class Publisher:
     """Publish views of one table that stay (d, γ)-private together.
 
@@ -227,6 +221,9 @@ class Publisher:
         self._data, self.domain = data, domain
         self.d, self.gamma = _bounds(d, gamma)
         self.views: tuple[AlphaBeta, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Publisher({self.domain}, d={self.d}, gamma={self.gamma})"
 
     def publish(self, parameters: AlphaBeta, *, insecure_seed: int | None = None) -> Publication:
         """Publish one more view; raises ParameterError if it is refused."""

@@ -36,7 +36,6 @@ from typing import Any, Literal, TypeAlias
 from flint import arb, ctx, fmpq
 
 from pufferflow._checks import check_choice, check_positive, check_type, check_whole
-from pufferflow._display import displayed
 from pufferflow._numbers import held_number
 from pufferflow.dp.draws import randomness
 from pufferflow.dp.finite import exp_reaches, log_up
@@ -46,7 +45,6 @@ Number: TypeAlias = int | float | Fraction
 """An exact number; a float stands for the binary number that it holds."""
 
 
-@displayed()
 @dataclass(frozen=True)
 class Eta:
     """The base-2 privacy parameter η = −z·log2(x / 2^y).
@@ -101,7 +99,6 @@ class Eta:
         return self.base.numerator, self.base.denominator.bit_length() - 1
 
 
-@displayed("eta", "utility_min", "utility_max", "max_outcomes", "sampler")
 class Base2Exponential:
     """Exact base-2 exponential mechanism on a finite set of outcomes.
 
@@ -237,7 +234,6 @@ class Base2Exponential:
         return chosen
 
 
-@displayed("mechanism")
 class Base2Laplace:
     """Laplace-like release of a number: utility |f(d) − o| / Δ on a grid of outcomes o.
 
@@ -266,6 +262,9 @@ class Base2Laplace:
         self.outcomes = [self._ends[0] + i * step for i in range(width // step + 1)]
         largest = math.ceil(width / self._sensitivity)
         self.mechanism = Base2Exponential(eta, 0, largest, len(self.outcomes), **options)
+
+    def __repr__(self) -> str:
+        return f"Base2Laplace({self.mechanism})"
 
     @property
     def epsilon(self) -> float:

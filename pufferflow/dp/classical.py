@@ -25,7 +25,6 @@ from pufferflow._checks import (
     check_positive,
     check_whole,
 )
-from pufferflow._display import displayed
 from pufferflow._noise import discrete_laplace as laplace_probability
 from pufferflow._rounding import divide_up
 from pufferflow._types import Floats
@@ -41,7 +40,6 @@ _MORE = 1 + 1e-12
 """Covers the rounding of a few elementary functions: losses are rounded up, rates down."""
 
 
-@displayed()
 @dataclass(frozen=True)
 class RandomisedResponse:
     """Answer truthfully with probability ``truth``, else with another category, all equally likely.
@@ -151,7 +149,6 @@ class _Scaled:
         return divide_up(self._times * self.sensitivity, self.epsilon)
 
 
-@displayed()
 @dataclass(frozen=True)
 class Laplace(_Scaled):
     """Add noise Pr ∝ exp(−|z| ε/Δ) to a query whose L1 sensitivity is Δ, in units of the query."""
@@ -181,7 +178,6 @@ class Laplace(_Scaled):
         return 1 / (math.sqrt(2) * math.sinh(0.5 / self.scale))
 
 
-@displayed()
 @dataclass(frozen=True)
 class Exponential(_Scaled):
     """Choose an outcome with Pr ∝ exp(ε u/(2Δ)); Δ is the sensitivity of each utility u."""
@@ -224,7 +220,6 @@ class Exponential(_Scaled):
         return float(self.scale * lambertw(others / np.e).real)
 
 
-@displayed()
 @dataclass(frozen=True)
 class WeightedMajority:
     """Follow one of ``experts`` with Pr ∝ exp(−η · its losses so far), η = ``rate``.

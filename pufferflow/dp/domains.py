@@ -11,13 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pufferflow._checks import check_type
-from pufferflow._display import displayed
 from pufferflow.errors import DataError, ParameterError
 
 Codes: TypeAlias = NDArray[np.int64]
 
 
-@displayed()
 class Domain:
     """All tuples with one value of every column, at most 2^62, so that codes fit 64 bits.
 

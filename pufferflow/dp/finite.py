@@ -26,7 +26,6 @@ from typing import Any, TypeAlias
 from flint import arb, ctx, fmpq
 
 from pufferflow._checks import check_list, check_type, check_whole, shown
-from pufferflow._display import displayed
 from pufferflow._numbers import written_number
 from pufferflow._rounding import float_up
 from pufferflow.errors import ParameterError
@@ -37,7 +36,6 @@ Exact: TypeAlias = float | str | Rational
 Distribution: TypeAlias = tuple[Fraction, ...]
 
 
-@displayed()
 @dataclass(frozen=True)
 class PrivacyLevel:
     """(ε, δ) with ``factor`` = e^ε exact; ``math.inf`` if no ε is enough."""
@@ -56,7 +54,6 @@ class PrivacyLevel:
 
 
 @dataclass(frozen=True, eq=False, init=False)
-@displayed("distributions")
 class FiniteMechanism:
     """The distribution of a mechanism's output for every input.
 

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeAlias, cast
 import numpy as np
 
 from pufferflow._checks import check_list, named_type, shown
-from pufferflow._display import displayed
 from pufferflow._rounding import SAFE_MINIMUM
 from pufferflow._types import Bools
 from pufferflow.errors import ChainError, ParameterError
@@ -70,7 +69,6 @@ class Family(Protocol):
 
 
 @dataclass(frozen=True)
-@displayed("chains")
 class ChainFamily:
     """A finite Θ.
 
@@ -144,7 +142,6 @@ class ChainFamily:
         )
 
 
-@displayed()
 @dataclass(frozen=True)
 class BinaryInterval:
     """All binary chains with P(0|0) and P(1|1) in [low, high], and every initial distribution.

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pufferflow._checks import check_list, check_numbers, check_type, check_whole
-from pufferflow._display import displayed
 from pufferflow._types import Bools
 from pufferflow._values import ByValue
 from pufferflow.errors import ChainError
@@ -17,7 +16,6 @@ from pufferflow.markov.chain import STATIONARY, MarkovChain, checked_distributio
 from pufferflow.markov.families import STARTS, FamilyWithoutMatrix
 
 
-@displayed()
 class LabelledChain(ByValue, FamilyWithoutMatrix):
     """A chain U of hidden states of which only labels are recorded, X_t = label(U_t); immutable.
 

@@ -8,7 +8,7 @@ import pufferflow as pf
 from pufferflow._protection import Level, level_of
 from pufferflow._units import seconds_of, steps_of, text_of
 
-FUNCTIONS = pf.release, pf.plan, pf.fit, pf.fit_privately, pf.certify
+FUNCTIONS = pf.release, pf.plan, pf.fit, pf.fit_privately
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
