@@ -14,6 +14,7 @@ from cases import seeds
 from drawn_tables import ZONES, draw
 from plain_reading import RefusedError, plain_read
 from pufferflow.errors import DataError, ParameterError
+from pufferflow.records import read as reader
 from pufferflow.records import table
 from pufferflow.records.read import parse_range, read, stamp
 from pufferflow.records.schema import Schema
@@ -53,7 +54,8 @@ def test_reading_is_that_of_the_reference_implementation(seed, tmp_path, monkeyp
     if rng.integers(2):
         drawn = broken(drawn, rng)
     monkeypatch.setattr(table, "BLOCK", int(rng.choice([2**11, 2**20])))
-    monkeypatch.setattr(table, "ROWS", 7)
+    for room in (table, reader):
+        monkeypatch.setattr(room, "ROWS", 7)
     path = tmp_path / "table.csv"
     path.write_text(drawn.text)
     limits, times = {}, [at for _, at, _ in plain_read(drawn, total=True)[1]]
@@ -210,12 +212,13 @@ def test_memory_is_bounded_by_the_row():
     count = 500_000
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"time": 60 * rng.permutation(count), "value": rng.random(count)})
+    states = StateSpace.numeric([0.2, 0.4])
     read(frame.head(99), Schema(step_seconds=60))
     tracemalloc.start()
-    steps = read(frame, Schema())
+    steps = read(frame, Schema(states=states))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    kept = sum(column.nbytes for column in (steps.person, steps.step, steps.value))
-    assert kept == 16 * count
-    assert peak < kept + 24 * count + 1e6  # a batch takes the rest
+    kept = sum(column.nbytes for column in (steps.person, steps.step, steps.value, steps.state))
+    assert kept == (1 + 4 + 8 + 2) * count
+    assert peak < 24 * count + 1e6
     assert (steps.value == frame.sort_values("time")["value"]).all()
