@@ -210,7 +210,7 @@ CALLS = [
     (private_rate, {"epsilon": 1.0, "rounds": 3, "delta": 1e-6}),
     (AlphaBeta, {"alpha": "0.5", "beta": "0.2"}),
     (AlphaBeta("0.5", "0.2").standard_error, {"count": 1.0, "domain_count": 3}),
-    (choose_alpha_beta, {"d": "0.2", "gamma": "0.5", "views": 2, "conditions": "exact"}),
+    (choose_alpha_beta, {"d": "0.2", "gamma": "0.5", "views": 2}),
     (check_views, {"views": [AlphaBeta("0.5", "0.2")], "d": "0.2", "gamma": "0.5"}),
     (Publisher, {"data": [(1,)], "domain": Domain({"a": range(3)}), "d": "0.2", "gamma": "0.5"}),
     (Publisher([(1,)], Domain({"a": range(3)}), "0.2", 1).publish, {"parameters": AlphaBeta("0.1", "0.2")}),
