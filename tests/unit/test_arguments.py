@@ -123,8 +123,6 @@ CALLS = [
     (pf.HistogramQuery, {"bins": [[0], [1]]}),
     (pf.privacy_loss, ON_CHAIN | {"scale": 5.0, "query": COUNT}),
     (pf.smallest_scale, ON_CHAIN | {"epsilon": 1.0, "query": COUNT, "relative": 1e-3}),
-    (pf.loss_at_any_length, {"family": CHAIN, "scale": 5.0, "query": COUNT, "window": 4}),
-    (pf.scale_for_any_length, {"family": CHAIN, "epsilon": 1.0, "query": COUNT, "window": 4}),
     (networked, {"name": "A", "table": [0.5, 0.5], "parents": (), "states": ["a", "b"]}),
     (networks.BayesianNetwork, {"variables": [networks.Variable("A", [0.5, 0.5])]}),
     (networks.chain_network, {"chain": CHAIN, "length": 3}),
@@ -135,10 +133,6 @@ CALLS = [
     (pf.close_adversary, {"theta": CHAIN, "theta_tilde": CHAIN, "length": 5}),
     (pf.close_adversary(CHAIN, CHAIN, 5).loss, {"epsilon": 1.0}),
     (pf.chain_sensitivity, {"chains": CHAIN, "lengths": 2, "weights": [0, 1]}),
-    (
-        pf.wasserstein_sensitivity,
-        {"laws": [[1, 1]], "query": [0, 1], "secrets": {"a": [True, False], "b": [False, True]}, "pairs": [("a", "b")]},
-    ),
     (pf.PufferfishFramework, {"laws": {"all": LAWS}, "pairs": [("well", "ill")]}),
     (
         pf.PufferfishFramework.from_function,
