@@ -109,7 +109,6 @@ CALLS = [
     (pf.ChainFamily, {"chains": [CHAIN]}),
     (pf.BinaryInterval, {"low": 0.3, "high": 0.6}),
     (pf.IntervalFamily, {"low": [[0.5, 0.2], [0.2, 0.5]], "high": [[0.8, 0.5], [0.5, 0.8]]}),
-    (INTERVALS.gap, {"length": 5, "epsilon": 1.0, "evaluations": 3}),
     (INTERVALS.contains, {"chain": CHAIN, "tolerance": 1e-9}),
     (pf.confidence_family, {"transition_counts": [[5, 3], [2, 1]], "coverage": 0.9}),
     (pf.fit_chain, {"transition_counts": [[5, 3], [2, 1]], "smoothing": 0.5, "initial_distribution": "any"}),
@@ -118,8 +117,6 @@ CALLS = [
     (pf.HistogramQuery, {"bins": [[0], [1]]}),
     (pf.privacy_loss, ON_CHAIN | {"scale": 5.0, "query": COUNT}),
     (pf.smallest_scale, ON_CHAIN | {"epsilon": 1.0, "query": COUNT, "relative": 1e-3}),
-    (pf.loss_at_any_length, {"family": CHAIN, "scale": 5.0, "query": COUNT, "window": 4}),
-    (pf.scale_for_any_length, {"family": CHAIN, "epsilon": 1.0, "query": COUNT, "window": 4}),
     (networked, {"name": "A", "table": [0.5, 0.5], "parents": (), "states": ["a", "b"]}),
     (networks.BayesianNetwork, {"variables": [networks.Variable("A", [0.5, 0.5])]}),
     (networks.chain_network, {"chain": CHAIN, "length": 3}),
@@ -130,10 +127,6 @@ CALLS = [
     (pf.close_adversary, {"theta": CHAIN, "theta_tilde": CHAIN, "length": 5}),
     (pf.close_adversary(CHAIN, CHAIN, 5).loss, {"epsilon": 1.0}),
     (pf.chain_sensitivity, {"chains": CHAIN, "lengths": 2, "weights": [0, 1]}),
-    (
-        pf.wasserstein_sensitivity,
-        {"laws": [[1, 1]], "query": [0, 1], "secrets": {"a": [True, False], "b": [False, True]}, "pairs": [("a", "b")]},
-    ),
     (pf.PufferfishFramework, {"laws": {"all": LAWS}, "pairs": [("well", "ill")]}),
     (
         pf.PufferfishFramework.from_function,
