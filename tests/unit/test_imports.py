@@ -45,7 +45,6 @@ ORDER = (
         "interval_family",
         "mixing_family",
         "total_variation_family",
-        "transport",
         "coupling",
         "overlaps",
         "audit",
