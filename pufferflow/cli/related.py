@@ -5,7 +5,6 @@ Example: echo '[0, 2, 1]' | pufferflow related noisymax -
 
 import argparse
 import math
-from dataclasses import asdict
 from typing import Any
 
 from pufferflow._checks import check_whole
@@ -116,7 +115,7 @@ def _network(asked: argparse.Namespace) -> list[dict[str, Any]]:
         found = markov_quilt_mechanism(networks, epsilon, **names)
         answers.append(found.to_dict())
         if k is not None:
-            answers[-1]["cost"] = asdict(network_cost(networks, [found.scale] * k, **names))
+            answers[-1]["cost"] = network_cost(networks, [found.scale] * k, **names)
     return answers
 
 
