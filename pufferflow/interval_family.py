@@ -105,22 +105,8 @@ def confidence_family(
 ) -> IntervalFamily:
     """Family that holds the unknown transition matrix with probability at least ``coverage``.
 
-    Every interval holds its transition probability p except with probability
-    α = (1 − coverage) / (number of intervals): one interval a state for two states, k for more, and twice as many with
-    ``backward``. It is the set of p with
-    p^s (1 − p)^(n − s) > α ∫ q^s (1 − q)^(n − s) Beta(½, ½)(dq), s the transitions counted and n the visits.
-
-    *Proof.* Run along the chain, the ratio of the integral to p^s (1 − p)^(n − s) changes only on leaving the row's
-    state, and then its conditional mean stays the same (numerator and denominator are the probabilities of the same
-    events under two laws): it is a non-negative martingale with mean 1, so by Markov's inequality it reaches
-    1/α with probability at most α, although n is random; by Ville's inequality even if the record was stopped by
-    looking at it. Clopper–Pearson intervals would need a union bound over n. A sum over all intervals, also those of
-    states never visited, gives the coverage.
-
-    *Backwards.* Read from the end, a stationary chain is a chain, too, with the reversed matrix, and the same counts
-    transposed are its transition counts; so the argument holds for it as well, and the sum over the intervals of both
-    readings gives one coverage of both. That the chain is stationary is then part of what is assumed, and that where
-    the records end does not depend on them.
+    The intervals hold for records of any length, also where looking at them decided when they ended; they and their
+    proof are in ``docs/leakage.md``, section 15.
 
     The bounds depend on the counts, which must be public or from other records than the ones to protect.
 
@@ -163,13 +149,7 @@ def noisy_confidence_bounds(
 ) -> tuple[Floats, Floats]:
     """Ends of the intervals of :func:`confidence_family`, for every count that noisy ones may stand for.
 
-    *Proof.* Let u(s, f) be the upper end for s successes and f failures, the largest p with
-    g(p) = s ln p + f ln(1 − p) − ln B(s + ½, f + ½) + ln π ≥ ln α, and p₀ = (s + ½) / (s + f + 1) the mean of the law
-    Beta(s + ½, f + ½). With L(p) = p^s (1 − p)^f and m = ∫ L dBeta(½, ½), 1/m is the mean of 1/L under it, and ln L is
-    concave; so by Jensen's inequality L(p₀)/m = E[L(p₀)/L] ≥ exp(ln L(p₀) − E ln L) ≥ 1 > α: u ≥ p₀. A further success
-    adds ln p − ln p₀ to g(p), a further failure ln(1 − p) − ln(1 − p₀), so from p₀ on one raises g and the other lowers
-    it: u grows with s and falls as f grows. So u of the most successes and the fewest failures is never below that of
-    the true counts; and the lower end is 1 − u of the failures and successes, which turns both round.
+    That their ends move with the counts as taken here is proved in ``docs/leakage.md``, section 15.
 
     Parameters
     ----------

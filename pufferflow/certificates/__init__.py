@@ -15,15 +15,11 @@ where a window of one record and an adversary who knows nothing are left out, an
 
 mqm-exact, mqm-approx
     ``"convention": "exact" | "published"`` and ``"nodes": [[{"first": 1, "last": 7, "left": a | null,
-    "right": b | null}, …], …]``: one list of consecutive ranges a chain (one for an interval family), which cover the
+    "right": b | null}, …], …]``: one list of consecutive ranges a chain, which cover the
     nodes 1 … T; every node of a range has the quilt at distances ``left`` and ``right``. The first term of eq. 5 is
     exact for a single node and for a stationary start; in a longer range it is the bound that holds from the first
-    node on for every initial law. For an interval family also ``"bounds": [[n, m], …]``, how the influence at
-    distance n is bounded (:mod:`pufferflow.verify.intervals`). mqm-approx asks for more noise than its quilts need:
+    node on for every initial law. mqm-approx asks for more noise than its quilts need:
     ``"proved": "10.6…"`` is what they prove.
-gk16
-    ``"nodes": [{"first": 1, "last": 1, "row_sum": s, "weights": [u, v]}, …]``: numbers that bound the norm and the
-    row sums of a matrix (:mod:`pufferflow.verify.gk16`).
 leakage
     ``"cost": c`` with scale = 1/c and ``"couplings": [{"ahead": {"leakages": [["0.0", "0.02…", …], …], "flows":
     [{"value": 1, "other": 2, "flow": [[1, 2, "0.25"], …]}, …]}, "past": {…}}, …]``: for every chain bounds of what two
@@ -32,7 +28,7 @@ leakage
     ``"steps"`` instead, lists of such bounds for one node after the other (:mod:`pufferflow.verify.stepwise`), or the
     ``"convention"`` and ``"nodes"`` of mqm-exact. For
     families between bounds, which may have a ``"backward"`` like themselves, there is one entry, and beside every
-    ``flow`` there are ``"surplus"`` and ``"reserve"``, and perhaps a ``"block"`` (:mod:`pufferflow.verify.robust`).
+    ``flow`` there are ``"surplus"`` and ``"reserve"`` (:mod:`pufferflow.verify.robust`).
     For a forgetting family nothing more: the verifier solves one equation (:mod:`pufferflow.verify.forgetting`).
 wasserstein
     ``"weights": [0, 1]``, what a visit to each state adds to the count, ``"lengths": [T, …]`` of all segments, ``"W"``,
@@ -109,7 +105,7 @@ class Question(NamedTuple):
             raise ParameterError(reason)
         chains = parse_family(_exact_family(self.family))
         if isinstance(chains, Intervals):
-            raise ParameterError("an interval family is not a finite set of chains; use mqm-exact")
+            raise ParameterError("an interval family is not a finite set of chains; use leakage")
         assert not isinstance(chains, Forgetting | Clocked)
         return (chains.worst,) if isinstance(chains, BinaryClass) else chains
 

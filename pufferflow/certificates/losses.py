@@ -11,14 +11,13 @@ from typing import Any
 from pufferflow.bounded_family import BoundedFamily
 from pufferflow.certificates import Question
 from pufferflow.certificates.couplings import couplings
-from pufferflow.certificates.quilts import quilts_of_chains, quilts_of_intervals
+from pufferflow.certificates.quilts import quilts_of_chains
 from pufferflow.certificates.robust import robust_couplings
 from pufferflow.certificates.rounds import rounds_of_labels, rounds_of_phases
 from pufferflow.certificates.stepwise import ENOUGH, stepwise
 from pufferflow.coupling.calibration import chain_leakage
 from pufferflow.coupling.interval_leakage import MOST_ROBUST_STATES
 from pufferflow.errors import ParameterError
-from pufferflow.influence.intervals import worst_of_family
 from pufferflow.influence.search import worst_node
 from pufferflow.influence.tables import influence_tables
 from pufferflow.markov.chain import MarkovChain
@@ -64,14 +63,12 @@ def _(family: MixingFamily, question: Question) -> Iterator[dict[str, Any]]:
 
 @loss_proof.register
 def _(family: BoundedFamily, question: Question) -> Iterator[dict[str, Any]]:
-    length, epsilon, protection = question.length, question.epsilon, question.protection
-    coupled = family.states <= MOST_ROBUST_STATES or protection.knows != "nothing"
-    fields = robust_couplings(family, length, epsilon, protection) if coupled else {}
-    if protection.knows == "nothing":
-        quilts = worst_of_family(family, length, epsilon, protection.window).score
-        if not coupled or 1 / float(fields["cost"]) > quilts * (1 + 1e-6):
-            fields = quilts_of_intervals(family, length, epsilon, "exact", protection.window)
-    yield fields
+    if family.states > MOST_ROBUST_STATES and question.protection.knows == "nothing":
+        raise ParameterError(
+            f"{family.states} states; families between bounds have certificates up to {MOST_ROBUST_STATES} states, "
+            "use group-dp or fewer states"
+        )
+    yield robust_couplings(family, question.length, question.epsilon, question.protection)
 
 
 @loss_proof.register

@@ -10,10 +10,8 @@ from typing import Any, Protocol
 from flint import arb, ctx, fmpq
 
 from pufferflow.errors import ParameterError
-from pufferflow.influence.intervals import IntervalSearch
 from pufferflow.influence.search import Candidate, QuiltSearch, worst_node
 from pufferflow.influence.tables import Convention, influence_tables
-from pufferflow.markov.bounds import TransitionBounds
 from pufferflow.markov.families import Family
 from pufferflow.verify.balls import PRECISIONS, UndecidedError
 from pufferflow.verify.parsing import Chain
@@ -57,18 +55,6 @@ def quilts_of_chains(
     raise ParameterError(f"no certificate: {PRECISIONS[-1]} bits do not tell small probabilities from 0")
 
 
-def quilts_of_intervals(
-    family: TransitionBounds, length: int, epsilon: float, convention: Convention, window: int = 1
-) -> dict[str, Any]:
-    """Return the fields of a proof by quilts for an interval family, with how their influence is bounded."""
-    search = IntervalSearch(family, length, epsilon, window)
-    with ctx.workprec(PRECISIONS[0]):
-        [nodes] = _node_ranges([_EngineScores(search, epsilon)], [search], [search.worst])
-    left, right = ({d for entry in nodes if (d := entry[side]) is not None} for side in ("left", "right"))
-    bounds = [list(pair) for pair in search.derivation(left, right)]
-    return {"convention": convention, "nodes": [nodes], "bounds": bounds}
-
-
 def neighbours(length: int) -> list[dict[str, int | None]]:
     """Ranges of nodes with the quilt next to each."""
     if length == 1:
@@ -76,18 +62,6 @@ def neighbours(length: int) -> list[dict[str, int | None]]:
     else:
         nodes = [NodeRange(1, 1, None, 1), NodeRange(2, length - 1, 1, 1), NodeRange(length, length, 1, None)]
     return [vars(entry) for entry in nodes if entry.first <= entry.last]
-
-
-class _EngineScores(Scores):
-    """Scores of the quilts of an interval family as the search has them, to choose among them."""
-
-    def __init__(self, search: IntervalSearch, epsilon: float) -> None:
-        super().__init__(search.length, Fraction(repr(epsilon)), search.window)
-        self._search = search
-
-    def influence_ratio(self, nodes: NodeRange) -> arb | None:
-        influence = self._search.influence(nodes.left, nodes.right)
-        return arb(influence).exp() if math.isfinite(influence) else None
 
 
 class _TooManyRangesError(Exception):

@@ -12,14 +12,12 @@ from pufferflow.bounded_family import BoundedFamily
 from pufferflow.certificates.couplings import CLOSE, DIGITS, ROOM
 from pufferflow.coupling.affine import AffineSide, RobustFlows
 from pufferflow.coupling.calibration import Loss, largest_cost
-from pufferflow.coupling.interval_leakage import IntervalLeakage, ReweightedBlocks
+from pufferflow.coupling.interval_leakage import IntervalLeakage
 from pufferflow.coupling.robust import AscendingSide, RatioSide
 from pufferflow.coupling.sides import LeakageEquation, costs_of, post_fixed_point, scattered
 from pufferflow.errors import ParameterError
-from pufferflow.influence.intervals import interval_influence
 
 _STEP = 1e-6
-_ABOVE = 1e-9  # the verifier bounds cross ratios by itself, with fewer roundings
 _BELOW = 1 - 4e-15  # rounded to decimals, shares still sum to at most 1; what is left stays where it is
 
 
@@ -62,16 +60,13 @@ class RobustPoints:
                 self._sides.append(RatioSide(family.rows.log_column_ratios()))
             else:
                 self._sides.append(AffineSide(known) if coupled else RatioSide(known.log_ratios()))
-        self._family, self._blocks = family, ReweightedBlocks(family, length)
         self._away = 1 - np.eye(family.states)
         self._leakages: list[Floats] = [scattered(family.states)] * len(rows)  # in units of c
 
     def loss(self, cost: float) -> Loss:
         """Bound of the loss at c."""
         most = (self._length - self._window) * cost * (1 + 1e-15)
-        reach, self._steps = self._blocks.reach(cost, most)
-        self._reach = most if self._steps is None else reach * (1 + _ABOVE)
-        caps = [(self._reach if isinstance(side, RatioSide) else most) * self._away for side in self._sides]
+        caps = [most * self._away] * len(self._sides)
         starts = [
             start * cost if side is None else post_fixed_point(LeakageEquation(side, cost, cap), start * cost)
             for side, start, cap in zip(self._guesses, self._leakages, caps, strict=True)
@@ -90,14 +85,9 @@ class RobustPoints:
         """The post-fixed points found last, which were at c, and the flows that prove them."""
         useful = (self._found[-1] < self._found[1]).any()
         names = ("ahead", "past", "columns") if useful else ("ahead", "past")
-        fields = {
+        return {
             name: _side(side, told, cost) for name, side, told in zip(names, self._sides, self._found, strict=False)
         }
-        if self._steps is None or not any(isinstance(side, RatioSide) for side in self._sides[: len(names)]):
-            return fields
-        bounds = interval_influence(self._family).derivation({self._steps}, set())
-        block = {"reach": repr(self._reach), "steps": self._steps, "bounds": [list(pair) for pair in bounds]}
-        return fields | {"block": block}
 
 
 def _side(side: AffineSide | RatioSide, leakages: Floats, cost: float) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
 from itertools import accumulate, combinations_with_replacement, pairwise, product
+from random import Random, SystemRandom
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -20,7 +21,6 @@ import numpy as np
 from pufferflow._checks import check_choice, check_list, check_type, check_whole
 from pufferflow._display import displayed
 from pufferflow._numbers import Exact, written_number
-from pufferflow._randomness import GeneratorRandomness, Randomness, SystemRandomness, integer_below
 from pufferflow.errors import ModelError, ParameterError
 from pufferflow.hmm.checking import Witness
 from pufferflow.hmm.model import (
@@ -223,18 +223,18 @@ class NoisyMax:
         """
         if rng is not None:
             check_type(rng, "rng", np.random.Generator)
-        source = SystemRandomness() if rng is None else GeneratorRandomness(rng)
+        source = SystemRandom() if rng is None else Random(int.from_bytes(rng.bytes(32)))
         return self._drawn(self._counts(counts), source)
 
-    def _drawn(self, counts: Sequence[int], source: Randomness) -> int:
+    def _drawn(self, counts: Sequence[int], source: Random) -> int:
         over, below = self.cumulative
-        noisy = [bisect_right(below[count], integer_below(source, over)) for count in counts]
+        noisy = [bisect_right(below[count], source.randrange(over)) for count in counts]
         highest = max(noisy)
         if self.release == "value":
             return highest
         tied = [index for index, value in enumerate(noisy) if value == highest]
         if self.ties == "uniform":
-            return tied[integer_below(source, len(tied))]
+            return tied[source.randrange(len(tied))]
         return tied[0 if self.ties == "first" else -1]
 
     def _counts(self, counts: Sequence[Any]) -> list[int]:

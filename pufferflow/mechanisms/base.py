@@ -203,8 +203,8 @@ class Mechanism:
         As commands and settings write it; ``reporting.style`` has its label, for figures depend on no mechanism.
     scale : callable
         The public function of a family, segment lengths and ε, and options of its own.
-    proof : callable
-        The fields of a certificate that prove its scale, in one or more attempts.
+    proof : callable or None
+        The fields of a certificate that prove its scale, in one or more attempts; None where there are none.
     unfit : callable
         Of the family, the lengths and the options: why the mechanism cannot work there, empty where it can.
     every_query : bool
@@ -215,7 +215,7 @@ class Mechanism:
 
     name: str
     scale: Callable[..., NoiseScale]
-    proof: Callable[[Question], Iterator[dict[str, Any]]]
+    proof: Callable[[Question], Iterator[dict[str, Any]]] | None
     unfit: Callable[..., str] = _always
     every_query: bool = True
     private: bool = True
@@ -338,10 +338,11 @@ def certify(
     check_choice(convention, "convention", get_args(Convention))
     if scale is not None:
         scale = check_positive(scale, "scale", or_zero=True)
-    if mechanism not in tuple(PROOFS):
+    record = find_mechanism(mechanism) if mechanism in tuple(PROOFS) else None
+    if record is None or record.proof is None:
         named = shown_name(mechanism)
         raise ParameterError(f"no certificate for {named}: only the scales of {', '.join(PROOFS)} have proofs")
-    record, hidden = find_mechanism(mechanism), check_protection(**protection)
+    hidden = check_protection(**protection)
     if reason := record.uncovered(**protection):
         raise ParameterError(f"no certificate for {mechanism}: {reason}")
     question = Question(theta, length, epsilon, convention, scale, states, hidden)

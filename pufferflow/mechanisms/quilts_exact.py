@@ -94,13 +94,10 @@ def _unfit(family: AnyFamily, length: Lengths, *, knows: Knowledge = "nothing", 
 
 def prove_quilts(question: Question) -> Iterator[dict[str, Any]]:
     """Yield the fields that prove the scale."""
-    from pufferflow.certificates.quilts import quilts_of_chains, quilts_of_intervals
+    from pufferflow.certificates.quilts import quilts_of_chains
 
-    theta, terms = question.family, (question.length, question.epsilon, question.convention, question.protection.window)
-    if theta.bounds is not None:
-        yield quilts_of_intervals(theta.bounds, *terms)
-    else:
-        yield quilts_of_chains(theta, question.chains, *terms)
+    terms = question.length, question.epsilon, question.convention, question.protection.window
+    yield quilts_of_chains(question.family, question.chains, *terms)
 
 
 MQM_EXACT = Mechanism("mqm-exact", mqm_exact, prove_quilts, _unfit)

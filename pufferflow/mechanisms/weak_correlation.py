@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,9 +14,6 @@ from pufferflow.errors import ChainError
 from pufferflow.markov.chain import MarkovChain
 from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.mechanisms.base import Mechanism, NoiseScale, not_applicable
-
-if TYPE_CHECKING:
-    from pufferflow.certificates import Question
 
 SOLVED_NODES = 100_000
 """Longest chain whose linear system is solved; longer ones take the limit for T → ∞, which is larger."""
@@ -175,13 +171,4 @@ def _norm_below_one(lower: Floats, upper: Floats) -> bool:
     return bool(np.isfinite(factor).all())
 
 
-def _proof(question: Question) -> Iterator[dict[str, Any]]:
-    from pufferflow.certificates.gk16 import ENDS, local_influence_numbers
-
-    for ends in ENDS:
-        yield local_influence_numbers(question.chains, question.length, ends)
-        if 2 * ends >= question.length:
-            return
-
-
-GK16 = Mechanism("gk16", gk16, _proof, _unfit)
+GK16 = Mechanism("gk16", gk16, None, _unfit)

@@ -18,8 +18,6 @@ from pufferflow.verify.counts import CountProof
 from pufferflow.verify.couplings import CouplingProof
 from pufferflow.verify.extremes import ExtremesProof
 from pufferflow.verify.forgetting import ForgettingProof
-from pufferflow.verify.gk16 import LocalInfluenceProof
-from pufferflow.verify.intervals import IntervalQuiltProof
 from pufferflow.verify.parsing import (
     CertificateError,
     Claim,
@@ -38,29 +36,24 @@ from pufferflow.verify.rounds import RoundsProof
 from pufferflow.verify.stepwise import StepwiseProof
 
 
-def _quilts(claim: Claim) -> Proof:
-    return IntervalQuiltProof(claim) if isinstance(claim.family, Intervals) else QuiltProof(claim)
-
-
 def _leakage(claim: Claim) -> Proof:
     if isinstance(claim.family, Forgetting):
         return ForgettingProof(claim)
     if isinstance(claim.family, Clocked):
         return RoundsProof(claim)
-    if "nodes" in claim.rest:  # where quilts prove more
-        return _quilts(claim)
     if isinstance(claim.family, Intervals):
         return RobustCouplingProof(claim)
+    if "nodes" in claim.rest:  # where quilts prove more
+        return QuiltProof(claim)
     return StepwiseProof(claim) if "steps" in claim.rest else CouplingProof(claim)
 
 
 PROOFS: dict[str, Callable[[Claim], Proof]] = {
-    "mqm-exact": _quilts,
+    "mqm-exact": QuiltProof,
     "mqm-approx": LargerScaleProof,
     "group-dp": WholeChainProof,
     "entry-dp": IndependenceProof,
     "bayesian-dp": ExtremesProof,
-    "gk16": LocalInfluenceProof,
     "leakage": _leakage,
     "wasserstein": CountProof,
 }

@@ -336,7 +336,7 @@ def finite(claim: Claim) -> tuple[Chain, ...]:
         raise CertificateError(f"{claim.mechanism} has no proof for a clock or for labels; use leakage or group-dp")
     if isinstance(claim.family, Intervals):
         raise CertificateError(
-            f"{claim.mechanism} has no proof for an interval family; use mqm-exact, or give chains of it"
+            f"{claim.mechanism} has no proof for an interval family; use leakage, or give chains of it"
         )
     return (claim.family.worst,) if isinstance(claim.family, BinaryClass) else claim.family
 

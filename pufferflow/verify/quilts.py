@@ -20,7 +20,6 @@ from pufferflow.verify.parsing import (
     CertificateError,
     Chain,
     Claim,
-    Intervals,
     Nodes,
     check_choice,
     check_integer,
@@ -92,7 +91,7 @@ class NodesProof(Proof):
     def __init__(self, claim: Claim) -> None:
         super().__init__(claim)
         lists = check_list(self.fields["nodes"], "nodes")
-        chains = 1 if isinstance(claim.family, Intervals) else len(finite(claim))
+        chains = len(finite(claim))
         if len(lists) != chains:
             raise CertificateError(f"nodes has {len(lists)} lists of ranges for {chains} chains")
         self.nodes = [list(_ranges(entry, claim.windows, f"chain {i}")) for i, entry in enumerate(lists, 1)]
@@ -109,12 +108,11 @@ class NodesProof(Proof):
         """Return the enclosure of the largest card / (ε − e)."""
         entries = []
         for i, (scores, ranges) in enumerate(zip(self.scores(), self.nodes, strict=True)):
-            chain = None if isinstance(self.claim.family, Intervals) else i
             for nodes in ranges:
                 score = scores.score(nodes)
                 if score is None:
-                    raise CertificateError(f"{place(chain, nodes)}: the max-influence is not below epsilon")
-                entries.append((exact(score.upper()), exact(score.lower()), chain, nodes))
+                    raise CertificateError(f"{place(i, nodes)}: the max-influence is not below epsilon")
+                entries.append((exact(score.upper()), exact(score.lower()), i, nodes))
         upper, _, chain, worst = max(entries, key=lambda entry: entry[0])
         return Bound(max(entry[1] for entry in entries), upper, len(entries), chain, worst)
 

@@ -10,7 +10,6 @@ before it, and ε ≥ c + A[x, x'] + B[x, x'] for all x ≠ x' proves the scale 
   the node before may have counts, and the cross ratios of the columns are bounded by those of the bounds. Where both
   are known the ``columns`` may be given, too: bounds of the same leakages, proved alone, of which the smaller count.
 * For adversaries who know other records the laws of both neighbours may be reweighted, and cross ratios bound A, too.
-  What is told that way may also be bounded through several steps, by the cross ratios of ``intervals``: the ``block``.
 
 A law is the sum of a base and of parts e, 0 ≤ e ≤ widths with a given sum. For flows g ≥ 0, for shares f(z, ·) ≥ 0 of
 every part of p and r(v, ·) ≥ 0 of every part of q, each of sum 1,
@@ -33,7 +32,6 @@ from typing import TypeAlias
 from flint import arb
 
 from pufferflow.verify.balls import UndecidedError, ball
-from pufferflow.verify.intervals import IntervalScores, bounds_work, parse_bounds
 from pufferflow.verify.parsing import (
     CertificateError,
     Claim,
@@ -41,11 +39,9 @@ from pufferflow.verify.parsing import (
     Masses,
     Nodes,
     RowSet,
-    check_integer,
     check_list,
     check_object,
     decimal,
-    parse_number,
 )
 from pufferflow.verify.proof import Bound, Proof, Work
 from pufferflow.verify.sides import (
@@ -82,15 +78,6 @@ class ClaimedSide:
     flows: dict[tuple[int, int], ClaimedFlows]
 
 
-@dataclass(frozen=True)
-class Block:
-    """A bound of what is told through laws that may be reweighted in any way, and the steps that prove it."""
-
-    reach: Fraction
-    steps: int
-    listed: list[tuple[int, int]]
-
-
 class RobustCouplingProof(Proof):
     """Post-fixed points for both sides of the nodes of all chains between bounds."""
 
@@ -107,9 +94,6 @@ class RobustCouplingProof(Proof):
         if len(entries) != 1:
             raise CertificateError(f"couplings has {len(entries)} entries; a family between bounds has one")
         entry = check_object(entries[0], ("ahead", "past"), "couplings", closed=False)
-        self.block: Block | None = None
-        if "block" in entry:
-            self.block = _block(entry.pop("block"), claim.length)
         self.columns: ClaimedSide | None = None
         if "columns" in entry and self.family.backward is not None:
             self.columns = _side(entry.pop("columns"), self.family.rows, "columns")
@@ -122,10 +106,7 @@ class RobustCouplingProof(Proof):
         k = len(self.family.low)
         parts = sum(len(rows[0].parts) for rows in self._known() if rows is not None) + (self.columns is not None)
         operations = k**2 * (40 + self.family.bits // 100) + 12 * k**4 * (parts + 1)
-        work = Work(operations, 0, 8 * k**2)
-        if self.block is None:
-            return work
-        return Work(*(sum(pair) for pair in zip(work, bounds_work(self.family, self.block.listed), strict=True)))
+        return Work(operations, 0, 8 * k**2)
 
     def _known(self) -> tuple[list[RowSet], list[RowSet] | None]:
         """What is known of the laws of the next record, and of the one before."""
@@ -135,7 +116,6 @@ class RobustCouplingProof(Proof):
     def bound(self) -> Bound:
         """Return 1/c if all inequalities hold; otherwise nothing is proved."""
         self._losses()
-        self._check_block()
         for side, rows, where in zip((self.ahead, self.past), self._known(), ("ahead", "past"), strict=True):
             if rows is None:
                 self._ratios(side, _column_ratios(self.family), where)
@@ -162,34 +142,14 @@ class RobustCouplingProof(Proof):
         if loss > self.claim.epsilon:
             raise CertificateError(f"a loss of {decimal(loss)} is not excluded")
 
-    def _check_block(self) -> None:
-        """Check what is told through m steps: (m − 1)·c, and a reweighted law of the node there.
-
-        With e^ψ for the largest cross ratio of m steps the latter is at most that of one step with R = e^ψ.
-        """
-        if self.block is None:
-            return
-        scores = IntervalScores(self.claim)
-        for n, m in self.block.listed:
-            scores.add(n, m)
-        ratio = scores.at(self.block.steps).backward
-        near = (self.block.steps - 1) * self.cost
-        if ratio is None or self.block.reach < near:
-            raise CertificateError(f"block: nothing is proved at {self.block.steps} steps")
-        root, h = ratio.sqrt(), ball((self.cost + self.block.reach) / 2).exp()
-        more = f"block: more than its reach may be told through {self.block.steps} steps"
-        check_reweighted([(root, h)], self.block.reach - near, more)
-
-    def _asked(self, side: ClaimedSide, reweighted: bool) -> list[tuple[int, int]]:
-        """The pairs whose bounds are not those that always hold, or that the block proves."""
+    def _asked(self, side: ClaimedSide) -> list[tuple[int, int]]:
+        """The pairs whose bounds are not those that always hold."""
         cap, k = (self.claim.windows - 1) * self.cost, len(side.leakages)
-        if reweighted and self.block is not None:
-            cap = min(cap, self.block.reach)
         return [(x, y) for x in range(k) for y in range(k) if x != y and side.leakages[x][y] < cap]
 
     def _flows(self, side: ClaimedSide, rows: list[RowSet], where: str) -> None:
         growth = growth_of(side.leakages, self.cost)
-        for x, y in self._asked(side, False):
+        for x, y in self._asked(side):
             ratio = ball(side.leakages[x][y]).exp()
             flows = side.flows.get((x, y), ClaimedFlows({}, [{} for _ in rows[x].parts], [{} for _ in rows[y].parts]))
             if not _proves(rows[x], rows[y], flows, growth, ratio):
@@ -202,7 +162,7 @@ class RobustCouplingProof(Proof):
         """
         k = len(self.family.low)
         hs = [[value.sqrt() for value in row] for row in growth_of(side.leakages, self.cost)]
-        for x, z in self._asked(side, True):
+        for x, z in self._asked(side):
             bounds = ((hs[y][other], *ratios(x, z, y, other)) for y in range(k) for other in range(k) if y != other)
             roots = ((ball(above / below).sqrt() if below else None, h) for h, above, below in bounds if above > below)
             more = f"{where}, values {x + 1} and {z + 1}: under some law of the neighbour they tell more"
@@ -290,14 +250,6 @@ def _side(value: object, rows: list[RowSet], where: str) -> ClaimedSide:
             _table(flow, k, where), _shares(surplus, rows[pair[0]], where), _shares(reserve, rows[pair[1]], where)
         )
     return ClaimedSide(matrix, claimed)
-
-
-def _block(value: object, length: int) -> Block:
-    reach, steps, bounds = check_object(value, ("reach", "steps", "bounds"), "block").values()
-    many = check_integer(steps, "block: steps")
-    if many < 1:
-        raise CertificateError(f"block: steps is {many}; it must be at least 1")
-    return Block(parse_number(reach, "block: reach"), many, parse_bounds(bounds, length))
 
 
 def _shares(value: object, row: RowSet, where: str) -> list[Table]:

@@ -83,4 +83,4 @@ def test_hostile_command_lines(runs):
     script = [sys.executable, fuzz_cli.__file__, str(runs), "1"]
     path = {"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(script, capture_output=True, text=True, env=path)
-    assert f"{runs} runs, 0 failed" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0, done.stderr

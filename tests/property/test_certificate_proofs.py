@@ -246,8 +246,6 @@ ODD = st.sampled_from(
 )
 SOUND = [
     pf.certify(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0]), 20, 0.5),
-    pf.certify(pf.BinaryInterval(0.4, 0.55), 20, 0.5, mechanism="gk16"),
-    pf.certify(pf.IntervalFamily([[0.6, 0.2], [0.3, 0.5]], [[0.8, 0.4], [0.5, 0.7]]), 20, 0.5),
     pf.certify(pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]]), 20, 0.5, mechanism="entry-dp"),
 ]
 

@@ -42,8 +42,6 @@ def test_certified_scales(seed, epsilon, length):
     endless = pf.leakage(theta, 10**9, epsilon, **protection).scale  # what is proved serves all lengths
     assert float(document["scale"]) <= 1.3 * min(endless, max(2, length) / epsilon)
     assert ("forwards and backwards" in found.subject) == (theta.backward is not None)
-    quilts = pf.mqm_exact(theta, length, epsilon, certified=True)
-    assert pf.verify_certificate(quilts.certificate).lower <= Fraction(quilts.scale)
 
 
 def scaled(number, factor):
@@ -103,16 +101,6 @@ def forge(document, rng):
                 [str(1 - sum(map(Fraction, row), Fraction()) + Fraction(p)) for p in row] for row in numbers["low"]
             ]
 
-    def shorter_block():
-        if "block" in fields:
-            fields["block"]["reach"] = scaled(fields["block"]["reach"], less)
-        lower_leakages()
-
-    def other_steps():
-        if "block" in fields:
-            fields["block"]["steps"] = int(rng.integers(1, 9))
-        lower_leakages()
-
     def more_hidden():
         forged["window"] = forged.get("window", 1) + 3
 
@@ -123,7 +111,7 @@ def forge(document, rng):
         forged["scale"] = scaled(forged["scale"], less)
 
     changes = [lower_scale, lower_leakages, drop_flows, change_flow, empty_shares, twice]
-    pick(rng, [*changes, shorter_block, other_steps, more_hidden, more_chains, less_loss, no_more_noise])()
+    pick(rng, [*changes, more_hidden, more_chains, less_loss, no_more_noise])()
     return forged
 
 

@@ -86,7 +86,7 @@ def forge(document, rng):
         case "epsilon":
             forged["epsilon"] = lower(document["epsilon"], rng.choice([-1, 1]) * by)
         case "mechanism":
-            forged["mechanism"] = str(rng.choice(["mqm-exact", "group-dp", "wasserstein", "gk16", "mqm-approx"]))
+            forged["mechanism"] = str(rng.choice(["mqm-exact", "group-dp", "wasserstein", "mqm-approx"]))
         case "shape":
             odd = [0, -1, "0", "-1", "1.5", True, None, [], {}, "nan", 2**70, "1/0"]
             key = rng.choice(["steps", "overlap", "epsilon", "length", "scale", "version", "extra"])

@@ -28,7 +28,7 @@ SAMPLES = {
 @cache
 def certified(kind):
     if kind == "intervals":
-        return pf.certify(pf.IntervalFamily(np.array(NEAR) - 0.01, np.array(NEAR) + 0.01), 50, 1.0)
+        return pf.certify(pf.IntervalFamily(np.array(NEAR) - 0.01, np.array(NEAR) + 0.01), 50, 1.0, mechanism="leakage")
     return pf.certify(SAMPLES[kind], 50, 1.0, mechanism=kind)
 
 
@@ -89,13 +89,6 @@ def side(k):
     return {"leakages": [["1"] * k] * k, "flows": []}
 
 
-def of_intervals(k, bounds):
-    low, high = ([[str(Fraction(part, 10 * k))] * k] * k for part in (8, 12))
-    nodes = [[{"first": 1, "last": 10**9, "left": None, "right": None}]]
-    family = {"interval": {"low": low, "high": high}}
-    return certificate("mqm-exact", family, 10**9, convention="exact", nodes=nodes, bounds=bounds)
-
-
 def single_nodes(distances, length):
     """A quilt of its own for every one of many nodes."""
     begin = 10**9
@@ -105,14 +98,10 @@ def single_nodes(distances, length):
 
 
 HOSTILE = {
-    "interval, 40 states": of_intervals(40, [[n, 0] for n in range(1, 4096, 200) if n <= 2048]),
-    "interval, one distance": of_intervals(12, [[500, 0]] * 20_000),
-    "interval, steps": of_intervals(10, [[1, 0]] + [[10**6 + i, 10**5 + i] for i in range(100)]),
     "quilts": of_chain("mqm-exact", 20, "any", 10**12, convention="exact", nodes=single_nodes(3000, 10**12)),
     "quilts of a stationary chain": of_chain(
         "mqm-approx", 20, "stationary", 10**12, convention="exact", nodes=single_nodes(3000, 10**12), proved="1"
     ),
-    "gk16": of_chain("gk16", 150, "any", 9, nodes=[{"first": 1, "last": 9, "row_sum": "1", "weights": ["1", "1"]}]),
     "leakage": of_chain("leakage", 200, "stationary", 9, cost="1", couplings=[{"ahead": side(200), "past": side(200)}]),
     "leakage of any start": of_chain(
         "leakage", 70, "any", 9, cost="1", couplings=[{"ahead": side(70), "past": side(70)}]

@@ -33,7 +33,6 @@ GROUND = (
     "_numbers",
     "_work",
     "_noise",
-    "_randomness",
     "_values",
 )
 """What anything may stand on."""

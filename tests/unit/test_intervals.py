@@ -111,14 +111,6 @@ def test_the_result_explains_itself():
     assert json.loads(json.dumps(result.to_dict()))["scale"] == result.scale
 
 
-@pytest.mark.parametrize("length", [1, 10, 300, 10**6])
-def test_certified(length):
-    plain, certified = (pf.mqm_exact(pf.IntervalFamily(LOW, HIGH), length, 0.5, certified=c) for c in (False, True))
-    assert certified.scale == pytest.approx(plain.scale, rel=1e-10)
-    assert float(pf.verify_certificate(certified.certificate).upper) <= certified.scale
-    assert (certified.node, certified.quilt, certified.chain) == (plain.node, plain.quilt, None)
-
-
 def test_row_optimum_against_a_linear_program():
     from scipy.optimize import linprog
 
@@ -311,7 +303,7 @@ def test_model_files_give_the_family_back_exactly(tmp_path):
     ("interval", "message"),
     [
         ([LOW, HIGH], "interval must be an object with low and high, not a list"),
-        ({"low": LOW}, "interval has no high; give one row of bounds a state"),
+        ({"low": LOW}, "interval has no high; give its fields low, high, backward"),
         ({"low": LOW, "high": 1}, "interval: high must be a list of rows, each a list of numbers"),
         ({"low": [["0", 0]], "high": HIGH}, "interval: low must be a list of rows"),
         ({"low": LOW, "high": HIGH, "start": "any"}, "interval has the unknown key 'start'; allowed are low, high"),
