@@ -125,7 +125,7 @@ CALLS = [
     (pf.smallest_scale, ON_CHAIN | {"epsilon": 1.0, "query": COUNT, "relative": 1e-3}),
     (pf.loss_at_any_length, {"family": CHAIN, "scale": 5.0, "query": COUNT, "window": 4}),
     (pf.scale_for_any_length, {"family": CHAIN, "epsilon": 1.0, "query": COUNT, "window": 4}),
-    (networked, {"name": "A", "table": [0.5, 0.5], "parents": (), "states": ["a", "b"]}),
+    (networked, {"name": "A", "table": [0.5, 0.5], "parents": ()}),
     (networks.BayesianNetwork, {"variables": [networks.Variable("A", [0.5, 0.5])]}),
     (networks.chain_network, {"chain": CHAIN, "length": 3}),
     (networks.markov_quilt_mechanism, {"networks": NETWORK, "epsilon": 1.0, "secrets": ["X1"], "query": ["X1"]}),
