@@ -16,7 +16,7 @@ import pufferflow as pf
 from pufferflow import cli
 from pufferflow.cli.printing import flag
 
-COMMAND = [sys.executable, "-m", "pufferflow.cli"]
+COMMAND = [sys.executable, "-m", "pufferflow"]
 ACTIONS = {"ledger": "show verify add set-limit", "related": "check noisymax network general"}
 PIPES = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
 

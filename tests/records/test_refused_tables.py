@@ -12,6 +12,7 @@ import pytest
 
 from pufferflow.errors import DataError, ModelError
 from pufferflow.models import parse_public_model
+from pufferflow.records import read as reader
 from pufferflow.records import table
 from pufferflow.records.read import read
 from pufferflow.records.schema import Fitted, FittedPrivately, Schema, parse_schema
@@ -137,6 +138,11 @@ def test_participants_are_never_guessed_and_groups_are_theirs(file):
     assert (steps.groups, steps.group_of.tolist()) == (("g", "h"), [0, 1])
 
 
+def test_more_participants_than_keys_hold_are_refused(file, monkeypatch):
+    monkeypatch.setattr(reader, "MOST_PEOPLE", 1)
+    assert "more than 1 participants; make several tables of it" in refusal(file(ROW))
+
+
 def test_schemas_survive_their_document():
     fitted = Fitted("2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z", 5)
     private = FittedPrivately(1.0, 0.95, 100, 50, 100.0, "a1")
@@ -159,10 +165,7 @@ def test_schemas_survive_their_document():
         ({"states": {"names": ["1", "1.0"]}}, "must be different, as numbers too"),
         ({"reading": {"time": 5}}, "time is an int; give a str"),
         ({"reading": {"timezone": "Mars/Olympus"}}, "timezone 'Mars/Olympus' is unknown"),
-        (
-            {"reading": {"time": "x", "rows_are_steps": True}},
-            "`rows_are_steps` and `time`",
-        ),
+        ({"reading": {"time": "x", "rows_are_steps": True}}, "`rows_are_steps` and `time`"),
         ({"reading": {"decimal": "e"}}, "decimal is 'e'; it must be one character, and none of"),
         ({"reading": {"thousands": "."}}, "`thousands` and `decimal` are both '.'"),
         ({"fitted": {"first": "x", "last": "y", "records": 5}}, "has no first and last time"),

@@ -77,7 +77,7 @@ def upward():
     found = set()
     for path in ROOT.rglob("*.py"):
         package = path.relative_to(ROOT).parts[0].removesuffix(".py")
-        if package != "__init__":
+        if not package.startswith("__"):
             names = {name for name in imports(path) if not name.startswith("__")}
             found |= {(package, name) for name in names if ORDER.index(name) > ORDER.index(package)}
     return found
