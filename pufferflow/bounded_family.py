@@ -20,8 +20,8 @@ class BoundedFamily(Family, TransitionBounds):
     """
 
     no_chains = (
-        "this needs finitely many chains, which an interval family does not have; use mqm-exact, "
-        "or give chains of it or a binary interval"
+        "this needs finitely many chains, which a family between bounds does not have; use leakage, or give chains of "
+        "it or a binary interval"
     )
 
     kind: ClassVar[str]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,20 +13,15 @@ from pufferflow._display import displayed
 from pufferflow._types import Floats
 from pufferflow.bounded_family import BoundedFamily
 from pufferflow.errors import DataError
-from pufferflow.markov.chain import MarkovChain
-
-if TYPE_CHECKING:
-    from pufferflow.influence.gaps import IntervalGap
 
 
 @displayed()
 class IntervalFamily(BoundedFamily):
     """All chains with low ≤ P ≤ high entrywise, and every initial distribution; immutable.
 
-    Unlike ``BinaryInterval`` no single chain is known to dominate it: :func:`pufferflow.mqm_exact` returns an
-    upper bound of the noise scale over the whole family (proved in ``pufferflow.influence.intervals``), and
-    :meth:`gap` sets a chain of the family beside it. :func:`pufferflow.leakage` needs less noise (``docs/leakage.md``).
-    Neither uses that all steps follow the same P, so chains that change with time are in the family as well.
+    Unlike ``BinaryInterval`` no single chain is known to dominate it: :func:`pufferflow.leakage` bounds the loss of all
+    of them (``docs/leakage.md``). It does not use that all steps follow the same P, so chains that change with time are
+    in the family as well.
 
     Parameters
     ----------
@@ -55,49 +50,6 @@ class IntervalFamily(BoundedFamily):
     def numbers(self) -> dict[str, Any]:
         """As :meth:`BoundedFamily.numbers`."""
         return {"low": self.low.tolist(), "high": self.high.tolist()}
-
-    def worst_chain(
-        self, length: int, epsilon: float, *, evaluations: int = 300, rng: np.random.Generator | None = None
-    ) -> MarkovChain:
-        """Chain of the family with the largest MQMExact scale that a local search finds.
-
-        Coordinate ascent over the rows: each moves between vertices of its polytope, from the stickiest and the least
-        sticky chain and then from random vertices.
-
-        Parameters
-        ----------
-        length : int
-        epsilon : float
-        evaluations : int
-            Most chains whose scale is computed.
-        rng : numpy.random.Generator, optional
-            Draws the restarts; without it the result is always the same.
-
-        Raises
-        ------
-        ParameterError
-            ε, the length or the number of evaluations is out of range.
-        """
-        from pufferflow.influence.gaps import worst_chain  # loads the kernels
-
-        return worst_chain(self, length, epsilon, evaluations, rng)
-
-    def gap(
-        self, length: int, epsilon: float, *, evaluations: int = 300, rng: np.random.Generator | None = None
-    ) -> IntervalGap:
-        """How far the noise scale of the family can be above the largest one of a chain in it.
-
-        Parameters are those of :meth:`worst_chain`.
-
-        Returns
-        -------
-        IntervalGap
-            ``upper``, the scale that :func:`pufferflow.mqm_exact` returns; ``lower``, that of the worst chain found;
-            ``chain``; ``ratio``.
-        """
-        from pufferflow.influence.gaps import interval_gap
-
-        return interval_gap(self, length, epsilon, evaluations, rng)
 
 
 def confidence_family(

@@ -165,7 +165,10 @@ def test_schemas_survive_their_document():
         ({"states": {"names": ["1", "1.0"]}}, "must be different, as numbers too"),
         ({"reading": {"time": 5}}, "time is an int; give a str"),
         ({"reading": {"timezone": "Mars/Olympus"}}, "timezone 'Mars/Olympus' is unknown"),
-        ({"reading": {"time": "x", "rows_are_steps": True}}, "`rows_are_steps` and `time`"),
+        (
+            {"reading": {"time": "x", "rows_are_steps": True}},
+            "`rows_are_steps` and `time`",
+        ),
         ({"reading": {"decimal": "e"}}, "decimal is 'e'; it must be one character, and none of"),
         ({"reading": {"thousands": "."}}, "`thousands` and `decimal` are both '.'"),
         ({"fitted": {"first": "x", "last": "y", "records": 5}}, "has no first and last time"),

@@ -68,7 +68,6 @@ def made(folder):
         pf.HistogramQuery(),
     )
     yield pf.privacy_loss(CHAIN, 10, 3.0, QUERY)
-    yield pf.loss_at_any_length(STATIONARY, 3.0, QUERY, window=9)
     yield pf.verify_certificate(pf.certify(CHAIN, 100, 1.0))
     yield from (pf.BinaryInterval(0.1, 0.9), pf.IntervalFamily(*BOUNDS))
     yield from (

@@ -33,6 +33,7 @@ GROUND = (
     "_numbers",
     "_work",
     "_noise",
+    "_randomness",
     "_values",
 )
 """What anything may stand on."""
@@ -47,7 +48,6 @@ ORDER = (
         "interval_family",
         "mixing_family",
         "total_variation_family",
-        "transport",
         "coupling",
         "overlaps",
         "audit",
@@ -56,7 +56,7 @@ ORDER = (
         "verify",
     ),
     *("networks", "certificates", "mechanisms", "accounting"),
-    *("drawing", "publish", "cli"),
+    *("drawing", "publish", "cli", "__main__"),
 )
 
 
@@ -77,7 +77,7 @@ def upward():
     found = set()
     for path in ROOT.rglob("*.py"):
         package = path.relative_to(ROOT).parts[0].removesuffix(".py")
-        if not package.startswith("__"):
+        if package != "__init__":
             names = {name for name in imports(path) if not name.startswith("__")}
             found |= {(package, name) for name in names if ORDER.index(name) > ORDER.index(package)}
     return found
