@@ -47,16 +47,6 @@ _OPERATORS = {
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
 }
-
-
-_NO_POLYNOMIAL = (
-    ArithmeticError,
-    DomainError,
-    MemoryError,
-    RecursionError,
-    SyntaxError,
-    ValueError,
-)
 _INVALID = ArithmeticError, DomainError, MemoryError, RecursionError, SyntaxError, ValueError
 _IRRATIONAL = "only an irrational prior was found (near {}); change the factor"
 
