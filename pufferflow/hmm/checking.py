@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
+from tqdm import tqdm
+
 from pufferflow._checks import check_type
-from pufferflow._display import displayed
 from pufferflow._numbers import Exact, written_number
-from pufferflow._progress import progress
 from pufferflow._work import spend
 from pufferflow.errors import ParameterError
 from pufferflow.hmm.model import HiddenMarkovModel, Result, exact_text, requested_length, shortened
@@ -37,7 +37,6 @@ MAX_ENTRIES = 2_000_000
 
 
 @dataclass(frozen=True)
-@displayed("secret", "other", "observations", "probability", "other_probability")
 class Witness(Result):
     """A sequence of observations with its probabilities under two secrets, to check by hand."""
 
@@ -56,7 +55,6 @@ class Witness(Result):
 
 
 @dataclass(frozen=True)
-@displayed("holds", "factor", "length", "every_length", "witness")
 class Verdict(Result):
     """Whether a model is private for a factor e^ε up to a length."""
 
@@ -181,7 +179,7 @@ class _Search:
         frontier: dict[tuple[Integers, ...], tuple[int, ...]]
         frontier = {(self.laws[secret], self.laws[other]): best}
         met = set(frontier)
-        for _ in progress(range(length), desc="observations", delay=1):
+        for _ in tqdm(range(length), desc="observations", delay=1, disable=None, leave=False):
             following: dict[tuple[Integers, ...], tuple[int, ...]] = {}
             for (ps, qs), word in frontier.items():
                 for o, emitters in enumerate(self.emitters):

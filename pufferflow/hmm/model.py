@@ -13,7 +13,6 @@ from itertools import combinations
 from typing import Any, TypeAlias
 
 from pufferflow._checks import check_list, check_type, check_whole
-from pufferflow._display import displayed
 from pufferflow._json import kind
 from pufferflow._numbers import Exact, written_number
 from pufferflow.errors import ModelError, ParameterError
@@ -22,7 +21,6 @@ Vector: TypeAlias = tuple[Fraction, ...]
 Matrix: TypeAlias = tuple[Vector, ...]
 
 
-@displayed()
 class HiddenMarkovModel:
     """A hidden Markov chain whose initial distribution depends on a secret; immutable.
 

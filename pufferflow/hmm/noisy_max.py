@@ -19,7 +19,6 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from pufferflow._checks import check_choice, check_list, check_type, check_whole
-from pufferflow._display import displayed
 from pufferflow._numbers import Exact, written_number
 from pufferflow.errors import ModelError, ParameterError
 from pufferflow.hmm.checking import Witness
@@ -74,7 +73,6 @@ def truncated_geometric(largest: int, ratio: Exact = "1/2") -> Matrix:
 
 
 @dataclass(frozen=True)
-@displayed("release", "largest", "ties")
 class NoisyMax:
     """Noisy Max: every count gets noise of its own, and the largest noisy count is released.
 

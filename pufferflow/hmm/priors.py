@@ -13,13 +13,12 @@ import operator
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from pufferflow._checks import check_choice, check_list, check_type
-from pufferflow._display import displayed
 from pufferflow._numbers import Exact, written_number
 from pufferflow.errors import ModelError, ParameterError
 from pufferflow.hmm import smt
@@ -51,7 +50,6 @@ _OPERATORS = {
 _IRRATIONAL = "priors that {} exist, but only an irrational one was found (near {}); {} the factor"
 
 
-@displayed()
 class PriorFamily:
     """Hidden Markov models whose initial distributions are polynomials in parameters; immutable.
 
@@ -238,7 +236,6 @@ class PriorFamily:
 
 
 @dataclass(frozen=True)
-@displayed("prior", "witness")
 class FoundPrior(Result):
     """A prior of the box, and what it shows."""
 
@@ -249,7 +246,6 @@ class FoundPrior(Result):
 
 
 @dataclass(frozen=True)
-@displayed("lower", "upper", "prior", "witness")
 class Supremum(Result):
     """Bounds of the largest ratio over all priors of a box."""
 
@@ -268,7 +264,6 @@ class Supremum(Result):
 
 
 @dataclass(frozen=True)
-@displayed("family", "factor", "length")
 class PreservingRegion:
     """The priors of a box at which a factor holds: those at which no polynomial is positive."""
 
@@ -277,7 +272,7 @@ class PreservingRegion:
     """e^ε."""
     length: int
     """Longest observation sequence."""
-    polynomials: tuple[fmpq_mpoly, ...]
+    polynomials: tuple[fmpq_mpoly, ...] = field(repr=False)
     """In the parameters, with coprime integer coefficients; none if every prior preserves."""
 
     @property

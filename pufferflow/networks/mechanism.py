@@ -21,12 +21,11 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from tqdm import tqdm
 
 from pufferflow._checks import check_epsilon, check_list, check_scale, check_type
 from pufferflow._composition import PRECISION, joint_scale
-from pufferflow._display import displayed
 from pufferflow._noise import LaplaceNoise
-from pufferflow._progress import progress
 from pufferflow._rounding import divide_up, quilt_score
 from pufferflow._work import afford
 from pufferflow.errors import NetworkError, ParameterError
@@ -45,7 +44,6 @@ OPERATIONS_PER_SUM = 5e4
 
 
 @dataclass(frozen=True)
-@displayed("mechanism", "epsilon", "scale", "node", "quilt", "influence")
 class NetworkScale(LaplaceNoise):
     """The Laplace scale of the Markov Quilt Mechanism on networks, and what decides it.
 
@@ -83,7 +81,6 @@ class NetworkScale(LaplaceNoise):
 
 
 @dataclass(frozen=True)
-@displayed("releases", "theorem_4_4", "quilts")
 class NetworkCost:
     """What a number of releases on networks costs together: the two bounds, in nats, rounded up."""
 
@@ -230,7 +227,7 @@ class _Search:
             radius = {i: sum(1 for _ in spheres(network, i)) for i in here}
             nodes += [(index, i) for i in sorted(here, key=radius.__getitem__)]
         found = 0, 0, _Quilt(-1.0, 0, 0, 0.0)
-        for index, node in progress(nodes, desc="quilts", unit=" nodes"):
+        for index, node in tqdm(nodes, desc="quilts", unit=" nodes", disable=None, leave=False):
             best = self._best(self.family[index], node, score, enough=found[2].score)
             if best.score > found[2].score:
                 found = index, node, best

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pufferflow._checks import check_list, check_type, check_whole, shown_name
-from pufferflow._display import displayed
 from pufferflow._json import kind, only_keys, read_json
 from pufferflow._rounding import SUM_TOLERANCE, UNIT_ROUNDOFF, total
 from pufferflow._types import Floats
@@ -27,7 +26,6 @@ from pufferflow.markov.chain import MarkovChain
 MAX_VARIABLES = 1_000
 
 
-@displayed()
 @dataclass(frozen=True, eq=False)
 class Variable:
     """A variable with its distribution given its parents; checked when it joins a network.
@@ -49,7 +47,6 @@ class Variable:
     states: Sequence[str] | None = None
 
 
-@displayed("names")
 class BayesianNetwork:
     """A discrete Bayesian network θ, immutable.
 

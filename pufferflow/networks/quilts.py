@@ -18,12 +18,10 @@ from itertools import count
 from typing import Any
 
 from pufferflow._checks import check_type
-from pufferflow._display import displayed
 from pufferflow.networks.network import BayesianNetwork
 
 
 @dataclass(frozen=True)
-@displayed("node", "quilt", "nearby", "remote")
 class MarkovQuilt:
     """A Markov quilt X_Q of X_i (Definition 4.2): X_R is independent of X_i given X_Q.
 

@@ -17,9 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pufferflow._checks import check_choice, check_confidence
-from pufferflow._display import displayed
 from pufferflow._files import PathLike
-from pufferflow._options import option, split_options, takes_options
 from pufferflow._types import Ints
 from pufferflow._units import text_of
 from pufferflow.accounting.entries import Paid
@@ -28,6 +26,7 @@ from pufferflow.interval_family import confidence_family
 from pufferflow.markov import ANY, STATIONARY, ChainFamily, Family, MarkovChain
 from pufferflow.models import PublicModel, write_model
 from pufferflow.overlaps import forgetting, overlaps_from_counts
+from pufferflow.publish.options import option, split_options, takes_options
 from pufferflow.publish.request import WHAT, TableOptions
 from pufferflow.records.counts import spans, transition_counts
 from pufferflow.records.read import read, stamp
@@ -62,7 +61,6 @@ class FitOptions:
             check_confidence(self.coverage, "coverage")
 
 
-@displayed("facts")
 @dataclass(frozen=True)
 class Fit:
     """A fitted family; one without noise contains confidential counts.

@@ -38,7 +38,6 @@ import numpy as np
 from pufferflow._checks import check_confidence, check_epsilon, check_path, check_whole
 from pufferflow._files import PathLike, check_outputs, workplace
 from pufferflow._noise import open_dp
-from pufferflow._options import option, split_options, takes_options
 from pufferflow._protection import Level
 from pufferflow._types import Ints
 from pufferflow.accounting.account import Charge
@@ -50,6 +49,7 @@ from pufferflow.markov import STATIONARY
 from pufferflow.models import PublicModel, write_model
 from pufferflow.publish.fit import Fit, FitOptions
 from pufferflow.publish.noise import DiscreteLaplace, add_noise, noise_scale, sum_margin
+from pufferflow.publish.options import option, split_options, takes_options
 from pufferflow.publish.request import WHAT, ReleaseOptions, TableOptions
 from pufferflow.records.counts import transition_counts
 from pufferflow.records.read import find_columns, parse_range, read

@@ -21,14 +21,13 @@ from itertools import accumulate, product
 from typing import Any
 
 from pufferflow._checks import check_confidence, check_positive, check_whole
-from pufferflow._display import displayed
 from pufferflow._files import PathLike
-from pufferflow._options import takes_options
 from pufferflow.accounting.account import MOST_STEPS
 from pufferflow.accounting.entries import Paid
 from pufferflow.accounting.ledger import Ledger, reserved
 from pufferflow.errors import ParameterError
 from pufferflow.publish.noise import add_noise, noise_scale, sum_margin
+from pufferflow.publish.options import takes_options
 from pufferflow.publish.release import Agreement, records_of
 from pufferflow.publish.request import RECORDS, Request, Theta
 from pufferflow.records.read import Steps, parse_range
@@ -42,7 +41,6 @@ TAKEN = (
 )
 
 
-@displayed("length", "scale")
 class RunningCount:
     """How many readings so far were 1, after each one, with noise from the operating system.
 
@@ -75,6 +73,9 @@ class RunningCount:
         self.paid: Paid | None = None
         self._sums = [self._drawn(arity) for arity in self.arities]
         self._readings = self._count = 0
+
+    def __repr__(self) -> str:
+        return f"RunningCount(length={self.length}, scale={self.scale})"
 
     @classmethod
     @takes_options(*RECORDS, only=TAKEN)

@@ -24,12 +24,11 @@ from pufferflow._checks import (
     check_epsilon,
     check_positive,
     check_type,
+    check_unicode,
     check_whole,
     shown,
 )
-from pufferflow._display import displayed
 from pufferflow._json import is_number, only_keys, record
-from pufferflow._texts import check_unicode
 from pufferflow.errors import ModelError, ParameterError
 from pufferflow.records.states import StateSpace
 
@@ -116,7 +115,6 @@ class FittedPrivately:
         )
 
 
-@displayed()
 @dataclass(frozen=True)
 class Schema:
     """Which columns to read, how, and what their values mean.

@@ -2,7 +2,6 @@
 
 import math
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from functools import cache
 
@@ -34,7 +33,6 @@ from pufferflow.dp import (
     sensitivity,
 )
 from pufferflow.markov.simulation import simulate_chain
-from pufferflow.records.read import read
 from reproduction.data.sample import Participant, Sample
 
 pytestmark = pytest.mark.usefixtures("only_svg", "scales_once")
@@ -340,22 +338,3 @@ def test_no_error_shows_what_an_argument_holds(function, arguments, every, tmp_p
                 said = told(error)
                 assert SECRET not in said or may_be_shown(name, secret), (name, type(secret), said)
                 assert str(NUMBER) not in said.replace(",", "").replace(".", ""), (name, type(secret), said)
-
-
-def test_what_holds_records_shows_none_of_them():
-    values = pd.Series([SECRET, "b", "b"] * 4 + [NUMBER] * 7)
-    fit = pf.fit(values, states=[SECRET, "b", str(NUMBER)])
-    schema = replace(fit.model.records, states=pf.StateSpace.categories(["a", "b", "c"]))
-    public = replace(fit.model, records=schema)
-    made = pf.release(ROWS, public, 1.0, seed=1, accept_noise=True, fitted_to_others=True)
-    steps = read(ROWS, schema)
-    counts = np.array([[NUMBER, 3], [2, NUMBER]])
-    shown = [fit, fit.model.family, fit.model.family.chains[0], steps, pf.Accountant(fit.model.family, 5)]
-    shown += [pf.confidence_family(counts, 0.9), made.tables[0].statistic]
-    for thing in shown:
-        for text in (repr(thing), str(thing), repr([thing])):
-            assert SECRET not in text
-            assert str(NUMBER) not in text
-            assert "\n" not in text
-    assert repr(made).startswith("NOT PRIVATE")
-    assert "\n" not in repr(made)
