@@ -19,7 +19,7 @@ from pufferflow._types import Bools, Floats
 from pufferflow.coupling._pair_kernels import couple, staircase
 from pufferflow.coupling._reweighting_kernels import reweight
 
-SLACK = 1e-6
+SLACK = 1e-7
 """Relative excess asked of a post-fixed point, so that rounding cannot spoil it."""
 
 _SWEEPS = 40

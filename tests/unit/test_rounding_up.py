@@ -27,7 +27,6 @@ ALIKE = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], "any")
         ("leakage", FROZEN, 7, 7),
         ("wasserstein", FROZEN, 7, 7),
         ("entry-dp", ALIKE, 7, 1),
-        ("bayesian-dp", ALIKE, 7, 1),
         ("mqm-exact", ALIKE, 7, 1),
         ("leakage", ALIKE, 7, 1),
         ("gk16", ALIKE, 7, 2),
@@ -70,7 +69,7 @@ def test_powers_too_small_for_floats_may_tell_anything():
     assert Blocks(matrix, 0.0, 50, forget=True).caps(1.0)[x, y] > 1.9
 
 
-@pytest.mark.parametrize("mechanism", ["mqm-exact", "bayesian-dp"])
+@pytest.mark.parametrize("mechanism", ["mqm-exact"])
 def test_scales_are_not_below_certified_lower_ends(mechanism):
     """Of scales without certificates, which are not rounded up by one."""
     rng = np.random.default_rng(17)
