@@ -1,4 +1,4 @@
-"""Networks straight from the definitions: the joint distribution over all states, every set Q, graph separation by networkx."""
+"""Networks straight from the definitions: joint distributions, every set Q, graph separation by networkx."""
 
 from __future__ import annotations
 
