@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pufferflow.audit.wasserstein import TIE, chain_sensitivity
 from pufferflow.markov.chain import MarkovChain
-from pufferflow.transport.chains import TIE, chain_sensitivity
 
 _SLACK = "1e-9"
-"""Above 2^-30, by which the plans of :mod:`pufferflow.transport.chains` exceed a law."""
+"""Above 2^-30, by which the plans of :mod:`pufferflow.audit.wasserstein` exceed a law."""
 
 
 def count_within(

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from pufferflow._checks import Lengths, check_epsilon, longest
-from pufferflow._display import displayed
 from pufferflow._protection import Knowledge, Protection, check_protection
 from pufferflow._types import Bools
 from pufferflow.coupling.cost_search import CostSearch
@@ -19,7 +18,6 @@ from pufferflow.markov.families import AnyFamily, as_family
 
 
 @dataclass(frozen=True)
-@displayed("epsilon", "length", "scale", "node", "pair", "states", "secret_window", "knows")
 class LowerBound:
     """A scale that is too small, and why: Laplace noise of a smaller scale on a count of visits is not private.
 
