@@ -118,17 +118,6 @@ def reached(network: BayesianNetwork, node: int, observed: int) -> list[int]:
     return list(dict.fromkeys(v for v, _ in trail))
 
 
-def spheres(network: BayesianNetwork, node: int) -> Iterator[int]:
-    """Yield the variables at distance 1, 2, … from ``node`` in the moral graph."""
-    inside = layer = 1 << node
-    while layer:
-        families = {u for v in members(layer) for u in (v, *network.children[v])}
-        layer = mask_of({p for u in families for p in (u, *network.parents[u])}) & ~inside
-        inside |= layer
-        if layer:
-            yield layer
-
-
 def branches(network: BayesianNetwork, node: int) -> list[int]:
     """Return the sets into which X_i divides the others: mutually independent given X_i.
 

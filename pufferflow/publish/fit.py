@@ -89,13 +89,9 @@ class Fit:
     @property
     def family(self) -> Family:
         """Θ of the model."""
-        return self._made.family
-
-    @property
-    def _made(self) -> PublicModel:
         if self.model is None:
-            raise ParameterError("this was a dry run, so there is no family; leave dry_run out")
-        return self.model
+            raise ParameterError("this was a dry run, so there is no family; leave `dry_run` out")
+        return self.model.family
 
     @property
     def is_private(self) -> bool:
@@ -108,7 +104,8 @@ class Fit:
 
     def save(self, path: PathLike) -> Path:
         """Write the model file; of a fit without noise only its owner may read it."""
-        return write_model(path, self.family, self._made.records, private=not self.is_private)
+        family, records = self.family, None if self.model is None else self.model.records
+        return write_model(path, family, records, private=not self.is_private)
 
     def summary(self) -> str:
         """Return the facts for people."""

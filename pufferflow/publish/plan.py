@@ -150,11 +150,6 @@ def plan(
     return Design(request, tables, family, level, steps, step).plan()
 
 
-def plan_of(prepared: Prepared, paid: Paid | None) -> Plan:
-    """Return the plan of a table that is there, and of its ledger."""
-    return Design.of(prepared).plan(prepared.warnings, paid)
-
-
 @dataclass(frozen=True, eq=False)
 class Design:
     """What decides on the errors of a release, all of it public: of tables only the sizes."""

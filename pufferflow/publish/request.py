@@ -186,6 +186,16 @@ class Request:
             raise ParameterError(f"share is {given}; give a number above 0, at most 1")
         return share
 
+    @property
+    def records(self) -> Schema:
+        """What the model says of records."""
+        return Schema() if self.model is None or self.model.records is None else self.model.records
+
+    @property
+    def schema(self) -> Schema:
+        """How to read the table."""
+        return self.table.schema(self.records)
+
     def family(self, step_seconds: int | None) -> Family | None:
         """Return Θ in steps."""
         family = None if self.model is None else self.model.family

@@ -22,13 +22,13 @@ from typing import Any
 
 from pufferflow._checks import check_confidence, check_positive, check_whole
 from pufferflow._files import PathLike
-from pufferflow.accounting.account import MOST_STEPS
+from pufferflow.accounting.account import MOST_STEPS, Charge
 from pufferflow.accounting.entries import Paid
 from pufferflow.accounting.ledger import Ledger, reserved
 from pufferflow.errors import ParameterError
 from pufferflow.publish.noise import add_noise, noise_scale, sum_margin
 from pufferflow.publish.options import takes_options
-from pufferflow.publish.release import Agreement, records_of
+from pufferflow.publish.release import Agreement
 from pufferflow.publish.request import RECORDS, Request, Theta
 from pufferflow.records.read import Steps, parse_range
 
@@ -103,7 +103,7 @@ class RunningCount:
         """
         length = check_whole(length, "length", most=MOST_STEPS)  # for which noise is proved
         request = Request.of("a stream", theta, epsilon, options | {"ledger": ledger})
-        schema = request.table.schema(records_of(request))
+        schema = request.schema
         step, zone = schema.step_seconds, schema.timezone
         first, _ = parse_range(request.how.first, None, zone)
         if len({first is None, step is None, zone is None}) > 1:
@@ -115,7 +115,8 @@ class RunningCount:
         agreed = Agreement(request, facts, ())
         counter = cls(length, float(request.share_of * agreed.promise.allowed(length)))
         period, words = facts.extent or (None, None), f"running count of {length} readings"
-        with reserved(ledger, agreed.terms(counter.cost, period, length, words)) as counter.paid:
+        charge = Charge(counter.cost, counter.cost * length, *period)
+        with reserved(ledger, agreed.terms(charge, words)) as counter.paid:
             return counter
 
     def add(self, value: int) -> float:

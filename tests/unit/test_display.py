@@ -26,7 +26,6 @@ def networks():
     network = pf.networks.BayesianNetwork(pair)
     scale = pf.networks.markov_quilt_mechanism(network, 1.0)
     yield from (network, pair[0], scale, next(pf.networks.markov_quilts(network, "A")))
-    yield pf.networks.network_cost(network, [scale.scale])
 
 
 def hidden_markov_models():
@@ -34,7 +33,6 @@ def hidden_markov_models():
     model = pf.hmm.HiddenMarkovModel(keep, coin, {"ill": [1, 0], "healthy": [0, 1]}, length=1)
     family = pf.hmm.PriorFamily(keep, coin, {"ill": ["1 - p", "p"], "healthy": ["p", "1 - p"]}, {"p": [0, 1]}, length=1)
     yield from (model, family, pf.hmm.check(model, 3), pf.hmm.largest_ratio(model), pf.hmm.NoisyMax("index"))
-    yield pf.hmm.find_prior(family, 2)
     yield pf.hmm.sup_ratio(family)
     yield pf.hmm.preserving_region(family, 2)
     yield pf.hmm.largest_value_ratio(2, "one-by-one")
