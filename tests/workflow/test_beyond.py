@@ -61,9 +61,7 @@ def runs():
     """Counts of a simulated binary chain, in quarters of an hour."""
     rng = np.random.default_rng(3)
     chain = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]])
-    from pufferflow.markov import simulate_chain
-
-    states = simulate_chain(chain, 5000, rng)
+    states = chain.simulate(5000, rng)
     triples, hourly = np.zeros((2, 2, 2), dtype=np.int64), np.zeros((24, 2, 2), dtype=np.int64)
     np.add.at(triples, (states[:-2], states[1:-1], states[2:]), 1)
     np.add.at(hourly, (np.arange(4999) // 4 % 24, states[:-1], states[1:]), 1)
