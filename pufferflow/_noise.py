@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,9 +13,6 @@ from pufferflow._checks import check_numbers, check_positive, check_type
 from pufferflow._optional import load
 from pufferflow._types import Floats
 from pufferflow.errors import ParameterError
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def open_dp() -> Any:
@@ -39,20 +36,6 @@ def discrete_laplace(noise: ArrayLike, scale: float) -> Floats:
     return np.asarray(math.tanh(0.5 / scale) * np.exp(-np.abs(np.asarray(noise, np.float64)) / scale))
 
 
-def axes_for(axes: Axes | None) -> Axes:
-    """Return these axes, or those of a new figure, which a notebook shows.
-
-    Raises
-    ------
-    ParameterError
-        matplotlib is not installed.
-    """
-    if axes is not None:
-        return axes
-    made: Axes = load("matplotlib.pyplot", "a plot").subplots(layout="constrained")[1]
-    return made
-
-
 class LaplaceNoise:
     """Noise from a scale, for the results of all mechanisms."""
 
@@ -66,50 +49,26 @@ class LaplaceNoise:
         Raises
         ------
         ParameterError
-            The mechanism is not applicable, or ``lipschitz`` is not a positive number.
+            The mechanism is not applicable, or ``lipschitz`` is not positive.
         """
         if self.scale is None:
-            raise ParameterError(f"{self.mechanism} is not applicable ({self.reason}); choose another mechanism")
+            why = f"{self.mechanism} is not applicable ({self.reason})"
+            raise ParameterError(f"{why}; choose another mechanism")
         return self.scale * check_positive(lipschitz, "lipschitz")
 
     def release(self, values: ArrayLike, lipschitz: float, rng: np.random.Generator) -> Floats:
         """Return ``values`` plus independent Laplace noise of scale ``lipschitz * scale``, same shape.
 
-        The noise is double-precision and from ``rng``: fit for experiments. It does not defend against
-        attacks on the low bits of floating-point noise.
+        The noise is double-precision and from ``rng``: fit for experiments. It does not defend
+        against attacks on the low bits of floating-point noise.
 
         Raises
         ------
         ParameterError
-            As :meth:`noise_scale`, or ``rng`` is no generator.
+            As :meth:`noise_scale`, or ``rng`` is not a generator.
         DataError
             ``values`` are not numbers.
         """
         exact = check_numbers(values, "values")
         check_type(rng, "rng", np.random.Generator)
         return exact + rng.laplace(0.0, self.noise_scale(lipschitz), exact.shape)
-
-    def plot(self, axes: Axes | None = None, *, lipschitz: float = 1.0) -> Axes:
-        """Draw the density of the noise, with the part that 95 % of it falls into.
-
-        Parameters
-        ----------
-        axes : matplotlib.axes.Axes, optional
-            Where to (default: a new figure, which a notebook shows).
-        lipschitz : float
-            Of the query (L1 norm).
-
-        Raises
-        ------
-        ParameterError
-            As :meth:`noise_scale`, or matplotlib is not installed.
-        """
-        scale = self.noise_scale(lipschitz)
-        axes = axes_for(axes)
-        half = scale * math.log(20)  # P(|Z| > half) = 1/20
-        for width, alpha in ((1.7 * half, 0.2), (half, 0.4)):
-            noise = np.linspace(-width, width, 401)  # symmetric: with the peak at 0
-            axes.fill_between(noise, np.exp(-np.abs(noise) / scale) / (2 * scale), color="#0072b2", alpha=alpha, lw=0)
-        axes.set(xlabel="noise on each number of the result", ylabel="density", ylim=(0, None))
-        axes.set_title(f"{self.mechanism}: scale {scale:.4g}, 95 % within ± {half:.4g}")
-        return axes

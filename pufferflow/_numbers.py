@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pufferflow._checks import shown, shown_entry
+from pufferflow._checks import named_type, shown
 from pufferflow._json import kind
 from pufferflow.errors import ParameterError, PufferflowError
 
@@ -56,7 +56,8 @@ def held_number(value: object, name: str) -> Fraction:
     try:
         return Fraction(plain) if isinstance(plain, float) else written_number(plain, name)
     except (ValueError, OverflowError):
-        raise ParameterError(f"{name} is {shown_entry(value)}; it must be a finite number") from None
+        what = named_type(value) if isinstance(value, str) else shown(value)
+        raise ParameterError(f"{name} is {what}; it must be a finite number") from None
 
 
 def held_numbers(values: Any, name: str) -> list[Fraction]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, Literal, TypeAlias, TypedDict, cast, get_args
+from typing import Any, Literal, TypeAlias, TypedDict, cast, get_args
 
 from pufferflow._checks import check_choice, check_whole, shown
 from pufferflow._units import exact_seconds, steps_of, text_of
@@ -33,16 +33,8 @@ class Protection:
 class ProtectionOptions(TypedDict, total=False):
     """The fields of :class:`Protection` as options."""
 
-    window: Annotated[
-        int,
-        "int",
-        "Secrets are what happened during so many consecutive records (1: single records).",
-    ]
-    knows: Annotated[
-        Knowledge,
-        '{"nothing", "any records"}',
-        "What an adversary may know beside Θ: nothing, or any other records of the participant.",
-    ]
+    window: int
+    knows: Knowledge
 
 
 NARROWEST = Protection()

@@ -37,6 +37,7 @@ from itertools import combinations, permutations, product
 from typing import Any
 
 import numpy as np
+from tqdm import tqdm
 
 from pufferflow._checks import (
     POSITIVE_FLOATS,
@@ -48,8 +49,6 @@ from pufferflow._checks import (
     longest,
     shown,
 )
-from pufferflow._display import displayed
-from pufferflow._progress import progress
 from pufferflow._rounding import divide_up
 from pufferflow._types import Ints
 from pufferflow.audit._density_kernels import LARGEST_GAP, mixed_start_gap
@@ -70,10 +69,6 @@ LARGEST_WORK = 3e12
 
 
 @dataclass(frozen=True)
-@displayed(
-    *("query", "length", "scale", "loss", "lower", "tail", "node"),
-    *("pair", "output", "chain", "window"),
-)
 class PrivacyLoss:
     """The exact loss of Laplace noise: the supremum over chains, records, pairs and outputs.
 
@@ -303,7 +298,15 @@ def _losses(
     # both densities of a ratio, and the difference of their logarithms
     errors = [2 * densities.error(decay) * (1 + 1e-9) for decay in densities.decays]
     searches = [_GapSearch(error, densities.tails) for error in errors]
-    bar = progress(densities, desc="exact loss", total=length, unit="record", delay=1)
+    bar = tqdm(
+        densities,
+        desc="exact loss",
+        total=length,
+        unit="record",
+        delay=1,
+        disable=None,
+        leave=False,
+    )
     for here in bar:
         for at, search in enumerate(searches):
             search.scan(here, at)

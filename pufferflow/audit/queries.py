@@ -8,12 +8,10 @@ from numbers import Integral
 from typing import TypeAlias
 
 from pufferflow._checks import check_list, named_type
-from pufferflow._display import displayed
 from pufferflow.errors import ParameterError
 from pufferflow.markov.chain import MarkovChain
 
 
-@displayed()
 @dataclass(frozen=True)
 class CountQuery:
     """Number of records in a set of states, plus Laplace noise.
@@ -48,7 +46,6 @@ class CountQuery:
         return f"count of {{{', '.join(map(str, sorted(self.states)))}}}"
 
 
-@displayed()
 @dataclass(frozen=True)
 class HistogramQuery:
     """Histogram of counts, plus independent Laplace noise of twice the scale on every bin.

@@ -30,9 +30,9 @@ from functools import lru_cache
 from itertools import combinations_with_replacement, permutations
 
 import numpy as np
+from tqdm import tqdm
 
 from pufferflow._checks import check_list, check_type, longest, shown
-from pufferflow._progress import progress
 from pufferflow._rounding import UNIT_ROUNDOFF, divide_up
 from pufferflow._types import Floats
 from pufferflow.audit._count_kernels import cumulate, movable, raise_shift
@@ -160,7 +160,9 @@ def _sensitivity(chain: MarkovChain, length: int, weights: tuple[int, ...]) -> C
     best = ChainSensitivity(0, 0, False, 0, length, None, None)
     certain, possible = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
     records = counts_at_records(chain, length, weights)
-    for here in progress(records, desc="counts", total=length, unit=" nodes", delay=1):
+    for here in tqdm(
+        records, desc="counts", total=length, unit=" nodes", delay=1, disable=None, leave=False
+    ):
         sizes = np.ascontiguousarray(here.sizes.T)
         given = {
             (x, u): here.distribution(u, x, x, weights[x])

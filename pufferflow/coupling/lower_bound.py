@@ -11,7 +11,6 @@ from itertools import permutations
 import numpy as np
 
 from pufferflow._checks import Lengths, check_epsilon, longest
-from pufferflow._display import displayed
 from pufferflow._jit import constant
 from pufferflow._rounding import UNIT_ROUNDOFF, divide_down
 from pufferflow._types import Bools, Floats
@@ -34,7 +33,6 @@ VISITS = 12
 
 
 @dataclass(frozen=True)
-@displayed("epsilon", "length", "scale", "node", "pair", "states", "before", "after", "chain")
 class LowerBound:
     """A scale that is too small: Laplace noise of a smaller one on a count of visits is not private.
 

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pufferflow._checks import shown
-from pufferflow._display import displayed
 from pufferflow._rounding import SAFE_MINIMUM, SUM_TOLERANCE, UNIT_ROUNDOFF, total
 from pufferflow._types import Bools, Floats
 from pufferflow._values import ByValue
@@ -20,7 +19,6 @@ STATIONARY: Literal["stationary"] = "stationary"
 ANY: Literal["any"] = "any"
 
 
-@displayed()
 class MarkovChain(ByValue):
     """A homogeneous Markov chain θ = (q, P) on k states, immutable.
 

@@ -6,9 +6,9 @@ from bisect import bisect_right
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from pufferflow._checks import check_type, check_whole
-from pufferflow._progress import progress
 from pufferflow._types import Floats
 from pufferflow.errors import ParameterError
 from pufferflow.markov.chain import MarkovChain
@@ -38,7 +38,7 @@ def simulate_chain(chain: MarkovChain, length: int, rng: np.random.Generator) ->
     draws, ends = rng.random(length), rows.tolist()
     path = np.empty(length, dtype=np.int64)
     state = chain.states
-    for begin in progress(range(0, length, _BLOCK), desc="simulating", unit=" blocks", delay=1):
+    for begin in tqdm(range(0, length, _BLOCK), desc="simulating", unit=" blocks", delay=1, disable=None, leave=False):
         block = draws[begin : begin + _BLOCK].tolist()
         for t, draw in enumerate(block):
             block[t] = state = bisect_right(ends[state], draw)  # on lists that is ten times as fast as searchsorted

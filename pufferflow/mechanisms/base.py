@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from pufferflow._checks import (
     Lengths,
@@ -16,15 +16,12 @@ from pufferflow._checks import (
     longest,
     shown_name,
 )
-from pufferflow._display import displayed
 from pufferflow._noise import LaplaceNoise
-from pufferflow._options import takes_options
 from pufferflow._protection import (
     NARROWEST,
     PROTECTION,
     Knowledge,
     Protection,
-    ProtectionOptions,
     asked_for,
     check_protection,
 )
@@ -56,20 +53,6 @@ class Count(NamedTuple):
 
 
 @dataclass(frozen=True)
-@displayed(
-    "mechanism",
-    "epsilon",
-    "length",
-    "scale",
-    "node",
-    "quilt",
-    "influence",
-    "chain",
-    "count",
-    "window",
-    "knows",
-    "reason",
-)
 class NoiseScale(LaplaceNoise):
     """The Laplace scale a mechanism asks for, and why.
 
@@ -284,7 +267,6 @@ def compute_scale(name: str, family: AnyFamily, length: Lengths, epsilon: float,
     return mechanism.called(family, length, epsilon, **options)
 
 
-@takes_options(ProtectionOptions, defaults=Protection)
 def certify(
     family: AnyFamily,
     length: Lengths,
@@ -294,7 +276,8 @@ def certify(
     mechanism: str = "mqm-exact",
     scale: float | None = None,
     states: Sequence[int] | None = None,
-    **protection: Unpack[ProtectionOptions],
+    window: int = 1,
+    knows: Knowledge = "nothing",
 ) -> dict[str, Any]:
     """Return a certificate of the scale of a mechanism.
 
@@ -315,7 +298,10 @@ def certify(
         computed with default options).
     states : sequence of int, optional
         As for :func:`pufferflow.wasserstein`.
-    {options}
+    window : int
+        Secrets are what happened during so many consecutive records (1: single records).
+    knows : {"nothing", "any records"}
+        What an adversary may know beside Θ: nothing, or any other records of the participant.
 
     Returns
     -------
@@ -342,8 +328,8 @@ def certify(
     if record is None or record.proof is None:
         named = shown_name(mechanism)
         raise ParameterError(f"no certificate for {named}: only the scales of {', '.join(PROOFS)} have proofs")
-    hidden = check_protection(**protection)
-    if reason := record.uncovered(**protection):
+    hidden = check_protection(window, knows)
+    if reason := record.uncovered(window=window, knows=knows):
         raise ParameterError(f"no certificate for {mechanism}: {reason}")
     question = Question(theta, length, epsilon, convention, scale, states, hidden)
     return prove(mechanism, question, record.proof)

@@ -157,7 +157,7 @@ class Proof(ABC):
             yield precision, bound
 
     def _afford(self, size: int, most: int, unit: str, precision: int) -> None:
-        hint = "; allow more (most_work)" if unit == "operations" else ""
+        hint = "; allow more (`most_work`)" if unit == "operations" else ""
         if size > most:
             raise CertificateError(
                 f"{self.subject[:200]}: to check it with {precision} bits takes about {decimal(Fraction(size), 2)} "

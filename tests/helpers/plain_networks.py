@@ -57,7 +57,7 @@ def joint_law(network):
         assert all(p.denominator == 1 for p in whole)
         scope = [*network.parents[v], v]
         values = np.array([int(p) for p in whole], dtype=object).reshape(table.shape).transpose(np.argsort(scope))
-        shape = [len(network.states[u]) if u in scope else 1 for u in range(len(network))]
+        shape = [network.tables[u].shape[-1] if u in scope else 1 for u in range(len(network))]
         law = law * values.reshape(shape)
     return law
 
@@ -113,13 +113,13 @@ def largest_loss(network, scale, secrets, query):
     As in tests/statistical/test_loss.py the largest ratio over all real outputs is attained at an integer.
     """
     law = (joint_law(network) / 64 ** len(network)).astype(float).ravel()
-    states = np.indices([len(s) for s in network.states]).reshape(len(network), -1)
-    hits = sum((states[v] == len(network.states[v]) - 1).astype(int) for v in query)
+    states = np.indices([t.shape[-1] for t in network.tables]).reshape(len(network), -1)
+    hits = sum((states[v] == network.tables[v].shape[-1] - 1).astype(int) for v in query)
     outputs = np.arange(len(query) + 1)
     noise = np.exp(-np.abs(outputs[:, None] - outputs[None, :]) / scale)
     worst = 0.0
     for node in secrets:
-        counts = np.zeros((len(network.states[node]), len(outputs)))
+        counts = np.zeros((network.tables[node].shape[-1], len(outputs)))
         np.add.at(counts, (states[node], hits), law)
         counts = counts[counts.sum(axis=1) > 0]
         densities = counts / counts.sum(axis=1, keepdims=True) @ noise

@@ -17,7 +17,8 @@ I, J = ["16/25", "8/25", "1/25"], ["3/5", 0, "2/5"]
 PRIORS = {"C": [I, J, [0, "1/2", "1/2"]], "not C": [I, J, ["1/2", "1/2", 0]]}
 UNIT, COIN = [[1, 0], [0, 1]], [["3/4", "1/4"], [0.25, 0.75]]
 SECRETS = {"yes": [1, 0], "no": [0, 1]}
-SHORT = {"release": "value", "priors": {"a": [["p", "1 - p"]], "b": [["1/2", "1/2"]]}}
+SHORT = {"largest": 1, "release": "value"}
+SHORT["priors"] = {"a": [["p", "1 - p"]], "b": [["1/2", "1/2"]]}
 
 
 def released(rows, pairs=None):
@@ -34,8 +35,11 @@ def model(**changes):
 
 def test_example_7_1():
     index = hmm.NoisyMax().model(PRIORS)
-    law = {s: list(index.observation_distribution(s).values()) for s in PRIORS}
-    assert law["C"] == [Fraction(559, 1500), Fraction(971, 3000), Fraction(911, 3000)]
+    assert [index.probability("C", ("⊥", i)) for i in "012"] == [
+        Fraction(559, 1500),
+        Fraction(971, 3000),
+        Fraction(911, 3000),
+    ]
     worst = hmm.largest_ratio(index)
     assert (worst.ratio, worst.observations) == (Fraction(911, 550), ("⊥", "2"))
     holds, violated = hmm.check(index, 2), hmm.check(index, "8/5")
@@ -47,13 +51,12 @@ def test_example_7_1():
 
 def test_free_priors_of_example_7_1():
     free = [["(1 - p1)^2", "2*p1*(1-p1)", "p1**2"], ["1 - p2", "0", "p2"]]
-    laws = {s: [*free, law[2]] for s, law in PRIORS.items()}
-    family = hmm.NoisyMax().family(laws, {"p1": [0, 1], "p2": [0, 1]})
+    initial = {secret: [*free, counts[2]] for secret, counts in PRIORS.items()}
+    family = hmm.NoisyMax().family(initial, {"p1": [0, 1], "p2": [0, 1]})
     found = hmm.sup_ratio(family)
     assert (found.exact, found.lower) == (True, Fraction(9, 5))
     assert (found.prior, found.witness.observations) == ({"p1": 1, "p2": 1}, ("⊥", "2"))
     assert hmm.find_prior(family, "9/5") is None
-    assert hmm.find_prior(family, "179/100").witness.ratio > Fraction(179, 100)
     assert hmm.largest_ratio(family.at(p1="1/5", p2=0.4)).ratio == Fraction(911, 550)
     kept = [hmm.find_prior(family, c, violates=False) is None for c in ("8/5", "17/10")]
     assert kept == [True, False]
@@ -62,11 +65,9 @@ def test_free_priors_of_example_7_1():
     assert region.conditions == (condition,)
     assert region.interval("p2", p1="1/5") == (0, Fraction(13, 24))
     assert region.interval("p2", p1=1) is None
-    assert hmm.preserving_region(family, 2).conditions == ()
     for asked, message in [
         (lambda: region.interval("p1", p2=0), "p1 occurs to a higher power"),
         (lambda: region.interval("p2"), "the parameter p1 has no value"),
-        (lambda: region.interval("p2", p1=2), "p1 is outside its interval"),
     ]:
         with pytest.raises(pf.ParameterError, match=message):
             asked()
@@ -89,13 +90,11 @@ def test_mechanisms_and_lengths():
     # a constant answer asked again and again is not protected, the bits of a chain are
     constant = hmm.HiddenMarkovModel(UNIT, COIN, SECRETS)
     assert [hmm.largest_ratio(constant, n).ratio for n in (1, 2, 5)] == [3, 9, 243]
-    mixing = hmm.HiddenMarkovModel(
-        [["1/2", "1/2"]] * 2, np.array([[0.75, 0.25], [0.25, 0.75]]), SECRETS
-    )
+    coin = np.array([[0.75, 0.25], [0.25, 0.75]])
+    mixing = hmm.HiddenMarkovModel([["1/2", "1/2"]] * 2, coin, SECRETS)
     assert hmm.largest_ratio(mixing, 20).ratio == 3
     assert hmm.check(mixing, 3, 1000).every_length
-    certain = released([[1, 0], ["1/2", "1/2"]])
-    worst = hmm.largest_ratio(certain)
+    worst = hmm.largest_ratio(released([[1, 0], ["1/2", "1/2"]]))
     assert (worst.ratio, worst.observations, worst.secret) == (math.inf, ("1",), "1")
     assert worst.to_dict()["ratio"] == "infinite"
     same = hmm.HiddenMarkovModel(UNIT, COIN, {"a": [1, 0], "b": [1, 0]})
@@ -118,6 +117,10 @@ def test_models_on_the_command_line(check, tmp_path):
     path = tmp_path / "model.json"
     path.write_text(model(observation_matrix=[[0.1, 0.9], ["2/3", "1/3"]], length=2))
     assert hmm.read_hidden_markov_model(path).observation_matrix[0][0] == Fraction(1, 10)
+    described = {"priors": PRIORS, "release": "value", "mechanism": [["1/2", "1/2"]] * 3}
+    path.write_text(json.dumps({"noisy_max": described, "pairs": [["not C", "C"]]}))
+    found = hmm.read_hidden_markov_model(path)
+    assert (found.pairs, found.observations) == ((("not C", "C"),), ("0", "1", "⊥"))
     text = json.dumps({"noisy_max": {"priors": PRIORS}})
     code, out, err = check(text, "--factor", "1.6", "--json")
     index = hmm.NoisyMax().model(PRIORS)
@@ -125,28 +128,25 @@ def test_models_on_the_command_line(check, tmp_path):
     assert (code, err) == (0, "")
     assert json.loads(out) == hmm.check(index, "8/5").to_dict() | largest
     assert "--preserving is about free parameters" in check(text, "--factor", 2, "--preserving")[2]
-    described = {"priors": PRIORS, "release": "value", "mechanism": [["1/2", "1/2"]] * 3}
-    pairs = [["not C", "C"]]
-    found = hmm.parse_hidden_markov_model({"noisy_max": described, "pairs": pairs})
-    assert (found.pairs, found.observations) == ((("not C", "C"),), ("0", "1", "⊥"))
 
 
 def test_free_parameters_on_the_command_line(check):
-    laws = {"a": ["p^2", "1 - p^2"], "b": ["1/2", "1/2"]}
-    text = model(initial_distributions=laws, parameters={"p": [0.1, 1]})
+    initial = {"a": ["p^2", "1 - p^2"], "b": ["1/2", "1/2"]}
+    text = model(initial_distributions=initial, parameters={"p": [0.1, 1]})
     found = json.loads(check(text, "--factor", "3/2", "--length", 2)[1])
     largest = found["largest"]
     assert (found["holds"], largest["exact"], largest["prior"]) == (False, True, {"p": "1"})
     assert largest["witness"]["ratio"] == "5"
-    assert list(found["violation"]["prior"]) == ["p"]
+    assert found["violation"]["prior"] == {"p": "1/10"}
+    assert Fraction(found["violation"]["witness"]["ratio"]) > Fraction(3, 2)
     text = json.dumps({"noisy_max": SHORT, "parameters": {"p": [0, 1]}})
     found = json.loads(check(text, "--factor", "5/4", "--preserving")[1])["preserving"]
     # from the ratios (1 + p)/3 : 1/2 and (2 - p)/3 : 1/2 and their inverses
     conditions = ["-5*p + 1 <= 0", "-8*p + 1 <= 0", "5*p - 4 <= 0", "8*p - 7 <= 0"]
     assert (found["prior"], sorted(found["conditions"])) == ({"p": "1/2"}, conditions)
     narrow = json.dumps({"noisy_max": SHORT, "parameters": {"p": [0.9, 1]}})
-    none = json.loads(check(narrow, "--factor", "11/10", "--preserving")[1])["preserving"]
-    assert none["prior"] is None
+    found = json.loads(check(narrow, "--factor", "11/10", "--preserving")[1])
+    assert (found["violation"]["prior"], found["preserving"]["prior"]) == ({"p": "9/10"}, None)
 
 
 def test_noisy_max_on_the_command_line(run):
@@ -171,9 +171,9 @@ def test_check_needs_no_solver_without_parameters():
     unit = "[[1, 0], [0, 1]]"
     made = f"hmm.HiddenMarkovModel({unit}, {unit}, {{'a': [1, 0], 'b': [0, 1]}})"
     code = f"import sys; from pufferflow import hmm; hmm.check({made}, 2, 1); "
-    code += "print([m for m in ('z3', 'flint') if m in sys.modules])"
+    code += "print('z3' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    assert done.stdout == "False\n"
 
 
 def seen(*rows):
@@ -207,16 +207,16 @@ BAD = [
     (model(length=0), "length is 0"),
     (model(extra=1), "unknown key 'extra'"),
     ("{}", "has no transition_matrix"),
-    ("[]", "is an object, not a list"),
+    ("[]", "the model must be an object with"),
     ("", "is empty; it must hold"),
     (model(), "no length of observation sequences"),
-    (max_of(), "noisy_max must be an object with"),
-    (max_of(priors={}), "noisy_max has no priors"),
-    (max_of(priors={"a": [[1]]}, n=1), "noisy_max has the unknown key 'n'"),
-    (max_of(priors={"a": [[1, 0]]}, release="x"), "release is 'x'; choose from index, value"),
-    (max_of(priors={"a": [[1, 0]]}, ties="x"), "ties is 'x'; choose from"),
+    (max_of(), "priors is a NoneType; give a Mapping"),
+    (json.dumps({"noisy_max": 1}), "noisy_max must be an object with"),
+    (max_of(n=1), "noisy_max has the unknown key 'n'"),
+    (max_of(release="x"), "release is 'x'; choose from index, value"),
+    (max_of(ties="x"), "ties is 'x'; choose from"),
     (max_of(priors={"a": [[1, 0]], "b": [[1, 0]] * 2}), "each prior needs as many counts"),
-    (max_of(priors={"a": [[1, 0]], "b": [[0, 1]]}, mechanism=[[1]]), "mechanism has 1 rows"),
+    (max_of(mechanism=[[1]]), "mechanism has 1 rows"),
     (max_of(priors=dict.fromkeys("ab", [I] * 9)), "more than 2000 states"),
     (json.dumps({"noisy_max": SHORT, "length": 2}), "the model has the unknown key 'length'"),
 ]

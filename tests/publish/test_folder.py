@@ -129,7 +129,7 @@ def save_and_die(moment):
     save()
 
 
-def test_killed_at_any_moment_there_is_nothing_or_all_and_the_next_start_cleans(place):
+def test_killed_at_any_moment_there_is_nothing_or_all_and_what_is_left_is_private(place):
     moment = 0
     while ended(partial(save_and_die, moment := moment + 1)) == [-signal.SIGKILL]:
         out = place / "out"
@@ -138,5 +138,6 @@ def test_killed_at_any_moment_there_is_nothing_or_all_and_the_next_start_cleans(
             out.rename(place / f"made-{moment}")
         save()
         out.rename(place / f"again-{moment}")
-        assert not [path for path in place.iterdir() if path.name.startswith((".", "tmp"))]
+        left = [path for path in place.iterdir() if path.name.startswith((".", "tmp"))]
+        assert {path.stat().st_mode & 0o777 for path in left} <= {0o700}
     assert moment > 20

@@ -232,6 +232,6 @@ def test_pure_noise_is_refused_and_the_remedies_hold(account):
 
 def test_a_sampler_that_is_missing_shows_before_anything_is_paid_for(tmp_path, monkeypatch):
     monkeypatch.setattr("pufferflow._optional.find_spec", lambda name: None)
-    with pytest.raises(ParameterError, match=r"opendp is not installed.*publish"):
+    with pytest.raises(ParameterError, match=r"opendp, which is not installed.*publish"):
         release(meters(), ledger=tmp_path / "l", output=tmp_path / "out")
     assert list(tmp_path.iterdir()) == []

@@ -17,8 +17,6 @@ ROOT = Path(pufferflow.__file__).parent
 GROUND = (
     "errors",
     "_texts",
-    "_display",
-    "_progress",
     "_optional",
     "_files",
     "_jit",
@@ -27,7 +25,6 @@ GROUND = (
     "_types",
     "_checks",
     "_units",
-    "_options",
     "_protection",
     "_json",
     "_numbers",
