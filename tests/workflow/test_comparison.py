@@ -1,4 +1,4 @@
-"""The comparison of the paper: verdicts belong to its settings, and no old row is lost."""
+"""The comparison of the paper: verdicts belong to its settings."""
 
 from __future__ import annotations
 
