@@ -108,14 +108,6 @@ def test_scales_and_losses_are_those_of_the_mechanisms(runs, measured):
     assert measured.loc[(measured["model"] == "fitted") & (measured["epsilon"] == 2), "certified"].all()
 
 
-def test_the_table_marks_what_exceeds(measured):
-    shown = printed(measured, "wider_guarantees")  # at ε = 0.5: the first of two as close to 1
-    over = measured[(measured["epsilon"] == 0.5) & (measured["paper_loss"] > 0.5)]
-    assert sum(cell.startswith("▲") for cell in shown.display.to_numpy().ravel()) == len(over) > 0
-    assert ("scale", "an hour") in shown.display.columns
-    assert "mixing condition only" in shown.markdown()
-
-
 # -- other data --------------------------------------------------------------------------------------
 
 
@@ -151,16 +143,6 @@ def test_one_row_a_sample_group_task_and_mechanism(others):
     household = others[(others["dataset"] == "electricity") & (others["mechanism"] == "group-dp")]
     assert len(household) == 4
     assert (household["expected_error"] / (2 * 51)).between(1, 1.01).all()
-
-
-def test_table_of_other_data(others):
-    shown = printed(others, "other_data")
-    assert "ε = 1" in shown.note
-    assert [name for _, name in shown.display][-2:] == ["GroupDP", "MQMExact"]
-    assert len(shown.display) == 2 * (3 * 3 + 1) + 4
-    assert "women 55+" in shown.markdown()
-    failed = others.assign(expected_error=float("nan"), status="not applicable")
-    assert set(printed(failed, "other_data").display["expected L1 error", "MQMExact"]) == {"–"}
 
 
 # -- cohort ------------------------------------------------------------------------------------------

@@ -95,22 +95,6 @@ def test_values_beyond_the_axis_are_counted_and_drawn_at_its_edge():
     assert bottom <= min(marks) <= max(marks) <= top
 
 
-def test_printed_errors_stand_beside_ours_unconnected():
-    figure = errors_beside_printed(errors())
-    titles = [axes.get_title("left").split("\n") for axes in figure.axes]
-    assert titles[0] == ["cyclists (paper)", "men 18–54 (here)", "aggregate"]
-    assert [title[-1] for title in titles] == ["aggregate"] * 2 + ["individual"] * 2
-    axes = figure.axes[0]
-    written = [text.get_text() for text in axes.texts]
-    assert written == ["printed", "N/A", "0.0074", "here", "N/A", "0.0100"]
-    marks = [line for line in axes.lines if line.get_marker() not in ("None", None)]
-    assert {float(np.asarray(line.get_xdata())[0]) for line in marks} == {0.0074, 0.01}
-    assert {len(line.get_xdata()) for line in marks} == {1}
-    (guess,) = (line.get_xdata()[0] for line in axes.lines if line not in marks)
-    assert guess == 1.5
-    assert len({axes.get_xlim() for axes in figure.axes}) == 1
-
-
 def test_mass_moves_by_w_at_most():
     figure = wasserstein(worked_values())
     assert "moves by W = 2" in texts(figure)

@@ -15,7 +15,7 @@ from reproduction.data.discretise import discretise
 from reproduction.data.sample import Participant, Sample
 from reproduction.examples import CLIQUES, PEOPLE, contagion, flu_table, worked_values
 from reproduction.quilts import quilts
-from reproduction.synthetic import gk16_limits, growth
+from reproduction.synthetic import gk16_limits
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = {"mqm-exact": {"convention": "exact"}, "mqm-approx": {"eigengap": "auto"}}
@@ -119,20 +119,6 @@ def test_simulated_means_agree_with_expected_errors(tmp_path, data):
     for rows in (table, errors):
         z = (rows["mean_error"] - rows["expected_error"]) / rows["standard_error"]
         assert np.abs(z).max() < 4.5
-
-
-def test_the_grid_of_chains_and_longer_chains(tmp_path):
-    """A smaller class needs less noise; GroupDP's grows with the chain, MQMExact's does not."""
-    grid = {"start": 0.1, "stop": 0.3, "step": 0.1}
-    table = synthetic_errors(tmp_path, ["wasserstein-grid"], [0.5, 1], grid, 20)
-    assert table[table["epsilon"] == 1]["expected_error"].is_monotonic_decreasing
-    mechanisms = ["gk16", "mqm-exact", "wasserstein-grid", "leakage"]
-    longer = growth([1.0], 0.2, [10, 100, 1000], mechanisms, {})
-    assert list(dict.fromkeys(longer["mechanism"])) == ["group-dp", "gk16", "mqm-exact"]
-    by_length = longer.pivot_table(index="length", columns="mechanism", values="scale")
-    assert by_length["group-dp"].to_list() == [10, 100, 1000]
-    assert by_length["mqm-exact"][100] == by_length["mqm-exact"][1000]
-    assert longer[longer["mechanism"] == "gk16"]["expected_error"].isna().all()
 
 
 def test_gk16_limits():

@@ -10,7 +10,6 @@ from script_runs import run_script
 from pufferflow.errors import DataError
 from reproduction import tables, tidy
 from reproduction.paper_tables import error_table, seconds_table
-from reproduction.related.printed import values_table
 from reproduction.tables import Table
 
 NAN = float("nan")
@@ -104,22 +103,6 @@ def test_seconds_are_compared_where_both_have_them():
     ]
     assert "GK16: mean over the 8 it applies to." in table.note
     assert table.label == "synthetic data; bundled real data (activity)"
-
-
-def test_examples_beside_what_the_paper_states():
-    rows = [
-        ("flu clique", "P(N=1 | X=0)", "flu/0/1", "0.22499999999999998"),
-        ("flu clique", "worst node of θ1", "running/θ1/published/node", "X8"),
-        ("flu clique", "something of ours", "none", 12.0),
-    ]
-    values = [dict(zip(tidy.SCHEMAS["values"], row, strict=True)) for row in rows]
-    table = values_table(tidy.frame(values, "values"), "pufferfish")
-    assert cells(table)[1:] == [
-        ["flu clique", "P(N=1 \\| X=0)", "0.225", "0.225"],
-        ["", "worst node of θ1", "X8", "X8"],
-        ["", "something of ours", "12", "–"],
-    ]
-    assert r"worst node of $\theta$1" in table.latex()
 
 
 def test_empty_table_is_refused(errors):
