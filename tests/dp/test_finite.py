@@ -99,6 +99,9 @@ def test_known_levels():
     shown = dp.FiniteMechanism({0: [1, 0], 1: [0, 1]})
     assert (shown.level("1/2").factor, shown.level(1).factor) == (math.inf, 1)
     assert shown.delta_at("1e300") == 1
+    rows = {i: [1 - Fraction(i, 9), Fraction(i, 9)] for i in range(3)}
+    steps = dp.FiniteMechanism(rows, [(0, 1), (1, 2)])
+    assert steps.group(2).delta(1) == dp.grouped(steps.level("1/9"), 2).delta == Fraction(2, 9)
 
 
 @examples(10, 80)
