@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, starmap
 from typing import Any, Literal, NoReturn
@@ -250,9 +250,10 @@ class _Rows:
         self.times = _parts(table, self.columns["time"])
         self.signs = bool(schema.thousands) or schema.decimal not in (None, ".")
         self.people: dict[str, int] = {} if self.columns["participant"] else {"": 0}
+        self.near = {**self.people}  # of rows that may be in the range, "" for none among them
         self.groups: dict[str, int] = {}
         self.group_of = np.zeros(0, dtype=np.int32)
-        self.before = np.zeros(0, dtype=np.int64)  # time of the last row of each participant
+        self.before = np.zeros(0, dtype=np.int64)  # time of the last row of each of these
         self.kind = -1  # of the first time, an index of KINDS
         self.whole = first is last is None
         self.low = CALENDAR[0] if first is None else max(first, CALENDAR[0])
@@ -277,6 +278,13 @@ class _Rows:
                 frame, time, late = frame[near], time[near], late[near]
             person = np.zeros(len(frame), dtype=np.int32)
             if "participant" in named:
+                person = self._named(frame[named["participant"]], self.near, missing=())
+            self.before = _longer(self.before, len(self.near), NOWHEN if self.times else -1)
+            time = self._settled(person, time, late)
+            if not self.total:  # nothing else is looked at of rows that are not in the range
+                inside = (time >= self.low) & (time <= self.high)
+                frame, time, person = frame[inside], time[inside], person[inside]
+            if "participant" in named:
                 person = self._named(frame[named["participant"]], self.people)
                 what = "is missing; fill it in or drop the row"
                 self._refuse(person < 0, frame.index, "participant", what)
@@ -284,16 +292,12 @@ class _Rows:
                 what = f"more than {MOST_PEOPLE:,} participants; make several tables of it"
                 raise DataError(f"{self.table.where}: {what}")
             if (person < 0).any():
-                some = person >= 0
-                frame, person, time, late = frame[some], person[some], time[some], late[some]
-            if (new := len(self.people) - len(self.before)) > 0:  # twice as many, not to copy often
-                new = max(new, len(self.before))
-                self.before = np.append(self.before, np.full(new, NOWHEN if self.times else -1))
-                none = np.full(new, -1 if "group" in named else 0, dtype=np.int32)
-                self.group_of = np.append(self.group_of, none)
+                frame, time, person = frame[person >= 0], time[person >= 0], person[person >= 0]
+            none = -1 if "group" in named else 0
+            self.group_of = _longer(self.group_of, len(self.people), none)
             if "group" in named:
                 self._set_groups(person, frame[named["group"]])
-            value, time = self._values(frame[named["value"]]), self._settled(person, time, late)
+            value = self._values(frame[named["value"]])
             kept = (time >= self.low) & (time <= self.high)
             self.count += int(kept.sum())
             self.begin = int(time.min(where=kept, initial=self.begin))
@@ -462,11 +466,13 @@ class _Rows:
         self._refuse(kind != self.kind, frame.index, "time", what)
         return early, late
 
-    def _named(self, column: pd.Series[Any], names: dict[str, int]) -> NDArray[np.int32]:
+    def _named(
+        self, column: pd.Series[Any], names: dict[str, int], missing: Sequence[str] = ("", "nan")
+    ) -> NDArray[np.int32]:
         """Number of each name in the order in which they came, −1 where there is none."""
         codes, distinct = self._different(column)
         texts = map(_text, distinct.tolist())
-        known = [-1 if t in ("", "nan") else names.setdefault(t, len(names)) for t in texts]
+        known = [-1 if t in missing else names.setdefault(t, len(names)) for t in texts]
         return np.array(known, dtype=np.int32)[codes]
 
     def _different(self, column: pd.Series[Any]) -> tuple[Integers, Any]:
@@ -487,6 +493,12 @@ class _Rows:
         if not re.fullmatch(rf"[+-]?(?:{whole}(?:{mark}\d*)?(?:[eE][+-]?\d+)?|inf)", text):
             return "none"
         return text.replace(thousands or "", "").replace(decimal, ".")
+
+
+def _longer(array: NDArray[Any], size: int, fill: int) -> NDArray[Any]:
+    """The array with room for so many, at once for twice as many as before, not to copy often."""
+    new = max(size, 2 * len(array)) - len(array) if size > len(array) else 0
+    return np.append(array, np.full(new, fill, dtype=array.dtype))
 
 
 def _keys(person: NDArray[Any], seconds: Integers) -> Integers:

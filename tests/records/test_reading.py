@@ -167,6 +167,23 @@ def test_daylight_saving_is_named_and_a_zone_settles_it(zone, step):
                 read(frame.iloc[::-1], Schema(participant="who", timezone=zone))
 
 
+@pytest.mark.parametrize("inside", [slice(0, 6), slice(6, 12)])
+def test_rows_beside_a_range_change_nothing_in_the_hour_that_is_there_twice(inside):
+    """It ends after the first 2:30, or begins with the second 2:00, when others were there too."""
+    times = pd.date_range("2021-10-31", periods=12, freq="30min", tz="Europe/Paris")
+    true, shown = times.as_unit("s").asi8, times.strftime("%Y-%m-%dT%H:%M")
+    frame = pd.DataFrame({"time": shown, "who": "a", "of": "g", "value": "1"})
+    kept, wild, others = frame[inside], frame.copy(), frame[4:6].assign(value="x", of="h")
+    wild.loc[~wild.index.isin(kept.index), ["of", "value"]] = "x"
+    tables = [wild, *(pd.concat([frame, others.assign(who=name)]) for name in ("b", ""))]
+    schema = Schema(participant="who", group="of", timezone="Europe/Paris")
+    span = dict(zip(("first", "last"), true[inside][[0, -1]].tolist(), strict=True))
+    for source in tables if inside.start else tables[:1]:
+        steps = read(source, schema, **span)
+        assert steps.seconds.tolist() == true[inside].tolist()
+        assert (steps.people, steps.groups, steps.rows) == (("a",), ("g",), 6)
+
+
 def test_a_gap_at_noon_is_fine_and_a_time_that_never_was_is_not():
     steps = read(pd.DataFrame({"time": [*MINUTES[:20], *MINUTES[40:]], "value": 1}), Schema())
     assert (steps.clock, steps.near.sum()) == ("local", 38)
