@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -155,7 +156,9 @@ class PriorFamily:
         for i, entry in enumerate(check_list(entries, where), 1):
             try:
                 text = str(entry).replace("^", "**").strip()
-                polynomials.append(self._polynomial(ast.parse(text, mode="eval").body, text))
+                with warnings.catch_warnings(action="ignore"):  # of odd Python, refused below
+                    node = ast.parse(text, mode="eval").body
+                polynomials.append(self._polynomial(node, text))
             except _INVALID:
                 raise ModelError(
                     f"{where}, entry {i} is not a polynomial in {', '.join(self.box)} of powers "
