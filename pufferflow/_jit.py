@@ -1,16 +1,16 @@
-"""Kernels: interpreted while they have little to do, then compiled, with a cache that cannot go stale.
+"""Kernels: interpreted while they have little to do, then compiled; the cache is never stale.
 
 Numba keeps compiled code per file, so a change in one file leaves stale code of its callers behind.
-All kernels live in modules whose names end in ``_kernels.py``; the cache folder is named by a digest
-of those sources, of the constants they share (``_rounding.py``), and of numba's version.
+All kernels live in modules whose names end in ``_kernels.py``; the cache folder is named by a
+digest of those sources, of the constants they share (``_rounding.py``), and of numba's version.
 
 Compiling takes seconds the first time, and numba itself a third of one to import. So a kernel that
-declares how many steps a call takes is interpreted until these add up, unless its machine code is in
-the cache. Both ways give the same bits: the same operations of IEEE arithmetic in the same order,
-and the same C library.
+declares how many steps a call takes is interpreted until these add up, unless its machine code is
+in the cache. Both ways give the same bits: the same operations of IEEE arithmetic in the same
+order, and the same C library.
 
-Signals wait until a kernel returns. So a call takes a second at most, and what takes longer is a loop
-in Python around calls that go on where the last one ended.
+Signals wait until a kernel returns. So a call takes a second at most, and what takes longer is a
+loop in Python around calls that go on where the last one ended.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 PATIENCE = 4 * 10**6
 """Steps for which a kernel is interpreted: about two seconds, less than most take to compile.
 
-If its machine code is in the cache, a tenth of it for all of them together, less than numba takes to
-start.
+If its machine code is in the cache, a tenth of it for all of them together, less than numba takes
+to start.
 """
 
 
@@ -213,7 +213,7 @@ def constant(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def most_threads() -> int:
-    """Threads that kernels may run on at a time: numba's NUMBA_NUM_THREADS, the cores by default."""
+    """Threads that kernels may use: numba's NUMBA_NUM_THREADS, the cores by default."""
     import numba
 
     settings: Any = numba.config

@@ -23,9 +23,9 @@ def read_json(
 ) -> _Model:
     """Read a JSON file and return what ``parse`` makes of it; ``"-"`` is standard input.
 
-    ``must_hold`` is what an empty file should have held, ``number`` reads a decimal number (default:
-    as a float). Raises ModelError: the file cannot be read, is not JSON or is not what ``parse``
-    expects; ParameterError: ``path`` is not a path.
+    ``must_hold`` is what an empty file should have held, ``number`` reads a decimal number
+    (default: as a float). Raises ModelError: the file cannot be read, is not JSON or is not what
+    ``parse`` expects; ParameterError: ``path`` is not a path.
     """
     check_path(path, "path")
     name = "standard input" if path == "-" else str(path)

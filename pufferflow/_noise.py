@@ -16,7 +16,7 @@ from pufferflow.errors import ParameterError
 
 
 def open_dp() -> Any:
-    """OpenDP with its contributed mechanisms on; it takes long to import, so only where it is used."""
+    """OpenDP with its contributed mechanisms; slow to import, so only where it is used."""
     dp = load("opendp.prelude", "exact noise")
     dp.enable_features("contrib")
     return dp
@@ -24,7 +24,7 @@ def open_dp() -> Any:
 
 @lru_cache(maxsize=8)
 def vector_laplace(scale: float, *, whole: bool) -> Any:
-    """OpenDP's measurement that adds independent Laplace noise to each entry of a list of int or of float."""
+    """OpenDP's measurement that adds independent Laplace noise to each entry of a list."""
     dp = open_dp()
     kind = "i64" if whole else "f64"
     domain = dp.atom_domain(T=kind) if whole else dp.atom_domain(T=kind, nan=False)
@@ -32,7 +32,7 @@ def vector_laplace(scale: float, *, whole: bool) -> Any:
 
 
 def discrete_laplace(noise: ArrayLike, scale: float) -> Floats:
-    """Probability (1 − p)/(1 + p)·p^|z| of each whole ``noise`` z, p = exp(−1/scale); shape of ``noise``."""
+    """Probability (1 − p)/(1 + p)·p^|z| of each whole ``noise`` z, p = exp(−1/scale)."""
     return np.asarray(math.tanh(0.5 / scale) * np.exp(-np.abs(np.asarray(noise, np.float64)) / scale))
 
 
@@ -57,7 +57,7 @@ class LaplaceNoise:
         return self.scale * check_positive(lipschitz, "lipschitz")
 
     def release(self, values: ArrayLike, lipschitz: float, rng: np.random.Generator) -> Floats:
-        """Return ``values`` plus independent Laplace noise of scale ``lipschitz * scale``, same shape.
+        """Return ``values`` plus independent Laplace noise of scale ``lipschitz * scale``.
 
         The noise is double-precision and from ``rng``: fit for experiments. It does not defend
         against attacks on the low bits of floating-point noise.

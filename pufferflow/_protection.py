@@ -54,7 +54,7 @@ def check_protection(window: Any = 1, knows: Any = "nothing") -> Protection:
 
 
 def asked_for(options: Mapping[str, Any]) -> Protection:
-    """Return what the options of a mechanism ask for, among others perhaps; as :func:`check_protection`."""
+    """Return the protection among options of a mechanism; as :func:`check_protection`."""
     return check_protection(**{key: value for key, value in options.items() if key in PROTECTION})
 
 
@@ -107,9 +107,8 @@ def level_of(protect: object, side_information: str = "none", step_seconds: int 
     side = cast(SideInformation, side_information)
     if protect in ("reading", "participant"):
         return Level(1 if protect == "reading" else None, side)
-    if isinstance(protect, str) and exact_seconds(protect, "protect") is None and not protect.isdecimal():
-        raise ParameterError(
-            f"protect is {shown(protect)}; give reading, participant, a time such as 1h or 7d, or a "
-            "whole number of readings"
-        )
+    timed = isinstance(protect, str) and exact_seconds(protect, "protect") is not None
+    if isinstance(protect, str) and not timed and not protect.isdecimal():
+        known = "reading, participant, a time such as 1h or 7d, or a whole number of readings"
+        raise ParameterError(f"protect is {shown(protect)}; give {known}")
     return Level(steps_of(protect, step_seconds, "protect"), side)

@@ -55,7 +55,8 @@ def said(work: float) -> str:
     """Return how long so many operations take, in words."""
     seconds = work / A_SECOND
     unit = next((u for u, length in _UNITS.items() if seconds >= 2 * length), "seconds")
-    return f"would take about {float(f'{seconds / _UNITS[unit]:.2g}'):g} {unit} ({work:.2g} operations)"
+    rounded = float(f"{seconds / _UNITS[unit]:.2g}")
+    return f"would take about {rounded:g} {unit} ({work:.2g} operations)"
 
 
 def afford(work: float, what: str, advice: str) -> None:

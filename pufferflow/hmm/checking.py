@@ -120,11 +120,10 @@ def largest_ratio(model: HiddenMarkovModel, length: int | None = None) -> Witnes
     check_type(model, "model", HiddenMarkovModel)
     steps, search = requested_length(model, length), _Search(model)
     best = Witness(*model.pairs[0], (), Fraction(1), Fraction(1))
-    while isinstance(best.ratio, Fraction):
-        witness = search.verdict(best.ratio, steps).witness
-        if witness is None:
-            break
-        best = witness
+    for secret, other in model.directions():
+        if isinstance(best.ratio, Fraction):
+            word, _ = search.exceeding(secret, other, best.ratio, steps, first=False)
+            best = search.witness(secret, other, word) or best
     return best
 
 
@@ -146,32 +145,42 @@ class _Search:
         """Return what :func:`check` returns."""
         witness, every_length, longest = None, True, length
         for secret, other in self.model.directions():
-            word, finished = self.exceeding(secret, other, factor, longest)
+            word, finished = self.exceeding(secret, other, factor, longest, first=True)
             every_length &= finished
             if word:
-                names = (self.model.observations[o] for o in word)
-                witness, longest = Witness.of(self.model, secret, other, names), len(word) - 1
+                witness, longest = self.witness(secret, other, word), len(word) - 1
         holds = witness is None
         return Verdict(holds, factor, length, holds and every_length, witness)
 
-    def exceeding(
-        self, secret: str, other: str, factor: Fraction, length: int
-    ) -> tuple[tuple[int, ...], bool]:
-        """Return a shortest sequence whose ratio exceeds ``factor``, else an empty one.
+    def witness(self, secret: str, other: str, word: tuple[int, ...]) -> Witness | None:
+        """Return the witness of a sequence, None of an empty one."""
+        names = (self.model.observations[o] for o in word)
+        return Witness.of(self.model, secret, other, names) if word else None
 
-        Also whether no prefix was left to continue from.
+    def exceeding(
+        self, secret: str, other: str, factor: Fraction, length: int, *, first: bool
+    ) -> tuple[tuple[int, ...], bool]:
+        """Return the first sequence whose ratio exceeds ``factor``, or one of the largest ratio.
+
+        It is empty if no ratio exceeds the factor. Also whether no prefix was left to continue
+        from.
         """
         c, over = factor.as_integer_ratio()
+        best: tuple[int, ...] = ()
         frontier: dict[tuple[Integers, ...], tuple[int, ...]]
-        frontier = {(self.initial[secret], self.initial[other]): ()}
+        frontier = {(self.initial[secret], self.initial[other]): best}
         met = set(frontier)
         for _ in range(length):
             following: dict[tuple[Integers, ...], tuple[int, ...]] = {}
             for (ps, qs), word in frontier.items():
                 for o, emitters in enumerate(self.emitters):
                     seen = [(i, ps[i] * w, qs[i] * w) for i, w in emitters if ps[i] or qs[i]]
-                    if sum(x for _, x, _ in seen) * over > c * sum(y for _, _, y in seen):
-                        return (*word, o), False
+                    p, q = sum(x for _, x, _ in seen), sum(y for _, _, y in seen)
+                    if p * over > c * q:
+                        best = (*word, o)
+                        if first or not q:  # no ratio is above an infinite one
+                            return best, False
+                        c, over = Fraction(p, q).as_integer_ratio()
                     after = self._predicted(seen)
                     if any(x * over > c * y for x, y in zip(*after, strict=True) if x):
                         divisor = math.gcd(*after[0], *after[1])
@@ -181,13 +190,13 @@ class _Search:
                             following[pair] = (*word, o)
             frontier = following
             if not frontier:
-                return (), True
+                return best, True
             if len(frontier) * len(self.successors) > MAX_ENTRIES:
                 raise ParameterError(
                     f"the search keeps {len(frontier)} prefixes of {len(self.successors)} states; "
                     f"the problem is NP-hard, ask for sequences shorter than {length}"
                 )
-        return (), False
+        return best, False
 
     def _predicted(self, seen: list[tuple[int, int, int]]) -> tuple[list[int], list[int]]:
         """Return the two vectors after the next transition."""

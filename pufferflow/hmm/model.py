@@ -221,5 +221,4 @@ def _pairs(pairs: object, secrets: Mapping[str, Any]) -> tuple[tuple[str, str], 
 
 
 def _some(names: Mapping[str, Any]) -> str:
-    quoted = [repr(name) for name in names]
-    return ", ".join(quoted[:6]) + (f" and {len(quoted) - 6} more" if len(quoted) > 6 else "")
+    return ", ".join(map(repr, list(names)[:6])) + ", …" * (len(names) > 6)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -94,7 +95,7 @@ class PriorFamily:
         self.length = self._model.length
         for name, entries in self._initial.items():
             for i, entry in enumerate(entries, 1):
-                if not entry.is_constant() and (at := self.point([(entry, operator.lt)])):
+                if not entry.is_constant() and (at := smt.point(self.box, [(entry, operator.lt)])):
                     raise ModelError(
                         f"initial distribution of {name!r}, entry {i} is negative at "
                         f"{_assigned(at)}; correct it or narrow the parameters"
@@ -150,24 +151,14 @@ class PriorFamily:
             yield dict(zip(self.box, ends, strict=True))
         yield {name: (low + high) / 2 for name, (low, high) in self.box.items()}
 
-    def point(self, conditions: Sequence[tuple[fmpq_mpoly, Any]]) -> dict[str, Fraction] | None:
-        """Return a prior at which polynomials compare with 0 so, or None."""
-        exact = [
-            ({powers: _fraction(c) for powers, c in polynomial.to_dict().items()}, compare)
-            for polynomial, compare in conditions
-        ]
-        return smt.point(self.box, exact)
-
     def _polynomials(self, where: str, entries: object) -> list[fmpq_mpoly]:
         polynomials = []
         for i, entry in enumerate(check_list(entries, where), 1):
             try:
-                text = entry.replace("^", "**").strip() if isinstance(entry, str) else ""
-                polynomials.append(
-                    self._polynomial(ast.parse(text, mode="eval").body, text)
-                    if text
-                    else self._constant(entry)
-                )
+                text = str(entry).replace("^", "**").strip()
+                with warnings.catch_warnings(action="ignore"):  # of odd Python, refused below
+                    node = ast.parse(text, mode="eval").body
+                polynomials.append(self._polynomial(node, text))
             except _INVALID:
                 raise ModelError(
                     f"{where}, entry {i} is not a polynomial in {', '.join(self.box)} of powers "
@@ -178,16 +169,14 @@ class PriorFamily:
             raise ModelError(f"{where} sums to {shortened(str(total))}, not to 1 for every prior")
         return polynomials
 
-    def _constant(self, value: object) -> fmpq_mpoly:
-        return self._context.constant(_flint(written_number(value, "an entry", ModelError)))
-
     def _polynomial(self, node: ast.expr, text: str) -> fmpq_mpoly:
         """Return the polynomial of an expression; raise ValueError and the like if it is none."""
         result: fmpq_mpoly
         match node:
             case ast.Constant(value=int() | float()):
                 # the number as it is written, not the binary float it would become
-                return self._constant(ast.get_source_segment(text, node))
+                number = written_number(ast.get_source_segment(text, node), "an entry", ModelError)
+                return self._context.constant(_flint(number))
             case ast.Name(id=name):
                 return self._context.gen(list(self.box).index(name))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -296,7 +285,7 @@ def find_prior(
     likelihoods = family.likelihoods(steps)
     if violates:
         return _exceeding(family, likelihoods, limit)
-    at = family.point([(p - _flint(limit) * q, operator.le) for p, q in likelihoods])
+    at = smt.point(family.box, [(p - _flint(limit) * q, operator.le) for p, q in likelihoods])
     if at is not None and not answers(at):
         raise ParameterError(_IRRATIONAL.format(_assigned(at)))
     return at
@@ -359,7 +348,9 @@ def preserving_region(
     limit, steps = check_factor(factor), requested_length(family, length)
     likelihoods = family.likelihoods(steps)
     different = {str(f): f for f in (_coprime(p - _flint(limit) * q) for p, q in likelihoods)}
-    binding = (f for f in different.values() if family.point([(f, operator.gt)]) is not None)
+    binding = (
+        f for f in different.values() if smt.point(family.box, [(f, operator.gt)]) is not None
+    )
     return PreservingRegion(family, limit, steps, tuple(binding))
 
 
@@ -402,7 +393,7 @@ def _exceeding(
     """Return a prior at which a ratio of likelihoods exceeds ``ratio``, or None."""
     for p, q in likelihoods:
         polynomial = p - _flint(ratio) * q
-        if (at := family.point([(polynomial, operator.gt)])) is not None:
+        if (at := smt.point(family.box, [(polynomial, operator.gt)])) is not None:
             if _value(polynomial, list(at.values())) <= 0:
                 raise ParameterError(_IRRATIONAL.format(_assigned(at)))
             return at

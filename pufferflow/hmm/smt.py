@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from flint import fmpq_mpoly
+
 from pufferflow._checks import check_type
 from pufferflow._numbers import Exact
 from pufferflow._optional import load
@@ -20,16 +22,9 @@ from pufferflow.hmm.model import HiddenMarkovModel, requested_length
 SECONDS = 60
 """Time that the solver may take for one question."""
 
-Condition = tuple[Mapping[tuple[int, ...], Fraction], Callable[[Any, int], Any]]
-"""A polynomial, as coefficients by the powers of the parameters, and how it compares with 0."""
-
 
 def _z3() -> Any:
     return load("z3", "the solver")
-
-
-def _number(value: Fraction) -> Any:
-    return _z3().RealVal(f"{value.numerator}/{value.denominator}")
 
 
 def _model(logic: str, constraints: Sequence[Any]) -> Any:
@@ -48,20 +43,21 @@ def _model(logic: str, constraints: Sequence[Any]) -> Any:
 
 
 def point(
-    box: Mapping[str, tuple[Fraction, Fraction]], conditions: Sequence[Condition]
+    box: Mapping[str, tuple[Fraction, Fraction]],
+    conditions: Sequence[tuple[fmpq_mpoly, Callable[[Any, int], Any]]],
 ) -> dict[str, Fraction] | None:
-    """Return a point of a box at which all conditions hold, or None.
+    """Return a point of a box at which polynomials compare with 0 so, or None.
 
     An irrational value is rounded to 60 decimals.
     """
     z3 = _z3()
     variables, constraints = [z3.Real(name) for name in box], []
     for variable, (low, high) in zip(variables, box.values(), strict=True):
-        constraints += [variable >= _number(low), variable <= _number(high)]
-    for coefficients, compare in conditions:
-        terms = [_number(Fraction(0))]
-        for powers, coefficient in coefficients.items():
-            term = _number(coefficient)
+        constraints += [variable >= z3.RealVal(str(low)), variable <= z3.RealVal(str(high))]
+    for polynomial, compare in conditions:
+        terms = [z3.RealVal(0)]
+        for powers, coefficient in polynomial.to_dict().items():
+            term = z3.RealVal(str(coefficient))
             for variable, power in zip(variables, powers, strict=True):
                 for _ in range(power):
                     term = term * variable
@@ -104,20 +100,22 @@ def _violation(
     z3, rows = _z3(), model.observation_matrix
     both = zip(model.initial_distributions[secret], model.initial_distributions[other], strict=True)
     # only the difference of the two forward vectors matters, where it can differ from 0
-    predicted = {i: _number(p - limit * q) for i, (p, q) in enumerate(both) if p or q}
+    predicted = {i: z3.RealVal(str(p - limit * q)) for i, (p, q) in enumerate(both) if p or q}
     constraints, choices = [], []
     for t in range(steps):
         seen = {i: z3.Real(f"seen_{t}_{i}") for i in predicted}
         choices.append([z3.Bool(f"choice_{t}_{o}") for o in range(len(model.observations))])
         for o, chosen in enumerate(choices[-1]):
-            weighted = [seen[i] == _number(rows[i][o]) * value for i, value in predicted.items()]
+            weighted = [
+                seen[i] == z3.RealVal(str(rows[i][o])) * value for i, value in predicted.items()
+            ]
             constraints.append(z3.Implies(chosen, z3.And(weighted)))
         constraints.append(z3.PbEq([(chosen, 1) for chosen in choices[-1]], 1))
         terms: dict[int, list[Any]] = {}
         for i, value in seen.items():
             for j, p in enumerate(model.transition_matrix[i]):
                 if p:
-                    terms.setdefault(j, []).append(_number(p) * value)
+                    terms.setdefault(j, []).append(z3.RealVal(str(p)) * value)
         predicted = {j: z3.Sum(of) for j, of in terms.items()}
     answer = _model("QF_LRA", [*constraints, z3.Sum(list(seen.values())) > 0])
     if answer is None:

@@ -151,16 +151,12 @@ def test_a_set_and_a_table_publish_the_same_in_the_order_of_the_domain():
     assert not first.equals(second)
 
 
-@pytest.mark.parametrize(
-    ("where", "size"),
-    [({}, 60), ({"age": [30, 90.0], "answer": "no"}, 6), ({"place": ["A", "A", "C"]}, 40)],
-)
-def test_codes_are_indices_and_queries_count_rows_and_domain(where, size):
+def test_codes_are_indices_and_queries_count_rows_and_domain():
     everything = DOMAIN.decode(np.arange(60))
     assert DOMAIN.encode(everything[["place", "answer", "age"]]).tolist() == list(range(60))
-    mask, count = DOMAIN.selected(where, everything)
-    assert mask.sum() == count == size
-    assert dp.publish(everything, DOMAIN, dp.AlphaBeta(1, 0)).count(where) == dp.Estimate(size, 0)
+    exact = dp.publish(everything, DOMAIN, dp.AlphaBeta(1, 0))
+    for where, size in (({}, 60), ({"age": [30, 90.0], "answer": "no"}, 6), ({"place": "A"}, 20)):
+        assert exact.count(where) == dp.Estimate(size, 0)
 
 
 @examples(20, 200)

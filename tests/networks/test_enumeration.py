@@ -10,7 +10,7 @@ from plain_networks import (
     all_quilts,
     exact_scale,
     influence_of,
-    joint_law,
+    joint_weights,
     largest_loss,
     quilt_table,
     random_network,
@@ -121,7 +121,7 @@ def test_minimal_quilts_dominate_all_others(seed):
 
 def test_elimination_and_influence_of_any_set():
     for network, rng in drawn(70, 24):
-        joint = joint_law(network)
+        joint = joint_weights(network)
         for _ in range(4):
             kept = rng.permutation(len(network))[: rng.integers(1, len(network) + 1)].tolist()
             found = influence.joint_distribution(network, kept)

@@ -32,7 +32,6 @@ from pufferflow.dp import (
     publish,
     sensitivity,
 )
-from pufferflow.markov.simulation import simulate_chain
 from reproduction.data.sample import Participant, Sample
 
 pytestmark = pytest.mark.usefixtures("only_svg", "scales_once")
@@ -110,7 +109,7 @@ CALLS = [
     (INTERVALS.contains, {"chain": CHAIN, "tolerance": 1e-9}),
     (pf.confidence_family, {"transition_counts": [[5, 3], [2, 1]], "coverage": 0.9}),
     (pf.fit_chain, {"transition_counts": [[5, 3], [2, 1]], "smoothing": 0.5, "initial_distribution": "any"}),
-    (simulate_chain, {"chain": CHAIN, "length": 5, "rng": RNG}),
+    (CHAIN.simulate, {"length": 5, "rng": RNG}),
     (pf.CountQuery, {"states": [1]}),
     (pf.HistogramQuery, {"bins": [[0], [1]]}),
     (pf.privacy_loss, ON_CHAIN | {"scale": 5.0, "query": COUNT}),

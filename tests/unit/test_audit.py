@@ -349,7 +349,7 @@ def test_a_long_audit_shows_how_far_it_is(monkeypatch):
             seen.append(kwargs)
             super().__init__(*args, **kwargs)
 
-    monkeypatch.setattr("tqdm.tqdm", Bar)
+    monkeypatch.setattr("pufferflow.audit.loss.tqdm", Bar)
     pf.privacy_loss(THETA_1, 12, 1.0, ONE)
     (options,) = seen
     assert options["total"] == 12

@@ -8,14 +8,12 @@ from importlib import import_module
 from pathlib import Path
 
 import numba
-import numpy as np
 import pytest
 from forks import in_a_fork
 from source_trees import tree
 
 import pufferflow
 from pufferflow import _jit, _rounding, _types
-from pufferflow.influence import _kernels
 
 PACKAGE = Path(pufferflow.__file__).parent
 
@@ -173,50 +171,3 @@ def test_machine_code_at_hand_is_used_once_numba_is_loaded_or_there_is_more_to_d
     if not loaded:
         monkeypatch.delitem(sys.modules, "numba")
     assert _jit.Kernel(lambda x: 2 * x, lambda x: x)(1) == expected
-
-
-def test_max_ratios_ignore_events_of_probability_zero():
-    rows = np.array([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]])
-    out = np.empty((2, 2))
-    _kernels.max_ratios(rows, rows > 0, np.ones(3, dtype=np.bool_), False, 1e-290, 0, 2, out)
-    assert out.tolist() == [[1, np.inf], [2, 1]]
-
-
-ALL_KINDS = """
-import itertools, sys
-import numpy as np
-import pufferflow as pf
-import pufferflow
-from pufferflow import _jit, _rounding, _types
-
-_jit.compile_at_once()
-
-P, Q = [[0.9, 0.1, 0], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]], [[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]]
-chains = [pf.MarkovChain(P, start) for start in ([1, 0, 0], "stationary", "any")]
-near = pf.IntervalFamily(np.maximum(0, np.array(Q) - 0.05), np.minimum(1, np.array(Q) + 0.05))
-kinds = [*chains, near, pf.LabelledChain(chains[1], [0, 0, 1]), pf.PeriodicChain([P, Q]), pf.MixingFamily(6, 0.4)]
-done = 0
-for family, window, knows in itertools.product(kinds, (1, 3), ("nothing", "any records")):
-    for mechanism in (pf.leakage, pf.mqm_exact, pf.lower_bound):
-        try:
-            scale = mechanism(family, 20, 1.0, window=window, knows=knows)
-            if mechanism is not pf.lower_bound:
-                scale.certified(family)
-        except (TypeError, pf.ChainError, pf.ParameterError, pf.CertificateError):
-            continue  # not applicable
-        done += 1
-assert done > 30, done
-pf.privacy_loss(chains[1], 20, 5.0, pf.CountQuery({1}))
-for name, module in list(sys.modules.items()):
-    if name.startswith("pufferflow.") and name.endswith("_kernels"):
-        for kernel in vars(module).values():
-            if isinstance(kernel, _jit.Kernel) and len(kernel.compiled.signatures) > 1:
-                print(kernel.__qualname__)
-"""
-
-
-@pytest.mark.long
-def test_each_kernel_is_compiled_once_for_all_kinds_of_families():
-    """A second version for arrays of another layout costs seconds, at the first call and in every run of the tests."""
-    made = subprocess.run([sys.executable, "-c", ALL_KINDS], capture_output=True, text=True, check=True)
-    assert made.stdout.split() == []
