@@ -20,9 +20,9 @@ def told(tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
     Path("m.json").write_text(json.dumps(pf.ChainFamily([CHAIN]).document()))
     times = pd.date_range("2024-01-01", periods=48, freq="30min", tz="UTC").astype(str)
-    rows = pd.MultiIndex.from_product([range(200), times], names=["who", "time"]).to_frame(False)
-    rows["kW"] = np.random.default_rng(1).uniform(0, 3, len(rows)).round(2)
-    rows.to_csv("t.csv", index=False)
+    values = np.random.default_rng(1).uniform(0, 3, 9600).round(2)
+    rows = {"who": np.repeat(range(200), 48), "time": np.tile(times, 200), "kW": values}
+    pd.DataFrame(rows).to_csv("t.csv", index=False)
 
     def told(words):
         code, out, err = run(*words.split())
@@ -66,6 +66,3 @@ def test_a_release_in_six_lines_and_its_ledger(told, run):
 def test_fits(told):
     assert "--mixing 30min" in told("fit t.csv --participant who --edges 1,2")
     assert Path("t.csv.chain.json").stat().st_mode & 0o777 == 0o600
-    private = "fit t.csv --private --participant who --edges 1.5 --step 30min --timezone UTC"
-    asked = f"{private} --from 2024-01-01 --to 2024-01-01 --epsilon 20"
-    assert told(asked).endswith("safe to publish: t.csv.private.json\n")

@@ -73,22 +73,19 @@ def test_with_a_range_one_participant_changes_neither_noise_nor_acceptance(tmp_p
     assert len(both) == 1
 
 
-@pytest.mark.parametrize("by", ["", "-by-hour", "-by-group"])
-def test_readings_out_of_range_change_nothing(exact, by):
+def test_readings_out_of_range_change_nothing(exact):
     frame = meters(hours=60, people=3)
     frame["tariff"] = frame["meter"].map({"m000": "a", "m001": "b", "m002": "a"})
-    inside = frame[(frame["time"] >= "2024-01-01T06:00Z") & (frame["time"] < "2024-01-02T18:00Z")]
+    outside = (frame["time"] < "2024-01-01T06:00Z") | (frame["time"] >= "2024-01-02T18:00Z")
     wild = frame.copy()
-    outside = ~wild["time"].isin(inside["time"])
     wild.loc[outside, "kwh"] = np.linspace(-1e9, 1e9, outside.sum())
-    names = [name + by for name in (NAMES if by != "-by-hour" else NAMES[:4])]
+    names = NAMES + [f"{name}-by-group" for name in NAMES] + [f"{n}-by-hour" for n in NAMES[:4]]
     options = ALL | {"statistics": names, "group": "tariff"}
     options |= {"first": "2024-01-01T06:00", "last": "2024-01-02T18:00"}
-    tables = [accepted(table, **options).tables for table in (frame, wild, inside)]
-    for one, *others in zip(*tables, strict=True):
-        for other in others:
-            np.testing.assert_array_equal(one.counts, other.counts)
-            np.testing.assert_array_equal(one.sizes, other.sizes)
+    made = [accepted(table, **options).tables for table in (frame, wild, frame[~outside])]
+    seen, *others = [[(t.counts.tolist(), t.sizes.tolist()) for t in tables] for tables in made]
+    assert len(seen) == 16
+    assert others == [seen, seen]
 
 
 LOCAL = meters().assign(time=lambda table: table["time"].dt.tz_localize(None))

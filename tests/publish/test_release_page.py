@@ -69,8 +69,8 @@ def test_nothing_to_tell_against_a_search_for_a_constant_of_each_column():
         counts, scale = rng.integers(20, 50, (cells, columns)), float(rng.choice([1, 2, 4]))
         kept = shares(MOVES).columns[:columns]
         table = noisy(Histogram(by="group"), "abc"[:cells], kept, sizes, counts, scale)
-        frame = table.to_frame()
-        low, high = (frame[name].to_numpy().reshape(-1, columns) for name in frame.columns[6:8])
+        bands = table.to_frame()[["band_low", "band_high"]].to_numpy().T
+        low, high = bands.reshape(2, -1, columns)
         if len(low) == 1:  # one cell: its columns are compared
             low, high = low.T, high.T
         fits = all(((low[:, j] <= a) & (a <= high[:, j])).all() for j, a in enumerate(low.max(0)))

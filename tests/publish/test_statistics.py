@@ -3,6 +3,7 @@
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 from cases import seeds
 
@@ -10,7 +11,8 @@ from pufferflow.errors import ParameterError
 from pufferflow.publish.noise import DiscreteLaplace, table_error
 from pufferflow.publish.statistics import CATALOGUE, check_covered, parse_statistics
 from pufferflow.records import read as reader
-from pufferflow.records.read import Steps
+from pufferflow.records.read import Steps, read
+from pufferflow.records.schema import Schema
 from pufferflow.records.states import StateSpace
 
 STEP, EDGES = 1800, (-1.0, 0.5, 2.0)
@@ -110,17 +112,18 @@ def test_a_chain_on_states_covers_no_finer_statistic(name):
             check_covered([statistic_of(name)], StateSpace.numeric(edges))
 
 
-@pytest.mark.parametrize("name", CATALOGUE)
-def test_counting_takes_eight_bytes_a_reading(name):
-    """So that with what reading holds of it, a release takes 24 at its peak."""
-    count = 200_000
-    person, value = np.zeros(count), np.random.default_rng(0).normal(size=count)
-    steps, statistic = with_values(person, STEP * np.arange(count), value), statistic_of(name)
+def test_reading_and_counting_take_24_bytes_a_row_at_their_peak():
+    count, rng = 500_000, np.random.default_rng(0)
+    frame = pd.DataFrame({"time": STEP * rng.permutation(count), "value": rng.normal(size=count)})
+    schema = Schema(states=StateSpace.numeric(EDGES), step_seconds=STEP)
+    read(frame.head(99), schema)
     tracemalloc.start()
-    statistic.tabulate(steps)
+    steps = read(frame, schema)
+    for name in CATALOGUE:
+        statistic_of(name).tabulate(steps)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 8 * count + 1e6
+    assert peak < 24 * count + 1e6
 
 
 def test_impact_is_the_error_over_the_public_range():

@@ -2,7 +2,6 @@
 
 import bz2
 import gzip
-import tracemalloc
 from decimal import Decimal
 
 import numpy as np
@@ -11,8 +10,7 @@ import pyarrow as pa
 import pytest
 from cases import seeds
 
-from drawn_tables import ZONES, draw
-from plain_reading import RefusedError, plain_read
+from plain_reading import ZONES, RefusedError, draw, plain_read
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.records import read as reader
 from pufferflow.records import table
@@ -220,19 +218,3 @@ def test_ranges_of_time(ends, seconds):
             parse_range(*ends)
     else:
         assert parse_range(*ends) == seconds
-
-
-def test_memory_is_bounded_by_the_row():
-    count = 500_000
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"time": 60 * rng.permutation(count), "value": rng.random(count)})
-    states = StateSpace.numeric([0.2, 0.4])
-    read(frame.head(99), Schema(step_seconds=60))
-    tracemalloc.start()
-    steps = read(frame, Schema(states=states))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    kept = sum(column.nbytes for column in (steps.person, steps.step, steps.value, steps.state))
-    assert kept == (1 + 4 + 8 + 2) * count
-    assert peak < 24 * count + 1e6
-    assert (steps.value == frame.sort_values("time")["value"]).all()
