@@ -160,8 +160,8 @@ def test_a_reading_changes_four_transitions_at_most_and_a_participant_twice_n(k,
     """Every pair of records of so many steps with missing readings, every N."""
     records = np.array(list(itertools.product(range(-1, k), repeat=steps)))
     who, step = np.nonzero(records >= 0)
-    space, names = StateSpace.categories([*"abc"[:k]]), tuple(map(str, range(len(records))))
-    made = Steps.of(step, person=who, state=records[who, step], states=space, people=names)
+    names = {"states": StateSpace.categories([*"abc"[:k]]), "people": (*map(str, records),)}
+    made = Steps.of(step, person=who, state=records[who, step], **names)
     distance = (records[:, None] != records).sum(axis=2)
     for most in range(1, steps):
         each = transition_counts(made, "person", most=most).reshape(len(records), -1)
@@ -170,7 +170,7 @@ def test_a_reading_changes_four_transitions_at_most_and_a_participant_twice_n(k,
         assert changed.max() == 2 * most
 
 
-def outcome(source, folder, epsilon=100.0, **options):
+def outcome(source, folder, epsilon, **options):
     """Everything that is printed, written or refused."""
     folder.mkdir()
     files = {"output": folder / "model", "ledger": folder / "ledger"}
@@ -204,15 +204,13 @@ def test_no_row_of_a_participant_is_refused_or_seen(pairs, tmp_path, monkeypatch
     rng, kinds = np.random.default_rng(32), set()
     for case in range(pairs):
         others = [random_rows(f"p{i}", rng) for i in range(rng.choice([2, 5, 20]))]
-        asked = {
-            "epsilon": float(rng.choice([0.5, 20.0, 200.0])),
-            "most_transitions": int(rng.integers(1, 40)),
-            "last": str(rng.choice(["2024-01-01", "2024-01-01T01:00", "2024-01-03"])),
-        }
+        last = str(rng.choice(["2024-01-01", "2024-01-01T01:00", "2024-01-03"]))
+        epsilon, most = float(rng.choice([0.5, 20.0, 200.0])), int(rng.integers(1, 40))
         found = []
         for side in ("own", "other"):
             source = pd.concat([*others, random_rows("me", rng)]).sample(frac=1, random_state=case)
-            found.append(outcome(source, tmp_path / f"{case} {side}", **asked))
+            folder, asked = tmp_path / f"{case} {side}", {"last": last, "most_transitions": most}
+            found.append(outcome(source, folder, epsilon, **asked))
         assert found[0] == found[1]
         kinds.add(found[0][0][0].split(",")[0][:30])
     assert len(kinds) > 4  # fits to numbers of participants, too few of them, no two steps

@@ -39,19 +39,19 @@ def people(change):
 
 def tallied(frame):
     """Every exact number that the statistics are made of."""
-    hour, state = frame["time"].dt.hour, np.searchsorted([3, 6], frame["value"], side="right")
-    found = {("sum", h): int(of.sum()) for h, of in frame["value"].groupby(hour)}
-    found |= {("sum",): int(frame["value"].sum()), ("value",): int(frame["value"][90])}
-    by_bin = pd.Series(1, frame.index).groupby([hour, state]).sum()
-    found |= {("bin", *key): n for key, n in by_bin.items()}
-    for group, of in frame.groupby("kind")["value"]:
-        high, states = (of >= 5).to_numpy(), np.searchsorted([3, 6], of, side="right").tolist()
+    value = frame["value"]
+    hour, state = frame["time"].dt.hour, np.searchsorted([3, 6], value, side="right")
+    found = {("sum",): int(value.sum()), ("value",): int(value[90])}
+    found |= {("sum", h): int(of.sum()) for h, of in value.groupby(hour)}
+    found |= {("bin", *key): len(of) for key, of in value.groupby([hour, state])}
+    found |= {("runs", n): 0 for n in (1, 2)}
+    for group, of in value.groupby(frame["kind"]):
+        high, pairs = (of >= 5).to_numpy(), list(pairwise(state[of.index].tolist()))
         found["above", group] = int(high.sum())
-        pairs = list(pairwise(states))
         found |= {("pair", group, pair): pairs.count(pair) for pair in product(range(3), repeat=2)}
         lengths = [len(list(run)) for above, run in groupby(high) if above]
         for n in (1, 2):
-            found["runs", n] = found.get(("runs", n), 0) + lengths.count(n)
+            found["runs", n] += lengths.count(n)
     return found
 
 

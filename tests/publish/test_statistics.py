@@ -57,22 +57,20 @@ def plain(name, by, steps):
         moment = np.datetime64(seconds[i], "s").item()
         cell = {"hour": moment.hour, "weekday": moment.weekday(), "month": moment.month - 1}
         cell = (cell | {"all": 0, "group": people[i] % 2})[by]
-        state, amount = sum(value >= edge for edge in EDGES), 1
+        before, state = (sum(of >= edge for edge in EDGES) for of in (values[i - 1], value))
         run = 0 if value < 0.5 else run + 1 if follows(i) else 1
+        ends = run and not (follows(i + 1) and values[i + 1] >= 0.5)
+        shifted = 0, round((min(max(value, -1), 3) + 1) * 250)
+        column, amount = {
+            "histogram": (state, 1),
+            "mean": shifted,
+            "sum": shifted,
+            "exceedances": (0, int(value >= 0.5)),
+            "transitions": (4 * before + state, int(follows(i))),
+            "durations": (2 if run >= 4 else int(run >= 2), int(bool(ends))),
+        }[name]
         if name != "transitions" or follows(i):
             sizes[cell] = sizes.get(cell, 0) + 1
-        if name == "histogram":
-            column = state
-        elif name in ("mean", "sum"):
-            column, amount = 0, round((min(max(value, -1), 3) + 1) * 250)
-        elif name == "exceedances":
-            column, amount = 0, int(value >= 0.5)
-        elif name == "transitions":
-            amount = int(follows(i))
-            column = 4 * sum(values[i - 1] >= edge for edge in EDGES) + state
-        else:
-            amount = int(run and not (follows(i + 1) and values[i + 1] >= 0.5))
-            column = 2 if run >= 4 else int(run >= 2)
         counts[cell, column] = counts.get((cell, column), 0) + amount
     return counts, sizes
 

@@ -6,6 +6,7 @@ The tables have clocks, zones, gaps, missing values, groups, separators and sign
 import csv
 import math
 from collections import Counter
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo
@@ -44,13 +45,8 @@ def draw(seed: int, *, shuffled: bool = False) -> tuple[str, Schema]:
             value = str(rng.choice(NAMES))
             if numbers:
                 value = f"{rng.integers(0, 400) / 4:.{int(rng.integers(2, 4))}f}".replace(".", sign)
-            rows.append(
-                (
-                    at,
-                    name,
-                    str(rng.choice(["", "NA", "null", "?"])) if rng.random() < 0.15 else value,
-                )
-            )
+            value = str(rng.choice(["", "NA", "null", "?"])) if rng.random() < 0.15 else value
+            rows.append((at, name, value))
     rows.sort(key=lambda row: row[0])  # interleaved, as a data base gives them
     if shuffled:
         rows = [rows[i] for i in rng.permutation(len(rows))]
@@ -125,10 +121,8 @@ def meaning(text, states, decimal):
 
 
 def number(text):
-    try:
+    with suppress(ValueError):
         return float(text)
-    except ValueError:
-        return None
 
 
 def plain_read(text, schema, *, first=-math.inf, last=math.inf, total=False):

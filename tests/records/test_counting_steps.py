@@ -47,18 +47,13 @@ def test_counts_are_those_of_plain_loops(waits, step, random, most):
         if len(own) > 3 and moment - own[-3][0] == one:
             expected[3][group, own[-3][1], before, state] += 1
     random.shuffle(rows)
-    person, seconds, state = (
-        (list(column) for column in zip(*rows, strict=True)) if rows else [[]] * 3
-    )
+    person, seconds, state = np.array(rows, dtype=int).reshape(-1, 3).T
     facts = {"people": ("a", "b", "c"), "groups": ("g", "h"), "group_of": group_of}
     space = StateSpace.categories(["x", "y", "z"])
     steps = Steps.of(seconds, person=person, state=state, states=space, step_seconds=step, **facts)
-    found = (
-        counts.state_counts(steps, "person"),
-        counts.transition_counts(steps, "person", most=most),
-        counts.hourly_counts(steps, "group"),
-        counts.triple_counts(steps, "group"),
-    )
+    found = [counts.state_counts(steps, "person")]
+    found += [counts.transition_counts(steps, "person", most=most)]
+    found += [f(steps, "group") for f in (counts.hourly_counts, counts.triple_counts)]
     for table, plain in zip(found, expected, strict=True):
         assert Counter({at: n for at, n in np.ndenumerate(table) if n}) == +plain
     assert (counts.state_counts(steps) == found[0].sum(axis=0)).all()
