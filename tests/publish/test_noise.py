@@ -21,7 +21,7 @@ from scipy.stats import chisquare
 import pufferflow as pf
 from pufferflow._noise import discrete_laplace
 from pufferflow._protection import Level
-from pufferflow.accounting.account import whole
+from pufferflow.accounting.account import Charge, whole
 from pufferflow.accounting.ledger import Ledger
 from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.noise import DiscreteLaplace, add_noise, add_seeded_noise, noise_scale
@@ -189,9 +189,8 @@ def test_a_stream_is_one_row_for_its_whole_horizon(tmp_path):
     halves = [ask(10_080, HOUR, share="1/2", **MINUTES) for _ in range(2)]
     book, cost = Ledger(ledger).book, halves[0].cost
     [promise] = book.promises.values()
-    for charge in book.charges:
-        assert (charge.cost, charge.whole) == (cost, 10_080 * cost)
-        assert (charge.first, charge.last) == (1704067200, 1704067200 + 7 * 86_400 - 1)
+    span = 1704067200, 1704067200 + 7 * 86_400 - 1
+    assert [*book.charges] == [Charge(cost, 10_080 * cost, *span)] * 2
     assert promise.cost * Fraction(999, 1000) < 2 * cost <= promise.cost
     assert 0.999 < halves[1].paid.spent <= 1
     with pytest.raises(pf.BudgetError):

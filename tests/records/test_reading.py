@@ -120,16 +120,16 @@ def test_the_same_readings_in_every_dress(tmp_path):
 GERMAN = {"decimal": ",", "thousands": "."}
 
 
-@pytest.mark.parametrize(
-    ("signs", "texts", "numbers"),
-    [
-        ({}, ["abc", "1,5", "0x1", "", "NA", "nan", None, "?", "-", 10**400], []),
-        (GERMAN, ["1,5", "1.500", "12.500,25", "-1.234.567"], [1.5, 1500, 12500.25, -1234567]),
-        (GERMAN, ["1.5", "0.500", "1.500.5", "12345.678", "1.5000", "", "?"], []),
-        ({"thousands": ","}, ["12345,678", "12,345"], [12345]),
-        (GERMAN, [0.125, Decimal("1.5"), 7, np.float32(0.5)], [0.125, 1.5, 7, 0.5]),
-    ],
-)
+NUMBERS = [
+    ({}, ["abc", "1,5", "0x1", "", "NA", "nan", None, "?", "-", 10**400], []),
+    (GERMAN, ["1,5", "1.500", "12.500,25", "-1.234.567"], [1.5, 1500, 12500.25, -1234567]),
+    (GERMAN, ["1.5", "0.500", "1.500.5", "12345.678", "1.5000", "", "?"], []),
+    ({"thousands": ","}, ["12345,678", "12,345"], [12345]),
+    (GERMAN, [0.125, Decimal("1.5"), 7, np.float32(0.5)], [0.125, 1.5, 7, 0.5]),
+]
+
+
+@pytest.mark.parametrize(("signs", "texts", "numbers"), NUMBERS)
 def test_numbers_as_they_are_written(signs, texts, numbers):
     frame = pd.DataFrame({"value": pd.Series(texts, dtype=object)})
     assert read(frame, Schema(**signs), total=True).value.tolist() == numbers
@@ -296,17 +296,17 @@ def test_sources_that_are_no_table(message):
     assert message in refusal(NO_TABLES[message], Schema(value="value"))
 
 
+ENDLESS = [
+    (b"0", "a line of more than 16,384 bytes"),
+    (b'0,a,"s3cret', "a line of more than 16,384 bytes"),
+    (b'0,a,"\n' + b"\n" * 2**15, "a quote "),
+    (b"1,a,2,s3cret\n", "line 2: 4 field(s)"),
+    (b"0,a,\xff\n", "not UTF-8 text"),
+]
+
+
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        (b"0", "a line of more than 16,384 bytes"),
-        (b'0,a,"s3cret', "a line of more than 16,384 bytes"),
-        (b'0,a,"\n' + b"\n" * 2**15, "a quote "),
-        (b"1,a,2,s3cret\n", "line 2: 4 field(s)"),
-        (b"0,a,\xff\n", "not UTF-8 text"),
-    ],
-)
+@pytest.mark.parametrize(("body", "message"), ENDLESS)
 def test_what_has_no_end_is_refused_after_few_blocks(monkeypatch, pack, body, message):
     """Endless lines, surplus fields and wrong encodings: the work is bounded, not only the time."""
     monkeypatch.setattr(table, "BLOCK", 2**14)
