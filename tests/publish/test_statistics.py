@@ -112,8 +112,8 @@ def test_a_chain_on_states_covers_no_finer_statistic(name):
 
 def test_reading_and_counting_take_24_bytes_a_row_at_their_peak():
     count, rng = 500_000, np.random.default_rng(0)
-    frame = pd.DataFrame({"time": STEP * rng.permutation(count), "value": rng.normal(size=count)})
-    schema = Schema(states=StateSpace.numeric(EDGES), step_seconds=STEP)
+    frame = pd.DataFrame({"time": 60 * rng.permutation(count), "value": rng.normal(size=count)})
+    schema = Schema(states=StateSpace.numeric(EDGES), step_seconds=60)
     read(frame.head(99), schema)
     tracemalloc.start()
     steps = read(frame, schema)
