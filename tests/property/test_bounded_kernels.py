@@ -138,7 +138,8 @@ def test_what_is_no_number_proves_nothing(number, length):
     theta = IntervalLeakage(pf.IntervalFamily(ROWS, ROWS), length, Protection())
     theta._past[0].apply = theta._ahead[0].apply = lambda costs: np.full((4, 4), number)
     theta._blocks.clear()
-    assert theta.loss(0.1).value >= min(length * 0.1, 0.1 + theta._past[0].limit.max() + theta._ahead[0].limit.max())
+    both = float((theta._past[0].limit + theta._ahead[0].limit).max())
+    assert theta.loss(0.1).value >= min(length * 0.1, 0.1 + both)
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf])
