@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,8 +19,6 @@ from pufferflow.mechanisms.base import Mechanism, NoiseScale, compute_scale
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from pufferflow.certificates import Question
 
 
 def leakage(
@@ -194,10 +191,4 @@ def _known(part: Part, records: int, epsilon: float, protection: Protection) -> 
     return min((s for s in others if s.scale is not None), key=lambda s: s.scale or 0.0)
 
 
-def _proof(question: Question) -> Iterator[dict[str, Any]]:
-    from pufferflow.certificates.losses import loss_proof
-
-    yield from loss_proof(question.family, question)
-
-
-LEAKAGE = Mechanism("leakage", leakage, _proof)
+LEAKAGE = Mechanism("leakage", leakage)

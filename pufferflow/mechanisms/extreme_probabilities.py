@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pufferflow._checks import Lengths, check_epsilon, longest
 from pufferflow._protection import Knowledge, check_protection
 from pufferflow._rounding import UNIT_ROUNDOFF, quilt_score
 from pufferflow.markov.families import AnyFamily, as_family, without_matrix
 from pufferflow.mechanisms.base import Mechanism, NoiseScale, not_applicable
-
-if TYPE_CHECKING:
-    from pufferflow.certificates import Question
 
 
 def bayesian_dp(
@@ -92,8 +88,4 @@ def _extremes(family: AnyFamily) -> tuple[float, float]:
     return min(float(m.min()) for m in matrices), max(float(m.max()) for m in matrices)
 
 
-def _extremes_alone(question: Question) -> Iterator[dict[str, Any]]:
-    yield {}
-
-
-BAYESIAN_DP = Mechanism("bayesian-dp", bayesian_dp, _extremes_alone, _unfit)
+BAYESIAN_DP = Mechanism("bayesian-dp", bayesian_dp, _unfit)
