@@ -37,7 +37,7 @@ lint: .venv/.dev
 	$(BIN)/snakemake --lint
 
 # uv takes a quarter of pip's time; pip does it where the registry is one that only pip is set up for
-install = VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes -r $(1) || \
+install = VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes -r $(1) || \
     $(BIN)/python -m pip install --quiet --require-hashes -r $(1)
 
 .venv/.ready: requirements.lock pyproject.toml

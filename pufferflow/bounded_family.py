@@ -5,24 +5,23 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 from pufferflow._checks import check_type
-from pufferflow._values import ByValue
 from pufferflow.errors import ChainError
 from pufferflow.markov.bounds import TransitionBounds
-from pufferflow.markov.families import FamilyWithoutChains
+from pufferflow.markov.families import Family
 
 
-class BoundedFamily(ByValue, FamilyWithoutChains, TransitionBounds):
+class BoundedFamily(Family, TransitionBounds):
     """All chains whose rows lie in sets given one a state, each step free to follow other rows; immutable.
 
     Attributes
     ----------
     backward : BoundedFamily or None
-        Sets of the laws of a record given the one after it, where they are known.
+        Sets of the distributions of a record given the one after it, where they are known.
     """
 
-    _no_chains = (
-        "this needs finitely many chains, which an interval family does not have; use mqm-exact, "
-        "or give chains of it or a binary interval"
+    no_chains = (
+        "this needs finitely many chains, which a family between bounds does not have; use leakage, or give chains of "
+        "it or a binary interval"
     )
 
     kind: ClassVar[str]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,20 +13,15 @@ from pufferflow._display import displayed
 from pufferflow._types import Floats
 from pufferflow.bounded_family import BoundedFamily
 from pufferflow.errors import DataError
-from pufferflow.markov.chain import MarkovChain
-
-if TYPE_CHECKING:
-    from pufferflow.influence.gaps import IntervalGap
 
 
 @displayed()
 class IntervalFamily(BoundedFamily):
     """All chains with low ≤ P ≤ high entrywise, and every initial distribution; immutable.
 
-    Unlike ``BinaryInterval`` no single chain is known to dominate it: :func:`pufferflow.mqm_exact` returns an
-    upper bound of the noise scale over the whole family (proved in ``pufferflow.influence.intervals``), and
-    :meth:`gap` sets a chain of the family beside it. :func:`pufferflow.leakage` needs less noise (``docs/leakage.md``).
-    Neither uses that all steps follow the same P, so chains that change with time are in the family as well.
+    Unlike ``BinaryInterval`` no single chain is known to dominate it: :func:`pufferflow.leakage` bounds the loss of all
+    of them (``docs/leakage.md``). It does not use that all steps follow the same P, so chains that change with time are
+    in the family as well.
 
     Parameters
     ----------
@@ -56,71 +51,14 @@ class IntervalFamily(BoundedFamily):
         """As :meth:`BoundedFamily.numbers`."""
         return {"low": self.low.tolist(), "high": self.high.tolist()}
 
-    def worst_chain(
-        self, length: int, epsilon: float, *, evaluations: int = 300, rng: np.random.Generator | None = None
-    ) -> MarkovChain:
-        """Chain of the family with the largest MQMExact scale that a local search finds.
-
-        Coordinate ascent over the rows: each moves between vertices of its polytope, from the stickiest and the least
-        sticky chain and then from random vertices.
-
-        Parameters
-        ----------
-        length : int
-        epsilon : float
-        evaluations : int
-            Most chains whose scale is computed.
-        rng : numpy.random.Generator, optional
-            Draws the restarts; without it the result is always the same.
-
-        Raises
-        ------
-        ParameterError
-            ε, the length or the number of evaluations is out of range.
-        """
-        from pufferflow.influence.gaps import worst_chain  # loads the kernels
-
-        return worst_chain(self, length, epsilon, evaluations, rng)
-
-    def gap(
-        self, length: int, epsilon: float, *, evaluations: int = 300, rng: np.random.Generator | None = None
-    ) -> IntervalGap:
-        """How far the noise scale of the family can be above the largest one of a chain in it.
-
-        Parameters are those of :meth:`worst_chain`.
-
-        Returns
-        -------
-        IntervalGap
-            ``upper``, the scale that :func:`pufferflow.mqm_exact` returns; ``lower``, that of the worst chain found;
-            ``chain``; ``ratio``.
-        """
-        from pufferflow.influence.gaps import interval_gap
-
-        return interval_gap(self, length, epsilon, evaluations, rng)
-
 
 def confidence_family(
     transition_counts: NDArray[np.integer[Any]] | ArrayLike, coverage: float = 0.95, *, backward: bool = False
 ) -> IntervalFamily:
     """Family that holds the unknown transition matrix with probability at least ``coverage``.
 
-    Every interval holds its transition probability p except with probability
-    α = (1 − coverage) / (number of intervals): one interval a state for two states, k for more, and twice as many with
-    ``backward``. It is the set of p with
-    p^s (1 − p)^(n − s) > α ∫ q^s (1 − q)^(n − s) Beta(½, ½)(dq), s the transitions counted and n the visits.
-
-    *Proof.* Run along the chain, the ratio of the integral to p^s (1 − p)^(n − s) changes only on leaving the row's
-    state, and then its conditional mean stays the same (numerator and denominator are the probabilities of the same
-    events under two laws): it is a non-negative martingale with mean 1, so by Markov's inequality it reaches
-    1/α with probability at most α, although n is random; by Ville's inequality even if the record was stopped by
-    looking at it. Clopper–Pearson intervals would need a union bound over n. A sum over all intervals, also those of
-    states never visited, gives the coverage.
-
-    *Backwards.* Read from the end, a stationary chain is a chain, too, with the reversed matrix, and the same counts
-    transposed are its transition counts; so the argument holds for it as well, and the sum over the intervals of both
-    readings gives one coverage of both. That the chain is stationary is then part of what is assumed, and that where
-    the records end does not depend on them.
+    The intervals hold for records of any length, also where looking at them decided when they ended; they and their
+    proof are in ``docs/leakage.md``, section 15.
 
     The bounds depend on the counts, which must be public or from other records than the ones to protect.
 
@@ -163,13 +101,7 @@ def noisy_confidence_bounds(
 ) -> tuple[Floats, Floats]:
     """Ends of the intervals of :func:`confidence_family`, for every count that noisy ones may stand for.
 
-    *Proof.* Let u(s, f) be the upper end for s successes and f failures, the largest p with
-    g(p) = s ln p + f ln(1 − p) − ln B(s + ½, f + ½) + ln π ≥ ln α, and p₀ = (s + ½) / (s + f + 1) the mean of the law
-    Beta(s + ½, f + ½). With L(p) = p^s (1 − p)^f and m = ∫ L dBeta(½, ½), 1/m is the mean of 1/L under it, and ln L is
-    concave; so by Jensen's inequality L(p₀)/m = E[L(p₀)/L] ≥ exp(ln L(p₀) − E ln L) ≥ 1 > α: u ≥ p₀. A further success
-    adds ln p − ln p₀ to g(p), a further failure ln(1 − p) − ln(1 − p₀), so from p₀ on one raises g and the other lowers
-    it: u grows with s and falls as f grows. So u of the most successes and the fewest failures is never below that of
-    the true counts; and the lower end is 1 − u of the failures and successes, which turns both round.
+    That their ends move with the counts as taken here is proved in ``docs/leakage.md``, section 15.
 
     Parameters
     ----------

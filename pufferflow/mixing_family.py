@@ -11,12 +11,12 @@ from pufferflow._checks import LONGEST, check_whole, shown
 from pufferflow._display import displayed
 from pufferflow._units import exact_seconds, steps_of
 from pufferflow.errors import ChainError
-from pufferflow.markov.families import FamilyWithoutMatrix
+from pufferflow.markov.families import Family
 
 
 @displayed()
 @dataclass(frozen=True)
-class MixingFamily(FamilyWithoutMatrix):
+class MixingFamily(Family):
     """All Markov chains, homogeneous or not and on any states, with a Doeblin-type mixing condition.
 
     For every time t and any two values that X_t can take, the distributions of X_{t+m} given either overlap by α or
@@ -47,9 +47,11 @@ class MixingFamily(FamilyWithoutMatrix):
     349.5
     """
 
-    _no_chains = (
+    no_chains = (
         "this needs a transition matrix, which a mixing family does not have; use leakage or group-dp, or give chains"
     )
+
+    is_chosen = True
 
     steps: int = 60
     overlap: float = 0.4
@@ -84,16 +86,6 @@ class MixingFamily(FamilyWithoutMatrix):
     def kept(self) -> Fraction:
         """1 − α, the largest total variation distance of two such distributions, exactly."""
         return 1 - Fraction(repr(self.overlap))
-
-    @property
-    def is_chosen(self) -> bool:
-        """Two numbers, which are a choice."""
-        return True
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Empty: any number of states."""
-        return ()
 
     def text(self, public: bool) -> str:
         """Say in words which chains these are; the numbers are a choice, not a fit, and always said."""

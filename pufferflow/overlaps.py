@@ -1,21 +1,6 @@
 """How far the distributions given two states overlap some steps away: the mixing families of a chain.
 
-*From a chain.* The overlap ahead in m steps is the least Σ_z min(P^m(x, z), P^m(x', z)) over pairs of states, that
-behind the same of the distributions of X_{t−m} given X_t: of the reversed chain for a stationary start. For any other
-start, X_{t−m} may have any distribution, and the overlap is at least 2/(1 + √R), R the largest cross ratio of P^m: with
-ρ = dμ_x/dμ_x' up to a factor, whose values lie within a factor R, the total variation is largest where ρ takes two of
-them, with odds 1 : √R, and is (√R − 1)/(√R + 1) there.
-
-*From counts.* Let every row P(z, ·) of the unknown matrix lie between bounds, P̂ be an estimate and d_l(z, z') the total
-variation of two rows of P̂^l, at most τ̂_l. A measure ν = P(z, ·) − P̂(z, ·) has mass 0, and P̂^l takes it to one of total
-variation at most s_l(z), the smaller of τ̂_l times the largest |ν|/2 and of the largest Σ |ν(y)| d_l(y, z), both within
-the bounds. As P^n − P̂^n = Σ_j P^j (P − P̂) P̂^(n−1−j), the rows of P^n are within
-
-    e_n(x) = Σ_{j<n} [Σ_z P̂^j(x, z) s_{n−1−j}(z) + e_j(x) (max s_{n−1−j} − min s_{n−1−j})]
-
-of those of P̂^n, for P^j(x, ·) is within e_j(x) of P̂^j(x, ·). So for the largest total variation τ_n of two rows of P^n
-τ_n ≤ max_{x≠x'} [d_n(x, x') + e_n(x) + e_n(x')], and τ_n ≤ τ_l τ_{n−l}. d_l falls with l, and is computed for some l.
-The bounds are the simultaneous intervals of :func:`pufferflow.confidence_family`.
+The bounds and their proofs are in ``docs/leakage.md``, section 9, *Which families a chain lies in*.
 """
 
 from __future__ import annotations
@@ -120,10 +105,10 @@ def forgetting(family: AnyFamily, steps: int) -> Overlaps:
 def forgetting_from_counts(transition_counts: ArrayLike, steps: int, coverage: float = 0.95) -> Overlaps:
     """Overlaps that the chain behind some transition counts has with probability ``coverage`` at least.
 
-    Backwards the same counts are read the other way round, so the record must be of a stationary chain. The chain may
-    be any within simultaneous confidence intervals (:func:`pufferflow.confidence_family`, half of 1 − ``coverage`` for
-    either direction), so of few transitions, or with states that are rarely left, little or nothing can be said: then
-    the overlap is 0, and rare states have to be merged. The counts must not be those of the records to protect.
+    The chain, which must be stationary, may be any within simultaneous confidence intervals
+    (:func:`pufferflow.confidence_family`, half of 1 − ``coverage`` for either direction). With few transitions, or with
+    states that are rarely left, the overlap is 0, and rare states have to be merged. The counts must not be those of
+    the records to protect.
 
     Parameters
     ----------
@@ -158,9 +143,6 @@ def overlaps_from_counts(transition_counts: ArrayLike, steps: Sequence[int], cov
         1 - _variations(confidence_family(side, each), _frequencies(side), steps) for side in (counts, counts.T)
     )
     return [Overlaps(m, float(ahead[m]), float(behind[m]), coverage) for m in steps]
-
-
-# -- of a chain ------------------------------------------------------------------------------------------
 
 
 def _of_chain(chain: MarkovChain, steps: int) -> tuple[float, float]:
@@ -199,9 +181,6 @@ def _cross_ratio(matrix: Floats, support: Bools) -> float:
     spreads = [np.ptp(logs - column[:, None], axis=0).max() for column in logs.T]
     largest = float(max(spreads)) * (1 + 1e-12) + 1e-14
     return math.exp(largest) if largest < 700 else math.inf
-
-
-# -- of counts -------------------------------------------------------------------------------------------
 
 
 def _frequencies(counts: Floats) -> Floats:

@@ -104,10 +104,10 @@ class AffineSide:
         size = self._rows.base[x] + flows.flow.sum(axis=1) + (flows.flow * growth).sum(axis=0)
         below = self._rows.base[y].copy()
         for part, shares in zip(self._rows.parts, flows.surplus, strict=True):
-            most = _greedy(part.widths[x], part.totals[x], shares * growth, largest=True)
+            most = greedy(part.widths[x], part.totals[x], shares * growth, largest=True)
             above, size = above + most, size + most
         for part, shares in zip(self._rows.parts, flows.reserve, strict=True):
-            below += _greedy(part.widths[y], part.totals[y], shares / growth.T, largest=False)
+            below += greedy(part.widths[y], part.totals[y], shares / growth.T, largest=False)
         rounding = 16 * (k + 8) * UNIT_ROUNDOFF * (1 + float(np.log(growth).max()))
         above += rounding * size
         below = np.maximum(below * (1 - rounding) - rounding * UNIT_ROUNDOFF, 0.0)
@@ -131,7 +131,7 @@ def _growth(costs: Floats) -> Floats:
         return np.asarray(np.exp(costs))
 
 
-def _greedy(widths: Floats, total: float, values: Floats, largest: bool) -> Floats:
+def greedy(widths: Floats, total: float, values: Floats, largest: bool) -> Floats:
     """Largest (smallest) Σ e·values[:, y] over 0 ≤ e ≤ widths with the given sum, for every y."""
     order = np.argsort(-values if largest else values, axis=0, kind="stable")
     slack = 8 * len(widths) * UNIT_ROUNDOFF * (1 if largest else -1)

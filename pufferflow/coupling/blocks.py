@@ -64,7 +64,7 @@ class Blocks:
         if not (forget or error):
             self._alike |= np.array([(rows == row).all(axis=-1) for row in rows])
         self._rows, self._error = rows, error
-        self._grid = _grid(length if farthest is None else min(length, farthest + 1))
+        self._grid = grid(length if farthest is None else min(length, farthest + 1))
         self._found: list[_Distance] = []
         self._others = self._farther()
 
@@ -204,7 +204,7 @@ def past_blocks(matrix: Floats, length: int) -> list[PastBlock]:
     k, steps = len(matrix), 1
     power, support = matrix, matrix > 0
     last = np.inf
-    for m in _grid(min(length, _FARTHEST_PAST))[1:]:
+    for m in grid(min(length, _FARTHEST_PAST))[1:]:
         more, there = matrix_power(matrix, m - steps)
         power, support = np.dot(power, more), (support.astype(np.float32) @ there) > 0
         steps = m
@@ -221,7 +221,7 @@ def past_blocks(matrix: Floats, length: int) -> list[PastBlock]:
     return blocks
 
 
-def _grid(length: int) -> list[int]:
+def grid(length: int) -> list[int]:
     """Distances 1, 2, 3, 4, 6, 8, 12, … below T."""
     distances: list[int] = []
     m = 1

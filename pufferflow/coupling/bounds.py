@@ -12,7 +12,12 @@ from pufferflow._protection import Protection
 from pufferflow.bounded_family import BoundedFamily
 from pufferflow.coupling.calibration import Loss, chain_leakage, kept
 from pufferflow.coupling.forgetting import ForgettingLoss
-from pufferflow.coupling.interval_leakage import MOST_ROBUST_STATES, IntervalLeakage, never_forgets
+from pufferflow.coupling.interval_leakage import (
+    MOST_RATIO_STATES,
+    MOST_ROBUST_STATES,
+    IntervalLeakage,
+    never_forgets,
+)
 from pufferflow.coupling.labelled import LabelledLeakage
 from pufferflow.coupling.periodic import PeriodicLeakage
 from pufferflow.coupling.words import MOST_WORDS, WordLeakage
@@ -107,9 +112,14 @@ def _(family: LabelledChain, length: int, protection: Protection, max_states: in
 
 @loss_bounds.register
 def _(family: BoundedFamily, length: int, protection: Protection, max_states: int) -> list[Part]:
-    if (most := min(max_states, MOST_ROBUST_STATES)) < family.states:
-        return [Part(family, None, f"of {family.states} states no other bound is computed, but for {most} at most")]
-    return [Part(family, kept(IntervalLeakage, family, length, protection), never_forgets(family))]
+    k, why = family.states, ""
+    if k > MOST_RATIO_STATES:
+        return [Part(family, None, f"of {k} states no other bound is computed, but for {MOST_RATIO_STATES} at most")]
+    coupled = k <= min(max_states, MOST_ROBUST_STATES)
+    if not coupled and protection.knows == "nothing":
+        why = f"couplings are computed for at most {min(max_states, MOST_ROBUST_STATES)} states, not for {k}"
+    bound = kept(IntervalLeakage, family, length, protection, pairs=coupled)
+    return [Part(family, bound, never_forgets(family) or why)]
 
 
 @loss_bounds.register

@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from pufferflow._protection import Protection
-from pufferflow._rounding import UNIT_ROUNDOFF
+from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Floats
 from pufferflow.bounded_family import BoundedFamily
-from pufferflow.coupling.affine import AffineSide
-from pufferflow.coupling.calibration import Loss, largest_cost, rounded_scale, small_budget
+from pufferflow.coupling.affine import AffineSide, greedy
+from pufferflow.coupling.blocks import forgotten, grid
+from pufferflow.coupling.calibration import Loss, largest_cost, rounded_scale
 from pufferflow.coupling.robust import MOST_ORDERED_STATES, AscendingSide, RatioSide, RobustSide
-from pufferflow.coupling.sides import LeakageEquation, costs_of, post_fixed_point, scattered
-from pufferflow.influence.intervals import interval_influence
-from pufferflow.markov.row_sets import RowSets
+from pufferflow.coupling.sides import LeakageEquation, clear_diagonal, costs_of, post_fixed_point, scattered
+from pufferflow.markov.row_sets import Masses, RowSets
 
 _EXACT_WORK = 10**6
 _EXACT_NODES = 64
+_STEP_BY_STEP = 64
+_FARTHEST = 10**5
+_MIXED = 0.02  # nats: more steps only cost more
 _FAR = 600.0
 
 _Side = RobustSide | AffineSide | AscendingSide | RatioSide
 
 MOST_ROBUST_STATES = 12
 """Largest number of states of a family between bounds for which couplings are computed."""
+
+MOST_RATIO_STATES = 64
+"""Largest number of states of such a family for which ratios of probabilities are compared instead."""
 
 
 def never_forgets(family: BoundedFamily) -> str:
@@ -45,30 +52,94 @@ def _listed(states: tuple[int, ...]) -> str:
     return f"state {names[0]}" if len(names) == 1 else f"states {', '.join(names[:-1])} and {names[-1]}"
 
 
-class ReweightedBlocks:
-    """What is told through several steps where the law of the node there may be reweighted in any way.
+class _Block(NamedTuple):
+    """So many steps, what they tell of pairs of values at most, and through weights of values beyond them."""
 
-    By the bounds of ψ at distances, cross ratios of P^m, on either side.
+    steps: int
+    limit: Floats
+    side: RatioSide
+
+
+class ReweightedBlocks:
+    """What is told through several steps where the distribution of the node there may be reweighted in any way.
+
+    Entries of P^m lie between bounds, whatever chain each step follows, and so do their ratios. Besides,
+    P^{m+n}(x, z) = p·h with p = P^m(x, ·) and h = P^n(·, z), whose values lie within a factor e^φ, so that
+    P^{m+n}(x, z) / P^{m+n}(x', z) ≤ 1 + (e^φ − 1) d, d the total variation of p and p'.
+
+    Parameters
+    ----------
+    rows : RowSets
+        Distributions of the neighbour given each value, or those of a node given its neighbour if ``columns``.
+    length : int
+        Largest number of steps.
+    columns : bool
     """
 
-    def __init__(self, family: BoundedFamily, length: int) -> None:
-        influence = None if family.states == 1 else interval_influence(family)
-        distances = np.array([] if influence is None else influence.distances, dtype=float)
-        near = distances < length
-        self._distances: Floats = distances[near]
-        self._ratios: Floats = np.array([] if influence is None else influence.backward, dtype=float)[near]
+    def __init__(self, rows: RowSets, length: int, *, columns: bool) -> None:
+        self.blocks: list[_Block] = []
+        known, now, ratios, steps = {1: rows}, rows, np.maximum(rows.log_ratios(), 0.0), 1
+        for m in grid(min(length, _FARTHEST))[1:]:
+            while steps < m:
+                hop = 1 if m <= _STEP_BY_STEP else m - steps
+                spread = np.minimum(ratios.max(axis=(0, 1)), _FAR)
+                through = np.log1p(np.expm1(spread) * known[hop].distances()[:, :, None]) * (1 + 8 * UNIT_ROUNDOFF)
+                through[..., spread == _FAR] = np.inf
+                now, steps = _product(known[hop], now), steps + hop
+                ratios = np.minimum(np.maximum(now.log_ratios(), 0.0), through)
+                known[steps] = now
+            if columns:  # of y to y' given x, and of y' to y given x'
+                both = np.array(
+                    [(of_x + ratios.transpose(2, 1, 0)).max(axis=(1, 2)) for of_x in ratios.transpose(2, 0, 1)]
+                )
+                side = RatioSide(now.log_column_ratios())
+            else:
+                both, side = ratios.max(axis=2) + ratios.max(axis=2).T, RatioSide(ratios)
+            clear_diagonal(both)
+            self.blocks.append(_Block(m, both * (1 + 8 * UNIT_ROUNDOFF), side))
+            if both.max() < _MIXED:
+                return
 
-    def reach(self, cost: float, most: float) -> tuple[float, int | None]:
-        """Bound, rounded up, for all nodes, of leakages that are at most ``most``; and the distance it is found at."""
-        distance = None
-        before = math.inf
-        while most < before * (1 - 1e-6) and len(self._distances):
-            before = most
-            bounds = (self._distances - 1) * cost + _reweighted(self._ratios, most + cost)
-            best = int(np.argmin(bounds))
-            if bounds[best] < most:
-                most, distance = float(bounds[best]), int(self._distances[best])
-        return most, distance
+    def lowered(self, cap: Floats, cost: float) -> Floats:
+        """Bounds, rounded up, for all nodes, of leakages that are at most ``cap``."""
+        # the largest leakage alone costs little; then what each pair of values at the other end tells
+        for each, tolerance in ((False, 1e-6), (True, 1e-4)):
+            before = np.inf
+            while cap.max() < before * (1 - tolerance):
+                before = cap.max()
+                for block in self.blocks:
+                    between = (block.steps - 1) * cost * (1 + 4 * UNIT_ROUNDOFF)
+                    if between >= cap.max():
+                        break
+                    told = forgotten(block.limit, float(cap.max()) + cost)
+                    if each:
+                        told = np.minimum(told, block.side.apply(costs_of(cap, cost)))
+                    cap = np.minimum(cap, between + told)
+                    clear_diagonal(cap)
+        return cap
+
+
+def _product(first: RowSets, second: RowSets) -> RowSets:
+    """Bounds of the rows of a product of two matrices, rounded outwards."""
+    rounding = 16 * (first.states + 8) * UNIT_ROUNDOFF
+    low, high = second.low(), second.high()
+    least = _extreme(first, low, largest=False) * (1 - rounding)
+    least = np.where(least >= SAFE_MINIMUM, least, 0.0)
+    possible = (first.high() > 0).astype(np.float32) @ (high > 0).astype(np.float32) > 0
+    most = np.clip(_extreme(first, high, largest=True) * (1 + rounding), SAFE_MINIMUM, 1.0)
+    most = np.maximum(np.where(possible, most, 0.0), least)
+    left = np.array([math.fsum([1.0, *(-row)]) for row in least])
+    return RowSets(least, (Masses(most - least, np.maximum(left, 0.0)),))
+
+
+def _extreme(rows: RowSets, values: Floats, *, largest: bool) -> Floats:
+    """Largest or smallest p·h of the rows p of every state and the columns h ≥ 0 of ``values``."""
+    found: Floats = rows.base @ values
+    for part in rows.parts:
+        found = found + [
+            greedy(widths, total, values, largest) for widths, total in zip(part.widths, part.totals, strict=True)
+        ]
+    return found
 
 
 class IntervalLeakage:
@@ -79,45 +150,46 @@ class IntervalLeakage:
 
     Parameters
     ----------
+    pairs : bool
+        Whether to use couplings, of at most ``MOST_ROBUST_STATES`` states; without them the neighbours' distributions
+        are bounded as if side information reweighted them.
     guess : bool
         Where not all orders of the states are looked at: to take what some laws attain, which is less than a bound.
     """
 
-    def __init__(self, family: BoundedFamily, length: int, protection: Protection, *, guess: bool = False) -> None:
+    def __init__(
+        self, family: BoundedFamily, length: int, protection: Protection, *, pairs: bool = True, guess: bool = False
+    ) -> None:
         self._length, self._window = length, min(protection.window, length)
         self._states = family.states
-        rows, backward = family.rows, family.backward
-        columns = RatioSide(rows.log_column_ratios())
-        self._ahead: list[_Side]
-        self._past: list[_Side] = [columns]
-        informed = protection.knows == "any records"
+        coupled = pairs and protection.knows == "nothing"
+        backward = [] if family.backward is None else [family.backward.rows]
+        self._blocks: dict[int, ReweightedBlocks] = {}
+        self._ahead = [self._side(family.rows, 0, coupled, guess)]
+        self._past: list[_Side] = [RatioSide(family.rows.log_column_ratios())]
+        self._blocks[1] = ReweightedBlocks(family.rows, length, columns=True)
+        self._past += [self._side(rows, 2, coupled, guess) for rows in backward]
         self._guide: IntervalLeakage | None = None
-
-        def known(sets: RowSets) -> _Side:
-            return RatioSide(sets.log_ratios()) if informed else _side(sets, guess)
-
-        self._ahead = [known(rows)]
-        if backward is not None:
-            self._past.append(known(backward.rows))
         if any(isinstance(side, AffineSide) for side in [*self._ahead, *self._past]):
             self._guide = IntervalLeakage(family, length, protection, guess=True)
-        self._blocks = ReweightedBlocks(family, length)
         work = sum(side.work for side in [*self._ahead, *self._past])
         self._exact = length <= max(2, min(_EXACT_NODES, _EXACT_WORK // work))
-        self._starts: dict[tuple[int, bool], Floats] = {}
-        self._farthest = 0.0  # largest leakage of a pair at the last loss
+        self._starts: dict[int, Floats] = {}
+
+    def _side(self, rows: RowSets, number: int, coupled: bool, guess: bool) -> _Side:
+        if not coupled:
+            self._blocks[number] = ReweightedBlocks(rows, self._length, columns=False)
+            return RatioSide(rows.log_ratios())
+        if rows.states <= MOST_ORDERED_STATES:
+            return RobustSide(rows)
+        return AscendingSide(rows) if guess else AffineSide(rows)
 
     def loss(self, cost: float) -> Loss:
         """Bound, rounded up, at c."""
-        return self._loss(cost)
-
-    def _loss(self, cost: float, linear: bool = False, kappa: float = 0.0) -> Loss:
         most = self._length * cost
         if self._length == self._window:
             return Loss(most * (1 + 4 * UNIT_ROUNDOFF), 1)
-        ahead = self._leakages(self._ahead, 0, cost, linear, kappa)
-        past = self._leakages(self._past, len(self._ahead), cost, linear, kappa)
-        self._farthest = max(float(bound.max()) for bound in [*ahead, *past])
+        ahead, past = self._leakages(self._ahead, 0, cost), self._leakages(self._past, 1, cost)
         last = self._length - self._window  # nodes beside the window
         value, node = 0.0, 1
         for before in range(last + 1) if self._exact else [0, last]:
@@ -127,76 +199,45 @@ class IntervalLeakage:
                 value, node = both, 1 + (before if self._exact else last // 2)
         return Loss(min(self._window * cost + value, most) * (1 + 8 * UNIT_ROUNDOFF), node)
 
-    def _leakages(self, sides: Sequence[_Side], key: int, cost: float, linear: bool, kappa: float) -> list[Floats]:
+    def _leakages(self, sides: Sequence[_Side], key: int, cost: float) -> list[Floats]:
         """Leakages through 0, 1, … nodes; or through none and through any number of them. Each side bounds them."""
         zero = np.zeros((self._states, self._states))
         lists: list[list[Floats]] = []
         for number, side in enumerate(sides, key):
-            cap, extra = self._cap(side, cost, linear), kappa * side.distances
+            cap = np.full_like(zero, (self._length - self._window) * cost * (1 + 16 * UNIT_ROUNDOFF))
+            clear_diagonal(cap)
+            if number in self._blocks:
+                cap = self._blocks[number].lowered(cap, cost)
             if not self._exact:
-                lists.append([zero, self._fixed(number, side, cost, cap, linear, extra)])
+                lists.append([zero, self._fixed(number, side, cost, cap)])
                 continue
             images = [zero]
             for _ in range(self._length - self._window):
-                image = np.minimum(side.apply(costs_of(images[-1], cost), linear) + extra, cap)
-                np.fill_diagonal(image, 0.0)
+                image = np.minimum(side.apply(costs_of(images[-1], cost)), cap)
+                clear_diagonal(image)
                 images.append(image)
             lists.append(images)
         return [np.minimum.reduce(bounds) for bounds in zip(*lists, strict=True)]
 
-    def _fixed(self, number: int, side: _Side, cost: float, cap: Floats, linear: bool, extra: Floats) -> Floats:
-        if self._guide is not None and (number, linear) not in self._starts:
+    def _fixed(self, number: int, side: _Side, cost: float, cap: Floats) -> Floats:
+        if self._guide is not None and number not in self._starts:
             self._guide.loss(cost)
             self._starts |= self._guide._starts
-        known = self._starts.get((number, linear))
-        start = scattered(self._states) if known is None else known
-        leakages = post_fixed_point(LeakageEquation(side, cost, cap, linear=linear, extra=extra), start * cost)
-        self._starts[number, linear] = leakages / cost
+        start = self._starts.get(number)
+        start = scattered(self._states) if start is None else start
+        leakages = post_fixed_point(LeakageEquation(side, cost, cap), start * cost)
+        self._starts[number] = leakages / cost
         return leakages
-
-    def _cap(self, side: _Side, cost: float, linear: bool) -> Floats:
-        """Bounds of the leakages of pairs from the number of nodes, for reweighted laws from cross ratios of P^m."""
-        most = (self._length - self._window) * cost
-        if isinstance(side, RatioSide) and not linear:
-            most, _ = self._blocks.reach(cost, most)
-        cap = np.full((self._states,) * 2, most * (1 + 16 * UNIT_ROUNDOFF))
-        np.fill_diagonal(cap, 0.0)
-        return cap
 
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
         """Smallest scale whose loss is at most ε, rounded up, with a node that decides; None if not below ``upper``."""
-        small, decided = small_budget(self._linear, epsilon, upper) if self._guide is None else (None, False)
-        if decided:
-            return small
-        upper = upper if small is None else small[0]
-        low = 1 / upper
         guess = None if self._guide is None else self._guide.scale(epsilon, upper)
-        if guess is not None:
-            low = max(low, 0.97 / guess[0])
+        low = 1 / upper if guess is None else max(1 / upper, 0.97 / guess[0])
         at_low = self.loss(low)
         if at_low.value > epsilon and guess is not None:
             low = 1 / upper
             at_low = self.loss(low)
         if at_low.value > epsilon:
-            return small
+            return None
         cost, loss = largest_cost(self.loss, epsilon, low, at_low, epsilon)
         return rounded_scale(cost), loss.node
-
-    def _linear(self, kappa: float) -> tuple[Loss, float]:
-        """Loss in the limit of small c with an allowance of κ, in units of c, and the largest leakage of a pair."""
-        return self._loss(1.0, True, kappa), self._farthest
-
-
-def _side(rows: RowSets, guess: bool) -> _Side:
-    if rows.states <= MOST_ORDERED_STATES:
-        return RobustSide(rows)
-    return AscendingSide(rows) if guess else AffineSide(rows)
-
-
-def _reweighted(cross_ratios: Floats, reach: float) -> Floats:
-    """Return log ((1 + √(RH)) / (√R + √H))² for bounds of log R, H = e^reach."""
-    if reach > _FAR:
-        return np.minimum(cross_ratios, reach)
-    half = np.exp(np.minimum(cross_ratios, _FAR) / 2)
-    through = 2 * np.log1p((half - 1) * math.expm1(reach / 2) / (half + math.exp(reach / 2)))
-    return np.where(cross_ratios >= _FAR, reach, through * (1 + 16 * UNIT_ROUNDOFF))

@@ -20,8 +20,8 @@ conditions decide with products. Parameters for k views together take k-th roots
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
@@ -31,44 +31,101 @@ from flint import fmpz
 from numpy.typing import NDArray
 
 from pufferflow._checks import check_choice, check_list, check_positive, check_type, check_whole
-from pufferflow._display import displayed
-from pufferflow._types import Floats
-from pufferflow.dp.domains import Domain
-from pufferflow.dp.draws import bernoulli, randomness
-from pufferflow.dp.finite import Exact, check_exact
+from pufferflow._numbers import Exact
+from pufferflow._randomness import bernoulli, randomness
+from pufferflow.dp.finite import check_exact
 from pufferflow.errors import DataError, ParameterError
 
 Rows: TypeAlias = pd.DataFrame | Collection[tuple[Any, ...]]
-
-MOST_TUPLES, MOST_STEPS = 10**8, 10**9
-"""Tuples of a domain to publish, and steps of a sum, beyond which a call is refused."""
+MAX_TUPLES = 10**8
 
 
-@displayed()
-@dataclass(frozen=True)
-class PrivacyCheck:
-    """Whether views are (d, γ)-private together, and the numbers that decide.
+class Domain:
+    """All tuples with one value of every column; ``size`` is their number, at most 10^8.
 
-    ``posterior_inside`` is the largest Pr[t | V] for t in every view, ``ratio_outside`` the infimum
-    of Pr[t | V] / Pr[t] for t in no view, ``published_conditions`` those of the source.
+    Parameters
+    ----------
+    columns : mapping of str to sequence
+        The distinct values that each column may take, hashable; anything else is a ParameterError.
     """
 
-    private: bool
-    published_conditions: bool
-    posterior_inside: Fraction
-    ratio_outside: Fraction
+    def __init__(self, columns: Mapping[str, Collection[Any]]) -> None:
+        check_type(columns, "columns", Mapping)
+        try:
+            self.shape = tuple(map(len, columns.values()))
+            self.size = math.prod(self.shape)
+            listed = columns.items() if self.size <= MAX_TUPLES else ()
+            self.columns = {str(name): _index(values) for name, values in listed}
+            unique = all(index.is_unique for index in self.columns.values())
+        except (TypeError, ValueError, OverflowError):
+            unique = False
+        if not (unique and self.size and columns):
+            raise ParameterError("every column of a domain must be a sequence of distinct values")
+        if self.size > MAX_TUPLES:
+            raise ParameterError("the domain has more than 10^8 tuples; declare a smaller one")
+
+    def __repr__(self) -> str:
+        return f"Domain({', '.join(f'{name}: {len(of)}' for name, of in self.columns.items())})"
+
+    def encode(self, data: pd.DataFrame) -> NDArray[np.int64]:
+        """Return the codes of a set of tuples, one per row: indices in lexicographic order.
+
+        Raises DataError for other columns than the domain's, a tuple outside it, or one twice.
+        """
+        if len(data.columns) != len(self.columns) or set(data.columns) != set(self.columns):
+            raise DataError(f"the data must have the columns {list(self.columns)}, each once")
+        indices = [self._indices(name, data[name]) for name in self.columns]
+        for row, column in np.argwhere(np.transpose(indices) < 0):
+            raise DataError(
+                f"row {row + 1} of the data has a value of {[*self.columns][column]} that the "
+                "domain does not declare; declare it or drop the row"
+            )
+        codes = np.ravel_multi_index(tuple(indices), self.shape)
+        for row in np.flatnonzero(pd.Series(codes).duplicated()):
+            raise DataError(
+                f"row {row + 1} of the data repeats an earlier tuple; a set is published: "
+                "drop duplicates, or add a column that distinguishes them"
+            )
+        return np.asarray(codes)
+
+    def decode(self, codes: NDArray[np.int64]) -> pd.DataFrame:
+        """Return the table of the tuples with these codes."""
+        columns = zip(self.columns.items(), np.unravel_index(codes, self.shape), strict=True)
+        table = {name: pd.Series(values.take(i)) for (name, values), i in columns}
+        return pd.DataFrame(table).infer_objects()
+
+    def selected(
+        self, where: Mapping[str, Any], table: pd.DataFrame
+    ) -> tuple[NDArray[np.bool_], int]:
+        """Return the rows of ``table`` that meet all conditions, and how many tuples of D do.
+
+        ``where`` has for each column one value, or several that it may take; a column or a value
+        that is not declared is a DataError.
+        """
+        mask, count = np.ones(len(table), bool), self.size
+        for name, wanted in where.items():
+            if name not in self.columns:
+                raise DataError(f"the query names a column that is not one of {list(self.columns)}")
+            single = isinstance(wanted, str | bytes) or not isinstance(wanted, Iterable)
+            indices = np.unique(self._indices(name, [wanted] if single else wanted))
+            if (indices < 0).any():
+                raise DataError(f"the query has a value of {name} that the domain lacks")
+            mask &= np.isin(self._indices(name, table[name]), indices)
+            count = count // len(self.columns[name]) * indices.size
+        return mask, count
+
+    def _indices(self, name: str, wanted: Any) -> NDArray[np.int64]:
+        """Return the index of each value in a column's declaration, −1 if not declared."""
+        try:
+            return np.asarray(self.columns[name].get_indexer(_index(wanted)))
+        except TypeError:
+            raise DataError(f"column {name!r} has a value that cannot be compared") from None
 
 
-@displayed()
-@dataclass(frozen=True)
-class Estimate:
-    """Unbiased estimate of a counting query and its standard error."""
-
-    count: float
-    standard_error: float
+def _index(values: Any) -> Any:
+    return pd.Index(values, dtype=object, tupleize_cols=False)
 
 
-@displayed()
 @dataclass(frozen=True)
 class AlphaBeta:
     """The two probabilities, exact: α in (0, 1], β ≥ 0 and α + β ≤ 1, or ParameterError."""
@@ -90,24 +147,24 @@ class AlphaBeta:
     def standard_error(self, count: float, domain_count: int) -> float:
         """Return the standard error for a query that so many tuples of the data, and of D, meet."""
         count = check_positive(count, "count", or_zero=True)
-        others = _others(count, domain_count)
+        if (others := check_whole(domain_count, "domain_count", 0) - count) < 0:
+            raise ParameterError("more tuples of the data meet the query than of the domain")
         kept, inserted = float(self.keep * (1 - self.keep)), float(self.beta * (1 - self.beta))
         return math.sqrt(count * kept + others * inserted) / float(self.alpha)
 
-    def rho(self, n: int, m: int) -> float:
-        """Return the error of the worst counting query over √n, for n of m tuples in the data."""
-        return self.standard_error(check_whole(n, "n"), m) / math.sqrt(n)
 
-    def failure(self, error: float, count: int, domain_count: int) -> float:
-        """Return the probability that the estimate for such a query errs by more than ``error``."""
-        error = check_positive(error, "error", or_zero=True)
-        others = _others(check_whole(count, "count", 0), domain_count)
-        low, chances = _sum(count, self.keep, others, self.beta)
-        middle, away = self.keep * count + self.beta * others, self.alpha * Fraction(error)
-        # the published tuples from which the estimate lies within the error
-        first, last = math.ceil(middle - away) - low, math.floor(middle + away) - low
-        missed = chances[: max(0, first)].sum() + chances[max(0, last + 1) :].sum()
-        return min(1.0, float(missed))
+@dataclass(frozen=True)
+class PrivacyCheck:
+    """Whether views are (d, γ)-private together, and the numbers that decide.
+
+    ``posterior_inside`` is the largest Pr[t | V] for t in every view, ``ratio_outside`` the infimum
+    of Pr[t | V] / Pr[t] for t in no view, ``published_conditions`` those of the source.
+    """
+
+    private: bool
+    published_conditions: bool
+    posterior_inside: Fraction
+    ratio_outside: Fraction
 
 
 def check_views(views: Collection[AlphaBeta], d: Exact, gamma: Exact) -> PrivacyCheck:
@@ -121,10 +178,8 @@ def check_views(views: Collection[AlphaBeta], d: Exact, gamma: Exact) -> Privacy
         Bounds on prior and posterior, 0 < d ≤ γ ≤ 1, d < 1; anything else is a ParameterError.
     """
     views, (d, gamma) = check_list(views, "views"), _bounds(d, gamma)
-    if not views:
-        raise ParameterError("views is empty; give the parameters of at least one view")
-    for view in views:
-        check_type(view, "an entry of views", AlphaBeta)
+    if not (views and all(isinstance(view, AlphaBeta) for view in views)):
+        raise ParameterError("views must be a list of AlphaBeta, at least one")
     kept, inserted = math.prod(v.keep for v in views), math.prod(v.beta for v in views)
     dropped, absent = math.prod(1 - v.keep for v in views), math.prod(1 - v.beta for v in views)
     inside = kept * d / (kept * d + inserted * (1 - d))
@@ -134,11 +189,7 @@ def check_views(views: Collection[AlphaBeta], d: Exact, gamma: Exact) -> Privacy
 
 
 def choose_alpha_beta(
-    d: Exact,
-    gamma: Exact,
-    *,
-    views: int = 1,
-    conditions: Literal["exact", "published"] = "exact",
+    d: Exact, gamma: Exact, *, views: int = 1, conditions: Literal["exact", "published"] = "exact"
 ) -> AlphaBeta:
     """Return the (d, γ)-private α, β with the least error of every counting query.
 
@@ -164,11 +215,18 @@ def choose_alpha_beta(
 
 
 @dataclass(frozen=True)
-@displayed("table", "domain", "parameters")
+class Estimate:
+    """Unbiased estimate of a counting query and its standard error."""
+
+    count: float
+    standard_error: float
+
+
+@dataclass(frozen=True)
 class Publication:
     """What αβ publishes: the tuples, in the domain's order, the domain and both probabilities."""
 
-    table: pd.DataFrame
+    table: pd.DataFrame = field(repr=False)
     domain: Domain
     parameters: AlphaBeta
 
@@ -193,7 +251,6 @@ def publish(
     data : DataFrame, or collection of tuples in the order of the domain's columns
         A set of tuples of the domain; anything else is a DataError.
     domain : Domain
-        Of at most 10^8 tuples; a larger one is a ParameterError.
     parameters : AlphaBeta
         See :func:`choose_alpha_beta`.
     insecure_seed : int, optional
@@ -201,10 +258,6 @@ def publish(
     """
     check_type(parameters, "parameters", AlphaBeta)
     codes, chosen, step = np.sort(_encoded(data, domain)), [], 2**20
-    if domain.size > MOST_TUPLES:
-        raise ParameterError(
-            f"the domain has more than {MOST_TUPLES} tuples; declare a smaller one"
-        )
     source = randomness(insecure_seed)
     for start in range(0, domain.size, step):
         own = codes[(codes >= start) & (codes < start + step)] - start
@@ -214,7 +267,6 @@ def publish(
     return Publication(domain.decode(np.concatenate(chosen)), domain, parameters)
 
 
-@displayed("domain", "d", "gamma")
 class Publisher:
     """Publish views of one table that stay (d, γ)-private together.
 
@@ -228,6 +280,9 @@ class Publisher:
         self.d, self.gamma = _bounds(d, gamma)
         self.views: tuple[AlphaBeta, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"Publisher({self.domain}, d={self.d}, gamma={self.gamma})"
+
     def publish(self, parameters: AlphaBeta, *, insecure_seed: int | None = None) -> Publication:
         """Publish one more view; raises ParameterError if it is refused."""
         views = (*self.views, parameters)
@@ -238,123 +293,6 @@ class Publisher:
             )
         self.views = views
         return publish(self._data, self.domain, parameters, insecure_seed=insecure_seed)
-
-
-def view_difference(parameters: AlphaBeta, tuples: int) -> Fraction:
-    """Return the statistical difference of views with and without ``tuples`` tuples, exactly.
-
-    That of two distributions is Σ |p − q| (source, Definition 3.1): 0 if they are equal, 2 if one
-    event distinguishes them for certain. At most 10^4 tuples.
-    """
-    check_type(parameters, "parameters", AlphaBeta)
-    n, (a, b) = check_whole(tuples, "tuples", 0, 10**4), (parameters.keep, parameters.beta)
-    pairs = ((a**x * (1 - a) ** (n - x), b**x * (1 - b) ** (n - x)) for x in range(n + 1))
-    return sum((math.comb(n, x) * abs(p - q) for x, (p, q) in enumerate(pairs)), Fraction(0))
-
-
-def answer_difference(parameters: AlphaBeta, prior: Exact, tuples: int) -> float:
-    """Return the mean statistical difference of posterior and prior distribution of a count.
-
-    The attacker holds each of the ``tuples`` tuples that the query selects for present with
-    probability ``prior``, independently; the mean is over all views. Within 1e-9 of the exact
-    number. Raises ParameterError if that takes more than 10^9 steps.
-    """
-    check_type(parameters, "parameters", AlphaBeta)
-    p, tuples = float(check_exact(prior, "prior", 0, 1)), check_whole(tuples, "tuples")
-    keep, beta = float(parameters.keep), float(parameters.beta)
-    sizes = (len(window(tuples, rate)) for rate in (p, beta + (keep - beta) * p))
-    if math.prod(sizes) > MOST_STEPS:
-        raise ParameterError("this takes too many steps; use answer_difference_bound")
-    first, priors = binomial(tuples, p)
-    start, evidence = binomial(tuples, beta + (keep - beta) * p)
-    answers = range(first, first + len(priors))
-    ends = [_sum(answer, keep, tuples - answer, beta) for answer in (answers[0], answers[-1])]
-    low = min(start, *(begin for begin, _ in ends))
-    high = max(start + len(evidence), *(begin + len(law) for begin, law in ends))
-    # Neighbouring answers differ in one tuple: its factor in the generating function is replaced.
-    # Taking out the one further from ½, nowhere smaller on the unit circle, enlarges no rounding.
-    upwards = abs(beta - 0.5) >= abs(keep - 0.5)
-    out, into = (beta, keep) if upwards else (keep, beta)
-    begin, law = ends[0] if upwards else ends[1]
-    size = 1 << (high - low).bit_length()
-    shift = np.exp(-2j * np.pi * np.arange(size // 2 + 1) / size)
-    step = (1 - into + into * shift) / (1 - out + out * shift)
-    spectrum = np.fft.rfft(np.pad(law, (begin - low, 0)), size)
-    unconditional, total = np.pad(evidence, (start - low, high - start - len(evidence))), 0.0
-    for answer in answers if upwards else reversed(answers):
-        given = np.fft.irfft(spectrum, size)[: high - low]
-        total += float(priors[answer - first]) * float(np.abs(given - unconditional).sum())
-        spectrum = spectrum * step
-    return total
-
-
-def answer_difference_bound(parameters: AlphaBeta, prior: Exact, tuples: int) -> float:
-    """Return an upper bound of :func:`answer_difference` for any number of tuples.
-
-    Tuple and view have correlation φ = α √(p(1−p)/(q(1−q))), q = β + αp. The singular values of
-    the conditional expectation are φ^j, j ≤ N, so the χ² distance of the joint distribution from
-    the product is Σ φ^(2j), and its root bounds the difference (Cauchy and Schwarz).
-    """
-    check_type(parameters, "parameters", AlphaBeta)
-    p, tuples = check_exact(prior, "prior", 0, 1), check_whole(tuples, "tuples")
-    q = parameters.beta + parameters.alpha * p
-    if p in (0, 1) or q in (0, 1):
-        return 0.0
-    square, total = float(parameters.alpha**2 * p * (1 - p) / (q * (1 - q))), float(tuples)
-    if square < 1:
-        total = square * -math.expm1(tuples * math.log(square)) / (1 - square)
-    return min(2.0, math.sqrt(total))
-
-
-def extreme_difference(parameters: AlphaBeta, rows: int, half: int) -> float:
-    """Return Σ_V |Pr[V | Q = n] − Pr[V | Q = 0]| of a query that selects half of the domain.
-
-    Let x published tuples be among the ``half`` that the query selects, and y among as many
-    others. Given Q = n they have the distributions f and g, given Q = 0 they change places. f/g
-    increases, so f(x)g(y) − g(x)f(y) has the sign of x − y, and the sum is
-    2 (Pr[x > y] − Pr[x < y]). ``rows`` is n; the result is within 1e-8 of the exact number.
-    """
-    check_type(parameters, "parameters", AlphaBeta)
-    others = _others(check_whole(rows, "rows"), half)
-    (begin, kept), (above, inserted) = (
-        binomial(rows, parameters.keep),
-        binomial(others, parameters.beta),
-    )
-    size = len(kept) + len(inserted) - 1
-    padded = 1 << (size - 1).bit_length()
-    spectrum = np.fft.rfft(kept, padded) * np.fft.rfft(inserted, padded)
-    given = np.fft.irfft(spectrum, padded)[:size]
-    low, none = binomial(half, parameters.beta)
-    at_most = np.concatenate([[0.0], np.cumsum(none)])
-    counts = begin + above - low + np.arange(size)
-    below, not_above = (at_most[np.clip(counts + more, 0, len(none))] for more in (0, 1))
-    return float(2 * (given @ (below - (1 - not_above))))
-
-
-def window(trials: int, probability: float) -> range:
-    """Return the counts of a binomial distribution but for ends below e^−30 each (Bernstein)."""
-    mean, tail = trials * probability, 30.0
-    variance = mean * (1 - probability)
-    away = tail / 3 + math.sqrt(tail**2 / 9 + 2 * variance * tail) if variance else 0
-    return range(max(0, math.floor(mean - away)), min(trials, math.ceil(mean + away)) + 1)
-
-
-def binomial(trials: int, probability: Fraction | float) -> tuple[int, Floats]:
-    """Return the first count of :func:`window` and the probabilities of all, shape (counts,)."""
-    p = float(probability)
-    counts = window(trials, p)
-    if p in (0, 1):
-        return counts[0], np.ones(1)
-    x = np.arange(counts[0], counts[-1], dtype=np.float64)
-    logs = np.cumsum(np.log((trials - x) / (x + 1)) + np.log(p) - np.log1p(-p))
-    weights = np.exp(np.append(0.0, logs) - logs.max(initial=0.0))
-    return counts[0], np.asarray(weights / weights.sum())
-
-
-def _sum(first: int, p: Fraction | float, second: int, q: Fraction | float) -> tuple[int, Floats]:
-    """Return :func:`binomial` of the sum of two counts."""
-    (low, one), (other_low, other) = binomial(first, p), binomial(second, q)
-    return low + other_low, np.convolve(one, other)
 
 
 def root_up(number: Fraction, degree: int) -> Fraction:
@@ -370,13 +308,6 @@ def root_up(number: Fraction, degree: int) -> Fraction:
     bits = 64 + number.denominator.bit_length() + degree.bit_length()
     scaled = fmpz((number.numerator << bits * degree) // number.denominator)
     return Fraction(int(scaled.root(degree)) + 1, 1 << bits)
-
-
-def _others(count: float, domain_count: int) -> Any:
-    others = check_whole(domain_count, "domain_count", 0) - count
-    if others < 0:
-        raise ParameterError("more tuples of the data than of the domain meet the query; lower one")
-    return others
 
 
 def _bounds(d: Exact, gamma: Exact) -> tuple[Fraction, Fraction]:

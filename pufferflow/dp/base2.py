@@ -3,8 +3,7 @@
 In floating point weights underflow to 0 or vanish in a sum, so that an output is impossible for
 one database and possible for its neighbour. Ilvento, "Implementing the Exponential Mechanism with
 Base-2 Differential Privacy" (CCS 2020), takes η = −z·log2(x / 2^y), so that every weight 2^(−η·u)
-of an integer utility u is a finite binary fraction. As in the source, **small** utilities are
-likely.
+of an integer utility u is a finite binary fraction; as there, **small** utilities are likely.
 
 *Privacy.* Let neighbouring databases change every utility by at most α. The mechanism is 2⌈α⌉η·ln 2
 differentially private:
@@ -29,24 +28,23 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from itertools import accumulate, pairwise, product
+from functools import cache, cached_property
+from itertools import accumulate, product
 from typing import Any, Literal, TypeAlias
 
-from flint import arb, ctx, fmpq
+from flint import arb, ctx, fmpq, fmpz
 
 from pufferflow._checks import check_choice, check_positive, check_type, check_whole
-from pufferflow._display import displayed
 from pufferflow._numbers import held_number
-from pufferflow.dp.draws import randomness
-from pufferflow.dp.finite import exp_reaches, log_up
+from pufferflow._randomness import randomness
+from pufferflow._rounding import float_up
+from pufferflow.dp.finite import log_bound
 from pufferflow.errors import ParameterError
 
-Number: TypeAlias = int | float | Fraction
+Number: TypeAlias = float | Fraction
 """An exact number; a float stands for the binary number that it holds."""
 
 
-@displayed()
 @dataclass(frozen=True)
 class Eta:
     """The base-2 privacy parameter η = −z·log2(x / 2^y).
@@ -72,13 +70,11 @@ class Eta:
         Raises ParameterError if that needs a larger y.
         """
         nats, y = Fraction(check_positive(epsilon, "epsilon")), check_whole(y, "y of η", 1, 62)
-        each = nats / (2 * _whole_sensitivity(sensitivity))
-        private = bisect_left(
-            range(1, 2**y), True, key=lambda x: exp_reaches(each, Fraction(2**y, x))
-        )
-        if private + 1 >> y:
+        each, every = nats / (2 * _whole_sensitivity(sensitivity)), range(1, 2**y)
+        x = 1 + bisect_left(every, True, key=lambda x: log_bound(Fraction(2**y, x)) <= each)
+        if x >> y:
             raise ParameterError(f"epsilon is {epsilon}, too small for y = {y} bits of η; raise y")
-        return cls(private + 1, y)
+        return cls(x, y)
 
     @property
     def base(self) -> Fraction:
@@ -86,22 +82,15 @@ class Eta:
         return Fraction(self.x, 2**self.y) ** self.z
 
     @property
-    def value(self) -> float:
-        """η, rounded to the nearest float."""
-        with ctx.workprec(256):
-            return float((-arb(self.z) * arb(fmpq(self.x, 2**self.y)).log() / arb(2).log()).mid())
-
-    def loss(self, factor: int) -> float:
-        """Return ``factor``·η·ln 2, rounded up."""
-        return log_up(1 / self.base**factor)
-
-    @property
     def odd(self) -> tuple[int, int]:
         """2^−η as numerator and binary places, with an odd numerator."""
         return self.base.numerator, self.base.denominator.bit_length() - 1
 
+    def loss(self, factor: int) -> float:
+        """Return ``factor``·η·ln 2, rounded up."""
+        return float_up(log_bound(1 / self.base**factor))
 
-@displayed("eta", "utility_min", "utility_max", "max_outcomes", "sampler")
+
 class Base2Exponential:
     """Exact base-2 exponential mechanism on a finite set of outcomes.
 
@@ -111,7 +100,7 @@ class Base2Exponential:
     utility_min, utility_max : int
         Public range; utilities outside are clamped to it.
     max_outcomes : int
-        Public bound of the number of outcomes.
+        Public bound on the number of outcomes.
     sensitivity : number
         α: the most by which one record changes any utility; counts as ⌈α⌉.
     sampler : {"rejection", "bitwise"}
@@ -181,7 +170,7 @@ class Base2Exponential:
         if all(u.denominator == 1 for u in exact):
             weights = self.cumulative([int(u) for u in exact])
             return [self._draw(weights) for _ in range(count)]
-        return [self._draw(self.cumulative(list(map(self._round, exact)))) for _ in range(count)]
+        return [self._draw(self.cumulative([*map(self._round, exact)])) for _ in range(count)]
 
     def weights(self, utilities: Iterable[int]) -> list[int]:
         """Return the exact weights of integer utilities times one public factor, as integers."""
@@ -224,20 +213,17 @@ class Base2Exponential:
 
     def _round(self, u: int | Fraction) -> int:
         """Round up with probability u − ⌊u⌋, exactly."""
-        if u.denominator == 1:
-            return int(u)
         return u // 1 + (self._random.randrange(u.denominator) < u.numerator % u.denominator)
 
     def _draw(self, weights: CumulativeWeights) -> int:
-        attempts, rejected = 0, len(weights)
-        chosen = rejected
+        chosen = rejected = len(weights)
+        attempts = 0
         while chosen == rejected or attempts < self.minimum_attempts:
             index = weights.draw(self._random.getrandbits, bitwise=self.sampler == "bitwise")
             chosen, attempts = index if chosen == rejected else chosen, attempts + 1
         return chosen
 
 
-@displayed("mechanism")
 class Base2Laplace:
     """Laplace-like release of a number: utility |f(d) − o| / Δ on a grid of outcomes o.
 
@@ -266,11 +252,10 @@ class Base2Laplace:
         self.outcomes = [self._ends[0] + i * step for i in range(width // step + 1)]
         largest = math.ceil(width / self._sensitivity)
         self.mechanism = Base2Exponential(eta, 0, largest, len(self.outcomes), **options)
+        self.epsilon = self.mechanism.epsilon
 
-    @property
-    def epsilon(self) -> float:
-        """ε of one release in nats, rounded up."""
-        return self.mechanism.epsilon
+    def __repr__(self) -> str:
+        return f"Base2Laplace({self.mechanism})"
 
     def utilities(self, value: Number) -> list[Fraction]:
         """Return |value − o| / Δ of every outcome, the value clamped to the public range."""
@@ -282,35 +267,34 @@ class Base2Laplace:
         """Release ``value``; costs ``epsilon``. Raises ParameterError unless it is finite."""
         return float(self.outcomes[self.mechanism.release(self.utilities(value))[0]])
 
-    def probabilities(self, value: Number) -> list[Fraction]:
-        """Return the exact distribution of a release over ``outcomes``, for small grids."""
-        return self.mechanism.probabilities(self.utilities(value))
-
 
 class CumulativeWeights:
     """The sums c_i = Σ_{j ≤ i} q^{k_j}, enclosed between integers and exact on demand.
 
-    q = numerator / 2^shift < 1, the numerator odd; all exponents k_j ≥ 0, one of them 0. Exact sums
-    of 75,000 outcomes fill 700 MB; a draw needs almost none of these bits. ``lower`` and ``upper``
-    enclose them in units of 2^-bits (any number of bits gives the same draws); every c_i is an
-    integer in units of 2^-depth.
+    q = numerator / 2^shift < 1, the numerator odd; all exponents k_j ≥ 0, one of them 0. Exact
+    sums of 75,000 outcomes fill 700 MB; a draw needs almost none of these bits. ``lower`` and
+    ``upper`` enclose them in units of 2^-bits (any number of bits gives the same draws); every c_i
+    is an integer in units of 2^-depth.
     """
 
     def __init__(self, numerator: int, shift: int, exponents: Sequence[int], bits: int) -> None:
         self._numerator, self._shift, self._exponents = numerator, shift, exponents
         self.bits, self.depth = bits, shift * max(exponents)
-        # powers of q at 64 more bits, each from the one before it and rounded down by less than 3
-        wide, powers, steps = bits + 64, {}, {}
-        power, last = 1 << wide, 0
+        wide, floors, last, power = bits + 64, {}, 0, 1 << bits + 64
+
+        @cache
+        def factor(gap: int) -> int:
+            with ctx.workprec(2 * wide):
+                ball = arb(fmpq(numerator, 1 << shift)) ** gap * arb(1 << wide)
+                return int(ball.lower().floor().unique_fmpz() or 0)
+
+        # Each power of q from the one before it, in units of 2^-wide. Rounding down loses less
+        # than 3 units each time, fewer than 2^64 in all.
         for k in sorted(set(exponents)):
-            if k - last not in steps:
-                with ctx.workprec(2 * wide):
-                    ball = arb(fmpq(numerator, 1 << shift)) ** (k - last) * arb(1 << wide)
-                    steps[k - last] = int(ball.lower().floor().unique_fmpz() or 0)
-            power, last = power * steps[k - last] >> wide, k
-            above = power >> 64 if shift * k <= bits else (power + 3 * len(exponents) >> 64) + 1
-            powers[k] = power >> 64, above
-        self.lower, self.upper = (list(accumulate(powers[k][i] for k in exponents)) for i in (0, 1))
+            power, last = power * factor(k - last) >> wide, k
+            floors[k] = power >> 64
+        self.lower = list(accumulate(floors[k] for k in exponents))
+        self.upper = list(accumulate(floors[k] + 2 * (shift * k > bits) for k in exponents))
 
     def __len__(self) -> int:
         return len(self._exponents)
@@ -324,21 +308,12 @@ class CumulativeWeights:
         return (self.exact(len(self)) - 1).bit_length() - self.depth + self.bits
 
     def exact(self, count: int) -> int:
-        """Return 2^depth · (sum of the first ``count`` weights), adding up halves."""
-        numerator, shift = self._numerator, self._shift
-
-        def add(part: list[tuple[int, int]], start: int, stop: int) -> int:
-            # Σ m · numerator^(k − start) · 2^(shift · (stop − k)) over the pairs (k, m)
-            if len(part) == 1:
-                ((k, m),) = part
-                return m * int(numerator ** (k - start)) << shift * (stop - k)
-            low, high = part[: len(part) // 2], part[len(part) // 2 :]
-            middle = high[0][0]
-            above = add(high, middle, stop) * int(numerator ** (middle - start))
-            return (add(low, start, middle) << shift * (stop - middle)) + above
-
-        counted = sorted(Counter(self._exponents[:count]).items())
-        return add(counted, 0, self.depth // shift)
+        """Return 2^depth · (sum of the first ``count`` weights)."""
+        total, power, last, base = fmpz(0), fmpz(1), 0, fmpz(self._numerator)
+        for k, times in sorted(Counter(self._exponents[:count]).items()):
+            power, total = power * base ** (k - last), total << self._shift * (k - last)
+            total, last = total + times * power, k
+        return int(total) << self.depth - self._shift * last
 
     def locate(self, low: int, high: int) -> tuple[int, int]:
         """Enclose the first i with c_i > s, for s in [low, high) in units of 2^-bits; n: s ≥ t."""
@@ -356,51 +331,6 @@ class CumulativeWeights:
             s = s << self.depth - self.bits | getrandbits(self.depth - self.bits)
             first += bisect_right(range(first, last), s, key=lambda i: self.exact(i + 1))
         return first
-
-
-def needed_precision(eta: Eta, span: int, outcomes: int) -> int:
-    """Return the fewest bits for exact sums of up to ``outcomes`` weights 2^(−ηk), k ≤ span.
-
-    With 2^−η = m / 2^s, m odd, no such sum has a 1 beyond place s·span, and none with a weight
-    below 1 reaches ``outcomes``; outcomes − 1 weights of 1 and one of 2^(−η·span) need all places.
-    """
-    span, outcomes = check_whole(span, "span", 0), check_whole(outcomes, "outcomes")
-    numerator, shift = eta.odd
-    if outcomes == 1:
-        return int(numerator**span).bit_length()
-    return shift * span + (outcomes - 1).bit_length()
-
-
-def compute_precision(eta: Eta, span: int, outcomes: int, start: int = 16) -> int:
-    """Return the source's ComputePrecision: ``start`` bits, doubled until all test sums are exact.
-
-    Test sums are outcomes − 1 weights of 1, alone and with one of 2^(−ηk), k ≤ span; they need as
-    many bits as any sum.
-    """
-    bits, needed = check_whole(start, "start"), needed_precision(eta, span, outcomes)
-    while bits < needed:
-        bits *= 2
-    return bits
-
-
-def expected_bits(sums: Sequence[int], *, bitwise: bool) -> Fraction:
-    """Return the expected number of random bits of a draw by rejection from exact sums.
-
-    An attempt draws s uniform on [0, 2^e), 2^e the first power of two not below the total t, and
-    succeeds if s < t: 2^e / t attempts are expected. At once, s takes e bits. Bit by bit, after j
-    bits s lies in one of 2^j equal cells, and a further bit is needed if a sum lies strictly inside
-    the cell. By Wald's identity the product of both expectations is exact. ``sums`` are increasing
-    integers.
-    """
-    e, units = (sums[-1] - 1).bit_length(), 0  # of 2^-e
-    for before, here in pairwise((0, *sums)):
-        # A sum with z trailing zeros lies inside its cell for j < e − z. It counts unless the sum
-        # before lies inside the same cell, which is so as far as their leading bits agree.
-        inside, last = (e + 1 - (end & -end).bit_length() for end in (here, before))
-        shared = min(e - (before ^ here).bit_length() + 1, last) if before else 0
-        if inside > shared:
-            units += (2 << e - shared) - (2 << e - inside)
-    return (Fraction(units, 1 << e) if bitwise else e) * Fraction(1 << e, sums[-1])
 
 
 def _whole_sensitivity(sensitivity: Number) -> int:

@@ -1,4 +1,4 @@
-"""(ε, δ)-differential privacy of mechanisms with finitely many outputs, in exact fractions.
+"""Exact differential privacy of mechanisms with finitely many outputs, and sensitivity.
 
 M is (ε, δ)-DP if P(S) ≤ e^ε Q(S) + δ for the distributions P, Q of its output on any two
 neighbours and every set S of outputs (Dwork and Roth 2014, Definition 2.4). The least δ at f = e^ε
@@ -9,35 +9,37 @@ is the hockey-stick divergence Σ_y max(0, P(y) − f Q(y)). The least f at δ i
 >>> coins = dp.FiniteMechanism({"yes": ["3/4", "1/4"], "no": ["1/4", "3/4"]})
 >>> coins.level().factor, coins.is_private(1.0986), coins.repeated(10).delta(3**6)
 (Fraction(3, 1), False, Fraction(3645, 16384))
+
+The sensitivity of a query, over all databases of a few possible records and their neighbours:
+
+>>> from itertools import product
+>>> ages = range(20, 24)
+>>> dp.sensitivity(max, product(ages, repeat=2), dp.change_one(ages))
+Fraction(3, 1)
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
+from itertools import chain, combinations
 from math import inf
-from numbers import Rational
 from typing import Any, TypeAlias
 
 from flint import arb, ctx, fmpq
 
 from pufferflow._checks import check_list, check_type, check_whole, shown
-from pufferflow._display import displayed
-from pufferflow._numbers import written_number
+from pufferflow._numbers import Exact, held_numbers, written_number
 from pufferflow._rounding import float_up
-from pufferflow.errors import ParameterError
-
-Exact: TypeAlias = float | str | Rational
-"""An exact number: a fraction, an integer, a string such as "1/3", or a float, by its decimal."""
+from pufferflow.errors import DataError, ParameterError
 
 Distribution: TypeAlias = tuple[Fraction, ...]
+Neighbours: TypeAlias = Callable[[Any], Iterable[Any]]
 
 
-@displayed()
 @dataclass(frozen=True)
 class PrivacyLevel:
     """(ε, δ) with ``factor`` = e^ε exact; ``math.inf`` if no ε is enough."""
@@ -50,13 +52,11 @@ class PrivacyLevel:
         """ε in nats, rounded up, also when read as the decimal that it prints."""
         if not isinstance(self.factor, Fraction):
             return inf
-        above = log_up(self.factor)
-        printed = exp_reaches(Fraction(repr(above)), self.factor)
-        return above if printed else math.nextafter(above, inf)
+        bound = log_bound(self.factor)
+        above = float_up(bound)
+        return above if Fraction(repr(above)) >= bound else math.nextafter(above, inf)
 
 
-@dataclass(frozen=True, eq=False, init=False)
-@displayed("distributions")
 class FiniteMechanism:
     """The distribution of a mechanism's output for every input.
 
@@ -68,44 +68,38 @@ class FiniteMechanism:
         Both orders count. By default any two inputs are neighbours.
     """
 
-    distributions: Mapping[Hashable, Distribution]
-    neighbours: tuple[tuple[Hashable, Hashable], ...]
-
     def __init__(
         self,
         distributions: Mapping[Any, Sequence[Exact]],
         neighbours: Iterable[tuple[Any, Any]] | None = None,
     ) -> None:
         check_type(distributions, "distributions", Mapping)
-        rows = {
-            x: _distribution(p, f"distribution {i}")
-            for i, (x, p) in enumerate(distributions.items(), 1)
-        }
-        if len({len(row) for row in rows.values()}) != 1:
-            raise ParameterError(
-                "distributions must have at least one input, and as many outputs for each of them, "
-                "also those of probability 0"
-            )
+        self.distributions: dict[Hashable, Distribution] = {}
+        for x, row in distributions.items():
+            chances = [written_number(p, "a probability") for p in check_list(row, "a row")]
+            if sum(chances) != 1 or min(chances) < 0:
+                raise ParameterError("probabilities of outputs must be ≥ 0 and sum to 1 exactly")
+            self.distributions[x] = tuple(chances)
+        sizes = set(map(len, self.distributions.values()))
+        if len(sizes) != 1:
+            raise ParameterError("distributions must have an input, and as many outputs for each")
+        self.outputs = sizes.pop()
+        pairs = combinations(distributions, 2) if neighbours is None else neighbours
         try:
-            pairs = list(combinations(rows, 2) if neighbours is None else neighbours)
-            both = dict.fromkeys(pair for a, b in pairs if a != b for pair in ((a, b), (b, a)))
-            unknown = [x for x, _ in both if x not in rows]
-        except (TypeError, ValueError):
-            raise ParameterError("neighbours must be a list of pairs of inputs") from None
-        if unknown:
-            raise ParameterError("neighbours names an input without a distribution; give them all")
-        object.__setattr__(self, "distributions", rows)
-        object.__setattr__(self, "neighbours", tuple(both))
+            self.neighbours = {pair for a, b in pairs if a != b for pair in ((a, b), (b, a))}
+            self._pairs = [
+                (self.distributions[a], self.distributions[b]) for a, b in self.neighbours
+            ]
+        except (TypeError, ValueError, KeyError):
+            raise ParameterError("neighbours must be pairs of inputs with a distribution") from None
 
-    @property
-    def outputs(self) -> int:
-        """Number of outputs."""
-        return len(next(iter(self.distributions.values())))
+    def __repr__(self) -> str:
+        return f"FiniteMechanism({len(self.distributions)} inputs, {self.outputs} outputs)"
 
     def delta(self, factor: Exact) -> Fraction:
         """Return the least δ of (ε, δ)-DP at e^ε = ``factor`` ≥ 1, exactly."""
         f, divergences = check_exact(factor, "factor", 1), [Fraction(0)]
-        for p, q in self._pairs():
+        for p, q in self._pairs:
             above = (max(Fraction(0), a - f * b) for a, b in zip(p, q, strict=True))
             divergences.append(sum(above, Fraction(0)))
         return max(divergences)
@@ -113,16 +107,17 @@ class FiniteMechanism:
     def delta_at(self, epsilon: Exact) -> float:
         """Return the least δ of (ε, δ)-DP at ``epsilon`` nats, rounded up."""
         wanted = check_exact(epsilon, "epsilon")
-        ratios = (a / b for p, q in self._pairs() for a, b in zip(p, q, strict=True) if b)
+        ratios = (a / b for p, q in self._pairs for a, b in zip(p, q, strict=True) if b)
         largest = max((Fraction(1), *ratios))
         # δ is constant beyond the largest ratio, so that a huge e^ε is never formed
-        return float_up(self.delta(largest if exp_reaches(wanted, largest) else _exp_down(wanted)))
+        huge = wanted >= log_bound(largest)
+        return float_up(self.delta(largest if huge else _exp_bound(wanted)))
 
     def level(self, delta: Exact = 0) -> PrivacyLevel:
         """Return the least ε of (ε, δ)-DP at ``delta``, exactly."""
         allowed = check_exact(delta, "delta")
         least: Fraction | float = Fraction(1)
-        for p, q in self._pairs():
+        for p, q in self._pairs:
             mass = other = Fraction(0)
             for y in sorted(range(len(p)), key=lambda y: -p[y] / q[y] if q[y] else -inf):
                 mass, other = mass + p[y], other + q[y]
@@ -131,17 +126,15 @@ class FiniteMechanism:
         return PrivacyLevel(least, allowed)
 
     def is_private(self, epsilon: Exact, delta: Exact = 0) -> bool:
-        """Return whether the mechanism is (ε, δ)-DP, decided exactly."""
+        """Return whether the mechanism is (ε, δ)-DP; False if ε is within 2^-120 of the least."""
         wanted, factor = check_exact(epsilon, "epsilon"), self.level(delta).factor
-        return isinstance(factor, Fraction) and exp_reaches(wanted, factor)
+        return isinstance(factor, Fraction) and wanted >= log_bound(factor)
 
     def group(self, size: int) -> FiniteMechanism:
         """Return the mechanism with inputs within ``size`` steps of each other as neighbours."""
-        near, beside = {x: {x} for x in self.distributions}, defaultdict(set)
-        for x, y in self.neighbours:
-            beside[x].add(y)
+        near = {x: {x} for x in self.distributions}
         for _ in range(min(check_whole(size, "size"), len(near))):
-            near = {x: of.union(*(beside[y] for y in of)) for x, of in near.items()}
+            near = {x: of | {z for y, z in self.neighbours if y in of} for x, of in near.items()}
         return FiniteMechanism(self.distributions, [(x, y) for x, of in near.items() for y in of])
 
     def compose(self, other: FiniteMechanism) -> FiniteMechanism:
@@ -153,7 +146,7 @@ class FiniteMechanism:
         """
         check_type(other, "other", FiniteMechanism)
         ours, theirs = self.distributions, other.distributions
-        if theirs.keys() != ours.keys() or set(other.neighbours) != set(self.neighbours):
+        if theirs.keys() != ours.keys() or other.neighbours != self.neighbours:
             raise ParameterError("other has different inputs or neighbours; they must be the same")
         if self.outputs * other.outputs > 10**6:
             raise ParameterError("there are more than 10^6 pairs of outputs; compose fewer")
@@ -175,27 +168,83 @@ class FiniteMechanism:
         twice = half.compose(half)
         return twice.compose(self) if times % 2 else twice
 
-    def _pairs(self) -> Iterator[tuple[Distribution, Distribution]]:
-        return ((self.distributions[x], self.distributions[y]) for x, y in self.neighbours)
-
 
 def composed(levels: Iterable[PrivacyLevel]) -> PrivacyLevel:
     """Return the level of several releases by basic composition: ε and δ add up."""
-    total = PrivacyLevel(Fraction(1), Fraction(0))
+    factor: Fraction | float = Fraction(1)
+    delta = Fraction(0)
     for level in check_list(levels, "levels"):
         check_type(level, "an entry of levels", PrivacyLevel)
-        total = PrivacyLevel(total.factor * level.factor, total.delta + level.delta)
-    return total
+        factor, delta = factor * level.factor, delta + level.delta
+    return PrivacyLevel(factor, delta)
 
 
 def grouped(level: PrivacyLevel, size: int) -> PrivacyLevel:
     """Return the level for inputs ``size`` steps apart: f^size and δ (1 + … + f^(size−1))."""
     check_type(level, "level", PrivacyLevel)
-    size = check_whole(size, "size")
-    if not isinstance(level.factor, Fraction):
-        return PrivacyLevel(inf, level.delta)
-    powers = sum(level.factor**i for i in range(size))
-    return PrivacyLevel(level.factor**size, level.delta * powers)
+    factor, size = level.factor, check_whole(size, "size")
+    if not isinstance(factor, Fraction):
+        return level
+    return PrivacyLevel(factor**size, level.delta * sum(factor**i for i in range(size)))
+
+
+def change_one(values: Iterable[Any]) -> Neighbours:
+    """Return the function of a database whose neighbours differ in one record (bounded DP)."""
+    listed = check_list(values, "values")
+    return lambda database: (
+        (*database[:i], new, *database[i + 1 :])
+        for i, old in enumerate(database)
+        for new in listed
+        if new != old
+    )
+
+
+def add_or_remove_one(values: Iterable[Any]) -> Neighbours:
+    """Return the same for a record more, at the end, or less (unbounded DP)."""
+    listed = check_list(values, "values")
+    return lambda database: chain(
+        ((*database[:i], *database[i + 1 :]) for i in range(len(database))),
+        ((*database, new) for new in listed),
+    )
+
+
+def sensitivity(
+    query: Callable[[Any], Any], databases: Iterable[Any], neighbours: Neighbours
+) -> Fraction:
+    """Return the largest L1 change of a query between neighbours, exactly.
+
+    Parameters
+    ----------
+    query : callable
+        Returns a number, or a sequence of numbers of one length, for a database or a neighbour;
+        anything else is a DataError.
+    databases : iterable
+        All that may occur, at least one, such as ``itertools.product(values, repeat=3)``.
+    neighbours : callable
+        Returns the neighbours of a database: :func:`change_one`, or any other function.
+    """
+    if not (callable(query) and callable(neighbours)):
+        raise ParameterError("query and neighbours must be functions of a database")
+    if not (every := check_list(databases, "databases")):
+        raise ParameterError("there is no database; give at least one")
+    largest = Fraction(0)
+    for database in every:
+        answer = _numbers(query(database))
+        for neighbour in neighbours(database):
+            other = _numbers(query(neighbour))
+            if len(other) != len(answer):
+                raise DataError("the query must always return the same number of numbers")
+            change = sum((abs(a - b) for a, b in zip(answer, other, strict=True)), Fraction(0))
+            largest = max(largest, change)
+    return largest
+
+
+def _numbers(answer: Any) -> list[Fraction]:
+    plain = answer.tolist() if hasattr(answer, "tolist") else answer
+    try:
+        return held_numbers(plain if isinstance(plain, list | tuple) else [plain], "an answer")
+    except ParameterError:
+        raise DataError("an answer of the query must be a number or a list of numbers") from None
 
 
 def check_exact(value: Exact, name: str, low: int = 0, high: float = inf) -> Fraction:
@@ -209,43 +258,22 @@ def check_exact(value: Exact, name: str, low: int = 0, high: float = inf) -> Fra
     return exact
 
 
-def exp_reaches(epsilon: Fraction, factor: Fraction) -> bool:
-    """Return whether e^ε ≥ factor for ε ≥ 0, exactly: e^ε is irrational unless ε = 0."""
-    if epsilon == 0 or factor <= 1:
-        return factor <= 1
-    bits = 128
-    while True:
-        with ctx.workprec(bits):
-            exact, logarithm = _ball(epsilon), _ball(factor).log()
-            if exact > logarithm or exact < logarithm:
-                return bool(exact > logarithm)
-        bits *= 2
-
-
-def log_up(factor: Fraction) -> float:
-    """Return the smallest float that is not below ln ``factor``, for a factor of at least 1."""
+def log_bound(factor: Fraction) -> Fraction:
+    """Return a fraction of at least ln ``factor`` for ``factor`` ≥ 1, within 2^-120."""
     with ctx.workprec(128 + factor.numerator.bit_length()):
-        below = math.nextafter(float(_ball(factor).log().mid()), 0)
-    while not exp_reaches(Fraction(below), factor):
-        below = math.nextafter(below, inf)
-    return below
+        return _fraction(_ball(factor).log().upper())
 
 
-def _exp_down(epsilon: Fraction) -> Fraction:
+def _exp_bound(epsilon: Fraction) -> Fraction:
     """Return a fraction of at most e^ε, within one part in 2^120, for ε ≥ 0."""
     with ctx.workprec(128 + int(epsilon).bit_length()):
-        mantissa, exponent = (int(part) for part in _ball(epsilon).exp().lower().man_exp())
-    return max(Fraction(1), Fraction(mantissa) * Fraction(2) ** exponent)
+        return max(Fraction(1), _fraction(_ball(epsilon).exp().lower()))
 
 
 def _ball(number: Fraction) -> Any:
     return arb(fmpq(number.numerator, number.denominator))
 
 
-def _distribution(values: Sequence[Exact], name: str) -> Distribution:
-    entries = tuple(
-        written_number(value, f"an entry of {name}") for value in check_list(values, name)
-    )
-    if sum(entries) != 1 or min(entries) < 0:
-        raise ParameterError(f"the entries of {name} must be at least 0 and sum to 1 exactly")
-    return entries
+def _fraction(number: Any) -> Fraction:
+    exact = number.fmpq()
+    return Fraction(int(exact.p), int(exact.q))

@@ -14,6 +14,8 @@ from pufferflow.markov.chain import STATIONARY, MarkovChain
 from pufferflow.markov.labelled import LabelledChain
 from pufferflow.markov.periodic import PeriodicChain
 
+States = NDArray[np.intp]
+
 
 @overload
 def fit_chain(
@@ -22,7 +24,7 @@ def fit_chain(
     order: Literal[1] = 1,
     smoothing: float = 0.0,
     initial_distribution: str = STATIONARY,
-) -> tuple[MarkovChain, NDArray[np.intp]]: ...
+) -> tuple[MarkovChain, States]: ...
 
 
 @overload
@@ -32,7 +34,7 @@ def fit_chain(
     order: int,
     smoothing: float = 0.0,
     initial_distribution: str = STATIONARY,
-) -> tuple[MarkovChain | LabelledChain, NDArray[np.intp]]: ...
+) -> tuple[MarkovChain | LabelledChain, States]: ...
 
 
 def fit_chain(
@@ -41,15 +43,15 @@ def fit_chain(
     order: int = 1,
     smoothing: float = 0.0,
     initial_distribution: str = STATIONARY,
-) -> tuple[MarkovChain | LabelledChain, NDArray[np.intp]]:
-    """Maximum-likelihood chain of the states that occur (Song et al., section 5).
+) -> tuple[MarkovChain | LabelledChain, States]:
+    """Return the maximum-likelihood chain of the states that occur (Song et al., section 5).
 
     Parameters
     ----------
     transition_counts : int array, shape (n, n), or (n,) · (m + 1) for order m
         Steps from state (row) to state (column); of order m how often each sequence of m + 1 records occurred.
     order : int
-        m: of how many records before it a record depends; from 2 on the result is a :class:`LabelledChain`.
+        m, the number of records before it on which a record depends; from 2 on the result is a :class:`LabelledChain`.
     smoothing : float
         Added to every count between states that occur; 0 is maximum likelihood.
     initial_distribution : {"stationary", "any"}
@@ -72,11 +74,8 @@ def fit_chain(
     """
     smoothing = check_positive(smoothing, "smoothing", or_zero=True)
     order = check_whole(order, "order", most=8)
-    counts = check_numbers(transition_counts, "transition_counts")
-    if counts.ndim != order + 1 or len(set(counts.shape)) != 1 or not np.all((counts >= 0) & (counts < np.inf)):
-        what = "a square matrix" if order == 1 else f"an array with {order + 1} equal sides"
-        raise DataError(f"the transition counts must be {what} of numbers of at least 0; give one row a state")
-    counts, states = _occurring(counts)
+    what = "a square matrix" if order == 1 else f"an array with {order + 1} equal sides"
+    counts, states = _occurring(_checked(transition_counts, order + 1, what))
     rows = _fractions(counts + smoothing, states)
     if order == 1:
         return MarkovChain(rows, initial_distribution), states
@@ -92,8 +91,8 @@ def fit_periodic_chain(
     repeat: int = 1,
     smoothing: float = 1.0,
     initial_distribution: Literal["stationary", "any"] = STATIONARY,
-) -> tuple[PeriodicChain, NDArray[np.intp]]:
-    """Chain with one matrix for each part of the period of a public clock, on the states that occur.
+) -> tuple[PeriodicChain, States]:
+    """Return the chain with one matrix for each part of a public period, on the states that occur.
 
     Parameters
     ----------
@@ -103,8 +102,9 @@ def fit_periodic_chain(
     repeat, initial_distribution
         Passed to :class:`PeriodicChain`.
     smoothing : float
-        Every row counts as many more steps, shared out as those from its state in the whole period are; so no step gets
-        possible that never occurred. At 0 the row of a state that a part never leaves is that of the whole period.
+        Every row counts as many more steps, distributed as those from its state in the whole period are; so no step
+        becomes possible that never occurred. At 0 the row of a state that a part never leaves is that of the whole
+        period.
 
     Returns
     -------
@@ -120,20 +120,26 @@ def fit_periodic_chain(
         The counts are no p square matrices, there is no transition at all, or a state is entered and never left.
     """
     smoothing = check_positive(smoothing, "smoothing", or_zero=True)
-    counts = check_numbers(transition_counts, "transition_counts")
-    if counts.ndim != 3 or counts.shape[1] != counts.shape[2] or not np.all((counts >= 0) & (counts < np.inf)):
-        raise DataError("the transition counts must be square matrices of numbers of at least 0, one for each part")
+    counts = _checked(transition_counts, 3, "square matrices", first=1)
     whole, states = _occurring(counts.sum(axis=0))
     pooled = _fractions(whole, states)
     parts = counts[np.ix_(np.arange(len(counts)), states, states)] + smoothing * pooled
     totals = parts.sum(axis=2, keepdims=True)
     matrices = np.divide(parts, totals, out=np.broadcast_to(pooled, parts.shape).copy(), where=totals > 0)
-    chain = PeriodicChain(matrices, repeat=repeat, initial_distribution=initial_distribution)
-    return chain, states
+    return PeriodicChain(matrices, repeat=repeat, initial_distribution=initial_distribution), states
 
 
-def _occurring(counts: Floats) -> tuple[Floats, NDArray[np.intp]]:
-    """Counts of the states that occur in a transition, and these."""
+def _checked(counts: NDArray[np.int64], sides: int, what: str, first: int = 0) -> Floats:
+    """Return counts with so many sides, those from ``first`` on equal."""
+    numbers = check_numbers(counts, "transition_counts")
+    is_square = numbers.ndim == sides and len(set(numbers.shape[first:])) == 1
+    if not is_square or not np.all((numbers >= 0) & (numbers < np.inf)):
+        raise DataError(f"the transition counts must be {what} of numbers of at least 0; give one row a state")
+    return numbers
+
+
+def _occurring(counts: Floats) -> tuple[Floats, States]:
+    """Return the counts of the states that occur in a transition, and these."""
     axes = range(counts.ndim)
     seen = [counts.any(axis=tuple(other for other in axes if other != axis)) for axis in axes]
     states = np.flatnonzero(np.any(seen, axis=0))
@@ -142,8 +148,8 @@ def _occurring(counts: Floats) -> tuple[Floats, NDArray[np.intp]]:
     return counts[np.ix_(*[states] * counts.ndim)], states
 
 
-def _fractions(counts: Floats, states: NDArray[np.intp]) -> Floats:
-    """Shares of the last records among what follows the same past; of order 1 every past must have some."""
+def _fractions(counts: Floats, states: States) -> Floats:
+    """Return the shares of the last records after each history; of order 1 every state must be left."""
     with np.errstate(over="ignore"):
         totals = counts.sum(axis=-1, keepdims=True)
     for row in np.argwhere(np.isinf(totals[..., 0])):

@@ -11,14 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from pufferflow._checks import check_list, check_numbers, check_type, check_whole
 from pufferflow._display import displayed
 from pufferflow._types import Bools
-from pufferflow._values import ByValue
 from pufferflow.errors import ChainError
 from pufferflow.markov.chain import STATIONARY, MarkovChain, checked_distributions
-from pufferflow.markov.families import STARTS, FamilyWithoutMatrix
+from pufferflow.markov.families import STARTS, Family
 
 
 @displayed()
-class LabelledChain(ByValue, FamilyWithoutMatrix):
+class LabelledChain(Family):
     """A chain U of hidden states of which only labels are recorded, X_t = label(U_t); immutable.
 
     Secrets and queries are about labels. Chains of order m (:meth:`of_order`), hidden Markov models (:meth:`hidden`)
@@ -39,7 +38,7 @@ class LabelledChain(ByValue, FamilyWithoutMatrix):
         There is not one label a state.
     """
 
-    _no_chains = "this needs Markov chains, and the labels of a labelled chain are none; use leakage or group-dp"
+    no_chains = "this needs Markov chains, and the labels of a labelled chain are none; use leakage or group-dp"
 
     def __init__(self, chain: MarkovChain, labels: ArrayLike) -> None:
         check_type(chain, "chain", MarkovChain)

@@ -13,10 +13,9 @@ from pufferflow._checks import check_choice, check_list, check_whole
 from pufferflow._display import displayed
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
-from pufferflow._values import ByValue
 from pufferflow.errors import ChainError
 from pufferflow.markov.chain import ANY, STATIONARY, MarkovChain, checked_distributions
-from pufferflow.markov.families import FamilyWithoutMatrix
+from pufferflow.markov.families import Family
 from pufferflow.markov.windows import followed
 
 LONGEST_PERIOD = 10**6
@@ -24,7 +23,7 @@ LONGEST_PERIOD = 10**6
 
 
 @displayed()
-class PeriodicChain(ByValue, FamilyWithoutMatrix):
+class PeriodicChain(Family):
     """A chain on k states with a transition matrix for every phase of a clock that everybody can read; immutable.
 
     The step from a record at phase t to the next one, at phase t + 1, has the matrix of phase t; after the last
@@ -48,7 +47,7 @@ class PeriodicChain(ByValue, FamilyWithoutMatrix):
         A matrix is none, they differ in size, or the stationary law is not unique.
     """
 
-    _no_chains = "this needs one transition matrix, and a periodic chain has several; use leakage or group-dp"
+    no_chains = "this needs one transition matrix, and a periodic chain has several; use leakage or group-dp"
 
     def __init__(
         self,

@@ -6,10 +6,10 @@ from typing import Any, get_args
 
 from pufferflow._checks import Lengths, check_choice, check_epsilon, longest
 from pufferflow._protection import Knowledge, check_protection
-from pufferflow.influence.intervals import worst_of_family
+from pufferflow.errors import ChainError
 from pufferflow.influence.search import worst_node
 from pufferflow.influence.tables import Convention, influence_tables
-from pufferflow.markov.families import AnyFamily, as_family, without_matrix
+from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.mechanisms.base import Mechanism, NoiseScale, not_applicable, of_quilt, unfit_informed
 
 
@@ -32,8 +32,8 @@ def mqm_exact(
     Parameters
     ----------
     family : Family or MarkovChain
-        Θ. With ``"any"`` initial distribution the initial term of eq. 5 is replaced as in C.4. For an
-        :class:`pufferflow.IntervalFamily` the scale is an upper bound of those of its chains, under either convention.
+        Θ, of chains that stand for it. With ``"any"`` initial distribution the initial term of eq. 5 is replaced as in
+        C.4.
     length : int or sequence of int
         Segment lengths of the independent chains. Scores of quilts that fit a segment do not fall
         when it grows, so the longest segment decides (for every node of the shorter one, the same
@@ -56,15 +56,14 @@ def mqm_exact(
     Returns
     -------
     NoiseScale
-        With the worst node, its best quilt and max-influence, and the chain that decides (None for an interval
-        family).
+        With the worst node, its best quilt and max-influence, and the chain that decides.
 
     Raises
     ------
     ParameterError
         ε, a length, ``window``, ``knows`` or the convention is out of range.
     ChainError
-        The family has neither chains that stand for it nor bounds of a matrix.
+        The family has no chains that stand for it, such as one between bounds; use leakage there.
     """
     epsilon = check_epsilon(epsilon)
     protection = check_protection(window, knows)
@@ -73,19 +72,20 @@ def mqm_exact(
     theta = as_family(family)
     if reason := unfit_informed("mqm-exact", knows):
         return not_applicable("mqm-exact", epsilon, records, reason, protection)
-    if theta.bounds is not None:
-        worst, index = worst_of_family(theta.bounds, records, epsilon, window), None
-    else:
-        nodes = [worst_node(influence_tables(c, convention, window), records, epsilon) for c in theta.chains]
-        index = max(range(len(nodes)), key=lambda i: nodes[i].score)
-        worst = nodes[index]
-    result = of_quilt("mqm-exact", epsilon, records, worst, window, index)
+    nodes = [worst_node(influence_tables(c, convention, window), records, epsilon) for c in theta.chains]
+    index = max(range(len(nodes)), key=lambda i: nodes[i].score)
+    result = of_quilt("mqm-exact", epsilon, records, nodes[index], window, index)
     return result.certified(family, convention) if certified else result
 
 
 def _unfit(family: AnyFamily, length: Lengths, *, knows: Knowledge = "nothing", **options: Any) -> str:
     """Why the mechanism cannot work: for such an adversary, or without a matrix whose powers say what a quilt tells."""
-    return unfit_informed("mqm-exact", knows) or without_matrix(family)
+    if reason := unfit_informed("mqm-exact", knows):
+        return reason
+    try:
+        return "" if as_family(family).chains else "the family has no chains"
+    except ChainError as error:
+        return str(error)
 
 
 MQM_EXACT = Mechanism("mqm-exact", mqm_exact, _unfit)

@@ -271,7 +271,7 @@ def _period(
 
 def _first_readings(steps: Steps, longest: int) -> Steps:
     """Keep the first readings of each participant."""
-    starts = np.flatnonzero(np.diff(steps.person, prepend=-1))
-    place = np.arange(len(steps.person)) - np.repeat(starts, np.diff([*starts, len(steps.person)]))
-    own = {name: getattr(steps, name) for name in ("person", "step", "value", "state")}
-    return replace(steps, **{k: a[place < longest] for k, a in own.items() if a is not None})
+    kept = np.zeros(len(steps.person), dtype=bool)
+    for own in steps.owned:
+        kept[own][:longest] = True
+    return steps[kept]

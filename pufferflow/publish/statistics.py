@@ -13,21 +13,22 @@ from __future__ import annotations
 
 import calendar
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from itertools import pairwise, product
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pufferflow._checks import LONGEST, check_choice, check_finite, check_list
-from pufferflow._types import Floats, Ints
+from pufferflow._types import Bools, Floats, Ints
 from pufferflow._units import text_of
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.records.read import Steps
 from pufferflow.records.states import StateSpace
 
-Marks: TypeAlias = tuple[Ints, Ints | int, Ints | None]
+Marks: TypeAlias = Iterator[tuple[Ints, NDArray[np.integer] | int, Ints | int]]
 LABELS: dict[str, tuple[str, ...]] = {
     "all": ("all",),
     "hour": tuple(f"{hour:02d}:00" for hour in range(24)),
@@ -125,11 +126,11 @@ class Statistic(ABC):
 
     @abstractmethod
     def _marks(self, steps: Steps) -> Marks:
-        """Return which readings count, shape (m,), their columns, and what each adds (None: 1)."""
+        """Yield which readings count, their columns, and what each adds, not too many at once."""
 
-    def _sized(self, steps: Steps) -> Ints:
-        """Return the readings that make the size of a cell, whatever their values are."""
-        return np.arange(len(steps.person))
+    def _sized(self, steps: Steps) -> Bools | None:
+        """Return the readings that make the size of a cell; None for all of them."""
+        return None
 
     def ranges(self, sizes: Ints, stretches: Ints, columns: int) -> Floats:
         """Public range of the values, shape (cells, 1) or (cells, columns).
@@ -173,19 +174,23 @@ class Statistic(ABC):
             raise DataError(
                 f"{steps.where}: {self.full_name} has too many numbers; give fewer states or groups"
             )
-        cell = self._cell(steps)
-        which, column, amount = self._marks(steps)
-        # sums of whole numbers below 2^53 are exact in floating point
-        counts = np.bincount(cell[which] * len(columns) + column, amount, minlength=numbers)
-        sizes = np.bincount(cell[self._sized(steps)], minlength=len(cells))
-        stretches = np.bincount(cell[~steps.near], minlength=len(cells))
-        return self.table(cells, columns, sizes, stretches, counts.astype(np.int64))
+        sizes, stretches, counts = (
+            np.zeros(size, dtype=np.int64) for size in (len(cells), len(cells), numbers)
+        )
+        for part in steps.parts(self._sized(steps)):
+            np.add.at(sizes, self._cell(steps[part]), 1)
+        for part in steps.parts(~steps.near):
+            np.add.at(stretches, self._cell(steps[part]), 1)
+        for which, column, amount in self._marks(steps):
+            np.add.at(counts, self._cell(steps[which]) * len(columns) + column, amount)
+        return self.table(cells, columns, sizes, stretches, counts)
 
     def _cell(self, steps: Steps) -> Ints:
         if self.by == "all":
             return np.zeros(len(steps.person), dtype=np.int64)
         if self.by == "group":
-            return steps.group_of[steps.person].astype(np.int64)
+            group: Ints = steps.group_of[steps.person].astype(np.int64)
+            return group
         if steps.clock == "none":
             raise ParameterError(f"{self.full_name} needs times; the table has none, leave it out")
         local = steps.local_seconds
@@ -217,7 +222,8 @@ class Histogram(Statistic):
         return tuple(Column(n, *e) for n, e in zip(space.names, ends, strict=True))
 
     def _marks(self, steps: Steps) -> Marks:
-        return np.arange(len(steps.person)), _states(steps), None
+        state = _states(steps)
+        yield from ((part, state[part], 1) for part in steps.parts())
 
     def _known(self, states: StateSpace | None) -> StateSpace:
         if states is None:
@@ -241,12 +247,13 @@ class Transitions(Histogram):
         pairs = product(self._known(states).names, repeat=2)
         return tuple(Column(f"{earlier} → {later}") for earlier, later in pairs)
 
-    def _sized(self, steps: Steps) -> Ints:
-        return np.flatnonzero(steps.near)
+    def _sized(self, steps: Steps) -> Bools:
+        return steps.near
 
     def _marks(self, steps: Steps) -> Marks:
-        later, state = self._sized(steps), _states(steps)
-        return later, state[later - 1] * self._known(steps.states).count + state[later], None
+        state, k = _states(steps), self._known(steps.states).count
+        for later in steps.parts(steps.near):
+            yield later, state[later - 1].astype(np.int64) * k + state[later], 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,11 +280,11 @@ class Sum(Statistic):
         self._settle(bounds=(low, high), unit=unit, offset=low, rounding=unit / 2, detail=detail)
 
     def _marks(self, steps: Steps) -> Marks:
-        low, high = self.bounds
-        # whatever rounding makes of it, it is a whole number from 0 to 1000 of this value alone
-        scaled = (np.clip(_numbers(steps, self), low, high) - low) * (GRID / (high - low))
-        amount = np.clip(np.rint(scaled), 0, GRID).astype(np.int64)
-        return np.arange(len(amount)), 0, amount
+        values, (low, high) = _numbers(steps, self), self.bounds
+        for part in steps.parts():
+            # whatever rounding makes of it, it is a whole number from 0 to 1000 of this value alone
+            scaled = (np.clip(values[part], low, high) - low) * (GRID / (high - low))
+            yield part, 0, np.clip(np.rint(scaled), 0, GRID).astype(np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -304,7 +311,11 @@ class Exceedances(Statistic):
         self._settle(threshold=least, edges=(least,), detail=detail)
 
     def _marks(self, steps: Steps) -> Marks:
-        return np.flatnonzero(_numbers(steps, self) >= self.threshold), 0, None
+        yield from ((part, 0, 1) for part in steps.parts(self._above(steps)))
+
+    def _above(self, steps: Steps) -> Bools:
+        above: Bools = _numbers(steps, self) >= self.threshold
+        return above
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -351,13 +362,16 @@ class Durations(Exceedances):
         return np.maximum(np.floor(fitting), 1.0)
 
     def _marks(self, steps: Steps) -> Marks:
-        above = _numbers(steps, self) >= self.threshold
-        goes_on = steps.near.copy()
+        above, goes_on = self._above(steps), steps.near
         goes_on[1:] &= above[:-1]
-        first = np.flatnonzero(above & ~goes_on)
-        run = np.cumsum(above & ~goes_on) - 1
-        lengths = np.bincount(run[above], minlength=len(first))
-        return first, np.searchsorted(self.duration_edges, lengths, side="right") - 1, None
+        last, goes_on = above.copy(), goes_on & above
+        last[:-1] &= ~goes_on[1:]
+        open_ = np.zeros(0, dtype=np.int64)
+        for begin, end in zip(steps.parts(above & ~goes_on), steps.parts(last), strict=True):
+            begin = np.append(open_, begin)
+            begin, open_ = begin[: len(end)], begin[len(end) :]  # one run may end in the next part
+            lengths = end - begin + 1
+            yield begin, np.searchsorted(self.duration_edges, lengths, side="right") - 1, 1
 
 
 CATALOGUE: dict[str, type[Statistic]] = {
@@ -412,9 +426,9 @@ def check_covered(statistics: Sequence[Statistic], states: StateSpace) -> None:
         )
 
 
-def _states(steps: Steps) -> Ints:
+def _states(steps: Steps) -> NDArray[np.int16]:
     assert steps.state is not None
-    return steps.state.astype(np.int64)
+    return steps.state
 
 
 def _numbers(steps: Steps, statistic: Statistic) -> Floats:

@@ -39,11 +39,8 @@ def transition_counts(steps: Steps, by: By = "all", *, most: int | None = None) 
     state, k = _states(steps)
     near = steps.near
     if most is not None:
-        number = np.cumsum(near)
-        first = np.unique(steps.person, return_index=True)[1]
-        before = np.zeros(len(steps.people), dtype=np.int64)
-        before[steps.person[first]] = number[first]  # a first reading ends no transition
-        near &= number - before[steps.person] <= most
+        for own in steps.owned:
+            near[own][np.flatnonzero(near[own])[most:]] = False
     return _count(steps, by, (k, k), lambda part: (state[part - 1], state[part]), near)
 
 
@@ -64,9 +61,12 @@ def hourly_counts(steps: Steps, by: By = "all") -> Ints:
     Shape (24, k, k), (groups, 24, k, k) or (people, 24, k, k).
     """
     state, k = _states(steps)
-    hour = (steps.local_seconds // HOUR % HOURS).astype(np.int8)
-    cells = (HOURS, k, k)
-    return _count(steps, by, cells, lambda i: (hour[i - 1], state[i - 1], state[i]), steps.near)
+
+    def at(part: Ints) -> tuple[NDArray[np.integer], ...]:
+        hour = steps[part - 1].local_seconds // HOUR % HOURS
+        return hour, state[part - 1], state[part]
+
+    return _count(steps, by, (HOURS, k, k), at, steps.near)
 
 
 def spans(steps: Steps, longest_gap: float = math.inf) -> tuple[NDArray[np.int32], Ints]:
@@ -82,7 +82,7 @@ def spans(steps: Steps, longest_gap: float = math.inf) -> tuple[NDArray[np.int32
     return steps.person[first], steps.step[last].astype(np.int64) - steps.step[first] + 1
 
 
-def _states(steps: Steps) -> tuple[NDArray[np.int32], int]:
+def _states(steps: Steps) -> tuple[NDArray[np.int16], int]:
     assert steps.state is not None
     assert steps.states is not None
     return steps.state, steps.states.count
@@ -102,8 +102,10 @@ def _count(
     if size > MOST_COUNTS:
         what = f"{size:,} counts ({' x '.join(map(str, shape))}) are more than can be kept"
         raise DataError(f"{steps.where}: {what}; use fewer states or fewer participants")
-    part = np.arange(len(steps.person)) if counted is None else np.flatnonzero(counted)
-    person = steps.person[part]
-    whose = {"all": (), "group": (steps.group_of[person],), "person": (person,)}[by]
-    cell = np.ravel_multi_index((*whose, *at(part)), shape)
-    return np.bincount(cell, minlength=size).reshape(shape)
+    counts = np.zeros(size, dtype=np.int64)
+    for part in steps.parts(counted):
+        person = steps.person[part]
+        whose = {"all": (), "group": (steps.group_of[person],), "person": (person,)}[by]
+        cell = np.ravel_multi_index((*whose, *at(part)), shape)
+        np.add.at(counts, cell, 1)
+    return counts.reshape(shape)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise, starmap
 from typing import Any, Literal, NoReturn
 
 import numpy as np
@@ -22,13 +23,17 @@ from pufferflow._checks import shown
 from pufferflow._numbers import shortest
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.records.schema import ROLES, Schema
-from pufferflow.records.states import MISSING, MISSING_TEXTS, NULL_TEXTS, UNKNOWN, StateSpace
+from pufferflow.records.states import MISSING_TEXTS, NULL_TEXTS, UNKNOWN, StateSpace
 from pufferflow.records.table import ROWS, Source, Table, open_table
 from pufferflow.records.times import CALENDAR, HOUR, KINDS, NOWHEN, Integers, is_time, moments
 from pufferflow.records.times import parse_range as parse_range
 
 Clock = Literal["utc", "local", "none"]
-Columns = dict[str, NDArray[Any]]
+Floats = NDArray[np.float64]
+
+TIME_BITS = 39
+"""Of a key, which sorts a reading by participant and time; they hold the years 1 to 9999."""
+LATEST_TIME, MOST_PEOPLE = 2**TIME_BITS - 1, 2 ** (63 - TIME_BITS)
 
 _TIMES = "time timestamp datetime date_time tstp ts utc unix_time unix_ts date"
 _VALUES = "value state activity category watts power kw load demand usage consumption energy kwh wh"
@@ -43,7 +48,8 @@ class Steps:
     Attributes
     ----------
     person, step : int array, shape (n,)
-        Index into ``people``; whole steps since 1970, or the participant's number of the row.
+        Index into ``people``; whole steps since 1970, or the participant's number of the row. Of
+        the smallest types that hold them.
     value, state : float and int array, shape (n,), or None
         Numbers, and states of the schema, where there are any.
     people, groups : tuple of str
@@ -60,10 +66,10 @@ class Steps:
         First and last second of the rows; None without times and of a private fit.
     """
 
-    person: NDArray[np.int32]
+    person: NDArray[np.signedinteger]
     step: NDArray[np.int32] | Integers
-    value: NDArray[np.float64] | None = None
-    state: NDArray[np.int32] | None = None
+    value: Floats | None = None
+    state: NDArray[np.int16] | None = None
     states: StateSpace | None = None
     people: tuple[str, ...] = ("",)
     groups: tuple[str, ...] = ("all",)
@@ -88,22 +94,48 @@ class Steps:
         facts are the attributes of this class (``person`` counts from 0, all 0 by default).
         """
         seconds = np.asarray(seconds, dtype=np.int64)
-        person = np.asarray(facts.pop("person", np.zeros(len(seconds))), dtype=np.int32)
-        order = in_order(person, seconds)
-        person, seconds = person[order], seconds[order]
+        key = _keys(np.asarray(facts.pop("person", np.zeros(len(seconds)))), seconds)
+        order = key.argsort(kind="stable")
         value = None if value is None else np.asarray(value, dtype=np.float64)[order]
-        state = None if state is None else np.asarray(state, dtype=np.int32)[order]
-        people, step = len(facts.get("people", ("",))), facts.get("step_seconds")
-        phase = np.zeros(people, dtype=np.int64)
-        if step is not None:
-            starts = np.flatnonzero(np.diff(person, prepend=np.int32(-1)))
-            phase[person[starts]] = seconds[starts] % step
-        at: Any = seconds // (step or 1)
-        if at.min(initial=0) >= -(2**31) and at.max(initial=0) < 2**31:
-            at = at.astype(np.int32)
-        facts.setdefault("group_of", np.zeros(people, dtype=np.int32))
-        facts.setdefault("rows", len(seconds))
-        return cls(person=person, step=at, phase=phase, value=value, state=state, **facts)
+        state = None if state is None else np.asarray(state, dtype=np.int16)[order]
+        facts = {"people": ("",), "step_seconds": None, "rows": len(seconds)} | facts
+        facts.setdefault("group_of", np.zeros(len(facts["people"]), dtype=np.int32))
+        return cls._sorted(key[order], value=value, state=state, **facts)
+
+    @classmethod
+    def _sorted(
+        cls, key: Integers, people: tuple[str, ...], step_seconds: int | None, **facts: Any
+    ) -> Steps:
+        """Return the steps of sorted keys, whose memory is used up."""
+        person = np.empty(len(key), dtype=np.min_scalar_type(-len(people)))
+        np.right_shift(key, TIME_BITS, out=person, casting="unsafe")
+        key &= LATEST_TIME
+        key += CALENDAR[0]
+        phase = np.zeros(len(people), dtype=np.int64)
+        if step_seconds is not None:
+            starts = _starts(person)
+            phase[person[starts]] = key[starts] % step_seconds
+            key //= step_seconds
+        fits = key.min(initial=0) >= -(2**31) and key.max(initial=0) < 2**31
+        step: Any = key.astype(np.int32) if fits else key
+        own = {"person": person, "step": step, "people": people, "phase": phase}
+        return cls(**own, step_seconds=step_seconds, **facts)
+
+    def __getitem__(self, which: Any) -> Steps:
+        """Some of the readings, by their indices or marked."""
+        own = {name: getattr(self, name) for name in ("person", "step", "value", "state")}
+        return replace(self, **{name: a[which] for name, a in own.items() if a is not None})
+
+    def parts(self, marked: NDArray[np.bool_] | None = None) -> Iterator[Integers]:
+        """Yield the indices of all readings, or of those that are marked, not too many at once."""
+        for at in range(0, len(self.person), ROWS):
+            part = np.arange(at, min(at + ROWS, len(self.person)))
+            yield part if marked is None else part[marked[at : at + ROWS]]
+
+    @property
+    def owned(self) -> Iterator[slice]:
+        """The readings of each participant who has any."""
+        return starmap(slice, pairwise([*_starts(self.person).tolist(), len(self.person)]))
 
     @property
     def seconds(self) -> Integers:
@@ -162,67 +194,63 @@ def read(
         raise ParameterError(f"{what}; name their column (`time`) or leave them out")
     if timed and total and step is None:
         raise ParameterError("the time step must be public; give `step`, for example 30min")
-    parts = list(rows)
-    held = {name: np.concatenate([part.pop(name) for part in parts]) for name in [*parts[0]]}
-    group_of = rows.group_of(held)
-    rows.settle(held)
-    kept = (held["time"] >= rows.low) & (held["time"] <= rows.high)
-    count = int(kept.sum())
-    begin = int(held["time"].min(where=kept, initial=rows.high))
-    end = int(held["time"].max(where=kept, initial=rows.low))
+    key, value = rows.held()
     if not total:
-        rows.check(count)
-    numeric = held["value"].dtype.kind == "f"
-    kept &= ~np.isnan(held["value"]) if numeric else held["value"] != MISSING
-    if total and step is not None:
-        kept &= held["time"] % step == 0
-    _keep(held, kept)
-    del kept
-    rows.sort(held)
-    if timed and not total:
-        step = rows.find_step(held)
-    value = held["value"]
-    state = None if states is None else states.encode_numbers(value) if numeric else value
-    return Steps.of(
-        held["time"],
-        person=held["person"],
-        value=value if numeric else None,
-        state=state,
-        states=states,
+        rows.check()
+    value = _sort(key, value)
+    if total:
+        differ = key[1:] != key[:-1]
+        alone = np.append(True, differ) & np.append(differ, True)
+        key, value = key[alone[: len(key)]], value[alone[: len(key)]]
+    elif timed:
+        step = rows.find_step(key)
+    steps = Steps._sorted(
+        key,
         people=tuple(rows.people),
-        groups=tuple(rows.groups) or ("all",),
-        group_of=group_of,
         step_seconds=step,
+        groups=tuple(rows.groups) or ("all",),
+        group_of=rows.group_of[: len(rows.people)],
         clock=rows.clock,
         zone=schema.timezone,
         where=rows.table.where,
         columns=rows.columns,
-        rows=count,
-        extent=(begin, end) if timed and not total else None,
+        rows=rows.count,
+        extent=(rows.begin, rows.end) if timed and not total else None,
+        states=states,
     )
+    del key
+    if states is None:
+        return replace(steps, value=value)
+    if states.edges is None:
+        return replace(steps, state=value.astype(np.int16))
+    return replace(steps, value=value, state=states.encode_numbers(value))
 
 
 class _Rows:
     """The rows of a table that name a participant and may lie in the range of time.
 
-    Iterating yields columns of them: ``row`` (its number), ``person`` (of ``people``), ``time`` in
-    seconds, by how much it is ``later`` if the hour that is there twice is the second one,
-    ``group`` (of ``groups``), and ``value``. Raises DataError as :func:`read`.
+    Iterating yields the numbers of those with a value in it, their keys of participant (of
+    ``people``) and time, and their values: numbers, or codes of categories. Raises DataError as
+    :func:`read`.
     """
 
     def __init__(
         self, table: Table, schema: Schema, first: int | None, last: int | None, total: bool
     ) -> None:
+        self.asked = table, schema, first, last, total
         self.table, self.schema, self.total = table, schema, total
         self.columns = find_columns(table, schema)
         self.times = _parts(table, self.columns["time"])
         self.signs = bool(schema.thousands) or schema.decimal not in (None, ".")
         self.people: dict[str, int] = {} if self.columns["participant"] else {"": 0}
         self.groups: dict[str, int] = {}
+        self.group_of = np.zeros(0, dtype=np.int32)
+        self.before = np.zeros(0, dtype=np.int64)  # time of the last row of each participant
         self.kind = -1  # of the first time, an index of KINDS
         self.whole = first is last is None
-        self.low = CALENDAR[0] if first is None else first
+        self.low = CALENDAR[0] if first is None else max(first, CALENDAR[0])
         self.high = 2 * CALENDAR[1] if last is None else last
+        self.count, self.begin, self.end = 0, self.high, self.low  # of those in the range
 
     @property
     def clock(self) -> Clock:
@@ -231,7 +259,7 @@ class _Rows:
             return "none"
         return "utc" if self.total or self.kind != 1 or self.schema.timezone else "local"
 
-    def __iter__(self) -> Iterator[Columns]:
+    def __iter__(self) -> Iterator[tuple[NDArray[Any], Integers, Floats]]:
         named = {role: name for role in ROLES[1:] if (name := self.columns[role]) is not None}
         for frame in self.table.batches([*dict.fromkeys([*self.times, *named.values()])]):
             if self.times and self.table.first_line is not None:
@@ -240,21 +268,44 @@ class _Rows:
             if not self.total:
                 near = (late >= self.low) & (time <= self.high)
                 frame, time, late = frame[near], time[near], late[near]
-            held: Columns = {"time": time, "later": (late - time).astype(np.int32)}
-            held["row"] = frame.index.to_numpy(np.uint32)
-            held["person"] = np.zeros(len(frame), dtype=np.int32)
+            person = np.zeros(len(frame), dtype=np.int32)
             if "participant" in named:
-                held["person"] = self._named(frame[named["participant"]], self.people)
+                person = self._named(frame[named["participant"]], self.people)
                 what = "is missing; fill it in or drop the row"
-                self._refuse(held["person"] < 0, frame.index, "participant", what)
-            if "group" in named:
-                held["group"] = self._named(frame[named["group"]], self.groups)
-            held["value"] = self._values(frame[named["value"]])
-            _keep(held, held["person"] >= 0)
-            yield held
+                self._refuse(person < 0, frame.index, "participant", what)
+            if len(self.people) > MOST_PEOPLE:
+                what = f"more than {MOST_PEOPLE:,} participants; make several tables of it"
+                raise DataError(f"{self.table.where}: {what}")
+            if (person < 0).any():
+                some = person >= 0
+                frame, person, time, late = frame[some], person[some], time[some], late[some]
+            if (new := len(self.people) - len(self.before)) > 0:  # twice as many, not to copy often
+                new = max(new, len(self.before))
+                self.before = np.append(self.before, np.full(new, NOWHEN if self.times else -1))
+                self.group_of = np.append(self.group_of, np.full(new, -1, dtype=np.int32))
+            self._set_groups(person, frame, named.get("group"))
+            value, time = self._values(frame[named["value"]]), self._settled(person, time, late)
+            kept = (time >= self.low) & (time <= self.high)
+            self.count += int(kept.sum())
+            self.begin = int(time.min(where=kept, initial=self.begin))
+            self.end = int(time.max(where=kept, initial=self.end))
+            kept &= ~np.isnan(value)
+            if self.total and self.schema.step_seconds is not None:
+                kept &= time % self.schema.step_seconds == 0
+            yield frame.index.to_numpy()[kept], _keys(person[kept], time[kept]), value[kept]
 
-    def _values(self, column: pd.Series[Any]) -> NDArray[Any]:
-        """Codes of categories, or numbers, of values; −1 or NaN where missing."""
+    def held(self) -> tuple[Integers, Floats]:
+        """Return all keys and values; meanwhile no more than one of the two is there twice."""
+        keys, values = [], []
+        for _, key, value in self:
+            keys.append(key)
+            values.append(value)
+        together = np.concatenate(keys)
+        del keys, key
+        return together, np.concatenate(values)
+
+    def _values(self, column: pd.Series[Any]) -> Floats:
+        """Codes of categories, or numbers, of values; NaN where missing."""
         codes, distinct = self._different(column)
         states, entries = self.schema.states, distinct.tolist()
         if states is not None and states.edges is None:
@@ -264,8 +315,9 @@ class _Rows:
                 self._refuse(column.isna(), column.index, "value", what)
             texts = [_text(value) for value in entries]  # numbers with a point, whatever their sign
             texts = [plain if shortest(plain := self._plain(text)) else text for text in texts]
-            known: NDArray[Any] = states.encode_names(texts)
-            bad, missing = known == UNKNOWN, float(MISSING)
+            known = states.encode_names(texts).astype(np.float64)
+            bad = known == UNKNOWN
+            known[known < 0] = math.nan
             what = "is none of the public states; name it among them, or give the state other, so "
             what += "that such values have one (this message reveals that one occurs)"
         else:
@@ -273,11 +325,10 @@ class _Rows:
                 numbers = [*map(self._number if self.signs else float, entries)]
             except (TypeError, ValueError, OverflowError):
                 numbers = [*map(self._number, entries)]
-            bad, missing = np.array([number is None for number in numbers], dtype=bool), math.nan
-            known = np.array(numbers, dtype=np.float64)
+            bad = np.array([number is None for number in numbers], dtype=bool)
+            known = np.array(numbers, dtype=np.float64)  # NaN for None
             what = "is not a number; correct it, or leave it empty if it is missing"
         self._refuse(bad[codes], column.index, "value", what)
-        known[bad] = missing
         return known[codes]
 
     def _number(self, value: Any) -> float | None:
@@ -287,35 +338,38 @@ class _Rows:
         except (TypeError, ValueError, OverflowError):
             return math.nan if _text(value).lower() in MISSING_TEXTS else None
 
-    def group_of(self, held: Columns) -> NDArray[np.int32]:
-        """Group of each participant, which all rows must name."""
-        of = np.zeros(len(self.people), dtype=np.int32)
-        if "group" in held:
-            person, group = held["person"], held.pop("group")
-            of[person[::-1]] = group[::-1]  # of several the first row
-            what = "is missing or differs from the participant's first one, of whom it must be a "
-            what += "fact; correct it, or name the column of the participants (`participant`)"
-            self._refuse((group < 0) | (group != of[person]), held["row"], "group", what)
-        return of
+    def _set_groups(
+        self, person: NDArray[np.int32], frame: pd.DataFrame, column: str | None
+    ) -> None:
+        """Note the group of each participant, which all rows must name."""
+        if column is None:
+            self.group_of[person] = 0
+            return
+        group, new = self._named(frame[column], self.groups), self.group_of[person] < 0
+        self.group_of[person[new][::-1]] = group[new][::-1]  # of several the first row
+        what = "is missing or differs from the participant's first one, of whom it must be a "
+        what += "fact; correct it, or name the column of the participants (`participant`)"
+        self._refuse((group < 0) | (group != self.group_of[person]), frame.index, "group", what)
 
-    def settle(self, held: Columns) -> None:
-        """Give each row its time, or its number where none have.
+    def _settled(self, person: NDArray[np.int32], time: Integers, late: Integers) -> Integers:
+        """The time of each row, or its number where none have.
 
         Of an hour that is there twice it is the second if the first is not after the row before.
         """
-        later, time = held.pop("later"), held["time"]
+        before = self.before[person]
         if not self.times:
-            held["time"] = pd.Series(held["person"]).groupby(held["person"]).cumcount().to_numpy()
-        elif later.any() and not self.total:
-            row = pd.Series(np.arange(len(time)))
-            before = row.groupby(held["person"]).shift(fill_value=-1).to_numpy()
-            for i in np.flatnonzero(later):
-                if before[i] >= 0 and time[i] <= time[before[i]]:
-                    time[i] += later[i]
+            time = before + 1 + pd.Series(person).groupby(person).cumcount().to_numpy()
+        elif not self.total and (late > time).any():
+            near = pd.Series(np.arange(len(time))).groupby(person).shift(fill_value=-1).to_numpy()
+            for i in np.flatnonzero(late > time):
+                if time[i] <= (before[i] if near[i] < 0 else time[near[i]]):
+                    time[i] = late[i]
+        self.before[person] = time  # the last row's
+        return time
 
-    def check(self, count: int) -> None:
+    def check(self) -> None:
         """Raise where no row was read, or the participants are something else."""
-        column, people = self.columns["participant"], len(self.people)
+        column, people, count = self.columns["participant"], len(self.people), self.count
         if not count:
             what = "no row of data below the header, or between `first` and `last`; check the file"
             raise DataError(f"{self.table.where}: {what}")
@@ -325,49 +379,56 @@ class _Rows:
             what = f"the column {shown(column)} of the participants has {what}"
             raise DataError(f"{self.table.where}: {what}; name the right one (`participant`)")
 
-    def sort(self, held: Columns) -> None:
-        """Sort rows by participant and time; those at one time are refused, or dropped."""
-        _keep(held, in_order(held["person"], held["time"]))
-        again = np.zeros(len(held["time"]), dtype=bool)
-        again[1:] = (np.diff(held["person"]) == 0) & (held["time"][1:] == held["time"][:-1])
-        what = "is there twice; remove one of the two rows, name the column that tells "
-        what += "participants apart (`participant`) or, on a local clock when daylight "
-        what += "saving ends, its zone (`timezone`)"
-        self._refuse(again, held["row"], "time", what)
-        again[:-1] |= again[1:]
-        _keep(held, ~again)
-
-    def find_step(self, held: Columns) -> int:
+    def find_step(self, key: Integers) -> int:
         """Return the step as given, else the most common difference of times, of equals the least.
 
-        Raises DataError: times are not whole steps apart, or an hour is left out.
+        Raises DataError: two rows are of one time, times are not whole steps apart, or an hour is
+        left out.
         """
-        time, rows, wait = held["time"], held["row"], np.zeros_like(held["time"])
-        np.subtract(time[1:], time[:-1], out=wait[1:])
-        wait[1:][np.diff(held["person"]) > 0] = 0
         number = Counter[int]()
-        for at in range(0, len(wait), ROWS):  # at once they would take as much again
-            waits, times = np.unique(wait[at : at + ROWS], return_counts=True)
+        for wait, _ in _waits(key):
+            waits, times = np.unique(wait, return_counts=True)
             number.update(dict(zip(waits.tolist(), times.tolist(), strict=True)))
-        del number[0]
-        step = self.schema.step_seconds
-        if step is None:
-            if not number:
-                what = "one reading only of each participant, so that no time step can be seen"
-                raise DataError(f"{self.table.where}: {what}; give `step`")
-            step = min(number, key=lambda one: (-number[one], one))
+        if 0 in number:
+            what = "is there twice; remove one of the two rows, name the column that tells "
+            what += "participants apart (`participant`) or, on a local clock when daylight "
+            what += "saving ends, its zone (`timezone`)"
+            self._refuse_wait(key, lambda wait, _: wait == 0, what)
+        if self.schema.step_seconds is None and not number:
+            what = "one reading only of each participant, so that no time step can be seen"
+            raise DataError(f"{self.table.where}: {what}; give `step`")
+        common = min(number, key=lambda one: (-number[one], one), default=1)
+        step = self.schema.step_seconds or common
         if any(one % step for one in number):
             what = f"is not a whole number of steps of {step} s after the one before; resample or "
-            self._refuse(wait % step > 0, rows, "time", what + "give `step`")
+            self._refuse_wait(key, lambda wait, _: wait % step > 0, what + "give `step`")
         if self.clock == "local" and step <= HOUR and HOUR + step in number:
+
+            def skipped(wait: Integers, time: Integers) -> NDArray[np.bool_]:
+                late: NDArray[np.bool_] = (wait == HOUR + step) & (time % HOUR < step)
+                then = pd.DatetimeIndex(time[late].astype("datetime64[s]"))
+                sunday = (then.day_of_week == 6) & (then.hour <= 4)
+                late[late] = sunday & then.month.isin([3, 4, 9, 10, 11])
+                return late
+
             what = "comes an hour late, as on a local clock when daylight saving begins; give "
             what += "its zone (`timezone`), or UTC if the clock never jumps"
-            late = (wait == HOUR + step) & (time % HOUR < step)
-            then = pd.DatetimeIndex(time[late].astype("datetime64[s]"))
-            sunday = (then.day_of_week == 6) & (then.hour <= 4)
-            late[late] = sunday & then.month.isin([3, 4, 9, 10, 11])
-            self._refuse(late, rows, "time", what)
+            self._refuse_wait(key, skipped, what)
         return step
+
+    def _refuse_wait(
+        self,
+        key: Integers,
+        bad: Callable[[Integers, Integers], NDArray[np.bool_]],
+        what: str,
+    ) -> None:
+        """Raise where the wait for a row, and its time, are bad; its place is looked for again."""
+        for wait, end in _waits(key):
+            wrong = end[bad(wait, (end & LATEST_TIME) + CALENDAR[0])]
+            if len(wrong):
+                found = [rows[keys == wrong[0]] for rows, keys, _ in _Rows(*self.asked)]
+                place = self.table.place(int(np.concatenate(found)[-1]))
+                raise DataError(f"{self.table.where}, {place}: the time {what}")
 
     def _refuse(self, bad: Any, rows: Any, role: str, what: str) -> None:
         """Raise where a row is bad, unless no row may be refused; never say what stands there."""
@@ -424,10 +485,31 @@ class _Rows:
         return text.replace(thousands or "", "").replace(decimal, ".")
 
 
-def _keep(held: Columns, which: Any) -> None:
-    """Keep some rows, or sort them, a column after the other so that memory has one twice."""
-    for name in held:
-        held[name] = held[name][which]
+def _keys(person: NDArray[Any], seconds: Integers) -> Integers:
+    """Numbers in the order of participants and times."""
+    return (person.astype(np.int64) << TIME_BITS) + (seconds - CALENDAR[0])
+
+
+def _sort(key: Integers, value: Floats) -> Floats:
+    """Sort keys in place; return their values in that order, each in the memory of its index."""
+    order = key.argsort()
+    ordered = order.view(np.float64)
+    for at in range(0, len(order), ROWS):
+        ordered[at : at + ROWS] = value[order[at : at + ROWS]]
+    key.sort()
+    return ordered
+
+
+def _waits(key: Integers) -> Iterator[tuple[Integers, Integers]]:
+    """Yield the seconds from readings to the next ones of a participant, and the latters' keys."""
+    for at in range(0, len(key), ROWS):
+        part = key[at : at + ROWS + 1]
+        same = part[1:] >> TIME_BITS == part[:-1] >> TIME_BITS
+        yield np.diff(part)[same], part[1:][same]
+
+
+def _starts(person: NDArray[np.signedinteger]) -> Integers:
+    return np.append(0, np.flatnonzero(person[1:] != person[:-1]) + 1)[: len(person)]
 
 
 def find_columns(table: Table, schema: Schema) -> dict[str, str | None]:
@@ -485,14 +567,6 @@ def stamp(steps: Steps, seconds: int) -> str:
     if steps.clock == "none":
         return f"step {seconds + 1}"
     return f"{np.datetime64(seconds, 's')}{'' if steps.clock == 'local' else 'Z'}"
-
-
-def in_order(person: NDArray[np.int32], seconds: Integers) -> Integers | slice:
-    """What sorts readings by participant and time, those at one time in the order of the table."""
-    later = (person[1:] == person[:-1]) & (seconds[1:] >= seconds[:-1])
-    if (later | (person[1:] > person[:-1])).all():
-        return slice(None)
-    return np.lexsort((seconds, person))
 
 
 def _text(value: Any) -> str:

@@ -25,7 +25,7 @@ from pufferflow.errors import DataError
 
 Source: TypeAlias = "str | os.PathLike[str] | pd.Series[Any] | pd.DataFrame"
 
-ROWS = 2**16
+ROWS = 2**15
 """Rows of a batch at most, but for a block of a CSV file."""
 
 BLOCK = 2**20

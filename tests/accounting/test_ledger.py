@@ -45,7 +45,7 @@ def elsewhere(charge, of=POPULATION):
 F, WEEK, PARTICIPANT = Fraction, 7 * 86400, Level(None)
 DAY, READING, INFORMED = COSTS
 yes = partial(no, None)
-TIMELESS = {"span": (None, None), "of": replace(POPULATION, step_seconds=None, time_base="none")}
+TIMELESS = replace(POPULATION, step_seconds=None, time_base="none")
 FIT, BOTH = {"level": PARTICIPANT, "promise": False}, replace(POPULATION, values=("kwh", "gas"))
 LATER = Charge(COSTS[DAY], F(2), MONDAY + WEEK, MONDAY + 2 * WEEK)
 OVERLAP = (MONDAY + 52 * WEEK - 1800, MONDAY + 53 * WEEK)
@@ -61,26 +61,11 @@ SCENARIOS = {
         yes(52),
     ],
     "until the end of dates": [yes(span=NINES), no(SPENT, span=NINES)],
-    "rolling four weeks": [
-        *(yes(week, weeks=4, share=F(1, 4)) for week in range(8)),
-        no(f"from 2024-03-04 00:00:00 {FREE}", 8, weeks=4, share=F(1, 2)),
-        no(f"from 2024-02-26 00:00:00 {FREE}", 7, weeks=4, share=F(1, 100)),
-    ],
-    "several kinds of the same readings": [
-        *(yes(week, share=F("0.9")) for week in range(4)),
-        yes(weeks=4, share=F("0.1"), query="histogram"),
-        no(f"from 2024-01-29 00:00:00 {FREE}", 2, share=F("0.001")),
-    ],
     "a private fit is paid for in its range": [
         yes(**FIT, weeks=4),
         no(f"from 2024-01-29 00:00:00 {FREE}"),
         yes(share=1 - F(1, 336) / COSTS[DAY]),
         yes(4),
-    ],
-    "without times everything adds up": [
-        yes(**TIMELESS, share=F(3, 4)),
-        no("with times new readings are free", **TIMELESS, share=F(1, 2)),
-        yes(**TIMELESS, share=F(1, 4)),
     ],
     "hole 1: no other level gives budget back": [
         yes(level=PARTICIPANT, share=F("0.9993")),
@@ -322,7 +307,7 @@ def test_what_is_paid_for_stays_paid_for(path):
         path.unlink()
 
 
-@pytest.mark.parametrize("wrong", [{"query": "a\nb"}, {"query": 3}, {"of": TIMELESS["of"]}])
+@pytest.mark.parametrize("wrong", [{"query": "a\nb"}, {"query": 3}, {"of": TIMELESS}])
 def test_what_no_entry_may_hold(wrong):
     with pytest.raises(pf.ParameterError, match=r"query is|times where there are none"):
         terms(**wrong)

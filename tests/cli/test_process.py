@@ -16,7 +16,7 @@ import pufferflow as pf
 from pufferflow import cli
 from pufferflow.cli.printing import flag
 
-COMMAND = [sys.executable, "-m", "pufferflow.cli"]
+COMMAND = [sys.executable, "-m", "pufferflow"]
 ACTIONS = {"ledger": "show verify add set-limit", "related": "check noisymax network general"}
 PIPES = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
 
@@ -83,4 +83,4 @@ def test_hostile_command_lines(runs):
     script = [sys.executable, fuzz_cli.__file__, str(runs), "1"]
     path = {"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(script, capture_output=True, text=True, env=path)
-    assert f"{runs} runs, 0 failed" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0, done.stderr

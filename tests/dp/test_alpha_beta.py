@@ -9,18 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import counts, examples
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from samplers import RARE, p_value
 
 from pufferflow import dp
-from pufferflow.dp.alpha_beta import binomial, root_up
-from pufferflow.errors import DataError, ParameterError
+from pufferflow.errors import ParameterError
 
 DOMAIN = dp.Domain({"age": range(0, 100, 10), "answer": ["yes", "no"], "place": ("A", "B", "C")})
 DATA = pd.DataFrame({"place": ["A", "B", "A"], "age": [30, 30, 90], "answer": ["yes", "yes", "no"]})
 HALF = dp.AlphaBeta(0.5, 0.1)
-LINE = dp.choose_alpha_beta("0.1", "0.5")
 
 
 @st.composite
@@ -38,7 +36,7 @@ def bounds(draw):
 
 @st.composite
 def near_the_boundary(draw):
-    """Bounds, and parameters on the boundary of either condition or a little beside it."""
+    """Bounds, and parameters on the boundary of either condition or a little off it."""
     d, gamma = draw(bounds())
     conditions = draw(st.sampled_from(["exact", "published"]))
     best = dp.choose_alpha_beta(d, gamma, conditions=conditions)
@@ -80,11 +78,8 @@ def test_views_together_against_bayes_on_all_their_outcomes(case, others):
                 assert posterior <= check.posterior_inside
     assert broken <= (not check.private)
     # the ratio is an infimum, which no prior above 0 attains
-    if (
-        check.ratio_outside < d / gamma * (1 - Fraction(1, 10**20))
-        or check.posterior_inside > gamma
-    ):
-        assert broken
+    below = check.ratio_outside < d / gamma * (1 - Fraction(1, 10**20))
+    assert broken or not (below or check.posterior_inside > gamma)
     assert check.private or not check.published_conditions
 
 
@@ -117,37 +112,14 @@ def test_chosen_parameters_are_private_and_nothing_is_left(limits, views, condit
     assert not dp.check_views([chosen] * (views + 1), d, gamma).private
 
 
-@pytest.mark.parametrize("fineness", counts(12, 40))
-@pytest.mark.parametrize(("d", "gamma"), [("1/50", "1/5"), ("1/1000000000", "1/2"), ("1/3", "1")])
-def test_the_best_parameters_beat_every_other_pair(d, gamma, fineness):
-    best = dp.choose_alpha_beta(d, gamma)
-    grid = [Fraction(i, fineness) for i in range(1, fineness + 1)]
-    others = [dp.AlphaBeta(s * (1 - r), s * r) for s in grid for r in [0, *grid[:-1]]]
-    others = [other for other in others if dp.check_views([other], d, gamma).private]
-    for other in [dp.choose_alpha_beta(d, gamma, conditions="published"), *others]:
-        for query in ((0, 10), (10, 10), (1, 1000), (10, 10**9)):
-            assert best.standard_error(*query) <= other.standard_error(*query) * (1 + 1e-12)
-
-
-@examples(12, 120)
-@given(st.fractions(0, 1, max_denominator=10**6), st.integers(1, 9))
-def test_roots_are_rounded_up_and_hardly(number, degree):
-    root = root_up(number, degree)
-    assert number <= root**degree
-    assert root <= 1
-    assert root**degree * (1 - Fraction(1, 2**60)) <= number
-    assert root_up(number**degree, degree) == number
-
-
 def test_a_publisher_counts_its_views_and_refuses_one_too_many():
     publisher = dp.Publisher([(3,), (4,)], dp.Domain({"x": range(30)}), "0.1", "0.5")
     two = dp.choose_alpha_beta("0.1", "0.5", views=2)
     first = publisher.publish(two, insecure_seed=1)
     with pytest.raises(ParameterError, match="view 2 is refused"):
-        publisher.publish(LINE)
-    second = publisher.publish(two, insecure_seed=3)
+        publisher.publish(dp.choose_alpha_beta("0.1", "0.5"))
+    assert not first.table.equals(publisher.publish(two, insecure_seed=3).table)
     assert publisher.views == (two, two)
-    assert not first.table.equals(second.table)
     with pytest.raises(ParameterError, match="view 3 is refused"):
         publisher.publish(dp.choose_alpha_beta("0.1", "0.5", views=1000))
 
@@ -164,9 +136,9 @@ def test_the_distribution_of_the_published_set(alpha, beta, draws):
         assert domain.encode(table).tolist() == sorted(domain.encode(table))
         rows = set(table.itertuples(index=False, name=None))
         found[tuple(int(t in rows) for t in every)] += 1
-    for parameters, fits in ((view, True), (dp.AlphaBeta(view.keep - half, half), False)):
-        law = views_of(parameters, [0, 1, 0, 0])
-        p = p_value([found[seen] for seen in law], [float(chance) for chance in law.values()])
+    for used, fits in ((view, True), (dp.AlphaBeta(view.keep - half, half), False)):
+        chances = views_of(used, [0, 1, 0, 0])
+        p = p_value([found[seen] for seen in chances], [float(p) for p in chances.values()])
         assert p > 1e-3 if fits else p < RARE
 
 
@@ -176,116 +148,32 @@ def test_a_set_and_a_table_publish_the_same_in_the_order_of_the_domain():
     assert one.equals(two)
     assert list(one.columns) == ["age", "answer", "place"]
     assert one["age"].dtype.kind == "i"
-    exact = dp.publish(DATA, DOMAIN, dp.AlphaBeta(1, 0))
-    assert set(exact.table.itertuples(index=False, name=None)) == set(rows)
-    assert exact.count({"age": 30}).count == 2
-    big = dp.Domain({"x": range(3 * 10**6)})  # drawn in several pieces
-    data, sparse = [(1,), (2**20,), (2 * 10**6,)], dp.AlphaBeta(1 - Fraction(1, 10**5), "1e-5")
-    first, second = (dp.publish(data, big, sparse).table["x"].tolist() for _ in range(2))
-    assert {1, 2**20, 2 * 10**6} <= set(first)
+    big = dp.Domain({"x": range(3000), "y": range(1000)})  # drawn in several pieces
+    data, sparse = {(0, 1), (1048, 576), (2000, 0)}, dp.AlphaBeta(1 - Fraction(1, 10**5), "1e-5")
+    first, second = (dp.publish(data, big, sparse).table for _ in range(2))
+    assert data <= set(first.itertuples(index=False, name=None))
     assert len(first) < 90
-    assert first != second
+    assert not first.equals(second)
 
 
 @pytest.mark.parametrize(
     ("where", "size"),
-    [
-        ({}, 60),
-        ({"age": 30}, 6),
-        ({"age": range(30, 61, 10)}, 24),
-        ({"age": [30, 90.0], "answer": "no"}, 6),
-        ({"place": ["A", "A", "C"]}, 40),
-    ],
+    [({}, 60), ({"age": [30, 90.0], "answer": "no"}, 6), ({"place": ["A", "A", "C"]}, 40)],
 )
-def test_queries_count_rows_and_domain(where, size):
-    mask, count = DOMAIN.selected(where, DOMAIN.decode(np.arange(60)))
+def test_codes_are_indices_and_queries_count_rows_and_domain(where, size):
+    everything = DOMAIN.decode(np.arange(60))
+    assert DOMAIN.encode(everything[["place", "answer", "age"]]).tolist() == list(range(60))
+    mask, count = DOMAIN.selected(where, everything)
     assert mask.sum() == count == size
-
-
-@pytest.mark.parametrize("values", [range(9, -1, -3), range(-4, 11, 5), range(7, 8), [5, -3, 0]])
-def test_codes_are_indices(values):
-    domain = dp.Domain({"x": values, "y": range(2)})
-    for x in range(-20, 20):
-        table = pd.DataFrame({"y": [1], "x": [x]})
-        if x in values:
-            assert domain.encode(table).tolist() == [2 * list(values).index(x) + 1]
-            assert domain.decode(domain.encode(table)).to_dict("list") == {"x": [x], "y": [1]}
-        else:
-            with pytest.raises(DataError, match="row 1 of the data has a value of x"):
-                domain.encode(table)
-
-
-@examples(10, 80)
-@given(parameters(), st.integers(0, 5))
-def test_difference_of_views_against_all_views(view, tuples):
-    first, second = (views_of(view, [inside] * tuples) for inside in (1, 0))
-    assert dp.view_difference(view, tuples) == sum(
-        abs(first[seen] - second[seen]) for seen in first
-    )
-    assert dp.view_difference(view, 1) == 2 * view.alpha
-
-
-@examples(12, 60)
-@given(parameters(), st.fractions(0, 1, max_denominator=50), st.sampled_from([1, 2, 3, 40, 150]))
-def test_difference_of_answers_by_plain_convolution(view, prior, tuples):
-    """The joint distribution of answer and published tuples, one tuple after the other."""
-    p, keep, beta = float(prior), float(view.keep), float(view.beta)
-    one, joint = np.outer([1 - p, p], [0, 0]), np.ones((1, 1))
-    one[:] = [[(1 - p) * (1 - beta), (1 - p) * beta], [p * (1 - keep), p * keep]]
-    for _ in range(tuples):
-        wider = np.zeros(np.add(joint.shape, 1))
-        for i, j in itertools.product((0, 1), repeat=2):
-            wider[i : i + len(joint), j : j + len(joint)] += one[i, j] * joint
-        joint = wider
-    plain = np.abs(
-        joint - joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
-    ).sum()
-    assert dp.answer_difference(view, prior, tuples) == pytest.approx(plain, abs=1e-9)
-    assert plain <= dp.answer_difference_bound(view, prior, tuples) + 1e-9
-
-
-@examples(12, 120)
-@given(parameters(), st.integers(1, 3), st.integers(0, 2))
-def test_difference_of_extreme_answers_against_all_instances(view, rows, spare):
-    half, views = rows + spare, (Counter(), Counter())
-    for chosen in itertools.combinations(range(half), rows):
-        inside = [int(i in chosen) for i in range(half)] + [0] * half
-        views[0].update(views_of(view, inside))
-        views[1].update(views_of(view, inside[half:] + inside[:half]))
-    plain = sum(abs(views[0][seen] - views[1][seen]) for seen in views[0]) / math.comb(half, rows)
-    assert dp.extreme_difference(view, rows, half) == pytest.approx(float(plain), abs=1e-9)
-
-
-def test_the_impossibility_line():
-    """d = γ/(1−γ) n/√m: of counts ever less is learned, and the views of all or none differ < ½."""
-    found = [dp.answer_difference(LINE, Fraction(r // 10, r**2), r**2 // 2) for r in (100, 1000)]
-    assert found[1] < found[0] / 3
-    assert dp.answer_difference_bound(LINE, Fraction(1, 10**7), 10**12 // 2) < found[1] / 10
-    source = dp.choose_alpha_beta("0.1", "0.5", conditions="published")
-    found = [dp.extreme_difference(source, r // 10, r**2 // 2) for r in (100, 1000, 10**4)]
-    assert found == pytest.approx([0.394455, 0.394618, 0.394635], abs=1e-6)
+    assert dp.publish(everything, DOMAIN, dp.AlphaBeta(1, 0)).count(where) == dp.Estimate(size, 0)
 
 
 @examples(20, 200)
-@given(parameters(), st.integers(0, 4), st.integers(0, 4), st.fractions(0, 5, max_denominator=8))
-def test_estimates_and_failures_against_all_views(view, count, others, error):
-    """The estimate is unbiased with the stated error; errors beyond ``error`` are strict."""
-    assume(Fraction(float(error)) == error)
-    size, mean, square, missed = count + others, 0, 0, 0
+@given(parameters(), st.integers(0, 4), st.integers(0, 4))
+def test_estimates_are_unbiased_with_the_stated_error(view, count, others):
+    size, mean, square = count + others, 0, 0
     for seen, p in views_of(view, [1] * count + [0] * others).items():
         off = (sum(seen) - view.beta * size) / view.alpha - count
-        mean, square, missed = mean + p * off, square + p * off**2, missed + p * (abs(off) > error)
+        mean, square = mean + p * off, square + p * off**2
     assert mean == 0
     assert view.standard_error(count, size) ** 2 == pytest.approx(float(square), rel=1e-12)
-    assert view.failure(float(error), count, size) == pytest.approx(float(missed), abs=1e-12)
-
-
-@examples(12, 120)
-@given(st.integers(0, 3000), st.just(0.0) | st.floats(1e-12, 1))
-def test_binomial_against_scipy(trials, p):
-    from scipy.stats import binom
-
-    low, law = binomial(trials, p)
-    x = np.arange(low, low + len(law))
-    np.testing.assert_allclose(law, binom.pmf(x, trials, p), rtol=1e-9, atol=1e-14)
-    assert binom.cdf(low - 1, trials, p) + binom.sf(x[-1], trials, p) < 1e-12

@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_right
 from fractions import Fraction
-from itertools import accumulate, combinations_with_replacement
+from itertools import accumulate
 
 import numpy as np
 import pytest
@@ -13,21 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from samplers import RARE, p_value
 
-from pufferflow.dp.base2 import (
-    Base2Exponential,
-    Base2Laplace,
-    CumulativeWeights,
-    Eta,
-    compute_precision,
-    expected_bits,
-    needed_precision,
-)
-from reproduction.related.base2_exponential import (
-    rounded_distribution,
-    rounding_bounds,
-    rounding_loss,
-    unrounded_distribution,
-)
+from pufferflow.dp.base2 import Base2Exponential, Base2Laplace, CumulativeWeights, Eta
 
 HALF = Eta(1, 1)
 
@@ -107,40 +93,6 @@ def test_strings_at_the_very_edge(eta, ks, bits, data):
             assert drawn == bisect_right(sums, s >> up)
 
 
-@examples(12, 120)
-@given(etas(), exponents(3))
-def test_expected_bits_are_the_mean_over_every_string(eta, ks):
-    sums, depth = stored(eta, ks)
-    weights = CumulativeWeights(*eta.odd, ks, max(depth, 1))
-    assume(depth > 0 and weights.width <= 11)
-    for bitwise in (True, False):
-        tapes = [Tape(s, weights.width) for s in range(1 << weights.width)]
-        accepted = sum(weights.draw(tape, bitwise=bitwise) < len(ks) for tape in tapes)
-        # attempts are independent: bits of one, over the chance that it succeeds
-        mean = Fraction(sum(tape.read for tape in tapes), accepted)
-        assert expected_bits(sums, bitwise=bitwise) == mean
-
-
-def significant_bits(number):
-    """Bits from the first to the last 1 of a finite binary fraction."""
-    return (number.numerator // (number.numerator & -number.numerator)).bit_length()
-
-
-@examples(16, 160)
-@given(etas(), st.integers(0, 4), st.integers(1, 5), st.integers(1, 20))
-def test_needed_precision_is_that_of_the_worst_sum(eta, span, outcomes, start):
-    weights = [eta.base**k for k in range(span + 1)]
-    lengths = range(1, outcomes + 1)
-    sums = (sum(some) for n in lengths for some in combinations_with_replacement(weights, n))
-    needed = max(map(significant_bits, sums))
-    assert needed_precision(eta, span, outcomes) == needed
-    tests = [w + outcomes - 1 for w in weights] + [Fraction(outcomes - 1)] * (outcomes > 1)
-    bits = start
-    while any(significant_bits(test) > bits for test in tests):
-        bits *= 2
-    assert compute_precision(eta, span, outcomes, start) == bits
-
-
 @examples(30, 400)
 @given(
     etas(),
@@ -160,33 +112,6 @@ def test_the_loss_is_the_stated_one(eta, pairs, whole):
     assert mechanism.epsilon >= math.log(bound) * (1 - 1e-15)
 
 
-@pytest.mark.parametrize("alpha", [Fraction(1, 2), Fraction(1), Fraction(1, 4)])
-@pytest.mark.parametrize("eta", [Eta(1, 2), Eta(3, 2), Eta(1, 3, 2)])
-def test_the_loss_of_rounding_is_the_exact_ratio(eta, alpha):
-    mechanism = Base2Exponential(eta, 0, 1, 7)
-    first = mechanism.probabilities([1, *[1 - alpha] * 6])[0]
-    second = mechanism.probabilities([1 - alpha, *[1] * 6])[0]
-    assert 2 ** rounding_loss(eta, 7, alpha) == pytest.approx(float(second / first), rel=1e-12)
-    # α = ½ costs more than in proportion; 2⌈α⌉η is approached for α = 1
-    assert eta.value < rounding_loss(eta, 2000, Fraction(1, 2)) < 2 * eta.value
-    assert 0.9 * 2 * eta.value < rounding_loss(eta, 200, Fraction(1)) < 2 * eta.value
-
-
-@examples(20, 200)
-@given(etas(), st.lists(st.integers(0, 12).map(lambda i: Fraction(i, 4)), min_size=1, max_size=7))
-def test_rounding_against_all_ways_and_within_its_bounds(eta, values):
-    exact = Base2Exponential(eta, 0, 4, len(values)).probabilities(values)
-    np.testing.assert_allclose(
-        rounded_distribution(eta, values), np.array(exact, float), rtol=1e-12
-    )
-    lower, width = rounding_bounds(eta, values)
-    assert all(low <= p <= low + width for low, p in zip(lower, exact, strict=True))
-    if all(u.denominator == 1 for u in values):
-        assert width == 0
-        plain = unrounded_distribution(eta, values)
-        np.testing.assert_allclose(plain, np.array(exact, float), rtol=1e-12)
-
-
 @pytest.mark.parametrize("size", counts(2_500, 10_000))
 @pytest.mark.parametrize("sampler", ["rejection", "bitwise"])
 @pytest.mark.parametrize("eta", [HALF, Eta(7, 3), Eta(5, 3, 2)])
@@ -202,19 +127,18 @@ def test_frequencies_are_the_exact_probabilities(sampler, eta, size):
     assert p_value(drawn, system.probabilities([0, 1, 2, 5])) > RARE
 
 
-def test_the_minimum_of_attempts_is_always_made():
-    for utilities, least in (([4], 1), ([2, 2, 2, 2], 1), ([0, 5, 5], 9)):
-        mechanism, calls = Base2Exponential(HALF, 0, 5, 4, minimum_attempts=least), []
-        draw = mechanism._random.getrandbits
-        mechanism._random.getrandbits = lambda k, draw=draw, calls=calls: calls.append(k) or draw(k)
-        needed = []
-        for _ in range(200):
-            calls.clear()
-            mechanism.release(utilities)
-            needed.append(len(calls))
-        # a total that is a power of two is never rejected; [0, 5, 5] is, with probability 0.47
-        assert min(needed) == least
-        assert needed.count(least) >= (180 if least > 1 else 200)
+@pytest.mark.parametrize(("utilities", "least"), [([4], 1), ([2, 2, 2, 2], 1), ([0, 5, 5], 9)])
+def test_the_minimum_of_attempts_is_always_made(utilities, least):
+    mechanism, calls, needed = Base2Exponential(HALF, 0, 5, 4, minimum_attempts=least), [], []
+    draw = mechanism._random.getrandbits
+    mechanism._random.getrandbits = lambda k: calls.append(k) or draw(k)
+    for _ in range(200):
+        calls.clear()
+        mechanism.release(utilities)
+        needed.append(len(calls))
+    # a total that is a power of two is never rejected; [0, 5, 5] is, with probability 0.47
+    assert min(needed) == least
+    assert needed.count(least) >= (180 if least > 1 else 200)
 
 
 @pytest.mark.parametrize(("x", "y", "z"), [(1, 1, 1), (3, 2, 5), (2**40 - 1, 40, 1), (6, 3, 2)])
@@ -224,7 +148,6 @@ def test_the_loss_of_eta_is_rounded_up_and_hardly(x, y, z):
         with ctx.workprec(2000):
             exact = -arb(factor * z) * (arb(x) / arb(2) ** y).log()
             assert arb(loss) >= exact > arb(math.nextafter(loss, 0))
-    assert Eta(x, y, z).value == pytest.approx(-z * math.log2(Fraction(x, 2**y)), rel=1e-9)
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 0.01, 0.5, 3.7, 30.0])
@@ -233,15 +156,6 @@ def test_for_epsilon_is_the_largest_eta_that_keeps_it(epsilon, sensitivity):
     eta, factor = Eta.for_epsilon(epsilon, sensitivity, y=40), 2 * math.ceil(sensitivity)
     assert eta.loss(factor) <= epsilon
     assert eta.x == 1 or Eta(eta.x - 1, 40).loss(factor) > epsilon
-
-
-def test_weights_and_clamping():
-    eta = Eta(6, 3, 2)
-    mechanism = Base2Exponential(eta, -3, 4, 8)
-    weights = mechanism.weights([-3, 0, 4, 4])
-    assert [Fraction(w, weights[0]) for w in weights] == [1, eta.base**3, *[eta.base**7] * 2]
-    assert sum(mechanism.weights([-3] * 8)).bit_length() <= mechanism.precision
-    assert mechanism.probabilities(np.array([-7, 9])) == mechanism.probabilities([-3.0, 4])
 
 
 @pytest.mark.parametrize("span", counts(10**5, 10**6))
@@ -255,7 +169,6 @@ def test_large_outcome_sets_and_ranges(span):
 def test_laplace_on_a_grid():
     laplace = Base2Laplace(HALF, -2, 2, 0.5, sensitivity=2, insecure_seed=1)
     assert laplace.outcomes == [Fraction(i, 2) for i in range(-4, 5)]
-    assert laplace.epsilon == pytest.approx(2 * math.log(2), rel=1e-15)
     assert laplace.utilities(0)[2:7] == [Fraction(i, 4) for i in (2, 1, 0, 1, 2)]
-    assert laplace.probabilities(99) == laplace.probabilities(2)
+    assert laplace.utilities(99) == laplace.utilities(2)
     assert laplace.release(0.3) in laplace.outcomes

@@ -112,7 +112,7 @@ def test_a_known_stationary_chain_read_both_ways(seed, k, sticky, epsilon, lengt
     both = pf.IntervalFamily(P, P, backward=pf.IntervalFamily(R, R))
     known, found = (pf.leakage(theta, length, epsilon).scale for theta in (chain, both))
     assert found >= known * (1 - SLACK)
-    assert found <= max(known * 1.15, pf.mqm_exact(both, length, epsilon).scale * (1 + 1e-9))
+    assert found <= known * 1.15
     ball = pf.TotalVariationFamily(P, 0.0, backward=pf.TotalVariationFamily(R, 0.0))
     assert math.isclose(pf.leakage(ball, length, epsilon).scale, found, rel_tol=SLACK)
 
@@ -126,9 +126,7 @@ def test_less_known_costs_no_less(seed, k, width, sticky, epsilon, length):
     outer = pf.IntervalFamily(inner.low * 0.9, np.minimum(inner.high * 1.1, 1))
     small, large = (pf.leakage(theta, length, epsilon) for theta in (inner, outer))
     assert large.scale >= small.scale * (1 - SLACK)
-    assert large.scale <= pf.mqm_exact(outer, length, epsilon).scale
-    if large.quilt is None:  # else quilts decide, which bound no loss at other scales
-        assert pf.leakage_loss(outer, length, large.scale) <= epsilon * (1 + SLACK)
+    assert pf.leakage_loss(outer, length, large.scale) <= epsilon * (1 + SLACK)
     both = pf.IntervalFamily(inner.low, inner.high, backward=outer)
     assert pf.leakage(both, length, epsilon).scale <= small.scale * (1 + SLACK)
     losses = [

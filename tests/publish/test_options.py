@@ -1,26 +1,10 @@
-"""Options are declared once: signatures, docstrings, refusals come from them; times have units."""
-
-import inspect
+"""Names and values of options that are refused; times have units."""
 
 import pytest
 
 import pufferflow as pf
 from pufferflow._protection import Level, level_of
 from pufferflow._units import seconds_of, steps_of, text_of
-
-FUNCTIONS = pf.release, pf.plan, pf.fit, pf.fit_privately, pf.certify
-
-
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_signature_and_help_show_every_option_once(function):
-    shown, own = inspect.signature(function).parameters, inspect.signature(function.__wrapped__)
-    names = [field.name for field in getattr(function, "options", ())]
-    options = [name for name in shown if name not in own.parameters]
-    assert len({*names}) == len(names)
-    assert options
-    for name in options:
-        assert shown[name].kind is inspect.Parameter.KEYWORD_ONLY
-        assert inspect.getdoc(function).count(f"\n{name} : ") == 1
 
 
 def refused(call, said):

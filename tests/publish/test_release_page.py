@@ -111,16 +111,6 @@ def test_what_may_not_be_overlooked_comes_first():
     assert set(release.to_frame()["epsilon"]) == {"NOT PRIVATE (1)"}
 
 
-def test_at_most_six_lines_for_a_terminal():
-    assert WEEK.lines("l.ledger", "week01") == [
-        "mean-by-hour: ±0.133 kWh on all 24 values (95 %), noise impact MEDIUM",
-        "protects any 1 day of one participant: odds change by at most 2.72 x (epsilon 1)",
-        "ledger    l.ledger: 2024-01-01 to 2024-01-07 now fully used; later readings are untouched",
-        "safe to publish: week01/publish/",
-    ]
-    assert len(made(*[means()] * 6).lines("a", "b")) == 6
-
-
 def parsed(release):
     """Tags with their attributes, and the text of a page."""
     tags, words, parser = set(), [], HTMLParser()

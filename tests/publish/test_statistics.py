@@ -1,5 +1,7 @@
 """Each statistic against a plain twin, and its constant L against every change of a reading."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from cases import seeds
@@ -7,6 +9,7 @@ from cases import seeds
 from pufferflow.errors import ParameterError
 from pufferflow.publish.noise import DiscreteLaplace, table_error
 from pufferflow.publish.statistics import CATALOGUE, check_covered, parse_statistics
+from pufferflow.records import read as reader
 from pufferflow.records.read import Steps
 from pufferflow.records.states import StateSpace
 
@@ -74,8 +77,9 @@ def plain(name, by, steps):
 
 @pytest.mark.parametrize(("name", "by"), CASES)
 @pytest.mark.parametrize("seed", seeds(3, 200))
-def test_tables_are_those_of_loops_and_change_by_at_most_the_constant(name, by, seed):
+def test_tables_are_those_of_loops_and_change_by_at_most_the_constant(name, by, seed, monkeypatch):
     """And nothing but their integers: cells, sizes and public ranges stay."""
+    monkeypatch.setattr(reader, "ROWS", (2**15, 3, 4)[seed % 3])  # readings counted at once
     steps, statistic = some_steps(np.random.default_rng(seed)), statistic_of(name, by)
     table, (counts, sizes) = statistic.tabulate(steps), plain(name, by, steps)
     wanted = np.zeros_like(table.counts)
@@ -104,6 +108,19 @@ def test_a_chain_on_states_covers_no_finer_statistic(name):
             continue
         with pytest.raises(ParameterError, match=f"{name} depends on .*finer values this chain"):
             check_covered([statistic_of(name)], StateSpace.numeric(edges))
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_counting_takes_eight_bytes_a_reading(name):
+    """So that with what reading holds of it, a release takes 24 at its peak."""
+    count = 200_000
+    person, value = np.zeros(count), np.random.default_rng(0).normal(size=count)
+    steps, statistic = with_values(person, STEP * np.arange(count), value), statistic_of(name)
+    tracemalloc.start()
+    statistic.tabulate(steps)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * count + 1e6
 
 
 def test_impact_is_the_error_over_the_public_range():

@@ -10,8 +10,18 @@ from hypothesis import strategies as st
 
 from pufferflow.errors import DataError
 from pufferflow.records import counts
+from pufferflow.records import read as reader
 from pufferflow.records.read import Steps
 from pufferflow.records.states import StateSpace
+
+
+@pytest.fixture(scope="module", params=[3, reader.ROWS], autouse=True)
+def part(request):
+    """Readings that are counted at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reader, "ROWS", request.param)
+        yield
+
 
 readings = st.lists(
     st.tuples(st.integers(0, 2), st.sampled_from([1, 1, 1, 2, 30]), st.integers(0, 2)), max_size=60

@@ -12,6 +12,7 @@ import pytest
 
 from pufferflow.errors import DataError, ModelError
 from pufferflow.models import parse_public_model
+from pufferflow.records import read as reader
 from pufferflow.records import table
 from pufferflow.records.read import read
 from pufferflow.records.schema import Fitted, FittedPrivately, Schema, parse_schema
@@ -135,6 +136,11 @@ def test_participants_are_never_guessed_and_groups_are_theirs(file):
     frame = pd.DataFrame({"time": [0, 60] * 2, "who": [*"aabb"], "of": [*"gghh"], "value": 1.0})
     steps = read(frame, Schema(participant="who", group="of"))
     assert (steps.groups, steps.group_of.tolist()) == (("g", "h"), [0, 1])
+
+
+def test_more_participants_than_keys_hold_are_refused(file, monkeypatch):
+    monkeypatch.setattr(reader, "MOST_PEOPLE", 1)
+    assert "more than 1 participants; make several tables of it" in refusal(file(ROW))
 
 
 def test_schemas_survive_their_document():

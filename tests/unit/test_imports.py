@@ -33,6 +33,7 @@ GROUND = (
     "_numbers",
     "_work",
     "_noise",
+    "_randomness",
     "_values",
 )
 """What anything may stand on."""
@@ -56,7 +57,7 @@ ORDER = (
         "verify",
     ),
     *("networks", "certificates", "mechanisms", "accounting"),
-    *("drawing", "publish", "cli"),
+    *("drawing", "publish", "cli", "__main__"),
 )
 
 

@@ -159,7 +159,7 @@ def test_model_files_give_it_back():
         (lambda: pf.LabelledChain.of_order(ORDER_2, [0.5, 0.5]), r"initial distribution has shape \(2,\)"),
         (lambda: pf.LabelledChain.hidden(CHAIN, [[1.0]]), "1 rows for 2 states"),
         (lambda: pf.LabelledChain.with_durations([[0, 1], [1, 0]], [[1.0]]), "1 rows for 2 states"),
-        (lambda: parse_model({"labelled": {"transition_matrix": [[1]]}}), "labelled must be an object"),
+        (lambda: parse_model({"labelled": {"transition_matrix": [[1]]}}), "labelled has no labels"),
         (lambda: parse_model({"labelled": {"transition_matrix": [[1]], "labels": [0, 1]}}), "labelled: 2 labels"),
         (lambda: pf.fit_chain(np.ones((2, 2)), order=2), "an array with 3 equal sides"),
         (lambda: pf.fit_chain(np.array([[[0, 1], [0, 0]], [[0, 0], [0, 0]]]), order=2), "set smoothing > 0"),

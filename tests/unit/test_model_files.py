@@ -44,7 +44,7 @@ def fails_with(result, message):
         (b'{"chains": [], "chains": []}', "the key 'chains' is given twice in one object"),
         (b'{"chains": []}', "the family holds no chain; give at least one"),
         (b'{"chains": {}}', "chains must be a list of chains, not an object"),
-        (b'{"chains": [[0.5]]}', "chain 1 must be an object with a transition_matrix, not a list"),
+        (b'{"chains": [[0.5]]}', "chain 1 must be an object with transition_matrix, not a list"),
         (b'{"chains": [{}]}', "chain 1 has no transition_matrix"),
         (
             b'{"chains": [{"transition_matrix": [[1]]}, {"matrix": [[1]]}]}',

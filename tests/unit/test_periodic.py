@@ -137,7 +137,7 @@ def test_model_files_give_it_back():
         (lambda: pf.mqm_exact(DAY, 10, 1.0), "a periodic chain has several; use leakage or group-dp"),
         (lambda: pf.fit_periodic_chain(np.ones((2, 2))), "square matrices of numbers"),
         (lambda: pf.loss_profile(pf.MarkovChain(FAST), 10, 1.0), "chain is a MarkovChain; give a PeriodicChain"),
-        (lambda: parse_model({"periodic": {}}), "periodic must be an object with transition_matrices"),
+        (lambda: parse_model({"periodic": {}}), "periodic has no transition_matrices"),
         (lambda: parse_model({"periodic": {"transition_matrices": [[[1]]], "repeat": 0}}), "periodic: repeat is 0"),
     ],
 )

@@ -84,7 +84,7 @@ def test_powers_too_small_for_floats_may_tell_anything():
     assert Blocks(matrix, 0.0, 50, forget=True).caps(1.0)[x, y] > 1.9
 
 
-@pytest.mark.parametrize("mechanism", ["mqm-exact", "gk16", "bayesian-dp"])
+@pytest.mark.parametrize("mechanism", ["mqm-exact", "bayesian-dp"])
 def test_scales_are_not_below_certified_lower_ends(mechanism):
     """Of scales without certificates, which are not rounded up by one."""
     rng = np.random.default_rng(17)

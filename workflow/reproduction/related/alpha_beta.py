@@ -13,6 +13,12 @@ from pufferflow import dp
 from pufferflow._numbers import written_number
 from pufferflow.errors import ParameterError
 from reproduction.related import Found, Row, Stated, Value
+from reproduction.related.disclosure import (
+    answer_difference,
+    difference_bound,
+    extreme_difference,
+    failure,
+)
 from reproduction.tidy import mean_and_error, named_generator
 
 
@@ -42,9 +48,9 @@ def measure(settings: Mapping[str, Any], seed: int) -> Iterator[Found]:
         if panel == "difference":
             share = min(settings["query_shares"])
             belief = best, Fraction(rows, size), max(1, round(share * size))
-            point |= {"query_share": share, "difference_bound": dp.answer_difference_bound(*belief)}
+            point |= {"query_share": share, "difference_bound": difference_bound(*belief)}
             with suppress(ParameterError):  # the distributions may be too wide to sum up
-                point["statistical_difference"] = dp.answer_difference(*belief)
+                point["statistical_difference"] = answer_difference(*belief)
             yield point
             continue
         for share in settings["query_shares"]:
@@ -116,14 +122,18 @@ def _trade_off() -> Stated:
     at most n dγ(1−d)/(γ−d)² + k n (1−γ)(γ+d−γd)/(γ−d)² ≤ 1.5 (k/γ) n, for the whole table.
     """
     n, m, small, factors = 1000, 10**12, Fraction(1, 100), (1, 10, 100)
-    over_k = [dp.choose_alpha_beta(Fraction(k * n, m), small).rho(n, m) for k in factors]
-    over_gamma = [dp.choose_alpha_beta(Fraction(n, m), small / k).rho(n, m) for k in factors]
+
+    def of_all(parameters: dp.AlphaBeta) -> float:
+        return parameters.standard_error(n, m) / math.sqrt(n)
+
+    over_k = [of_all(dp.choose_alpha_beta(Fraction(k * n, m), small)) for k in factors]
+    over_gamma = [of_all(dp.choose_alpha_beta(Fraction(n, m), small / k)) for k in factors]
     for key, variable, rho in (("rho", "k/γ", over_k), ("rho-gamma", "1/γ", over_gamma)):
         slope = np.polyfit(np.log(factors), np.log(rho), 1)[0]
         yield key, f"growth of ρ with {variable}", f"(k/γ)^{slope:.2f}"
     sparse, unit = dp.choose_alpha_beta(Fraction(4 * n, m), "1/2"), math.sqrt(4 / 0.5)
-    yield "constant", "root-mean-square ρ over √(k/γ), γ = ½, d → 0", sparse.rho(n, m) / unit
-    covered = 1 - sparse.failure(unit * math.sqrt(n), n, m)
+    yield "constant", "root-mean-square ρ over √(k/γ), γ = ½, d → 0", of_all(sparse) / unit
+    covered = 1 - failure(sparse, unit * math.sqrt(n), n, m)
     yield "coverage", "Pr[error ≤ √(k/γ)·√n], γ = ½, d → 0", covered
     private, useful, gammas = True, True, map(Fraction, (".1", ".5", ".9"))
     for gamma, k, densest in product(gammas, (1, 4, 100), (True, False)):
@@ -132,7 +142,7 @@ def _trade_off() -> Stated:
         best = dp.choose_alpha_beta(d, gamma)
         queries = [(n, size), (0, size), (n // 10, size // 10)]
         private &= dp.check_views([best], d, gamma).private
-        useful &= all(best.failure(error, *query) <= 0.05 for query in queries)
+        useful &= all(failure(best, error, *query) <= 0.05 for query in queries)
     both = "private and useful" if private and useful else "not both"
     yield "both", "privacy and utility at once", both
 
@@ -156,15 +166,13 @@ def _disclosed(seed: int) -> Stated:
 
     # the line is d = (γ/(1−γ)) n/√m, here with n = √m/10
     source = dp.choose_alpha_beta(d, gamma, conditions="published")
-    found = {
-        p: dp.extreme_difference(source, 10 ** (p // 2 - 1), 10**p // 2) for p in (4, 6, 8, 12)
-    }
+    found = {p: extreme_difference(source, 10 ** (p // 2 - 1), 10**p // 2) for p in (4, 6, 8, 12)}
     what = "Σ|Pr[V|Q=n] − Pr[V|Q=0]| on the impossibility line, half of the domain queried"
     yield "impossible", what, "below .5" if max(found.values()) < 0.5 else "not below .5"
     for power, total in found.items():
         yield f"extremes/{power}", f"that sum at m = 10^{power}", total
     what = "bound √(Σ φ^2j) on the difference of posterior and prior count there, m = 10^12"
-    yield "difference-bound", what, dp.answer_difference_bound(alone, "1e-7", 10**12 // 2)
+    yield "difference-bound", what, difference_bound(alone, Fraction(1, 10**7), 10**12 // 2)
     what = "statistical difference of views with and without one tuple"
-    yield "difference-one", f"{what}, our α", float(dp.view_difference(alone, 1))
-    yield "difference-source", f"{what}, the source's α", float(dp.view_difference(source, 1))
+    yield "difference-one", f"{what}, our α", 2 * float(alone.alpha)
+    yield "difference-source", f"{what}, the source's α", 2 * float(source.alpha)

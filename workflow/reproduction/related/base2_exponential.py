@@ -7,14 +7,13 @@ Differential Privacy" (CCS 2020), and of its code, cilvento/b2_exponential_mecha
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import accumulate, chain, product
+from itertools import accumulate, chain, pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
 from flint import fmpz_poly
 
 from pufferflow._types import Floats
-from pufferflow.dp import base2
 from pufferflow.dp.base2 import Base2Exponential, Base2Laplace, Eta
 from reproduction.related import Found, Value
 from reproduction.tidy import named_generator
@@ -210,7 +209,9 @@ def rounding_loss(eta: Eta, outcomes: int, sensitivity: Fraction) -> float:
 
 def _losses(sizes: Sequence[int], bits: int) -> Iterator[Found]:
     # the nearest double, as printed; Eta.loss would round up
-    yield Value(EXAMPLE, "ε of η = 1", "base2/epsilon", f"ε = {2 * math.log(2) * ETA.value!r}")
+    yield Value(
+        EXAMPLE, "ε of η = 1", "base2/epsilon", f"ε = {2 * math.log(2) * -math.log2(ETA.base)!r}"
+    )
     for alpha, published in ((1.0, 2 * bits), (0.5, bits)):  # 2αη
         row = {"panel": "loss", "mechanism": BASE2, "sensitivity": alpha}
         row |= {"published_bits": published, "proved_bits": 2 * math.ceil(alpha) * bits}
@@ -245,7 +246,7 @@ def rounding_bounds(eta: Eta, utilities: Sequence[Fraction]) -> tuple[list[Fract
 
 def unrounded_distribution(eta: Eta, utilities: Sequence[Fraction]) -> Floats:
     """Return Pr ∝ 2^(−ηu) of the utilities as they are, in doubles."""
-    weights = np.exp2(-eta.value * np.array(utilities, float))
+    weights = np.exp2(math.log2(eta.base) * np.array(utilities, float))
     return np.asarray(weights / weights.sum())
 
 
@@ -296,31 +297,75 @@ def _rounding(granularities: Sequence[float]) -> Iterator[Found]:
     yield Value(EXAMPLE, "rounding: bounds", "base2/rounding/holds", "holds" if inside else "fails")
 
 
+def needed_precision(eta: Eta, span: int, outcomes: int) -> int:
+    """Return the fewest bits for exact sums of up to ``outcomes`` weights 2^(−ηk), k ≤ span.
+
+    With 2^−η = m / 2^s, m odd, no such sum has a 1 beyond place s·span, and none with a weight
+    below 1 reaches ``outcomes``; outcomes − 1 weights of 1 and one of 2^(−η·span) need all places.
+    """
+    numerator, shift = eta.odd
+    if outcomes == 1:
+        return int(numerator**span).bit_length()
+    return shift * span + (outcomes - 1).bit_length()
+
+
+def compute_precision(eta: Eta, span: int, outcomes: int, start: int = 16) -> int:
+    """Return the source's ComputePrecision: ``start`` bits, doubled until its test sums are exact.
+
+    They are outcomes − 1 weights of 1, alone and with one of 2^(−ηk), k ≤ span, and need as many
+    bits as any sum.
+    """
+    bits = start
+    while bits < needed_precision(eta, span, outcomes):
+        bits *= 2
+    return bits
+
+
+def expected_bits(sums: Sequence[int], *, bitwise: bool) -> Fraction:
+    """Return the expected number of random bits of a draw by rejection from exact sums.
+
+    An attempt draws s uniform on [0, 2^e), 2^e the first power of two not below the total t, and
+    succeeds if s < t: 2^e / t attempts are expected. At once, s takes e bits. Bit by bit, after j
+    bits s lies in one of 2^j equal cells, and a further bit is needed if a sum lies strictly inside
+    the cell. By Wald's identity the product of both expectations is exact. ``sums`` are increasing
+    integers.
+    """
+    e, units = (sums[-1] - 1).bit_length(), 0  # of 2^-e
+    for before, here in pairwise((0, *sums)):
+        # A sum with z trailing zeros lies inside its cell for j < e − z. It counts unless the sum
+        # before lies inside the same cell, which is so as far as their leading bits agree.
+        inside, last = (e + 1 - (end & -end).bit_length() for end in (here, before))
+        shared = min(e - (before ^ here).bit_length() + 1, last) if before else 0
+        if inside > shared:
+            units += (2 << e - shared) - (2 << e - inside)
+    return (Fraction(units, 1 << e) if bitwise else e) * Fraction(1 << e, sums[-1])
+
+
 def _bits(sizes: Sequence[int]) -> Iterator[Found]:
     """Bits set aside for the sums of n weights, and expected random bits of a release."""
     few = True
     for n in sizes:
-        needed = base2.needed_precision(ETA, n, n)
+        needed = needed_precision(ETA, n, n)
         # (|u_max| + |u_min|)·z·(y + ⌈log2 x⌉) + n of the author's Python, factors at least 1
-        answer = f"{base2.compute_precision(ETA, n, n)} of {2 * (n + 1) + n}"
+        answer = f"{compute_precision(ETA, n, n)} of {2 * (n + 1) + n}"
         yield Value(EXAMPLE, f"bits set aside, of theory, n = {n}", f"base2/precision/{n}", answer)
         for shape, utilities in (("0, …, n − 1", list(range(n))), ("all equal", [0] * n)):
             mechanism = Base2Exponential(ETA, 0, n, n)
             sums = list(accumulate(mechanism.weights(utilities)))
             # as in the source: s of p bits at once, and again while it is not below the total
-            at_once = base2.expected_bits(sums, bitwise=False)
+            at_once = expected_bits(sums, bitwise=False)
             attempts = at_once / (sums[-1] - 1).bit_length()
             expected = {
                 STORED: at_once,
                 # here as often, but so many bits that exact sums are hardly ever needed
                 "rejection": attempts * mechanism.cumulative(utilities).width,
-                "bitwise": base2.expected_bits(sums, bitwise=True),
+                "bitwise": expected_bits(sums, bitwise=True),
             }
             few &= max(expected[STORED], expected["bitwise"]) <= 2 * needed
             for name, bits in expected.items():
                 shown = {"panel": "random bits", "mechanism": name, "outcome": shape, "outcomes": n}
                 yield shown | {"expected_bits": float(bits), "precision_bits": needed}
-    edge = base2.needed_precision(ETA, 1024, 2)
+    edge = needed_precision(ETA, 1024, 2)
     yield Value(EXAMPLE, "bits of two utilities of 0 to 1024", "base2/precision/edge", edge)
     yield Value(EXAMPLE, "expected random bits ≤ 2p", "base2/bits", "holds" if few else "fails")
 

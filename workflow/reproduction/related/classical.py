@@ -5,19 +5,20 @@ A seeded generator draws the noise; a test shows that the secure samplers have i
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from fractions import Fraction
+from itertools import product
 from operator import eq
 from typing import Any
 
 import numpy as np
+from scipy.special import lambertw
 
 from pufferflow import dp
 from pufferflow._noise import discrete_laplace
-from pufferflow.dp.alpha_beta import binomial
-from pufferflow.dp.classical import ACCOUNTS
-from pufferflow.errors import ParameterError
+from pufferflow._numbers import written_number
+from pufferflow._types import Floats
 from reproduction.related import Found, Row, Stated, Value
+from reproduction.related.disclosure import binomial
 from reproduction.tidy import mean_and_error, named_generator
 
 TOPICS = {"rr": "Randomised response", "rwm": "Weighted majority", "finite": "(ε, δ)"}
@@ -76,15 +77,15 @@ def _releases(epsilon: float, settings: Mapping[str, Any], seed: int) -> Iterato
     chosen = stream.choice(outcomes, repetitions, p=chooser.probabilities(votes))
     mean, error = mean_and_error(votes.max() - votes[chosen])
     measured = {"mean_error": mean, "standard_error": error, "repetitions": repetitions}
-    expected, bound = chooser.expected_shortfall(votes), chooser.shortfall_bound(outcomes)
-    yield _row("choosing", "exponential", expected, bound=bound, **measured)
-    yield _row("choosing", "worst utilities", chooser.worst_shortfall(outcomes), bound=bound)
+    bound = float(chooser.scale * np.log(outcomes))  # the textbook's (2Δ/ε) ln k
+    yield _row("choosing", "exponential", shortfall(chooser, votes), bound=bound, **measured)
+    yield _row("choosing", "worst utilities", worst_shortfall(chooser, outcomes), bound=bound)
 
     stream = named_generator(seed, f"classical/differencing/{epsilon}")
     bits = stream.integers(2, size=repetitions)
     everybody, without = np.subtract(*stream.geometric(stop, (2, 2, repetitions)))
-    right = float((dp.difference_guess(bits + everybody, without) == bits).mean())
-    expected = float(dp.differencing_success(math.exp(-1 / laplace.scale)))
+    right = float(((bits + everybody - without >= 1) == bits).mean())
+    expected = differencing_success(math.exp(-1 / laplace.scale))
     # exact, for where almost every attack succeeds the spread of the few failures says little
     error = math.sqrt(expected * (1 - expected) / repetitions)
     measured = {"mean_error": right, "standard_error": error, "repetitions": repetitions}
@@ -97,22 +98,75 @@ def _learning(epsilon: float, settings: Mapping[str, Any], seed: int) -> Iterato
     rounds, experts = settings["rounds"], settings["experts"]
     losses = named_generator(seed, "classical/losses").random((rounds, experts))
     losses = (losses < np.linspace(0.3, 0.6, experts)).astype(float)
-    tuned = dp.WeightedMajority.tuned(experts, rounds)
+    tuned = dp.WeightedMajority(experts, math.sqrt(math.log(experts) / rounds))
     learners = {"tuned, not private": tuned}
-    for account in ACCOUNTS:
-        delta = settings["delta"] * (account != "pure")
-        with suppress(ParameterError):
-            rate = dp.private_rate(epsilon, rounds, delta, account=account)
+    rates = {
+        "pure": dp.private_rate(epsilon, rounds),
+        "published": published_rate(epsilon, rounds, settings["delta"]),
+        "zcdp": dp.private_rate(epsilon, rounds, settings["delta"]),
+    }
+    for account, rate in rates.items():
+        if rate:
             learners[account] = dp.WeightedMajority(experts, min(rate, tuned.rate))
     for name, learner in learners.items():
-        yield _row("learning", name, learner.regret(losses), bound=learner.regret_bound(rounds))
+        bound = regret_bound(learner, rounds)
+        yield _row("learning", name, regret(learner, losses), bound=bound)
+
+
+def shortfall(chooser: dp.Exponential, utilities: Floats) -> float:
+    """Return the expected distance from the largest utility."""
+    gaps = utilities.max() / 2 - utilities / 2
+    return 2 * float(chooser.probabilities(utilities) @ gaps)
+
+
+def worst_shortfall(chooser: dp.Exponential, outcomes: int) -> float:
+    """Return the largest expected shortfall of k outcomes, (2Δ/ε) W((k−1)/e), W Lambert's.
+
+    The shortfall λ solves Σ (g_i − λ) exp(−g_i/τ) = λ over the gaps g_i, τ = 2Δ/ε; each term is
+    largest at g_i = λ + τ, so equal gaps are worst.
+    """
+    return float(chooser.scale * lambertw((outcomes - 1) / np.e).real)
+
+
+def regret(learner: dp.WeightedMajority, losses: Floats) -> float:
+    """Return the expected loss per round minus the best expert's, for losses in [0, 1]."""
+    before = np.vstack([np.zeros(learner.experts), np.cumsum(losses, axis=0)[:-1]])
+    expected = float((learner.probabilities(before) * losses).sum())
+    return (expected - float(losses.sum(axis=0).min())) / len(losses)
+
+
+def regret_bound(learner: dp.WeightedMajority, rounds: int) -> float:
+    """Return the bound η + ln k/(ηT) on the regret, least at η = √(ln k/T)."""
+    return learner.rate + math.log(learner.experts) / (learner.rate * rounds)
+
+
+def published_rate(epsilon: float, rounds: int, delta: float) -> float | None:
+    """Return η = ε/√(32 T ln(1/δ)), or None if advanced composition spends more than ε with it.
+
+    Dwork and Roth 2014, section 11.2; rounded down.
+    """
+    log = math.log(1 / delta)
+    rate = epsilon / math.sqrt(32 * rounds * log) / (1 + 1e-12) ** 2
+    spent = 2 * rate * (math.sqrt(2 * rounds * log) + rounds * math.expm1(2 * rate))
+    return rate if spent <= epsilon else None
+
+
+def differencing_success(ratio: float) -> float:
+    """Return how often noisy counts with and without a person disclose an even bit of that person.
+
+    The best guess is 1 if the counts differ by at least 1. With noise Pr ∝ ratio^|z| on both, the
+    difference is the bit plus noise D, symmetric and falling away from 0, so that the guess is
+    right with probability ½ + ½·Pr[D = 0] = ½ + (1−r)(1+r²)/(2(1+r)³).
+    """
+    r = written_number(ratio, "ratio")
+    return float(Fraction(1, 2) + (1 - r) * (1 + r**2) / (2 * (1 + r) ** 3))
 
 
 def _losses(epsilon: float, factor: float = 1.0) -> dict[str, float]:
     """Return exact losses of mechanisms built for ε whose noise is then divided by ``factor``."""
     lie = (1 - dp.RandomisedResponse.for_epsilon(("yes", "no"), epsilon).truth) / factor
     laplace, chooser = dp.Laplace(1.0, epsilon * factor), dp.Exponential(1.0, epsilon * factor)
-    learner = dp.WeightedMajority(2, dp.private_rate(epsilon, 2, account="pure") * factor)
+    learner = dp.WeightedMajority(2, dp.private_rate(epsilon, 2) * factor)
     # neighbours that reach the bound: an unlikely outcome gains what the likely one loses
     gap, lead = 40 * chooser.scale, 40 / learner.rate
     chosen = [chooser.probabilities(utilities) for utilities in ([1.0, gap - 1], [0.0, gap])]
@@ -167,16 +221,16 @@ def _textbook(settings: Mapping[str, Any]) -> Stated:
     private = "ε-DP" if max(ratios) <= 1 + 1e-9 else "not ε-DP"
     yield "exponential/epsilon", "Pr ∝ exp(εu/(2Δ))", private
     # one expert is always right; n stands for any number of records above 1/η
-    regret = dp.WeightedMajority(10, 0.01).regret(np.tile(np.arange(10.0) > 0, (1000, 1)))
+    found = regret(dp.WeightedMajority(10, 0.01), np.tile(np.sign(np.arange(10.0)), (1000, 1)))
     bounds = {"η + ln k/(nT)": 1000, "η + ln k/(ηT)": 0.01}
-    holds = [name for name, n in bounds.items() if regret <= 0.01 + math.log(10) / (n * 1000)]
+    holds = [name for name, n in bounds.items() if found <= 0.01 + math.log(10) / (n * 1000)]
     yield "rwm/regret", "bound on the regret", [*holds, "neither"][0]
-    tuned = dp.WeightedMajority.tuned(10, 100).regret_bound(100)
-    yield "rwm/tuned", "η = √(ln k/T), k = 10, T = 100", tuned
+    tuned = dp.WeightedMajority(10, math.sqrt(math.log(10) / 100))
+    yield "rwm/tuned", "η = √(ln k/T), k = 10, T = 100", regret_bound(tuned, 100)
     rounds, delta = settings["rounds"], settings["delta"]
-    learner = dp.WeightedMajority(2, dp.private_rate(1.0, rounds, delta, account="published"))
-    spent = [learner.epsilon(rounds, delta, account=name) for name in ("published", "zcdp")]
-    learned = "(ε, δ)-DP" if max(spent) <= 1 else "not (ε, δ)-DP"
+    rate = published_rate(1.0, rounds, delta)
+    spent = dp.WeightedMajority(2, rate).epsilon(rounds, delta) if rate else math.inf
+    learned = "(ε, δ)-DP" if spent <= 1 else "not (ε, δ)-DP"
     yield "rwm/private", "η = ε/√(32 T ln(1/δ))", learned
 
 
@@ -191,8 +245,7 @@ def _examples() -> Stated:
     yield "composition/basic", f"{what}, δ = 0", dp.composed([often.level()] * 100).epsilon
     yield "composition/exact", f"{what}, δ = 1e-6", often.repeated(100).level("1e-6").epsilon
     yield "composition/advanced", "the same by advanced composition", advanced
-    person = dp.Domain({"answer": ["yes", "no"]})
-    people, beside = list(dp.databases(person, 3)), dp.change_one(person)
+    people, beside = list(product((0, 1), repeat=3)), dp.change_one((0, 1))
     chances = {a: [Fraction(3 ** sum(map(eq, a, b)), 64) for b in people] for a in people}
     answers = dp.FiniteMechanism(chances, [(a, b) for a in people for b in beside(a)])
     what, one = "least e^ε of three two-coin answers", answers.level()
@@ -200,28 +253,28 @@ def _examples() -> Stated:
     yield "group/2", f"{what}, two people changed", float(answers.group(2).level().factor)
     yield "group/bound", "the bound e^(2ε) for groups of two", float(dp.grouped(one, 2).factor)
 
-    values = dp.Domain({"value": range(5)})
+    values = range(5)
     queries: dict[str, Callable[[Any], Any]] = {
-        "count": lambda rows: rows.count((0,)),
-        "histogram": lambda rows: [rows.count((value,)) for value in range(5)],
-        "sum": lambda rows: sum(value for (value,) in rows),
-        "mean": lambda rows: Fraction(sum(value for (value,) in rows), len(rows)),
-        "median": lambda rows: sorted(rows)[1][0],
+        "count": lambda rows: rows.count(0),
+        "histogram": lambda rows: [rows.count(value) for value in values],
+        "sum": sum,
+        "mean": lambda rows: Fraction(sum(rows), len(rows)),
+        "median": lambda rows: sorted(rows)[1],
     }
     for name, query in queries.items():
-        found = dp.sensitivity(query, dp.databases(values, 3), dp.change_one(values))
+        found = dp.sensitivity(query, product(values, repeat=3), dp.change_one(values))
         what = f"{name} of three values 0 to 4, one record changed"
         yield f"sensitivity/{name}", what, float(found)
     added = dp.add_or_remove_one(values)
-    found = dp.sensitivity(queries["histogram"], dp.databases(values, 3), added)
+    found = dp.sensitivity(queries["histogram"], product(values, repeat=3), added)
     yield "sensitivity/histogram-added", "histogram, one record more or less", float(found)
 
     bits = np.arange(100) < 30
-    given_away = float(np.mean(dp.difference_guess(bits.sum(), bits.sum() - bits) == bits))
+    given_away = float(np.mean((bits.sum() - (bits.sum() - bits) >= 1) == bits))
     what = "share of people whom exact counts with and without them disclose"
     yield "differencing/exact", what, given_away
-    success = dp.differencing_success(math.exp(-1))
-    yield "differencing/noisy", "attack on two counts, ε = 1 each", float(success)
+    success = differencing_success(math.exp(-1))
+    yield "differencing/noisy", "attack on two counts, ε = 1 each", success
     keys = ("before", "without", "with", "known")
     for key, (when, risk) in zip(keys, smoker(100, 1.0).items(), strict=True):
         yield f"smoker/{key}", f"insurer's risk {when}, ε = 1", risk

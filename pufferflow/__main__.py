@@ -1,4 +1,4 @@
-"""``python -m pufferflow.cli``."""
+"""``python -m pufferflow``."""
 
 from pufferflow.cli import main
 
