@@ -29,20 +29,19 @@ from pufferflow.coupling.sides import (
     largest_log_cross_ratios,
     post_fixed_point,
 )
-from pufferflow.errors import ParameterError
 from pufferflow.markov.periodic import PeriodicChain
 from pufferflow.verify.interpret import Node, Nodes, Terms, sides_of
 from pufferflow.verify.model import PRECISIONS, Table, ball, members
-from pufferflow.verify.parse import CertificateError, Chain, Claim, Step, witness_of
+from pufferflow.verify.parse import CertificateError, Chain, Claim, Intervals, Step, witness_of
 
-_WORK = 4_000_000
+_WORK, _ROWS_WORK = 4_000_000, 20_000
 _ROUNDS, _RISES = 40, 5
 _STEPS = 20_000
 """Of all the rounds of one side at one c."""
 _MOST = 1e30
 """Leakages beyond which nobody need look."""
 _GUESSES = 6
-_FARTHEST = 2**14
+_FARTHEST = 10**6
 _ROOM = 1e-9
 """Above what is found, relatively: decimals and exact rows differ a little from floats."""
 _DIGITS = 15
@@ -85,7 +84,7 @@ class _Writer:
             node, step = nodes.early(j, growths[-1]), Document()
             if node.rows is not None:
                 step["witnesses"] = self.add(self.found(nodes, node, logs(tables[-1])))
-            if reweighting(nodes, node):
+            if node.rows is None or node.excess != 1 or isinstance(self.member, Intervals):
                 step["power"] = power if power <= j else 1
             steps.append(step)
             far, cap = growths[j - step.get("power", 1)], self.terms.count(j)
@@ -131,16 +130,15 @@ class _Writer:
         return {"witnesses": self.witnesses, "forward": sides[0], "backward": sides[1]} | more
 
 
-def reweighting(nodes: Any, node: Node) -> bool:
-    """Whether a bound under any distribution of the neighbour may be the best there is."""
-    return node.rows is None or node.excess != 1
+def most_early(states: int) -> int:
+    """How many nodes may have steps of their own."""
+    return _WORK // states**4
 
 
 def program_of_chain(member: Chain, claim: Claim, early: int) -> Document:
     """Return a program for a chain with one matrix, with at most so many steps of single nodes."""
     with ctx.workprec(PRECISIONS[0]):
         writer = _Writer(member, claim)
-        early = min(early, _WORK // member.states**4)
         sides = [_chain_side(writer, nodes, early) for nodes in writer.nodes]
         more = {} if member.observations is None else _observed(writer, [side[1] for side in sides])
         return writer.document([side[0] for side in sides], **more)
@@ -243,7 +241,7 @@ def _observed(writer: _Writer, leakages: list[Floats]) -> Document:
     for row, name in zip(rows, names, strict=False):
         weights = np.where(seen == name, known, 0.0)
         row[:] = weights / weights.sum() if weights.any() else 0.0
-    possible = rows.any(axis=1)
+    possible = np.asarray(rows.any(axis=1))
     _, trees = walk_once(rows, possible, leakages[0] + leakages[1], writer.cost * writer.differ)
     found = [[x + 1, y + 1, parents] for x, y, parents in tree_parents(trees)]
     return {"observations": writer.add(found)}
@@ -290,14 +288,9 @@ def _frozen(way: CouplingWay, chain: PeriodicChain, guess: Floats, cost: float) 
 
 def program_of_rows(family: BoundedFamily, claim: Claim, early: int) -> Document:
     """Return a program for all chains with rows in given sets."""
-    if family.states > MOST_ROBUST_STATES and not claim.informed:
-        raise ParameterError(
-            f"{family.states} states; families between bounds have certificates up to {MOST_ROBUST_STATES} states, "
-            "use group-dp or fewer states"
-        )
     with ctx.workprec(PRECISIONS[0]):
         writer = _RowsWriter(claim.family.members[0], claim, family)
-        many = writer.around if writer.around <= min(early, _WORK // family.states**6) else 0
+        many = writer.around if writer.around <= min(early, _ROWS_WORK // family.states**6) else 0
         return writer.document([writer.side(nodes, many) for nodes in writer.nodes])
 
 
@@ -306,10 +299,11 @@ class _RowsWriter(_Writer):
 
     def __init__(self, member: Any, claim: Claim, family: BoundedFamily) -> None:
         super().__init__(member, claim)
-        self.family, self.informed = family, claim.informed
-        known = (family.rows, family.backward and family.backward.rows)
-        self.rows = dict(zip((True, False), known, strict=True))
-        self.affine = {forward: AffineSide(rows) for forward, rows in self.rows.items() if rows is not None}
+        self.family, self.coupled = family, not claim.informed and family.states <= MOST_ROBUST_STATES
+        self.rows = {True: family.rows}
+        if family.backward is not None:
+            self.rows[False] = family.backward.rows
+        self.affine = {forward: AffineSide(rows) for forward, rows in self.rows.items() if self.coupled}
 
     def found(self, nodes: Any, node: Node, leakages: Floats) -> list[list[Any]]:
         """Flows for every two values."""
@@ -326,12 +320,11 @@ class _RowsWriter(_Writer):
         steps, tables = self.prefix(nodes, many, 1)
         if many == self.around:
             return {"prefix": steps}
-        rows, cap = self.rows[nodes.forward], self.cap * (1 - np.eye(self.k))
+        rows, cap = self.rows.get(nodes.forward), self.cap * (1 - np.eye(self.k))
         kinds: list[Any] = [] if nodes.forward else [RatioSide(self.family.rows.log_column_ratios())]
-        if rows is not None and self.informed:
-            kinds.append(RatioSide(rows.log_ratios()))
-        elif rows is not None:
-            kinds += [AscendingSide(rows), self.affine[nodes.forward]]
+        if rows is not None:
+            coupled = [AscendingSide(rows), self.affine[nodes.forward]] if self.coupled else []
+            kinds += coupled or [RatioSide(rows.log_ratios())]
         guess, before = cap, np.random.default_rng(0).random((self.k, self.k)) / 2 * self.cost
         for kind in kinds:
             equation = LeakageEquation(kind, self.cost, cap, extra=_ROOM * self.cost * (1 - np.eye(self.k)))
@@ -340,9 +333,9 @@ class _RowsWriter(_Writer):
                 guess = np.minimum(guess, before)
         step = Document()
         node = nodes.any(0, 1, self.zero)
-        if node.rows is not None:
+        if node.rows is not None and self.coupled:
             step["witnesses"] = self.add(self.found(nodes, node, guess))
-        if reweighting(nodes, node):
+        if not nodes.forward or not self.coupled:
             step["power"] = 1
         leakages = self.closed(nodes, [step], guess * (1 + _ROOM), tables)
         return {"prefix": steps, "start": decimals(leakages), "cycle": [step]}

@@ -11,9 +11,12 @@ from typing import Any
 from pufferflow._protection import Protection
 from pufferflow.bounded_family import BoundedFamily
 from pufferflow.certificates.exact_families import exact_family
-from pufferflow.certificates.programs import program_of_chain, program_of_phases, program_of_rows
+from pufferflow.certificates.programs import most_early, program_of_chain, program_of_phases, program_of_rows
 from pufferflow.certificates.quilts import quilts_of_chain
 from pufferflow.errors import ChainError, ParameterError
+from pufferflow.influence.search import worst_node
+from pufferflow.influence.tables import influence_tables
+from pufferflow.markov.chain import MarkovChain
 from pufferflow.markov.families import Family
 from pufferflow.markov.labelled import LabelledChain
 from pufferflow.markov.periodic import PeriodicChain
@@ -31,7 +34,7 @@ _SLACK = "1e-9"
 _STEPS = (1e-15, 1e-12, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.2, 0.2, 0.2)
 """How far, relatively, the scale is raised where it was not proved."""
 
-_CLOSE = 1e-6
+_CLOSE, _LOOSER = 1e-6, 2.0**-40
 _ENOUGH = 1.002
 """Excess of a scale that is not worth a longer proof."""
 _EARLY = (0, 12, 60, 400)
@@ -80,7 +83,7 @@ def _proved(claim: Claim) -> Iterator[Document]:
         "side_information": "none" if claim.protection.knows == "nothing" else "any",
         "scale": repr(claim.scale),
     }
-    family, members = claim.family, max(1, len(claim.family.chains) if claim.family.members else 1)
+    family, members = claim.family, len(_chains(claim.family)) or 1
     if claim.mechanism == "group-dp" or isinstance(family, MixingFamily):
         yield _raised(document, claim, lambda document: [{}] * members)
         return
@@ -95,7 +98,8 @@ def _proved(claim: Claim) -> Iterator[Document]:
         yield _independent(document, claim)
         return
     best: Document | None = None
-    for early in _EARLY:
+    affordable = most_early(max(family.sizes))
+    for early in dict.fromkeys(min(early, affordable, claim.length) for early in _EARLY):
         try:
             found = _raised(document, claim, _programs(claim, early))
         except (CertificateError, ParameterError) as error:
@@ -106,10 +110,23 @@ def _proved(claim: Claim) -> Iterator[Document]:
             yield found
         if float(best["scale"]) <= _ENOUGH * claim.scale or claim.mechanism != "leakage":
             return
-    if claim.protection.knows == "nothing" and family.members:
-        yield _raised(document, claim, _quilts(claim))
-    elif best is None:
-        raise refused
+    least = quilts_scale(claim) if claim.protection.knows == "nothing" and _chains(family) else math.inf
+    if best is None or least < float(best["scale"]):
+        if math.isinf(least):
+            raise refused
+        yield _raised(document | {"scale": repr(max(claim.scale, least))}, claim, _quilts(claim))
+
+
+def _chains(family: Family) -> tuple[MarkovChain, ...]:
+    """The chains with one matrix that a family consists of, or that stand for it."""
+    other = isinstance(family, BoundedFamily | MixingFamily | PeriodicChain | LabelledChain)
+    return () if other else family.chains
+
+
+def quilts_scale(claim: Claim) -> float:
+    """The scale of mqm-exact."""
+    tables = (influence_tables(chain, "exact", claim.protection.window) for chain in _chains(claim.family))
+    return max(worst_node(table, claim.length, claim.epsilon).score for table in tables)
 
 
 def _independent(document: Document, claim: Claim) -> Document:
@@ -137,12 +154,13 @@ def _count(claim: Claim, weights: list[int], lengths: list[int]) -> Document:
 
 
 def _quilts(claim: Claim) -> Callable[[Document], list[Document]]:
-    if not claim.family.members:
+    if not (chains := _chains(claim.family)):
         raise ParameterError("quilts prove scales of chains with one matrix; use leakage or group-dp")
-    chains = claim.family.chains
 
     def proofs(document: Document) -> list[Document]:
-        exact = parse(document | {"proofs": [{}] * len(chains)})
+        # fewer ranges serve at a slightly larger scale, and nearly always suffice at this one
+        larger = repr(float(document["scale"]) * (1 + _LOOSER))
+        exact = parse(document | {"scale": larger, "proofs": [{}] * len(chains)})
         return [
             {"quilts": quilts_of_chain(chain, member, exact)}
             for chain, member in zip(chains, exact.family.members, strict=True)
@@ -155,8 +173,7 @@ def _programs(claim: Claim, early: int) -> Callable[[Document], list[Document]]:
     family = claim.family
 
     def proofs(document: Document) -> list[Document]:
-        members: list[Document] = [{}] * (len(family.chains) if family.members else 1)
-        exact = parse(document | {"proofs": members})
+        exact = parse(document | {"proofs": [{}] * (len(_chains(family)) or 1)})
         if isinstance(family, PeriodicChain):
             return [program_of_phases(family, exact)]
         if isinstance(family, BoundedFamily):
@@ -173,23 +190,24 @@ def _raised(document: Document, claim: Claim, proofs: Callable[[Document], list[
 
     Raises ParameterError: there is none up to twice the claim's, with the reason.
     """
-    epsilon, scale, failed, why = Fraction(repr(claim.epsilon)), claim.scale, 0.0, ""
+    epsilon, scale, failed, why = Fraction(repr(claim.epsilon)), float(document["scale"]), 0.0, ""
     best: Document | None = None
-    steps = iter(_STEPS)
-    while scale <= 2 * claim.scale:
+    steps, near = iter(_STEPS), 1e-4 if isinstance(claim.family, BoundedFamily) else _CLOSE
+    most = 2 * scale
+    while scale <= most:
         tried = document | {"scale": repr(scale)}
         try:
             tried["proofs"] = proofs(tried)
-            loss = _loss(tried)
+            loss: Fraction | float = _loss(tried)
             ratio = float(loss / epsilon)
         except CertificateError as error:
-            why, ratio = str(error), math.inf
-        if ratio <= 1:
+            why, loss, ratio = str(error), math.inf, math.inf
+        if loss <= epsilon:
             best = tried
-            close = not failed or scale <= failed * (1 + _CLOSE) or ratio >= 1 - _CLOSE
+            close = not failed or scale <= failed * (1 + near) or ratio >= 1 - near
             if close or (step := next(steps, None)) is None:
                 return best
-            scale = max(scale * ratio * (1 + _CLOSE / 4), math.sqrt(failed * scale))
+            scale = max(scale * ratio * (1 + near / 4), math.sqrt(failed * scale))
             continue
         failed = scale
         if (step := next(steps, None)) is None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from flint import ctx
 
-from pufferflow.influence.search import QuiltSearch
+from pufferflow.influence.search import Candidate, QuiltSearch, worst_node
 from pufferflow.influence.tables import influence_tables
 from pufferflow.markov.chain import MarkovChain
 from pufferflow.verify.interpret import QuiltReader, Terms
@@ -28,10 +28,11 @@ def quilts_of_chain(chain: MarkovChain, exact: Chain, claim: Claim) -> list[list
     """
     table = influence_tables(chain, "exact", claim.window)
     search = QuiltSearch(table, claim.length, float(claim.epsilon))
+    worst = worst_node(table, claim.length, float(claim.epsilon))
     for precision in PRECISIONS:
         try:
             with ctx.workprec(precision):
-                return _Cover(QuiltReader(Model(exact), Terms(claim)), search).run()
+                return _Cover(QuiltReader(Model(exact), Terms(claim)), search).run(worst)
         except UndecidedError:
             continue
     raise CertificateError(f"{PRECISIONS[-1]} bits do not tell small probabilities from 0")
@@ -51,7 +52,8 @@ class _Cover:
         self.forms: list[tuple[int | None, int | None]] = [(None, None)]
         self.waits: dict[Any, tuple[int, int]] = {}  # node from which to try again, nodes waited for
 
-    def run(self) -> list[list[int | None]]:
+    def run(self, worst: Candidate) -> list[list[int | None]]:
+        self._learn(worst)
         ranges: list[Quilt] = []
         node = 1
         while node <= self.windows:
@@ -92,10 +94,14 @@ class _Cover:
             if (a or 0) < node <= self.windows - (b or 0) and self._good(quilt := Quilt(node, node, a, b)):
                 return quilt
         best = self.search.best_quilt(node)
-        a, b = best.left, best.right
+        self._learn(best)
+        return Quilt(node, node, best.left, best.right)
+
+    def _learn(self, quilt: Candidate) -> None:
+        """Put the quilt and its sides in front of the known ones; the trivial one stays."""
+        a, b = quilt.left, quilt.right
         known = [(a, b), (None, b), (a, None), *self.forms[: _KNOWN_QUILTS - 1], (None, None)]
         self.forms = list(dict.fromkeys(known))
-        return Quilt(node, node, a, b)
 
     def _good(self, quilt: Quilt) -> bool:
         return self.reader.card(quilt) <= self.epsilon * self.scale and self.reader.one(quilt) <= self.epsilon

@@ -159,6 +159,8 @@ class Terms:
 
     def loss(self, records: int, revealed: arb) -> Fraction:
         """Bound of the loss of a window that costs so many records, and of what its sides reveal."""
+        if not revealed.is_finite():
+            raise UndecidedError("what the sides of a node reveal has no finite bound")
         return records / self.scale + (exact(revealed.log().upper()) if revealed != 1 else 0)
 
 
