@@ -13,6 +13,7 @@ from pufferflow.bounded_family import BoundedFamily
 from pufferflow.certificates.exact_families import exact_family
 from pufferflow.certificates.programs import most_early, program_of_chain, program_of_phases, program_of_rows
 from pufferflow.certificates.quilts import quilts_of_chain
+from pufferflow.coupling.calibration import MOST_STATES
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.influence.search import worst_node
 from pufferflow.influence.tables import influence_tables
@@ -97,8 +98,12 @@ def _proved(claim: Claim) -> Iterator[Document]:
     if claim.mechanism == "entry-dp":
         yield _independent(document, claim)
         return
+    if (states := max(family.sizes)) > MOST_STATES:
+        raise ParameterError(
+            f"{states} states; couplings are proved for at most {MOST_STATES}, use mqm-exact or fewer states"
+        )
     best: Document | None = None
-    affordable = most_early(max(family.sizes))
+    affordable = most_early(states)
     for early in dict.fromkeys(min(early, affordable, claim.length) for early in _EARLY):
         try:
             found = _raised(document, claim, _programs(claim, early))

@@ -62,7 +62,10 @@ def count_loss(known: Chain, count: Count, scale: Fraction) -> Fraction:
                         f"{length} records, node {node}: given states {x + 1} and {y + 1} the "
                         f"distributions of the count are not within W = {count.W}"
                     )
-    return count.W / scale + (exact((1 + ball(count.slack)).log().upper()) if count.slack else 0)
+    if count.W and not scale:
+        raise CertificateError("without noise a loss is not bounded")
+    slack = exact((1 + ball(count.slack)).log().upper()) if count.slack else Fraction()
+    return slack + (count.W / scale if count.W else 0)
 
 
 @dataclass(frozen=True)

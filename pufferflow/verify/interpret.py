@@ -35,7 +35,6 @@ from pufferflow.verify.parse import (
     CertificateError,
     Chain,
     Claim,
-    Count,
     Intervals,
     Matrix,
     Mixing,
@@ -321,28 +320,28 @@ def interpret(claim: Claim) -> Fraction:
 
     Raises CertificateError: nothing is proved; UndecidedError: more bits are needed, or nothing is proved.
     """
+    pairs = list(zip(claim.family.members, claim.proofs, strict=True))
+    if claim.mechanism == "wasserstein":
+        from pufferflow.verify.counts import count_loss
+
+        return max(count_loss(member, count, Fraction(claim.scale)) for member, count in pairs)
+    if not Fraction(claim.scale):
+        raise CertificateError("without noise a loss is not bounded")
     terms = Terms(claim)
-    together = claim.length / terms.scale  # COUNT alone
-    return max(
-        together if proof is None and not isinstance(member, Mixing) else min(together, _read(member, proof, terms))
-        for member, proof in zip(claim.family.members, claim.proofs, strict=True)
-    )
+    together = claim.length / terms.scale  # COUNT alone; a count may change by more than 1 a record
+    return max(min(together, _read(member, proof, terms)) for member, proof in pairs)
 
 
 def _read(member: Any, proof: Any, terms: Terms) -> Fraction:
     claim = terms.claim
     if isinstance(member, Mixing):
         return _mixing(member, terms)
-    if isinstance(proof, Count):
-        from pufferflow.verify.counts import count_loss
-
-        return count_loss(member, proof, terms.scale)
+    if proof is None or claim.windows == 1:
+        return claim.length / terms.scale
     if isinstance(proof, list):
         if member.period > 1 or member.observations is not None or claim.informed:
             raise CertificateError("quilts prove scales of chains with one matrix, and for no side information")
         return QuiltReader(Model(member), terms).loss(proof)
-    if claim.windows == 1:
-        return claim.length / terms.scale
     return max(_losses(member, proof, terms))
 
 

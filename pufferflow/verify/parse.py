@@ -269,7 +269,7 @@ def parse(document: object) -> Claim:
         "length": integer(1, LONGEST),
         "window": integer(1, LONGEST),
         "side_information": choice("none", "any"),
-        "scale": positive,
+        "scale": number,
         "proofs": each(lambda proof, _: proof),
     }
     given = record(document, "the certificate", claim)

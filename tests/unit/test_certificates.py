@@ -299,7 +299,7 @@ def test_ranges(document):
     ("key", "value", "reason"),
     [
         *(("scale", odd, "scale holds") for odd in (12.93, "nan", "-1", "1e999999999", "9" * 5000, "1/0", "1_0")),
-        ("scale", "0", "scale is 0; it must be positive"),
+        ("scale", "0", "without noise a loss is not bounded"),
         ("epsilon", "0.9", "a loss of 1.00000 is not excluded, epsilon is 0.9"),
         ("epsilon", "0", "epsilon is 0"),
         ("epsilon", None, "epsilon holds None"),
