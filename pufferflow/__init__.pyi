@@ -8,15 +8,13 @@ from .accounting.event import WrappedMeasurement as WrappedMeasurement
 from .accounting.event import event_epsilon as event_epsilon
 from .accounting.event import wrap as wrap
 from .accounting.ledger import Ledger as Ledger
-from .audit import AnyLengthLoss as AnyLengthLoss
 from .audit import CountQuery as CountQuery
 from .audit import HistogramQuery as HistogramQuery
 from .audit import PrivacyLoss as PrivacyLoss
 from .audit import close_adversary as close_adversary
-from .audit import loss_at_any_length as loss_at_any_length
 from .audit import privacy_loss as privacy_loss
-from .audit import scale_for_any_length as scale_for_any_length
 from .audit import smallest_scale as smallest_scale
+from .audit.wasserstein import chain_sensitivity as chain_sensitivity
 from .coupling import LowerBound as LowerBound
 from .coupling import lower_bound as lower_bound
 from .dp.base2 import Base2Exponential as Base2Exponential
@@ -75,8 +73,6 @@ from .publish.running_count import RunningCount as RunningCount
 from .records.schema import Schema as Schema
 from .records.states import StateSpace as StateSpace
 from .total_variation_family import TotalVariationFamily as TotalVariationFamily
-from .transport import chain_sensitivity as chain_sensitivity
-from .transport import wasserstein_sensitivity as wasserstein_sensitivity
 from .verify import CertificateError as CertificateError
 from .verify import Verification as Verification
 from .verify import verify_certificate as verify_certificate

@@ -1,6 +1,7 @@
-"""Checks of arguments that several modules share; each says in one sentence which value is wrong and what it must be.
+"""Checks of arguments: each states in one sentence which value is wrong and what it must be.
 
-All take the value first and then what it is called. They raise :class:`ParameterError` but where they say otherwise.
+All take the value first and then what it is called. They raise :class:`ParameterError` unless they
+state otherwise.
 """
 
 from __future__ import annotations
@@ -23,20 +24,20 @@ from pufferflow.errors import DataError, ParameterError
 Lengths: TypeAlias = int | Sequence[int]
 
 EPSILON_RANGE = (1e-90, 1e90)
-"""Within it no scale overflows, and ε stays below the number that stands for +∞ in the influence tables."""
+"""Within it no scale overflows, and ε stays below what stands for +∞ in the influence tables."""
 
 POSITIVE_FLOATS = (sys.float_info.min, sys.float_info.max)
 """The positive numbers that floats hold to full precision."""
 
 LONGEST_SHOWN = 80
-"""Letters of a text or digits of a number that messages show."""
+"""Characters of a string or digits of a number that messages show."""
 
 LONGEST = 2**62
 """Longest segment: sums of two positions must fit 64 bits."""
 
 
 def check_choice(value: object, name: str, allowed: Iterable[str]) -> None:
-    """Refuse what is not one of the ``allowed`` texts."""
+    """Refuse what is not one of the ``allowed`` strings."""
     choices = tuple(allowed)
     if not (isinstance(value, str) and value in choices):
         raise ParameterError(f"{name} is {shown(value)}; choose from {', '.join(choices)}")
@@ -45,18 +46,18 @@ def check_choice(value: object, name: str, allowed: Iterable[str]) -> None:
 def check_type(value: object, name: str, *kinds: type) -> None:
     """Refuse what is of none of these classes."""
     if not isinstance(value, kinds):
-        raise ParameterError(f"{name} is {named_type(value)}; give a {' or a '.join(kind.__name__ for kind in kinds)}")
+        wanted = " or a ".join(kind.__name__ for kind in kinds)
+        raise ParameterError(f"{name} is {named_type(value)}; give a {wanted}")
 
 
 def check_list(values: Any, name: str) -> list[Any]:
-    """Return the entries of anything that has some, but for texts."""
+    """Return the entries of anything that has some, except strings."""
     try:
-        entries = None if isinstance(values, str | bytes) else list(values)
+        if not isinstance(values, str | bytes):
+            return list(values)
     except TypeError:
-        entries = None
-    if entries is None:
-        raise ParameterError(f"{name} is {shown_name(values)}; it must be a list")
-    return entries
+        pass
+    raise ParameterError(f"{name} is {shown_name(values)}; it must be a list")
 
 
 def check_numbers(values: Any, name: str) -> NDArray[np.float64]:
@@ -64,20 +65,31 @@ def check_numbers(values: Any, name: str) -> NDArray[np.float64]:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise DataError(f"{name} must be numbers, in rows of equal length if there are several") from None
+        wanted = "numbers, in rows of equal length if there are several"
+        raise DataError(f"{name} must be {wanted}") from None
 
 
 def check_path(value: Any, name: str) -> Path:
     """Return what names a file as a path."""
     if not isinstance(value, str | os.PathLike):
         raise ParameterError(f"{name} is {shown(value)}; give a path")
-    if isinstance(value, str) and not value.isprintable() and any(sign in value for sign in "\n\r\0"):
-        raise ParameterError(f"{name} is {shown(value)} with line ends or zeros in it; give a path, not the content")
+    if isinstance(value, str) and any(sign in value for sign in "\n\r\0"):
+        what = f"{shown(value)} with line ends or zeros in it"
+        raise ParameterError(f"{name} is {what}; give a path, not the content")
     return Path(value)
 
 
+def check_unicode(text: str, name: str) -> None:
+    """Refuse a string that UTF-8 cannot encode: one with halves of characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        where = f"character {error.start + 1} is half of one"
+        raise ParameterError(f"{name} {text!a} is not Unicode text ({where}); correct it") from None
+
+
 def check_whole(value: Any, name: str, least: int | None = 1, most: int | None = LONGEST) -> int:
-    """Return an integer from ``least`` to ``most`` (None: no bound), Python's or NumPy's; truth values are none."""
+    """Return an integer from ``least`` to ``most`` (None: no bound); truth values are none."""
     try:
         whole = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
@@ -91,22 +103,28 @@ def check_whole(value: Any, name: str, least: int | None = 1, most: int | None =
 
 
 def check_positive(
-    value: object, name: str, limits: tuple[float, float] = POSITIVE_FLOATS, *, or_zero: bool = False
+    value: object,
+    name: str,
+    limits: tuple[float, float] = POSITIVE_FLOATS,
+    *,
+    or_zero: bool = False,
 ) -> float:
-    """Return a positive number within ``limits``, both included, or with ``or_zero`` 0, as a float."""
+    """Return a positive number within ``limits``, or with ``or_zero`` 0, as a float."""
     number = _number(value)
     if or_zero and number == 0:
         return 0.0
     if not 0 < number < math.inf:
-        raise ParameterError(f"{name} is {shown(value)}; it must be {'0 or ' * or_zero}a positive number")
+        wanted = f"{'0 or ' * or_zero}a positive number"
+        raise ParameterError(f"{name} is {shown(value)}; it must be {wanted}")
     smallest, largest = limits
     if not smallest <= number <= largest:
-        raise ParameterError(f"{name} is {shown(value)}; it must lie between {smallest} and {largest}")
+        wanted = f"between {smallest} and {largest}"
+        raise ParameterError(f"{name} is {shown(value)}; it must lie {wanted}")
     return number
 
 
 def check_finite(value: object, name: str) -> float:
-    """Return a finite number, of any sign, as a float; one that is none is not shown, as it may be of a list."""
+    """Return a finite number as a float; the message does not show it, as it may be a record."""
     number = _number(value)
     if not math.isfinite(number):
         raise ParameterError(f"{name} is {named_type(value)}; it must be a finite number")
@@ -127,33 +145,39 @@ def check_confidence(value: object, name: str = "confidence", example: float = 0
     """Return a probability as a float; it must be neither 0 nor 1."""
     number = _number(value)
     if not 0 < number < 1:
-        raise ParameterError(f"{name} is {shown(value)}; it must lie between 0 and 1, for example {example}")
+        wanted = f"between 0 and 1, for example {example}"
+        raise ParameterError(f"{name} is {shown(value)}; it must lie {wanted}")
     return number
 
 
 def longest(length: Lengths) -> int:
     """Return the longest segment; all lengths must be integers from 1 to ``LONGEST``."""
+    wrong = ParameterError(f"length is {shown(length)}; it must be an integer or a list of integers")
     try:
         lengths = np.atleast_1d(np.asarray(length))
     except ValueError:  # rows of unequal length
-        raise ParameterError(f"length is {shown(length)}; it must be an integer or a list of integers") from None
+        raise wrong from None
     if lengths.size == 0:
         raise ParameterError("the list of segment lengths is empty; give at least one length")
-    huge = lengths.dtype.kind == "O" and all(type(n) is int for n in lengths.flat)  # beyond 64 bits, refused below
+    # beyond 64 bits, refused below
+    huge = lengths.dtype.kind == "O" and all(type(n) is int for n in lengths.flat)
     if lengths.ndim > 1 or not (huge or lengths.dtype.kind in "iu"):
-        raise ParameterError(f"length is {shown(length)}; it must be an integer or a list of integers")
-    shortest, records = int(lengths.min()), int(lengths.max())
+        raise wrong
+    shortest, most = int(lengths.min()), int(lengths.max())
     if shortest < 1:
-        raise ParameterError(f"a segment length is {shown(shortest)}; every segment has at least 1 record")
-    if records > LONGEST:
-        raise ParameterError(f"a segment length is {shown(records)}; the largest that can be handled is {LONGEST}")
-    return records
+        needed = "every segment has at least 1 record"
+        raise ParameterError(f"a segment length is {shown(shortest)}; {needed}")
+    if most > LONGEST:
+        largest = f"the largest that can be handled is {LONGEST}"
+        raise ParameterError(f"a segment length is {shown(most)}; {largest}")
+    return most
 
 
 def shown(value: object) -> str:
-    """Return how messages write ``value``: a number or a short text as it is, of all that may hold records the type."""
+    """Return how messages write ``value``: a number or a short string; of all else the type."""
     if isinstance(value, str):
-        return repr(value) if len(value) <= LONGEST_SHOWN and value.isprintable() else f"a text of {len(value)} letters"
+        short = len(value) <= LONGEST_SHOWN and value.isprintable()
+        return repr(value) if short else f"a text of {len(value)} letters"
     if value is not None and not isinstance(value, Real | Decimal):
         return named_type(value)
     try:
@@ -163,24 +187,19 @@ def shown(value: object) -> str:
     return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
 
 
-def shown_entry(value: object) -> str:
-    """Return how messages write what may be an entry of a list, where a text may be a record."""
-    return named_type(value) if isinstance(value, str) else shown(value)
-
-
 def shown_name(value: object) -> str:
     """Return how messages write what should be the name of a part of a model."""
     return shown(value) if isinstance(value, str) else named_type(value)
 
 
 def named_type(value: object) -> str:
-    """Return the type of ``value`` with its article: what messages say of things that may hold records."""
+    """Return the type of ``value`` with its article: all that messages reveal of records."""
     name = type(value).__name__
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def _number(value: object) -> float:
-    """The value as a float, infinite if too large for one; not a number (nan) for truth values, texts and the like."""
+    """Return the value as a float: ∞ if too large, NaN for truth values, strings and the like."""
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
         return math.nan
     try:

@@ -10,7 +10,7 @@ PRECISION = 1e-10
 
 
 def entrywise_loss(scales: Iterable[float]) -> float:
-    """Sum of 1/σ_k, rounded up: by how much all releases change, in nats, when one record changes."""
+    """Sum of 1/σ_k, rounded up: how much all releases change, in nats, with one record."""
     total = math.fsum(1 / scale for scale in scales)
     return total + 3 * math.ulp(total)  # fsum rounds once, as does each quotient
 

@@ -1,16 +1,16 @@
-"""Kernels: interpreted while they have little to do, then compiled, with a cache that cannot go stale.
+"""Kernels: interpreted while they have little to do, then compiled; the cache is never stale.
 
-Numba keeps compiled code per file, so a change in one file leaves stale code of its callers behind. All
-kernels live in modules whose names end in ``_kernels.py``; the cache folder carries a digest of those sources,
-of the constants they share (``_rounding.py``), and of numba's version. Numba also has a cache for each folder the
-sources lie in; here all copies of the same sources share one, so that a second checkout compiles nothing.
+Numba keeps compiled code per file, so a change in one file leaves stale code of its callers behind.
+All kernels live in modules whose names end in ``_kernels.py``; the cache folder is named by a
+digest of those sources, of the constants they share (``_rounding.py``), and of numba's version.
 
-Compiling takes seconds the first time, and numba itself a third of one to import. So a kernel that says how many steps
-a call takes is interpreted until these add up, unless its machine code is in the cache. Both ways give the same bits:
-the same operations of IEEE arithmetic in the same order, and the same C library.
+Compiling takes seconds the first time, and numba itself a third of one to import. So a kernel that
+declares how many steps a call takes is interpreted until these add up, unless its machine code is
+in the cache. Both ways give the same bits: the same operations of IEEE arithmetic in the same
+order, and the same C library.
 
-Signals wait until a kernel returns. So a call takes a second at most, and what takes longer is a loop in Python around
-calls that go on where the last one ended.
+Signals wait until a kernel returns. So a call takes a second at most, and what takes longer is a
+loop in Python around calls that go on where the last one ended.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 PATIENCE = 4 * 10**6
 """Steps for which a kernel is interpreted: about two seconds, less than most take to compile.
 
-Where its machine code lies in the cache, a tenth of it for all of them together, less than numba takes to start.
+If its machine code is in the cache, a tenth of it for all of them together, less than numba takes
+to start.
 """
 
 
@@ -42,12 +43,7 @@ class _Thread(threading.local):
     interprets = False
 
 
-class _Process:
-    taken = 0
-
-
 _thread = _Thread()
-_process = _Process()
 _compiling = threading.RLock()
 
 
@@ -60,8 +56,8 @@ def _sources_digest() -> str:
 
 
 def _cache_folder() -> str:
-    base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    folder = Path(base) / "pufferflow" / _sources_digest()
+    base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
+    folder = Path(base or Path.home() / ".cache") / "pufferflow" / _sources_digest()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -77,49 +73,36 @@ def _cache() -> str:
     return _cache_folder()
 
 
-def _folder_of(module: str) -> Path:
-    return Path(_cache()) / module
-
-
 class KernelLocator:
-    """Finds machine code by the name of a kernel's module and its text, wherever that lies.
+    """Where numba keeps the machine code of a function: by module and line, for all copies alike.
 
-    The interface that numba asks of a cache locator (its setting CACHE_LOCATOR_CLASSES; a numba too old to have it
-    keeps a cache for each folder).
+    The interface of its setting CACHE_LOCATOR_CLASSES. The stamp is constant, as the name of the
+    folder changes with the sources; numba's own locators have a folder for each place they lie in.
     """
 
-    def __init__(self, module: str, file: str, line: int) -> None:
-        self._folder = _folder_of(module)
-        self._py_file = file  # numba quotes it in its warnings
-        self._line = line
+    def __init__(self, function: Callable[..., Any], file: str) -> None:
+        self._function, self._py_file = function, file  # numba quotes the file in its warnings
 
     @classmethod
-    def from_function(cls, function: Callable[..., Any], file: str) -> KernelLocator | None:
-        """Return the locator of a function defined in ``file``; None where that is no file but within an archive."""
-        if not Path(file).is_file():
-            return None
-        return cls(function.__module__, file, function.__code__.co_firstlineno)
-
-    def ensure_cache_path(self) -> None:
-        """Make the folder."""
-        self._folder.mkdir(parents=True, exist_ok=True)
+    def from_function(cls, function: Callable[..., Any], file: str) -> KernelLocator:
+        """Return the locator of a function defined in ``file``."""
+        return cls(function, file)
 
     def get_cache_path(self) -> str:
         """Return the folder."""
-        return str(self._folder)
+        return f"{_cache()}/{self._function.__module__}"
 
-    def get_source_stamp(self) -> bytes:
-        """Return what changes with the source."""
-        return _digest_of(self._py_file)
+    def ensure_cache_path(self) -> None:
+        """Make the folder."""
+        os.makedirs(self.get_cache_path(), exist_ok=True)
+
+    def get_source_stamp(self) -> str:
+        """Return what changes with the source: nothing."""
+        return ""
 
     def get_disambiguator(self) -> str:
-        """Return what tells functions of one name apart."""
-        return str(self._line)
-
-
-@cache
-def _digest_of(file: str) -> bytes:
-    return hashlib.sha256(Path(file).read_bytes()).digest()
+        """Return what distinguishes functions of one name."""
+        return str(self._function.__code__.co_firstlineno)
 
 
 class Kernel:
@@ -129,8 +112,10 @@ class Kernel:
     ----------
     function : callable
     steps : callable, optional
-        Of the arguments: about how many innermost steps a call takes. None where it is always compiled.
+        Of the arguments: about how many innermost steps a call takes. None: it is always compiled.
     """
+
+    taken_by_all = 0
 
     def __init__(self, function: Callable[..., Any], steps: Callable[..., int] | None) -> None:
         update_wrapper(self, function)
@@ -143,15 +128,17 @@ class Kernel:
         """Interpret or compile."""
         if _thread.interprets:  # another kernel, this one within it
             return self._function(*arguments)
-        if self._compiled is None and self._steps is not None and self._has_little_to_do(self._steps(*arguments)):
-            return self._interpreted(*arguments)
+        if self._compiled is None and self._steps is not None:
+            steps = self._steps(*arguments)
+            self._taken += steps
+            Kernel.taken_by_all += steps
+            if self._has_little_to_do():
+                return self._interpreted(*arguments)
         return (self._compiled or self.compiled)(*arguments)
 
-    def _has_little_to_do(self, steps: int) -> bool:
-        self._taken += steps
-        _process.taken += steps
+    def _has_little_to_do(self) -> bool:
         if self._is_cached:
-            return "numba" not in sys.modules and _process.taken <= PATIENCE // 10
+            return "numba" not in sys.modules and Kernel.taken_by_all <= PATIENCE // 10
         return self._taken <= PATIENCE
 
     def _interpreted(self, *arguments: Any) -> Any:
@@ -159,7 +146,7 @@ class Kernel:
         try:
             with np.errstate(all="ignore"):
                 return self._function(*arguments)
-        except (ArithmeticError, ValueError):  # of the math module, where machine code goes on with ∞ or NaN
+        except (ArithmeticError, ValueError):  # of Python, where machine code goes on with ∞ or NaN
             pass
         finally:
             _thread.interprets = False
@@ -168,7 +155,7 @@ class Kernel:
     @cached_property
     def _is_cached(self) -> bool:
         python = "py{}{}".format(*sys.version_info)
-        return any(_folder_of(self.__module__).glob(f"*.{self._name}-*.{python}*.nbi"))
+        return any(Path(_cache(), self.__module__).glob(f"*.{self._name}-*.{python}*.nbi"))
 
     @property
     def compiled(self) -> Any:
@@ -187,8 +174,8 @@ def _compiled(function: Callable[..., Any]) -> Any:
     import numba
 
     settings: Any = numba.config
-    locators = f"{__name__}.{KernelLocator.__name__}, UserWideCacheLocator, ZipCacheLocator"
-    ours = {"CACHE_DIR": _cache(), "CACHE_LOCATOR_CLASSES": locators}
+    locator = f"{__name__}.{KernelLocator.__name__}"
+    ours = {"CACHE_DIR": _cache(), "CACHE_LOCATOR_CLASSES": locator}
     before = {name: getattr(settings, name, "") for name in ours}
     vars(settings).update(ours)
     try:
@@ -209,7 +196,7 @@ def kernel(function: Any = None, *, steps: Callable[..., int] | None = None) -> 
 
 
 def compile_at_once() -> None:
-    """From now on interpret nothing: for those who measure how long compiled code takes."""
+    """From now on interpret nothing: to measure how long compiled code takes."""
     global PATIENCE
     PATIENCE = 0
 
@@ -217,8 +204,8 @@ def compile_at_once() -> None:
 def constant(array: NDArray[Any]) -> NDArray[Any]:
     """Return a contiguous view that cannot be written to.
 
-    Numba compiles a kernel apart for arrays of another layout and for those it may write to; what goes in comes
-    through here, so that one version serves all callers.
+    Numba compiles a kernel anew for arrays of another layout and for writable ones; what goes in
+    comes through here, so that one version serves all callers.
     """
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
@@ -226,7 +213,7 @@ def constant(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def most_threads() -> int:
-    """Threads that kernels may run on at a time: numba's setting NUMBA_NUM_THREADS, the cores by default."""
+    """Threads that kernels may use: numba's NUMBA_NUM_THREADS, the cores by default."""
     import numba
 
     settings: Any = numba.config

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,12 +14,9 @@ from pufferflow._optional import load
 from pufferflow._types import Floats
 from pufferflow.errors import ParameterError
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 def open_dp() -> Any:
-    """OpenDP with its contributed mechanisms on; it takes long to import, so only where it is used."""
+    """OpenDP with its contributed mechanisms; slow to import, so only where it is used."""
     dp = load("opendp.prelude", "exact noise")
     dp.enable_features("contrib")
     return dp
@@ -27,7 +24,7 @@ def open_dp() -> Any:
 
 @lru_cache(maxsize=8)
 def vector_laplace(scale: float, *, whole: bool) -> Any:
-    """OpenDP's measurement that adds independent Laplace noise to each entry of a list of int or of float."""
+    """OpenDP's measurement that adds independent Laplace noise to each entry of a list."""
     dp = open_dp()
     kind = "i64" if whole else "f64"
     domain = dp.atom_domain(T=kind) if whole else dp.atom_domain(T=kind, nan=False)
@@ -35,22 +32,8 @@ def vector_laplace(scale: float, *, whole: bool) -> Any:
 
 
 def discrete_laplace(noise: ArrayLike, scale: float) -> Floats:
-    """Probability (1 − p)/(1 + p)·p^|z| of each whole ``noise`` z, p = exp(−1/scale); shape of ``noise``."""
+    """Probability (1 − p)/(1 + p)·p^|z| of each whole ``noise`` z, p = exp(−1/scale)."""
     return np.asarray(math.tanh(0.5 / scale) * np.exp(-np.abs(np.asarray(noise, np.float64)) / scale))
-
-
-def axes_for(axes: Axes | None) -> Axes:
-    """Return these axes, or those of a new figure, which a notebook shows.
-
-    Raises
-    ------
-    ParameterError
-        matplotlib is not installed.
-    """
-    if axes is not None:
-        return axes
-    made: Axes = load("matplotlib.pyplot", "a plot").subplots(layout="constrained")[1]
-    return made
 
 
 class LaplaceNoise:
@@ -66,50 +49,26 @@ class LaplaceNoise:
         Raises
         ------
         ParameterError
-            The mechanism is not applicable, or ``lipschitz`` is not a positive number.
+            The mechanism is not applicable, or ``lipschitz`` is not positive.
         """
         if self.scale is None:
-            raise ParameterError(f"{self.mechanism} is not applicable ({self.reason}); choose another mechanism")
+            why = f"{self.mechanism} is not applicable ({self.reason})"
+            raise ParameterError(f"{why}; choose another mechanism")
         return self.scale * check_positive(lipschitz, "lipschitz")
 
     def release(self, values: ArrayLike, lipschitz: float, rng: np.random.Generator) -> Floats:
-        """Return ``values`` plus independent Laplace noise of scale ``lipschitz * scale``, same shape.
+        """Return ``values`` plus independent Laplace noise of scale ``lipschitz * scale``.
 
-        The noise is double-precision and from ``rng``: fit for experiments. It does not defend against
-        attacks on the low bits of floating-point noise.
+        The noise is double-precision and from ``rng``: fit for experiments. It does not defend
+        against attacks on the low bits of floating-point noise.
 
         Raises
         ------
         ParameterError
-            As :meth:`noise_scale`, or ``rng`` is no generator.
+            As :meth:`noise_scale`, or ``rng`` is not a generator.
         DataError
             ``values`` are not numbers.
         """
         exact = check_numbers(values, "values")
         check_type(rng, "rng", np.random.Generator)
         return exact + rng.laplace(0.0, self.noise_scale(lipschitz), exact.shape)
-
-    def plot(self, axes: Axes | None = None, *, lipschitz: float = 1.0) -> Axes:
-        """Draw the density of the noise, with the part that 95 % of it falls into.
-
-        Parameters
-        ----------
-        axes : matplotlib.axes.Axes, optional
-            Where to (default: a new figure, which a notebook shows).
-        lipschitz : float
-            Of the query (L1 norm).
-
-        Raises
-        ------
-        ParameterError
-            As :meth:`noise_scale`, or matplotlib is not installed.
-        """
-        scale = self.noise_scale(lipschitz)
-        axes = axes_for(axes)
-        half = scale * math.log(20)  # P(|Z| > half) = 1/20
-        for width, alpha in ((1.7 * half, 0.2), (half, 0.4)):
-            noise = np.linspace(-width, width, 401)  # symmetric: with the peak at 0
-            axes.fill_between(noise, np.exp(-np.abs(noise) / scale) / (2 * scale), color="#0072b2", alpha=alpha, lw=0)
-        axes.set(xlabel="noise on each number of the result", ylabel="density", ylim=(0, None))
-        axes.set_title(f"{self.mechanism}: scale {scale:.4g}, 95 % within ± {half:.4g}")
-        return axes

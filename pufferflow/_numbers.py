@@ -11,12 +11,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pufferflow._checks import shown, shown_entry
+from pufferflow._checks import named_type, shown
 from pufferflow._json import kind
 from pufferflow.errors import ParameterError, PufferflowError
 
 Exact: TypeAlias = Fraction | int | str | float
-"""A number given exactly: a fraction, an integer or a string such as "1/3"; a float is its shortest decimal."""
+"""A fraction, an integer or a string such as "1/3"; a float stands for its shortest decimal."""
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _WRITTEN = re.compile(r"\s*[+-]?(\d+(/\d+)?|(\d+\.\d*|\.\d+|\d+)([eE][+-]?\d{1,3})?)\s*", re.ASCII)
@@ -24,21 +24,24 @@ _MOST_CHARACTERS = 2000
 
 
 def written_number(value: object, name: str, error: type[PufferflowError] = ParameterError) -> Fraction:
-    """Return the number that is written: an integer, a fraction, or a text such as "1/3", "0.2" or "2e-3".
+    """Return the number that is written: an integer, a fraction, or a string such as "1/3".
 
-    A float stands for its shortest decimal. Raises ``error``: it is no finite number, or one too long to be meant.
+    A float stands for its shortest decimal. Raises ``error``: it is not finite, or too long.
     """
     if type(value) is Fraction:  # what is exact already: large matrices consist of it
         return value
-    if isinstance(value, Rational) and not isinstance(value, bool):  # NumPy's integers are such numbers too
+    if isinstance(value, Rational) and not isinstance(value, bool):  # also NumPy's integers
         return Fraction(int(value.numerator), int(value.denominator))
-    if isinstance(value, float | np.floating | Decimal) and not math.isfinite(value):
-        raise error(f"{name} is {value}; it must be a finite number")
-    text = str(value) if isinstance(value, float | np.floating | Decimal) else value
+    text = value
+    if isinstance(value, float | np.floating | Decimal):
+        if not math.isfinite(value):
+            raise error(f"{name} is {value}; it must be a finite number")
+        text = str(value)
     if not isinstance(text, str):
         raise error(f'{name} must be a number or a text such as "1/3", not {kind(value)}')
     if len(text) > _MOST_CHARACTERS:
-        raise error(f"{name} has {len(text)} characters; give a number of at most {_MOST_CHARACTERS}")
+        most = f"give a number of at most {_MOST_CHARACTERS}"
+        raise error(f"{name} has {len(text)} characters; {most}")
     if not _WRITTEN.fullmatch(text):
         raise error(f'{name} is not an exact number; write it as "1/3", "0.2" or 2')
     try:
@@ -48,19 +51,21 @@ def written_number(value: object, name: str, error: type[PufferflowError] = Para
 
 
 def held_number(value: object, name: str) -> Fraction:
-    """Return the number that is held: of a float the binary number, of anything else what is written.
+    """Return the number held: of a float the binary number, of all else what is written.
 
-    Raises ParameterError: it is no finite number.
+    Raises ParameterError: it is not a finite number.
     """
-    plain = value.item() if isinstance(value, np.generic | np.ndarray) and value.size == 1 else value
+    single = isinstance(value, np.generic | np.ndarray) and value.size == 1
+    plain = value.item() if single else value  # type: ignore[attr-defined]
     try:
         return Fraction(plain) if isinstance(plain, float) else written_number(plain, name)
     except (ValueError, OverflowError):
-        raise ParameterError(f"{name} is {shown_entry(value)}; it must be a finite number") from None
+        what = named_type(value) if isinstance(value, str) else shown(value)
+        raise ParameterError(f"{name} is {what}; it must be a finite number") from None
 
 
 def held_numbers(values: Any, name: str) -> list[Fraction]:
-    """Return :func:`held_number` of every entry of a list; raises ParameterError where one has none."""
+    """Return :func:`held_number` of every entry of a list."""
     try:
         return [held_number(value, "an entry") for value in values]
     except (TypeError, ParameterError):
@@ -68,7 +73,7 @@ def held_numbers(values: Any, name: str) -> list[Fraction]:
 
 
 def shortest(text: str) -> str | None:
-    """Return the one short text of the same number, exactly: "0" for "0.0"; None where the text is no finite number."""
+    """Return the short string of the same number: "0" for "0.0"; None if it is not finite."""
     if not _NUMBER.fullmatch(text) or not math.isfinite(float(text)):
         return None
     sign, digits, exponent = Decimal(text).as_tuple()
@@ -76,5 +81,6 @@ def shortest(text: str) -> str | None:
     zeros = len(digits) - len("".join(map(str, digits)).rstrip("0"))
     if zeros == len(digits):
         return "0"
-    number = Decimal((sign, digits[: len(digits) - zeros], exponent + zeros))  # normalize() would round
+    # normalize() would round
+    number = Decimal((sign, digits[: len(digits) - zeros], exponent + zeros))
     return f"{number:f}" if -7 < number.adjusted() < 21 else str(number)

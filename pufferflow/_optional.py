@@ -1,4 +1,4 @@
-"""Packages that only some uses need: where one is missing, the rest works and a sentence names the extra to install."""
+"""Packages that only some uses need: if one is missing, a sentence names the extra to install."""
 
 from __future__ import annotations
 
@@ -18,21 +18,17 @@ EXTRAS = {
 """Extra of this package that brings each module."""
 
 
-def absence(module: str) -> str:
-    """Say that a module is not installed and which extra brings it; empty where it is there."""
-    return "" if find_spec(module) else f"{module} is not installed; install pufferflow[{EXTRAS[module]}]"
-
-
 def require(module: str, what: str) -> None:
     """Raise ParameterError unless the module that ``what`` needs is installed."""
-    if missing := absence(module):
-        raise ParameterError(f"{what} cannot be had: {missing}")
+    if not find_spec(module):
+        extra = f"pufferflow[{EXTRAS[module]}]"
+        raise ParameterError(f"{what} needs {module}, which is not installed; install {extra}")
 
 
 def load(name: str, what: str) -> Any:
-    """Return the module ``name``, one of :data:`EXTRAS` or a part of it, where it is used: it loads slowly.
+    """Return the module ``name``, one of :data:`EXTRAS` or a part of it; raises as :func:`require`.
 
-    Raises as :func:`require`.
+    It is imported only where it is used, as it loads slowly.
     """
     require(name.partition(".")[0], what)
     return import_module(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, Literal, TypeAlias, TypedDict, cast, get_args
+from typing import Any, Literal, TypeAlias, TypedDict, cast, get_args
 
 from pufferflow._checks import check_choice, check_whole, shown
 from pufferflow._units import exact_seconds, steps_of, text_of
@@ -33,16 +33,8 @@ class Protection:
 class ProtectionOptions(TypedDict, total=False):
     """The fields of :class:`Protection` as options."""
 
-    window: Annotated[
-        int,
-        "int",
-        "Secrets are what happened during so many consecutive records (1: single records).",
-    ]
-    knows: Annotated[
-        Knowledge,
-        '{"nothing", "any records"}',
-        "What an adversary may know beside Θ: nothing, or any other records of the participant.",
-    ]
+    window: int
+    knows: Knowledge
 
 
 NARROWEST = Protection()
@@ -62,7 +54,7 @@ def check_protection(window: Any = 1, knows: Any = "nothing") -> Protection:
 
 
 def asked_for(options: Mapping[str, Any]) -> Protection:
-    """Return what the options of a mechanism ask for, among others perhaps; as :func:`check_protection`."""
+    """Return the protection among options of a mechanism; as :func:`check_protection`."""
     return check_protection(**{key: value for key, value in options.items() if key in PROTECTION})
 
 
@@ -115,9 +107,8 @@ def level_of(protect: object, side_information: str = "none", step_seconds: int 
     side = cast(SideInformation, side_information)
     if protect in ("reading", "participant"):
         return Level(1 if protect == "reading" else None, side)
-    if isinstance(protect, str) and exact_seconds(protect, "protect") is None and not protect.isdecimal():
-        raise ParameterError(
-            f"protect is {shown(protect)}; give reading, participant, a time such as 1h or 7d, or a "
-            "whole number of readings"
-        )
+    timed = isinstance(protect, str) and exact_seconds(protect, "protect") is not None
+    if isinstance(protect, str) and not timed and not protect.isdecimal():
+        known = "reading, participant, a time such as 1h or 7d, or a whole number of readings"
+        raise ParameterError(f"protect is {shown(protect)}; give {known}")
     return Level(steps_of(protect, step_seconds, "protect"), side)

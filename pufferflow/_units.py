@@ -45,9 +45,8 @@ def steps_of(value: object, step_seconds: int | None, name: str) -> int:
     if seconds is None:
         return _whole(value, name, "give a time such as 30min or 1h, or a whole number of steps")
     if step_seconds is None:
-        raise ParameterError(
-            f"{name} is {shown(value)}, but no time step is known; give the step, or a whole number of steps"
-        )
+        known = "but no time step is known; give the step, or a whole number of steps"
+        raise ParameterError(f"{name} is {shown(value)}, {known}")
     return check_whole(-(-seconds // step_seconds), name)
 
 

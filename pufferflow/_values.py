@@ -7,7 +7,7 @@ from typing import Any
 
 
 class ByValue:
-    """Equal to those of the same class with the same :meth:`document`; a subclass is immutable and has one."""
+    """Equal to those of its class with the same :meth:`document`; a subclass is immutable."""
 
     def document(self) -> dict[str, Any]:
         """Return the object as plain JSON types."""

@@ -1,8 +1,9 @@
-"""How much work a command takes on without being asked: one bound, held against an estimate made beforehand.
+"""How much work a command takes on unless more is requested: one bound on an estimate made before.
 
-Work is counted in operations, of which a usual core does some 2.5e9 a second; estimates are right within a factor of
-three or so (:mod:`pufferflow.mechanisms.work`). They are made from what is public: numbers of states and of records,
-and what the user said. In Python nothing is bounded unless :func:`allowing` says so; the command line does.
+Work is counted in operations, of which a usual core does some 2.5e9 a second; estimates are right
+within a factor of three or so (:mod:`pufferflow.mechanisms.work`). They depend on what is public:
+numbers of states and of records, and options. In Python nothing is bounded except within
+:func:`allowing`, which the command line uses.
 """
 
 from __future__ import annotations
@@ -16,10 +17,14 @@ from dataclasses import dataclass
 from pufferflow.errors import ParameterError
 
 MOST_WORK = 1.5e11
-"""Operations that a command takes on without being asked: about a minute."""
+"""Operations that a command takes on unless more is requested: about a minute."""
 
 A_SECOND = 2.5e9
 """Operations that take about a second."""
+
+MORE = "or allow more (`most_work`)"
+
+_UNITS = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
 
 
 @dataclass
@@ -42,38 +47,34 @@ def allowing(most: float) -> Iterator[None]:
 
 
 def is_allowed(work: float) -> bool:
-    """Whether so many operations are within the bound."""
+    """Return whether so many operations are within the bound."""
     return work <= _account.get().most
 
 
-def afford(work: float, what: str, advice: str) -> None:
-    """Raise :class:`ParameterError`, saying what to change, where so many operations are above the bound."""
-    if not is_allowed(work):
-        raise ParameterError(
-            f"{what} {said(work)}, above the {_account.get().most:.2g} that are taken on; {advice}, or allow more "
-            "(`most_work`)"
-        )
-
-
 def said(work: float) -> str:
-    """Return what so many operations take, in words."""
+    """Return how long so many operations take, in words."""
     seconds = work / A_SECOND
-    for unit, name in ((86400, "days"), (3600, "hours"), (60, "minutes"), (1, "seconds")):
-        if seconds >= 2 * unit or unit == 1:
-            return f"would take about {float(f'{seconds / unit:.2g}'):g} {name} ({work:.2g} operations)"
-    raise AssertionError
+    unit = next((u for u, length in _UNITS.items() if seconds >= 2 * length), "seconds")
+    rounded = float(f"{seconds / _UNITS[unit]:.2g}")
+    return f"would take about {rounded:g} {unit} ({work:.2g} operations)"
+
+
+def afford(work: float, what: str, advice: str) -> None:
+    """Raise :class:`ParameterError` with advice if so many operations are above the bound."""
+    most = _account.get().most
+    if work > most:
+        above = f"{said(work)}, above the {most:.2g} that are taken on"
+        raise ParameterError(f"{what} {above}; {advice}, {MORE}")
 
 
 def spend(work: float, what: str, advice: str) -> None:
-    """Count operations of what nobody can tell beforehand, such as a search, while it is done.
+    """Count operations of a search, which nobody can estimate, while it runs.
 
-    Raises :class:`ParameterError` where all that was counted under one bound passes it: at the same place on every
-    machine.
+    Raises :class:`ParameterError` when all that was counted under one bound passes it: at the same
+    point on every machine.
     """
     account = _account.get()
     account.spent += work
     if account.spent > account.most:
-        raise ParameterError(
-            f"{what} takes more than the {account.most:.2g} operations that are taken on; {advice}, or allow more "
-            "(`most_work`)"
-        )
+        above = f"takes more than the {account.most:.2g} operations that are taken on"
+        raise ParameterError(f"{what} {above}; {advice}, {MORE}")

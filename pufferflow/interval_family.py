@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pufferflow._checks import check_confidence
-from pufferflow._display import displayed
 from pufferflow._types import Floats
 from pufferflow.bounded_family import BoundedFamily
 from pufferflow.errors import DataError
 
 
-@displayed()
 class IntervalFamily(BoundedFamily):
     """All chains with low ≤ P ≤ high entrywise, and every initial distribution; immutable.
 

@@ -8,13 +8,11 @@ from numbers import Real
 from typing import Any
 
 from pufferflow._checks import LONGEST, check_whole, shown
-from pufferflow._display import displayed
 from pufferflow._units import exact_seconds, steps_of
 from pufferflow.errors import ChainError
 from pufferflow.markov.families import Family
 
 
-@displayed()
 @dataclass(frozen=True)
 class MixingFamily(Family):
     """All Markov chains, homogeneous or not and on any states, with a Doeblin-type mixing condition.

@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import Any
 
 from pufferflow._checks import shown
-from pufferflow._display import displayed
 from pufferflow._files import write_atomic
 from pufferflow._json import is_number, kind, only_keys, read_json
 from pufferflow.errors import ChainError, ModelError, ParameterError
@@ -49,7 +48,6 @@ from pufferflow.total_variation_family import TotalVariationFamily
 
 
 @dataclass(frozen=True)
-@displayed("family", "records")
 class PublicModel:
     """What a release may know besides the data: Θ, and how records become steps of its chains.
 

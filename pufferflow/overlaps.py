@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pufferflow._checks import check_confidence, check_positive, check_whole
-from pufferflow._display import displayed
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
 from pufferflow.coupling.blocks import matrix_power
@@ -28,7 +27,6 @@ MOST_STEPS = 100_000
 
 
 @dataclass(frozen=True)
-@displayed("steps", "ahead", "behind", "coverage")
 class Overlaps:
     """How far the distributions given two values of a node overlap, some steps away from it; rounded down.
 

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pufferflow._checks import check_positive
-from pufferflow._display import displayed
 from pufferflow._rounding import SUM_TOLERANCE
 from pufferflow._types import Floats
 from pufferflow.bounded_family import BoundedFamily
@@ -17,7 +16,6 @@ from pufferflow.markov.chain import ANY, MarkovChain
 from pufferflow.markov.row_sets import Masses, RowSets
 
 
-@displayed()
 class TotalVariationFamily(BoundedFamily):
     """All chains whose rows are within a total variation distance of those of one chain, from any start; immutable.
 

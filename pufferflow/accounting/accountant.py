@@ -21,14 +21,12 @@ from scipy.optimize import brentq
 
 from pufferflow._checks import EPSILON_RANGE, Lengths, check_scale, longest
 from pufferflow._composition import PRECISION, entrywise_loss, joint_scale
-from pufferflow._display import displayed
 from pufferflow._protection import ProtectionOptions, check_protection
 from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.mechanisms import find_mechanism, leakage_loss
 
 
 @dataclass(frozen=True)
-@displayed("releases", "entrywise", "theorem_4_4", "quilts", "leakage")
 class Cost:
     """What a number of releases costs together: Σ 1/σ_k and the three bounds above, in nats."""
 
@@ -44,7 +42,6 @@ class Cost:
         return min(self.theorem_4_4, self.quilts, self.leakage)
 
 
-@displayed()
 class Accountant:
     """Keeps account of Laplace releases on one chain.
 

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, Unpack
 
 from pufferflow._checks import Lengths, check_positive, check_type, longest, shown
-from pufferflow._display import displayed
 from pufferflow._optional import require
 from pufferflow._protection import Protection, ProtectionOptions, check_protection
 from pufferflow._rounding import divide_down
@@ -35,7 +34,6 @@ def event_epsilon(
 
 
 @dataclass(frozen=True)
-@displayed("length", "event_epsilon", "loss")
 class WrappedMeasurement:
     """A measurement of OpenDP and Θ; call it as the measurement itself.
 

@@ -19,7 +19,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from pufferflow._checks import check_path
-from pufferflow._display import displayed
 from pufferflow._files import DATABASE, PathLike, check_folder, sha256, workplace
 from pufferflow.accounting.account import Promise, percent, spent
 from pufferflow.accounting.entries import MEND, Book, Document, Paid, Terms, canonical
@@ -38,7 +37,6 @@ CREATE TABLE entries (number INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT 
 """
 
 
-@displayed("path")
 class Ledger(os.PathLike[str]):
     """Opens a ledger; raises LedgerError where the file is missing, none, or of another version."""
 
@@ -54,6 +52,9 @@ class Ledger(os.PathLike[str]):
 
     def __fspath__(self) -> str:
         return str(self.path)
+
+    def __repr__(self) -> str:
+        return f"Ledger({str(self.path)!r})"
 
     @classmethod
     def create(cls, path: PathLike) -> Ledger:

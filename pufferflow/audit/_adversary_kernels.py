@@ -20,12 +20,13 @@ def largest_ratio(
     length: int,
     smallest: float,
 ) -> tuple[float, int, int, float]:
-    """Maximum over nodes i, states x and paths through x at i of Σ log-ratios − log m_i(x) + log m'_i(x).
+    """Maximum over nodes i, states x and paths through x at i of Σ log-ratios − log m_i(x)/m'_i(x).
 
     Parameters
     ----------
     ratios : tuple of float arrays, shapes (k,) and (k, k)
-        Log-ratios of the initial distributions and of the transition probabilities, -∞ where a path cannot go.
+        Log-ratios of the initial distributions and of the transition probabilities, -∞ where a path
+        cannot go.
     chain, other : tuple of float arrays, shapes (k,) and (k, k)
         Law of the first record and transition matrix of both, whose laws of X_i are m and m'.
     secrets : bool array, shape (length, k)

@@ -1,4 +1,4 @@
-"""Theorem 2.4 of Song et al.: what is left of the guarantee when the adversary believes in a chain outside Θ."""
+"""Theorem 2.4 of Song et al.: guarantees against who believes in a chain outside Θ."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class CloseAdversary(Distance):
     chain : int
         Index in Θ of the closest chain.
     node, state : int or None
-        The secret X_node = state that decides, the node from 1 and the state from 0; None where only a bound is known.
+        The secret X_node = state that decides, the node from 1 and the state from 0; None where
+        only a bound is known.
     """
 
     exact: bool
@@ -46,19 +47,22 @@ class CloseAdversary(Distance):
     state: int | None
 
 
-def close_adversary(theta: Family | MarkovChain, theta_tilde: MarkovChain, length: int) -> CloseAdversary:
-    """Δ = inf over θ ∈ Θ of max over s of max(D∞(θ̃|s ‖ θ|s), D∞(θ|s ‖ θ̃|s)) for chains (Theorem 2.4).
+def close_adversary(
+    theta: Family | MarkovChain, theta_tilde: MarkovChain, length: int
+) -> CloseAdversary:
+    """Δ of Theorem 2.4: min over θ ∈ Θ, max over s, of D∞ of θ̃|s and θ|s, either way.
 
-    The secrets are X_i = x of positive probability under θ̃. The log-ratio of two paths is a sum along the path, so its
-    maximum over the k^T paths through X_i = x is a longest path, found forwards and backwards in T k² steps. For very
-    long chains Δ ≤ D∞(θ̃ ‖ θ) + D∞(θ ‖ θ̃) over whole paths is returned, from k³ log T steps: the ratio of
-    P(X_i = x) under the two is at most that of paths. Δ grows linearly with T unless the transition matrices agree.
+    The secrets are X_i = x of positive probability under θ̃. The log-ratio of two paths is a sum
+    along the path, so its maximum over the k^T paths through X_i = x is a longest path, found
+    forwards and backwards in T k² steps. For very long chains Δ ≤ D∞(θ̃ ‖ θ) + D∞(θ ‖ θ̃) over
+    whole paths is returned, from k³ log T steps: the ratio of P(X_i = x) under the two is at most
+    that of paths. Δ grows linearly with T unless the transition matrices agree.
 
     Parameters
     ----------
     theta : Family or MarkovChain
-        Θ, finitely many chains. For one with initial distribution "any" the member of Θ with that of ``theta_tilde``
-        is taken, which gives an upper bound.
+        Θ, finitely many chains. For one with initial distribution "any" the member of Θ with that
+        of ``theta_tilde`` is taken, which gives an upper bound.
     theta_tilde : MarkovChain
         What the adversary believes.
     length : int
@@ -71,7 +75,8 @@ def close_adversary(theta: Family | MarkovChain, theta_tilde: MarkovChain, lengt
     Raises
     ------
     ChainError
-        Θ is not finite, the numbers of states differ, or ``theta_tilde`` has no initial distribution of its own.
+        Θ is not finite, the numbers of states differ, or ``theta_tilde`` has no initial
+        distribution of its own.
     ParameterError
         ``length`` is not a positive integer.
     """
@@ -79,13 +84,15 @@ def close_adversary(theta: Family | MarkovChain, theta_tilde: MarkovChain, lengt
     chains = finite_chains(theta, "the distance to an adversary")
     if not isinstance(theta_tilde, MarkovChain) or theta_tilde.initial_distribution is None:
         raise ChainError(
-            "the adversary needs a chain with one initial distribution; give a list of probabilities or stationary"
+            "the adversary needs a chain with one initial distribution; give a list of "
+            "probabilities or stationary"
         )
     distances = []
     for index, chain in enumerate(chains):
         if chain.states != theta_tilde.states:
             raise ChainError(
-                f"chain {index + 1} has {chain.states} states, the adversary's {theta_tilde.states}; use the same ones"
+                f"chain {index + 1} has {chain.states} states, the adversary's "
+                f"{theta_tilde.states}; use the same ones"
             )
         assumed = chain
         if chain.initial_distribution is None:
@@ -95,7 +102,9 @@ def close_adversary(theta: Family | MarkovChain, theta_tilde: MarkovChain, lengt
             distance = replace(distance, exact=False)
         distances.append(replace(distance, chain=index))
     best = min(distances, key=lambda one: one.delta)
-    return replace(best, exact=best.exact and all(one.exact or one.delta == math.inf for one in distances))
+    return replace(
+        best, exact=best.exact and all(one.exact or one.delta == math.inf for one in distances)
+    )
 
 
 def _distance(theta: MarkovChain, tilde: MarkovChain, length: int) -> CloseAdversary:
@@ -117,15 +126,22 @@ def _distance(theta: MarkovChain, tilde: MarkovChain, length: int) -> CloseAdver
         ((theta, laws[0]), (tilde, laws[1])),
     ):
         chains = (own, one.transition_matrix), (others, other.transition_matrix)
-        largest = largest_ratio(_log_ratios(one, other), *chains, secrets, constant, length, SAFE_MINIMUM)
+        largest = largest_ratio(
+            _log_ratios(one, other), *chains, secrets, constant, length, SAFE_MINIMUM
+        )
         value, node, state, size = largest
         if value > _INFINITE / 2:
             return CloseAdversary(math.inf, True, 0, node + 1, state)
         # sums of T logarithms, each rounded; products of T matrices; the stationary laws
-        error = 4 * length * UNIT_ROUNDOFF * (size + 2) + 4 * (length * (k + 6) + abs(value) + 1500) * UNIT_ROUNDOFF
+        error = (
+            4 * length * UNIT_ROUNDOFF * (size + 2)
+            + 4 * (length * (k + 6) + abs(value) + 1500) * UNIT_ROUNDOFF
+        )
         error += 2 * (theta.stationary_error * (theta.start == "stationary"))
         error += 2 * (tilde.stationary_error * (tilde.start == "stationary"))
-        if np.array_equal(one.transition_matrix, other.transition_matrix) and np.array_equal(own, others):
+        if np.array_equal(one.transition_matrix, other.transition_matrix) and np.array_equal(
+            own, others
+        ):
             value, error = 0.0, 0.0  # the same chain
         if value + error > worst.delta:
             worst = CloseAdversary(value + error, True, 0, node + 1, state)
@@ -155,7 +171,7 @@ def _supports(chain: MarkovChain, length: int) -> Bools:
 
 
 def _log_ratios(one: MarkovChain, other: MarkovChain) -> tuple[Floats, Floats]:
-    """Log θ/θ' of initial and of transition probabilities: -∞ where θ is 0, ``_INFINITE`` where only θ' is."""
+    """Log θ/θ' of all probabilities: -∞ where θ is 0, ``_INFINITE`` where only θ' is."""
     with np.errstate(divide="ignore", invalid="ignore"):
         steps = np.log(one.transition_matrix) - np.log(other.transition_matrix)
         own, others = _law(one), _law(other)
@@ -186,5 +202,7 @@ def _path_divergence(one: MarkovChain, other: MarkovChain, length: int) -> float
         return math.inf
     # each of the T logarithms, and about 2 log2 T additions on every path
     error = (8 + 4 * length.bit_length()) * UNIT_ROUNDOFF * (length * (largest + 1) + 1500)
-    error += one.stationary_error * (one.start == "stationary") + other.stationary_error * (other.start == "stationary")
+    error += one.stationary_error * (one.start == "stationary") + other.stationary_error * (
+        other.start == "stationary"
+    )
     return max(0.0, value) + error

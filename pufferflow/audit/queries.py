@@ -8,12 +8,10 @@ from numbers import Integral
 from typing import TypeAlias
 
 from pufferflow._checks import check_list, named_type
-from pufferflow._display import displayed
 from pufferflow.errors import ParameterError
 from pufferflow.markov.chain import MarkovChain
 
 
-@displayed()
 @dataclass(frozen=True)
 class CountQuery:
     """Number of records in a set of states, plus Laplace noise.
@@ -36,7 +34,9 @@ class CountQuery:
     def __init__(self, states: Iterable[int]) -> None:
         object.__setattr__(self, "states", frozenset(_states(states, "states")))
         if not self.states:
-            raise ParameterError("a count needs at least one state; give, for example, CountQuery({1})")
+            raise ParameterError(
+                "a count needs at least one state; give, for example, CountQuery({1})"
+            )
 
     def check(self, chain: MarkovChain) -> None:
         """Raise :class:`ParameterError` unless ``chain`` has these states."""
@@ -46,7 +46,6 @@ class CountQuery:
         return f"count of {{{', '.join(map(str, sorted(self.states)))}}}"
 
 
-@displayed()
 @dataclass(frozen=True)
 class HistogramQuery:
     """Histogram of counts, plus independent Laplace noise of twice the scale on every bin.
@@ -54,8 +53,8 @@ class HistogramQuery:
     Parameters
     ----------
     bins : sequence of iterables of int, optional
-        The states of every bin, rows of the transition matrix from 0; every state in exactly one bin. By default
-        every state is a bin.
+        The states of every bin, rows of the transition matrix from 0; every state in exactly one
+        bin. By default every state is a bin.
 
     Raises
     ------
@@ -70,12 +69,19 @@ class HistogramQuery:
     def __init__(self, bins: Sequence[Iterable[int]] | None = None) -> None:
         object.__setattr__(self, "bins", None)
         if bins is not None:
-            parts = tuple(frozenset(_states(part, f"bin {j}")) for j, part in enumerate(check_list(bins, "bins"), 1))
+            parts = tuple(
+                frozenset(_states(part, f"bin {j}"))
+                for j, part in enumerate(check_list(bins, "bins"), 1)
+            )
             object.__setattr__(self, "bins", parts)
             if not parts or not all(parts):
-                raise ParameterError("a histogram needs at least one bin, and every bin at least one state")
+                raise ParameterError(
+                    "a histogram needs at least one bin, and every bin at least one state"
+                )
             if len(frozenset().union(*parts)) < sum(map(len, parts)):
-                raise ParameterError("a state is in two bins of the histogram; put every state in exactly one")
+                raise ParameterError(
+                    "a state is in two bins of the histogram; put every state in exactly one"
+                )
 
     def bin_of_states(self, chain: MarkovChain) -> list[int]:
         """Return the bin of every state of ``chain``, from 0.
@@ -91,13 +97,16 @@ class HistogramQuery:
         bin_of = {state: j for j, part in enumerate(self.bins) for state in part}
         for state in range(chain.states):
             if state not in bin_of:
-                raise ParameterError(f"state {state} is in no bin of the histogram; put every state in exactly one")
+                raise ParameterError(
+                    f"state {state} is in no bin of the histogram; put every state in exactly one"
+                )
         return [bin_of[state] for state in range(chain.states)]
 
     def __str__(self) -> str:
         if self.bins is None:
             return "histogram"
-        return f"histogram of {', '.join('{' + ', '.join(map(str, sorted(part))) + '}' for part in self.bins)}"
+        parts = ("{" + ", ".join(map(str, sorted(part))) + "}" for part in self.bins)
+        return f"histogram of {', '.join(parts)}"
 
 
 Query: TypeAlias = CountQuery | HistogramQuery
@@ -107,7 +116,9 @@ def _states(states: Iterable[int], where: str) -> list[int]:
     try:
         listed = list(states)
     except TypeError:
-        raise ParameterError(f"{where} is {named_type(states)}; give a set of states, for example {{1}}") from None
+        raise ParameterError(
+            f"{where} is {named_type(states)}; give a set of states, for example {{1}}"
+        ) from None
     for state in listed:
         if not isinstance(state, Integral) or isinstance(state, bool) or state < 0:
             what = "a negative number" if isinstance(state, Integral) else named_type(state)
@@ -118,4 +129,6 @@ def _states(states: Iterable[int], where: str) -> list[int]:
 def _check(states: frozenset[int], chain: MarkovChain) -> None:
     for state in sorted(states):
         if state >= chain.states:
-            raise ParameterError(f"state {state} is asked for, but the chain has the states 0 to {chain.states - 1}")
+            raise ParameterError(
+                f"state {state} is asked for, but the chain has the states 0 to {chain.states - 1}"
+            )

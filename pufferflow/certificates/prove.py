@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from pufferflow._protection import Protection
+from pufferflow.audit.wasserstein import TIE, chain_sensitivity
 from pufferflow.bounded_family import BoundedFamily
 from pufferflow.certificates.exact_families import exact_family
 from pufferflow.certificates.programs import most_early, program_of_chain, program_of_phases, program_of_rows
@@ -22,7 +23,6 @@ from pufferflow.markov.families import Family
 from pufferflow.markov.labelled import LabelledChain
 from pufferflow.markov.periodic import PeriodicChain
 from pufferflow.mixing_family import MixingFamily
-from pufferflow.transport.chains import TIE, chain_sensitivity
 from pufferflow.verify import MOST_WORK, VERSION, CertificateError, losses
 from pufferflow.verify.parse import parse
 
@@ -30,7 +30,7 @@ _MOST_WORK = 10 * MOST_WORK
 """What the check of a certificate to be made may take: minutes, where whoever checks it must ask for them."""
 
 _SLACK = "1e-9"
-"""Above 2^-30, by which the plans of :mod:`pufferflow.transport.chains` exceed a distribution."""
+"""Above 2^-30, by which the plans of :mod:`pufferflow.audit.wasserstein` exceed a distribution."""
 
 _STEPS = (1e-15, 1e-12, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.2, 0.2, 0.2)
 """How far, relatively, the scale is raised where it was not proved."""

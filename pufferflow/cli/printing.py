@@ -7,12 +7,11 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from pufferflow._checks import check_positive
 from pufferflow._work import MOST_WORK
 
 FLAGS = {"first": "--from", "last": "--to", "new_values": "--yes", "seed": "--simulate"}
 FLAGS |= {"statistics": "--statistic", "figure": "--no-figure"}
-_ONE = r"(?:value|time|participant|states|edges|step|timezone|from|to|[a-z]+_[a-z_]+)\b"
-_BARE = rf"\({_ONE}(?:, to)?\)|\b(?:give|leave|needs|say) {_ONE}(?:(?:, | and ){_ONE})*"
 
 
 def flag(name: str) -> str:
@@ -21,11 +20,7 @@ def flag(name: str) -> str:
 
 
 def as_options(said: str) -> str:
-    """Return a message with the shell's names of options, which it has in backticks.
-
-    Those that still have none stand in brackets or behind give, leave, needs and say.
-    """
-    said = re.sub(_BARE, lambda span: re.sub(rf"(?<!`){_ONE}", r"`\g<0>`", span[0]), said)
+    """Return a message with the shell's names of options, which it has in backticks."""
     return re.sub(r"`(\w+)`", lambda name: flag(name[1]), said)
 
 
@@ -50,8 +45,6 @@ def add_bounds(add: Callable[..., Any], most: float = MOST_WORK) -> None:
     """Declare ``--most-work`` and ``--json``."""
 
     def number(text: str) -> float:
-        from pufferflow._checks import check_positive
-
         return check_positive(float(text), "most_work")
 
     work = f"operations that it may take, estimated beforehand (default: {most:g})"

@@ -5,7 +5,7 @@ Example: echo '[0, 2, 1]' | pufferflow related noisymax -
 
 import argparse
 import math
-from dataclasses import asdict
+from fractions import Fraction
 from typing import Any
 
 from pufferflow._checks import check_whole
@@ -68,6 +68,7 @@ def run(asked: argparse.Namespace) -> None:
 
 def _check(asked: argparse.Namespace) -> dict[str, Any]:
     from pufferflow import hmm
+    from pufferflow.hmm.model import exact_text
 
     model = hmm.read_hidden_markov_model(asked.file)
     bounds = asked.factor, asked.length
@@ -76,14 +77,20 @@ def _check(asked: argparse.Namespace) -> dict[str, Any]:
             raise ParameterError("--preserving is about free parameters, which the model lacks")
         largest = hmm.largest_ratio(model, asked.length)
         return hmm.check(model, *bounds).to_dict() | {"largest": largest.to_dict()}
+
+    def texts(prior: dict[str, Fraction]) -> dict[str, str]:
+        return {name: exact_text(value) for name, value in prior.items()}
+
     prior = hmm.find_prior(model, *bounds)
-    answer: dict[str, Any] = {"holds": prior is None, "factor": asked.factor}
-    answer["violation"] = prior and prior.to_dict()
+    answer: dict[str, Any] = {"holds": prior is None, "factor": asked.factor, "violation": None}
+    if prior is not None:
+        found = hmm.check(model.at(**prior), *bounds).witness
+        answer["violation"] = {"prior": texts(prior), "witness": found and found.to_dict()}
     answer["largest"] = hmm.sup_ratio(model, asked.length).to_dict()
     if asked.preserving:
         kept = hmm.find_prior(model, *bounds, violates=False)
         answer["preserving"] = {
-            "prior": kept and kept.to_dict()["prior"],
+            "prior": kept and texts(kept),
             "conditions": hmm.preserving_region(model, *bounds).conditions,
         }
     return answer
@@ -116,7 +123,7 @@ def _network(asked: argparse.Namespace) -> list[dict[str, Any]]:
         found = markov_quilt_mechanism(networks, epsilon, **names)
         answers.append(found.to_dict())
         if k is not None:
-            answers[-1]["cost"] = asdict(network_cost(networks, [found.scale] * k, **names))
+            answers[-1]["cost"] = network_cost(networks, [found.scale] * k, **names)
     return answers
 
 

@@ -11,9 +11,10 @@ import json
 from dataclasses import asdict
 from typing import Any, get_args
 
+from tqdm import tqdm
+
 from pufferflow._checks import longest
 from pufferflow._files import check_outputs, write_atomic
-from pufferflow._progress import progress
 from pufferflow._protection import PROTECTION, Protection, asked_for, level_of
 from pufferflow._work import afford, is_allowed, said
 from pufferflow.cli.printing import add_bounds, show, table
@@ -79,7 +80,7 @@ def scales_of(
     asked, epsilons, scales = arguments.mechanism, arguments.epsilon, []
     options |= {"convention": arguments.convention, "states": arguments.count}
     pairs = [(epsilon, name) for epsilon in epsilons for name in asked or KNOWN]
-    for epsilon, name in progress(pairs, desc="scales", delay=1):
+    for epsilon, name in tqdm(pairs, desc="scales", delay=1, disable=None, leave=False):
         work, mechanism = scale_work(name, family, lengths) * len(epsilons), find_mechanism(name)
         own = {key: options[key] for key in (*mechanism.options, *PROTECTION) if key in options}
         if asked:

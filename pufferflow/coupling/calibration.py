@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from tqdm import tqdm
 
-from pufferflow._progress import progress
 from pufferflow._protection import NARROWEST, Protection
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats, Ints
@@ -532,7 +532,7 @@ class ChainLeakage:
             yield self.loss
             return
         what = f"leakage of {self._chain.states} states, some five losses"
-        with progress(desc=what, unit=" losses", delay=1) as bar:
+        with tqdm(desc=what, unit=" losses", delay=1, disable=None, leave=False) as bar:
 
             def counted(cost: float) -> Loss:
                 loss = self.loss(cost)

@@ -23,14 +23,14 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from flint import fmpz
 from numpy.typing import NDArray
 
-from pufferflow._checks import check_choice, check_list, check_positive, check_type, check_whole
+from pufferflow._checks import check_list, check_positive, check_type, check_whole
 from pufferflow._numbers import Exact
 from pufferflow._randomness import bernoulli, randomness
 from pufferflow.dp.finite import check_exact
@@ -67,11 +67,16 @@ class Domain:
     def __repr__(self) -> str:
         return f"Domain({', '.join(f'{name}: {len(of)}' for name, of in self.columns.items())})"
 
-    def encode(self, data: pd.DataFrame) -> NDArray[np.int64]:
+    def encode(self, data: Rows) -> NDArray[np.int64]:
         """Return the codes of a set of tuples, one per row: indices in lexicographic order.
 
         Raises DataError for other columns than the domain's, a tuple outside it, or one twice.
         """
+        if not isinstance(data, pd.DataFrame):
+            rows, width = check_list(data, "data"), len(self.columns)
+            if not all(isinstance(row, tuple) and len(row) == width for row in rows):
+                raise DataError(f"every entry of data must be a tuple of {width} values")
+            data = pd.DataFrame(rows, columns=pd.Index(self.columns), dtype=object)
         if len(data.columns) != len(self.columns) or set(data.columns) != set(self.columns):
             raise DataError(f"the data must have the columns {list(self.columns)}, each once")
         indices = [self._indices(name, data[name]) for name in self.columns]
@@ -158,11 +163,10 @@ class PrivacyCheck:
     """Whether views are (d, γ)-private together, and the numbers that decide.
 
     ``posterior_inside`` is the largest Pr[t | V] for t in every view, ``ratio_outside`` the infimum
-    of Pr[t | V] / Pr[t] for t in no view, ``published_conditions`` those of the source.
+    of Pr[t | V] / Pr[t] for t in no view.
     """
 
     private: bool
-    published_conditions: bool
     posterior_inside: Fraction
     ratio_outside: Fraction
 
@@ -184,13 +188,10 @@ def check_views(views: Collection[AlphaBeta], d: Exact, gamma: Exact) -> Privacy
     dropped, absent = math.prod(1 - v.keep for v in views), math.prod(1 - v.beta for v in views)
     inside = kept * d / (kept * d + inserted * (1 - d))
     private = inside <= gamma and dropped / absent >= d / gamma
-    published = inside <= gamma and dropped >= d / gamma
-    return PrivacyCheck(private, published, inside, dropped / absent)
+    return PrivacyCheck(private, inside, dropped / absent)
 
 
-def choose_alpha_beta(
-    d: Exact, gamma: Exact, *, views: int = 1, conditions: Literal["exact", "published"] = "exact"
-) -> AlphaBeta:
+def choose_alpha_beta(d: Exact, gamma: Exact, *, views: int = 1) -> AlphaBeta:
     """Return the (d, γ)-private α, β with the least error of every counting query.
 
     Parameters
@@ -199,18 +200,15 @@ def choose_alpha_beta(
         Bounds on prior and posterior, 0 < d < γ ≤ 1; anything else is a ParameterError.
     views : int
         Number of views, at most 1000, that are (d, γ)-private together with these parameters.
-    conditions : {"exact", "published"}
-        Best under the definition (default), or under the source's stronger conditions.
     """
     d, gamma = _bounds(d, gamma)
-    check_choice(conditions, "conditions", ("exact", "published"))
     if d == gamma:
         raise ParameterError("d and gamma are equal, so that alpha would be 0; raise gamma")
     views = check_whole(views, "views", most=1000)
     # β/(α+β), and the factor of a tuple that is in no view
     inserted = root_up(d * (1 - gamma) / (gamma * (1 - d)), views)
     outside = root_up(d / gamma, views)
-    keep = (1 - outside) / (1 - outside * inserted) if conditions == "exact" else 1 - outside
+    keep = (1 - outside) / (1 - outside * inserted)
     return AlphaBeta(keep * (1 - inserted), keep * inserted)
 
 
@@ -257,7 +255,8 @@ def publish(
         Draw from a seeded generator instead of the operating system's. Not private.
     """
     check_type(parameters, "parameters", AlphaBeta)
-    codes, chosen, step = np.sort(_encoded(data, domain)), [], 2**20
+    check_type(domain, "domain", Domain)
+    codes, chosen, step = np.sort(domain.encode(data)), [], 2**20
     source = randomness(insecure_seed)
     for start in range(0, domain.size, step):
         own = codes[(codes >= start) & (codes < start + step)] - start
@@ -275,7 +274,8 @@ class Publisher:
     """
 
     def __init__(self, data: Rows, domain: Domain, d: Exact, gamma: Exact) -> None:
-        _encoded(data, domain)
+        check_type(domain, "domain", Domain)
+        domain.encode(data)  # refuses a tuple outside the domain before any view
         self._data, self.domain = data, domain
         self.d, self.gamma = _bounds(d, gamma)
         self.views: tuple[AlphaBeta, ...] = ()
@@ -315,13 +315,3 @@ def _bounds(d: Exact, gamma: Exact) -> tuple[Fraction, Fraction]:
     if not 0 < d <= gamma or d == 1:
         raise ParameterError("0 < d ≤ gamma ≤ 1 and d < 1 must hold; correct d or gamma")
     return d, gamma
-
-
-def _encoded(data: Rows, domain: Domain) -> NDArray[np.int64]:
-    check_type(domain, "domain", Domain)
-    if not isinstance(data, pd.DataFrame):
-        rows, width = check_list(data, "data"), len(domain.columns)
-        if not all(isinstance(row, tuple) and len(row) == width for row in rows):
-            raise DataError(f"every entry of data must be a tuple of {width} values")
-        data = pd.DataFrame(rows, columns=pd.Index(domain.columns), dtype=object)
-    return domain.encode(data)

@@ -110,8 +110,8 @@ class FiniteMechanism:
         ratios = (a / b for p, q in self._pairs for a, b in zip(p, q, strict=True) if b)
         largest = max((Fraction(1), *ratios))
         # δ is constant beyond the largest ratio, so that a huge e^ε is never formed
-        huge = wanted >= log_bound(largest)
-        return float_up(self.delta(largest if huge else _exp_bound(wanted)))
+        factor = largest if wanted >= log_bound(largest) else _exp_bound(wanted)
+        return float_up(self.delta(factor))
 
     def level(self, delta: Exact = 0) -> PrivacyLevel:
         """Return the least ε of (ε, δ)-DP at ``delta``, exactly."""
@@ -261,19 +261,12 @@ def check_exact(value: Exact, name: str, low: int = 0, high: float = inf) -> Fra
 def log_bound(factor: Fraction) -> Fraction:
     """Return a fraction of at least ln ``factor`` for ``factor`` ≥ 1, within 2^-120."""
     with ctx.workprec(128 + factor.numerator.bit_length()):
-        return _fraction(_ball(factor).log().upper())
+        bound = arb(fmpq(factor.numerator, factor.denominator)).log().upper().fmpq()
+    return Fraction(int(bound.p), int(bound.q))
 
 
 def _exp_bound(epsilon: Fraction) -> Fraction:
     """Return a fraction of at most e^ε, within one part in 2^120, for ε ≥ 0."""
     with ctx.workprec(128 + int(epsilon).bit_length()):
-        return max(Fraction(1), _fraction(_ball(epsilon).exp().lower()))
-
-
-def _ball(number: Fraction) -> Any:
-    return arb(fmpq(number.numerator, number.denominator))
-
-
-def _fraction(number: Any) -> Fraction:
-    exact = number.fmpq()
-    return Fraction(int(exact.p), int(exact.q))
+        bound = arb(fmpq(epsilon.numerator, epsilon.denominator)).exp().lower().fmpq()
+    return max(Fraction(1), Fraction(int(bound.p), int(bound.q)))

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pufferflow._checks import check_epsilon, check_list, check_positive, check_type, named_type
-from pufferflow._display import displayed
 from pufferflow._numbers import written_number
 from pufferflow._rounding import float_up
 from pufferflow.divergences import Law
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 GivenLaws: TypeAlias = "Mapping[Any, Mapping[Any, Law | Mapping[Any, Any]]]"
 
 
-@displayed()
 class PufferfishFramework:
     """A Pufferfish framework (S, Q, Θ) with the query F to be released, all finite and exact.
 

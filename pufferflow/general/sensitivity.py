@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from tqdm import tqdm
 
 from pufferflow._checks import check_epsilon
-from pufferflow._progress import progress
 from pufferflow._rounding import UNIT_ROUNDOFF, divide_up
 from pufferflow._types import Floats
 from pufferflow._work import afford
@@ -67,7 +67,9 @@ def widest_pair(laws: Laws, pairs: Iterable[Pair]) -> tuple[Fraction, Hashable |
     steps = sum(len(p.values) + len(q.values) for _, _, p, q in _laws_of(laws, asked))
     afford(steps * A_STEP, "the couplings of all pairs", FEWER)
     widest: tuple[Fraction, Hashable | None, Pair | None] = Fraction(0), None, None
-    for name, pair, first, second in progress(_laws_of(laws, asked), desc="couplings", unit=" pairs", delay=1):
+    for name, pair, first, second in tqdm(
+        _laws_of(laws, asked), desc="couplings", unit=" pairs", delay=1, disable=None, leave=False
+    ):
         gap = quantile_gap(first, second)
         if gap > widest[0]:
             widest = gap, name, pair
@@ -91,7 +93,7 @@ def laplace_loss(laws: Laws, pairs: Iterable[Pair], scale: float) -> float:
     logs = {
         (name, secret): _log_density(law, points[name], scale)
         for name, given in laws.items()
-        for secret, law in progress(given.items(), desc="densities", unit=" secrets", delay=1)
+        for secret, law in tqdm(given.items(), desc="densities", unit=" secrets", delay=1, disable=None, leave=False)
         if secret in named
     }
     worst = 0.0

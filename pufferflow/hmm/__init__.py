@@ -11,11 +11,10 @@ Fraction(911, 550)
 """
 
 from pufferflow.hmm.checking import Verdict, Witness, check, largest_ratio
-from pufferflow.hmm.files import parse_hidden_markov_model, read_hidden_markov_model
+from pufferflow.hmm.files import read_hidden_markov_model
 from pufferflow.hmm.model import HiddenMarkovModel
 from pufferflow.hmm.noisy_max import NoisyMax, largest_value_ratio, truncated_geometric
 from pufferflow.hmm.priors import (
-    FoundPrior,
     PreservingRegion,
     PriorFamily,
     Supremum,
@@ -26,7 +25,6 @@ from pufferflow.hmm.priors import (
 from pufferflow.hmm.smt import check_by_solver
 
 __all__ = [
-    "FoundPrior",
     "HiddenMarkovModel",
     "NoisyMax",
     "PreservingRegion",
@@ -39,7 +37,6 @@ __all__ = [
     "find_prior",
     "largest_ratio",
     "largest_value_ratio",
-    "parse_hidden_markov_model",
     "preserving_region",
     "read_hidden_markov_model",
     "sup_ratio",

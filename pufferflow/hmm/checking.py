@@ -17,18 +17,23 @@ every length.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from pufferflow._checks import check_type
-from pufferflow._display import displayed
 from pufferflow._numbers import Exact, written_number
-from pufferflow._progress import progress
 from pufferflow._work import spend
 from pufferflow.errors import ParameterError
-from pufferflow.hmm.model import HiddenMarkovModel, Result, exact_text, requested_length, shortened
+from pufferflow.hmm.model import (
+    HiddenMarkovModel,
+    Result,
+    exact_text,
+    integers,
+    requested_length,
+    shortened,
+)
 
 Integers: TypeAlias = tuple[int, ...]
 
@@ -37,7 +42,6 @@ MAX_ENTRIES = 2_000_000
 
 
 @dataclass(frozen=True)
-@displayed("secret", "other", "observations", "probability", "other_probability")
 class Witness(Result):
     """A sequence of observations with its probabilities under two secrets, to check by hand."""
 
@@ -49,6 +53,12 @@ class Witness(Result):
     other_probability: Fraction
     """P(observations | other)."""
 
+    @classmethod
+    def of(cls, model: HiddenMarkovModel, secret: str, other: str, names: Iterable[str]) -> Witness:
+        """Return the witness of a sequence, with its probabilities from the model."""
+        word = tuple(names)
+        return cls(secret, other, word, *(model.probability(s, word) for s in (secret, other)))
+
     @property
     def ratio(self) -> Fraction | float:
         """Exact ratio of the two, ``math.inf`` if the second is 0."""
@@ -56,7 +66,6 @@ class Witness(Result):
 
 
 @dataclass(frozen=True)
-@displayed("holds", "factor", "length", "every_length", "witness")
 class Verdict(Result):
     """Whether a model is private for a factor e^ε up to a length."""
 
@@ -98,90 +107,70 @@ def check(model: HiddenMarkovModel, factor: Exact, length: int | None = None) ->
         Factor or length are out of range, or more than :data:`MAX_ENTRIES` have to be kept.
     """
     check_type(model, "model", HiddenMarkovModel)
-    limit, steps = check_factor(factor), requested_length(model, length)
-    search, shortest, every_length = _Search(model), steps, True
-    witness: Witness | None = None
-    for secret, other in directions(model):
-        word, finished = search.exceeding(secret, other, limit, shortest, first=True)
-        every_length &= finished
-        if word:
-            witness = _witness(model, secret, other, word)
-            shortest = len(word) - 1
-    return Verdict(witness is None, limit, steps, witness is None and every_length, witness)
+    return _Search(model).verdict(check_factor(factor), requested_length(model, length))
 
 
 def largest_ratio(model: HiddenMarkovModel, length: int | None = None) -> Witness:
-    """Return the sequence of at most ``length`` observations with the largest ratio.
+    """Return a sequence of at most ``length`` observations with the largest ratio.
 
     Its ``ratio`` is the exact maximum over all pairs in both directions, ``math.inf`` if a sequence
     is possible under one secret only. A model whose secrets are indistinguishable gives the ratio 1
-    and no observations.
-
-    Parameters
-    ----------
-    model : HiddenMarkovModel
-    length : int, optional
-        Longest observation sequence (default: that of the model).
-
-    Raises
-    ------
-    ParameterError
-        As :func:`check`.
+    and no observations. Parameters and errors are those of :func:`check`.
     """
     check_type(model, "model", HiddenMarkovModel)
     steps, search = requested_length(model, length), _Search(model)
     best = Witness(*model.pairs[0], (), Fraction(1), Fraction(1))
-    for secret, other in directions(model):
+    for secret, other in model.directions():
         if isinstance(best.ratio, Fraction):
             word, _ = search.exceeding(secret, other, best.ratio, steps, first=False)
-            best = _witness(model, secret, other, word) if word else best
+            best = search.witness(secret, other, word) or best
     return best
-
-
-def directions(model: HiddenMarkovModel) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of secrets, each in both directions."""
-    for first, second in model.pairs:
-        yield from ((first, second), (second, first))
-
-
-def _witness(model: HiddenMarkovModel, secret: str, other: str, word: Sequence[int]) -> Witness:
-    names = tuple(model.observations[o] for o in word)
-    probabilities = (model.probability(name, names) for name in (secret, other))
-    return Witness(secret, other, names, *probabilities)
-
-
-class _Found(NamedTuple):
-    word: tuple[int, ...]
-    """The sequence of the largest ratio above the factor, or the first one; or empty."""
-    finished: bool
-    """Whether no prefix was left to continue from."""
 
 
 class _Search:
     """The model with every matrix times its common denominator, zero entries left out."""
 
     def __init__(self, model: HiddenMarkovModel) -> None:
-        laws = model.initial_distributions
-        self.laws = dict(zip(laws, _integers(list(laws.values())), strict=True))
-        rows = _integers(model.observation_matrix)
-        self.emitters = [
-            [(i, row[o]) for i, row in enumerate(rows) if row[o]]
-            for o in range(len(model.observations))
-        ]
+        self.model = model
+        k, m = len(model.states), len(model.observations)
+        names, initial = zip(*model.initial_distributions.items(), strict=True)
+        self.initial = dict(zip(names, _scaled(initial), strict=True))
+        rows = _scaled(model.observation_matrix)
+        self.emitters = [[(i, rows[i][o]) for i in range(k) if rows[i][o]] for o in range(m)]
         self.successors = [
-            [(j, p) for j, p in enumerate(row) if p] for row in _integers(model.transition_matrix)
+            [(j, p) for j, p in enumerate(row) if p] for row in _scaled(model.transition_matrix)
         ]
+
+    def verdict(self, factor: Fraction, length: int) -> Verdict:
+        """Return what :func:`check` returns."""
+        witness, every_length, longest = None, True, length
+        for secret, other in self.model.directions():
+            word, finished = self.exceeding(secret, other, factor, longest, first=True)
+            every_length &= finished
+            if word:
+                witness, longest = self.witness(secret, other, word), len(word) - 1
+        holds = witness is None
+        return Verdict(holds, factor, length, holds and every_length, witness)
+
+    def witness(self, secret: str, other: str, word: tuple[int, ...]) -> Witness | None:
+        """Return the witness of a sequence, None of an empty one."""
+        names = (self.model.observations[o] for o in word)
+        return Witness.of(self.model, secret, other, names) if word else None
 
     def exceeding(
         self, secret: str, other: str, factor: Fraction, length: int, *, first: bool
-    ) -> _Found:
-        """Search the sequences by length for ratios above ``factor``."""
+    ) -> tuple[tuple[int, ...], bool]:
+        """Return the first sequence whose ratio exceeds ``factor``, or one of the largest ratio.
+
+        It is empty if no ratio exceeds the factor. Also whether no prefix was left to continue
+        from.
+        """
         c, over = factor.as_integer_ratio()
         best: tuple[int, ...] = ()
         frontier: dict[tuple[Integers, ...], tuple[int, ...]]
-        frontier = {(self.laws[secret], self.laws[other]): best}
+        frontier = {(self.initial[secret], self.initial[other]): best}
         met = set(frontier)
-        for _ in progress(range(length), desc="observations", delay=1):
+        for _ in range(length):
             following: dict[tuple[Integers, ...], tuple[int, ...]] = {}
             for (ps, qs), word in frontier.items():
                 for o, emitters in enumerate(self.emitters):
@@ -190,7 +179,7 @@ class _Search:
                     if p * over > c * q:
                         best = (*word, o)
                         if first or not q:  # no ratio is above an infinite one
-                            return _Found(best, False)
+                            return best, False
                         c, over = Fraction(p, q).as_integer_ratio()
                     after = self._predicted(seen)
                     if any(x * over > c * y for x, y in zip(*after, strict=True) if x):
@@ -201,13 +190,13 @@ class _Search:
                             following[pair] = (*word, o)
             frontier = following
             if not frontier:
-                return _Found(best, True)
+                return best, True
             if len(frontier) * len(self.successors) > MAX_ENTRIES:
                 raise ParameterError(
                     f"the search keeps {len(frontier)} prefixes of {len(self.successors)} states; "
                     f"the problem is NP-hard, ask for sequences shorter than {length}"
                 )
-        return _Found(best, False)
+        return best, False
 
     def _predicted(self, seen: list[tuple[int, int, int]]) -> tuple[list[int], list[int]]:
         """Return the two vectors after the next transition."""
@@ -226,7 +215,8 @@ class _Search:
         return ps, qs
 
 
-def _integers(rows: Sequence[Sequence[Fraction]]) -> list[Integers]:
+def _scaled(rows: Iterable[Iterable[Fraction]]) -> list[Integers]:
     """Return rows times their common denominator."""
-    over = math.lcm(*{p.denominator for row in rows for p in row})
-    return [tuple(p.numerator * (over // p.denominator) for p in row) for row in rows]
+    lists = list(map(list, rows))
+    flat = iter(integers([p for row in lists for p in row])[0])
+    return [tuple(next(flat) for _ in row) for row in lists]

@@ -7,13 +7,12 @@ and everything after that is shared. One observation per step is seen, the first
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import Any, TypeAlias
 
 from pufferflow._checks import check_list, check_type, check_whole
-from pufferflow._display import displayed
 from pufferflow._json import kind
 from pufferflow._numbers import Exact, written_number
 from pufferflow.errors import ModelError, ParameterError
@@ -22,7 +21,6 @@ Vector: TypeAlias = tuple[Fraction, ...]
 Matrix: TypeAlias = tuple[Vector, ...]
 
 
-@displayed()
 class HiddenMarkovModel:
     """A hidden Markov chain whose initial distribution depends on a secret; immutable.
 
@@ -80,42 +78,22 @@ class HiddenMarkovModel:
 
         Raises ParameterError: a name is unknown.
         """
-        law, probability = self._initial(secret), Fraction(1)
-        for observation in check_list(sequence, "sequence"):
-            if observation not in self.observations:
-                raise ParameterError("an entry of sequence is not an observation of the model")
-            seen = self._seen(law, self.observations.index(observation))
-            law, probability = step(seen, self.transition_matrix), sum(seen, Fraction(0))
-        return probability
-
-    def observation_distribution(
-        self, secret: str, length: int | None = None
-    ) -> dict[tuple[str, ...], Fraction]:
-        """Return the probabilities of the possible sequences of ``length`` observations.
-
-        There are up to m^length. Raises ParameterError: the secret is unknown or the length out of
-        range.
-        """
-        prefixes: dict[tuple[str, ...], Vector] = {(): self._initial(secret)}
-        result: dict[tuple[str, ...], Fraction] = {}
-        for _ in range(requested_length(self, length)):
-            seen = {
-                (*prefix, name): self._seen(law, o)
-                for prefix, law in prefixes.items()
-                for o, name in enumerate(self.observations)
-            }
-            result = {word: sum(law, Fraction(0)) for word, law in seen.items() if any(law)}
-            prefixes = {word: step(seen[word], self.transition_matrix) for word in result}
-        return result
-
-    def _initial(self, secret: str) -> Vector:
         check_type(secret, "secret", str)
         if secret not in self.initial_distributions:
             raise ParameterError(f"the secret is not one of {_some(self.initial_distributions)}")
-        return self.initial_distributions[secret]
+        state, probability = self.initial_distributions[secret], Fraction(1)
+        for observation in check_list(sequence, "sequence"):
+            if observation not in self.observations:
+                raise ParameterError("an entry of sequence is not an observation of the model")
+            o = self.observations.index(observation)
+            seen = [p * row[o] for p, row in zip(state, self.observation_matrix, strict=True)]
+            state, probability = step(seen, self.transition_matrix), sum(seen, Fraction(0))
+        return probability
 
-    def _seen(self, law: Vector, o: int) -> Vector:
-        return tuple(p * row[o] for p, row in zip(law, self.observation_matrix, strict=True))
+    def directions(self) -> Iterator[tuple[str, str]]:
+        """Yield the pairs of secrets, each in both directions."""
+        for first, second in self.pairs:
+            yield from ((first, second), (second, first))
 
 
 def distribution(values: object, where: str, size: int | None = None) -> Vector:
@@ -125,23 +103,21 @@ def distribution(values: object, where: str, size: int | None = None) -> Vector:
         raise ModelError(
             f"{where} has {len(given or ())} probabilities; give {size or 'at least one'}"
         )
-    law = tuple(
-        written_number(p, f"{where}, entry {i}", ModelError) for i, p in enumerate(given, 1)
-    )
-    for i, p in enumerate(law, 1):
+    numbers = [written_number(p, f"{where}, entry {i}", ModelError) for i, p in enumerate(given, 1)]
+    for i, p in enumerate(numbers, 1):
         if not 0 <= p.numerator <= p.denominator:  # quicker than comparing fractions
             raise ModelError(f"{where}, entry {i} is not between 0 and 1; give probabilities")
-    over = math.lcm(*{p.denominator for p in law})  # sums of integers take a fraction of the time
-    if (total := sum(p.numerator * (over // p.denominator) for p in law)) != over:
-        total_text = shortened(exact_text(Fraction(total, over)))
-        raise ModelError(f'{where} sums to {total_text}, not exactly to 1; write thirds as "1/3"')
-    return law
+    total, over = integers(numbers)
+    if sum(total) != over:  # sums of integers take a fraction of the time
+        text = shortened(exact_text(Fraction(sum(total), over)))
+        raise ModelError(f'{where} sums to {text}, not exactly to 1; write thirds as "1/3"')
+    return tuple(numbers)
 
 
 def stochastic_matrix(
     rows: object, name: str, size: int | None = None, columns: int | None = None
 ) -> Matrix:
-    """Return a matrix of distributions; raise ModelError if it is none of this shape."""
+    """Return a matrix of distributions; raise ModelError unless it is one of this shape."""
     given = check_list(rows, name)
     if not given or len(given) != (size or len(given)):
         raise ModelError(f"{name} has {len(given)} rows; give {size or 'at least one'}")
@@ -152,10 +128,16 @@ def stochastic_matrix(
     return tuple(matrix)
 
 
-def step(law: Sequence[Fraction], matrix: Matrix) -> Vector:
-    """Return the row vector ``law`` times ``matrix``."""
+def integers(numbers: Sequence[Fraction]) -> tuple[list[int], int]:
+    """Return numbers times their common denominator, and that."""
+    over = math.lcm(*{p.denominator for p in numbers})
+    return [p.numerator * (over // p.denominator) for p in numbers], over
+
+
+def step(weights: Sequence[Fraction], matrix: Matrix) -> Vector:
+    """Return the row vector ``weights`` times ``matrix``."""
     total = [Fraction(0)] * len(matrix[0])
-    for weight, row in zip(law, matrix, strict=True):
+    for weight, row in zip(weights, matrix, strict=True):
         for j, p in enumerate(row):
             if weight and p:
                 total[j] += weight * p
@@ -206,21 +188,19 @@ def _plain(value: Any) -> Any:
     return value.to_dict() if isinstance(value, Result) else value
 
 
-def by_secret(laws: object) -> Mapping[str, Any]:
+def by_secret(values: object) -> Mapping[str, Any]:
     """Return the initial distributions; raise ModelError unless two or more secrets have one."""
-    if not isinstance(laws, Mapping):
-        raise ModelError(f"initial_distributions must give one per secret, not {kind(laws)}")
-    if len(laws) < 2 or not all(isinstance(name, str) for name in laws):
+    if not isinstance(values, Mapping):
+        raise ModelError(f"initial_distributions must give one per secret, not {kind(values)}")
+    if len(values) < 2 or not all(isinstance(name, str) for name in values):
         raise ModelError(
-            f"initial_distributions has {len(laws)} secrets; give names of at least two"
+            f"initial_distributions has {len(values)} secrets; give names of at least two"
         )
-    return laws
+    return values
 
 
 def _names(names: object, size: int, what: str) -> tuple[str, ...]:
-    if names is None:
-        return tuple(map(str, range(size)))
-    given = check_list(names, what)
+    given = list(map(str, range(size))) if names is None else check_list(names, what)
     if not all(isinstance(n, str) for n in given) or not len(set(given)) == len(given) == size:
         raise ModelError(f"{what} must be {size} different strings")
     return tuple(given)
@@ -241,5 +221,4 @@ def _pairs(pairs: object, secrets: Mapping[str, Any]) -> tuple[tuple[str, str], 
 
 
 def _some(names: Mapping[str, Any]) -> str:
-    quoted = [repr(name) for name in names]
-    return ", ".join(quoted[:6]) + (f" and {len(quoted) - 6} more" if len(quoted) > 6 else "")
+    return ", ".join(map(repr, list(names)[:6])) + ", …" * (len(names) > 6)

@@ -1,8 +1,4 @@
-"""Noisy Max, as a hidden Markov model, as an exact distribution and as a sampler; mechanisms alone.
-
-The largest of independent noisy counts is at most v if each is, so its distribution comes from
-products of distribution functions: O(n) products per value, whatever the number of joint states.
-"""
+"""Noisy Max: as a hidden Markov model, as an exact distribution and as a sampler."""
 
 from __future__ import annotations
 
@@ -19,7 +15,6 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from pufferflow._checks import check_choice, check_list, check_type, check_whole
-from pufferflow._display import displayed
 from pufferflow._numbers import Exact, written_number
 from pufferflow.errors import ModelError, ParameterError
 from pufferflow.hmm.checking import Witness
@@ -28,6 +23,7 @@ from pufferflow.hmm.model import (
     Matrix,
     Vector,
     distribution,
+    integers,
     step,
     stochastic_matrix,
 )
@@ -41,8 +37,8 @@ Relation: TypeAlias = Literal["one-by-one", "all-by-one", "one-anywhere"]
 SILENT = "⊥"
 """The observation of a state that shows nothing."""
 
-MAX_BITS, MAX_STATES = 2 * 10**9, 2_000
-"""Bits of the numbers of a geometric mechanism, and states of a Noisy Max model."""
+MAX_BITS, MAX_STATES, MAX_VALUES = 2 * 10**9, 2_000, 100_000
+"""Bits of a geometric mechanism, states of a model, joint noisy values of a distribution."""
 
 
 def truncated_geometric(largest: int, ratio: Exact = "1/2") -> Matrix:
@@ -74,7 +70,6 @@ def truncated_geometric(largest: int, ratio: Exact = "1/2") -> Matrix:
 
 
 @dataclass(frozen=True)
-@displayed("release", "largest", "ties")
 class NoisyMax:
     """Noisy Max: every count gets noise of its own, and the largest noisy count is released.
 
@@ -116,10 +111,12 @@ class NoisyMax:
         object.__setattr__(self, "rows", stochastic_matrix(rows, "mechanism", size))
 
     @cached_property
-    def cumulative(self) -> tuple[int, tuple[tuple[int, ...], ...]]:
+    def cumulative(self) -> tuple[int, list[list[int]]]:
         """The common denominator, and the cumulative sums of every row times it."""
-        over = math.lcm(*{p.denominator for row in self.rows for p in row})
-        return over, tuple(tuple(accumulate(int(p * over) for p in row)) for row in self.rows)
+        whole, over = integers([p for row in self.rows for p in row])
+        size = len(self.rows[0])
+        starts = range(0, len(whole), size)
+        return over, [list(accumulate(whole[at : at + size])) for at in starts]
 
     @property
     def factor(self) -> Fraction | float:
@@ -127,14 +124,9 @@ class NoisyMax:
 
         A bound on e^ε of one release if one count changes by one; ``math.inf`` if there is none.
         """
-        pairs = [
-            (p, q)
-            for rows in pairwise(self.rows)
-            for first, second in (rows, rows[::-1])
-            for p, q in zip(first, second, strict=True)
-            if p
-        ]
-        return max(p / q if q else math.inf for p, q in pairs)
+        neighbours = [both for rows in pairwise(self.rows) for both in (rows, rows[::-1])]
+        pairs = [pair for one, other in neighbours for pair in zip(one, other, strict=True)]
+        return max(p / q if q else math.inf for p, q in pairs if p)
 
     def model(
         self,
@@ -158,12 +150,11 @@ class NoisyMax:
             :data:`MAX_STATES` states.
         """
         parts, rest = self._parts(priors)
-        joint = {
-            secret: _product([distribution(law, f"prior of {secret!r}") for law in laws])
-            for secret, laws in priors.items()
+        initial = {
+            secret: (*_joint(distribution(of, f"prior of {secret!r}") for of in counts), *rest)
+            for secret, counts in priors.items()
         }
-        laws = {secret: (*law, *rest) for secret, law in joint.items()}
-        return HiddenMarkovModel(**parts, initial_distributions=laws, pairs=pairs)
+        return HiddenMarkovModel(**parts, initial_distributions=initial, pairs=pairs)
 
     def family(
         self,
@@ -177,12 +168,13 @@ class NoisyMax:
         ``parameters`` gives each its lowest and highest value; otherwise as :meth:`model`.
         """
         parts, rest = self._parts(priors)
-        laws = {
-            secret: ["*".join(f"({entry})" for entry in entries) for entries in product(*law)]
-            + rest
-            for secret, law in priors.items()
+        initial = {
+            secret: ["*".join(f"({p})" for p in entries) for entries in product(*counts)] + rest
+            for secret, counts in priors.items()
         }
-        return PriorFamily(**parts, initial_distributions=laws, parameters=parameters, pairs=pairs)
+        return PriorFamily(
+            **parts, initial_distributions=initial, parameters=parameters, pairs=pairs
+        )
 
     def distribution(self, counts: Sequence[int | Sequence[Exact]]) -> Vector:
         """Return the exact distribution of what is released: of the indices, or of the values.
@@ -195,17 +187,25 @@ class NoisyMax:
         Raises
         ------
         ModelError, ParameterError
-            There is no count, or one is impossible.
+            There is no count, one is impossible, or there are too many.
         """
-        laws = [
+        noisy = [
             step(distribution(count, "a count", self.largest + 1), self.rows)
             if hasattr(count, "__len__") and not isinstance(count, str)
             else self.rows[self._counts([count])[0]]
             for count in check_list(counts, "counts")
         ]
-        if not laws:
+        n, values = len(noisy), range(len(self.rows[0]))
+        if not n:
             raise ParameterError("there are no counts; give one per query")
-        return _largest_value(laws) if self.release == "value" else _largest_index(laws, self.ties)
+        if len(values) ** n > MAX_VALUES:
+            raise ParameterError(f"{n} counts have more than {MAX_VALUES} joint noisy values")
+        total = [Fraction(0)] * (n if self.release == "index" else len(values))
+        for drawn, p in zip(product(values, repeat=n), _joint(noisy), strict=True):
+            released = self._released(drawn)
+            for outcome in released if p else ():
+                total[outcome] += p / len(released)
+        return tuple(total)
 
     def sample(self, counts: Sequence[int], *, rng: np.random.Generator | None = None) -> int:
         """Return a draw from :meth:`distribution`, exactly: no float is between bits and result.
@@ -229,33 +229,36 @@ class NoisyMax:
     def _drawn(self, counts: Sequence[int], source: Random) -> int:
         over, below = self.cumulative
         noisy = [bisect_right(below[count], source.randrange(over)) for count in counts]
+        released = self._released(noisy)
+        return released[source.randrange(len(released)) if len(released) > 1 else 0]
+
+    def _released(self, noisy: Sequence[int]) -> list[int]:
+        """Return what may be released of noisy counts, each with the same probability."""
         highest = max(noisy)
         if self.release == "value":
-            return highest
+            return [highest]
         tied = [index for index, value in enumerate(noisy) if value == highest]
-        if self.ties == "uniform":
-            return tied[source.randrange(len(tied))]
-        return tied[0 if self.ties == "first" else -1]
+        return tied if self.ties == "uniform" else [tied[0 if self.ties == "first" else -1]]
 
     def _counts(self, counts: Sequence[Any]) -> list[int]:
-        entries, known = check_list(counts, "counts"), []
+        entries = check_list(counts, "counts")
         for position, count in enumerate(entries, 1):
             try:
-                known.append(check_whole(count, "count", 0, self.largest))
+                check_whole(count, "count", 0, self.largest)
             except ParameterError:  # it shows the count, which is private
                 raise ParameterError(
                     f"count {position} is not a whole number from 0 to {self.largest}"
                 ) from None
-        if not known:
+        if not entries:
             raise ParameterError("there are no counts; give one per query")
-        return known
+        return list(map(int, entries))
 
     def _parts(self, priors: Any) -> tuple[dict[str, Any], list[Fraction]]:
         """Return the matrices and names of the model, and the zeros of the noisy states."""
         check_type(priors, "priors", Mapping)
         shapes = {
-            tuple(len(check_list(law, "a distribution")) for law in check_list(laws, "a prior"))
-            for laws in priors.values()
+            tuple(len(check_list(of, "a distribution")) for of in check_list(counts, "a prior"))
+            for counts in priors.values()
         }
         n, inputs, outputs = len(next(iter(shapes), ())), self.largest + 1, len(self.rows[0])
         if not n or shapes != {(inputs,) * n}:
@@ -265,27 +268,25 @@ class NoisyMax:
         if inputs**n + outputs**n > MAX_STATES:
             raise ParameterError(f"noisy max of {n} counts has more than {MAX_STATES} states")
         counts, noisy = (list(product(range(of), repeat=n)) for of in (inputs, outputs))
-        none, rest = [Fraction(0)] * len(counts), [Fraction(0)] * len(noisy)
         shown = n if self.release == "index" else outputs
-        silent: list[Fraction | int] = [*[0] * shown, 1]
-        emissions = [silent] * len(counts)
+        emissions: list[list[Exact]] = [[*[0] * shown, 1]] * len(counts)
         for values in noisy:
-            chosen = [i for i, value in enumerate(values) if value == max(values)]
-            if self.release == "value":
-                chosen = [max(values)]
-            elif self.ties != "uniform":
-                chosen = [chosen[0 if self.ties == "first" else -1]]
-            share = Fraction(1, len(chosen))
-            emissions.append([share if i in chosen else 0 for i in range(shown + 1)])
-        before = [[*none, *_product([self.rows[x] for x in values])] for values in counts]
+            released = self._released(values)
+            share = Fraction(1, len(released))
+            emissions.append([share if i in released else 0 for i in range(shown + 1)])
+        none, zeros = [Fraction(0)] * len(counts), [Fraction(0)] * len(noisy)
+        moves = [[*none, *_joint(self.rows[x] for x in values)] for values in counts]
+        for i in range(len(noisy)):
+            moves.append([*none, *zeros])  # a noisy state stays
+            moves[-1][len(counts) + i] = Fraction(1)
         names = [f"counts {','.join(map(str, c))}" for c in counts]
         return {
-            "transition_matrix": before + [[*none, *row] for row in _identity(len(noisy))],
+            "transition_matrix": moves,
             "observation_matrix": emissions,
             "states": names + [f"noisy {','.join(map(str, z))}" for z in noisy],
             "observations": [*map(str, range(shown)), SILENT],
             "length": 2,
-        }, rest
+        }, zeros
 
 
 def largest_value_ratio(
@@ -298,7 +299,7 @@ def largest_value_ratio(
     """Return the largest ratio P(maximum | counts) / P(maximum | neighbour) over all neighbours.
 
     Secrets of the witness are lists of counts such as "0 2 1", its observation is the maximum. The
-    distribution of the maximum does not depend on the order of the counts, so pairs of
+    maximum is at most v if each noisy count is, whatever the order of the counts: pairs of
     frequencies that some matching makes neighbours are enough.
 
     Parameters
@@ -320,19 +321,18 @@ def largest_value_ratio(
     over, levels = NoisyMax("value", largest, mechanism).cumulative
 
     @cache
-    def law(counts: tuple[int, ...]) -> tuple[int, ...]:
+    def weights(counts: tuple[int, ...]) -> list[int]:
         """P(maximum = v) times over^n."""
         at_most = [math.prod(column) for column in zip(*(levels[x] for x in counts), strict=True)]
-        return tuple(p - q for p, q in zip(at_most, [0, *at_most], strict=False))
+        return [p - q for p, q in zip(at_most, [0, *at_most], strict=False)]
 
-    best: tuple[int, int, tuple[int, ...], tuple[int, ...], int] | None = None
+    best: tuple[int, int, tuple[int, ...], tuple[int, ...], int] = 0, 1, (), (), 0
     for counts in combinations_with_replacement(range(largest + 1), n):
         for neighbour in dict.fromkeys(_neighbours(counts, relation, largest)):
-            ratios = zip(law(counts), law(tuple(sorted(neighbour))), strict=True)
+            ratios = zip(weights(counts), weights(tuple(sorted(neighbour))), strict=True)
             for v, (p, q) in enumerate(ratios):
-                if p and (best is None or p * best[1] > best[0] * q):
+                if p * best[1] > best[0] * q:
                     best = p, q, counts, neighbour, v
-    assert best is not None
     p, q, *_, value = best
     one, other = (" ".join(map(str, of)) for of in best[2:4])
     return Witness(one, other, (str(value),), Fraction(p, over**n), Fraction(q, over**n))
@@ -351,42 +351,14 @@ def _neighbours(
         return
     for i, x in enumerate(counts):
         for y in near[x] if relation == "one-by-one" else values:
-            if y != x and counts[i - 1 : i] != (x,):
+            if y != x:
                 yield (*counts[:i], y, *counts[i + 1 :])
 
 
-def _largest_value(laws: Sequence[Vector]) -> Vector:
-    levels = [tuple(accumulate(law)) for law in laws]
-    at_most = [math.prod(column, start=Fraction(1)) for column in zip(*levels, strict=True)]
-    return tuple(p - q for p, q in zip(at_most, [Fraction(0), *at_most], strict=False))
-
-
-def _largest_index(laws: Sequence[Vector], ties: Ties) -> Vector:
-    none = Fraction(0)
-    total = [none] * len(laws)
-    for v in range(len(laws[0])):
-        less = [sum(law[:v], Fraction(0)) for law in laws]
-        for i, law in enumerate(laws):
-            # probabilities that 0, 1, … others are equal, all the rest below
-            equal = [law[v]]
-            for j, other in enumerate(laws):
-                if j != i:
-                    tied = other[v] if ties == "uniform" or (j < i) == (ties == "last") else none
-                    pairs = zip([*equal, none], [none, *equal], strict=True)
-                    equal = [same * less[j] + one * tied for same, one in pairs]
-            for others, p in enumerate(equal):
-                total[i] += p / (others + 1) if ties == "uniform" else p
-    return tuple(total)
-
-
-def _product(laws: Iterable[Vector]) -> Vector:
+def _joint(independent: Iterable[Vector]) -> Vector:
     """Return the joint distribution of independent values, in the order of itertools.product."""
     none = Fraction(0)
     joint: Vector = (Fraction(1),)
-    for law in laws:
-        joint = tuple(p * q if p and q else none for p in joint for q in law)
+    for of in independent:
+        joint = tuple(p * q if p and q else none for p in joint for q in of)
     return joint
-
-
-def _identity(size: int) -> Matrix:
-    return tuple(tuple(Fraction(int(i == j)) for j in range(size)) for i in range(size))

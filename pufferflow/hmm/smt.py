@@ -6,59 +6,70 @@ independent second opinion; for all priors of a family it is the source's method
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
+
+from flint import fmpq_mpoly
 
 from pufferflow._checks import check_type
 from pufferflow._numbers import Exact
 from pufferflow._optional import load
 from pufferflow.errors import ParameterError
-from pufferflow.hmm.checking import Verdict, Witness, check_factor, directions
+from pufferflow.hmm.checking import Verdict, Witness, check_factor
 from pufferflow.hmm.model import HiddenMarkovModel, requested_length
 
 SECONDS = 60
 """Time that the solver may take for one question."""
 
 
-def z3() -> Any:
-    """Return the module of the solver."""
+def _z3() -> Any:
     return load("z3", "the solver")
 
 
-def number(value: Fraction) -> Any:
-    """Return a fraction as a constant of z3."""
-    return z3().RealVal(f"{value.numerator}/{value.denominator}")
-
-
-def satisfied(solver: Any) -> Any:
-    """Return a model of the solver's assertions, or None; raise ParameterError if time is up."""
+def _model(logic: str, constraints: Sequence[Any]) -> Any:
+    """Return a model of the constraints, or None; raise ParameterError if time is up."""
+    z3 = _z3()
+    solver = z3.SolverFor(logic)
     solver.set("timeout", 1000 * SECONDS)
+    solver.add(*constraints)
     answer = solver.check()
-    if answer == z3().unknown:
+    if answer == z3.unknown:
         raise ParameterError(
             f"z3 gave no answer within {SECONDS} s ({solver.reason_unknown()}); ask for "
-            " shorter sequences or a smaller box"
+            "shorter sequences or a smaller box"
         )
-    return solver.model() if answer == z3().sat else None
+    return solver.model() if answer == z3.sat else None
 
 
 def point(
-    constraints: Sequence[Any], variables: Sequence[Any]
-) -> tuple[list[Fraction], bool] | None:
-    """Return values of real ``variables`` that meet polynomial ``constraints``, or None.
+    box: Mapping[str, tuple[Fraction, Fraction]],
+    conditions: Sequence[tuple[fmpq_mpoly, Callable[[Any, int], Any]]],
+) -> dict[str, Fraction] | None:
+    """Return a point of a box at which polynomials compare with 0 so, or None.
 
-    The flag tells whether they are exact; an irrational value is rounded to 60 decimals.
+    An irrational value is rounded to 60 decimals.
     """
-    solver = z3().SolverFor("QF_NRA")
-    solver.add(*constraints)
-    model = satisfied(solver)
+    z3 = _z3()
+    variables, constraints = [z3.Real(name) for name in box], []
+    for variable, (low, high) in zip(variables, box.values(), strict=True):
+        constraints += [variable >= z3.RealVal(str(low)), variable <= z3.RealVal(str(high))]
+    for polynomial, compare in conditions:
+        terms = [z3.RealVal(0)]
+        for powers, coefficient in polynomial.to_dict().items():
+            term = z3.RealVal(str(coefficient))
+            for variable, power in zip(variables, powers, strict=True):
+                for _ in range(power):
+                    term = term * variable
+            terms.append(term)
+        constraints.append(compare(z3.Sum(terms), 0))
+    model = _model("QF_NRA", constraints)
     if model is None:
         return None
     values = [model.eval(variable, model_completion=True) for variable in variables]
-    exact = not any(map(z3().is_algebraic_value, values))
-    near = [value.approx(60) if z3().is_algebraic_value(value) else value for value in values]
-    return [Fraction(v.numerator_as_long(), v.denominator_as_long()) for v in near], exact
+    near = [value.approx(60) if z3.is_algebraic_value(value) else value for value in values]
+    exact = (Fraction(v.numerator_as_long(), v.denominator_as_long()) for v in near)
+    return dict(zip(box, exact, strict=True))
 
 
 def check_by_solver(model: HiddenMarkovModel, factor: Exact, length: int | None = None) -> Verdict:
@@ -66,11 +77,7 @@ def check_by_solver(model: HiddenMarkovModel, factor: Exact, length: int | None 
 
     The question is the forward recursion with the observations unknown, in linear real arithmetic;
     every step multiplies the cases by the number of observations. The witness has the full length.
-
-    Parameters
-    ----------
-    model, factor, length
-        As for :func:`pufferflow.hmm.check`.
+    Parameters are those of :func:`pufferflow.hmm.check`.
 
     Raises
     ------
@@ -79,42 +86,39 @@ def check_by_solver(model: HiddenMarkovModel, factor: Exact, length: int | None 
     """
     check_type(model, "model", HiddenMarkovModel)
     limit, steps = check_factor(factor), requested_length(model, length)
-    for secret, other in directions(model):
+    for secret, other in model.directions():
         word = _violation(model, secret, other, limit, steps)
         if word is not None:
-            probabilities = (model.probability(name, word) for name in (secret, other))
-            return Verdict(False, limit, steps, False, Witness(secret, other, word, *probabilities))
+            return Verdict(False, limit, steps, False, Witness.of(model, secret, other, word))
     return Verdict(True, limit, steps, False, None)
 
 
 def _violation(
     model: HiddenMarkovModel, secret: str, other: str, limit: Fraction, steps: int
-) -> tuple[str, ...] | None:
+) -> list[str] | None:
     """Return a sequence of the full length that violates in one direction, or None."""
-    smt, rows = z3(), model.observation_matrix
-    laws = zip(model.initial_distributions[secret], model.initial_distributions[other], strict=True)
+    z3, rows = _z3(), model.observation_matrix
+    both = zip(model.initial_distributions[secret], model.initial_distributions[other], strict=True)
     # only the difference of the two forward vectors matters, where it can differ from 0
-    predicted = {i: number(p - limit * q) for i, (p, q) in enumerate(laws) if p or q}
-    solver, choices = smt.SolverFor("QF_LRA"), []
+    predicted = {i: z3.RealVal(str(p - limit * q)) for i, (p, q) in enumerate(both) if p or q}
+    constraints, choices = [], []
     for t in range(steps):
-        seen = {i: smt.Real(f"seen_{t}_{i}") for i in predicted}
-        choices.append([smt.Bool(f"choice_{t}_{o}") for o in range(len(model.observations))])
+        seen = {i: z3.Real(f"seen_{t}_{i}") for i in predicted}
+        choices.append([z3.Bool(f"choice_{t}_{o}") for o in range(len(model.observations))])
         for o, chosen in enumerate(choices[-1]):
             weighted = [
-                seen[i] == (number(rows[i][o]) * value if rows[i][o] else 0)
-                for i, value in predicted.items()
+                seen[i] == z3.RealVal(str(rows[i][o])) * value for i, value in predicted.items()
             ]
-            solver.add(smt.Implies(chosen, smt.And(weighted)))
-        solver.add(smt.PbEq([(chosen, 1) for chosen in choices[-1]], 1))
+            constraints.append(z3.Implies(chosen, z3.And(weighted)))
+        constraints.append(z3.PbEq([(chosen, 1) for chosen in choices[-1]], 1))
         terms: dict[int, list[Any]] = {}
         for i, value in seen.items():
             for j, p in enumerate(model.transition_matrix[i]):
                 if p:
-                    terms.setdefault(j, []).append(number(p) * value)
-        predicted = {j: smt.Sum(of) for j, of in terms.items()}
-    solver.add(smt.Sum(list(seen.values())) > 0)
-    answer = satisfied(solver)
+                    terms.setdefault(j, []).append(z3.RealVal(str(p)) * value)
+        predicted = {j: z3.Sum(of) for j, of in terms.items()}
+    answer = _model("QF_LRA", [*constraints, z3.Sum(list(seen.values())) > 0])
     if answer is None:
         return None
-    taken = [[smt.is_true(answer.eval(one)) for one in choice].index(True) for choice in choices]
-    return tuple(model.observations[o] for o in taken)
+    taken = [[z3.is_true(answer.eval(one)) for one in choice].index(True) for choice in choices]
+    return [model.observations[o] for o in taken]

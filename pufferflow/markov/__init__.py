@@ -5,7 +5,6 @@ from pufferflow.markov.estimation import fit_chain, fit_periodic_chain
 from pufferflow.markov.families import BinaryInterval, ChainFamily, Family, as_family
 from pufferflow.markov.labelled import LabelledChain
 from pufferflow.markov.periodic import PeriodicChain
-from pufferflow.markov.simulation import simulate_binary_chains, simulate_chain
 
 __all__ = [
     "ANY",
@@ -19,6 +18,4 @@ __all__ = [
     "as_family",
     "fit_chain",
     "fit_periodic_chain",
-    "simulate_binary_chains",
-    "simulate_chain",
 ]

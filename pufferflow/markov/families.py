@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 import numpy as np
 
 from pufferflow._checks import check_list, named_type, shown
-from pufferflow._display import displayed
 from pufferflow._rounding import SAFE_MINIMUM
 from pufferflow._types import Bools
 from pufferflow._values import ByValue
@@ -84,7 +83,6 @@ class Family(ByValue):
         raise ChainError(self.no_chains)
 
 
-@displayed()
 class ChainFamily(Family):
     """A finite Θ.
 
@@ -157,7 +155,6 @@ class ChainFamily(Family):
         )
 
 
-@displayed()
 @dataclass(frozen=True, eq=False)
 class BinaryInterval(Family):
     """All binary chains with P(0|0) and P(1|1) in [low, high], and every initial distribution.

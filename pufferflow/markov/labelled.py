@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pufferflow._checks import check_list, check_numbers, check_type, check_whole
-from pufferflow._display import displayed
 from pufferflow._types import Bools
 from pufferflow.errors import ChainError
 from pufferflow.markov.chain import STATIONARY, MarkovChain, checked_distributions
 from pufferflow.markov.families import STARTS, Family
 
 
-@displayed()
 class LabelledChain(Family):
     """A chain U of hidden states of which only labels are recorded, X_t = label(U_t); immutable.
 

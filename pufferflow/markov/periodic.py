@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pufferflow._checks import check_choice, check_list, check_whole
-from pufferflow._display import displayed
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
 from pufferflow.errors import ChainError
@@ -22,7 +21,6 @@ LONGEST_PERIOD = 10**6
 """Most phases of a clock."""
 
 
-@displayed()
 class PeriodicChain(Family):
     """A chain on k states with a transition matrix for every phase of a clock that everybody can read; immutable.
 

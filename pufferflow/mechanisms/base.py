@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from inspect import signature
-from typing import Any, Literal, NamedTuple, Unpack, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from pufferflow._checks import (
     Lengths,
@@ -16,15 +16,12 @@ from pufferflow._checks import (
     longest,
     shown_name,
 )
-from pufferflow._display import displayed
 from pufferflow._noise import LaplaceNoise
-from pufferflow._options import takes_options
 from pufferflow._protection import (
     NARROWEST,
     PROTECTION,
     Knowledge,
     Protection,
-    ProtectionOptions,
     asked_for,
     check_protection,
 )
@@ -53,20 +50,6 @@ class Count(NamedTuple):
 
 
 @dataclass(frozen=True)
-@displayed(
-    "mechanism",
-    "epsilon",
-    "length",
-    "scale",
-    "node",
-    "quilt",
-    "influence",
-    "chain",
-    "count",
-    "window",
-    "knows",
-    "reason",
-)
 class NoiseScale(LaplaceNoise):
     """The Laplace scale a mechanism asks for, and why.
 
@@ -278,7 +261,6 @@ def compute_scale(name: str, family: AnyFamily, length: Lengths, epsilon: float,
     return mechanism.called(family, length, epsilon, **options)
 
 
-@takes_options(ProtectionOptions, defaults=Protection)
 def certify(
     family: AnyFamily,
     length: Lengths,
@@ -288,7 +270,8 @@ def certify(
     mechanism: str = "mqm-exact",
     scale: float | None = None,
     states: Sequence[int] | None = None,
-    **protection: Unpack[ProtectionOptions],
+    window: int = 1,
+    knows: Knowledge = "nothing",
 ) -> dict[str, Any]:
     """Return a certificate of the scale of a mechanism.
 
@@ -308,7 +291,10 @@ def certify(
         The scale to prove (default: computed with default options); it is raised where it is too small.
     states : sequence of int, optional
         As for :func:`pufferflow.wasserstein`.
-    {options}
+    window : int
+        Secrets are what happened during so many consecutive records (1: single records).
+    knows : {"nothing", "any records"}
+        What an adversary may know beside Θ: nothing, or any other records of the participant.
 
     Returns
     -------
@@ -334,10 +320,10 @@ def certify(
     if mechanism not in tuple(MECHANISMS):
         named = shown_name(mechanism)
         raise ParameterError(f"no certificate for {named}: only the scales of {', '.join(MECHANISMS)} have proofs")
-    record, hidden = find_mechanism(mechanism), check_protection(**protection)
+    record, hidden = find_mechanism(mechanism), check_protection(window, knows)
     count = None
     if not scale or not record.every_query:
-        options: dict[str, Any] = dict(protection)
+        options: dict[str, Any] = asdict(hidden)
         if "convention" in record.options:
             options["convention"] = convention
         if "states" in record.options:

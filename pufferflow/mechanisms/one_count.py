@@ -15,9 +15,6 @@ from pufferflow.mechanisms.base import Count, Mechanism, NoiseScale, not_applica
 MOST_WORK = 1e11
 """Multiplications beyond which the mechanism does not try: some minutes."""
 
-MOST_MEMORY = 2**29
-"""Bytes of tables under one tilt beyond which it does not try."""
-
 
 def wasserstein(family: AnyFamily, length: Lengths, epsilon: float, states: Sequence[int] | None = None) -> NoiseScale:
     """Scale W/ε of the Wasserstein Mechanism (Algorithm 1) for one query: how often the chain visits ``states``.
@@ -25,7 +22,7 @@ def wasserstein(family: AnyFamily, length: Lengths, epsilon: float, states: Sequ
     Unlike other scales it holds for this query alone, and for functions of it: one that moves by at most L (L1 norm)
     when the number of visits changes by 1 gets L · scale on every coordinate. The mean of a 0/1 chain has L = 1/T, the
     histogram of a two-state chain L = 2. W is exact up to rounding, which errs to more noise
-    (:mod:`pufferflow.transport.chains`); with any initial distribution and three or more states it may be an upper
+    (:mod:`pufferflow.audit.wasserstein`); with any initial distribution and three or more states it may be an upper
     bound.
 
     Parameters
@@ -52,7 +49,7 @@ def wasserstein(family: AnyFamily, length: Lengths, epsilon: float, states: Sequ
     ParameterError
         ε or a length is out of range, or ``states`` is not a set of states of every chain.
     """
-    from pufferflow.transport.chains import chain_sensitivity  # compiles the kernels
+    from pufferflow.audit.wasserstein import chain_sensitivity  # compiles the kernels
 
     epsilon = check_epsilon(epsilon)
     records = longest(length)
@@ -74,11 +71,14 @@ def wasserstein(family: AnyFamily, length: Lengths, epsilon: float, states: Sequ
 
 def _unfit(family: AnyFamily, length: Lengths, states: Sequence[int] | None = None) -> str:
     """Why the mechanism cannot work: the family is not finite, no count is given, or its laws are out of reach."""
-    from pufferflow.transport.chains import memory, work
+    from pufferflow.audit.count_distributions import starts_of
+    from pufferflow.audit.wasserstein import work
 
-    records = longest(length)
+    longest(length)
     try:
         chains = finite_chains(family, "W")
+        for chain in chains:
+            starts_of(chain)  # within the range of floats
     except ChainError as error:
         return str(error)
     sizes = {chain.states for chain in chains}
@@ -90,7 +90,7 @@ def _unfit(family: AnyFamily, length: Lengths, states: Sequence[int] | None = No
     count = _count(chains, length, states)
     weights = count.weights(k)
     total = sum(work(chain, n, weights) for chain in chains for n in count.lengths)
-    if total > MOST_WORK or memory(chains[0], records, weights) > MOST_MEMORY:
+    if total > MOST_WORK:
         return (
             f"exact laws take time of order T³ (here about {total:.1g} multiplications, at most {MOST_WORK:.0g}); "
             "use mqm-exact"

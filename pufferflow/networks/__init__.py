@@ -16,19 +16,13 @@ are taken as given: if the tables are not known exactly, give several networks.
 """
 
 from pufferflow.networks.influence import max_influence
-from pufferflow.networks.mechanism import (
-    NetworkCost,
-    NetworkScale,
-    markov_quilt_mechanism,
-    network_cost,
-)
+from pufferflow.networks.mechanism import NetworkScale, markov_quilt_mechanism, network_cost
 from pufferflow.networks.network import BayesianNetwork, Variable, chain_network, read_networks
 from pufferflow.networks.quilts import MarkovQuilt, markov_quilts
 
 __all__ = [
     "BayesianNetwork",
     "MarkovQuilt",
-    "NetworkCost",
     "NetworkScale",
     "Variable",
     "chain_network",

@@ -15,9 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from functools import lru_cache, reduce
-from heapq import heapify, heappop, heappush
-from itertools import count
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -36,17 +34,6 @@ MAX_CELLS = 2**20
 TABLE_ROUNDINGS = 5
 """Roundings in an entry of a stored table, relative to one with rows that sum to exactly 1."""
 
-
-class Joint(NamedTuple):
-    """A joint distribution, one axis per variable."""
-
-    values: Floats
-    support: Bools
-    """Which entries are positive; ``values`` may underflow there."""
-    roundings: int
-    """Bound on the relative error of the other entries, in unit roundoffs."""
-
-
 Factor = tuple[tuple[int, ...], Floats]
 """Some variables and a table: values and, 0 or 1, the support, then one axis per variable."""
 
@@ -54,20 +41,10 @@ Factor = tuple[tuple[int, ...], Floats]
 def max_influence(network: BayesianNetwork, node: str, quilt: Iterable[str]) -> float:
     """Return the largest log P(X_Q = x_Q | X_i = x) / P(X_Q = x_Q | X_i = x'), in nats, rounded up.
 
-    It is +∞ if a value of X_Q is possible under one of two secrets x, x' of positive probability.
+    ``quilt`` is any set of variables other than ``node``; the influence of the empty set is 0. It
+    is +∞ if a value of X_Q is possible under one of two secrets x, x' of positive probability.
 
-    Parameters
-    ----------
-    network : BayesianNetwork
-    node : str
-        X_i.
-    quilt : iterable of str
-        X_Q, any set of other variables; the influence of the empty set is 0.
-
-    Raises
-    ------
-    NetworkError
-        A name is unknown, ``quilt`` contains ``node``, or the tables would be too large.
+    Raises NetworkError: a name is unknown, ``quilt`` contains ``node``, or tables are too large.
     """
     check_type(network, "network", BayesianNetwork)
     i = network.index(node)
@@ -91,24 +68,33 @@ class Influences:
     def __call__(self, node: int, quilt: int) -> float:
         """Return the influence of a set, rounded up; NaN if the tables would be too large."""
         parts = [branch & quilt for branch in self._branches[node] if branch & quilt]
-        total = sum((self._pairs(node, part) for part in parts), np.zeros(()))
+        total = sum((self._log_ratios(node, part) for part in parts), np.zeros(()))
         return float(total.max()) * (1 + 2 * len(parts) * UNIT_ROUNDOFF)
 
-    def bound(self, node: int, quilt: int) -> float:
-        """Return a lower bound, up to rounding, of the influence of all sets that hold ``quilt``.
-
-        By data processing, from single variables; quick.
-        """
-        parts = [members(branch & quilt) for branch in self._branches[node] if branch & quilt]
-        singles = ((self._pairs(node, 1 << v) for v in part) for part in parts)
-        total = sum((reduce(np.maximum, of) for of in singles), np.zeros(()))
-        return 0.0 if np.isnan(total).any() else float(total.max())
-
-    def _pairs(self, node: int, part: int) -> Floats:
+    def _log_ratios(self, node: int, part: int) -> Floats:
         """Return the largest log P(x_A | x) / P(x_A | x') for each pair (x, x'), rounded up."""
-        if (node, part) not in self._ratios:
-            self._ratios[node, part] = _log_ratios(self._network, node, members(part))
-        return self._ratios[node, part]
+        if (node, part) in self._ratios:
+            return self._ratios[node, part]
+        ratios = np.array(math.nan)
+        single, joint = (joint_distribution(self._network, [node, *a]) for a in ([], members(part)))
+        if single is not None and joint is not None:
+            masses = single.values[single.support][:, None]
+            table, possible = (
+                of[single.support].reshape(len(masses), -1) for of in (joint.values, joint.support)
+            )
+            _spend(30 * len(masses) * table.size)
+            # probabilities too small for floats: the smallest safe number in a numerator, else 0
+            with np.errstate(divide="ignore"):
+                upper = np.maximum(table, SAFE_MINIMUM) / np.where(masses < SAFE_MINIMUM, 0, masses)
+                lower = np.where(table < SAFE_MINIMUM, 0, table) / np.maximum(masses, SAFE_MINIMUM)
+                rows = zip(upper, possible, strict=True)
+                largest = [(row[here] / lower[:, here]).max(axis=1) for row, here in rows]
+            roundings = 2 * (joint.roundings + single.roundings) + 8
+            ratios = np.log(np.maximum(largest, 1.0)) * (1 + 4 * UNIT_ROUNDOFF)
+            ratios += 1.01 * roundings * UNIT_ROUNDOFF
+            np.fill_diagonal(ratios, 0.0)
+        self._ratios[node, part] = ratios
+        return ratios
 
 
 @lru_cache(maxsize=32)
@@ -117,26 +103,14 @@ def influences(network: BayesianNetwork) -> Influences:
     return Influences(network)
 
 
-def _log_ratios(network: BayesianNetwork, node: int, part: list[int]) -> Floats:
-    single, joint = (joint_distribution(network, [node, *more]) for more in ((), part))
-    if single is None or joint is None:
-        return np.array(math.nan)
-    masses = single.values[single.support][:, None]
-    table, possible = (
-        of[single.support].reshape(len(masses), -1) for of in (joint.values, joint.support)
-    )
-    _spend(30 * len(masses) * table.size)
-    # probabilities too small for floats: the smallest safe number in a numerator, else 0
-    with np.errstate(divide="ignore"):
-        upper = np.maximum(table, SAFE_MINIMUM) / np.where(masses < SAFE_MINIMUM, 0.0, masses)
-        lower = np.where(table < SAFE_MINIMUM, 0.0, table) / np.maximum(masses, SAFE_MINIMUM)
-        rows = zip(upper, possible, strict=True)
-        ratios = [(row[here] / lower[:, here]).max(axis=1) for row, here in rows]
-        logs: Floats = np.log(np.maximum(ratios, 1.0))
-    roundings = 2 * (joint.roundings + single.roundings) + 8
-    logs = logs * (1 + 4 * UNIT_ROUNDOFF) + 1.01 * roundings * UNIT_ROUNDOFF
-    np.fill_diagonal(logs, 0.0)
-    return logs
+class Joint(NamedTuple):
+    """A joint distribution, one axis per variable."""
+
+    values: Floats
+    support: Bools
+    """Which entries are positive; ``values`` may underflow there."""
+    roundings: int
+    """Bound on the relative error of the other entries, in unit roundoffs."""
 
 
 def joint_distribution(network: BayesianNetwork, kept: Sequence[int]) -> Joint | None:
@@ -145,53 +119,42 @@ def joint_distribution(network: BayesianNetwork, kept: Sequence[int]) -> Joint |
     The variable that makes the smallest table is summed out first. None: a table would have more
     than :data:`MAX_CELLS` entries.
     """
+
+    def cells(scope: Iterable[int]) -> int:
+        # at least 2 states: allowed tables then have fewer than NumPy's 64 axes
+        return math.prod(max(2, network.tables[v].shape[-1]) for v in scope)
+
     mask = 0  # the tables of variables without descendants in A sum to 1 and drop out
     for v in kept:
         mask |= network.ancestors[v]
     inside = members(mask)
-    left: dict[int, Factor] = {}
-    homes: dict[int, set[int]] = {v: set() for v in inside}  # the factors with a variable
-    numbers = count()
-
-    def put(scope: tuple[int, ...], table: Floats) -> None:
-        left[number := next(numbers)] = scope, table
-        for v in scope:
-            homes[v].add(number)
-
-    def together(v: int) -> set[int]:
-        return {u for i in homes[v] for u in left[i][0]}
-
-    def cells(scope: Iterable[int]) -> int:
-        # at least 2 states: allowed tables then have fewer than NumPy's 64 axes
-        return math.prod(max(2, len(network.states[v])) for v in scope)
-
+    factors: list[Factor] = []
+    around: dict[int, set[int]] = {v: set() for v in inside}  # variables with a factor in common
     for v in inside:
-        table = network.tables[v]
-        put((*network.parents[v], v), np.stack([table, table > 0]))
-    sizes = {v: cells(together(v)) for v in inside if v not in kept}
-    queue = [(size, v) for v, size in sizes.items()]
-    heapify(queue)
-    while queue:
-        size, v = heappop(queue)
-        if sizes.get(v) != size:  # it has another size by now, or is gone
-            continue
-        rest = sorted(together(v) - {v})
+        scope, table = (*network.parents[v], v), network.tables[v]
+        factors.append((scope, np.stack([table, table > 0])))
+        for u in scope:
+            around[u].update(scope)
+    sizes = {v: cells(around[v]) for v in inside if v not in kept}
+    while sizes:
+        v = min(sizes, key=sizes.__getitem__)
         if sizes.pop(v) > MAX_CELLS:
             return None
-        touched = homes.pop(v)
-        table = np.add.reduce(_product([left.pop(i) for i in sorted(touched)], [v, *rest]), axis=1)
+        rest = sorted(around[v] - {v})
+        touched = [factor for factor in factors if v in factor[0]]
+        factors = [factor for factor in factors if v not in factor[0]]
+        table = np.add.reduce(_product(touched, [v, *rest]), axis=1)
         np.minimum(table[1], 1, out=table[1])
+        factors.append((tuple(rest), table))
         for u in rest:
-            homes[u] -= touched
-        put(tuple(rest), table)
-        for u in sizes.keys() & rest:
-            sizes[u] = cells(together(u))
-            heappush(queue, (sizes[u], u))
+            around[u] = around[u].union(rest) - {v}
+            if u in sizes:
+                sizes[u] = cells(around[u])
     if cells(kept) > MAX_CELLS:
         return None
-    values, support = _product(list(left.values()), kept)
+    values, support = _product(factors, kept)
     # of each table, of the products (one fewer than tables) and of the sums
-    sums = sum(len(network.states[v]) - 1 for v in inside if v not in kept)
+    sums = sum(network.tables[v].shape[-1] - 1 for v in inside if v not in kept)
     return Joint(values, support > 0, (TABLE_ROUNDINGS + 1) * len(inside) - 1 + sums)
 
 

@@ -1,15 +1,15 @@
 """Discrete Bayesian networks: an acyclic graph, and one conditional probability table per variable.
 
 A network file is ``{"variables": [{"name": "Ann", "table": [0.9, 0.1]}, {"name": "Bob", "parents":
-["Ann"], "states": ["well", "ill"], "table": [[0.95, 0.05], [0.4, 0.6]]}]}`` in JSON; ``parents``
-and ``states`` are optional. Several networks are ``{"networks": [{"variables": […]}, …]}``.
+["Ann"], "table": [[0.95, 0.05], [0.4, 0.6]]}]}`` in JSON; ``parents`` are optional. Several
+networks are ``{"networks": [{"variables": […]}, …]}``.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pufferflow._checks import check_list, check_type, check_whole, shown_name
-from pufferflow._display import displayed
 from pufferflow._json import kind, only_keys, read_json
 from pufferflow._rounding import SUM_TOLERANCE, UNIT_ROUNDOFF, total
 from pufferflow._types import Floats
@@ -27,7 +26,6 @@ from pufferflow.markov.chain import MarkovChain
 MAX_VARIABLES = 1_000
 
 
-@displayed()
 @dataclass(frozen=True, eq=False)
 class Variable:
     """A variable with its distribution given its parents; checked when it joins a network.
@@ -39,17 +37,13 @@ class Variable:
         P(variable | parents), one axis per parent in the order of ``parents``. Rows that sum to 1
         within 1e-9 are divided by their sum.
     parents : sequence of str
-    states : sequence of str, optional
-        Names of the states (default "0", "1", …).
     """
 
     name: str
-    table: ArrayLike
+    table: ArrayLike = field(repr=False)
     parents: Sequence[str] = ()
-    states: Sequence[str] | None = None
 
 
-@displayed("names")
 class BayesianNetwork:
     """A discrete Bayesian network θ, immutable.
 
@@ -62,7 +56,6 @@ class BayesianNetwork:
     ----------
     names : tuple of str
         In the order given. Elsewhere a variable is its index in this tuple.
-    states : tuple of tuple of str
     parents, children : tuple of tuple of int
     ancestors : tuple of int
         The ancestors of each variable and itself, as a bit mask.
@@ -96,9 +89,13 @@ class BayesianNetwork:
             cycle = " → ".join(self.names[v] for v in error.args[1])
             raise NetworkError(f"the graph has the cycle {cycle}; remove an edge") from None
         self.ancestors = tuple(masks)
-        tables = [_numbers(variable) for variable in given]
-        self.states = tuple(map(_states, given, tables))
-        self.tables = tuple(self._checked(i, table) for i, table in enumerate(tables))
+        tables = list(map(_numbers, given))
+        for v, table in enumerate(tables):
+            shape = tuple(tables[u].shape[-1] for u in (*graph[v], v))
+            if table.shape != shape:
+                what = f"the table of {self.names[v]!r} has shape {table.shape}, not {shape}"
+                raise NetworkError(f"{what}: one axis per parent, and one for its own states")
+        self.tables = tuple(map(_distributions, tables, self.names))
 
     def __repr__(self) -> str:
         return f"BayesianNetwork({len(self)} variables, {sum(map(len, self.parents))} edges)"
@@ -112,28 +109,6 @@ class BayesianNetwork:
             some = ", ".join(self.names[:8]) + ", …" * (len(self) > 8)
             raise NetworkError(f"there is no variable {shown_name(name)}; the network has {some}")
         return self._index[name]
-
-    def _checked(self, i: int, table: Floats) -> Floats:
-        """Return a table whose rows are distributions, or raise NetworkError."""
-        scope = (*self.parents[i], i)
-        what, shape = f"the table of {self.names[i]!r}", tuple(len(self.states[v]) for v in scope)
-        if table.shape != shape:
-            axes = ", ".join(
-                f"{n} for {self.names[v]!r}" for v, n in zip(scope, shape, strict=True)
-            )
-            raise NetworkError(f"{what} has shape {table.shape}, not {shape}: {axes}")
-        sums = np.apply_along_axis(total, -1, table)[..., None]
-        good = (table >= 0).all(axis=-1, keepdims=True) & (abs(sums - 1) <= SUM_TOLERANCE)
-        for *row, _ in np.argwhere(~good).tolist():
-            names = (
-                f"{self.names[v]} = {self.states[v][x]}" for v, x in zip(scope, row, strict=False)
-            )
-            given = f" given {', '.join(names)}" if row else ""
-            raise NetworkError(f"{what}{given} must have entries of at least 0 with the sum 1")
-        # sums that are off by rounding alone stay
-        table = np.where(abs(sums - 1) > 4 * UNIT_ROUNDOFF, table / sums, table)
-        table.flags.writeable = False
-        return table
 
 
 def _distinct(names: Iterable[str], what: str) -> tuple[str, ...]:
@@ -158,14 +133,16 @@ def _numbers(variable: Variable) -> Floats:
     return table.astype(np.float64)
 
 
-def _states(variable: Variable, table: Floats) -> tuple[str, ...]:
-    count, what = table.shape[-1], f"states of {variable.name!r}"
-    if variable.states is None:
-        return tuple(map(str, range(count)))
-    states = _distinct(variable.states, what)
-    if len(states) != count:
-        raise NetworkError(f"{what}: {len(states)} names for {count} probabilities per row")
-    return states
+def _distributions(table: Floats, name: str) -> Floats:
+    """Return a table whose rows are distributions, or raise NetworkError."""
+    sums = np.apply_along_axis(total, -1, table)[..., None]
+    good = (table >= 0).all(axis=-1, keepdims=True) & (abs(sums - 1) <= SUM_TOLERANCE)
+    if not good.all():
+        raise NetworkError(f"the rows of {name!r} must have entries of at least 0 with the sum 1")
+    # sums that are off by rounding alone stay
+    table = np.where(abs(sums - 1) > 4 * UNIT_ROUNDOFF, table / sums, table)
+    table.flags.writeable = False
+    return table
 
 
 def read_networks(path: str | os.PathLike[str]) -> tuple[BayesianNetwork, ...]:
@@ -179,36 +156,30 @@ def read_networks(path: str | os.PathLike[str]) -> tuple[BayesianNetwork, ...]:
 def _parse(document: object) -> tuple[BayesianNetwork, ...]:
     networks: Any = [document]
     if isinstance(document, dict) and "networks" in document:
-        only_keys(document, ("networks",), "a file of several networks")
-        networks = document["networks"]
+        networks = only_keys(document, ("networks",), "a file of several networks")["networks"]
     if not isinstance(networks, list):
         raise ModelError(f"networks must be a list of networks, not {kind(networks)}")
+    found = []
     for i, network in enumerate(networks, 1):
-        if isinstance(network, dict):
-            only_keys(network, ("variables",), f"network {i}")
-        if not (isinstance(network, dict) and isinstance(network.get("variables"), list)):
+        variables = only_keys(network, ("variables",), f"network {i}").get("variables")
+        if not isinstance(variables, list):
             raise ModelError(f"network {i} must be an object with a list of variables")
-        for j, variable in enumerate(network["variables"], 1):
-            if not (isinstance(variable, dict) and {"name", "table"} <= variable.keys()):
+        for j, variable in enumerate(variables, 1):
+            only_keys(variable, ("name", "table", "parents"), f"variable {j}")
+            if not {"name", "table"} <= variable.keys():
                 raise ModelError(f"variable {j} must be an object with a name and a table")
-            only_keys(variable, ("name", "states", "parents", "table"), f"variable {j}")
-    return tuple(BayesianNetwork([Variable(**v) for v in n["variables"]]) for n in networks)
+        found.append(BayesianNetwork([Variable(**variable) for variable in variables]))
+    return tuple(found)
 
 
 def chain_network(chain: MarkovChain, length: int) -> BayesianNetwork:
     """Return the first ``length`` records of a Markov chain as a network X1 → X2 → … → XT.
 
-    Parameters
-    ----------
-    chain : MarkovChain
-        With a given or a stationary initial distribution.
-    length : int
-        T, from 1 to :data:`MAX_VARIABLES`.
-
     Raises
     ------
     NetworkError, ParameterError
-        The initial distribution is "any", which is not one network, or T is out of range.
+        The initial distribution is "any", which is not one network, or ``length`` is not from 1 to
+        :data:`MAX_VARIABLES`.
     """
     check_type(chain, "chain", MarkovChain)
     length, first = check_whole(length, "length", most=MAX_VARIABLES), chain.initial_distribution

@@ -18,12 +18,10 @@ from itertools import count
 from typing import Any
 
 from pufferflow._checks import check_type
-from pufferflow._display import displayed
 from pufferflow.networks.network import BayesianNetwork
 
 
 @dataclass(frozen=True)
-@displayed("node", "quilt", "nearby", "remote")
 class MarkovQuilt:
     """A Markov quilt X_Q of X_i (Definition 4.2): X_R is independent of X_i given X_Q.
 
@@ -118,17 +116,6 @@ def reached(network: BayesianNetwork, node: int, observed: int) -> list[int]:
                 met.add(step)
                 trail.append(step)
     return list(dict.fromkeys(v for v, _ in trail))
-
-
-def spheres(network: BayesianNetwork, node: int) -> Iterator[int]:
-    """Yield the variables at distance 1, 2, … from ``node`` in the moral graph."""
-    inside = layer = 1 << node
-    while layer:
-        families = {u for v in members(layer) for u in (v, *network.children[v])}
-        layer = mask_of({p for u in families for p in (u, *network.parents[u])}) & ~inside
-        inside |= layer
-        if layer:
-            yield layer
 
 
 def branches(network: BayesianNetwork, node: int) -> list[int]:

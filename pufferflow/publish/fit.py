@@ -17,9 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pufferflow._checks import check_choice, check_confidence
-from pufferflow._display import displayed
 from pufferflow._files import PathLike
-from pufferflow._options import option, split_options, takes_options
 from pufferflow._types import Ints
 from pufferflow._units import text_of
 from pufferflow.accounting.entries import Paid
@@ -28,6 +26,7 @@ from pufferflow.interval_family import confidence_family
 from pufferflow.markov import ANY, STATIONARY, ChainFamily, Family, MarkovChain
 from pufferflow.models import PublicModel, write_model
 from pufferflow.overlaps import forgetting, overlaps_from_counts
+from pufferflow.publish.options import option, split_options, takes_options
 from pufferflow.publish.request import WHAT, TableOptions
 from pufferflow.records.counts import spans, transition_counts
 from pufferflow.records.read import read, stamp
@@ -62,7 +61,6 @@ class FitOptions:
             check_confidence(self.coverage, "coverage")
 
 
-@displayed("facts")
 @dataclass(frozen=True)
 class Fit:
     """A fitted family; one without noise contains confidential counts.
@@ -91,13 +89,9 @@ class Fit:
     @property
     def family(self) -> Family:
         """Θ of the model."""
-        return self._made.family
-
-    @property
-    def _made(self) -> PublicModel:
         if self.model is None:
-            raise ParameterError("this was a dry run, so there is no family; leave dry_run out")
-        return self.model
+            raise ParameterError("this was a dry run, so there is no family; leave `dry_run` out")
+        return self.model.family
 
     @property
     def is_private(self) -> bool:
@@ -110,7 +104,8 @@ class Fit:
 
     def save(self, path: PathLike) -> Path:
         """Write the model file; of a fit without noise only its owner may read it."""
-        return write_model(path, self.family, self._made.records, private=not self.is_private)
+        family, records = self.family, None if self.model is None else self.model.records
+        return write_model(path, family, records, private=not self.is_private)
 
     def summary(self) -> str:
         """Return the facts for people."""

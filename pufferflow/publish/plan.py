@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pufferflow._checks import check_whole
-from pufferflow._display import displayed
-from pufferflow._options import split_options, takes_options
 from pufferflow._protection import Level, level_of
 from pufferflow._units import seconds_of, steps_of
 from pufferflow.accounting.entries import Paid
@@ -20,6 +18,7 @@ from pufferflow.errors import ParameterError
 from pufferflow.markov import Family
 from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.noise import TableError, scales_of, table_error
+from pufferflow.publish.options import split_options, takes_options
 from pufferflow.publish.request import (
     GuaranteeOptions,
     Request,
@@ -68,7 +67,6 @@ class PlanRow:
     asked: bool = False
 
 
-@displayed("epsilon", "rows")
 @dataclass(frozen=True)
 class Plan:
     """Errors of the statistics that are asked for, at several levels of protection.
@@ -150,11 +148,6 @@ def plan(
         tables.append(statistic.table(cells, statistic.columns(space, step), sizes, stretches))
     level, family = request.guarantee.level(step), request.family(step)
     return Design(request, tables, family, level, steps, step).plan()
-
-
-def plan_of(prepared: Prepared, paid: Paid | None) -> Plan:
-    """Return the plan of a table that is there, and of its ledger."""
-    return Design.of(prepared).plan(prepared.warnings, paid)
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,11 +38,8 @@ import numpy as np
 from pufferflow._checks import check_confidence, check_epsilon, check_path, check_whole
 from pufferflow._files import PathLike, check_outputs, workplace
 from pufferflow._noise import open_dp
-from pufferflow._options import option, split_options, takes_options
-from pufferflow._protection import Level
 from pufferflow._types import Ints
 from pufferflow.accounting.account import Charge
-from pufferflow.accounting.entries import Entry, Population, Terms
 from pufferflow.accounting.ledger import reserved, try_out
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.interval_family import IntervalFamily, noisy_confidence_bounds
@@ -50,7 +47,9 @@ from pufferflow.markov import STATIONARY
 from pufferflow.models import PublicModel, write_model
 from pufferflow.publish.fit import Fit, FitOptions
 from pufferflow.publish.noise import DiscreteLaplace, add_noise, noise_scale, sum_margin
-from pufferflow.publish.request import WHAT, ReleaseOptions, TableOptions
+from pufferflow.publish.options import option, split_options, takes_options
+from pufferflow.publish.release import Agreement
+from pufferflow.publish.request import WHAT, ReleaseOptions, Request, TableOptions
 from pufferflow.records.counts import transition_counts
 from pufferflow.records.read import find_columns, parse_range, read
 from pufferflow.records.schema import FittedPrivately
@@ -107,9 +106,11 @@ def fit_privately(
     """
     # what the user says
     epsilon = check_epsilon(epsilon)
-    assumed, own, account, table = split_options(options, *OPTIONS)
+    assumed, own = split_options(options, FitOptions, PrivateFitOptions)
     start, how = FitOptions(**assumed).start, PrivateFitOptions(**own)
-    asked, schema = ReleaseOptions(**account), TableOptions(**table).schema()
+    hidden = {"protect": "participant", "alone": True}
+    request = Request.of(source, None, epsilon, options | hidden)
+    asked, schema = request.how, request.schema
     miss = (1 - check_confidence(how.confidence, "confidence")) / 2
     if schema.participant is None or schema.states is None or schema.states.count < 2:
         raise ParameterError(
@@ -151,13 +152,9 @@ def fit_privately(
     # what it costs
     token = secrets.token_hex(8)  # finds the row of the fit when its file is used
     terms = FittedPrivately(epsilon, how.confidence, participants, most, scale, token)
-    columns = steps.columns["participant"], tuple(filter(None, [steps.columns["value"]]))
-    states = list(schema.states.edges or schema.states.names)
-    population = Population(steps.step_seconds, steps.clock, *columns, states, asked.cohort)
     charge = Charge(min(4, 2 * most) / Fraction(scale), 2 * most / Fraction(scale), first, last)
     query = f"private fit {token}: transitions between {k} states"
-    entry = Entry(population, charge, Level(None), epsilon, query, promise=False)
-    payment = Terms(entry, new_values=asked.new_values)
+    payment = Agreement(request, steps, ()).terms(charge, query)
 
     reach = {"coverage": 1 - miss, "ways": ways, "margin": margin, "others": others}
     facts = {

@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -17,7 +16,6 @@ import numpy as np
 
 from pufferflow._checks import check_whole
 from pufferflow._noise import open_dp
-from pufferflow._options import takes_options
 from pufferflow.accounting.account import MOST_STEPS, Charge
 from pufferflow.accounting.entries import Entry, Paid, Population, Terms
 from pufferflow.accounting.ledger import Ledger, reserved, try_out
@@ -27,13 +25,13 @@ from pufferflow.models import number_of_states
 from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.files import draft
 from pufferflow.publish.noise import add_noise, add_seeded_noise, cost_of, scales_of
-from pufferflow.publish.plan import Plan, plan_of, remedies
+from pufferflow.publish.options import takes_options
+from pufferflow.publish.plan import Design, Plan, remedies
 from pufferflow.publish.request import RECORDS, Request, Theta
 from pufferflow.publish.result import NoisyTable, Readings, Release
 from pufferflow.publish.statement import assumption_of
 from pufferflow.publish.statistics import Statistic, check_covered
 from pufferflow.records.read import Steps, parse_range, read, stamp
-from pufferflow.records.schema import Schema
 from pufferflow.records.table import Source
 
 Period: TypeAlias = tuple[int | None, int | None]
@@ -80,7 +78,8 @@ def release(
         open_dp()  # where it is missing, that must show before anything is paid for
     prepared = Prepared(request)
     if private and dry_run:
-        return plan_of(prepared, try_out(request.how.ledger, prepared.bill()))
+        paid = try_out(request.how.ledger, prepared.bill())
+        return Design.of(prepared).plan(prepared.warnings, paid)
     if private and not request.how.accept_noise:
         for table in prepared.zeros.tables:
             if table.error.is_useless:
@@ -106,7 +105,7 @@ class Agreement:
 
     def __init__(self, request: Request, steps: Steps, statistics: Sequence[Statistic]) -> None:
         self.request, self.steps, self.statistics = request, steps, statistics
-        self.records = records_of(request)
+        self.records = request.records
         self.level = request.guarantee.level(steps.step_seconds)
         self.family = request.family(steps.step_seconds)
         self.assumed = None if self.level.whole else self.family
@@ -158,7 +157,7 @@ class Agreement:
                     "another time, or `fitted_to_others` if it was fitted to other participants"
                 )
 
-    def terms(self, cost: Fraction, period: Period, longest: int, words: str) -> Terms:
+    def terms(self, charge: Charge, words: str) -> Terms:
         """Return what the ledger has to know."""
         request, how, steps, assumed = self.request, self.request.how, self.steps, self.assumed
         promise, states = self.promise, None
@@ -171,7 +170,6 @@ class Agreement:
         theta = None if assumed is None else assumed.document()
         columns = steps.columns["participant"], tuple(filter(None, [steps.columns["value"]]))
         population = Population(steps.step_seconds, steps.clock, *columns, states, how.cohort)
-        charge = Charge(cost, cost * longest, *period)
         entry = Entry(population, charge, self.level, request.epsilon, words, not how.alone)
         return Terms(entry, theta, None if how.alone else promise, how.new_values)
 
@@ -184,9 +182,8 @@ class Prepared(Agreement):
     """
 
     def __init__(self, request: Request) -> None:
-        how, records, epsilon = request.how, records_of(request), request.epsilon
+        how, records, schema = request.how, request.records, request.schema
         check_whole(0 if how.seed is None else how.seed, "seed", 0, None)
-        schema = request.table.schema(records)
         first, last = parse_range(how.first, how.last, schema.timezone)
         steps = read(request.source, schema, first=first, last=last)
         if not len(steps.person):
@@ -217,7 +214,7 @@ class Prepared(Agreement):
         self.zeros = Release(
             tables=tables,
             level=self.level,
-            epsilon=epsilon,
+            epsilon=request.epsilon,
             readings=Readings(len(steps.person), len(steps.people), groups, *grid, *ends),
             assumed=tuple(assumption_of(theta, records)),
             documents=documents,
@@ -229,7 +226,7 @@ class Prepared(Agreement):
         """Return what the ledger has to know of this release."""
         words = ", ".join(statistic.full_name for statistic in self.statistics)
         cost = cost_of(self.statistics, self.scales)
-        return self.terms(cost, self.period, self.longest, words)
+        return self.terms(Charge(cost, cost * self.longest, *self.period), words)
 
     def drawn(self, paid: Paid | None) -> Release:
         """Return the release with noise, drawn from its seed where it is a simulation."""
@@ -241,12 +238,6 @@ class Prepared(Agreement):
             drawn = np.array(draw(exact.counts.ravel().tolist(), table.scale), dtype=np.int64)
             noisy.append(replace(table, counts=drawn.reshape(exact.counts.shape)))
         return replace(self.zeros, tables=noisy, paid=paid)
-
-
-def records_of(request: Request) -> Schema:
-    """Return what the model of a request says of records."""
-    model = request.model
-    return Schema() if model is None or model.records is None else model.records
 
 
 def _period(

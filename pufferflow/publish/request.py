@@ -8,12 +8,10 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from pufferflow._checks import check_epsilon, check_type, check_whole, shown
+from pufferflow._checks import check_epsilon, check_type, check_unicode, check_whole, shown
 from pufferflow._files import PathLike
 from pufferflow._numbers import written_number
-from pufferflow._options import option, options_under, split_options
 from pufferflow._protection import Level, level_of
-from pufferflow._texts import check_unicode
 from pufferflow._units import seconds_of
 from pufferflow.accounting.ledger import Ledger
 from pufferflow.errors import ParameterError
@@ -21,6 +19,7 @@ from pufferflow.markov import Family, MarkovChain
 from pufferflow.markov.families import as_family
 from pufferflow.mixing_family import MixingFamily
 from pufferflow.models import PublicModel, read_public_model
+from pufferflow.publish.options import option, options_under, split_options
 from pufferflow.publish.statistics import Statistic, parse_statistics
 from pufferflow.records.schema import READING, Schema
 from pufferflow.records.states import StateSpace
@@ -186,6 +185,16 @@ class Request:
             given = shown(self.how.share)
             raise ParameterError(f"share is {given}; give a number above 0, at most 1")
         return share
+
+    @property
+    def records(self) -> Schema:
+        """What the model says of records."""
+        return Schema() if self.model is None or self.model.records is None else self.model.records
+
+    @property
+    def schema(self) -> Schema:
+        """How to read the table."""
+        return self.table.schema(self.records)
 
     def family(self, step_seconds: int | None) -> Family | None:
         """Return Θ in steps."""

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pufferflow._display import displayed
 from pufferflow._protection import Level
 from pufferflow._texts import spreadsheet_csv
 from pufferflow._types import Floats
@@ -131,7 +130,6 @@ class Readings:
     last: str | None = None
 
 
-@displayed("epsilon", "impact")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Release:
     """Noisy tables with everything that was decided without the readings.

@@ -21,15 +21,14 @@ from itertools import accumulate, product
 from typing import Any
 
 from pufferflow._checks import check_confidence, check_positive, check_whole
-from pufferflow._display import displayed
 from pufferflow._files import PathLike
-from pufferflow._options import takes_options
-from pufferflow.accounting.account import MOST_STEPS
+from pufferflow.accounting.account import MOST_STEPS, Charge
 from pufferflow.accounting.entries import Paid
 from pufferflow.accounting.ledger import Ledger, reserved
 from pufferflow.errors import ParameterError
 from pufferflow.publish.noise import add_noise, noise_scale, sum_margin
-from pufferflow.publish.release import Agreement, records_of
+from pufferflow.publish.options import takes_options
+from pufferflow.publish.release import Agreement
 from pufferflow.publish.request import RECORDS, Request, Theta
 from pufferflow.records.read import Steps, parse_range
 
@@ -42,7 +41,6 @@ TAKEN = (
 )
 
 
-@displayed("length", "scale")
 class RunningCount:
     """How many readings so far were 1, after each one, with noise from the operating system.
 
@@ -76,6 +74,9 @@ class RunningCount:
         self._sums = [self._drawn(arity) for arity in self.arities]
         self._readings = self._count = 0
 
+    def __repr__(self) -> str:
+        return f"RunningCount(length={self.length}, scale={self.scale})"
+
     @classmethod
     @takes_options(*RECORDS, only=TAKEN)
     def in_ledger(
@@ -102,7 +103,7 @@ class RunningCount:
         """
         length = check_whole(length, "length", most=MOST_STEPS)  # for which noise is proved
         request = Request.of("a stream", theta, epsilon, options | {"ledger": ledger})
-        schema = request.table.schema(records_of(request))
+        schema = request.schema
         step, zone = schema.step_seconds, schema.timezone
         first, _ = parse_range(request.how.first, None, zone)
         if len({first is None, step is None, zone is None}) > 1:
@@ -114,7 +115,8 @@ class RunningCount:
         agreed = Agreement(request, facts, ())
         counter = cls(length, float(request.share_of * agreed.promise.allowed(length)))
         period, words = facts.extent or (None, None), f"running count of {length} readings"
-        with reserved(ledger, agreed.terms(counter.cost, period, length, words)) as counter.paid:
+        charge = Charge(counter.cost, counter.cost * length, *period)
+        with reserved(ledger, agreed.terms(charge, words)) as counter.paid:
             return counter
 
     def add(self, value: int) -> float:

@@ -222,7 +222,7 @@ class Histogram(Statistic):
         return tuple(Column(n, *e) for n, e in zip(space.names, ends, strict=True))
 
     def _marks(self, steps: Steps) -> Marks:
-        state = _states(steps)
+        state, _ = steps.coded
         yield from ((part, state[part], 1) for part in steps.parts())
 
     def _known(self, states: StateSpace | None) -> StateSpace:
@@ -251,7 +251,7 @@ class Transitions(Histogram):
         return steps.near
 
     def _marks(self, steps: Steps) -> Marks:
-        state, k = _states(steps), self._known(steps.states).count
+        state, k = steps.coded
         for later in steps.parts(steps.near):
             yield later, state[later - 1].astype(np.int64) * k + state[later], 1
 
@@ -424,11 +424,6 @@ def check_covered(statistics: Sequence[Statistic], states: StateSpace) -> None:
             f"{statistic.full_name} depends on {finer}, and of finer values this chain says "
             f"nothing; take {instead}, or use `mixing`"
         )
-
-
-def _states(steps: Steps) -> NDArray[np.int16]:
-    assert steps.state is not None
-    return steps.state
 
 
 def _numbers(steps: Steps, statistic: Statistic) -> Floats:

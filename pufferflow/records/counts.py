@@ -26,7 +26,7 @@ def state_counts(steps: Steps, by: By = "all") -> Ints:
 
     Shape (k,), (groups, k) or (people, k).
     """
-    state, k = _states(steps)
+    state, k = steps.coded
     return _count(steps, by, (k,), lambda part: (state[part],))
 
 
@@ -36,7 +36,7 @@ def transition_counts(steps: Steps, by: By = "all", *, most: int | None = None) 
     ``most``: of each participant only the first so many count. Shape (k, k), (groups, k, k) or
     (people, k, k).
     """
-    state, k = _states(steps)
+    state, k = steps.coded
     near = steps.near
     if most is not None:
         for own in steps.owned:
@@ -49,7 +49,7 @@ def triple_counts(steps: Steps, by: By = "all") -> Ints:
 
     Shape (k, k, k), (groups, k, k, k) or (people, k, k, k).
     """
-    state, k = _states(steps)
+    state, k = steps.coded
     near = steps.near
     near[1:] &= near[:-1].copy()
     return _count(steps, by, (k, k, k), lambda i: (state[i - 2], state[i - 1], state[i]), near)
@@ -60,7 +60,7 @@ def hourly_counts(steps: Steps, by: By = "all") -> Ints:
 
     Shape (24, k, k), (groups, 24, k, k) or (people, 24, k, k).
     """
-    state, k = _states(steps)
+    state, k = steps.coded
 
     def at(part: Ints) -> tuple[NDArray[np.integer], ...]:
         hour = steps[part - 1].local_seconds // HOUR % HOURS
@@ -80,12 +80,6 @@ def spans(steps: Steps, longest_gap: float = math.inf) -> tuple[NDArray[np.int32
     first = np.append(0, np.flatnonzero(fresh) + 1)[: len(steps.person)]
     last = np.append(first[1:], len(steps.person))[: len(first)] - 1
     return steps.person[first], steps.step[last].astype(np.int64) - steps.step[first] + 1
-
-
-def _states(steps: Steps) -> tuple[NDArray[np.int16], int]:
-    assert steps.state is not None
-    assert steps.states is not None
-    return steps.state, steps.states.count
 
 
 def _count(

@@ -133,6 +133,13 @@ class Steps:
             yield part if marked is None else part[marked[at : at + ROWS]]
 
     @property
+    def coded(self) -> tuple[NDArray[np.int16], int]:
+        """State of each reading, and the number of states, where there are any."""
+        assert self.state is not None
+        assert self.states is not None
+        return self.state, self.states.count
+
+    @property
     def owned(self) -> Iterator[slice]:
         """The readings of each participant who has any."""
         return starmap(slice, pairwise([*_starts(self.person).tolist(), len(self.person)]))
@@ -282,8 +289,10 @@ class _Rows:
             if (new := len(self.people) - len(self.before)) > 0:  # twice as many, not to copy often
                 new = max(new, len(self.before))
                 self.before = np.append(self.before, np.full(new, NOWHEN if self.times else -1))
-                self.group_of = np.append(self.group_of, np.full(new, -1, dtype=np.int32))
-            self._set_groups(person, frame, named.get("group"))
+                none = np.full(new, -1 if "group" in named else 0, dtype=np.int32)
+                self.group_of = np.append(self.group_of, none)
+            if "group" in named:
+                self._set_groups(person, frame[named["group"]])
             value, time = self._values(frame[named["value"]]), self._settled(person, time, late)
             kept = (time >= self.low) & (time <= self.high)
             self.count += int(kept.sum())
@@ -338,18 +347,13 @@ class _Rows:
         except (TypeError, ValueError, OverflowError):
             return math.nan if _text(value).lower() in MISSING_TEXTS else None
 
-    def _set_groups(
-        self, person: NDArray[np.int32], frame: pd.DataFrame, column: str | None
-    ) -> None:
+    def _set_groups(self, person: NDArray[np.int32], column: pd.Series[Any]) -> None:
         """Note the group of each participant, which all rows must name."""
-        if column is None:
-            self.group_of[person] = 0
-            return
-        group, new = self._named(frame[column], self.groups), self.group_of[person] < 0
+        group, new = self._named(column, self.groups), self.group_of[person] < 0
         self.group_of[person[new][::-1]] = group[new][::-1]  # of several the first row
         what = "is missing or differs from the participant's first one, of whom it must be a "
         what += "fact; correct it, or name the column of the participants (`participant`)"
-        self._refuse((group < 0) | (group != self.group_of[person]), frame.index, "group", what)
+        self._refuse((group < 0) | (group != self.group_of[person]), column.index, "group", what)
 
     def _settled(self, person: NDArray[np.int32], time: Integers, late: Integers) -> Integers:
         """The time of each row, or its number where none have.

@@ -24,12 +24,11 @@ from pufferflow._checks import (
     check_epsilon,
     check_positive,
     check_type,
+    check_unicode,
     check_whole,
     shown,
 )
-from pufferflow._display import displayed
 from pufferflow._json import is_number, only_keys, record
-from pufferflow._texts import check_unicode
 from pufferflow.errors import ModelError, ParameterError
 from pufferflow.records.states import StateSpace
 
@@ -116,28 +115,17 @@ class FittedPrivately:
         )
 
 
-@displayed()
 @dataclass(frozen=True)
 class Schema:
     """Which columns to read, how, and what their values mean.
 
+    How to read is said at :class:`pufferflow.publish.request.TableOptions`, whose fields these are.
+    Participants and groups are never guessed: a wrong participant would make the noise too small.
+
     Attributes
     ----------
-    time, value : str or None
-        Columns; None finds them by their names. "Date,Time" names two, the date first.
-    participant, group : str or None
-        Columns; None: one participant, no groups. They are never guessed: a wrong participant
-        would make the noise too small.
     step_seconds : int or None
         Time between two steps; None: the most common difference of the times.
-    timezone : str or None
-        Zone of a local clock, for example "Europe/Paris"; "UTC" for one that never jumps.
-    time_format : str or None
-        Of ``datetime.strptime``; None: ISO 8601 or unix seconds.
-    separator, decimal, thousands : str or None
-        Between fields (None: found in the header), and the signs in numbers (None: a point, none).
-    rows_are_steps : bool
-        Every row is the step after its participant's row before, whatever times say.
     states : StateSpace or None
         The public states; None: values are numbers.
     fitted, fitted_privately : Fitted and FittedPrivately, or None

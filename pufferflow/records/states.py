@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferflow._checks import check_list, check_numbers
-from pufferflow._display import displayed
 from pufferflow._numbers import shortest
 from pufferflow.errors import ParameterError
 from pufferflow.records.table import ROWS
@@ -31,7 +30,6 @@ NULL_TEXTS = ("na", "n/a", "nan", "null", "none", "<na>", "#n/a", "#na", "-nan")
 OTHER = "other"
 
 
-@displayed()
 @dataclass(frozen=True)
 class StateSpace:
     """The public states; whether a value has one never depends on other readings.

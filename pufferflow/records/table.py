@@ -17,10 +17,10 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 import pandas as pd
+from tqdm import tqdm
 
 from pufferflow._checks import check_path
 from pufferflow._optional import load
-from pufferflow._progress import progress
 from pufferflow.errors import DataError
 
 Source: TypeAlias = "str | os.PathLike[str] | pd.Series[Any] | pd.DataFrame"
@@ -165,7 +165,9 @@ def _batches(path: str, opened: Any, positions: list[int]) -> Iterator[pd.DataFr
     line, size, bad = 2, os.path.getsize(path), list[Any]()
     with (
         _unpacked(path, bad) as (raw, stream),
-        progress(total=size, desc="reading", unit="B", unit_scale=True) as done,
+        tqdm(
+            total=size, desc="reading", unit="B", unit_scale=True, disable=None, leave=False
+        ) as done,
     ):
         batches, rows = opened(stream, positions, bad)
         for batch in batches:

@@ -113,7 +113,7 @@ def losses(claim: Claim, most_work: int = MOST_WORK) -> Iterator[tuple[int, Frac
         spent += work.at(precision)
         for size, most, unit in ((spent, most_work, "operations"), (work.memory(precision), MOST_KEPT, "bytes")):
             if size > most:
-                hint = "; allow more (most_work)" if unit == "operations" else ""
+                hint = "; allow more (`most_work`)" if unit == "operations" else ""
                 raise CertificateError(
                     f"{claim.subject[:200]}: to check it with {precision} bits takes about {size:.1e} {unit}, "
                     f"at most {most:.1e} are allowed{hint}"

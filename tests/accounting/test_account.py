@@ -1,7 +1,6 @@
 """The pure account: promises against brute force, and that nothing that is spent comes back."""
 
 import itertools
-import math
 import random
 from dataclasses import replace
 from fractions import Fraction
@@ -49,9 +48,8 @@ class Releases:
             table = steps * rng.choice([0.02, 0.2, 1.0]) * rng.choice([-1, 1], (shape[0], 1, 1, 1))
         law = np.exp(table) / np.exp(table).sum(axis=1, keepdims=True)
         apart = (np.array(read)[:, None] != np.array(read)).sum(axis=2)
-        both = np.log(law), np.log(law).swapaxes(2, 3)
-        changes = [np.abs(log[:, :, :, None] - log[:, :, None]).max(axis=(0, 1, 4)) for log in both]
-        worst = np.maximum(*changes)
+        both = np.log([law, law.swapaxes(2, 3)])
+        worst = np.abs(both[..., None, :] - both[..., None, :, :]).max(axis=(0, 1, 2, 5))
         costs = worst[apart == 1].max(initial=0), worst.max()
         self.charges.append(Charge(*(Fraction(cost * (1 + 1e-12)) for cost in costs), begin, end))
         told = law[:, :, place[:, None], place[None, :]]
@@ -59,37 +57,32 @@ class Releases:
 
     def loss(self, level):
         """Largest log-ratio over all outputs, secrets and what else an adversary may know."""
-        given = max(self._loss(self.output @ self.prior, level), 0.0)
-        return max(given, self._loss(self.output.swapaxes(1, 2) @ self.prior, level))
-
-    def _loss(self, density, level):
-        """``density`` is P(outputs | the record of one participant), the other one averaged."""
-        window = self.length if level.whole else level.window
-        informed, worst = level.side_information == "any" and not level.whole, -math.inf
+        window, worst = self.length if level.whole else level.window, 0.0
+        of_one = np.concatenate([self.output @ self.prior, self.output.swapaxes(1, 2) @ self.prior])
         for begin in range(self.length - window + 1):
             inside = range(begin, begin + window)
             others = [t for t in range(self.length) if t not in inside]
-            for r in range(len(others) + 1) if informed else [0]:
-                for known in itertools.combinations(others, r):
-                    worst = max(worst, self._ratio(density, inside, known))
+            sizes = range(len(others) + 1) if level.side_information == "any" else [0]
+            for known in itertools.chain(*(itertools.combinations(others, r) for r in sizes)):
+                worst = max(worst, self._ratio(of_one, inside, known))
         return worst
 
     def _ratio(self, density, inside, known):
-        groups, worst = {}, -math.inf
+        """``density`` is P(outputs | the record of one participant), the other one averaged."""
+        groups, worst = {}, 0.0
         for i in np.flatnonzero(self.prior):
             told, secret = (tuple(self.records[i][t] for t in of) for of in (known, inside))
             groups.setdefault(told, {}).setdefault(secret, []).append(i)
         for secrets in groups.values():
-            places = secrets.values()
-            laws = np.array([density[:, i] @ self.prior[i] / self.prior[i].sum() for i in places])
-            worst = max(worst, float(np.log(laws.max(axis=0) / laws.min(axis=0)).max()))
+            laws = [density[:, i] @ self.prior[i] / self.prior[i].sum() for i in secrets.values()]
+            worst = max(worst, np.log(np.max(laws, axis=0) / np.min(laws, axis=0)).max())
         return worst
 
     def bound(self, level, cost):
         """L_Θ: what the library proves of a cost at this level and length."""
         knows = "nothing" if level.side_information == "none" else "any records"
-        scale = 1 / float(cost)
-        return pf.leakage_loss(self.chain, self.length, scale, window=level.window, knows=knows)
+        asked = {"window": level.window, "knows": knows}
+        return pf.leakage_loss(self.chain, self.length, 1 / float(cost), **asked)
 
 
 @pytest.mark.parametrize("cases", counts(200, 2000))

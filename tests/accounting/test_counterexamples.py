@@ -12,13 +12,12 @@ approx = pytest.approx
 
 def loss(worlds):
     """Largest log ratio given two secrets; a world: probability, secret, likelihood of outputs."""
-    worlds = list(worlds)
-    given = []
-    for secret in (0, 1):
-        of_secret = [(p, np.ravel(likelihood)) for p, s, likelihood in worlds if s == secret]
-        given.append(sum(p * likely for p, likely in of_secret) / sum(p for p, _ in of_secret))
-    ratios = [p / q if q else inf for p, q in zip(*given, strict=True) if p or q]
-    return max(abs(log(ratio)) if ratio else inf for ratio in ratios)
+    columns = ([np.ravel(one) for one in column] for column in zip(*worlds, strict=True))
+    chance, secret, likely = (np.array(column, dtype=float) for column in columns)
+    of = [secret[:, 0] == value for value in (0, 1)]
+    one, other = ((chance * likely)[at].sum(axis=0) / chance[at].sum() for at in of)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.nanmax(np.abs(np.log(one / other)))
 
 
 def noisy(value, values, scale=1.0):
@@ -28,11 +27,11 @@ def noisy(value, values, scale=1.0):
 
 def test_1_values_finer_than_the_states_may_remember_everything():
     """S_t fair and independent, values S_t + 0.9 S_0: at least 1 exactly where S_t = 1."""
-    worlds = [(comb(47, n), first, n) for first in (0, 1) for n in range(48)]  # n later ones
-    sums = [1.9 * first + n + 47 * 0.9 * first for _, first, n in worlds]
-    both = zip(worlds, sums, strict=True)
-    mean = loss((p, s, noisy(value, sums, 2.0)) for (p, s, _), value in both)  # bounds 0 and 2
-    states = loss((p, s, noisy(s + n, range(49))) for p, s, n in worlds)
+    drawn = list(product((0, 1), range(48)))  # the first state, and how many later ones are 1
+    sums = [n + (1 + 48 * 0.9) * first for first, n in drawn]
+    both = zip(drawn, sums, strict=True)
+    mean = loss((comb(47, n), s, noisy(value, sums, 2.0)) for (s, n), value in both)
+    states = loss((comb(47, n), s, noisy(s + n, range(49))) for s, n in drawn)
     assert (mean, states) == approx((22.1, 1))
 
 
@@ -78,9 +77,10 @@ def test_3_7_8_a_fact_that_one_record_changes_is_disclosed_when_it_is_printed():
 
 def test_4_columns_that_are_independent_one_by_one_are_not_together():
     """A_t fair, B_t = A_{t-1}: sums of either; the reading at step 2 is (1, 1) or (0, 0)."""
-    known = [a for a in product((0, 1), repeat=5) if a[2] == a[1]]
-    sums = [[noisy(sum(of), range(5), 2.0) for of in (a[1:], a[:-1])] for a in known]
-    worlds = ((1, a[2], np.outer(*both)) for a, both in zip(known, sums, strict=True))
+    worlds = []
+    for a in product((0, 1), repeat=5):
+        both = (noisy(sum(of), range(5), 2.0) for of in (a[1:], a[:-1]))
+        worlds += [(1, a[2], np.outer(*both))] * (a[2] == a[1])
     assert loss(worlds) == approx(2)
 
 

@@ -1,37 +1,65 @@
 """The ledger's file: what is accepted and refused, hostile files, kills, processes at once."""
 
 import json
-import multiprocessing
 import os
 import random
 import re
 import shutil
+import signal
 import sqlite3
 import time
 from contextlib import closing, suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from operator import itemgetter
 
 import pytest
 from cases import counts, seeds
 from forged_ledgers import mutate, rewrite, rows_of
-from tests.helpers import ledger_worker
-from tests.helpers.ledger_worker import COSTS, MONDAY, POPULATION, STATES, pay, promise_of, terms
+from forks import ended
 
 import pufferflow as pf
 from pufferflow._protection import Level
-from pufferflow.accounting.account import UNBOUNDED, Charge
-from pufferflow.accounting.entries import Entry, Terms
+from pufferflow.accounting.account import UNBOUNDED, Charge, Promise
+from pufferflow.accounting.entries import Entry, Population, Terms
 from pufferflow.accounting.ledger import Ledger, default_ledger, reserved, try_out
 
-FORKSERVER = multiprocessing.get_context("forkserver")
-FORKSERVER.set_forkserver_preload([ledger_worker.__name__])
+DAY, READING, INFORMED, PARTICIPANT = Level(48), Level(1), Level(1, "any"), Level(None)
+F, WEEK, MONDAY, LONGEST = Fraction, 7 * 86400, 1704067200, 336
+COSTS = {DAY: F(1, 50), READING: F(1, 3), INFORMED: F(1, 6)}
+"""C at ε = 1, in proportion to ε: the ledger takes what it is given."""
+THETA, POPULATION = pf.MixingFamily(2, 0.4).document(), Population(1800, "utc", "meter", ("kwh",))
+STATES = {"theta": pf.BinaryInterval(0.3, 0.7).document()}
+STATES["of"] = replace(POPULATION, states=["a", "b"])
 
 
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "pufferflow.ledger"
+
+
+def promise_of(level, epsilon=1.0, certificate=None):
+    """What the calibration of these tests says."""
+    return Promise(level, epsilon, COSTS.get(level, F(0)) * F(epsilon), certificate)
+
+
+def terms(
+    week=0, level=DAY, epsilon=1.0, share=1, *, span=None, limit=None, of=POPULATION, theta=THETA,
+    promise=True, query="mean-by-hour", certificate=None, new_values=False,
+):  # fmt: skip
+    """Terms of a release of one week, with as little noise as its share allows."""
+    cost = promise_of(level, epsilon).allowed(LONGEST) * F(share)
+    span = span or (MONDAY + week * WEEK, MONDAY + (week + 1) * WEEK - 1800)
+    entry = Entry(of, Charge(cost, cost * LONGEST, *span), level, epsilon, query, promise)
+    allowed = promise_of(level, limit or epsilon, certificate) if promise else None
+    return Terms(entry, None if level.whole else theta, allowed, new_values)
+
+
+def pay(ledger, *args, **changes):
+    """Make a release of nothing."""
+    with reserved(ledger, terms(*args, **changes)) as paid:
+        return paid
 
 
 def no(said, *args, **changes):
@@ -42,8 +70,6 @@ def elsewhere(charge, of=POPULATION):
     return Terms(Entry(of, charge, None, None, "a table", promise=False))
 
 
-F, WEEK, PARTICIPANT = Fraction, 7 * 86400, Level(None)
-DAY, READING, INFORMED = COSTS
 yes = partial(no, None)
 TIMELESS = replace(POPULATION, step_seconds=None, time_base="none")
 FIT, BOTH = {"level": PARTICIPANT, "promise": False}, replace(POPULATION, values=("kwh", "gas"))
@@ -62,7 +88,7 @@ SCENARIOS = {
     ],
     "until the end of dates": [yes(span=NINES), no(SPENT, span=NINES)],
     "a private fit is paid for in its range": [
-        yes(**FIT, weeks=4),
+        yes(**FIT, span=(MONDAY, MONDAY + 4 * WEEK - 1800)),
         no(f"from 2024-01-29 00:00:00 {FREE}"),
         yes(share=1 - F(1, 336) / COSTS[DAY]),
         yes(4),
@@ -111,6 +137,11 @@ SCENARIOS = {
         (elsewhere(LATER), None),
         no(FREE, 1, share=F(1, 100)),
     ],
+    "a limit that old rows break": [
+        yes(),
+        (promise_of(DAY, 0.5), "releases need more than"),
+        (promise_of(PARTICIPANT, 6.0), "releases need more than"),
+    ],
 }
 
 
@@ -127,19 +158,11 @@ def test_what_is_accepted_and_what_is_refused(path, steps):
             assert spent <= (spent := Ledger(path).book.spent) <= 1
             continue
         ways = [partial(try_out, path), lambda asked: reserved(path, asked).__enter__()]
-        for ask in ways if before is None else [*ways, Ledger(path).add]:
+        ways += [] if before is None else [Ledger(path).add]
+        for ask in [Ledger(path).set_limit] if isinstance(asked, Promise) else ways:
             with pytest.raises(pf.PufferflowError, match=re.escape(said)):
                 ask(asked)
         assert (path.read_bytes() if path.exists() else None) == before
-
-
-def test_a_limit_that_old_rows_break_leaves_the_file_as_it_is(path):
-    pay(path)
-    before = path.read_bytes()
-    for level, epsilon in ((DAY, 0.5), (PARTICIPANT, 6.0)):
-        with pytest.raises(pf.BudgetError, match="releases need more than"):
-            Ledger(path).set_limit(promise_of(level, epsilon))
-    assert path.read_bytes() == before
 
 
 @pytest.fixture(scope="module")
@@ -159,33 +182,32 @@ def promised_by(rows):
     """Whether all promises hold, by a second way of reading the rows and of adding up."""
     kinds = "theta", "release", "promise"
     theta, paid, promises = ([c for _, kind, c in rows if kind == name] for name in kinds)
-    fixed = ("participant", "step_seconds", "time_base", "cohort")
-    of = {json.dumps([content["population"][name] for name in fixed]) for content in paid}
+    fixed = itemgetter("participant", "step_seconds", "time_base", "cohort")
+    kept = [len(theta) < 2, len({json.dumps(fixed(row["population"])) for row in paid}) < 2]
 
     def number(text):
         return 10**400 if text == "inf" else F(text)
 
-    def cost_at(time, content):
-        charge, states = content["charge"], content["population"]["states"]
+    def cost_at(time, row):
+        charge = row["charge"]
         first, last = charge["first"], charge["last"]
         if (first is not None and time < first) or (last is not None and last < time):
             return 0
-        finer = theta and theta[0]["states"] not in (None, states)
+        finer = theta and theta[0]["states"] not in (None, row["population"]["states"])
         return 10**400 if finer else number(charge["cost"])
 
     def key(level):
         return level["window"], level["window"] and level["side_information"]
 
-    times = {content["charge"]["first"] for content in paid} - {None} | {-(10**15)}
-    highest = max(sum(cost_at(time, content) for content in paid) for time in times)
-    everything = sum(number(content["charge"]["whole"]) for content in paid)
-    levels = {key(content["level"]): content for content in promises}  # the last ones
-    kept = [len(of) < 2, len(theta) < 2]
-    for (window, _), content in levels.items():
-        by_time = window is not None and theta and highest <= F(content["cost"])
-        kept.append(by_time or everything <= F(content["epsilon"]))
-    kept += [key(content["level"]) in levels for content in paid if content["promise"]]
-    return all(kept) and all(number(c["charge"][n]) >= 0 for c in paid for n in ("cost", "whole"))
+    times = {row["charge"]["first"] for row in paid} - {None} | {-(10**15)}
+    highest = max(sum(cost_at(time, row) for row in paid) for time in times)
+    everything = sum(number(row["charge"]["whole"]) for row in paid)
+    levels = {key(row["level"]): row for row in promises}  # the last ones
+    for (window, _), row in levels.items():
+        by_time = window is not None and theta and highest <= F(row["cost"])
+        kept.append(by_time or everything <= F(row["epsilon"]))
+    kept += [key(row["level"]) in levels for row in paid if row["promise"]]
+    return all(kept) and all(number(r["charge"][n]) >= 0 for r in paid for n in ("cost", "whole"))
 
 
 @pytest.mark.parametrize("seed", seeds(3, 60))
@@ -260,37 +282,33 @@ def test_tampering_is_noticed(path, change):
         ledger.verify()
 
 
-def start(path, name, said):
-    process = FORKSERVER.Process(target=ledger_worker.work, args=(path, name, said))
-    process.start()
-    return process
+def reserve(path, name, seconds=60.0):
+    """Make a release of a fifth of the limit, or be killed after so long."""
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    pay(path, share=F(1, 5), query=name)
 
 
 @pytest.mark.parametrize("processes", counts(16, 50))
 def test_processes_at_once_never_overspend_and_lose_no_row(path, processes):
     """The first of them make the file; five of a fifth each fit, whoever comes first."""
-    queue = FORKSERVER.SimpleQueue()
-    workers = [start(path, f"q{i}", queue) for i in range(processes)]
-    said = dict(queue.get() for _ in workers)
-    for worker in workers:
-        worker.join()
+    codes = ended(*(partial(reserve, path, f"q{i}") for i in range(processes)))
     shown = Ledger(path).to_dict()["releases"]
-    assert {one["query"] for one in shown if one["made"]} == {q for q, made in said.items() if made}
-    assert (len(said), len(shown), Ledger(path).verify()[0]) == (processes, 5, 12)
+    made = {one["query"] for one in shown if one["made"]}
+    assert made == {f"q{i}" for i, code in enumerate(codes) if code == 0}
+    assert (len(made), len(shown), Ledger(path).verify()[0]) == (5, 5, 12)
     assert (path.stat().st_mode & 0o777, os.listdir(path.parent)) == (0o600, [path.name])
 
 
 def test_kills_leave_a_readable_ledger(path):
-    queue, began = FORKSERVER.SimpleQueue(), time.monotonic()
-    start(path, "whole", queue).join()
+    began = time.monotonic()
+    codes = ended(partial(reserve, path, "whole"))
     took = time.monotonic() - began
     Ledger(path).set_limit(promise_of(DAY, 100.0))
     for i in range(20):
-        worker = start(path, f"q{i}", queue)
-        time.sleep(took * i / 20)
-        worker.kill()
-        worker.join()
+        codes += ended(partial(reserve, path, f"q{i}", took * (i + 1) / 20))
         Ledger(path).verify()
+    assert codes[0] == 0
+    assert codes.count(-signal.SIGALRM) > 5
     assert Ledger(path).to_dict()["releases"][0]["made"]
     pay(path, 1)
 

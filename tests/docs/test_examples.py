@@ -102,7 +102,7 @@ def test_a_page_runs_and_its_releases_are_useful(page, tmp_path, monkeypatch):
 def test_commands_in_running_text_are_accepted():
     shown = [text for page in PAGES.values() for text in re.findall(r"`pufferflow ([^`]+)`", page)]
     complete = [text.split() for text in shown if "…" not in text and text.count(" ") > 1]
-    assert len(complete) >= 8
+    assert len(complete) >= 3
     for words in complete:
         cli._parser(words).parse_args(words)
 

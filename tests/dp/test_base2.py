@@ -67,30 +67,28 @@ def test_a_total_at_a_power_of_two_beyond_the_enclosures(last):
     assert weights.width == 20 + (1 if len(last) < 2 else 2)
 
 
+def draws_as_defined(eta, ks, bits, strings):
+    weights, (sums, depth) = CumulativeWeights(*eta.odd, ks, bits), stored(eta, ks)
+    length, up = weights.width + max(depth - bits, 0), max(bits - depth, 0)
+    for s in strings(sums, up, length):
+        for bitwise in (True, False):
+            assert weights.draw(Tape(s, length), bitwise=bitwise) == bisect_right(sums, s >> up)
+
+
 @examples(12, 120)
 @given(etas(), exponents(3), st.integers(1, 6))
 def test_every_random_string_gives_what_the_definition_gives(eta, ks, bits):
     """Enclosures so short that most strings need exact sums: a proof of both samplers."""
-    weights, (sums, depth) = CumulativeWeights(*eta.odd, ks, bits), stored(eta, ks)
-    length = weights.width + max(depth - bits, 0)
-    assume(length <= 12)
-    for s in range(1 << length):
-        expected = bisect_right(sums, s >> max(bits - depth, 0))
-        for bitwise in (True, False):
-            assert weights.draw(Tape(s, length), bitwise=bitwise) == expected
+    draws_as_defined(eta, ks, bits, lambda sums, up, n: assume(n <= 12) and range(1 << n))
 
 
 @examples(12, 120)
-@given(etas(), exponents(400, 30), st.integers(64, 200), st.data())
-def test_strings_at_the_very_edge(eta, ks, bits, data):
+@given(etas(), exponents(400, 30), st.integers(64, 200))
+def test_strings_at_the_very_edges(eta, ks, bits):
     """s = c_i and s = c_i − 1 differ in their last bit alone, far below the enclosures."""
-    weights, (sums, depth) = CumulativeWeights(*eta.odd, ks, bits), stored(eta, ks)
-    length, up = weights.width + max(depth - bits, 0), max(bits - depth, 0)
-    c = data.draw(st.sampled_from(sums)) << up
-    for s in {c, c - 1} - {1 << length}:
-        for bitwise in (True, False):
-            drawn = weights.draw(Tape(s, length), bitwise=bitwise)
-            assert drawn == bisect_right(sums, s >> up)
+    draws_as_defined(
+        eta, ks, bits, lambda sums, up, n: {(c << up) - i for c in sums for i in (0, 1)} - {1 << n}
+    )
 
 
 @examples(30, 400)

@@ -1,4 +1,4 @@
-"""What a function finds in a fork of this process, which keeps nothing of what it does there."""
+"""Functions in forks of this process, which keeps nothing of what they do there."""
 
 import json
 import os
@@ -21,3 +21,18 @@ def in_a_fork(find):
         traceback.print_exc()
     finally:
         os._exit(0)
+
+
+def ended(*work):
+    """Run functions at once, each in a fork; return their exit codes, negative of those killed."""
+    children = []
+    for one in work:
+        if child := os.fork():
+            children.append(child)
+            continue
+        try:
+            one()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]

@@ -51,12 +51,9 @@ def sound_files(folder):
     rows = [f"{who},{t},{CANARY}.{dice.randrange(10)}\n" for who in range(60) for t in times]
     (folder / "t.csv").write_text("who,time,value\n" + "".join(rows))
     chain, records = [[0.7, 0.3], [0.4, 0.6]], {"states": {"edges": [1.5]}, "step_seconds": 60}
-    documents = {
-        "m.json": {"chains": [{"transition_matrix": chain}], "records": records},
-        "c.json": pf.certify(pf.BinaryInterval(0.3, 0.7), 5, 1.0),
-        "n.json": [0, 2, 1],
-        "b.json": {"variables": [{"name": "a", "table": [0.5, 0.5]}]},
-    }
+    documents = {"m.json": {"chains": [{"transition_matrix": chain}], "records": records}}
+    documents["c.json"] = pf.certify(pf.BinaryInterval(0.3, 0.7), 5, 1.0)
+    documents |= {"n.json": [0, 2, 1], "b.json": {"variables": [{"name": "a", "table": [0.5, 0.5]}]}}
     for name, document in documents.items():
         (folder / name).write_text(json.dumps(document))
     asked = {"statistics": ["mean"], "bounds": (0, 3), "participant": "who", "accept_noise": True}
@@ -67,16 +64,15 @@ def case(dice, folder):
     """Return a command line, and damage its files, as the dice say."""
     words = dice.choice(LINES).split()
     for _ in range(dice.choice((0, 1, 1, 2, 2, 3))):
-        dice.choice((option, option, value, damage, damage))(dice, words, folder)
+        change = dice.choice(("option", "option", "word", "damage", "damage"))
+        if change == "word":
+            words[dice.randrange(1, len(words))] = dice.choice((*HOSTILE, *words))
+        else:
+            option(dice, words) if change == "option" else damage(dice, folder)
     return [os.fsdecode(os.fsencode(word)) for word in words]
 
 
-def value(dice, words, folder):
-    """Put a hostile word, or another one, in the place of one."""
-    words[dice.randrange(1, len(words))] = dice.choice((*HOSTILE, *words))
-
-
-def option(dice, words, folder):
+def option(dice, words):
     """Add an option that the command declares, with usual or hostile values."""
     parser = cli._parser(words)
     for word in words[:2]:
@@ -88,7 +84,7 @@ def option(dice, words, folder):
         words.append(dice.choice([*(action.choices or USUAL)] if dice.random() < 0.7 else HOSTILE))
 
 
-def damage(dice, words, folder):
+def damage(dice, folder):
     """Change a file, or put something else in its place or in that of one to be written."""
     path = folder / dice.choice(sorted([*os.listdir(folder), "t.csv.release", "t.csv.chain.json"]))
     if path.is_file() and dice.random() < 0.5:
@@ -111,8 +107,7 @@ def content_of(folder):
 def forked(words, folder, out):
     """Run the command line in a fork; its exit code, what it used, and what it printed."""
     texts = [out.with_suffix(end) for end in (".out", ".err")]
-    child = os.fork()
-    if child == 0:
+    if (child := os.fork()) == 0:
         code = 1
         try:
             signal.alarm(90)

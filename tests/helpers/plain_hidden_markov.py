@@ -27,8 +27,8 @@ def all_ratios(model: HiddenMarkovModel, length: int) -> Iterator[tuple[Fraction
     """Yield the ratio of every sequence of up to ``length`` observations that is possible, in both directions."""
     for t in range(1, length + 1):
         for sequence in product(model.observations, repeat=t):
-            law = {secret: path_probability(model, secret, sequence) for secret in model.initial_distributions}
+            p = {secret: path_probability(model, secret, sequence) for secret in model.initial_distributions}
             for pair in model.pairs:
                 for secret, other in (pair, pair[::-1]):
-                    if law[secret]:
-                        yield law[secret] / law[other] if law[other] else math.inf, sequence
+                    if p[secret]:
+                        yield p[secret] / p[other] if p[other] else math.inf, sequence

@@ -1,4 +1,4 @@
-"""Networks straight from the definitions: the joint law over all states, every set Q, graph separation by networkx."""
+"""Networks straight from the definitions: joint distributions, every set Q, graph separation by networkx."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def random_network(rng, kind, nodes, zeros=0.25):
     for v in range(nodes):
         parents = [int(u) for u in rng.permutation([u for u, w in edges if w == v])]
         table = np.empty((*states[parents], states[v]))
-        spread = rng.choice([0.3, 1.0, 8.0])  # near the uniform law influences are small and quilts useful
+        spread = rng.choice([0.3, 1.0, 8.0])  # near the uniform distribution influences are small and quilts useful
         for at in np.ndindex(table.shape[:-1]):
             weights = rng.gamma(spread, size=states[v]) + 0.01
             if rng.random() < zeros:
@@ -49,17 +49,17 @@ def random_network(rng, kind, nodes, zeros=0.25):
     return BayesianNetwork([variables[i] for i in rng.permutation(nodes)])
 
 
-def joint_law(network):
+def joint_weights(network):
     """Weights of all joint states, one axis a variable, whole numbers; the tables are multiples of 1/64."""
-    law = np.ones((1,) * len(network), dtype=object)
+    weights = np.ones((1,) * len(network), dtype=object)
     for v, table in enumerate(network.tables):
         whole = [Fraction(p) * 64 for p in table.ravel().tolist()]
         assert all(p.denominator == 1 for p in whole)
         scope = [*network.parents[v], v]
         values = np.array([int(p) for p in whole], dtype=object).reshape(table.shape).transpose(np.argsort(scope))
-        shape = [len(network.states[u]) if u in scope else 1 for u in range(len(network))]
-        law = law * values.reshape(shape)
-    return law
+        shape = [network.tables[u].shape[-1] if u in scope else 1 for u in range(len(network))]
+        weights = weights * values.reshape(shape)
+    return weights
 
 
 def all_quilts(network, node):
@@ -84,7 +84,7 @@ def influence_of(joint, node, quilt):
 
 def quilt_table(network, nodes=None):
     """For every node all (quilt, nearby, max-influence)."""
-    joint = joint_law(network)
+    joint = joint_weights(network)
     return {
         node: [(quilt, nearby, influence_of(joint, node, quilt)) for quilt, nearby in all_quilts(network, node)]
         for node in (range(len(network)) if nodes is None else nodes)
@@ -112,15 +112,15 @@ def largest_loss(network, scale, secrets, query):
     Counted are the variables of ``query`` in their last state: a change of one of them changes the count by at most 1.
     As in tests/statistical/test_loss.py the largest ratio over all real outputs is attained at an integer.
     """
-    law = (joint_law(network) / 64 ** len(network)).astype(float).ravel()
-    states = np.indices([len(s) for s in network.states]).reshape(len(network), -1)
-    hits = sum((states[v] == len(network.states[v]) - 1).astype(int) for v in query)
+    weights = (joint_weights(network) / 64 ** len(network)).astype(float).ravel()
+    states = np.indices([t.shape[-1] for t in network.tables]).reshape(len(network), -1)
+    hits = sum((states[v] == network.tables[v].shape[-1] - 1).astype(int) for v in query)
     outputs = np.arange(len(query) + 1)
     noise = np.exp(-np.abs(outputs[:, None] - outputs[None, :]) / scale)
     worst = 0.0
     for node in secrets:
-        counts = np.zeros((len(network.states[node]), len(outputs)))
-        np.add.at(counts, (states[node], hits), law)
+        counts = np.zeros((network.tables[node].shape[-1], len(outputs)))
+        np.add.at(counts, (states[node], hits), weights)
         counts = counts[counts.sum(axis=1) > 0]
         densities = counts / counts.sum(axis=1, keepdims=True) @ noise
         worst = max(worst, *(math.log(column.max() / column.min()) for column in densities.T))

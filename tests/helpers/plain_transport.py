@@ -1,4 +1,4 @@
-"""The same as transport/chains.py, plainly, with fractions: a distribution carried along the chain, once a node."""
+"""The same as audit/wasserstein.py, plainly, with fractions: a distribution carried along the chain, once a node."""
 
 from __future__ import annotations
 

@@ -165,16 +165,15 @@ def plain_loss(joint, cost):
 
 
 def stated_loss(joint, found, scale):
-    """What the query of a lower bound tells of the two values it states, at a scale, to whom it states."""
+    """What the query of a lower bound tells of the two values it states, at a scale."""
     length, k = joint.ndim, joint.shape[0]
     tilt = np.ones_like(joint)
     for t in range(length):
         inside = np.isin(np.arange(k), found.counted(t + 1))
         tilt = tilt * np.exp(inside / scale).reshape([k if s == t else 1 for s in range(length)])
     ratios = []
-    for values in found.secrets:
+    for value in found.pair:
         at = [slice(None)] * length
-        for entry, value in (*found.known, *enumerate(values, found.node)):
-            at[entry - 1] = value
+        at[found.node - 1] = value
         ratios.append((joint * tilt)[tuple(at)].sum() / joint[tuple(at)].sum())
     return float(np.log(ratios[0] / ratios[1]))

@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 from itertools import product
 
+import numpy as np
 import pytest
 from cases import examples
 from hypothesis import given
@@ -17,19 +18,20 @@ FACTORS = st.sampled_from(["1/2", 1, "11/10", "3/2", 2, 5, 100])
 
 
 @st.composite
-def models(draw, most_states=4, most_observations=3):
+def distributions(draw, size, weights=SPARSE):
+    drawn = draw(st.lists(weights, min_size=size, max_size=size))
+    if not any(drawn):
+        drawn[draw(st.integers(0, size - 1))] = 1
+    return [Fraction(w, sum(drawn)) for w in drawn]
+
+
+@st.composite
+def models(draw, max_states=4, max_observations=3):
     weights = draw(st.sampled_from([SPARSE, FULL]))
-    k, m = draw(st.integers(1, most_states)), draw(st.integers(1, most_observations))
-
-    def law(size):
-        drawn = draw(st.lists(weights, min_size=size, max_size=size))
-        if not any(drawn):
-            drawn[draw(st.integers(0, size - 1))] = 1
-        return [Fraction(w, sum(drawn)) for w in drawn]
-
+    k, m = draw(st.integers(1, max_states)), draw(st.integers(1, max_observations))
+    matrices = [[draw(distributions(size, weights)) for _ in range(k)] for size in (k, m)]
     secrets = ["a", "b", "c"][: draw(st.integers(2, 3))]
-    matrices = [[law(size) for _ in range(k)] for size in (k, m)]
-    return hmm.HiddenMarkovModel(*matrices, {secret: law(k) for secret in secrets})
+    return hmm.HiddenMarkovModel(*matrices, {s: draw(distributions(k, weights)) for s in secrets})
 
 
 @examples(12, 120)
@@ -54,21 +56,17 @@ def test_search_agrees_with_enumeration(model, length, factor):
             assert all(ratio <= limit for ratio, _ in all_ratios(model, length + 1))
 
 
-@given(models(most_states=3, most_observations=2), st.integers(4, 7))
+@given(models(max_states=3, max_observations=2), st.integers(4, 7))
 @examples(10, 80)
 def test_long_sequences(model, length):
-    laws = {s: model.observation_distribution(s, length) for s in model.initial_distributions}
-    largest = max(
-        laws[s][w] / laws[t][w] if laws[t].get(w) else math.inf
-        for pair in model.pairs
-        for s, t in (pair, pair[::-1])
-        for w in laws[s]
-    )
+    words = list(product(model.observations, repeat=length))
+    p = {s: [model.probability(s, word) for word in words] for s in model.initial_distributions}
+    pairs = [of for s, t in model.directions() for of in zip(p[s], p[t], strict=True)]
+    largest = max(one / other if other else math.inf for one, other in pairs if one)
     assert hmm.largest_ratio(model, length).ratio == max(largest, 1)
-    assert hmm.largest_ratio(model, length - 1).ratio <= max(largest, 1)
 
 
-@given(models(most_states=3, most_observations=2), st.integers(1, 3), FACTORS)
+@given(models(max_states=3, max_observations=2), st.integers(1, 3), FACTORS)
 @examples(10, 50)
 def test_solver_agrees_with_search(model, length, factor):
     by_solver = hmm.check_by_solver(model, factor, length)
@@ -84,7 +82,7 @@ def test_solver_agrees_with_search(model, length, factor):
     "rows", [None, [["1/2", "1/2", 0], ["1/3", "1/3", "1/3"], ["1/10", "1/5", "7/10"]]]
 )
 def test_neighbours_against_all_pairs(relation, queries, rows):
-    largest, law = 0, hmm.NoisyMax("value", mechanism=rows).distribution
+    largest, of = 0, hmm.NoisyMax("value", mechanism=rows).distribution
     for counts, other in product(product(range(3), repeat=queries), repeat=2):
         moved = [abs(x - y) for x, y in zip(counts, other, strict=True)]
         near = {
@@ -93,31 +91,37 @@ def test_neighbours_against_all_pairs(relation, queries, rows):
             "one-anywhere": sum(d > 0 for d in moved) == 1,
         }
         if near[relation]:
-            pairs = zip(law(counts), law(other), strict=True)
+            pairs = zip(of(counts), of(other), strict=True)
             largest = max([largest, *(p / q if q else math.inf for p, q in pairs if p)])
     found = hmm.largest_value_ratio(queries, relation, mechanism=rows)
     assert found.ratio == largest
-    both = (law(list(map(int, counts.split()))) for counts in (found.secret, found.other))
+    both = (of(list(map(int, counts.split()))) for counts in (found.secret, found.other))
     values = [distribution[int(found.observations[0])] for distribution in both]
     assert [found.probability, found.other_probability] == values
 
 
+@pytest.mark.parametrize("ties", ["first", "last", "uniform"])
 @given(st.data())
-@examples(10, 60)
-def test_product_form_against_the_hidden_markov_model(data):
-    n, ties = data.draw(st.integers(1, 3)), data.draw(st.sampled_from(["first", "last", "uniform"]))
-
-    def law():
-        drawn = data.draw(st.lists(SPARSE, min_size=3, max_size=3).filter(any))
-        return [Fraction(w, sum(drawn)) for w in drawn]
-
-    priors = {"a": [law() for _ in range(n)], "b": [[0, 1, 0]] * n}
-    rows = [law() for _ in range(3)]
-    for release in ("index", "value"):
+@examples(5, 30)
+def test_noisy_max_against_the_hidden_markov_model_and_products(ties, data):
+    n = data.draw(st.integers(1, 3))
+    priors = {s: [data.draw(distributions(3)) for _ in range(n)] for s in "ab"}
+    rows = np.array([data.draw(distributions(3)) for _ in range(3)])
+    for release, (secret, counts) in product(("index", "value"), priors.items()):
         noisy_max = hmm.NoisyMax(release, 2, rows, ties)
-        model = noisy_max.model(priors)
-        for secret, counts in (("a", priors["a"]), ("b", [1] * n)):
-            expected = noisy_max.distribution(counts)
-            assert sum(expected) == 1
-            found = model.observation_distribution(secret)
-            assert [found.get(("⊥", str(i)), 0) for i in range(len(expected))] == list(expected)
+        model, found = noisy_max.model(priors), noisy_max.distribution(counts)
+        assert found == tuple(model.probability(secret, ("⊥", str(i))) for i in range(len(found)))
+        assert sum(found) == 1
+        noisy = np.array(counts) @ rows
+        if release == "value":
+            at_most = np.cumsum(noisy, axis=1).prod(axis=0)
+            assert found == (at_most[0], *np.diff(at_most))
+        elif ties != "uniform":
+            for i, p in enumerate(found):
+                # the others are below the value of i, or equal to it and on one side of i
+                equal = [(j > i) == (ties == "first") for j in range(n)]
+                terms = (
+                    noisy[i][v] * math.prod(sum(noisy[j][: v + equal[j]]) for j in others)
+                    for v, others in product(range(3), [set(range(n)) - {i}])
+                )
+                assert p == sum(terms)

@@ -10,7 +10,7 @@ import pytest
 
 import pufferflow as pf
 from pufferflow.certificates import programs
-from pufferflow.coupling import calibration, count_sides, periodic, sides
+from pufferflow.coupling import calibration, periodic, sides
 from pufferflow.coupling.periodic import CouplingWay, walk_once
 from pufferflow.coupling.robust import AscendingSide, RatioSide, RobustSide
 from pufferflow.coupling.sides import CouplingSide, ForgettingSide
@@ -164,8 +164,6 @@ def results():
     for start in ("stationary", "any"):
         chain = pf.PeriodicChain(matrices, repeat=7, initial_distribution=start)
         yield pf.loss_profile(chain, 10**6, 2.0)["loss_nats"].tolist()
-        yield pf.lower_bound(pf.MarkovChain(slow, start), 300, 1.0)
-        yield pf.lower_bound(pf.MarkovChain(slow, start), 10**6, 1.0, window=30)
     day = pf.PeriodicChain([[[0.6, 0.4], [0.5, 0.5]], [[0.95, 0.05], [0.1, 0.9]]], repeat=20)
     yield pf.certify(day, 1000, 1.0, mechanism="leakage")
     yield pf.certify(pf.LabelledChain(pf.MarkovChain(slow), [0, 0, 1, 1]), 1000, 1.0, mechanism="leakage")
@@ -175,5 +173,4 @@ def test_portions_change_no_bit(monkeypatch):
     expected = list(map(str, results()))
     for module in (sides, periodic):
         monkeypatch.setattr(module, "PORTION", 50)  # a pair at a time
-    monkeypatch.setattr(count_sides, "_AT_ONCE", 1)  # a sweep at a time
     assert list(map(str, results())) == expected

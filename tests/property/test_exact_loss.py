@@ -2,7 +2,7 @@
 
 import math
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from random_chains import chains
 
 import pufferflow as pf
-from pufferflow.audit._kernels import LARGEST_GAP, shifted, taken_apart
+from pufferflow.audit._count_kernels import shifted, taken_apart
+from pufferflow.audit._density_kernels import LARGEST_GAP
 from pufferflow.audit.densities import LARGEST_DECAY, LARGEST_EXPONENT
 
 
@@ -217,93 +218,6 @@ def _short(value):
     """The fraction to 400 significant bits."""
     shift = 400 - value.numerator.bit_length() + value.denominator.bit_length()
     return Fraction(int(value * 2**shift) if shift >= 0 else int(value / 2**-shift), 1) / Fraction(2) ** shift
-
-
-@given(st.integers(0, 2**32 - 1))
-@examples(10, 60)
-def test_a_window_bounds_the_loss_at_every_length(seed):
-    """Above the exact loss at lengths within the window and beyond; below what lengths within it reach."""
-    rng = np.random.default_rng(seed)
-    k = int(rng.integers(2, 4))
-    chain = pf.MarkovChain([[float(p) for p in row] for row in random_matrix(rng, k)], np.eye(k)[0])
-    if not chain.is_irreducible:
-        return
-    chain = pf.MarkovChain(chain.transition_matrix)
-    query, _, _ = query_of(rng, k)
-    scale, window = float(np.exp(rng.uniform(-1, 3))), int(rng.integers(1, 5))
-    bound = pf.loss_at_any_length(chain, scale, query, window=window)
-    exact = [pf.privacy_loss(chain, length, scale, query) for length in (*range(1, 2 * window), 2 * window + 3)]
-    assert bound.loss >= max(one.lower for one in exact)
-    if math.isfinite(bound.loss):
-        assert bound.lower <= max(one.loss for one in exact[:-1])
-        # every record of a chain no longer than the window is one of its cases
-        assert bound.lower >= max(one.lower for one in exact[:window]) - 1e-10
-
-
-@given(st.integers(0, 2**32 - 1))
-@examples(5, 40)
-def test_a_window_of_a_dense_chain_is_tight(seed):
-    rng = np.random.default_rng(seed)
-    rows = 0.5 * rng.dirichlet([2, 2], 2) + 0.25
-    chain, query = pf.MarkovChain(rows), [pf.CountQuery({1}), pf.HistogramQuery()][seed % 2]
-    epsilon = float(np.exp(rng.uniform(-1, 1.5)))
-    found = pf.scale_for_any_length(chain, epsilon, query, window=12)
-    assert found.loss <= epsilon
-    assert found.lower >= 0.999 * epsilon
-    assert pf.privacy_loss(chain, 60, found.scale, query).loss <= epsilon + 1e-9
-
-
-def window_loss(matrix, law, window, bins, coordinates, decay):
-    """The bound of a window from all paths through it, in floats: (free sides only, all)."""
-    k = len(matrix)
-    lower = upper = 0.0
-    for before, after in product(range(window + 1), repeat=2):
-        tables = {}
-        for path in product(range(k), repeat=before + 1 + after):
-            weight = law[path[0]] * math.prod(matrix[x][y] for x, y in pairwise(path))
-            if weight > 0:
-                ends = (path[0] if before == window else None, path[-1] if after == window else None)
-                inner = path[before == window : len(path) - (after == window)]
-                count = tuple(sum(bins[x] == j for x in inner) for j in range(coordinates))
-                secret = tables.setdefault(ends, {}).setdefault(path[before], {})
-                secret[count] = secret.get(count, 0.0) + weight / law[path[before]]
-        for ends, secrets in tables.items():
-            if len(secrets) < k:
-                return 0.0, math.inf
-            for w in product(range(2 * window), repeat=coordinates):
-                densities = [
-                    sum(
-                        p * math.exp(-decay * sum(abs(a - b) for a, b in zip(w, n, strict=True)))
-                        for n, p in law_.items()
-                    )
-                    for law_ in secrets.values()
-                ]
-                gap = math.log(max(densities) / min(densities))
-                upper = max(upper, gap)
-                if ends == (None, None):
-                    lower = max(lower, gap)
-    return lower, upper
-
-
-@given(st.integers(0, 2**32 - 1))
-@examples(10, 50)
-def test_a_window_is_what_its_definition_says(seed):
-    rng = np.random.default_rng(seed)
-    k = int(rng.integers(2, 4))
-    matrix = rng.dirichlet(np.ones(k), k)
-    if rng.random() < 0.3:  # a zero, and still irreducible: the next state is never ruled out
-        matrix[0, 0] = 0
-        matrix /= matrix.sum(axis=1, keepdims=True)
-    chain = pf.MarkovChain(matrix)
-    window = int(rng.integers(1, {2: 4, 3: 3}[k]))
-    query, bins, coordinates = query_of(rng, k)
-    scale = float(np.exp(rng.uniform(-1, 3)))
-    found = pf.loss_at_any_length(chain, scale, query, window=window)
-    law = chain.stationary_distribution.tolist()
-    decay = 1 / (query.lipschitz * scale)
-    lower, upper = window_loss(chain.transition_matrix.tolist(), law, window, bins, coordinates, decay)
-    assert found.lower == pytest.approx(lower, abs=1e-9)
-    assert found.loss == pytest.approx(upper, abs=1e-9)
 
 
 @examples(12, 120)

@@ -5,13 +5,12 @@ readings are there is public, and what is no state is refused before anything is
 """
 
 import contextlib
+import cProfile
 import gc
 import io
 import json
 import os
-import sys
 import tempfile
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +26,7 @@ from pufferflow.publish import release as releasing
 from pufferflow.records.states import MISSING_TEXTS
 
 ODD = [*"-?+1Ä", "none", "NA", "n/a", "null", "nan", "NaN", "a b", "2.50", "$x$", "=1+1", "other?"]
+NUMERIC = ("mean", "exceedances", "durations", "histogram")
 STRAY = ("no state", "1,5", "0x10", "1e", "--")
 WILD = ("1e300", "-inf", "inf", "0", "3.5", "1e-300", "-7", "12345678901234567890")
 
@@ -38,9 +38,8 @@ def cases(draw):
     if numeric:
         names, words = [], [*WILD, *map(str, range(-6, 7))]
         edges = sorted(draw(st.sets(st.integers(-5, 5), min_size=1, max_size=3)))
-        options = ["--edges", ",".join(map(str, edges)), "--bounds", "-3", "3", "--threshold", "1"]
-        for name in ("mean", "exceedances", "durations", "histogram"):
-            options += ["--statistic", name]
+        options = f"--edges={','.join(map(str, edges))} --bounds -3 3 --threshold 1".split()
+        options += [f"--statistic={name}" for name in NUMERIC]
     else:
         names = draw(st.lists(st.sampled_from(ODD), min_size=2, max_size=4, unique_by=str.lower))
         words, options = names, ["--states", ",".join(names)]
@@ -119,22 +118,16 @@ def calls(change, folder):
     written([("p", step, value) for step, value in enumerate(values)], folder / "data.csv")
     words = "--mixing 5 0.4 --edges 2:8:2 --bounds 0 9 --timezone UTC --no-ledger "
     words += f"--statistic mean-by-hour --statistic histogram --output {folder}/release"
-    made, here = Counter(), os.path.dirname(pf.__file__)
-
-    def count(frame, event, argument):
-        if event == "call" and frame.f_code.co_filename.startswith(here):
-            made[frame.f_code.co_filename, frame.f_code.co_name] += 1
-
-    before = sys.getprofile()
+    profile = cProfile.Profile()
     gc.collect()
     gc.disable()  # what other tests left behind is not to be closed, and counted, meanwhile
-    sys.setprofile(count)
     try:
-        assert run([f"{folder}/data.csv", *words.split()])[0] == 0
+        assert profile.runcall(run, [f"{folder}/data.csv", *words.split()])[0] == 0
     finally:
-        sys.setprofile(before)
         gc.enable()
-    return made
+    made = {row.code: row.callcount for row in profile.getstats() if not isinstance(row.code, str)}
+    here = os.path.dirname(pf.__file__)
+    return {code: count for code, count in made.items() if code.co_filename.startswith(here)}
 
 
 def test_one_reading_changes_no_call(tmp_path):

@@ -2,7 +2,6 @@
 
 import pickle
 import re
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,7 +11,7 @@ from cases import counts
 
 import pufferflow as pf
 from pufferflow._protection import Level
-from pufferflow.errors import BudgetError, DataError, LedgerError, ParameterError, UselessError
+from pufferflow.errors import BudgetError, LedgerError, ParameterError, UselessError
 from pufferflow.models import PublicModel
 from pufferflow.publish import private_fit
 from pufferflow.publish import release as releasing
@@ -29,10 +28,10 @@ PEOPLE = {"theta": None, "protect": "participant"}
 
 def meters(start="2024-01-01", hours=168, people=20, seed=1):
     """Hourly readings of meters between 0 and 3."""
-    rng = np.random.default_rng(seed)
     when = pd.date_range(start, periods=hours, freq="h", tz="UTC")
-    columns = [{"time": when, "kwh": rng.uniform(0, 3, hours)} for _ in range(people)]
-    return pd.concat(pd.DataFrame(one).assign(meter=f"m{i:03d}") for i, one in enumerate(columns))
+    meter, time = np.repeat([f"m{i:03d}" for i in range(people)], hours), np.tile(when, people)
+    values = np.random.default_rng(seed).uniform(0, 3, len(meter))
+    return pd.DataFrame({"meter": meter, "time": time, "kwh": values})
 
 
 def release(frame, **options):
@@ -92,6 +91,11 @@ def test_readings_out_of_range_change_nothing(exact, by):
             np.testing.assert_array_equal(one.sizes, other.sizes)
 
 
+LOCAL = meters().assign(time=lambda table: table["time"].dt.tz_localize(None))
+PERIODIC = pf.PeriodicChain([[[0.5, 0.5], [0.4, 0.6]], [[0.3, 0.7], [0.5, 0.5]]])
+FITTED = Fitted("2024-01-03T00:00:00Z", "2024-01-04T00:00:00Z", 25)
+KNOWN = Schema(states=pf.StateSpace.numeric([1]), step_seconds=3600, fitted=FITTED)
+MODEL = {"theta": PublicModel(pf.ChainFamily([CHAIN]), KNOWN), "edges": None}
 REFUSED = [
     ({"theta": CHAIN, "edges": [1]}, "within a state"),
     (STATES | {"theta": CHAIN, "edges": [1, 2]}, "3 states are given, the chain has 2"),
@@ -99,44 +103,40 @@ REFUSED = [
     ({"theta": pf.mixing(90, 0.1), "epsilon": 20}, "too slowly for epsilon 20, or never"),
     (STATES | {"theta": pf.MarkovChain([[0.9, 0.1], [0, 1]], "any")}, "or never.*absorbing"),
     (STATES | {"theta": pf.MarkovChain([[0, 1], [1, 0]], "any")}, "or never.*cyclic"),
+    (STATES | {"theta": PERIODIC, "frame": LOCAL}, "skips a phase"),
+    (STATES | MODEL, "nothing shows that the chain was fitted to readings of oth"),
 ]
 
 
 @pytest.mark.parametrize(("options", "sentence"), REFUSED)
 def test_what_cannot_be_gets_one_sentence_and_costs_nothing(tmp_path, options, sentence):
+    given = {"frame": meters(), "ledger": tmp_path / "l", "output": tmp_path / "out"} | options
     with pytest.raises(pf.PufferflowError, match=sentence) as refused:
-        release(meters(), ledger=tmp_path / "l", output=tmp_path / "out", **options)
+        release(**given)
     assert "\n" not in str(refused.value)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_chain_of_a_clock_needs_a_clock_without_jumps():
-    frame = meters().assign(time=lambda table: table["time"].dt.tz_localize(None))
-    rows = [[[0.5, 0.5], [0.4, 0.6]], [[0.3, 0.7], [0.5, 0.5]]]
-    options = STATES | {"theta": pf.PeriodicChain(rows)}
-    with pytest.raises(DataError, match="skips a phase"):
-        release(frame, **options)
-    accepted(frame, **options, timezone="UTC")
+TRANSIENT = pf.MarkovChain([[0.5, 0.5, 0], [0.4, 0.6, 0], [0.5, 0.5, 0]])
+ACCEPTED = [
+    (LOCAL, {"theta": PERIODIC, "timezone": "UTC"}, []),
+    (meters("2024-02-01"), MODEL, []),
+    (meters(), MODEL | {"fitted_to_others": True}, ["on trust that"]),
+    (meters(), {"theta": TRANSIENT, "edges": [1, 2]}, ["cannot occur"]),
+]
 
 
-def test_a_chain_is_refused_or_warned_of_where_it_may_not_hold():
-    known = Schema(states=pf.StateSpace.numeric([1]), step_seconds=3600)
-    fitted = Fitted("2024-01-03T00:00:00Z", "2024-01-04T00:00:00Z", 25)
-    model = PublicModel(pf.ChainFamily([CHAIN]), replace(known, fitted=fitted))
-    options = STATES | {"theta": model, "edges": None}
-    with pytest.raises(
-        DataError, match="nothing shows that the chain was fitted to readings of oth"
-    ):
-        release(meters(), **options)
-    assert "on trust that" in accepted(meters(), **options, fitted_to_others=True).statement
-    assert "on trust that" not in accepted(meters("2024-02-01"), **options).statement
-    chain = pf.MarkovChain([[0.5, 0.5, 0], [0.4, 0.6, 0], [0.5, 0.5, 0]])
-    (said,) = accepted(meters(), **STATES | {"theta": chain, "edges": [1, 2]}).warnings
-    assert "cannot occur" in said
+@pytest.mark.parametrize(("frame", "options", "warned"), ACCEPTED)
+def test_where_a_chain_may_not_hold_the_statement_warns(frame, options, warned):
+    said = accepted(frame, **STATES | options).statement
+    assert [words for words in ("on trust that", "cannot occur") if words in said] == warned
 
 
-def week(k):
-    return meters(pd.Timestamp("2024-01-01") + pd.Timedelta(weeks=k), people=2, seed=k)
+WEEKS = [
+    meters(start, people=2, seed=k)
+    for k, start in enumerate(pd.date_range("2024-01-01", periods=52, freq="7D"))
+]
+MONTH = pd.concat(WEEKS[:4])
 
 
 @pytest.fixture
@@ -144,27 +144,22 @@ def account(exact, tmp_path):
     return {"ledger": tmp_path / "l"}
 
 
-UNTIMED = pd.DataFrame({"kwh": np.linspace(0, 3, 500), "meter": "m"})
-DAYS = [day for k in range(4) for _, day in week(k).groupby(week(k)["time"].dt.date)]
-MONTH = pd.concat([week(k) for k in range(4)])
+DAY, UNTIMED = {"protect": "1d"}, pd.DataFrame({"kwh": np.linspace(0, 3, 500), "meter": "m"})
 ACCOUNTS = {  # tables and options of what is accepted one after the other, and of what is refused
-    "a year of weeks": (
-        [(week(k), {"protect": "1d"}) for k in range(52)],
-        [(week(k), {"protect": "1d"}) for k in (0, 17, 51)],
-    ),
+    "a year of weeks": ([(one, DAY) for one in WEEKS], [(WEEKS[k], DAY) for k in (0, 17, 51)]),
     "rolling four weeks": (
-        [(pd.concat([week(k + j) for j in range(4)]), {"share": 0.25}) for k in range(6)],
-        [(week(4), {"share": 0.5})],
+        [(pd.concat(WEEKS[k : k + 4]), {"share": 0.25}) for k in range(6)],
+        [(WEEKS[4], {"share": 0.5})],
     ),
     "several kinds": (
         [
             (MONTH, {"share": 0.1}),
-            *((week(k), {"share": 0.8, "statistics": ["mean-by-hour"]}) for k in range(4)),
-            *((day, {"share": 0.1}) for day in DAYS),
+            *((one, {"share": 0.8, "statistics": ["mean-by-hour"]}) for one in WEEKS[:4]),
+            *((day, {"share": 0.1}) for _, day in MONTH.groupby(MONTH["time"].dt.date)),
         ],
-        [(week(2), {"share": 0.001})],
+        [(WEEKS[2], {"share": 0.001})],
     ),
-    "participants": ([(week(0), PEOPLE)], [(week(1), PEOPLE)]),
+    "participants": ([(WEEKS[0], PEOPLE)], [(WEEKS[1], PEOPLE)]),
     "no times": ([(UNTIMED, {"theta": pf.mixing(2, 0.5)})],) * 2,
 }
 
@@ -189,10 +184,10 @@ def test_a_private_fit_and_then_weekly_releases(account, tmp_path):
     for ledger in (None, tmp_path / "other"):
         fit = pf.fit_privately(frame, 5.0, **options, ledger=ledger)
         with pytest.raises(LedgerError, match="not in this ledger"):
-            release(week(0), **STATES | {"theta": fit}, **account)
+            release(WEEKS[0], **STATES | {"theta": fit}, **account)
     fit = pf.fit_privately(frame, 1.0, **options, **account)
-    for k in range(4):
-        accepted(week(k), **STATES | {"theta": fit}, **account)
+    for one in WEEKS[:4]:
+        accepted(one, **STATES | {"theta": fit}, **account)
 
 
 @pytest.mark.parametrize("cases", counts(30, 2_000))
@@ -232,6 +227,6 @@ def test_pure_noise_is_refused_and_the_remedies_hold(account):
 
 def test_a_sampler_that_is_missing_shows_before_anything_is_paid_for(tmp_path, monkeypatch):
     monkeypatch.setattr("pufferflow._optional.find_spec", lambda name: None)
-    with pytest.raises(ParameterError, match=r"opendp is not installed.*publish"):
+    with pytest.raises(ParameterError, match=r"opendp, which is not installed.*publish"):
         release(meters(), ledger=tmp_path / "l", output=tmp_path / "out")
     assert list(tmp_path.iterdir()) == []

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 from itertools import accumulate
 
 import numpy as np
@@ -41,8 +42,7 @@ def with_nodes(stream, arities):
         nodes = (sum(stream[i * size : (i + 1) * size]) for i in range(first, first + arity))
         return [*accumulate(nodes, initial=0)]
 
-    counter._drawn = drawn
-    counter._sums = [drawn(arity) for arity in arities]
+    counter._drawn, counter._sums = drawn, [*map(drawn, arities)]
     return counter
 
 
@@ -88,37 +88,33 @@ HOUR, CHAIN = pf.mixing("1h", 0.4), pf.MarkovChain([[0.7, 0.3], [0.3, 0.7]])
 
 def test_a_stream_is_one_row_for_its_whole_horizon(tmp_path):
     ledger = tmp_path / "ledger"
-    counter = RunningCount.in_ledger(ledger, 10_080, HOUR, 1.0, **MINUTES)
-    book = Ledger(ledger).book
-    [charge], [promise] = book.charges, book.promises.values()
-    assert (charge.cost, charge.whole) == (counter.cost, 10_080 * counter.cost)
-    assert (charge.first, charge.last) == (1704067200, 1704067200 + 7 * 86_400 - 1)
-    assert promise.cost * Fraction(999, 1000) < charge.cost <= promise.cost
-    assert 0.999 < counter.paid.spent <= 1
+    ask = partial(RunningCount.in_ledger, ledger, epsilon=1.0)
+    halves = [ask(10_080, HOUR, share="1/2", **MINUTES) for _ in range(2)]
+    book, cost = Ledger(ledger).book, halves[0].cost
+    [promise] = book.promises.values()
+    for charge in book.charges:
+        assert (charge.cost, charge.whole) == (cost, 10_080 * cost)
+        assert (charge.first, charge.last) == (1704067200, 1704067200 + 7 * 86_400 - 1)
+    assert promise.cost * Fraction(999, 1000) < 2 * cost <= promise.cost
+    assert 0.999 < halves[1].paid.spent <= 1
     with pytest.raises(pf.BudgetError):
-        RunningCount.in_ledger(ledger, 60, HOUR, 1.0, **(MINUTES | {"first": "2024-01-07T23:59"}))
-    RunningCount.in_ledger(ledger, 60, HOUR, 1.0, **(MINUTES | {"first": "2024-01-08"}))
+        ask(60, HOUR, **(MINUTES | {"first": "2024-01-07T23:59"}))
+    ask(60, HOUR, **(MINUTES | {"first": "2024-01-08"}))
 
 
-def test_shares_and_levels(tmp_path):
-    share = MINUTES | {"share": "1/2"}
-    for _ in range(2):
-        RunningCount.in_ledger(tmp_path / "halves", 1000, HOUR, 1.0, **share)
-    with pytest.raises(pf.BudgetError):
-        RunningCount.in_ledger(tmp_path / "halves", 1000, HOUR, 1.0, **share)
+def test_streams_of_participants_and_of_states(tmp_path):
     RunningCount.in_ledger(tmp_path / "people", 100, None, 1.0, protect="participant", **MINUTES)
     assert 0.99 < whole(Ledger(tmp_path / "people").book.charges) <= 1
     RunningCount.in_ledger(tmp_path / "chain", 100, CHAIN, 1.0, states=["off", "on"])
     assert Ledger(tmp_path / "chain").book.states == ["off", "on"]
 
 
+FITTED = pf.fit(pd.Series([*"aababba"]), states=[*"ab"])
 REFUSED = {
     "a stream in time needs": {"first": None},
     "never forgets": {"side_information": "any"},
     "what the states are": {"theta": CHAIN},
-    "nothing shows that the chain was fitted": {
-        "theta": pf.fit(pd.Series([*"aababba"]), states=[*"ab"])
-    },
+    "nothing shows that the chain was fitted": {"theta": FITTED},
     "length is 10000001": {"length": 10**7 + 1},
 }
 

@@ -1,6 +1,5 @@
 """Tables drawn from a seed: clocks, zones, gaps, missing values, groups, separators, signs."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -18,24 +17,8 @@ ZONES = {
 }
 
 
-@dataclass
-class Drawn:
-    """A CSV text, and how it is to be read."""
-
-    text: str
-    reading: dict  # fields of Schema
-    step: int | None
-    edges: list | None
-    names: list | None
-
-    @property
-    def schema(self):
-        space = StateSpace.numeric(self.edges) if self.edges else StateSpace.categories(self.names)
-        return Schema(**self.reading, step_seconds=self.step, states=space)
-
-
-def draw(seed: int, *, shuffled: bool = False) -> Drawn:
-    """Return a table in which each participant's rows are in order, or all are shuffled."""
+def draw(seed: int, *, shuffled: bool = False) -> tuple[str, Schema]:
+    """A CSV in which each participant's rows are in order, or all are shuffled; how to read it."""
     rng = np.random.default_rng(seed)
     step = int(rng.choice([1, 60, 900, 1800, 3600]))
     clock = str(rng.choice(["unix", "offset", "local", "zone", "parts", "none"]))
@@ -59,25 +42,27 @@ def draw(seed: int, *, shuffled: bool = False) -> Drawn:
     rows.sort(key=lambda row: row[0])  # interleaved, as a data base gives them
     if shuffled:
         rows = [rows[i] for i in rng.permutation(len(rows))]
-    separator = ";" if numbers and sign == "," else str(rng.choice([",", ";", "\t"]))
-    header = {"unix": ["ts"], "none": []}.get(clock, ["time"])
-    header = ["Date", "Hour"] if clock == "parts" else header
-    header += [*(["meter"] if known else []), *(["kind"] if grouped else []), "amount"]
-    lines = [header]
+    separator = ";" if sign == "," and numbers else str(rng.choice([",", ";", "\t"]))
+    header = {"unix": ["ts"], "none": [], "parts": ["Date", "Hour"]}.get(clock, ["time"])
+    lines = [[*header, *["meter"] * known, *["kind"] * grouped, "amount"]]
     for at, name, value in rows:
-        line = [*_times(at, clock, zone), *([name] if known else [])]
-        lines.append([*line, *([groups[name]] if grouped else []), value])
+        who = [*[name] * known, *[groups[name]] * grouped]
+        lines.append([*_times(at, clock, zone), *who, value])
         if rng.random() < 0.02 and clock != "none":
             lines.append([""])
-    reading = {"value": "amount", "separator": separator, "timezone": zone}
-    reading |= {"time": "Date,Hour", "time_format": "%d.%m.%Y %H:%M:%S"} if clock == "parts" else {}
-    reading |= {"participant": "meter"} if known else {}
-    reading |= {"group": "kind"} if grouped else {}
-    reading |= {"decimal": ","} if numbers and sign == "," else {}
-    text = "\n".join(separator.join(line) for line in lines) + "\n"
-    edges = [10.0, 25.5, 80.0] if numbers else None
-    step_seconds = None if clock == "none" else step
-    return Drawn(text, reading, step_seconds, edges, None if numbers else [*NAMES])
+    schema = Schema(
+        value="amount",
+        time="Date,Hour" if clock == "parts" else None,
+        time_format="%d.%m.%Y %H:%M:%S" if clock == "parts" else None,
+        participant="meter" if known else None,
+        group="kind" if grouped else None,
+        timezone=zone,
+        separator=separator,
+        decimal="," if numbers and sign == "," else None,
+        step_seconds=None if clock == "none" else step,
+        states=StateSpace.numeric([10, 25.5, 80]) if numbers else StateSpace.categories(NAMES),
+    )
+    return "\n".join(separator.join(line) for line in lines) + "\n", schema
 
 
 def _times(at: int, clock: str, zone: str | None) -> list[str]:

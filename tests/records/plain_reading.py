@@ -2,6 +2,7 @@
 
 import csv
 import math
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo
@@ -13,9 +14,8 @@ class RefusedError(Exception):
     """With the numbers of the lines that are wrong."""
 
 
-def moments(text, reading):
+def moments(text, zone, form):
     """First and last second that a time may mean, and its clock; None where it is none."""
-    zone, form = reading.get("timezone"), reading.get("time_format")
     if form is None and text.strip("+-").isdigit():
         return None if len(text) > 30 else (int(text), int(text), "unix")
     try:
@@ -34,19 +34,15 @@ def moments(text, reading):
     return None if any(s % 1 for s in seconds) else (*map(int, seconds), clock)
 
 
-def meaning(text, edges, names, reading):
+def meaning(text, states, decimal):
     """State of a value; None where it is missing, −2 where it is none."""
-    if names is not None:
-        for i, name in enumerate(names):
-            if text == name or (number(name) is not None and number(name) == number(text)):
-                return i
-        return None if text.lower() in MISSING else -2
+    for i, name in enumerate(() if states.edges else states.names):
+        if text == name or (number(name) is not None and number(name) == number(text)):
+            return i
     if text.lower() in MISSING:
         return None
-    if reading.get("decimal") == ",":
-        text = text.replace(".", "x").replace(",", ".")
-    value = number(text)
-    return -2 if value is None else sum(value >= edge for edge in edges)
+    value = number(text.replace(".", "x").replace(",", ".") if decimal == "," else text)
+    return sum(value >= edge for edge in states.edges) if states.edges and value is not None else -2
 
 
 def number(text):
@@ -56,25 +52,21 @@ def number(text):
         return None
 
 
-def plain_read(drawn, *, first=-math.inf, last=math.inf, total=False):
+def plain_read(text, schema, *, first=-math.inf, last=math.inf, total=False):
     """Return the names of the people, and (person, seconds, state) of the readings, sorted."""
-    reading, step = drawn.reading, drawn.step
-    lines = list(csv.reader(drawn.text.splitlines(), delimiter=reading["separator"]))
-    place = {name: i for i, name in enumerate(lines[0])}
-    times = [n for n in (reading.get("time") or "").split(",") if n] or [
-        n for n in ("time", "ts") if n in place
-    ]
-    people, groups, found, before, bad = {}, {}, [], {}, []
-    clock = None
-    for line, fields in enumerate(lines[1:], 2):
-        fields = fields or [""]
+    header, *lines = csv.reader(text.splitlines(), delimiter=schema.separator)
+    times = schema.time.split(",") if schema.time else [n for n in ("time", "ts") if n in header]
+    people, groups, found, before, bad, clock = {}, {}, [], {}, [], None
+    for line, fields in enumerate(lines, 2):
+        row = dict(zip(header, fields or [""], strict=False))
         if times and not any(fields):
             continue
-        name = fields[place[reading["participant"]]] if "participant" in reading else "all"
+        name = row[schema.participant] if schema.participant else "all"
         if total and name not in ("", "nan"):
             people.setdefault(name, len(people))
         if times:
-            either = moments(" ".join(fields[place[name]] for name in times), reading)
+            written = " ".join(row[name] for name in times)
+            either = moments(written, schema.timezone, schema.time_format)
             if either is None:
                 bad.append(line)
                 continue
@@ -83,34 +75,32 @@ def plain_read(drawn, *, first=-math.inf, last=math.inf, total=False):
                 bad.append(line)
             if not total and either[0] <= before.get(name, -math.inf):
                 at = either[1]
-            before[name] = at
-            if not first <= at <= last:
-                continue
         else:
-            at = before[name] = before.get(name, -1) + 1
+            at = before.get(name, -1) + 1
+        before[name] = at
+        if times and not first <= at <= last:
+            continue
         if name in ("", "nan"):
             bad.append(line)
             continue
         people.setdefault(name, len(people))
-        group = fields[place[reading["group"]]] if "group" in reading else "all"
+        group = row[schema.group] if schema.group else "all"
         if groups.setdefault(name, group) != group or group in ("", "nan"):
             bad.append(line)
-        state = meaning(fields[place["amount"]], drawn.edges, drawn.names, reading)
+        state = meaning(row["amount"], schema.states, schema.decimal)
         if state == -2:
             bad.append(line)
         elif state is not None:
             found.append((people[name], at, state, line))
     found.sort()
-    keys = [row[:2] for row in found]
+    step, keys = schema.step_seconds or 1, Counter(row[:2] for row in found)
     if total:
-        found = [row for row in found if keys.count(row[:2]) == 1]
-        return list(people), [row[:3] for row in found if row[1] % (step or 1) == 0]
-    if bad:
-        raise RefusedError(bad)
-    for one, other in pairwise(found):
+        found = [row for row in found if keys[row[:2]] == 1 and row[1] % step == 0]
+        return list(people), [row[:3] for row in found]
+    for one, other in () if bad else pairwise(found):
         if one[:2] == other[:2]:
             bad.append(max(one[3], other[3]))
-        if one[0] == other[0] and (other[1] - one[1]) % (step or 1):
+        if one[0] == other[0] and (other[1] - one[1]) % step:
             bad.append(other[3])
     if bad:
         raise RefusedError(bad)

@@ -1,18 +1,22 @@
-"""W of counts along chains against the plain twin, with fractions, and against the privacy loss itself."""
+"""W of counts along chains against plain fractions, its kernels, and the privacy loss itself."""
 
 import math
 from fractions import Fraction
+from itertools import permutations
 
 import numpy as np
 import pytest
-from cases import counts
+from cases import counts, examples
 from enumeration import joint_law, stationary_law
+from hypothesis import example, given
+from hypothesis import strategies as st
 from plain_transport import chain_wasserstein, laws_given_secrets
 from rational_chains import loss, random_case
 
 import pufferflow as pf
-from pufferflow.transport import chains as transport
-from pufferflow.transport._kernels import flows, movable
+from pufferflow.audit._count_kernels import convolve, cumulate, movable, never_above, raise_shift
+from pufferflow.audit.count_distributions import counts_at_records, relative_error
+from pufferflow.audit.wasserstein import _moves
 
 
 def floats(matrix, start):
@@ -107,7 +111,7 @@ def test_noise_of_the_scale_is_private(epsilon):
 
 
 def test_tails_far_below_the_range_of_floats():
-    """A tail of 1e-320 moves quantiles; without tilts it is lost, and the bound is wide."""
+    """A tail of 1e-320 moves quantiles."""
     matrix = [[Fraction(99, 100), Fraction(1, 100)], [Fraction(98, 100), Fraction(2, 100)]]
     chain = pf.MarkovChain([[float(p) for p in row] for row in matrix], [1.0, 0.0])
     length = 200
@@ -119,12 +123,6 @@ def test_tails_far_below_the_range_of_floats():
     points = range(length + 1)
     exact = pf.divergences.wasserstein_infinity(points, *([law.get(n, 0) for n in points] for law in laws.values()))
     assert exact == 2
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(transport, "TILTS", ())
-        transport._sensitivity.cache_clear()
-        blind = pf.chain_sensitivity(chain, length, [0, 1])
-        transport._sensitivity.cache_clear()
-    assert blind.W > 2 >= blind.lower
 
 
 def test_the_largest_segment_need_not_be_the_longest():
@@ -178,6 +176,107 @@ def test_mixed_starts_of_two_states(cases, starts):
     assert mixed_matter > cases / 12
 
 
+@pytest.mark.parametrize("cases", counts(10, 60))
+def test_distributions_of_counts_against_the_twin(cases):
+    """Every probability to the error stated, zeros exactly, and what they add up to from either end."""
+    rng = np.random.default_rng(6)
+    for _ in range(cases):
+        matrix, start, length, weights = random_case(rng, 3)
+        weights = [n - min(weights) for n in weights]
+        chain, most = floats(matrix, start), length * max(weights) + 1
+        error = relative_error(chain, length, most) + 1e-15  # of P itself, in floats
+        for here in counts_at_records(chain, length, weights):
+            exact = laws_given_secrets(matrix, start, length, weights, here.node)
+            assert np.flatnonzero(here.sizes[0] > -math.inf).tolist() == sorted(exact)
+            for x, law in exact.items():
+                m, e = here.distribution(0, x, x, weights[x])
+                mass = sum(law.values())
+                assert here.sizes[0, x] == pytest.approx(log2(mass), rel=1e-12, abs=1e-12)
+                found = [Fraction(float(a)) * Fraction(2) ** int(b) for a, b in zip(m, e, strict=True)]
+                below, above = np.empty((2, most))
+                cumulate(m, e, below, above)
+                for n in range(most):
+                    p = law.get(n, Fraction(0)) / mass
+                    assert abs(found[n] - p) <= p * Fraction(error)
+                    for logged, total in ((below[n], found[: n + 1]), (above[n], found[n + 1 :])):
+                        value = log2(sum(total)) if sum(total) else -math.inf
+                        assert logged == pytest.approx(value, rel=1e-14, abs=1e-14)
+
+
+def log2(value):
+    """log2 of a fraction of any size; a float error of a few roundings."""
+    shift = value.numerator.bit_length() - value.denominator.bit_length()
+    return math.log2(value / Fraction(2) ** shift) + shift
+
+
+entries = st.lists(
+    st.tuples(st.floats(0, 1), st.integers(-3000, 3000)) | st.tuples(st.just(0.0), st.just(0)),
+    min_size=1,
+    max_size=12,
+)
+
+
+@example([(0.0, 0), (0.09375, 0), (2.225073858507203e-309, 725)], [(1.0, 0)])
+@examples(12, 120)
+@given(entries, entries)
+def test_sums_of_numbers_of_any_size_lose_nothing(first, second):
+    """Convolved and added up from either end, over blocks of every size."""
+    a, b = ((np.array([m for m, _ in one]), np.array([e for _, e in one], dtype=np.int64)) for one in (first, second))
+    exact = [Fraction(0)] * (len(first) + len(second))
+    for i, (m, e) in enumerate(first):
+        for j, (n, f) in enumerate(second):
+            exact[i + j + 1] += Fraction(m) * Fraction(n) * Fraction(2) ** (e + f)
+    m, e = np.empty(len(exact)), np.empty(len(exact), dtype=np.int64)
+    normal = [np.frexp(one[0]) for one in (a, b)]
+    a, b = ((x, y + one[1]) for (x, y), one in zip(normal, (a, b), strict=True))
+    convolve(a, b, 1, m, e)
+    below, above = np.empty((2, len(exact)))
+    cumulate(m, e, below, above)
+    for n, value in enumerate(exact):
+        found = Fraction(float(m[n])) * Fraction(2) ** int(e[n])
+        assert abs(found - value) <= value * Fraction(1, 2**48)
+        for logged, total in ((below[n], sum(exact[: n + 1])), (above[n], sum(exact[n + 1 :]))):
+            assert logged == pytest.approx(log2(total), rel=1e-13, abs=1e-13) if total else logged == -math.inf
+
+
+@examples(30, 300)
+@given(st.integers(1, 4), st.booleans(), st.randoms(use_true_random=False))
+def test_what_is_said_of_all_mixtures_of_starts_holds_for_each(starts, proves, random):
+    """Σ r_u r_v c_uv ≥ 0 is proved only where it is so, and refuted only where it is not."""
+
+    def drawn(choices):
+        return np.array([random.choice(choices) for _ in range(starts)])
+
+    p, q = drawn([0.0, -1.0, -3.0]), drawn([0.0, -2.0, -math.inf])
+    f, g = drawn([-math.inf, -4.0, -1.5, -1.0]), drawn([-4.0, -1.5, -1.0, 0.0])
+    claim = never_above(p, q, f, g, 2.0**-30 if proves else -(2.0**-30))
+    form = np.exp2(p)[:, None] * np.exp2(q) * (np.exp2(g) - np.exp2(f)[:, None])
+    weights = np.random.default_rng(random.randrange(2**32)).dirichlet(np.full(starts, 0.5), 400)
+    weights = np.concatenate([np.eye(starts), weights])
+    least = np.einsum("nu,uv,nv->n", weights, form, weights).min()
+    if proves and claim:
+        assert least >= -1e-15
+    if not proves and not claim and starts <= 2:
+        s = (form + form.T) / 2
+        outside = s[0, -1] ** 2 > s[0, 0] * s[-1, -1] and s[0, -1] < 0
+        assert least < 0 or s.diagonal().min() < 0 or outside
+
+
+@examples(12, 120)
+@given(st.integers(1, 9), st.integers(0, 3), st.booleans(), st.randoms(use_true_random=False))
+def test_shifts_of_one_start_are_those_of_two_equal_ones(width, shift, proves, random):
+    def rows():
+        values = [random.choice([-math.inf, -3.0, -2.0, -1.0, 0.0]) for _ in range(2 * width)]
+        return np.array(values).reshape(2, width, 1)
+
+    tolerance = 2.0**-20 if proves else -(2.0**-20)
+    below, above, sizes = rows(), rows(), np.array([[-1.0], [-2.0]])
+    pair = np.zeros(2, dtype=np.int64)
+    single = raise_shift(below, above, sizes, shift, tolerance, pair)
+    twice = [np.ascontiguousarray(np.repeat(one, 2, axis=-1)) for one in (below, above, sizes)]
+    assert raise_shift(*twice, shift, tolerance, pair) == single >= shift
+
+
 def test_transport_plans_against_all_intervals():
     """Mass p can be moved into slack times q if and only if no interval holds more than its surroundings take."""
     rng = np.random.default_rng(8)
@@ -191,24 +290,45 @@ def test_transport_plans_against_all_intervals():
             for a in range(width)
             for b in range(a + 1, width + 1)
         )
-        powers = rng.integers(-1500, 1500, 2)
-        shifts = rng.integers(-3, 4, (2, width))
-        common = powers[0]  # the same exponents on both sides, written in different ways
-        found = flows(
-            np.ldexp(p, -shifts[0]), common + shifts[0], np.ldexp(q, -shifts[1]), common + shifts[1], slack, reach
-        )
-        assert found == expected
-        answers.append(found)
+        power, shifts = rng.integers(-1500, 1500), rng.integers(-3, 4, (2, width))
+        # the same exponents on both sides, written in different ways
+        first, second = ((np.ldexp(one, -by), power + by) for one, by in zip((p, q), shifts, strict=True))
+        assert movable(first, second, slack, reach) == expected
+        answers.append(expected)
     assert 50 < sum(answers) < 250
 
 
 @pytest.mark.parametrize(("excess", "possible"), [(0.0, True), (1e-10, True), (1e-8, False), (0.1, False)])
 def test_plans_allow_a_billionth(excess, possible):
-    laws = transport._Laws(2, 1, 3)
-    laws.lower[0, 0] = laws.upper[0, 0] = [0.5, 0.5, 0.0]
-    laws.lower[1, 0] = laws.upper[1, 0] = [0.0, 0.5 * (1 - excess), 0.5 * (1 + excess)]
-    laws.totals[:] = 0.0
-    bounds = (laws.lower, laws.upper, laws.exponents), laws.totals
-    assert movable(*bounds, np.array([True, True]), 1) == possible
-    assert movable(*bounds, np.array([True, True]), 2)
-    assert movable(*bounds, np.array([True, False]), 0)
+    exponents = np.zeros(3, dtype=np.int64)
+    given = {
+        (0, 0): (np.array([0.5, 0.5, 0.0]), exponents),
+        (1, 0): (np.array([0.0, 0.5 * (1 - excess), 0.5 * (1 + excess)]), exponents),
+    }
+    sizes = np.zeros((2, 1))
+    assert _moves(given, sizes, 1) == possible
+    assert _moves(given, sizes, 2)
+
+
+@examples(12, 120)
+@given(st.integers(1, 3), st.integers(1, 2), st.integers(1, 5), st.integers(0, 3), st.randoms(use_true_random=False))
+def test_plans_move_what_the_masses_of_intervals_say(states, starts, width, reach, random):
+    """Every interval holds at most the mass of its neighbourhood (Hall); equal, or far from it."""
+    sizes, given = np.full((states, starts), -math.inf), {}
+    values = np.zeros((states, starts, width))
+    for x, u in np.ndindex(states, starts):
+        if random.random() < 0.8:
+            sizes[x, u] = random.choice([-1.0, 0.0, 2.0])
+            m = np.array([random.choice([0.0, 0.25, 0.5, 1.0]) for _ in range(width)])
+            e = np.array([random.choice([-1, 0, 1]) for _ in range(width)])
+            given[x, u], values[x, u] = (m, e), m * 2.0**e
+
+    def moves(x, y, u, v):
+        one, other = 2.0 ** (sizes[x, u] + sizes[y, v]), 2.0 ** (sizes[x, v] + sizes[y, u])
+        p = one * values[x, u] + other * values[x, v]
+        q = one * values[y, v] + other * values[y, u]
+        intervals = [(a, b) for a in range(width) for b in range(a + 1, width + 1)]
+        return all(p[a:b].sum() <= q[max(a - reach, 0) : b + reach].sum() for a, b in intervals)
+
+    cases = [(*pair, u, v) for pair in permutations(range(states), 2) for u, v in np.ndindex(starts, starts)]
+    assert _moves(given, sizes, reach) == all(moves(*case) for case in cases)

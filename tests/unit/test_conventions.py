@@ -11,13 +11,6 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
-def test_the_citation_agrees_with_the_package():
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert {"cff-version", "message", "title", "authors", "version", "license"} <= citation.keys()
-    assert (citation["version"], citation["license"]) == (PROJECT["version"], PROJECT["license"])
-    assert citation["title"].startswith(PROJECT["name"])
-
-
 PERSON = {"family-names", "given-names", "orcid", "affiliation", "email"}
 ENTITY = {"name", "website", "email", "orcid"}
 """Keys that the Citation File Format 1.2.0 has for people, and for entities, of those that are used here."""
@@ -26,6 +19,8 @@ ENTITY = {"name", "website", "email", "orcid"}
 def test_the_citation_is_as_its_format_asks():
     """The part of the schema of CFF 1.2.0 that this file uses: required keys, known keys, kinds of values."""
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert (citation["version"], citation["license"]) == (PROJECT["version"], PROJECT["license"])
+    assert citation["title"].startswith(PROJECT["name"])
     assert citation["cff-version"] == "1.2.0"
     assert citation["type"] in ("software", "dataset")
     assert set(citation) <= {

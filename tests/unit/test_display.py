@@ -1,9 +1,7 @@
-"""What a notebook shows: a line and a table for every public object, plots, public names, progress."""
+"""Results show themselves in one line, without any value of a record, and are their values; public names."""
 
 import inspect
-import re
-import sys
-from dataclasses import dataclass
+from dataclasses import replace
 from operator import attrgetter
 
 import numpy as np
@@ -11,10 +9,9 @@ import pandas as pd
 import pytest
 
 import pufferflow as pf
-from pufferflow._display import LONGEST, displayed
-from pufferflow._progress import progress
 from pufferflow._protection import NARROWEST
-from pufferflow.errors import ParameterError
+from pufferflow.records.read import read
+from reproduction.data.sample import Participant, Sample
 
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial_distribution=[1, 0])
 STATIONARY = pf.MarkovChain(CHAIN.transition_matrix)
@@ -29,7 +26,6 @@ def networks():
     network = pf.networks.BayesianNetwork(pair)
     scale = pf.networks.markov_quilt_mechanism(network, 1.0)
     yield from (network, pair[0], scale, next(pf.networks.markov_quilts(network, "A")))
-    yield pf.networks.network_cost(network, [scale.scale])
 
 
 def hidden_markov_models():
@@ -37,7 +33,6 @@ def hidden_markov_models():
     model = pf.hmm.HiddenMarkovModel(keep, coin, {"ill": [1, 0], "healthy": [0, 1]}, length=1)
     family = pf.hmm.PriorFamily(keep, coin, {"ill": ["1 - p", "p"], "healthy": ["p", "1 - p"]}, {"p": [0, 1]}, length=1)
     yield from (model, family, pf.hmm.check(model, 3), pf.hmm.largest_ratio(model), pf.hmm.NoisyMax("index"))
-    yield pf.hmm.find_prior(family, 2)
     yield pf.hmm.sup_ratio(family)
     yield pf.hmm.preserving_region(family, 2)
     yield pf.hmm.largest_value_ratio(2, "one-by-one")
@@ -70,7 +65,6 @@ def made(folder):
         pf.HistogramQuery(),
     )
     yield pf.privacy_loss(CHAIN, 10, 3.0, QUERY)
-    yield pf.loss_at_any_length(STATIONARY, 3.0, QUERY, window=9)
     yield pf.verify_certificate(pf.certify(CHAIN, 100, 1.0))
     yield from (pf.BinaryInterval(0.1, 0.9), pf.IntervalFamily(*BOUNDS))
     yield from (
@@ -100,7 +94,29 @@ def public_classes():
     return {one for one in found if inspect.isclass(one) and not issubclass(one, Exception)}
 
 
-def test_every_public_object_is_one_line_and_a_table(tmp_path, scales_once):
+SECRET, NUMBER = "S3CRET", 271829
+"""A reading and a count, which nothing shows."""
+
+
+def holding_records():
+    """One object of every class that is made from records, of secret ones."""
+    values = pd.Series([SECRET, "b", "b"] * 4 + [NUMBER] * 7)
+    fit = pf.fit(values, states=[SECRET, "b", str(NUMBER)])
+    schema = replace(fit.model.records, states=pf.StateSpace.categories([SECRET, "b", str(NUMBER)]))
+    public = replace(fit.model, records=schema)
+    counts = np.array([[NUMBER, 3], [2, NUMBER]])
+    person = Participant("p", "g", (6,), counts[0], counts)
+    yield from (person, Sample("x", "file", "x", 60, ("a", "b"), (person,)))
+    yield from (fit, fit.family, fit.family.chains[0], pf.confidence_family(counts, 0.9), read(values, schema))
+    yield from (pf.Accountant(fit, 5), pf.mqm_exact(fit, 5, 1.0))
+    yield pf.release(values, public, 1.0, seed=1, accept_noise=True, fitted_to_others=True)
+    yield pf.fit_chain(counts)
+    ages = pf.dp.Domain({"age": range(NUMBER - 1, NUMBER + 1)})
+    yield pf.dp.Publisher([(NUMBER,)], ages, d=0.1, gamma=0.5)
+    yield pf.dp.publish([(NUMBER,)], ages, pf.dp.choose_alpha_beta(0.1, 0.5), insecure_seed=1)
+
+
+def test_every_public_object_is_one_line(tmp_path, scales_once):
     met = set()
     for thing in made(tmp_path):
         met.add(type(thing))
@@ -108,41 +124,16 @@ def test_every_public_object_is_one_line_and_a_table(tmp_path, scales_once):
         assert "\n" not in line, line
         assert " object at 0x" not in line, line
         assert len(line) < 400, line
-        if hasattr(thing, "_repr_html_"):
-            html = thing._repr_html_()
-            assert re.fullmatch(r"<(table|code)>.*</\1>", html, flags=re.DOTALL)
-            assert ("NOT PRIVATE" in line) == ("NOT PRIVATE" in html)
     assert met >= public_classes()
 
 
-def test_what_is_shown_of_an_object():
-    @displayed("name", "scale", "nothing", "rows", "table")
-    class Thing:
-        name, scale, nothing, rows, table = "<b>", np.float64(1 / 3), None, tuple(range(100)), np.eye(2)
-
-    @displayed()
-    @dataclass
-    class Pair:
-        left: int
-
-    assert repr(Thing()) == (
-        "Thing(name='<b>', scale=0.3333333333333333, rows=<100 entries>, table=<ndarray of shape (2, 2)>)"
-    )
-    assert "<td>&lt;b&gt;</td>" in Thing()._repr_html_()
-    assert repr(Pair(1)).endswith("Pair(left=1)")
-    assert len(repr(range(100))) < LONGEST
-
-
-def test_scales_and_histograms_are_drawn():
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    axes = pf.leakage(CHAIN, 100, 1.0).plot(lipschitz=2)
-    scale = pf.leakage(CHAIN, 100, 1.0).scale * 2
-    noise, density = axes.collections[0].get_paths()[0].vertices.T
-    assert density.max() == pytest.approx(1 / (2 * scale))
-    assert 0 in noise
-    pyplot.close("all")
-    with pytest.raises(ParameterError, match="not applicable"):
-        pf.gk16(CHAIN, 100, 1.0).plot()
+def test_what_is_made_from_records_shows_none_of_them():
+    for thing in holding_records():
+        for text in (repr(thing), str(thing), repr([thing])):
+            assert SECRET not in text
+            assert str(NUMBER) not in text.replace(",", "")
+            assert "\n" not in text
+        assert ("NOT PRIVATE" in repr(thing)) == isinstance(thing, pf.Release)
 
 
 @pytest.mark.parametrize("part", [pf, pf.hmm, pf.networks], ids=lambda part: part.__name__)
@@ -153,12 +144,40 @@ def test_completion_offers_public_names_only(part):
         assert set(dir(part)) == set(part.__all__)
 
 
-def test_bars_are_for_terminals_and_notebooks(monkeypatch, capsys):
-    monkeypatch.delenv("TQDM_DISABLE", raising=False)
-    assert list(progress(range(3))) == [0, 1, 2]
-    assert progress(range(3)).disable  # nobody watches
-    monkeypatch.setitem(sys.modules, "ipykernel", sys)
-    assert not progress(range(3), file=sys.stdout).disable
-    assert progress(range(3), hidden=True).disable
-    monkeypatch.setenv("TQDM_DISABLE", "1")
-    assert progress(range(3)).disable
+# -- values ------------------------------------------------------------------------------------------
+
+P = [[0.9, 0.1], [0.4, 0.6]]
+MAKERS = (
+    lambda p: pf.MarkovChain(p),
+    lambda p: pf.ChainFamily([pf.MarkovChain(p, "any")]),
+    lambda p: pf.IntervalFamily(np.array(p) / 2, np.ones((2, 2)), backward=pf.IntervalFamily(p, p)),
+    lambda p: pf.TotalVariationFamily(p, [0.1, 0.2]),
+    lambda p: pf.LabelledChain(pf.MarkovChain(p), [0, 1]),
+    lambda p: pf.PeriodicChain([p, P]),
+    lambda p: pf.BinaryInterval(p[0][1], 0.9),
+    lambda p: pf.MixingFamily(5, p[0][1]),
+)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_what_is_made_of_the_same_numbers_is_equal_and_has_one_hash(make):
+    one, same, other = make(P), make(np.array(P)), make([[0.8, 0.2], [0.4, 0.6]])
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one != other
+    assert one != "a chain"
+    assert len({one, same, other}) == 2
+
+
+def test_the_start_is_a_part_of_the_value():
+    assert pf.MarkovChain(P) != pf.MarkovChain(P, "any")
+    assert pf.MarkovChain(P, [1, 0]) != pf.MarkovChain(P, [0, 1])
+    assert pf.IntervalFamily(P, P) != pf.TotalVariationFamily(P, [0.0, 0.0])
+
+
+def test_a_fit_is_taken_for_its_family():
+    fit = pf.fit(pd.DataFrame({"value": list("abbaabab")}), states=["a", "b"])
+    of_fit, of_model = pf.mqm_exact(fit, 100, 1.0), pf.mqm_exact(fit.model, 100, 1.0)
+    assert of_fit == of_model == pf.mqm_exact(fit.family, 100, 1.0)
+    assert pf.Accountant(fit, 10).family == fit.family
+    assert pf.privacy_loss(fit, 5, 3.0, pf.CountQuery([1])).loss > 0

@@ -99,8 +99,6 @@ def test_what_needs_finitely_many_chains_says_so(family):
     with pytest.raises(pf.ChainError, match=message):
         pf.privacy_loss(family, 5, 3.0, pf.CountQuery({1}))
     with pytest.raises(pf.ChainError, match=message):
-        pf.loss_at_any_length(family, 3.0, pf.CountQuery({1}), window=2)
-    with pytest.raises(pf.ChainError, match=message):
         pf.close_adversary(family, pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]]), 5)
     found = pf.wasserstein(family, 5, 1.0)
     assert (found.status, found.scale) == ("not applicable", None)

@@ -5,7 +5,6 @@ import pytest
 from cases import counts
 
 import pufferflow as pf
-from pufferflow.markov import simulate_chain
 from pufferflow.mechanisms import compute_scale
 from pufferflow.models import model_document, parse_model, read_model, write_model
 
@@ -184,7 +183,7 @@ def test_coverage_on_simulated_chains(coverage, records):
     chain = pf.MarkovChain(matrix, [1, 0, 0])
     hits = narrow = 0
     for _ in range(records):
-        states = simulate_chain(chain, 200, rng)
+        states = chain.simulate(200, rng)
         seen = np.zeros((3, 3), dtype=np.int64)
         np.add.at(seen, (states[:-1], states[1:]), 1)
         hits += pf.confidence_family(seen, coverage).contains(chain, 0)

@@ -49,7 +49,8 @@ def test_binary_chains_of_the_table_are_optimal(stay, scales):
 def test_a_negatively_correlated_chain_is_optimal_with_an_alternating_count():
     chain = binary((0.2, 0.1))
     lower = pf.lower_bound(chain, 100, 1.0)
-    assert lower.alternating
+    here, there = set(lower.states), {0, 1} - set(lower.states)
+    assert [set(one) for one in lower.later[:6]] == [there, here] * 3
     assert lower.scale == pytest.approx(pf.leakage(chain, 100, 1.0).scale, rel=1e-6)
     assert pf.lower_bound(chain, 100, 1.0, alternating=False).scale < lower.scale
 

@@ -78,7 +78,7 @@ def test_counts_of_a_known_chain():
     rng = np.random.default_rng(3)
     chain = pf.MarkovChain([[0.8, 0.15, 0.05], [0.1, 0.8, 0.1], [0.1, 0.3, 0.6]])
     for length in (300, 30_000):
-        states = pf.markov.simulate_chain(chain, length, rng)
+        states = chain.simulate(length, rng)
         counts = np.zeros((3, 3), dtype=np.int64)
         np.add.at(counts, (states[:-1], states[1:]), 1)
         for found in overlaps_from_counts(counts, [1, 3, 10, 30], 0.95):

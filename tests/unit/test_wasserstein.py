@@ -1,7 +1,7 @@
 import json
 import math
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,7 +10,6 @@ import pufferflow as pf
 from pufferflow.cli import main
 from pufferflow.divergences import max_divergence, wasserstein_infinity
 from pufferflow.mechanisms import wasserstein as module_or_function
-from pufferflow.transport import chain_sensitivity
 
 THETA_1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])
 THETA_2 = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]], [0.9, 0.1])
@@ -57,74 +56,6 @@ def test_wasserstein_infinity_against_quantile_functions():
 def test_bad_laws(arguments, message):
     with pytest.raises(pf.ParameterError, match=message):
         wasserstein_infinity(*arguments)
-
-
-def flu_clique(law, people):
-    """Joint law of everybody's state, exchangeable given the number of the ill; the query is their number."""
-    outcomes = list(product((0, 1), repeat=people))
-    weights = [Fraction(law[sum(o)]).limit_denominator(1000) / math.comb(people, sum(o)) for o in outcomes]
-    secrets = {(i, x): [o[i] == x for o in outcomes] for i in range(people) for x in (0, 1)}
-    pairs = [((i, 0), (i, 1)) for i in range(people)]
-    return weights, [sum(o) for o in outcomes], secrets, pairs
-
-
-def test_flu_clique():
-    weights, query, secrets, pairs = flu_clique([0.1, 0.15, 0.5, 0.15, 0.1], 4)
-    found = pf.wasserstein_sensitivity([weights], query, secrets, pairs)
-    assert (found.W, found.law, found.pair) == (2.0, 0, ((0, 0), (0, 1)))
-    assert found.scale(0.5) == 4.0
-    floats = pf.wasserstein_sensitivity([[float(w) for w in weights]], query, secrets, pairs)
-    assert floats.W == 2.0
-    # everybody or nobody: as bad as group DP
-    everybody, *rest = flu_clique([0.5, 0, 0, 0, 0.5], 4)
-    both = pf.wasserstein_sensitivity([weights, everybody], *rest)
-    assert (both.W, both.law) == (4.0, 1)
-
-
-def test_secrets_of_probability_zero_do_not_count():
-    found = pf.wasserstein_sensitivity(
-        [[1, 0, 1]], [0, 5, 7.5], {"a": [1, 0, 0], "b": [0, 1, 0], "c": [0, 0, 1]}, [("a", "b")]
-    )
-    assert (found.W, found.law, found.pair) == (0.0, None, None)
-    assert found.scale(1.0) == 0.0
-
-
-def test_the_general_mechanism_agrees_with_the_one_for_chains():
-    length = 5
-    outcomes = list(product((0, 1), repeat=length))
-    matrix, start = THETA_2.transition_matrix, THETA_2.initial_distribution
-    law = [
-        math.prod((Fraction(float(matrix[x, y])) for x, y in pairwise(o)), start=Fraction(start[o[0]]))
-        for o in outcomes
-    ]
-    secrets = {(i, x): [o[i] == x for o in outcomes] for i in range(length) for x in (0, 1)}
-    pairs = [((i, 0), (i, 1)) for i in range(length)]
-    found = pf.wasserstein_sensitivity([law], [sum(o) for o in outcomes], secrets, pairs)
-    assert found.W == pf.chain_sensitivity(THETA_2, length, [0, 1]).W
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"laws": []}, "there is no law"),
-        ({"laws": [[1, 2, 3]]}, "law 1 has 3 weights, the query 2 values"),
-        ({"laws": [[1, -1]]}, "weights of law 1 must be non-negative"),
-        ({"laws": [[0, 0]]}, "not all 0"),
-        ({"laws": [["x", 0]]}, "law 1 must consist of finite numbers"),
-        ({"query": [0, math.inf]}, "the query must consist of finite numbers"),
-        ({"secrets": {"a": [True]}}, "secret 'a' has 1 marks, the query 2"),
-        ({"pairs": [("a", "z")]}, "each of the pairs must name two of the secrets 'a', 'b'"),
-    ],
-)
-def test_bad_models(change, message):
-    arguments = {
-        "laws": [[1, 1]],
-        "query": [0, 1],
-        "secrets": {"a": [True, False], "b": [False, True]},
-        "pairs": [("a", "b")],
-    }
-    with pytest.raises(pf.ParameterError, match=message):
-        pf.wasserstein_sensitivity(**arguments | change)
 
 
 # -- the mechanism -----------------------------------------------------------------------------------
@@ -216,7 +147,7 @@ def test_the_class_of_the_synthetic_experiment():
     for alpha, known in ((0.2, 5), (0.3, 3)):
         stays = np.linspace(alpha, 1 - alpha, 5)
         largest = {
-            (p, q): chain_sensitivity(pf.MarkovChain([[p, 1 - p], [1 - q, q]], "any"), 30, [0, 1]).W
+            (p, q): pf.chain_sensitivity(pf.MarkovChain([[p, 1 - p], [1 - q, q]], "any"), 30, [0, 1]).W
             for p, q in product(stays, stays)
             if p >= q  # exchanging the states changes nothing
         }

@@ -15,48 +15,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "config", "workflow", "profiles", "pufferflow")
 
-# a complete run in the least time
-TINY = """
-datasets:
-  activity: { repetitions: 20, releases: 3 }
-  electricity: { epsilons: [1], repetitions: 20, releases: 3 }
-synthetic:
-  epsilons: [0.5, 1]
-  alphas: { start: 0.1, stop: 0.4, step: 0.1 }
-  length: 30
-  growth: { lengths: [10, 30] }
-  repetitions: 20
-timings: { repeats: 1 }
-related:
-  noisy_max: { grid: 3, queries: 2, searched_queries: 1 }
-  base2_exponential:
-    loss_outcomes: [2, 4]
-    rounding_granularities: [0.5]
-    ranges: [1000, 2000]
-    noise_epsilons: [1]
-    noise_draws: 20
-    precision_outcomes: [50]
-  alpha_beta:
-    prior_factors: [1, 10]
-    rows_grid: [100]
-    domain_tuples_grid: [1000000]
-    repetitions: 5
-    parameter_sets: 20
-    publications: 5
-  classical: { epsilons: [1], people: 50, rounds: 100, repetitions: 5 }
-beyond:
-  least_noise:
-    epsilons: [1]
-    mechanisms: [mqm-exact, leakage]
-    stay: [[0.9, 0.6]]
-    length: 20
-    exact_loss: { epsilons: [1], longest: 20 }
-  composition: { releases: 2 }
-  wider_guarantees: { epsilons: [1], windows: [1], edges_watts: [800], certified_epsilons: [] }
-  other_data: { epsilons: [1], mechanisms: [group-dp], step_minutes: [60] }
-  cohort: { participants: 8, pieces: 2, epsilons: [0.5, 1] }
-"""
-
 TIMED = ("timings", "table2", "report.html", "provenance.json", "logs")
 """Files with measured seconds in them, which no two runs share."""
 
@@ -76,7 +34,7 @@ class Project:
         # a job need not compile what it imports, and an edit is seen by its content, however soon it comes
         for part in ("pufferflow", "workflow/reproduction"):
             compileall.compile_dir(folder / part, quiet=1, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
-        (folder / "tiny.yaml").write_text(TINY, encoding="utf-8")
+        shutil.copy(Path(__file__).with_name("tiny.yaml"), folder)
 
     @classmethod
     def at(cls, folder: Path) -> "Project":

@@ -1,16 +1,14 @@
 """What goes beyond the paper: numbers between which something must hold, words, and the cohort."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from cases import counts
 
 import pufferflow as pf
-from pufferflow.drawing import style
 from reproduction import tidy
 from reproduction.beyond import cohort, measures
-from reproduction.beyond.measures import models, runs_rows, wider_guarantees
-from reproduction.beyond.shown import drawn, duration, printed
+from reproduction.beyond.measures import models, wider_guarantees
+from reproduction.beyond.shown import printed
 from reproduction.data.discretise import Runs
 from reproduction.data.sample import Participant, Sample
 
@@ -44,13 +42,6 @@ def test_no_scale_is_below_the_lower_bound_and_no_loss_above_epsilon(noise):
     assert (losses["actual_loss"] <= 1 + 1e-9).all()
 
 
-def test_table_and_figure_of_least_noise(noise):
-    assert "| MQMExact" in printed(noise, "least_noise").markdown()
-    figure = drawn(noise, "least_noise")
-    assert [axes.get_title() for axes in figure.axes] == list(dict.fromkeys(noise["group"]))
-    assert figure.legends[0].get_texts()[-1].get_text() == "not private"
-
-
 def test_total_epsilon_grows_and_each_bound_is_tighter_than_the_one_before():
     rows = table(measures.composition(measures.synthetic_cases([[0.9, 0.9]], 100), 0.1, 4))
     total = rows.pivot_table(index="releases", columns="bound", values="total_epsilon")
@@ -58,11 +49,6 @@ def test_total_epsilon_grows_and_each_bound_is_tighter_than_the_one_before():
     assert total["theorem_4_4"].to_numpy() == pytest.approx([0.1, 0.2, 0.3, 0.4])
     assert (total["quilts"] <= total["theorem_4_4"] * (1 + 1e-9)).all()
     assert (total["leakage"] <= total["quilts"]).all()
-    lines = {line.get_label(): line for line in drawn(rows, "composition").axes[0].lines}
-    looks = {"one Markov quilt for all releases": "mqm-exact", "leakage": "leakage"}
-    for label, name in looks.items():
-        assert lines[label].get_color() == style.MECHANISMS[name].color
-    assert lines["Theorem 4.4"].get_color() not in {look.color for look in style.MECHANISMS.values()}
 
 
 # -- wider guarantees --------------------------------------------------------------------------------
@@ -75,9 +61,7 @@ def runs():
     """Counts of a simulated binary chain, in quarters of an hour."""
     rng = np.random.default_rng(3)
     chain = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]])
-    from pufferflow.markov import simulate_chain
-
-    states = simulate_chain(chain, 5000, rng)
+    states = chain.simulate(5000, rng)
     triples, hourly = np.zeros((2, 2, 2), dtype=np.int64), np.zeros((24, 2, 2), dtype=np.int64)
     np.add.at(triples, (states[:-2], states[1:-1], states[2:]), 1)
     np.add.at(hourly, (np.arange(4999) // 4 % 24, states[:-1], states[1:]), 1)
@@ -93,15 +77,6 @@ def sample(runs):
 @pytest.fixture(scope="module")
 def measured(runs):
     return table(wider_guarantees(sample(runs), runs, [0.5, 2.0], [1, 4, 90], 0.9, MIXING, [2.0]))
-
-
-def test_rows_hold_all_runs(runs):
-    rows = table(runs_rows(runs))
-    for first, counted in (("earlier", runs["somebody"].triples), ("hour", runs["somebody"].hourly)):
-        again = np.zeros_like(counted)
-        known = rows[rows[first].notna()]
-        again[tuple(known[[first, "before", "after"]].to_numpy(dtype=np.int64).T)] = known["count"]
-        assert (again == counted).all()
 
 
 def test_wider_guarantees_never_cost_less(measured):
@@ -131,30 +106,6 @@ def test_scales_and_losses_are_those_of_the_mechanisms(runs, measured):
     assert set(measured["paper_scale"]) == {pf.mqm_exact(fitted, 60, epsilon).scale for epsilon in (0.5, 2.0)}
     assert measured["certified"].notna().sum() == len(measured) / 2
     assert measured.loc[(measured["model"] == "fitted") & (measured["epsilon"] == 2), "certified"].all()
-
-
-def test_the_table_marks_what_exceeds(measured):
-    shown = printed(measured, "wider_guarantees")  # at ε = 0.5: the first of two as close to 1
-    over = measured[(measured["epsilon"] == 0.5) & (measured["paper_loss"] > 0.5)]
-    assert sum(cell.startswith("▲") for cell in shown.display.to_numpy().ravel()) == len(over) > 0
-    assert ("scale", "an hour") in shown.display.columns
-    assert "mixing condition only" in shown.markdown()
-
-
-def test_the_figure_has_a_panel_a_group(measured):
-    two = pd.concat([measured, measured.assign(group="somebody else")])
-    for rows, panels in ((measured, 1), (two, 2)):
-        figure = drawn(rows, "wider_guarantees")
-        assert len(figure.axes) == panels
-        assert len(figure.legends[0].get_texts()) == 3  # a window each
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [(1, "a second"), (3600, "an hour"), (5400, "90 minutes"), (172800, "2 days"), (61, "61 seconds")],
-)
-def test_durations_in_words(seconds, said):
-    assert duration(seconds) == said
 
 
 # -- other data --------------------------------------------------------------------------------------
@@ -192,24 +143,6 @@ def test_one_row_a_sample_group_task_and_mechanism(others):
     household = others[(others["dataset"] == "electricity") & (others["mechanism"] == "group-dp")]
     assert len(household) == 4
     assert (household["expected_error"] / (2 * 51)).between(1, 1.01).all()
-
-
-def test_the_scale_of_a_person_in_records_hardly_depends_on_the_step(others):
-    exact = others[(others["mechanism"] == "mqm-exact") & (others["task"] == "aggregate")]
-    exact = exact[exact["group"] == "men_18_54"].set_index("step_seconds")
-    scale = exact["expected_error"] * exact["records"] / 8
-    assert scale.max() < 1.2 * scale.min()
-    assert exact.loc[300, "expected_error"] > 4 * exact.loc[60, "expected_error"]
-
-
-def test_table_of_other_data(others):
-    shown = printed(others, "other_data")
-    assert "ε = 1" in shown.note
-    assert [name for _, name in shown.display][-2:] == ["GroupDP", "MQMExact"]
-    assert len(shown.display) == 2 * (3 * 3 + 1) + 4
-    assert "women 55+" in shown.markdown()
-    failed = others.assign(expected_error=float("nan"), status="not applicable")
-    assert set(printed(failed, "other_data").display["expected L1 error", "MQMExact"]) == {"–"}
 
 
 # -- cohort ------------------------------------------------------------------------------------------
@@ -286,34 +219,3 @@ def test_released_errors_have_the_expected_mean(tmp_path, participants):
     standard_error = summary.loc["released_error", "std"] / np.sqrt(participants)
     assert abs(summary.loc["released_error", "mean"] - 6) < 4 * standard_error
     assert standard_error == pytest.approx(2 * np.sqrt(3 / participants), rel=0.2)
-
-
-def test_simulated_participants_cover_their_settings():
-    people = [cohort.simulated_chain(i, COHORT, 1) for i in range(1, 1001)]
-    lengths = [length for _, length in people]
-    assert min(lengths) >= 20
-    assert max(lengths) <= 200
-    assert abs(np.mean(np.log(lengths)) - np.mean(np.log([20, 201]))) < 0.1
-    assert len({chain.transition_matrix.tobytes() for chain, _ in people}) == 1000
-    assert cohort.simulated_chain(5, COHORT | {"shortest": 7, "longest": 7}, 1)[1] == 7
-
-
-def test_pieces_partition_the_participants():
-    for participants in (1, 7, 23):
-        for pieces in (1, 3, 7, 12):
-            settings = COHORT | {"participants": participants, "mechanisms": ["group-dp"], "epsilons": [1]}
-            parts = [[*cohort.measure(f"{i}-of-{pieces}", settings, {}, 3)] for i in range(1, pieces + 1)]
-            assert [int(row["participant"]) for part in parts for row in part] == list(range(1, participants + 1))
-            assert max(map(len, parts)) - min(map(len, parts)) <= 1
-
-
-def test_a_foreign_piece_is_refused(tmp_path):
-    (tmp_path / "piece.csv").write_text("a,b\n1,2\n", encoding="utf-8")
-    for name, why in (("piece", "its columns differ"), ("none", "No such file")):
-        with pytest.raises(pf.DataError, match=rf"{name}\.csv is not a table of beyond.*{why}"):
-            tidy.read_all([tmp_path / f"{name}.csv"], "beyond")
-
-
-def test_the_notes_of_figures_name_the_data(noise, measured):
-    assert "Synthetic data" in drawn(noise, "least_noise").get_supxlabel().replace("\n", " ")
-    assert "a simulated chain" in drawn(measured, "wider_guarantees").get_supxlabel().replace("\n", " ")

@@ -13,9 +13,9 @@ from reproduction import tidy
 from reproduction.chains import fit_chains, save_chains
 from reproduction.data.discretise import discretise
 from reproduction.data.sample import Participant, Sample
-from reproduction.examples import CLIQUES, PEOPLE, clique, contagion, flu_table, worked_values
+from reproduction.examples import CLIQUES, PEOPLE, contagion, flu_table, worked_values
 from reproduction.quilts import quilts
-from reproduction.synthetic import alpha_grid, gk16_limits, growth
+from reproduction.synthetic import gk16_limits
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = {"mqm-exact": {"convention": "exact"}, "mqm-approx": {"eigengap": "auto"}}
@@ -73,17 +73,6 @@ def synthetic_errors(folder, mechanisms, epsilons, alphas, length=60, repetition
     return tidy.read(errors, "errors")
 
 
-@pytest.mark.parametrize(
-    ("start", "stop", "step", "count"),
-    [(0.1, 0.4, 0.01, 31), (0.1, 0.4, 0.05, 7), (0.3, 0.3, 1, 1)],
-)
-def test_alpha_grid(start, stop, step, count):
-    grid = alpha_grid(start, stop, step)
-    assert len(grid) == count
-    assert (grid[0], grid[-1]) == (start, stop)
-    assert count != 31 or 0.3 in grid
-
-
 def test_synthetic_class_errors_to_four_digits(tmp_path):
     """theory.md: exact / approx / GK16 error of the class [α, 1 − α] at T = 100."""
     published = {
@@ -130,20 +119,6 @@ def test_simulated_means_agree_with_expected_errors(tmp_path, data):
     for rows in (table, errors):
         z = (rows["mean_error"] - rows["expected_error"]) / rows["standard_error"]
         assert np.abs(z).max() < 4.5
-
-
-def test_the_grid_of_chains_and_longer_chains(tmp_path):
-    """A smaller class needs less noise; GroupDP's grows with the chain, MQMExact's does not."""
-    grid = {"start": 0.1, "stop": 0.3, "step": 0.1}
-    table = synthetic_errors(tmp_path, ["wasserstein-grid"], [0.5, 1], grid, 20)
-    assert table[table["epsilon"] == 1]["expected_error"].is_monotonic_decreasing
-    mechanisms = ["gk16", "mqm-exact", "wasserstein-grid", "leakage"]
-    longer = growth([1.0], 0.2, [10, 100, 1000], mechanisms, {})
-    assert list(dict.fromkeys(longer["mechanism"])) == ["group-dp", "gk16", "mqm-exact"]
-    by_length = longer.pivot_table(index="length", columns="mechanism", values="scale")
-    assert by_length["group-dp"].to_list() == [10, 100, 1000]
-    assert by_length["mqm-exact"][100] == by_length["mqm-exact"][1000]
-    assert longer[longer["mechanism"] == "gk16"]["expected_error"].isna().all()
 
 
 def test_gk16_limits():
@@ -210,14 +185,6 @@ def test_one_participant_without_a_scale_makes_the_row_not_applicable(data):
     assert set(releases["group"]) == {"a", "b"}
 
 
-def test_bad_input_is_one_sentence(data, capsys):
-    (data.folder / "chains.json").write_text("{")
-    with pytest.raises(SystemExit):
-        data.scales("mqm-exact", [1])
-    assert capsys.readouterr().err.count("\n") == 1
-    assert "chains.json" in (data.folder / "mqm-exact.log").read_text()
-
-
 def test_seconds_are_means_over_the_classes_a_mechanism_applies_to(data):
     path, grid = data.folder / "seconds.csv", {"start": 0.2, "stop": 0.4, "step": 0.1}
     params = {"mechanisms": ["gk16", "mqm-approx"], "repeats": 2, "epsilon": 1.0, "length": 20}
@@ -263,36 +230,6 @@ def test_flu_networks_by_hand(worked):
     assert list(map(float, found)) == [2, 4, 3, 10]
 
 
-def test_the_example_after_theorem_2_4(worked):
-    """The paper prints log 90 and log 91.0962, which comes from probabilities of four digits."""
-    printed = {"unconditional": 90, "conditional": 0.9 / 0.95 * 0.96 / 0.01, "rounded": 91.0962}
-    for key, value in printed.items():
-        assert float(worked[f"theorem-2.4/{key}"]) == pytest.approx(value, abs=5e-5)
-    share = ("0.9", "0.05", "0.05"), ("0.01", "0.95", "0.04")
-    theta, belief = (
-        pf.PufferfishFramework.from_databases(
-            {"θ": {(x,): p for x, p in enumerate(given, start=1)}},
-            query=lambda database: database[0],
-            secrets={"below 3": lambda d: d[0] < 3, "3": lambda d: d[0] == 3},
-        )
-        for given in share
-    )
-    delta = theta.close_adversary(belief.laws["θ"]).delta
-    assert np.exp(delta) == pytest.approx(float(worked["theorem-2.4/conditional"]))
-
-
-def test_definitions_on_small_examples(worked):
-    found = {key: float(worked[key]) for key in worked.index if not key.startswith("running")}
-    assert found["no-composition/both"] > found["no-composition/Y"] == 0
-    assert found["no-composition/X + Y mod 2"] == 0
-    assert found["post-processing/answer"] <= found["post-processing/noisy"] < 1
-    assert found["dp/wasserstein"] == 1
-    assert found["dp/loss"] == pytest.approx(1)
-    assert found["smokers/sensitivity"] == 0.01
-    assert found["theorem-3.3/larger"] == 0 < found["theorem-3.3/ratio"] < 1
-    assert sum(clique(["0.1", "0.15", "0.5", "0.15", "0.1"]).values()) == 1
-
-
 def test_quilts_are_those_the_library_finds(tmp_path):
     tidy.write(quilts(), tmp_path / "quilts.csv", "quilts")
     table = tidy.read(tmp_path / "quilts.csv", "quilts")
@@ -303,14 +240,3 @@ def test_quilts_are_those_the_library_finds(tmp_path):
     network = table[table["line"] == ""].set_index("variable")
     # parents, children and other parents of children: nothing else is next to B2
     assert set(network.index[network["role"] == "quilt"]) == {"A2", "B1", "C2", "B3", "A3", "C1"}
-
-
-def test_all_examples_are_written(tmp_path):
-    names = ("values", "quilts", "growth", "gk16_limits", "flu_network")
-    made = {name: tmp_path / f"{name}.csv" for name in names}
-    params = {"epsilons": [1], "mechanisms": ["mqm-exact"], "options": OPTIONS, "length": 20}
-    params["growth"] = {"alpha": 0.2, "lengths": [10, 20]}
-    run_script("compute_examples", {}, made, **params)
-    for stage in names[:-1]:
-        assert len(tidy.read(made[stage], stage))
-    assert pf.PufferfishFramework.from_table(made["flu_network"]).wasserstein().W == 2

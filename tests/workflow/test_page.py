@@ -1,9 +1,6 @@
 """The pages of a run: what they may hold, what their first screen says, how wide they are."""
 
-import html
 import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
 
 import pandas as pd
@@ -17,7 +14,6 @@ from reproduction.report import WITHOUT_DATA, lead_sentences, summary_rows
 from reproduction.tables import Table
 
 GROUP = "<script>alert('R&D')</script>"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 def error_rows(*datasets, label="bundled"):
@@ -111,23 +107,3 @@ def test_the_first_screen_tells_what_came_out_with_and_without_the_papers_data()
         assert summary_rows(table, error_rows("mine"), seconds("mine"))[5].here == shown
     nowhere = lead_sentences(error_rows("mine"), synthetic.assign(status="not applicable"))[1]
     assert nowhere.endswith("synthetic classes nowhere.")
-
-
-PROBE = """<!DOCTYPE html><title></title><script>
-onload = () => {
-  const windows = [...document.querySelectorAll("iframe")].map((frame) => frame.contentWindow);
-  const over = windows.map(({ document: { documentElement: top } }) => top.scrollWidth - top.clientWidth);
-  document.title = `widths ${windows.map((one) => one.innerWidth)} over ${over}`;
-};
-</script>"""
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
-def test_a_page_does_not_scroll_sideways_on_a_phone_nor_on_a_screen(written, tmp_path):
-    framed = f'<iframe srcdoc="{html.escape(written)}" style="border: 0; width: '
-    probe = tmp_path / "probe.html"
-    probe.write_text(PROBE + f'{framed}390px"></iframe>{framed}1400px"></iframe>', "utf-8")
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
-    command += ["--window-size=1500,1000", "--virtual-time-budget=10000", "--dump-dom", probe.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
-    assert "<title>widths 390,1400 over 0,0</title>" in done.stdout, re.findall("<title>.*", done.stdout)

@@ -9,8 +9,7 @@ from script_runs import run_script
 
 from pufferflow.errors import DataError
 from reproduction import tables, tidy
-from reproduction.paper_tables import chain_table, error_table, seconds_table
-from reproduction.related.printed import values_table
+from reproduction.paper_tables import error_table, seconds_table
 from reproduction.tables import Table
 
 NAN = float("nan")
@@ -43,20 +42,6 @@ def cells(table):
     return [[c.strip() for c in re.split(r"(?<!\\)\|", x)[1:-1]] for x in lines[:1] + lines[2:]]
 
 
-def test_a_block_an_epsilon_and_a_column_a_histogram(errors):
-    table = error_table(errors[errors["group"] == "raw_group"], "errors")
-    rows = cells(table)
-    assert rows[0] == ["ε", "mechanism", "value", "raw_group, aggregate", "raw_group, individual"]
-    assert [row[0] for row in rows[1:]] == ["0.2", "", "", "", "", "1", "", "", "", ""]
-    assert [row[1] for row in rows[1:6]] == ["DP", "", "GK16", "MQMExact", ""]
-    assert rows[1][3:] == ["0.6173", "–"]
-    assert rows[2][3:] == ["0.6235 ± 0.0076", "–"]
-    assert rows[3][2:] == ["expected", "N/A", "N/A"]
-    # nothing is published of such people
-    assert "Published" not in table.note
-    assert "published" not in {row[2] for row in rows}
-
-
 def test_published_errors_stand_below_ours_and_groups_have_both_names(errors):
     table = error_table(errors[errors["epsilon"] == 1], "errors_activity_bundled")
     rows = cells(table)
@@ -73,18 +58,6 @@ def test_published_errors_stand_below_ours_and_groups_have_both_names(errors):
     ]
     assert "at ε = 1" in table.caption
     assert table.name == "errors_activity_bundled"
-
-
-def test_of_one_histogram_every_epsilon_is_a_column():
-    rows = [
-        error_row("household", "individual", "mqm-exact", epsilon, 0.02 / epsilon, "electricity")
-        for epsilon in (0.2, 1.0, 2.0)
-    ]
-    rows = cells(error_table(tidy.frame(rows, "errors"), "errors"))
-    assert rows[0] == ["mechanism", "value", "ε = 0.2", "ε = 1", "ε = 2"]
-    assert rows[1] == ["MQMExact", "expected", "0.1000", "0.0200", "0.0100"]
-    # the paper has no ε = 2
-    assert rows[3] == ["", "published", "0.1298", "0.0188", "–"]
 
 
 def test_csv_keeps_all_digits_and_files_are_the_same_on_every_run(errors, tmp_path):
@@ -132,69 +105,74 @@ def test_seconds_are_compared_where_both_have_them():
     assert table.label == "synthetic data; bundled real data (activity)"
 
 
-def test_examples_beside_what_the_paper_states():
-    rows = [
-        ("flu clique", "P(N=1 | X=0)", "flu/0/1", "0.22499999999999998"),
-        ("flu clique", "worst node of θ1", "running/θ1/published/node", "X8"),
-        ("flu clique", "something of ours", "none", 12.0),
-    ]
-    values = [dict(zip(tidy.SCHEMAS["values"], row, strict=True)) for row in rows]
-    table = values_table(tidy.frame(values, "values"), "pufferfish")
-    assert cells(table)[1:] == [
-        ["flu clique", "P(N=1 \\| X=0)", "0.225", "0.225"],
-        ["", "worst node of θ1", "X8", "X8"],
-        ["", "something of ours", "12", "–"],
-    ]
-    assert r"worst node of $\theta$1" in table.latex()
-
-
-def test_properties_of_a_reducible_chain():
-    row = {"dataset": "activity", "label": "file", "group": "men_18_54", "participants": 26}
-    row |= {"observations": 136622, "segments": 484, "longest_segment": 1252, "states": 4}
-    row |= {"irreducible": False, "reversible": False}
-    shown = cells(chain_table(tidy.frame([row], "chains")))[1]
-    assert shown[:3] == ["activity, men 18–54", "26", "136,622"]
-    assert shown[3:] == ["484", "1,252", "4", "–", "no", "–", "no", "–"]
-
-
-@pytest.mark.parametrize(
-    ("shown", "expected"),
-    [
-        (tables.significant(0.0123456), "0.01235"),
-        (tables.significant(-1.5e-7, 2), "−1.5×10⁻⁷"),
-        (tables.significant(9.9996), "10.00"),
-        (tables.significant(1051200.0, 3), "1.05×10⁶"),
-        (tables.significant(float("inf")), "∞"),
-        (tables.significant(NAN), "–"),
-        (tables.significant("X8"), "X8"),
-        (tables.shortest(13.0219235), "13.0219"),
-        (tables.shortest("12.0"), "12"),
-        (tables.decimals(516.15551), "516.1555"),
-        (tables.decimals(0.00015), "0.00015"),
-        (tables.decimals(NAN), "N/A"),
-        (tables.with_error(0.0085712, 0.00015), "0.00857 ± 0.00015"),
-        (tables.with_error(51753.0, 760.0), "51753 ± 760"),
-        (tables.with_error(0.5, NAN), "0.5000"),
-    ],
-)
-def test_numbers_are_printed(shown, expected):
-    assert shown == expected
-
-
-def test_latex(errors):
-    tex = error_table(errors, "errors").latex()
-    assert tex.isascii()
-    assert r"raw\_group" in tex
-    body = tex[tex.index(r"\midrule") : tex.index(r"\bottomrule")]
-    assert {line.count("&") for line in body.splitlines() if line.endswith(r"\\")} == {6}
-    rows = tables.PAGE_ROWS + 1
-    long = pd.DataFrame({"name": ["50 % of a_b & c#$ ~ ^ {X1} ± ∅"] * rows})
-    tex = Table("long", "Many.", "none", long, long, headers=0).latex()
-    assert tex.count(r"\begin{longtable}") == tex.count(r"\end{longtable}") == 1
-    assert r"50 \% of a\_b \& c\#\$ \textasciitilde" in tex
-    assert r"\{X1\} $\pm$ $\emptyset$" in tex
-
-
 def test_empty_table_is_refused(errors):
     with pytest.raises(DataError, match="table x has no row"):
         Table("x", "", "", errors.iloc[:0], errors.iloc[:0])
+
+
+# -- tables of any content ---------------------------------------------------------------------------
+
+
+def one_column(*cells, name="name", **options):
+    table = pd.DataFrame({name: cells})
+    return Table("x", "What it shows.", "none", table, table, **{"headers": 0} | options)
+
+
+def test_rows_fill_the_columns_and_repeated_names_are_printed_once():
+    levels = pd.MultiIndex.from_tuples([("ε", ""), ("mechanism", ""), ("men", "a"), ("men", "b")])
+    cells = [["1", "X", "c", "c"], ["1", "Y", "c", "c"], ["2", "Y", "d", "a long text that is broken"]]
+    display = pd.DataFrame(cells, columns=levels)
+    table = Table("x", "", "none", display, display, headers=2)
+    assert table.shown.iloc[:, :2].to_numpy().tolist() == [["1", "X"], ["", "Y"], ["2", "Y"]]
+    assert "men, a" in table.markdown()
+    tex = table.latex()
+    assert r"\multicolumn{2}{c}{men}" in tex
+    assert r"{lll>{\raggedright\arraybackslash}p{3cm}}" in tex
+    body = tex[tex.index(r"\midrule") : tex.index(r"\bottomrule")]
+    assert [line.count("&") for line in body.splitlines() if line.endswith(r"\\")] == [3, 3, 3]
+
+
+def test_numbers():
+    for printed, expected in {
+        tables.significant: {
+            0.0123456: "0.01235",
+            9.9996: "10.00",
+            123456.7: "123457",
+            -float("inf"): "−∞",
+            pd.NA: "–",
+        },
+        tables.shortest: {0.2: "0.2", 13.0219235: "13.0219", 1.5e-7: "1.50000×10⁻⁷", "12.0": "12", "": "–"},
+        tables.decimals: {0.0107: "0.0107", 2e-6: "2.0×10⁻⁶", 0.00015: "0.00015", 0.0: "0.0000", NAN: "N/A"},
+        tables.yes_no: {True: "yes", False: "no", None: "–"},
+        tables.count: {1051200.0: "1,051,200", 0: "0", pd.NA: "–"},
+    }.items():
+        assert {value: printed(value) for value in expected} == expected
+    pairs = {(0.0085712, 0.00015): "0.00857 ± 0.00015", (51753.0, 760.0): "51753 ± 760", (0.5, NAN): "0.5000"}
+    assert {pair: tables.with_error(*pair) for pair in pairs} == pairs
+
+
+def test_signs_are_shown_instead_of_obeyed():
+    for text, expected in {
+        "50 % of a_b & c#$": r"50 \% of a\_b \& c\#\$",
+        "1.5×10⁻⁷ ± σ": r"1.5$\times$10$^{-}$$^{7}$ $\pm$ $\sigma$",
+        "{X1} ~ ^ \\": r"\{X1\} \textasciitilde{} \textasciicircum{} $\backslash$",
+        "18–54, BMI ≥ 25, D∞(p‖q), ∅": r"18--54, BMI $\geq$ 25, D$\infty$(p$\|$q), $\emptyset$",
+        "P(N=1 | X=0) < θ̃ − ½": r"P(N=1 $\mid$ X=0) $<$ $\theta$$^\sim$ $-$ $\frac12$",
+    }.items():
+        tex = one_column(text, name=text, note=text).latex()
+        assert tex.count(expected) == 3
+        assert tex.isascii()
+    table = one_column("a|b *c* `d` [e](f) <g>", name="h|i", note="<j> & *k*")
+    for text in (r"a\|b \*c\* \`d\` \[e\](f) \<g>", r"h\|i", r"\<j> & \*k\*"):
+        assert text in table.markdown()
+    assert "[e](f) &lt;g&gt;" in table.html()
+
+
+def test_a_tidy_table_is_read_as_it_was_written(tmp_path):
+    for stage, schema in tidy.SCHEMAS.items():
+        numbers = {name: 1 for name, kind in schema.items() if kind != tidy.TEXT}
+        for rows in ([], [numbers or {"key": "021067"}]):
+            table = tidy.frame(rows, stage)
+            assert table.dtypes.map(str).to_dict() == schema
+            tidy.write(table, tmp_path / "table.csv", stage)
+            pd.testing.assert_frame_equal(tidy.read(tmp_path / "table.csv", stage), table)

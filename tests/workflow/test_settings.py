@@ -41,36 +41,23 @@ def test_quick_overlay_only_overrides_existing_keys():
         ("seeds", 1, ["unknown key 'seeds'", "allowed are seed"]),
         ("synthetic.epsilon", [1], ["unknown key 'epsilon'", "in synthetic"]),
         ("synthetic.epsilons", [1, -0.5], ["synthetic.epsilons[1] is -0.5", "greater than 0"]),
-        ("synthetic.epsilons", [0], ["is 0;", "greater than 0"]),
         ("datasets.electricity.epsilons", [1, 5, 1.0], ["lists 1.0 twice"]),
         ("datasets.activity.epsilons", [], ["is empty"]),
-        ("datasets.activity.epsilons", ["1e0"], ["is '1e0'", "type number"]),
         ("synthetic.alphas.stop", 0.5, ["alphas.stop is 0.5", "less than 0.5"]),
         ("synthetic.alphas.stop", 0.05, ["below start", "increasing"]),
         ("datasets.electricity.mechanisms", ["laplace"], ["mechanisms[0] is 'laplace'", "mqm-exact"]),
-        ("synthetic.mechanisms", ["participant-dp"], ["mechanisms[0] is 'participant-dp'"]),
         ("datasets.activity.repetitions", 1, ["is 1;", "at least 2"]),
-        ("datasets.electricity.bins", 1, ["bins is 1", "at least 2"]),
-        ("datasets.electricity.bins", 2.5, ["bins is 2.5", "type integer"]),
         ("datasets.electricity.bin_watts", 0, ["bin_watts is 0;", "greater than 0"]),
-        ("datasets.electricity.bin_watts", "200", ["bin_watts is '200'", "type number"]),
-        ("datasets.electricity.gaps", "ignore", ["gaps is 'ignore'", "bridge, split"]),
-        ("beyond.other_data.step_minutes", [0], ["step_minutes[0] is 0", "at least 1"]),
         ("datasets.electricity.source", "web", ["source is 'web'", "bundled, downloaded, file"]),
         ("datasets.electricity.source", "file", ["path is empty"]),
         ("datasets.electricity.path", "nowhere.csv", ["datasets.electricity.source is bundled"]),
-        ("datasets.activity.gap_minutes", -1, ["gap_minutes is -1", "at least 0"]),
         ("seed", None, ["seed is None", "integer"]),
         ("datasets.activity.source", "downloaded", ["source is 'downloaded'", "bundled, file"]),
         ("datasets.Mine", {"kind": "power"}, ["'Mine' cannot be a name", "small letters"]),
-        ("datasets.synthetic", {"kind": "power"}, ["'synthetic' cannot be a name"]),
         ("datasets.mine", {}, ["datasets.mine lacks the key 'kind'"]),
-        ("datasets.mine", {"kind": "water"}, ["kind is 'water'", "power, activity"]),
         ("datasets.mine", {"kind": "power", "epsilon": 1}, ["unknown key 'epsilon' in datasets.mine"]),
         ("datasets.mine", {"kind": "power", "source": "file"}, ["datasets.mine.path is empty"]),
         ("datasets", {}, ["datasets is empty"]),
-        ("beyond.cohort.pieces", 0, ["pieces is 0", "at least 1"]),
-        ("beyond.cohort.persistence", 1, ["persistence is 1;", "less than 1"]),
         ("beyond.cohort.longest", 499, ["longest is 499, below shortest, 500"]),
         ("synthetic.epsilons", [1, float("nan")], ["epsilons[1] is not a finite number"]),
         ("synthetic.epsilons", ["1e-3"], ["epsilons[0] is '1e-3'", "YAML reads it as text (write 0.001"]),
@@ -89,13 +76,6 @@ def test_missing_key_is_named():
     config = copy.deepcopy(CONFIG)
     del config["chains"]["smoothing"]
     with pytest.raises(pf.ConfigError, match="chains lacks the key 'smoothing'"):
-        complete(config)
-
-
-def test_missing_file_is_named():
-    config = changed("datasets.electricity.source", "file")
-    config["datasets"]["electricity"]["path"] = "no/such.csv"
-    with pytest.raises(pf.ConfigError, match=r"no/such\.csv.*not a file"):
         complete(config)
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from pufferflow._rounding import divide_up
+from pufferflow.audit.wasserstein import chain_sensitivity
 from pufferflow.markov import BinaryInterval, MarkovChain
 from pufferflow.mechanisms import compute_scale, gk16
-from pufferflow.transport import chain_sensitivity
 from reproduction import tidy
 
 SYNTHETIC = {"dataset": "synthetic", "label": "synthetic"}

@@ -3,7 +3,6 @@ from reproduction.job import job
 with job(snakemake) as (input, output, params):
     import numpy as np
 
-    from pufferflow.markov import simulate_binary_chains
     from reproduction import tidy
 
     scales, count = tidy.read_all(input.scales, "scales"), params.repetitions
@@ -14,7 +13,13 @@ with job(snakemake) as (input, output, params):
         rng = tidy.named_generator(params.seed, f"synthetic/chains/{alpha:.12g}")
         q, stay_zero, stay_one = rng.uniform(alpha, 1 - alpha, (3, count))
         length = int(own["length"].iloc[0])
-        exact = simulate_binary_chains(q, stay_zero, stay_one, length, rng).mean(axis=1)
+        uniforms = rng.random((count, length))
+        state, exact = uniforms[:, 0] < q, np.zeros(count)
+        for t in range(length):
+            if t:
+                state = uniforms[:, t] < np.where(state, stay_one, 1 - stay_zero)
+            exact += state
+        exact /= length
         name = f"synthetic/{mechanism}/{alpha:.12g}"
         noise = tidy.named_generator(params.seed, name).laplace(size=count)
         for row in own.to_dict("records"):

@@ -132,7 +132,7 @@ def _every_prior(free: hmm.PriorFamily) -> Iterator[Found]:
     at = ", ".join(f"{name} = {value:g}" for name, value in prior.items())
     yield Value(FREE, "prior of the supremum", "noisy-max/supremum/prior", at)
     violating = hmm.find_prior(free, 2)
-    answer = "none" if violating is None else str(violating.prior)
+    answer = "none" if violating is None else str(violating)
     yield Value(FREE, "a prior that violates the factor 2", "noisy-max/prior/2", answer)
 
 
@@ -140,7 +140,7 @@ def _preserving(free: hmm.PriorFamily, factor: Fraction, points: int) -> Iterato
     key = f"noisy-max/preserving/{factor}"
     region = hmm.preserving_region(free, factor)
     found = hmm.find_prior(free, factor, violates=False)
-    prior = "none" if found is None else ", ".join(f"{p} = {x}" for p, x in found.prior.items())
+    prior = "none" if found is None else ", ".join(f"{p} = {x}" for p, x in found.items())
     yield Value(FREE, f"a prior that preserves the factor {factor}", f"{key}/prior", prior)
     conditions = " and ".join(region.conditions) or "every prior"
     yield Value(FREE, f"all priors that preserve the factor {factor}", f"{key}/region", conditions)

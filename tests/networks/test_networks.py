@@ -13,7 +13,6 @@ from pufferflow.networks import (
     chain_network,
     influence,
     markov_quilt_mechanism,
-    markov_quilts,
     max_influence,
     mechanism,
     network_cost,
@@ -23,7 +22,7 @@ from pufferflow.networks import (
 V = Variable
 HALF, COPY = [0.5, 0.5], [[1, 0], [0, 1]]
 ANN = V("Ann", [0.9, 0.1])
-BOB = V("Bob", [[0.95, 0.05], [0.4, 0.6]], ["Ann"], ["well", "ill"])
+BOB = V("Bob", [[0.95, 0.05], [0.4, 0.6]], ["Ann"])
 PAIR = Network([BOB, ANN])
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
 PARENTS, NUMBERS = ("B", [COPY, COPY], ["Ann", "Ann"]), "must be numbers in nested lists of equal"
@@ -40,25 +39,18 @@ BAD = [  # a call, its arguments, the sentence
     (Network, [[ANN, V("B", COPY, "Ann")]], "parents of 'B' is 'Ann'; it must be a list"),
     (Network, [[V("A", COPY, ["A"])]], "the cycle A → A; remove an edge"),
     (Network, [CYCLE], "the graph has the cycle "),
-    (Network, [[V("A", COPY)]], "'A' has shape (2, 2), not (2,): 2 for 'A'"),
-    (Network, [[ANN, V("B", HALF, ["Ann"])]], "shape (2,), not (2, 2): 2 for 'Ann', 2 for 'B'"),
+    (Network, [[V("A", COPY)]], "'A' has shape (2, 2), not (2,): one axis per parent"),
+    (Network, [[ANN, V("B", HALF, ["Ann"])]], "shape (2,), not (2, 2): one axis per parent"),
     *((Network, [[V("A", bad)]], NUMBERS) for bad in ([0.5, [0.5]], ["x", "y"], 1.0, [])),
-    (Network, [[V("A", [1.5, -0.5])]], "table of 'A' must have entries of at least 0"),
-    (Network, [[ANN, V("B", [[1, 0], [np.nan, 1]], ["Ann"])]], "'B' given Ann = 1 must have"),
-    (Network, [[ANN, V("B", [[1, 0], [0.5, 0.4]], ["Ann"])]], "'B' given Ann = 1 must have"),
-    (Network, [[V("A", HALF, (), ["a"])]], "states of 'A': 1 names for 2 probabilities per row"),
-    (Network, [[V("A", HALF, (), ["a", "a"])]], "states of 'A': 'a' is given twice"),
-    (Network, [[V("A", HALF, (), "ab")]], "states of 'A' is 'ab'; it must be a list"),
+    (Network, [[V("A", [1.5, -0.5])]], "the rows of 'A' must have entries of at least 0"),
+    (Network, [[ANN, V("B", [[1, 0], [np.nan, 1]], ["Ann"])]], "the rows of 'B' must have"),
+    (Network, [[ANN, V("B", [[1, 0], [0.5, 0.4]], ["Ann"])]], "the rows of 'B' must have"),
     (max_influence, [PAIR, "Ann", ["Eve"]], "there is no variable 'Eve'"),
     (max_influence, [PAIR, "Ann", ["Ann"]], "the quilt of 'Ann' contains 'Ann' itself"),
     (markov_quilt_mechanism, [PAIR, 0], "epsilon is 0"),
     (markov_quilt_mechanism, [[], 1], "there is no network"),
     (markov_quilt_mechanism, [[PAIR, 3], 1], "network 2 is an int; give a BayesianNetwork"),
-    (
-        markov_quilt_mechanism,
-        [[PAIR, Network([ANN])], 1],
-        "network 2 and network 1 differ in 'Bob'",
-    ),
+    (markov_quilt_mechanism, [[PAIR, Network([ANN])], 1], "network 1 differ in 'Bob'"),
     (network_cost, [PAIR, []], "scales must be one or more numbers"),
     (network_cost, [PAIR, [0.0]], "scale is 0.0"),
     (chain_network, [pf.MarkovChain(COPY, "any"), 3], '"any" is not one network'),
@@ -67,7 +59,7 @@ BAD = [  # a call, its arguments, the sentence
 ]
 for options, message in (
     ({"secrets": ["Eve"]}, "there is no variable 'Eve'"),
-    ({"secrets": []}, "the list secrets is empty"),
+    ({"secrets": []}, "secrets and query must name at least one"),
     ({"query": "Bob"}, "query is 'Bob'; it must be a list"),
 ):
     BAD += [(lambda of=options: markov_quilt_mechanism(PAIR, 1, **of), [], message)]
@@ -82,7 +74,7 @@ def test_bad_arguments(call, arguments, message):
 
 def test_networks_and_their_influences():
     assert (PAIR.names, PAIR.parents, PAIR.children) == (("Bob", "Ann"), ((1,), ()), ((), (0,)))
-    assert (PAIR.states, PAIR.ancestors) == ((("well", "ill"), ("0", "1")), (0b11, 0b10))
+    assert PAIR.ancestors == (0b11, 0b10)
     assert not PAIR.tables[0].flags.writeable
     assert abs(Network([V("A", [0.3 + 4e-10, 0.7])]).tables[0].sum() - 1) <= 2**-52
     assert max_influence(PAIR, "Ann", ["Bob"]) == pytest.approx(np.log(0.6 / 0.05), rel=1e-14)
@@ -90,23 +82,14 @@ def test_networks_and_their_influences():
     for first, expected in (([1, 0], 0), (HALF, np.inf)):  # a certain secret, and a copied one
         copied = Network([V("A", first), V("B", COPY, ["A"])])
         assert max_influence(copied, "A", ["B"]) == max_influence(copied, "B", ["A"]) == expected
-    exclusive_or = V("C", [[[1, 0], [0, 1]], [[0, 1], [1, 0]]], ["A", "B"])
-    collider = Network([V("A", HALF), V("B", HALF), exclusive_or])
-    found = {(q.quilt, q.nearby, q.remote) for q in markov_quilts(collider, "A")}
-    # given C alone, A and B depend
-    given_c = {(("C",), ("A", "B"), ()), (("B", "C"), ("A",), ())}
-    assert found == {((), ("A", "C"), ("B",)), *given_c}
 
 
 def test_the_result():
     found = markov_quilt_mechanism(PAIR, 6.0)
     assert (found.mechanism, found.node, found.quilt) == ("mqm-network", "Bob", ("Ann",))
-    given_well, given_ill = 0.04 / 0.895, 0.06 / 0.105  # P(Ann = 1 | Bob)
-    assert found.influence == pytest.approx(np.log(given_ill / given_well), rel=1e-14)
     assert found.scale == pytest.approx(1 / (6 - found.influence), rel=1e-15)
     assert found.noise_scale(2) == 2 * found.scale
-    assert found.release([3.0, 4.0], 1, np.random.default_rng(1)).shape == (2,)
-    other = Network([ANN, V("Bob", HALF, states=["well", "ill"])])  # another graph
+    other = Network([ANN, V("Bob", HALF)])  # another graph
     both = markov_quilt_mechanism([other, PAIR], 6.0)
     assert (both.scale, both.network) == (found.scale, 1)
     unread = markov_quilt_mechanism(PAIR, 6.0, secrets=["Bob"], query=["Ann"])
@@ -119,20 +102,18 @@ def test_large_networks(monkeypatch):
     chain = chain_network(CHAIN, 1000)
     with allowing(MOST_WORK), pytest.raises(pf.ParameterError, match="1000 variables would take"):
         markov_quilt_mechanism(chain, 1.0)
-    rng, table = np.random.default_rng(5), np.full((80, 2, 2), 1.0)
-    table[..., 1:] = rng.uniform(0.2, 0.8, (80, 2, 1))
-    table[..., 0] -= table[..., 1]
-    tree = Network([V("V0", HALF), *(V(f"V{v}", table[v], [f"V{v // 3}"]) for v in range(1, 12))])
+    tree = chain_network(CHAIN, 12)
     whole = markov_quilt_mechanism(tree, 4.0)
-    known = len(influence.influences(tree)._ratios)
+    computed = len(influence.influences(tree)._ratios)
     assert whole == markov_quilt_mechanism(tree, 4.0)
-    assert len(influence.influences(tree)._ratios) == known  # computed once for all ε
+    assert len(influence.influences(tree)._ratios) == computed  # once for all ε
     monkeypatch.setattr(mechanism, "MAX_STEPS", 0)
     part = markov_quilt_mechanism(tree, 4.0)
     assert (whole.optimal, part.optimal) == (True, False)
     assert whole.scale <= part.scale
     one = [V(f"V{v}", np.ones((1,) * (1 + (v > 0))), [f"V{v - 1}"] * (v > 0)) for v in range(80)]
     assert markov_quilt_mechanism(Network(one), 2.0).scale == pytest.approx(0.5, rel=1e-15)
+    monkeypatch.undo()
     monkeypatch.setattr(influence, "MAX_CELLS", 4)
     ring = Network([V("P", HALF), V("Q", HALF), V("R", np.full((2, 2, 2), 0.5), ["P", "Q"])])
     found = markov_quilt_mechanism(ring, 1.0)
@@ -144,66 +125,45 @@ def test_large_networks(monkeypatch):
 # -- files and the command line ----------------------------------------------------------------
 
 DOCUMENT = {
-    "variables": [
-        {"name": v.name, "table": v.table, "parents": v.parents}
-        | ({"states": v.states} if v.states else {})
-        for v in (BOB, ANN)
-    ]
+    "variables": [{"name": v.name, "table": v.table, "parents": v.parents} for v in (BOB, ANN)]
 }
 
 
-@pytest.fixture
-def network(run):
-    def network_(document, *arguments):
-        text = document if isinstance(document, str) else json.dumps(document)
-        return run("related", "network", "-", *arguments, stdin=text)
-
-    return network_
-
-
-def test_command_line(network, tmp_path):
+def test_command_line(run, tmp_path):
     (tmp_path / "two.json").write_text(json.dumps({"networks": [DOCUMENT, DOCUMENT]}))
     for one in read_networks(tmp_path / "two.json"):
-        assert (one.names, one.states, one.parents) == (PAIR.names, PAIR.states, PAIR.parents)
+        assert (one.names, one.parents) == (PAIR.names, PAIR.parents)
         assert all((a == b).all() for a, b in zip(one.tables, PAIR.tables, strict=True))
-    code, out, err = network(DOCUMENT, "--epsilon", 6, "--epsilon", 1, "--releases", 3, "--json")
+    asked = ("related", "network", "-", "--epsilon", 6, "--epsilon", 1, "--releases", 3)
+    code, out, err = run(*asked, "--json", stdin=json.dumps(DOCUMENT))
     assert (code, err) == (0, "")
     results, found = json.loads(out), markov_quilt_mechanism(PAIR, 6)
     cost = network_cost(PAIR, [found.scale] * 3)
-    costs = {"releases": 3, "theorem_4_4": cost.theorem_4_4, "quilts": cost.quilts}
     assert [r["epsilon"] for r in results] == [6, 1]
-    assert results[0] == found.to_dict() | {"cost": costs}
-    out = network(DOCUMENT, "--epsilon", 6, "--releases", 3)[1]
-    head, row = out.splitlines()
+    assert results[0] == found.to_dict() | {"cost": cost}
+    head, row, _ = run(*asked, stdin=json.dumps(DOCUMENT))[1].splitlines()
     assert head.split()[:6] == ["epsilon", "scale", "node", "quilt", "nearby", "influence"]
     assert row.split()[1:5] == [repr(found.scale), "Bob", "Ann", "Bob"]
-    assert f"theorem_4_4 {cost.theorem_4_4}" in row
-    one = network(DOCUMENT, "--epsilon", 6, "--secret", "Ann", "--query", "Ann", "--json")[1]
-    assert json.loads(one)[0]["node"] == "Ann"
+    assert row.split()[-1] == repr(cost)
 
 
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ("", "is empty; it must hold"),
-        ("{", "is not JSON"),
-        ([], "network 1 must be an object with a list of variables"),
-        ({"variables": [], "networks": []}, "unknown key 'variables'"),
+        ([], "network 1 must be an object with the keys variables"),
         ({"chains": []}, "unknown key 'chains'"),
         ({"variables": 3}, "must be an object with a list of variables"),
-        ({"variables": [], "chains": []}, "unknown key 'chains'"),
         ({"variables": []}, "has 0 variables"),
         ({"networks": 3}, "must be a list of networks"),
         ({"networks": []}, "there is no network"),
         ({"networks": [DOCUMENT, {}]}, "network 2 must be an object with a list of variables"),
         ({"variables": [{"name": "Ann"}]}, "variable 1 must be an object with a name and a table"),
         ({"variables": [{"name": "A", "table": [1], "cpt": 2}]}, "unknown key 'cpt'"),
-        ({"variables": [{"name": "A", "table": [1], "parents": "B"}]}, "it must be a list"),
         ({"variables": [{"name": "A", "table": [True, False]}]}, NUMBERS),
     ],
 )
-def test_bad_files(network, document, message):
-    code, out, err = network(document, "--epsilon", 1)
+def test_bad_files(run, document, message):
+    code, out, err = run("related", "network", "-", "--epsilon", 1, stdin=json.dumps(document))
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("pufferflow: error: ")
     assert message in err

@@ -1,0 +1,117 @@
+"""Options that are declared once, as fields of a frozen dataclass.
+
+A public function takes the fields of such records as keywords, its docstring lists them, and the
+command line generates its options from the same fields.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import textwrap
+from collections.abc import Callable
+from difflib import get_close_matches
+from functools import wraps
+from inspect import Parameter, cleandoc, signature
+from typing import Any, TypeVar
+
+from pufferflow._checks import shown
+from pufferflow.errors import ParameterError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+PLACE = "{options}"
+"""Where a docstring wants them."""
+
+
+def option(
+    default: Any, meaning: str, group: str, metavar: str | tuple[str, ...] | None = None
+) -> Any:
+    """Return a dataclass field that describes an option.
+
+    Parameters
+    ----------
+    default
+        MISSING of an option that must be given.
+    meaning : str
+        One sentence for docstring and ``--help``.
+    group : str
+        Under which heading ``--help`` lists it.
+    metavar : str or tuple of str, optional
+        What stands for its value in the shell; None makes a switch.
+    """
+    described = {"meaning": meaning, "group": group, "metavar": metavar}
+    return dataclasses.field(default=default, metadata=described)
+
+
+def options_under(group: str) -> Callable[..., Any]:
+    """Return :func:`option` for one heading of ``--help``."""
+    return lambda default, meaning, *more: option(default, meaning, group, *more)
+
+
+def options_of(record: type) -> list[dataclasses.Field[Any]]:
+    """Return the fields of a record that are options."""
+    return [field for field in dataclasses.fields(record) if "meaning" in field.metadata]
+
+
+def split_options(options: dict[str, Any], *records: type) -> list[dict[str, Any]]:
+    """Return the options of each record."""
+    names = [{field.name for field in options_of(record)} for record in records]
+    return [{key: options[key] for key in options if key in own} for own in names]
+
+
+def takes_options(*records: type, only: str = "") -> Callable[[Function], Function]:
+    """Let a function list the options it takes, and refuse others in one sentence.
+
+    Parameters
+    ----------
+    records : dataclass
+        Of the ``**options`` of the function.
+    only : str, optional
+        Names of the fields that this function takes, if it does not take all.
+    """
+    fields = [f for record in records for f in options_of(record)]
+    taken = [f for f in fields if not only or f.name in only.split()]
+
+    def with_options(function: Function) -> Function:
+        own = signature(function)
+        keywords = [p for p in own.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
+        named = {p.name for p in keywords}
+        lines = []
+        for field in (f for f in taken if f.name not in named):
+            required = field.default is dataclasses.MISSING
+            default = Parameter.empty if required else field.default
+            parameter = Parameter(
+                field.name, Parameter.KEYWORD_ONLY, default=default, annotation=field.type
+            )
+            keywords.append(parameter)
+            lines += [f"{field.name} : {_kind(field.type)}", _indented(field.metadata["meaning"])]
+        known = [p.name for p in keywords]
+
+        @wraps(function)
+        def checked(*arguments: Any, **options: Any) -> Any:
+            for name in options:
+                if name not in known:
+                    near = get_close_matches(name, known, 1, 0.5)
+                    advice = f"{near[0]} may be meant" if near else f"there are {', '.join(known)}"
+                    what = f"unknown option {shown(name)} of {function.__name__}"
+                    raise ParameterError(f"{what}; {advice}")
+            return function(*arguments, **options)
+
+        described: Any = checked
+        described.__signature__ = own.replace(parameters=keywords)
+        described.options = taken
+        described.__doc__ = cleandoc(function.__doc__ or "").replace(PLACE, "\n".join(lines))
+        return described  # type: ignore[no-any-return]
+
+    return with_options
+
+
+def _indented(meaning: str) -> str:
+    return textwrap.indent(textwrap.fill(meaning, 92, break_on_hyphens=False), " " * 4)
+
+
+def _kind(annotation: Any) -> str:
+    """Return a type as docstrings write it: ``str or int, optional``."""
+    parts = [part.strip() for part in str(annotation).split("|")]
+    kinds = " or ".join(part for part in parts if part != "None")
+    return f"{kinds}, optional" if "None" in parts else kinds
