@@ -32,7 +32,7 @@ from pufferflow.coupling.sides import (
 from pufferflow.markov.periodic import PeriodicChain
 from pufferflow.verify.interpret import Node, Nodes, Terms, sides_of
 from pufferflow.verify.model import PRECISIONS, Table, ball, members
-from pufferflow.verify.parse import CertificateError, Chain, Claim, Intervals, Step, witness_of
+from pufferflow.verify.parse import CertificateError, Chain, Claim, Step, witness_of
 
 _WORK, _ROWS_WORK = 4_000_000, 20_000
 _ROUNDS, _RISES = 40, 5
@@ -64,6 +64,7 @@ class _Writer:
         self.zero: Table = [[arb(1)] * self.k for _ in range(self.k)]
         self.witnesses: list[list[Any]] = []
         self.parsed: list[dict[Any, Any]] = []
+        self.witnessed = True
 
     def found(self, nodes: Any, node: Node, leakages: Floats) -> list[list[Any]]:
         """The best trees for the distributions of a neighbour with these leakages."""
@@ -82,9 +83,9 @@ class _Writer:
         tables, growths, steps = [self.zero], [self.terms.growth(self.zero, nodes.seen)], []
         for j in range(1, many + 1):
             node, step = nodes.early(j, growths[-1]), Document()
-            if node.rows is not None:
+            if known := node.rows is not None and self.witnessed:
                 step["witnesses"] = self.add(self.found(nodes, node, logs(tables[-1])))
-            if node.rows is None or node.excess != 1 or isinstance(self.member, Intervals):
+            if not known or node.excess != 1:
                 step["power"] = power if power <= j else 1
             steps.append(step)
             far, cap = growths[j - step.get("power", 1)], self.terms.count(j)
@@ -316,29 +317,38 @@ class _RowsWriter(_Writer):
         return found
 
     def side(self, nodes: Any, many: int) -> Document:
-        """The program of one side."""
+        """The program of one side: flows throughout, or ratios throughout where these bound more."""
+        rows, away = self.rows.get(nodes.forward), 1 - np.eye(self.k)
+        ratios = [] if nodes.forward else [RatioSide(self.family.rows.log_column_ratios())]
+        if rows is not None and not self.coupled:
+            ratios.append(RatioSide(rows.log_ratios()))
+        start = np.random.default_rng(0).random((self.k, self.k)) / 2 * self.cost
+        found = [self._fixed([kind], start) for kind in ratios]
+        bound, flows = np.minimum.reduce([self.cap * away, *found]), False
+        if rows is not None and self.coupled:
+            coupled = self._fixed([AscendingSide(rows), self.affine[nodes.forward]], start)
+            flows = nodes.forward or bool(coupled.max() <= bound.max())
+            bound = coupled if flows else bound
+        self.witnessed = flows
         steps, tables = self.prefix(nodes, many, 1)
         if many == self.around:
             return {"prefix": steps}
-        rows, cap = self.rows.get(nodes.forward), self.cap * (1 - np.eye(self.k))
-        kinds: list[Any] = [] if nodes.forward else [RatioSide(self.family.rows.log_column_ratios())]
-        if rows is not None:
-            coupled = [AscendingSide(rows), self.affine[nodes.forward]] if self.coupled else []
-            kinds += coupled or [RatioSide(rows.log_ratios())]
-        guess, before = cap, np.random.default_rng(0).random((self.k, self.k)) / 2 * self.cost
-        for kind in kinds:
-            equation = LeakageEquation(kind, self.cost, cap, extra=_ROOM * self.cost * (1 - np.eye(self.k)))
-            before = post_fixed_point(equation, before)
-            if not isinstance(kind, AscendingSide):
-                guess = np.minimum(guess, before)
-        step = Document()
-        node = nodes.any(0, 1, self.zero)
-        if node.rows is not None and self.coupled:
-            step["witnesses"] = self.add(self.found(nodes, node, guess))
-        if not nodes.forward or not self.coupled:
-            step["power"] = 1
-        leakages = self.closed(nodes, [step], guess * (1 + _ROOM), tables)
+        step = (
+            Document(witnesses=self.add(self.found(nodes, nodes.any(0, 1, self.zero), bound)))
+            if flows
+            else Document(power=1)
+        )
+        leakages = self.closed(nodes, [step], bound * (1 + _ROOM), tables)
         return {"prefix": steps, "start": decimals(leakages), "cycle": [step]}
+
+    def _fixed(self, kinds: list[Any], start: Floats) -> Floats:
+        """A post-fixed point of the last of some sides, each started from that of the one before."""
+        away = 1 - np.eye(self.k)
+        for kind in kinds:
+            start = post_fixed_point(
+                LeakageEquation(kind, self.cost, self.cap * away, extra=_ROOM * self.cost * away), start
+            )
+        return start
 
 
 def _written(flows: RobustFlows) -> Document:

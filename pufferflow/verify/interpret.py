@@ -119,7 +119,9 @@ class Terms:
 
     def close(self, side: Side, witnesses: Any, nodes: Nodes, where: str) -> tuple[list[Table], list[Table]]:
         """E of the nodes with 0, 1, … nodes on this side, and of all others at each phase: CLOSE."""
-        around, seen = self.claim.windows - 1, nodes.seen
+        around, seen, steps = self.claim.windows - 1, nodes.seen, [*side.prefix, *side.cycle]
+        if nodes.apart and any(step.power for step in steps) and any(step.witnesses is not None for step in steps):
+            raise CertificateError(f"{where}: flows and ratios bound different tables, use one of them")
         tables: list[Table] = [[[arb(1)] * nodes.k for _ in range(nodes.k)]]
         growths = [self.growth(tables[0], seen)]
         for j, step in enumerate(side.prefix[:around], 1):
@@ -169,6 +171,8 @@ class Nodes:
     k: int
     period = 1
     seen: list[int]
+    apart = False
+    """Whether what ratios bound says nothing of values that cannot occur, through which flows may pass."""
 
     def early(self, j: int, growth: Table) -> Node:
         """The node with j nodes on that side."""
@@ -283,6 +287,8 @@ class PhaseNodes(Nodes):
 
 class SetNodes(Nodes):
     """Those of all chains with rows in given sets, which may change at every step."""
+
+    apart = True
 
     def __init__(self, family: Intervals, forward: bool, informed: bool) -> None:
         self.family, self.known = family, family if forward else family.backward

@@ -283,6 +283,23 @@ def test_shares_of_what_is_free_sum_to_at_most_1():
     rejected(document([[1, 2, "0.5"]] * 2), "is given twice, or leads nowhere")
 
 
+def test_flows_and_ratios_of_columns_bound_different_tables():
+    """A flow may pass through values that cannot occur, of which ratios say nothing."""
+    row = [["0.4", "0.4"], ["0.4", "0.4"]]
+    high = [["0.6", "0.6"], ["0.6", "0.6"]]
+    bounds = {"low": row, "high": high}
+    flows = [[x, y, {"flow": [], "surplus": [[]], "reserve": [[]]}] for x, y in ((1, 2), (2, 1))]
+
+    def document(*steps):
+        side = {"prefix": list(steps[:-1]), "start": table(2, 3), "cycle": [steps[-1]]}
+        return claim({"interval": bounds | {"backward": bounds}}, 4, 4, 1, program(side, side, [flows]))
+
+    accepted(document({"power": 1}, {"power": 1}))
+    accepted(document({"witnesses": 0}, {"witnesses": 0}))
+    for steps in (({"power": 1}, {"witnesses": 0}), ({"witnesses": 0, "power": 1},)):
+        rejected(document(*steps) | {"epsilon": "3.9"}, "flows and ratios bound different tables")
+
+
 @pytest.mark.parametrize(("length", "window"), [(5, 1), (100, 1), (1000, 3), (10**7, 1)])
 def test_a_mixing_family_has_its_claim_alone(length, window):
     document = pf.certify(pf.MixingFamily(60, 0.4), length, 1.0, mechanism="leakage", window=window)
