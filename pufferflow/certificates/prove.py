@@ -24,6 +24,7 @@ from pufferflow.markov.labelled import LabelledChain
 from pufferflow.markov.periodic import PeriodicChain
 from pufferflow.mixing_family import MixingFamily
 from pufferflow.verify import MOST_WORK, VERSION, CertificateError, losses
+from pufferflow.verify.model import UndecidedError
 from pufferflow.verify.parse import parse
 
 _MOST_WORK = 10 * MOST_WORK
@@ -205,7 +206,7 @@ def _raised(document: Document, claim: Claim, proofs: Callable[[Document], list[
             tried["proofs"] = proofs(tried)
             loss: Fraction | float = _loss(tried)
             ratio = float(loss / epsilon)
-        except CertificateError as error:
+        except (CertificateError, UndecidedError) as error:
             why, loss, ratio = str(error), math.inf, math.inf
         if loss <= epsilon:
             best = tried

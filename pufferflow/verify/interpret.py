@@ -235,7 +235,8 @@ class ChainNodes(Nodes):
         if here is None:
             return None
         after = self.model.distance(j + 1) if single else here
-        assert after is not None
+        if after is None:
+            return None
         through = 1 + (1 - 1 / here) * (largest([value for row in growth for value in row]) - 1)
         return (here * after).min(through * through)
 
@@ -438,7 +439,7 @@ def _observed(model: Model, program: Program, terms: Terms, both: Table) -> Frac
 
 def _mixing(family: Mixing, terms: Terms) -> Fraction:
     around = terms.claim.windows - 1
-    if not around or family.steps > _LARGEST * terms.scale:
+    if not around or terms.claim.informed or family.steps > _LARGEST * terms.scale:
         return terms.claim.length / terms.scale
     return terms.loss(terms.claim.hidden, overlapping(family, terms.cost, around))
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from flint import arb, fmpq
 
-from pufferflow.verify.model import Row, Table, UndecidedError, ball, largest
+from pufferflow.verify.model import Row, Table, ball, largest
 from pufferflow.verify.parse import Flows, Matrix, Mixing, Pair, Part, RowSet, Tree
 
 _ONE = arb(1)
@@ -47,9 +47,7 @@ def by_tree(p: Row, q: Row, tree: Tree, growth: Table) -> arb:
     ratio, balanced = _balanced(above.copy(), below.copy(), tree)
     if not balanced:
         ratio *= 1 + _left_over(above, below, tree, h, growth)
-    if not ratio.is_finite():
-        raise UndecidedError
-    return ratio.upper()
+    return ratio.upper() if ratio.is_finite() else arb.pos_inf()
 
 
 def _balanced(above: Row, below: Row, tree: Tree) -> tuple[arb, bool]:
@@ -122,7 +120,7 @@ def reweighted(bounds: Iterable[tuple[Any, Any, int]], growth: Table) -> arb:
                 root, far = ratio.sqrt(), h.sqrt()
                 told = ((1 + root * far) / (root + far)) ** 2
             if not told.is_finite():
-                raise UndecidedError
+                return arb.pos_inf()
             most = most.max(told.upper())
     return most
 
@@ -182,9 +180,7 @@ def by_flows(p: RowSet, q: RowSet, flows: Flows, growth: Table) -> arb:
         if y != store:
             needed += (left[y] - least * right[y]).max(arb(0)) * growth[y][store]
     bound = (needed / right[store]).max(_ONE)
-    if not bound.is_finite():
-        raise UndecidedError
-    return bound.upper()
+    return bound.upper() if bound.is_finite() else arb.pos_inf()
 
 
 def _share(shares: dict[Pair, Fraction], z: int, y: int, k: int) -> arb:

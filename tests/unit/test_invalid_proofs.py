@@ -308,6 +308,7 @@ def test_a_mixing_family_has_its_claim_alone(length, window):
     rejected(document | {"proofs": [program(NONE, NONE)]}, "a mixing family has nothing but its claim")
     excluded(document | {"scale": repr(float(document["scale"]) * (1 - 1e-9))}, 1)
     if length > 200:
+        rejected(document | {"side_information": "any"}, "is not excluded")
         for family in ({"steps": 61, "overlap": "0.4"}, {"steps": 60, "overlap": "0.399"}):
             excluded(document | {"family": {"mixing": family}}, 1)
 
