@@ -2,7 +2,8 @@
 
 Numba keeps compiled code per file, so a change in one file leaves stale code of its callers behind.
 All kernels live in modules whose names end in ``_kernels.py``; the cache folder is named by a
-digest of those sources, of the constants they share (``_rounding.py``), and of numba's version.
+digest of those sources, of numba's version, and of the constants that kernels share
+(``_rounding.py``).
 
 Compiling takes seconds the first time, and numba itself a third of one to import. So a kernel that
 declares how many steps a call takes is interpreted until these add up, unless its machine code is

@@ -40,7 +40,7 @@ class BoundedFamily(Family, TransitionBounds):
         self.backward = backward
 
     def numbers(self) -> dict[str, Any]:
-        """Return what a model file says of the rows, without what it says of the reversed chain."""
+        """Return the fields of the rows in a model file, without those of the reversed chain."""
         raise NotImplementedError
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Compiled inner loops: the largest log-ratio of two path laws through a node."""
+"""Compiled inner loops: the largest log-ratio of the distributions of two paths through a node."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ def largest_ratio(
         Log-ratios of the initial distributions and of the transition probabilities, -∞ where a path
         cannot go.
     chain, other : tuple of float arrays, shapes (k,) and (k, k)
-        Law of the first record and transition matrix of both, whose laws of X_i are m and m'.
+        Distribution of the first record and transition matrix of both, whose distributions of X_i
+        are m and m'.
     secrets : bool array, shape (length, k)
         Which states count at each node; all others do not.
     constant : bool
-        Whether both laws are the same at all nodes.
+        Whether both distributions are the same at all nodes.
     smallest : float
         An entry of m below it counts as 0, one of m' as ``smallest``.
 
@@ -79,15 +80,3 @@ def largest_ratio(
                 if value > best:
                     best, node, state = value, i, x
     return best, node, state, size
-
-
-@kernel
-def max_plus(a: Floats, b: Floats) -> Floats:
-    """Product of two matrices in the max-plus algebra."""
-    rows, inner, columns = a.shape[0], a.shape[1], b.shape[1]
-    out = np.full((rows, columns), -np.inf)
-    for x in range(rows):
-        for z in range(inner):
-            for y in range(columns):
-                out[x, y] = max(out[x, y], a[x, z] + b[z, y])
-    return out

@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-from pufferflow._checks import check_epsilon, check_list, check_positive, check_type, named_type
+from pufferflow._checks import check_epsilon, check_list, check_positive, check_type
 from pufferflow._numbers import written_number
 from pufferflow._rounding import float_up
 from pufferflow.divergences import Law
@@ -34,9 +34,6 @@ from pufferflow.general.sensitivity import (
     widest_pair,
 )
 from pufferflow.general.tables import read_scenarios
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 GivenLaws: TypeAlias = "Mapping[Any, Mapping[Any, Law | Mapping[Any, Any]]]"
 
@@ -86,39 +83,6 @@ class PufferfishFramework:
         self.laws: Laws = {scenario: scenario_laws(given, scenario) for scenario, given in laws.items()}
         self.pairs = self._likely_pairs() if pairs is None else self._checked_pairs(pairs)
         self._databases: Databases | None = None
-
-    @classmethod
-    def from_function(
-        cls,
-        law: Callable[[Any, Any], Mapping[Any, Any] | None],
-        scenarios: Iterable[Hashable],
-        secrets: Iterable[Hashable],
-        pairs: Iterable[Iterable[Hashable]] | None = None,
-    ) -> PufferfishFramework:
-        """Return the framework of a function that computes laws.
-
-        Parameters
-        ----------
-        law : callable
-            ``law(scenario, secret)`` is the law of the query, value to probability; None where the scenario gives
-            the secret probability 0.
-        scenarios, secrets : iterable
-        pairs : iterable of pairs of secrets, optional
-            As for the class.
-
-        Raises
-        ------
-        ParameterError
-            As for the class, or ``law`` is no function.
-        """
-        if not callable(law):
-            raise ParameterError(f"law is {named_type(law)}; give a function of a scenario and a secret")
-        asked = list(dict.fromkeys(hashable(check_list(secrets, "secrets"), "a secret")))
-        laws: dict[Hashable, dict[Hashable, Any]] = {}
-        for scenario in hashable(check_list(scenarios, "scenarios"), "a scenario"):
-            given = ((secret, law(scenario, secret)) for secret in asked)
-            laws[scenario] = {secret: one for secret, one in given if one is not None}
-        return cls(laws, pairs)
 
     @classmethod
     def from_databases(
@@ -176,14 +140,14 @@ class PufferfishFramework:
 
     @classmethod
     def from_table(
-        cls, source: str | os.PathLike[str] | pd.DataFrame, pairs: Iterable[Iterable[Hashable]] | None = None
+        cls, source: str | os.PathLike[str], pairs: Iterable[Iterable[Hashable]] | None = None
     ) -> PufferfishFramework:
         """Return the framework of a table.
 
         Parameters
         ----------
-        source : path or DataFrame
-            A CSV file (``"-"`` is standard input) or a frame with the columns ``scenario`` (may be left out),
+        source : path
+            A CSV file (``"-"`` is standard input) with the columns ``scenario`` (may be left out),
             ``secret``, ``value`` and ``probability``: a row is P(F = value | secret, scenario). Or without ``secret``,
             a column for each record instead: a row is P(database | scenario) and the query there, the secrets are the
             texts ``record=state`` and the pairs any two states of one record.

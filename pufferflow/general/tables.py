@@ -11,9 +11,9 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from pufferflow._checks import LONGEST_SHOWN, check_path, named_type, shown
 from pufferflow._files import read_bounded
@@ -23,19 +23,11 @@ from pufferflow.general.databases import Database, Databases
 from pufferflow.general.given import exact_probability, exact_value, given_databases, pairs_of_records, scenario_laws
 from pufferflow.general.sensitivity import Pair
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-MOST_ROWS = 10**5
-"""Rows of a table at most."""
-
-MOST_COLUMNS = 1000
-"""Columns of a table at most."""
+MOST_ROWS, MOST_COLUMNS = 10**5, 1000
+"""Rows and columns of a table at most."""
 
 ONLY = "all"
 """Name of the scenario of a table without a column of scenarios."""
-
-Source: TypeAlias = "str | os.PathLike[str] | pd.DataFrame"
 
 
 class Scenarios(NamedTuple):
@@ -46,89 +38,54 @@ class Scenarios(NamedTuple):
     pairs: list[Pair] | None = None
 
 
-class _Row(NamedTuple):
-    """One row: where it stands, and what it holds by column."""
-
-    place: str
-    cells: dict[str, Any]
-
-    def name(self, column: str) -> str:
-        """Return the name of a scenario, a secret or a state of a record."""
-        text = str(self.cells[column]).strip()
-        if not (text and text.isprintable() and len(text) <= LONGEST_SHOWN):
-            raise DataError(f"{self.place}: {column} must be 1 to {LONGEST_SHOWN} printable characters")
-        return text
-
-    def number(self, column: str, read: Callable[[Any, str], Fraction]) -> Fraction:
-        """Return a number, as ``read`` checks it."""
-        cell = self.cells[column]
-        try:
-            return read(cell.strip() if isinstance(cell, str) else cell, column)
-        except ParameterError as error:
-            raise DataError(f"{self.place}: {error}") from None
-
-    @property
-    def scenario(self) -> str:
-        """Its scenario."""
-        return self.name("scenario") if "scenario" in self.cells else ONLY
-
-
-def read_scenarios(source: Source) -> Scenarios:
-    """Read a CSV file, ``"-"`` for standard input, or a frame.
+def read_scenarios(source: str | os.PathLike[str]) -> Scenarios:
+    """Read a CSV file, or ``"-"`` for standard input.
 
     Raises DataError: it cannot be read, a column is missing or unknown, a row says what another one did, a number is
     no probability, or probabilities do not sum to 1; ParameterError: ``source`` is no path.
     """
-    table = _file_rows(source) if isinstance(source, str | os.PathLike) else _frame_rows(source)
+    table = _rows(source)
     where, columns = next(table)
     records = [column for column in columns if column not in ("scenario", "secret", "value", "probability")]
-    for needed in ("value", "probability"):
-        if needed not in columns:
-            raise DataError(f"{where}: there is no column {needed}; the header needs secret, value and probability")
-    if "secret" in columns and records:
-        raise DataError(
-            f"{where}: unknown column {shown(records[0])}; beside secret there are scenario, value and probability"
-        )
-    if any("=" in record for record in records):  # a secret is written record=state
-        raise DataError(f"{where}: the name of a record has an = in it; give it another name")
-    if "secret" not in columns and not records:
-        raise DataError(f"{where}: there is neither a column secret nor one of a record; add secret, or the records")
-    rows = (_Row(*row) for row in table)
+    _check_columns(where, columns, records)
+    weights: dict[str, dict[Any, Fraction]] = {}
+    query: dict[Any, Fraction] = {}
+    for place, cells in table:
+        scenario = _name(place, cells, "scenario") if "scenario" in cells else ONLY
+        names = tuple(_name(place, cells, column) for column in records or ["secret"])
+        try:
+            value = exact_value(cells["value"], "value")
+            probability = exact_probability(cells["probability"], "probability")
+        except ParameterError as error:
+            raise DataError(f"{place}: {error}") from None
+        key = names if records else (*names, value)
+        if query.setdefault(key, value) != value:
+            raise DataError(f"{place}: the query has another value for this database elsewhere; it must have one")
+        if key in weights.setdefault(scenario, {}):
+            twice = "the scenario has this database" if records else "the secret has this value"
+            raise DataError(f"{place}: {twice} already; give its probability once")
+        weights[scenario][key] = probability
+    if not weights:
+        raise DataError(f"{where}: there are no rows below the header; give probabilities")
     try:
-        if records:
-            return _of_databases(rows, records)
-        return Scenarios(_laws(rows))
+        return _of_databases(weights, query, records) if records else Scenarios(_laws(weights))
     except ParameterError as error:
         raise DataError(f"{where}: {error}") from None
 
 
-def _laws(rows: Iterator[_Row]) -> dict[Hashable, dict[Hashable, Law]]:
-    weights: dict[str, dict[str, dict[Fraction, Fraction]]] = {}
-    for row in rows:
-        law = weights.setdefault(row.scenario, {}).setdefault(row.name("secret"), {})
-        value = row.number("value", exact_value)
-        if value in law:
-            raise DataError(f"{row.place}: the secret has this value already; give its probability once")
-        law[value] = row.number("probability", exact_probability)
-    if not weights:
-        raise ParameterError("there are no rows below the header; give the laws of the query")
-    return {scenario: scenario_laws(given, scenario) for scenario, given in weights.items()}
+def _laws(weights: Mapping[str, Mapping[Any, Fraction]]) -> dict[Hashable, dict[Hashable, Law]]:
+    laws: dict[Hashable, dict[Hashable, Law]] = {}
+    for scenario, given in weights.items():
+        by_secret: dict[str, dict[Fraction, Fraction]] = {}
+        for (secret, value), probability in given.items():
+            by_secret.setdefault(secret, {})[value] = probability
+        laws[scenario] = scenario_laws(by_secret, scenario)
+    return laws
 
 
-def _of_databases(rows: Iterator[_Row], records: Sequence[str]) -> Scenarios:
-    weights: dict[str, dict[Database, Fraction]] = {}
-    query: dict[Database, Fraction] = {}
-    for row in rows:
-        database = tuple(row.name(record) for record in records)
-        law = weights.setdefault(row.scenario, {})
-        value = row.number("value", exact_value)
-        if query.setdefault(database, value) != value:
-            raise DataError(f"{row.place}: the query has another value for this database elsewhere; it must have one")
-        if database in law:
-            raise DataError(f"{row.place}: the scenario has this database already; give its probability once")
-        law[database] = row.number("probability", exact_probability)
-    if not weights:
-        raise ParameterError("there are no rows below the header; give the databases")
+def _of_databases(
+    weights: Mapping[str, Mapping[Database, Fraction]], query: Mapping[Database, Fraction], records: list[str]
+) -> Scenarios:
     databases = given_databases(weights, query.__getitem__, records)
     laws = databases.laws(databases.states)
     texts: dict[Any, Hashable] = {secret: "=".join(secret) for given in laws.values() for secret in given}  # type: ignore[arg-type]
@@ -137,20 +94,18 @@ def _of_databases(rows: Iterator[_Row], records: Sequence[str]) -> Scenarios:
     return Scenarios(named, databases, pairs)
 
 
-def _frame_rows(frame: pd.DataFrame) -> Iterator[Any]:
-    """As :func:`_file_rows`, of a frame."""
-    if not (hasattr(frame, "itertuples") and hasattr(frame, "columns")):
-        raise ParameterError(f"source is {named_type(frame)}; give the path of a CSV file, or a pandas DataFrame")
-    names = _checked_header("the table", [str(name) for name in frame.columns])
-    yield "the table", names
-    if len(frame) > MOST_ROWS:
-        raise DataError(f"the table has {len(frame):,} rows; at most {MOST_ROWS:,} are read")
-    for number, cells in enumerate(frame.itertuples(index=False, name=None), 1):
-        yield f"the table, row {number}", dict(zip(names, cells, strict=True))
+def _name(place: str, cells: Mapping[str, str], column: str) -> str:
+    """The name of a scenario, a secret or a state of a record."""
+    text = cells[column]
+    if not (text and text.isprintable() and len(text) <= LONGEST_SHOWN):
+        raise DataError(f"{place}: {column} must be 1 to {LONGEST_SHOWN} printable characters")
+    return text
 
 
-def _file_rows(source: str | os.PathLike[str]) -> Iterator[Any]:
+def _rows(source: str | os.PathLike[str]) -> Iterator[Any]:
     """Yield its name and its columns, then each row with its place."""
+    if not isinstance(source, str | os.PathLike):
+        raise ParameterError(f"source is {named_type(source)}; give the path of a CSV file")
     check_path(source, "source")
     where = "standard input" if source == "-" else os.fspath(source)
     try:
@@ -162,10 +117,11 @@ def _file_rows(source: str | os.PathLike[str]) -> Iterator[Any]:
     rows = 0
     try:
         for cells in lines:
-            if not any(cell.strip() for cell in cells):
+            stripped = [cell.strip() for cell in cells]
+            if not any(stripped):
                 continue
             if not names:
-                names = _checked_header(where, [cell.strip() for cell in cells])
+                names = stripped
                 yield where, names
                 continue
             place, rows = f"{where}, line {lines.line_num}", rows + 1
@@ -175,14 +131,14 @@ def _file_rows(source: str | os.PathLike[str]) -> Iterator[Any]:
                 raise DataError(
                     f"{where} has more than {MOST_ROWS:,} rows; round the query, or leave out what is alike"
                 )
-            yield place, dict(zip(names, cells, strict=True))
+            yield place, dict(zip(names, stripped, strict=True))
     except csv.Error as error:
         raise DataError(f"{where}, line {lines.line_num}: {error}; mend that line") from None
     if not names:
         raise DataError(f"{where} is empty; its first line must name the columns: secret, value, probability")
 
 
-def _checked_header(where: str, names: list[str]) -> list[str]:
+def _check_columns(where: str, names: list[str], records: list[str]) -> None:
     if len(names) > MOST_COLUMNS:
         raise DataError(f"{where}: {len(names):,} columns; at most {MOST_COLUMNS:,} are read")
     for place, name in enumerate(names):
@@ -190,4 +146,14 @@ def _checked_header(where: str, names: list[str]) -> list[str]:
             raise DataError(f"{where}: names of columns must be 1 to {LONGEST_SHOWN} printable characters")
         if name in names[:place]:
             raise DataError(f"{where}: the column {name!r} is there twice; give each a name of its own")
-    return names
+    for needed in ("value", "probability"):
+        if needed not in names:
+            raise DataError(f"{where}: there is no column {needed}; the header needs secret, value and probability")
+    if "secret" in names and records:
+        raise DataError(
+            f"{where}: unknown column {shown(records[0])}; beside secret there are scenario, value and probability"
+        )
+    if any("=" in record for record in records):  # a secret is written record=state
+        raise DataError(f"{where}: the name of a record has an = in it; give it another name")
+    if "secret" not in names and not records:
+        raise DataError(f"{where}: there is neither a column secret nor one of a record; add secret, or the records")

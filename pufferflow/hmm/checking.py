@@ -22,18 +22,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from pufferflow._checks import check_type
+from pufferflow._checks import check_type, shown
 from pufferflow._numbers import Exact, written_number
 from pufferflow._work import spend
 from pufferflow.errors import ParameterError
-from pufferflow.hmm.model import (
-    HiddenMarkovModel,
-    Result,
-    exact_text,
-    integers,
-    requested_length,
-    shortened,
-)
+from pufferflow.hmm.model import HiddenMarkovModel, Result, integers, requested_length
 
 Integers: TypeAlias = tuple[int, ...]
 
@@ -82,8 +75,7 @@ def check_factor(factor: Exact) -> Fraction:
     """Return the factor e^ε; raise ParameterError unless it is a positive exact number."""
     exact = written_number(factor, "factor")
     if exact <= 0:
-        text = shortened(exact_text(exact))
-        raise ParameterError(f'factor is {text}; give e^ε, a positive number such as 2 or "3/2"')
+        raise ParameterError(f'factor is {shown(exact)}; give e^ε, positive as 2 or "3/2" are')
     return exact
 
 

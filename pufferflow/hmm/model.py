@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any, TypeAlias
 
-from pufferflow._checks import check_list, check_type, check_whole
+from pufferflow._checks import check_list, check_type, check_whole, shown
 from pufferflow._json import kind
 from pufferflow._numbers import Exact, written_number
 from pufferflow.errors import ModelError, ParameterError
@@ -109,7 +109,7 @@ def distribution(values: object, where: str, size: int | None = None) -> Vector:
             raise ModelError(f"{where}, entry {i} is not between 0 and 1; give probabilities")
     total, over = integers(numbers)
     if sum(total) != over:  # sums of integers take a fraction of the time
-        text = shortened(exact_text(Fraction(sum(total), over)))
+        text = shown(Fraction(sum(total), over))
         raise ModelError(f'{where} sums to {text}, not exactly to 1; write thirds as "1/3"')
     return tuple(numbers)
 
@@ -161,11 +161,6 @@ def exact_text(number: Fraction | float) -> str:
         from flint import fmpq
 
         return str(fmpq(number.numerator, number.denominator))
-
-
-def shortened(text: str) -> str:
-    """Return a string for a message: its beginning if it is long."""
-    return text if len(text) <= 40 else f"{text[:36]}…"
 
 
 class Result:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from typing import Any
 from flint import Ordering, fmpq, fmpq_mpoly, fmpq_mpoly_ctx
 from flint.utils.flint_exceptions import DomainError
 
-from pufferflow._checks import check_choice, check_list, check_type
+from pufferflow._checks import check_choice, check_list, check_type, shown
 from pufferflow._numbers import Exact, written_number
 from pufferflow.errors import ModelError, ParameterError
 from pufferflow.hmm import smt
@@ -31,7 +32,6 @@ from pufferflow.hmm.model import (
     Vector,
     by_secret,
     requested_length,
-    shortened,
     step,
 )
 
@@ -155,7 +155,9 @@ class PriorFamily:
         for i, entry in enumerate(check_list(entries, where), 1):
             try:
                 text = str(entry).replace("^", "**").strip()
-                polynomials.append(self._polynomial(ast.parse(text, mode="eval").body, text))
+                with warnings.catch_warnings(action="ignore"):  # of odd Python, refused below
+                    node = ast.parse(text, mode="eval").body
+                polynomials.append(self._polynomial(node, text))
             except _INVALID:
                 raise ModelError(
                     f"{where}, entry {i} is not a polynomial in {', '.join(self.box)} of powers "
@@ -163,7 +165,7 @@ class PriorFamily:
                 ) from None
         total = sum(polynomials, self._context.constant(0))
         if not (total - 1).is_zero():
-            raise ModelError(f"{where} sums to {shortened(str(total))}, not to 1 for every prior")
+            raise ModelError(f"{where} sums to {str(total)[:80]}, not to 1 for every prior")
         return polynomials
 
     def _polynomial(self, node: ast.expr, text: str) -> fmpq_mpoly:
@@ -398,7 +400,7 @@ def _exceeding(
 
 
 def _assigned(values: Mapping[str, Fraction]) -> str:
-    return ", ".join(f"{name} = {shortened(str(value))}" for name, value in values.items())
+    return ", ".join(f"{name} = {shown(value)}" for name, value in values.items())
 
 
 def _coprime(polynomial: fmpq_mpoly) -> fmpq_mpoly:

@@ -182,8 +182,11 @@ def _worst(
         for name in sorted(set(network.names) ^ set(family[0].names)):
             raise NetworkError(f"network {i} and network 1 differ in {name!r}")
     protected, read = (
-        list(dict.fromkeys(network.names if given is None else check_list(given, what)))
-        for given, what in ((secrets, "secrets"), (query, "query"))
+        list(dict.fromkeys(network.names[network.index(name)] for name in names))
+        for names in (
+            network.names if given is None else check_list(given, what)
+            for given, what in ((secrets, "secrets"), (query, "query"))
+        )
     )
     if not protected or not read:
         raise NetworkError("secrets and query must name at least one variable each")

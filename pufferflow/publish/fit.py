@@ -155,7 +155,7 @@ def fit(source: Source, **options: Any) -> Fit:
         family = confidence_family(counts.sum(axis=0), asked.coverage, backward=both)
     # what is said of it
     _, lengths = spans(steps)
-    extent = steps.extent or (1, int(steps.step.max()) + 1)
+    extent = steps.extent or (1, int(steps.seconds.max()) + 1)
     first, last = (stamp(steps, time) if steps.extent else f"step {time}" for time in extent)
     columns = (f"{role} {name!r}" for role, name in steps.columns.items() if name is not None)
     names = space.names if space.count <= 8 else (*space.names[:4], "…", *space.names[-2:])

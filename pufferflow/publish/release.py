@@ -247,7 +247,7 @@ def _period(
 
     Both are the user's words or the public grid of times, so they say nothing of one participant.
     """
-    start, end, most = None, None, int(steps.step.max()) + 1
+    start, end, most = None, None, int(steps.seconds.max()) + 1
     if steps.extent is not None and steps.step_seconds is not None:
         start = steps.extent[0] if first is None else first
         end = steps.extent[1] if last is None else last

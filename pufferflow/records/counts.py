@@ -40,7 +40,7 @@ def transition_counts(steps: Steps, by: By = "all", *, most: int | None = None) 
     near = steps.near
     if most is not None:
         for own in steps.owned:
-            near[own][np.flatnonzero(near[own])[most:]] = False
+            near[own] &= np.cumsum(near[own], dtype=np.int32) <= most
     return _count(steps, by, (k, k), lambda part: (state[part - 1], state[part]), near)
 
 
@@ -75,11 +75,10 @@ def spans(steps: Steps, longest_gap: float = math.inf) -> tuple[NDArray[np.int32
     A gap of more than ``longest_gap`` missing steps begins another; lengths are in steps from the
     first reading to the last one, missing ones included. Shape (s,) each.
     """
-    fresh = np.diff(steps.step) - 1 > longest_gap
-    fresh |= steps.person[1:] != steps.person[:-1]
-    first = np.append(0, np.flatnonzero(fresh) + 1)[: len(steps.person)]
+    first = np.flatnonzero(~steps.follow(longest_gap + 1))
     last = np.append(first[1:], len(steps.person))[: len(first)] - 1
-    return steps.person[first], steps.step[last].astype(np.int64) - steps.step[first] + 1
+    seconds = steps.seconds[last] - steps.seconds[first]
+    return steps.person[first], seconds // (steps.step_seconds or 1) + 1
 
 
 def _count(

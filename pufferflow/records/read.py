@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, starmap
 from typing import Any, Literal, NoReturn
@@ -31,9 +31,12 @@ from pufferflow.records.times import parse_range as parse_range
 Clock = Literal["utc", "local", "none"]
 Floats = NDArray[np.float64]
 
-TIME_BITS = 39
-"""Of a key, which sorts a reading by participant and time; they hold the years 1 to 9999."""
-LATEST_TIME, MOST_PEOPLE = 2**TIME_BITS - 1, 2 ** (63 - TIME_BITS)
+TIME_BITS = 40
+"""Of a key, which sorts a reading by participant and time; half of them hold the years to 9999.
+
+So keys differ by less than that half if and only if their participants are the same.
+"""
+MOST_PEOPLE = 2 ** (63 - TIME_BITS)
 
 _TIMES = "time timestamp datetime date_time tstp ts utc unix_time unix_ts date"
 _VALUES = "value state activity category watts power kw load demand usage consumption energy kwh wh"
@@ -47,15 +50,15 @@ class Steps:
 
     Attributes
     ----------
-    person, step : int array, shape (n,)
-        Index into ``people``; whole steps since 1970, or the participant's number of the row. Of
-        the smallest types that hold them.
+    person, seconds : int array, shape (n,)
+        Index into ``people``, of the smallest type that holds it; seconds since 1970, or where
+        there are no times the participant's number of the row.
     value, state : float and int array, shape (n,), or None
         Numbers, and states of the schema, where there are any.
     people, groups : tuple of str
         Names; one participant "" and one group "all" where there are no columns of them.
-    group_of, phase : int array, shape (people,)
-        Group of each participant, and by how many seconds its times come after whole steps.
+    group_of : int array, shape (people,)
+        Group of each participant.
     step_seconds, zone : int and str, or None
         None without times; the zone in which hours of the day are counted.
     columns : mapping
@@ -67,14 +70,13 @@ class Steps:
     """
 
     person: NDArray[np.signedinteger]
-    step: NDArray[np.int32] | Integers
+    seconds: Integers
     value: Floats | None = None
     state: NDArray[np.int16] | None = None
     states: StateSpace | None = None
     people: tuple[str, ...] = ("",)
     groups: tuple[str, ...] = ("all",)
     group_of: NDArray[np.int32] = field(default_factory=lambda: np.zeros(1, dtype=np.int32))
-    phase: Integers = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
     step_seconds: int | None = None
     clock: Clock = "none"
     zone: str | None = None
@@ -83,47 +85,27 @@ class Steps:
     rows: int = 0
     extent: tuple[int, int] | None = None
 
-    def __repr__(self) -> str:
-        return "Steps(…)"
-
     @classmethod
-    def of(cls, seconds: Any, *, value: Any = None, state: Any = None, **facts: Any) -> Steps:
+    def of(
+        cls, seconds: Any, *, person: Any = 0, value: Any = None, state: Any = None, **facts: Any
+    ) -> Steps:
         """Return the steps of readings that are known to be right, in any order.
 
-        ``seconds`` are the numbers of the steps where there is no ``step_seconds``; the other
-        facts are the attributes of this class (``person`` counts from 0, all 0 by default).
+        ``person`` counts from 0; the other facts are the attributes of this class.
         """
         seconds = np.asarray(seconds, dtype=np.int64)
-        key = _keys(np.asarray(facts.pop("person", np.zeros(len(seconds)))), seconds)
-        order = key.argsort(kind="stable")
+        person = np.broadcast_to(person, seconds.shape)
+        order = np.lexsort((seconds, person))
         value = None if value is None else np.asarray(value, dtype=np.float64)[order]
         state = None if state is None else np.asarray(state, dtype=np.int16)[order]
-        facts = {"people": ("",), "step_seconds": None, "rows": len(seconds)} | facts
-        facts.setdefault("group_of", np.zeros(len(facts["people"]), dtype=np.int32))
-        return cls._sorted(key[order], value=value, state=state, **facts)
-
-    @classmethod
-    def _sorted(
-        cls, key: Integers, people: tuple[str, ...], step_seconds: int | None, **facts: Any
-    ) -> Steps:
-        """Return the steps of sorted keys, whose memory is used up."""
-        person = np.empty(len(key), dtype=np.min_scalar_type(-len(people)))
-        np.right_shift(key, TIME_BITS, out=person, casting="unsafe")
-        key &= LATEST_TIME
-        key += CALENDAR[0]
-        phase = np.zeros(len(people), dtype=np.int64)
-        if step_seconds is not None:
-            starts = _starts(person)
-            phase[person[starts]] = key[starts] % step_seconds
-            key //= step_seconds
-        fits = key.min(initial=0) >= -(2**31) and key.max(initial=0) < 2**31
-        step: Any = key.astype(np.int32) if fits else key
-        own = {"person": person, "step": step, "people": people, "phase": phase}
-        return cls(**own, step_seconds=step_seconds, **facts)
+        none = np.zeros(len(facts.get("people", "1")), dtype=np.int32)
+        facts = {"rows": len(seconds), "group_of": none, **facts}
+        own = cls(person=person[order], seconds=seconds[order], value=value, state=state)
+        return replace(own, **facts)
 
     def __getitem__(self, which: Any) -> Steps:
         """Some of the readings, by their indices or marked."""
-        own = {name: getattr(self, name) for name in ("person", "step", "value", "state")}
+        own = {name: getattr(self, name) for name in ("person", "seconds", "value", "state")}
         return replace(self, **{name: a[which] for name, a in own.items() if a is not None})
 
     def parts(self, marked: NDArray[np.bool_] | None = None) -> Iterator[Integers]:
@@ -142,32 +124,30 @@ class Steps:
     @property
     def owned(self) -> Iterator[slice]:
         """The readings of each participant who has any."""
-        return starmap(slice, pairwise([*_starts(self.person).tolist(), len(self.person)]))
-
-    @property
-    def seconds(self) -> Integers:
-        """Time of each reading in seconds since 1970; its step without times."""
-        seconds = self.step.astype(np.int64)
-        if self.step_seconds is not None:
-            seconds *= self.step_seconds
-            seconds += self.phase[self.person]
-        return seconds
+        starts = np.flatnonzero(~self.follow(math.inf)).tolist()
+        return starmap(slice, pairwise([*starts, len(self.person)]))
 
     @property
     def local_seconds(self) -> Integers:
         """Time of each reading on the clock on which hours and days are counted."""
-        seconds = self.seconds
         if self.clock == "utc" and self.zone is not None:
-            there = pd.DatetimeIndex(seconds.astype("datetime64[s]"), tz="UTC")
+            there = pd.DatetimeIndex(self.seconds.astype("datetime64[s]"), tz="UTC")
             return there.tz_convert(self.zone).tz_localize(None).as_unit("s").asi8
-        return seconds
+        return self.seconds
 
     @property
     def near(self) -> NDArray[np.bool_]:
         """Whether the reading before is of the same participant, one step earlier."""
-        near = np.zeros(len(self.step), dtype=bool)
-        near[1:] = (np.diff(self.step) == 1) & (self.person[1:] == self.person[:-1])
-        return near
+        return self.follow(1)
+
+    def follow(self, most: float) -> NDArray[np.bool_]:
+        """Whether the reading before is of the same participant, at most so many steps earlier."""
+        follow, seconds = np.zeros(len(self.person), dtype=bool), most * (self.step_seconds or 1)
+        for part in self.parts():
+            same = self.person[part] == self.person[part - 1]
+            follow[part] = same & (self.seconds[part] - self.seconds[part - 1] <= seconds)
+        follow[:1] = False
+        return follow
 
 
 def read(
@@ -202,21 +182,22 @@ def read(
     if timed and total and step is None:
         raise ParameterError("the time step must be public; give `step`, for example 30min")
     key, value = rows.held()
-    if not total:
-        rows.check()
-    value = _sort(key, value)
     if total:
         differ = key[1:] != key[:-1]
         alone = np.append(True, differ) & np.append(differ, True)
         key, value = key[alone[: len(key)]], value[alone[: len(key)]]
-    elif timed:
-        step = rows.find_step(key)
-    steps = Steps._sorted(
-        key,
+    else:
+        rows.check()
+        step = rows.find_step(key) if timed else None
+    person = np.empty(len(key), dtype=np.min_scalar_type(-len(rows.people)))
+    np.right_shift(key, TIME_BITS, out=person, casting="unsafe")
+    steps = Steps(
+        person=person,
+        seconds=_time(key, out=key),
         people=tuple(rows.people),
         step_seconds=step,
         groups=tuple(rows.groups) or ("all",),
-        group_of=rows.group_of[: len(rows.people)],
+        group_of=rows.group_of,
         clock=rows.clock,
         zone=schema.timezone,
         where=rows.table.where,
@@ -225,7 +206,6 @@ def read(
         extent=(rows.begin, rows.end) if timed and not total else None,
         states=states,
     )
-    del key
     if states is None:
         return replace(steps, value=value)
     if states.edges is None:
@@ -252,7 +232,8 @@ class _Rows:
         self.people: dict[str, int] = {} if self.columns["participant"] else {"": 0}
         self.groups: dict[str, int] = {}
         self.group_of = np.zeros(0, dtype=np.int32)
-        self.before = np.zeros(0, dtype=np.int64)  # time of the last row of each participant
+        self.named: dict[str, int] = {}  # also those without a row in the range
+        self.before: dict[int, int] = {}  # time of the last row of each of them
         self.kind = -1  # of the first time, an index of KINDS
         self.whole = first is last is None
         self.low = CALENDAR[0] if first is None else max(first, CALENDAR[0])
@@ -267,51 +248,48 @@ class _Rows:
         return "utc" if self.total or self.kind != 1 or self.schema.timezone else "local"
 
     def __iter__(self) -> Iterator[tuple[NDArray[Any], Integers, Floats]]:
-        named = {role: name for role in ROLES[1:] if (name := self.columns[role]) is not None}
-        for frame in self.table.batches([*dict.fromkeys([*self.times, *named.values()])]):
+        named = [name for role in ROLES[1:] if (name := self.columns[role]) is not None]
+        for frame in self.table.batches([*dict.fromkeys([*self.times, *named])]):
             if self.times and self.table.first_line is not None:
                 frame = frame[(frame != "").any(axis=1)]
-            time, late = self._times(frame)
-            if not self.total:
-                near = (late >= self.low) & (time <= self.high)
-                frame, time, late = frame[near], time[near], late[near]
-            person = np.zeros(len(frame), dtype=np.int32)
-            if "participant" in named:
-                person = self._named(frame[named["participant"]], self.people)
-                what = "is missing; fill it in or drop the row"
-                self._refuse(person < 0, frame.index, "participant", what)
+            time = self._settled(frame, *self._times(frame))
+            within = (time >= self.low) & (time <= self.high) | self.total
+            frame, time = frame[within], time[within]
+            person = self._named(frame, "participant", self.people)
+            what = "is missing; fill it in or drop the row"
+            self._refuse(person < 0, frame.index, "participant", what)
             if len(self.people) > MOST_PEOPLE:
                 what = f"more than {MOST_PEOPLE:,} participants; make several tables of it"
                 raise DataError(f"{self.table.where}: {what}")
-            if (person < 0).any():
-                some = person >= 0
-                frame, person, time, late = frame[some], person[some], time[some], late[some]
-            if (new := len(self.people) - len(self.before)) > 0:  # twice as many, not to copy often
-                new = max(new, len(self.before))
-                self.before = np.append(self.before, np.full(new, NOWHEN if self.times else -1))
-                none = np.full(new, -1 if "group" in named else 0, dtype=np.int32)
-                self.group_of = np.append(self.group_of, none)
-            if "group" in named:
-                self._set_groups(person, frame[named["group"]])
-            value, time = self._values(frame[named["value"]]), self._settled(person, time, late)
-            kept = (time >= self.low) & (time <= self.high)
-            self.count += int(kept.sum())
-            self.begin = int(time.min(where=kept, initial=self.begin))
-            self.end = int(time.max(where=kept, initial=self.end))
-            kept &= ~np.isnan(value)
+            some = person >= 0
+            frame, time, person = frame[some], time[some], person[some]
+            self._set_groups(person, frame)
+            value = self._values(frame[self.columns["value"]])
+            self.count += len(frame)
+            self.begin = int(time.min(initial=self.begin))
+            self.end = int(time.max(initial=self.end))
+            kept = (time >= self.low) & (time <= self.high) & ~np.isnan(value)
             if self.total and self.schema.step_seconds is not None:
                 kept &= time % self.schema.step_seconds == 0
-            yield frame.index.to_numpy()[kept], _keys(person[kept], time[kept]), value[kept]
+            key = (person.astype(np.int64) << TIME_BITS) + (time - CALENDAR[0])
+            yield frame.index.to_numpy()[kept], key[kept], value[kept]
 
     def held(self) -> tuple[Integers, Floats]:
-        """Return all keys and values; meanwhile no more than one of the two is there twice."""
+        """Return all keys in order, and their values; never more than 24 bytes a row at once."""
         keys, values = [], []
         for _, key, value in self:
             keys.append(key)
             values.append(value)
-        together = np.concatenate(keys)
-        del keys, key
-        return together, np.concatenate(values)
+        key = np.concatenate(keys)
+        del keys
+        value = np.concatenate(values)
+        del values
+        order = key.argsort()
+        key.sort()
+        ordered = order.view(np.float64)  # each value comes into the memory of its index
+        for at in range(0, len(order), ROWS):
+            ordered[at : at + ROWS] = value[order[at : at + ROWS]]
+        return key, ordered
 
     def _values(self, column: pd.Series[Any]) -> Floats:
         """Codes of categories, or numbers, of values; NaN where missing."""
@@ -347,29 +325,31 @@ class _Rows:
         except (TypeError, ValueError, OverflowError):
             return math.nan if _text(value).lower() in MISSING_TEXTS else None
 
-    def _set_groups(self, person: NDArray[np.int32], column: pd.Series[Any]) -> None:
+    def _set_groups(self, person: NDArray[np.int32], frame: pd.DataFrame) -> None:
         """Note the group of each participant, which all rows must name."""
-        group, new = self._named(column, self.groups), self.group_of[person] < 0
-        self.group_of[person[new][::-1]] = group[new][::-1]  # of several the first row
+        new = np.full(len(self.people) - len(self.group_of), -1, dtype=np.int32)
+        self.group_of = np.append(self.group_of, new)
+        group, fresh = self._named(frame, "group", self.groups), self.group_of[person] < 0
+        self.group_of[person[fresh][::-1]] = group[fresh][::-1]  # of several the first row
         what = "is missing or differs from the participant's first one, of whom it must be a "
         what += "fact; correct it, or name the column of the participants (`participant`)"
-        self._refuse((group < 0) | (group != self.group_of[person]), column.index, "group", what)
+        self._refuse((group < 0) | (group != self.group_of[person]), frame.index, "group", what)
 
-    def _settled(self, person: NDArray[np.int32], time: Integers, late: Integers) -> Integers:
+    def _settled(self, frame: pd.DataFrame, time: Integers, late: Integers) -> Integers:
         """The time of each row, or its number where none have.
 
         Of an hour that is there twice it is the second if the first is not after the row before.
         """
-        before = self.before[person]
-        if not self.times:
-            time = before + 1 + pd.Series(person).groupby(person).cumcount().to_numpy()
-        elif not self.total and (late > time).any():
-            near = pd.Series(np.arange(len(time))).groupby(person).shift(fill_value=-1).to_numpy()
-            for i in np.flatnonzero(late > time):
-                if time[i] <= (before[i] if near[i] < 0 else time[near[i]]):
-                    time[i] = late[i]
-        self.before[person] = time  # the last row's
-        return time
+        if self.times and (self.total or self.schema.timezone is None):
+            return time
+        settled = []
+        people = self._named(frame, "participant", self.named).tolist()
+        for person, first, second in zip(people, time.tolist(), late.tolist(), strict=True):
+            before = self.before.get(person, NOWHEN if self.times else -1)
+            at = (first if first > before else second) if self.times else before + 1
+            self.before[person] = at
+            settled.append(at)
+        return np.array(settled, dtype=np.int64)
 
     def check(self) -> None:
         """Raise where no row was read, or the participants are something else."""
@@ -389,50 +369,40 @@ class _Rows:
         Raises DataError: two rows are of one time, times are not whole steps apart, or an hour is
         left out.
         """
-        number = Counter[int]()
-        for wait, _ in _waits(key):
-            waits, times = np.unique(wait, return_counts=True)
-            number.update(dict(zip(waits.tolist(), times.tolist(), strict=True)))
+        wait = np.diff(key)
+        counted = Counter[int]()
+        for at in range(0, len(wait), ROWS):
+            counted.update(wait[at : at + ROWS].tolist())
+        number = {one: n for one, n in counted.items() if one < 2 ** (TIME_BITS - 1)}
         if 0 in number:
             what = "is there twice; remove one of the two rows, name the column that tells "
             what += "participants apart (`participant`) or, on a local clock when daylight "
             what += "saving ends, its zone (`timezone`)"
-            self._refuse_wait(key, lambda wait, _: wait == 0, what)
+            self._refuse_late(key[1:][wait == 0], what)
         if self.schema.step_seconds is None and not number:
             what = "one reading only of each participant, so that no time step can be seen"
             raise DataError(f"{self.table.where}: {what}; give `step`")
         common = min(number, key=lambda one: (-number[one], one), default=1)
         step = self.schema.step_seconds or common
-        if any(one % step for one in number):
+        if odd := [one for one in number if one % step]:
             what = f"is not a whole number of steps of {step} s after the one before; resample or "
-            self._refuse_wait(key, lambda wait, _: wait % step > 0, what + "give `step`")
+            late = key[1:][pd.Series(wait, copy=False).isin(odd)]
+            self._refuse_late(late, what + "give `step`")
         if self.clock == "local" and step <= HOUR and HOUR + step in number:
-
-            def skipped(wait: Integers, time: Integers) -> NDArray[np.bool_]:
-                late: NDArray[np.bool_] = (wait == HOUR + step) & (time % HOUR < step)
-                then = pd.DatetimeIndex(time[late].astype("datetime64[s]"))
-                sunday = (then.day_of_week == 6) & (then.hour <= 4)
-                late[late] = sunday & then.month.isin([3, 4, 9, 10, 11])
-                return late
-
+            late = key[1:][wait == HOUR + step]
+            then = pd.DatetimeIndex(_time(late).astype("datetime64[s]"))
+            spring = then.month.isin([3, 4, 9, 10, 11]) & (then.day_of_week == 6) & (then.hour <= 4)
             what = "comes an hour late, as on a local clock when daylight saving begins; give "
             what += "its zone (`timezone`), or UTC if the clock never jumps"
-            self._refuse_wait(key, skipped, what)
+            self._refuse_late(late[spring & (_time(late) % HOUR < step)], what)
         return step
 
-    def _refuse_wait(
-        self,
-        key: Integers,
-        bad: Callable[[Integers, Integers], NDArray[np.bool_]],
-        what: str,
-    ) -> None:
-        """Raise where the wait for a row, and its time, are bad; its place is looked for again."""
-        for wait, end in _waits(key):
-            wrong = end[bad(wait, (end & LATEST_TIME) + CALENDAR[0])]
-            if len(wrong):
-                found = [rows[keys == wrong[0]] for rows, keys, _ in _Rows(*self.asked)]
-                place = self.table.place(int(np.concatenate(found)[-1]))
-                raise DataError(f"{self.table.where}, {place}: the time {what}")
+    def _refuse_late(self, keys: Integers, what: str) -> None:
+        """Raise where there are keys that come at a wrong time; their first row is looked for."""
+        if len(keys):
+            found = [rows[own == keys[0]] for rows, own, _ in _Rows(*self.asked)]
+            place = self.table.place(int(np.concatenate(found)[-1]))
+            raise DataError(f"{self.table.where}, {place}: the time {what}")
 
     def _refuse(self, bad: Any, rows: Any, role: str, what: str) -> None:
         """Raise where a row is bad, unless no row may be refused; never say what stands there."""
@@ -462,9 +432,14 @@ class _Rows:
         self._refuse(kind != self.kind, frame.index, "time", what)
         return early, late
 
-    def _named(self, column: pd.Series[Any], names: dict[str, int]) -> NDArray[np.int32]:
-        """Number of each name in the order in which they came, −1 where there is none."""
-        codes, distinct = self._different(column)
+    def _named(self, frame: pd.DataFrame, role: str, names: dict[str, int]) -> NDArray[np.int32]:
+        """Number of each name in the order in which they came, −1 where there is none.
+
+        0 without a column of them.
+        """
+        if self.columns[role] is None:
+            return np.zeros(len(frame), dtype=np.int32)
+        codes, distinct = self._different(frame[self.columns[role]])
         texts = map(_text, distinct.tolist())
         known = [-1 if t in ("", "nan") else names.setdefault(t, len(names)) for t in texts]
         return np.array(known, dtype=np.int32)[codes]
@@ -489,31 +464,11 @@ class _Rows:
         return text.replace(thousands or "", "").replace(decimal, ".")
 
 
-def _keys(person: NDArray[Any], seconds: Integers) -> Integers:
-    """Numbers in the order of participants and times."""
-    return (person.astype(np.int64) << TIME_BITS) + (seconds - CALENDAR[0])
-
-
-def _sort(key: Integers, value: Floats) -> Floats:
-    """Sort keys in place; return their values in that order, each in the memory of its index."""
-    order = key.argsort()
-    ordered = order.view(np.float64)
-    for at in range(0, len(order), ROWS):
-        ordered[at : at + ROWS] = value[order[at : at + ROWS]]
-    key.sort()
-    return ordered
-
-
-def _waits(key: Integers) -> Iterator[tuple[Integers, Integers]]:
-    """Yield the seconds from readings to the next ones of a participant, and the latters' keys."""
-    for at in range(0, len(key), ROWS):
-        part = key[at : at + ROWS + 1]
-        same = part[1:] >> TIME_BITS == part[:-1] >> TIME_BITS
-        yield np.diff(part)[same], part[1:][same]
-
-
-def _starts(person: NDArray[np.signedinteger]) -> Integers:
-    return np.append(0, np.flatnonzero(person[1:] != person[:-1]) + 1)[: len(person)]
+def _time(key: Integers, out: Integers | None = None) -> Integers:
+    """Seconds since 1970 of keys."""
+    time: Integers = np.bitwise_and(key, 2**TIME_BITS - 1, out=out)
+    time += CALENDAR[0]
+    return time
 
 
 def find_columns(table: Table, schema: Schema) -> dict[str, str | None]:

@@ -19,7 +19,7 @@ UTILITIES, NOISE = [0.0, 1.0, 2.0, 4.5], range(-60, 61)
 
 
 @pytest.mark.parametrize("categories", [("yes", "no"), ("a", "b", "c", "d", "e")])
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("epsilon", [*EPSILONS, 4.544624702104553, 5.980930922469444])
 def test_randomised_response_spends_its_epsilon_and_no_more(categories, epsilon):
     def loss(response):
         assert sum(response.probability(a, categories[0]) for a in categories) == 1

@@ -163,7 +163,16 @@ BAD = [
     (free("p", "p"), "sums to 2*p, not to 1 for every prior"),
     *(
         (free(entry), "entry 1 is not a polynomial in p")
-        for entry in ("q", "1/p", "p/0", "p**99", "((9**64)**64)**64", "p +", "p(1)", "-'p'")
+        for entry in (
+            "q",
+            "1/p",
+            "p/0",
+            "p**99",
+            "((9**64)**64)**64",
+            "p +",
+            "p(1)",
+            "1if p else 0",
+        )
     ),
     *((free("p", p=ends), "must have an interval") for ends in ([1, 0], [0])),
     (model(parameters={}), "parameters must give each an interval"),

@@ -116,7 +116,7 @@ def test_the_same_readings_in_every_dress(tmp_path):
         assert steps.seconds.tolist() in [(unix - 3600 * hours).tolist() for hours in (0, 1, 9)]
     rows = read(pd.Series(NAMES), Schema(states=WORDS))
     assert (rows.step_seconds, rows.clock, rows.extent, rows.near.sum()) == (None, "none", None, 59)
-    assert (stamp(rows, 0), repr(rows)) == ("step 1", "Steps(…)")
+    assert (stamp(rows, 0), "walk" in repr(rows)) == ("step 1", False)
 
 
 GERMAN = {"decimal": ",", "thousands": "."}
@@ -167,6 +167,23 @@ def test_daylight_saving_is_named_and_a_zone_settles_it(zone, step):
                 read(frame.iloc[::-1], Schema(participant="who", timezone=zone))
 
 
+@pytest.mark.parametrize("inside", [slice(0, 6), slice(6, 12)])
+def test_rows_beside_a_range_change_nothing_in_the_hour_that_is_there_twice(inside):
+    """It ends after the first 2:30, or begins with the second 2:00, when others were there too."""
+    times = pd.date_range("2021-10-31", periods=12, freq="30min", tz="Europe/Paris")
+    true, shown = times.as_unit("s").asi8, times.strftime("%Y-%m-%dT%H:%M")
+    frame = pd.DataFrame({"time": shown, "who": "a", "of": "g", "value": "1"})
+    kept, wild, others = frame[inside], frame.copy(), frame[4:6].assign(value="x", of="h")
+    wild.loc[~wild.index.isin(kept.index), ["of", "value"]] = "x"
+    tables = [wild, *(pd.concat([frame, others.assign(who=name)]) for name in ("b", ""))]
+    schema = Schema(participant="who", group="of", timezone="Europe/Paris")
+    span = dict(zip(("first", "last"), true[inside][[0, -1]].tolist(), strict=True))
+    for source in tables if inside.start else tables[:1]:
+        steps = read(source, schema, **span)
+        assert steps.seconds.tolist() == true[inside].tolist()
+        assert (steps.people, steps.groups, steps.rows) == (("a",), ("g",), 6)
+
+
 def test_a_gap_at_noon_is_fine_and_a_time_that_never_was_is_not():
     steps = read(pd.DataFrame({"time": [*MINUTES[:20], *MINUTES[40:]], "value": 1}), Schema())
     assert (steps.clock, steps.near.sum()) == ("local", 38)
@@ -179,9 +196,9 @@ def test_each_participant_has_its_own_phase():
     frame = pd.DataFrame({"time": [420, 4020, 1800, 5400], "who": [*"aabb"], "value": 1})
     assert read(frame, Schema(participant="who")).near.tolist() == [False, True, False, True]
     # the grid of a private fit is public: whole hours since 1970, off which nothing is
-    assert len(read(frame, Schema(participant="who", step_seconds=3600), total=True).step) == 0
+    assert len(read(frame, Schema(participant="who", step_seconds=3600), total=True).seconds) == 0
     early = read(pd.DataFrame({"time": [-(10**10), 10**10, 10**10 + 1], "value": 1}), Schema())
-    assert (early.step.dtype, early.seconds.tolist()) == (np.int64, [-(10**10), 10**10, 10**10 + 1])
+    assert early.seconds.tolist() == [-(10**10), 10**10, 10**10 + 1]
 
 
 @pytest.mark.parametrize(
@@ -215,7 +232,7 @@ def test_memory_is_bounded_by_the_row():
     steps = read(frame, Schema(states=states))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    kept = sum(column.nbytes for column in (steps.person, steps.step, steps.value, steps.state))
-    assert kept == (1 + 4 + 8 + 2) * count
+    kept = sum(column.nbytes for column in (steps.person, steps.seconds, steps.value, steps.state))
+    assert kept == (1 + 8 + 8 + 2) * count
     assert peak < 24 * count + 1e6
     assert (steps.value == frame.sort_values("time")["value"]).all()

@@ -10,7 +10,6 @@ from cases import counts
 from enumeration import stationary_law
 
 import pufferflow as pf
-from pufferflow.audit import adversary
 
 
 def fractions(chain):
@@ -71,7 +70,7 @@ def random_pair(rng):
 
 
 @pytest.mark.parametrize("cases", counts(50, 150))
-def test_against_all_paths(monkeypatch, cases):
+def test_against_all_paths(cases):
     rng = np.random.default_rng(24)
     infinite = 0
     for _ in range(cases):
@@ -83,11 +82,6 @@ def test_against_all_paths(monkeypatch, cases):
         assert found.delta >= expected
         assert found.delta == pytest.approx(expected, abs=1e-10)
         infinite += expected == math.inf
-        with monkeypatch.context() as patch:  # the bound for very long chains
-            patch.setattr(adversary, "MOST_WORK", 0)
-            bound = pf.close_adversary(theta, tilde, length)
-            assert not bound.exact
-            assert bound.delta >= expected
     assert cases / 30 < infinite < cases / 2
 
 
@@ -99,7 +93,7 @@ def test_the_closest_chain_of_the_family_counts():
     assert found.delta == pytest.approx(delta(near, tilde, 6))
     assert found.loss(0.5) == pytest.approx(0.5 + 2 * found.delta)
     assert found.loss(0.5) >= 0.5 + 2 * found.delta
-    assert pf.close_adversary(pf.ChainFamily([far, tilde]), tilde, 10**12).chain == 1
+    assert pf.close_adversary(pf.ChainFamily([far, tilde]), tilde, 10**5).chain == 1
 
 
 def test_an_adversary_in_the_family_costs_nothing():
@@ -117,14 +111,11 @@ def test_any_start_takes_the_adversary_s_law():
     assert found.delta == pytest.approx(delta(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [0.3, 0.7]), tilde, 5))
 
 
-def test_long_chains_grow_linearly_and_are_bounded():
+def test_long_chains_grow_linearly():
     theta, tilde = (pf.MarkovChain([[p, 1 - p], [0.4, 0.6]]) for p in (0.9, 0.9001))
     short, long = (pf.close_adversary(theta, tilde, n) for n in (10**4, 2 * 10**4))
     assert long.delta == pytest.approx(2 * short.delta, rel=1e-2)
     assert short.exact
-    very_long = pf.close_adversary(theta, tilde, 10**12)
-    assert not very_long.exact
-    assert 1e8 < very_long.delta < 3 * long.delta * 10**12 / (2 * 10**4)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +126,7 @@ def test_long_chains_grow_linearly_and_are_bounded():
         ([1.0], [0.5, 0.5], 5, pf.ChainError, "chain 1 has 1 states, the adversary's 2"),
         ([0.5, 0.5], [0.5, 0.5], 0, pf.ParameterError, "length is 0; it must be an integer of at least 1"),
         ([0.5, 0.5], [0.5, 0.5], 2.5, pf.ParameterError, "length is 2.5"),
+        ([0.5, 0.5], [0.5, 0.5], 10**12, pf.ParameterError, "up to 50000000 records, and grows"),
     ],
 )
 def test_bad_input(theta, tilde, length, error, message):

@@ -126,20 +126,9 @@ CALLS = [
     (pf.chain_sensitivity, {"chains": CHAIN, "lengths": 2, "weights": [0, 1]}),
     (pf.PufferfishFramework, {"laws": {"all": LAWS}, "pairs": [("well", "ill")]}),
     (
-        pf.PufferfishFramework.from_function,
-        {"law": lambda _, s: LAWS.get(s), "scenarios": ["all"], "secrets": ["well", "ill"], "pairs": [("well", "ill")]},
-    ),
-    (
         pf.PufferfishFramework.from_databases,
         {"scenarios": {"all": {(0,): 0.5, (1,): 0.5}}, "query": sum, "records": ["ann"], "pairs": None}
         | {"secrets": {"well": lambda d: d == (0,), "ill": lambda d: d == (1,)}},
-    ),
-    (
-        pf.PufferfishFramework.from_table,
-        {
-            "source": pd.DataFrame({"secret": ["a", "b"], "value": [0, 1], "probability": [1, 1.0]}),
-            "pairs": [("a", "b")],
-        },
     ),
     (FRAMEWORK.wasserstein().scale, {"epsilon": 1.0}),
     (FRAMEWORK.release, {"value": 1, "epsilon": 1.0}),

@@ -210,12 +210,13 @@ def worked():
     return values.set_index("key")["computed"]
 
 
-def test_flu_networks_by_hand(worked):
+def test_flu_networks_by_hand(worked, tmp_path):
     """Section 2.2, P(N = j) ∝ e^{2j}: others do not move a clique's people further apart."""
     table = flu_table()
     assert list(table) == ["scenario", *PEOPLE, "value", "probability"]
     assert len(table) == 2**9
-    framework = pf.PufferfishFramework.from_table(table)
+    table.to_csv(tmp_path / "flu.csv", index=False)
+    framework = pf.PufferfishFramework.from_table(tmp_path / "flu.csv")
     group = framework.group_sensitivity(CLIQUES)
     assert (group.sensitivity, group.independent) == (4, True)
     assert not framework.group_sensitivity([("ann", "bob")]).independent
