@@ -320,8 +320,7 @@ def _chains(value: object) -> Family:
     if not chains:
         raise CertificateError("the family holds no chain")
     for chain in chains:
-        if isinstance(chain.start, list) and len(chain.start) != chain.states:
-            raise CertificateError("an initial distribution has not one entry a state")
+        _check_start(chain)
     number = "1 chain" if len(chains) == 1 else f"{len(chains)} chains"
     return Family(list(chains), f"{number} of {chains[0].states} states")
 
@@ -414,7 +413,13 @@ def _hidden(value: object) -> Family:
     if len(seen) != len(matrix):
         raise CertificateError("observations must be one integer of at least 0 a state")
     words = f"1 chain of {len(matrix)} hidden states with {len(set(seen))} observations"
-    return Family([Chain([matrix], start, observations=seen)], words)
+    _check_start(chain := Chain([matrix], start, observations=seen))
+    return Family([chain], words)
+
+
+def _check_start(chain: Chain) -> None:
+    if isinstance(chain.start, list) and len(chain.start) != chain.states:
+        raise CertificateError("an initial distribution has not one entry a state")
 
 
 # -- proofs ------------------------------------------------------------------------------------------
@@ -464,8 +469,13 @@ def _proof(value: object, member: Member, where: str) -> Proof:
 
 def witness_of(member: Member, value: object, where: str = "a witness") -> Tree | Flows:
     """Return what proves a bound of two values: a tree, of sets of rows flows."""
-    assert not isinstance(member, Mixing)
-    return (_tree if isinstance(member, Chain) else _flows)(value, member.states, where)
+    if isinstance(member, Chain):
+        return _tree(value, member.states, where)
+    assert isinstance(member, Intervals)
+    flows, parts = _flows(value, member.states, where), len(member.rows[0].parts)
+    if not len(flows.surplus) == len(flows.reserve) == parts:
+        raise CertificateError(f"{where}: there must be shares for each of the {parts} parts of a row")
+    return flows
 
 
 def _quilt(entry: list[Any], where: str) -> Quilt:

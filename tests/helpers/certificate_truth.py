@@ -94,7 +94,7 @@ def _between(given, rng):
 
 def worst_loss(document, seed=0):
     """Largest loss at the stated scale that was found, in nats."""
-    rng, cost = np.random.default_rng(seed), 1 / float(Fraction(document["scale"]))
+    rng, cost = np.random.default_rng(seed), float(1 / max(Fraction(document["scale"]), Fraction(1, 10**6)))
     family, window = document["family"], document["window"]
     if "mixing" in family:
         terms = family["mixing"]["steps"], float(Fraction(family["mixing"]["overlap"]))

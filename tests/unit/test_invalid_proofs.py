@@ -280,6 +280,10 @@ def test_shares_of_what_is_free_sum_to_at_most_1():
     accepted(document([[1, 2, "0.5"], [1, 3, "0.5"]]) | {"epsilon": "9"})
     rejected(document([[1, 2, "0.5"], [1, 3, "0.501"]]), "the shares of state 1 sum to more than 1")
     rejected(document([[1, 1, "0.5"]]), "is given twice, or leads nowhere")
+    forged = document([])
+    for shares in ([], [[], []]):
+        forged["proofs"][0]["witnesses"][0][0][2]["surplus"] = shares
+        rejected(forged, "there must be shares for each of the 1 parts of a row")
     rejected(document([[1, 2, "0.5"]] * 2), "is given twice, or leads nowhere")
 
 
