@@ -20,11 +20,12 @@ from pufferflow.coupling.periodic import (
     tree_parents,
     walk_once,
 )
-from pufferflow.coupling.robust import AscendingSide, RatioSide
+from pufferflow.coupling.robust import AscendingSide
 from pufferflow.coupling.sides import (
     CouplingSide,
     ForgettingSide,
     LeakageEquation,
+    RatioSide,
     costs_of,
     largest_log_cross_ratios,
     post_fixed_point,

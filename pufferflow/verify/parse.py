@@ -36,7 +36,7 @@ FARTHEST = 10**6
 MOST_BITS = 8_000
 """Bits of the common denominator of a row: 2,400 digits, above those of any one number."""
 
-MECHANISMS = ("mqm-exact", "mqm-approx", "group-dp", "entry-dp", "bayesian-dp", "leakage", "wasserstein")
+MECHANISMS = ("mqm-exact", "mqm-approx", "group-dp", "entry-dp", "leakage", "wasserstein")
 """Those whose scales can be proved."""
 
 _NUMBER = re.compile(r"[0-9]{1,1200}(\.[0-9]{1,1200})?([eE][+-]?[0-9]{1,3})?|[0-9]{1,1200}/[0-9]{1,1200}")

@@ -101,12 +101,10 @@ def sound(seed):
     else:
         start = ["stationary", "any", np.full(k, 1 / k)][rng.integers(3)]
         family = pf.MarkovChain(0.85 * rng.dirichlet(np.ones(k), k) + 0.15 / k, start)
-        mechanism = str(rng.choice(["leakage", "leakage", "mqm-exact", "mqm-approx", "group-dp", "bayesian-dp"]))
+        mechanism = str(rng.choice(["leakage", "leakage", "mqm-exact", "mqm-approx", "group-dp"]))
         asked = {"window": int(rng.choice([1, 2])), "knows": str(rng.choice(["nothing", "any records"]))}
         if mechanism.startswith("mqm"):
             asked["knows"] = "nothing"
-        if mechanism == "bayesian-dp":
-            epsilon = 25.0
         if seed % 10 == 0:
             family = pf.MarkovChain(np.full((k, k), 1 / k), start)
             mechanism = "entry-dp"
