@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import pufferflow as pf
+from pufferflow._protection import Protection
 from pufferflow.certificates import programs
 from pufferflow.coupling import calibration, periodic, sides
+from pufferflow.coupling.interval_leakage import IntervalLeakage
 from pufferflow.coupling.periodic import CouplingWay, walk_once
 from pufferflow.coupling.robust import AscendingSide, RobustSide
 from pufferflow.coupling.sides import CouplingSide, ForgettingSide, RatioSide
@@ -20,6 +22,7 @@ BEGUN = """
 import signal
 import numpy as np
 import pufferflow as pf
+from pufferflow._protection import Protection
 from pufferflow._jit import compile_at_once
 signal.signal(signal.SIGTERM, signal.default_int_handler)  # as the command line has it
 compile_at_once()
@@ -117,6 +120,26 @@ def test_costs_beyond_floats_prove_nothing(number):
     assert told == np.inf
     out = CouplingWay(pf.PeriodicChain([ROWS]), ahead=True, trees_alone=True).walk(0, spoilt(number), 0.1, 50.0)
     assert (out[0][apart] == 50).all()
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+@pytest.mark.parametrize("length", [5, 10**6])
+def test_what_is_no_number_proves_nothing(number, length):
+    """All of the records then count, or the largest ratio, near the ends and far from them."""
+    chain = pf.MarkovChain(ROWS)
+    bounds, wanted = calibration.ChainLeakage(chain, length), length * 0.1
+    if bounds.exact:
+        bounds._all_nodes = lambda name, view: np.full((length, 4, 4), number)
+    else:
+        bounds._ahead.apply = lambda costs: np.full((4, 4), number)
+        bounds._ahead_blocks.caps = lambda cost: np.full((4, 4), length * cost)
+        wanted = 0.1 + bounds._ahead.limit.max()
+    assert bounds.loss(0.1).value >= wanted
+    theta = IntervalLeakage(pf.IntervalFamily(ROWS, ROWS), length, Protection())
+    theta._past[0].apply = theta._ahead[0].apply = lambda costs: np.full((4, 4), number)
+    theta._blocks.clear()
+    both = float((theta._past[0].limit + theta._ahead[0].limit).max())
+    assert theta.loss(0.1).value >= min(length * 0.1, 0.1 + both)
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf])
