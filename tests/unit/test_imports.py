@@ -37,7 +37,7 @@ GROUND = (
 
 ORDER = (
     *GROUND,
-    *("dp", "hmm", "records", "divergences", "general"),
+    *("dp", "hmm", "records", "general"),
     *(
         "markov",
         "influence",
