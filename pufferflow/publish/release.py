@@ -16,6 +16,7 @@ import numpy as np
 
 from pufferflow._checks import check_whole
 from pufferflow._noise import open_dp
+from pufferflow._options import takes_options
 from pufferflow.accounting.account import MOST_STEPS, Charge
 from pufferflow.accounting.entries import Entry, Paid, Population, Terms
 from pufferflow.accounting.ledger import Ledger, reserved, try_out
@@ -25,7 +26,6 @@ from pufferflow.models import number_of_states
 from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.files import draft
 from pufferflow.publish.noise import add_noise, add_seeded_noise, cost_of, scales_of
-from pufferflow.publish.options import takes_options
 from pufferflow.publish.plan import Design, Plan, remedies
 from pufferflow.publish.request import RECORDS, Request, Theta
 from pufferflow.publish.result import NoisyTable, Readings, Release

@@ -179,7 +179,7 @@ def _unpacked(path: str, bad: Sequence[Any] = ()) -> Iterator[Any]:
             head = file.read(4)
             file.seek(0)
             packing: Any = next((PACKED[sign] for sign in PACKED if head.startswith(sign)), None)
-            stream = pa.PythonFile(raw, mode="r")
+            stream = pa.PythonFile(raw, mode="r")  # type: ignore[arg-type]
             yield stream if packing is None else pa.CompressedInputStream(stream, packing)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         text = str(error)

@@ -23,29 +23,25 @@ PLACE = "{options}"
 """Where a docstring wants them."""
 
 
-def option(
-    default: Any, meaning: str, group: str, metavar: str | tuple[str, ...] | None = None
-) -> Any:
-    """Return a dataclass field that describes an option.
-
-    Parameters
-    ----------
-    default
-        MISSING of an option that must be given.
-    meaning : str
-        One sentence for docstring and ``--help``.
-    group : str
-        Under which heading ``--help`` lists it.
-    metavar : str or tuple of str, optional
-        What stands for its value in the shell; None makes a switch.
-    """
-    described = {"meaning": meaning, "group": group, "metavar": metavar}
-    return dataclasses.field(default=default, metadata=described)
-
-
 def options_under(group: str) -> Callable[..., Any]:
-    """Return :func:`option` for one heading of ``--help``."""
-    return lambda default, meaning, *more: option(default, meaning, group, *more)
+    """Return what declares an option under a heading of ``--help``, as a field of a dataclass.
+
+    It takes the default (MISSING of one that must be given), the meaning in one sentence, and what
+    stands for the value in the shell: a word, two words, or None of a switch.
+    """
+
+    def option(default: Any, meaning: str, metavar: str | tuple[str, ...] | None = None) -> Any:
+        described = {"meaning": meaning, "group": group, "metavar": metavar}
+        return dataclasses.field(default=default, metadata=described)
+
+    return option
+
+
+WHAT, GUARANTEE, ACCOUNT = "what to publish", "guarantee", "account"
+TABLE, OUTPUT = "table", "output"
+GROUPS = (WHAT, GUARANTEE, ACCOUNT, TABLE, OUTPUT)
+shows, hides, pays, reads, writes = map(options_under, GROUPS)
+"""What declares an option under each of these headings of ``--help``."""
 
 
 def options_of(record: type) -> list[dataclasses.Field[Any]]:
@@ -80,11 +76,9 @@ def takes_options(*records: type, only: str = "") -> Callable[[Function], Functi
         for field in (f for f in taken if f.name not in named):
             required = field.default is dataclasses.MISSING
             default = Parameter.empty if required else field.default
-            parameter = Parameter(
-                field.name, Parameter.KEYWORD_ONLY, default=default, annotation=field.type
-            )
-            keywords.append(parameter)
-            lines += [f"{field.name} : {_kind(field.type)}", _indented(field.metadata["meaning"])]
+            keywords.append(Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=field.type))
+            meaning = textwrap.fill(field.metadata["meaning"], 92, break_on_hyphens=False)
+            lines += [f"{field.name} : {field.type}", textwrap.indent(meaning, "    ")]
         known = [p.name for p in keywords]
 
         @wraps(function)
@@ -104,14 +98,3 @@ def takes_options(*records: type, only: str = "") -> Callable[[Function], Functi
         return described  # type: ignore[no-any-return]
 
     return with_options
-
-
-def _indented(meaning: str) -> str:
-    return textwrap.indent(textwrap.fill(meaning, 92, break_on_hyphens=False), " " * 4)
-
-
-def _kind(annotation: Any) -> str:
-    """Return a type as docstrings write it: ``str or int, optional``."""
-    parts = [part.strip() for part in str(annotation).split("|")]
-    kinds = " or ".join(part for part in parts if part != "None")
-    return f"{kinds}, optional" if "None" in parts else kinds
