@@ -35,7 +35,7 @@ wasserstein
     and ``"slack"``, "0" but for laws that agree up to rounding (:mod:`pufferflow.verify.counts`).
 entry-dp
     ``"nodes"`` as for mqm-exact. Its scale protects independent records only.
-group-dp, bayesian-dp
+group-dp
     Nothing more.
 
 Where these come from does not matter: the scale is the upper end of the verifier's own enclosure, rounded up.

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from pufferflow._protection import NARROWEST, Protection
 from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
-from pufferflow.coupling.calibration import MOST_STATES, Loss, largest_cost
+from pufferflow.coupling.calibration import MOST_STATES
+from pufferflow.coupling.roots import Loss, largest_cost
 from pufferflow.coupling.sides import (
     ChainSide,
     CouplingSide,
@@ -69,7 +70,8 @@ def provable_cost(bounds: Sequence[Provable], length: int, epsilon: float) -> fl
 
     target = epsilon * (1 - CLOSE)
     low = target / length * (1 - CLOSE)
-    cost, _ = largest_cost(loss, target, low, loss(low), target)
+    found = largest_cost(loss, target, low)
+    cost = low if found is None else found[0]
     # post-fixed points depend a little on where they were started from: go down until one suffices
     step = STEP
     while loss(cost).value > target:

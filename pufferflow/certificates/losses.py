@@ -15,7 +15,7 @@ from pufferflow.certificates.quilts import quilts_of_chains
 from pufferflow.certificates.robust import robust_couplings
 from pufferflow.certificates.rounds import rounds_of_labels, rounds_of_phases
 from pufferflow.certificates.stepwise import ENOUGH, stepwise
-from pufferflow.coupling.calibration import chain_leakage
+from pufferflow.coupling.calibration import ChainLeakage
 from pufferflow.coupling.interval_leakage import MOST_ROBUST_STATES
 from pufferflow.errors import ParameterError
 from pufferflow.influence.search import worst_node
@@ -52,7 +52,7 @@ def loss_proof(family: Family, question: Question) -> Iterator[dict[str, Any]]:
 
 def _scale(chains: tuple[MarkovChain, ...], quilts: list[float], length: int, epsilon: float) -> float:
     """The scale of leakage, without proof."""
-    scales = [chain_leakage(chain, length).scale(epsilon, quilt) for chain, quilt in zip(chains, quilts, strict=True)]
+    scales = [ChainLeakage(chain, length).scale(epsilon, quilt) for chain, quilt in zip(chains, quilts, strict=True)]
     return max(quilt if bound is None else bound[0] for bound, quilt in zip(scales, quilts, strict=True))
 
 

@@ -11,10 +11,10 @@ from pufferflow._types import Floats
 from pufferflow.bounded_family import BoundedFamily
 from pufferflow.certificates.couplings import CLOSE, DIGITS, ROOM
 from pufferflow.coupling.affine import AffineSide, RobustFlows
-from pufferflow.coupling.calibration import Loss, largest_cost
 from pufferflow.coupling.interval_leakage import IntervalLeakage
-from pufferflow.coupling.robust import AscendingSide, RatioSide
-from pufferflow.coupling.sides import LeakageEquation, costs_of, post_fixed_point, scattered
+from pufferflow.coupling.robust import AscendingSide
+from pufferflow.coupling.roots import Loss, largest_cost
+from pufferflow.coupling.sides import LeakageEquation, RatioSide, costs_of, post_fixed_point, scattered
 from pufferflow.errors import ParameterError
 
 _STEP = 1e-6
@@ -32,11 +32,8 @@ def robust_couplings(
     target = epsilon * (1 - CLOSE)
     points = RobustPoints(family, length, protection)
     low = target / length * (1 - CLOSE) if scaled is None else 0.97 / scaled[0]
-    at_low = points.loss(low)
-    if at_low.value > target:
-        low = target / length * (1 - CLOSE)
-        at_low = points.loss(low)
-    cost, _ = largest_cost(points.loss, target, low, at_low, target)
+    found = largest_cost(points.loss, target, low)
+    cost = low if found is None else found[0]
     step = _STEP
     while points.loss(cost).value > target:
         cost, step = cost * (1 - step), 2 * step

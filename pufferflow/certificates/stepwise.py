@@ -10,7 +10,8 @@ import numpy as np
 from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats, Ints
 from pufferflow.certificates.couplings import CLOSE, ROOM, STEP, flows_of, provable_cost
-from pufferflow.coupling.calibration import NEAR, ChainLeakage, beyond_stationary
+from pufferflow.coupling._node_kernels import beyond_stationary
+from pufferflow.coupling.calibration import NEAR, ChainLeakage
 from pufferflow.coupling.sides import (
     ChainSide,
     CouplingSide,
@@ -181,7 +182,7 @@ class Steps:
         stationary, spread = self._sides.reversed, self._sides.spread(beyond)
         if self._chain.start != "any" or stationary is None or not np.isfinite(spread):
             return _Entry(leakages, before, None, ~self._all, steps)
-        more = beyond_stationary(spread, self._sides.spread(beyond + 1), cost + float(before.max()), False)
+        more = beyond_stationary(spread, self._sides.spread(beyond + 1), cost + float(before.max()))
         near = self._image(stationary, cost, before, beyond, more)
         return _Entry(np.minimum(leakages, near), before, stationary, near < leakages, steps)
 
@@ -192,7 +193,7 @@ class Steps:
             return None
         largest = max(float(before.max()), float(self._known.get("near", self._zeros).max()) * cost)
         for _ in range(_GUESSES):
-            more = beyond_stationary(spread, spread, cost + largest, False)
+            more = beyond_stationary(spread, spread, cost + largest)
             leakages = self._fixed("near", self._sides.reversed, cost, more, before)
             if leakages.max() <= largest:
                 return leakages

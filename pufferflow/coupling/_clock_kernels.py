@@ -19,13 +19,12 @@ from pufferflow.coupling._pair_kernels import (
     FARTHEST,
     at_least,
     climb,
-    forget,
     proved,
-    reweighed,
     room,
     solve,
     weigh,
 )
+from pufferflow.coupling._reweighting_kernels import reweighed, reweight
 
 PASSED = 500.0
 """Leakages above it are not passed through a product of matrices."""
@@ -216,7 +215,7 @@ def walk(
     quick = np.empty((3, k))
     (parent, up), work, order = room(k)
     p, q = np.empty(k), np.empty(k)
-    pair = p, q, w, k, bool(0)  # not linear; as a literal it would be compiled apart
+    pair = p, q, w, k
     largest = cost.max()
     while place < n * k * k and left > 0:
         step, first = place // (k * k), place % (k * k)
@@ -277,7 +276,7 @@ def walk(
 
 @kernel
 def forget_walk(
-    laws: tuple[Any, Any],
+    roots: Any,
     possible: Any,
     now: Any,
     bounds: tuple[float, float],
@@ -290,8 +289,8 @@ def forget_walk(
 
     Parameters
     ----------
-    laws : tuple of float array, shape (k, k), and bool array, shape (k,)
-        ``rows`` and ``secret``, as :func:`forget` takes them.
+    roots : float array, shape (k, k, k)
+        As :func:`reweight` takes them.
     possible : bool array, shape (n, k)
         Values that the node can have after each step.
     now : float array, shape (k, k)
@@ -302,28 +301,27 @@ def forget_walk(
         Numbers of steps, and the most that so many tell of a pair: after each multiple of the number the leakages are
         at most what passes through them.
     filled : tuple of arrays
-        Room for what :func:`forget` fills.
+        Room for what :func:`reweight` fills.
     out : tuple of float32 array, shape (n, k, k), and float array, shape (n + 1,)
         Filled with the leakages after each step, rounded up, and the largest of them; its place 0 has that before the
         first step.
     steps : tuple of int
     """
-    rows, secret = laws
     cost, cap = bounds
     sizes, limits = blocks
     stored, largest = out
-    k = len(rows)
+    k = len(now)
     w = np.empty((k, k))
     for step in range(steps[0], steps[1]):
         for z in range(k):
             for y in range(k):
                 w[z, y] = 0.0 if z == y else now[z, y] + cost
-        forget(rows, w, secret, False, filled, (0, k * k))
+        reweight(roots, w, filled, (0, k * k))
         there = possible[step]
         for x in range(k):
             for z in range(k):
                 known = x == z or not (there[x] and there[z])
-                now[x, z] = 0.0 if known else min(filled[0][x, z] * (1 + 8 * UNIT_ROUNDOFF), cap)
+                now[x, z] = 0.0 if known else min(filled[0][x, z], cap)
         for block in range(len(sizes)):
             size = sizes[block]
             if (step + 1) % size:
@@ -336,7 +334,7 @@ def forget_walk(
                         continue
                     limit, told = limits[block, x, z], alpha
                     if alpha <= PASSED and limit < 600:
-                        told = reweighed(math.exp(limit / 2), alpha, False)[0] * (1 + 16 * UNIT_ROUNDOFF)
+                        told = reweighed(math.exp(limit / 2), alpha)[0] * (1 + 16 * UNIT_ROUNDOFF)
                     now[x, z] = min(now[x, z], min(told, limit) + between)
         most = 0.0
         for x in range(k):

@@ -14,9 +14,9 @@ from pufferflow._types import Floats
 from pufferflow.bounded_family import BoundedFamily
 from pufferflow.coupling.affine import AffineSide, greedy
 from pufferflow.coupling.blocks import forgotten, grid
-from pufferflow.coupling.calibration import Loss, largest_cost, rounded_scale
-from pufferflow.coupling.robust import MOST_ORDERED_STATES, AscendingSide, RatioSide, RobustSide
-from pufferflow.coupling.sides import LeakageEquation, clear_diagonal, costs_of, post_fixed_point, scattered
+from pufferflow.coupling.robust import MOST_ORDERED_STATES, AscendingSide, RobustSide
+from pufferflow.coupling.roots import Loss, scale_below
+from pufferflow.coupling.sides import LeakageEquation, RatioSide, clear_diagonal, costs_of, post_fixed_point, scattered
 from pufferflow.markov.row_sets import Masses, RowSets
 
 _EXACT_WORK = 10**6
@@ -186,6 +186,11 @@ class IntervalLeakage:
 
     def loss(self, cost: float) -> Loss:
         """Bound, rounded up, at c."""
+        self._starts.clear()
+        return self._nearby(cost)
+
+    def _nearby(self, cost: float) -> Loss:
+        """The same, from post-fixed points found at the last cost."""
         most = self._length * cost
         if self._length == self._window:
             return Loss(most * (1 + 4 * UNIT_ROUNDOFF), 1)
@@ -213,7 +218,7 @@ class IntervalLeakage:
                 continue
             images = [zero]
             for _ in range(self._length - self._window):
-                image = np.minimum(side.apply(costs_of(images[-1], cost)), cap)
+                image = np.minimum(np.minimum(side.apply(costs_of(images[-1], cost)), side.limit), cap)
                 clear_diagonal(image)
                 images.append(image)
             lists.append(images)
@@ -231,13 +236,6 @@ class IntervalLeakage:
 
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
         """Smallest scale whose loss is at most ε, rounded up, with a node that decides; None if not below ``upper``."""
+        self._starts.clear()
         guess = None if self._guide is None else self._guide.scale(epsilon, upper)
-        low = 1 / upper if guess is None else max(1 / upper, 0.97 / guess[0])
-        at_low = self.loss(low)
-        if at_low.value > epsilon and guess is not None:
-            low = 1 / upper
-            at_low = self.loss(low)
-        if at_low.value > epsilon:
-            return None
-        cost, loss = largest_cost(self.loss, epsilon, low, at_low, epsilon)
-        return rounded_scale(cost), loss.node
+        return scale_below(self._nearby, epsilon, upper, None if guess is None else 0.97 / guess[0])

@@ -169,7 +169,7 @@ def unfit_informed(mechanism: str, knows: Knowledge) -> str:
     """Why a mechanism cannot work that bounds what an adversary learns who knows no records; empty for such ones."""
     if check_protection(1, knows) == NARROWEST:
         return ""
-    return f"{mechanism} has no bound for adversaries who know other records; use leakage, bayesian-dp or group-dp"
+    return f"{mechanism} has no bound for adversaries who know other records; use leakage or group-dp"
 
 
 def _always(family: AnyFamily, length: Lengths, **options: Any) -> str:

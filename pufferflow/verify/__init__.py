@@ -16,7 +16,6 @@ from html import escape
 
 from pufferflow.verify.counts import CountProof
 from pufferflow.verify.couplings import CouplingProof
-from pufferflow.verify.extremes import ExtremesProof
 from pufferflow.verify.forgetting import ForgettingProof
 from pufferflow.verify.parsing import (
     CertificateError,
@@ -53,7 +52,6 @@ PROOFS: dict[str, Callable[[Claim], Proof]] = {
     "mqm-approx": LargerScaleProof,
     "group-dp": WholeChainProof,
     "entry-dp": IndependenceProof,
-    "bayesian-dp": ExtremesProof,
     "leakage": _leakage,
     "wasserstein": CountProof,
 }

@@ -12,8 +12,8 @@ import pufferflow as pf
 from pufferflow.certificates import rounds
 from pufferflow.coupling import calibration, periodic, sides
 from pufferflow.coupling.periodic import CouplingWay, walk_once
-from pufferflow.coupling.robust import AscendingSide, RatioSide, RobustSide
-from pufferflow.coupling.sides import CouplingSide, ForgettingSide
+from pufferflow.coupling.robust import AscendingSide, RobustSide
+from pufferflow.coupling.sides import CouplingSide, ForgettingSide, RatioSide
 
 BEGUN = """
 import signal
