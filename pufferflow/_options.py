@@ -6,9 +6,9 @@ command line generates its options from the same fields.
 
 from __future__ import annotations
 
-import dataclasses
 import textwrap
 from collections.abc import Callable
+from dataclasses import MISSING, field, fields
 from difflib import get_close_matches
 from functools import wraps
 from inspect import Parameter, cleandoc, signature
@@ -18,9 +18,6 @@ from pufferflow._checks import shown
 from pufferflow.errors import ParameterError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-PLACE = "{options}"
-"""Where a docstring wants them."""
 
 
 def options_under(group: str) -> Callable[..., Any]:
@@ -32,7 +29,7 @@ def options_under(group: str) -> Callable[..., Any]:
 
     def option(default: Any, meaning: str, metavar: str | tuple[str, ...] | None = None) -> Any:
         described = {"meaning": meaning, "group": group, "metavar": metavar}
-        return dataclasses.field(default=default, metadata=described)
+        return field(default=default, metadata=described)
 
     return option
 
@@ -44,19 +41,16 @@ shows, hides, pays, reads, writes = map(options_under, GROUPS)
 """What declares an option under each of these headings of ``--help``."""
 
 
-def options_of(record: type) -> list[dataclasses.Field[Any]]:
-    """Return the fields of a record that are options."""
-    return [field for field in dataclasses.fields(record) if "meaning" in field.metadata]
-
-
 def split_options(options: dict[str, Any], *records: type) -> list[dict[str, Any]]:
     """Return the options of each record."""
-    names = [{field.name for field in options_of(record)} for record in records]
+    names = [{field.name for field in fields(record)} for record in records]
     return [{key: options[key] for key in options if key in own} for own in names]
 
 
 def takes_options(*records: type, only: str = "") -> Callable[[Function], Function]:
     """Let a function list the options it takes, and refuse others in one sentence.
+
+    They are listed where its docstring has ``{options}``.
 
     Parameters
     ----------
@@ -65,20 +59,20 @@ def takes_options(*records: type, only: str = "") -> Callable[[Function], Functi
     only : str, optional
         Names of the fields that this function takes, if it does not take all.
     """
-    fields = [f for record in records for f in options_of(record)]
-    taken = [f for f in fields if not only or f.name in only.split()]
+    every = [option for record in records for option in fields(record)]
+    taken = [f for f in every if not only or f.name in only.split()]
 
     def with_options(function: Function) -> Function:
         own = signature(function)
         keywords = [p for p in own.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
         named = {p.name for p in keywords}
         lines = []
-        for field in (f for f in taken if f.name not in named):
-            required = field.default is dataclasses.MISSING
-            default = Parameter.empty if required else field.default
-            keywords.append(Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=field.type))
-            meaning = textwrap.fill(field.metadata["meaning"], 92, break_on_hyphens=False)
-            lines += [f"{field.name} : {field.type}", textwrap.indent(meaning, "    ")]
+        for one in (f for f in taken if f.name not in named):
+            default = Parameter.empty if one.default is MISSING else one.default
+            keyword = Parameter(one.name, Parameter.KEYWORD_ONLY, default=default)
+            keywords.append(keyword.replace(annotation=one.type))
+            meaning = textwrap.fill(one.metadata["meaning"], 92, break_on_hyphens=False)
+            lines += [f"{one.name} : {one.type}", textwrap.indent(meaning, "    ")]
         known = [p.name for p in keywords]
 
         @wraps(function)
@@ -94,7 +88,7 @@ def takes_options(*records: type, only: str = "") -> Callable[[Function], Functi
         described: Any = checked
         described.__signature__ = own.replace(parameters=keywords)
         described.options = taken
-        described.__doc__ = cleandoc(function.__doc__ or "").replace(PLACE, "\n".join(lines))
+        described.__doc__ = cleandoc(function.__doc__ or "").replace("{options}", "\n".join(lines))
         return described  # type: ignore[no-any-return]
 
     return with_options

@@ -189,7 +189,8 @@ class Prepared(Agreement):
         if not len(steps.person):
             raise DataError(f"{steps.where}: no value was recorded, so there is nothing to release")
         if how.longest is not None:
-            steps = _first_readings(steps, how.longest)
+            every = np.ones(len(steps.person), dtype=bool)
+            steps = steps[steps.first(every, how.longest)]
         super().__init__(request, steps, request.what.parsed())
         self.period, self.longest = _period(steps, first, last, how.longest)
         cost = request.share_of * self.promise.allowed(self.longest)
@@ -258,11 +259,3 @@ def _period(
             f"{MOST_STEPS:,}; give a shorter range (`first`, `last`) or a longer `step`"
         )
     return (start, end), most if longest is None else min(longest, most)
-
-
-def _first_readings(steps: Steps, longest: int) -> Steps:
-    """Keep the first readings of each participant."""
-    kept = np.zeros(len(steps.person), dtype=bool)
-    for own in steps.owned:
-        kept[own][:longest] = True
-    return steps[kept]

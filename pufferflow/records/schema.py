@@ -147,9 +147,8 @@ class Reading:
             raise ParameterError("`rows_are_steps` and `time` contradict each other; give one")
         for name in SIGNS:
             sign = str(given.get(name, ";"))
-            inside = sign.isalnum() or sign in "+-"  # of numbers
-            bad = not sign.isascii() if name == "separator" else inside
-            if bad or len(sign) != 1 or sign in '\r\n"':
+            byte = name != "separator" or sign.isascii()
+            if len(sign) != 1 or sign.isalnum() or sign in '+-\r\n"' or not byte:
                 what = f"{name} is {shown(sign)}; it must be one character"
                 raise ParameterError(f"{what}, and none of which numbers are made")
         if self.thousands == (self.decimal or "."):

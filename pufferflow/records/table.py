@@ -71,15 +71,22 @@ def open_table(source: Source | Table, separator: str | None = None) -> Table:
     """
     if isinstance(source, Table):
         return source
-    if isinstance(source, pd.Series | pd.DataFrame):
-        frame = _with_time(source)
+    if isinstance(source, pd.Series):
+        source = source.to_frame("value")
+    if isinstance(source, pd.DataFrame):
+        frame = source.copy(deep=False)
+        if isinstance(frame.index, pd.DatetimeIndex):
+            frame.insert(0, "time", frame.index, allow_duplicates=True)
+        elif frame.index.name is not None or frame.index.inferred_type not in ("integer", "empty"):
+            what = "the table has an index that is not read; make columns of it (reset_index)"
+            raise DataError(what)
 
         def parts(positions: list[int]) -> Iterator[pd.DataFrame]:
             return (frame.iloc[row : row + ROWS, positions] for row in range(0, len(frame), ROWS))
 
         return Table("the table", tuple(map(str, frame.columns)), parts)
     path = check_path(source, "source")
-    if str(source) == "-" or (path.exists() and not path.is_file() and not path.is_dir()):
+    if str(source) == "-" or (path.exists() and not path.is_file()):
         raise DataError(f"{source} is not a file; save the table to one and give its name")
     try:
         with path.open("rb") as stream:
@@ -199,13 +206,3 @@ def _unpacked(path: str, bad: Sequence[Any] = ()) -> Iterator[Any]:
 def _endless(path: str) -> DataError:
     what = f"a line of more than {BLOCK:,} bytes, or a quote that is not closed"
     return DataError(f"{path}: {what}; give a line a reading")
-
-
-def _with_time(source: pd.Series[Any] | pd.DataFrame) -> pd.DataFrame:
-    """A frame with its index as the column "time", unless it only numbers the rows."""
-    frame = source.to_frame("value") if isinstance(source, pd.Series) else source.copy(deep=False)
-    if isinstance(frame.index, pd.DatetimeIndex):
-        frame.insert(0, "time", frame.index, allow_duplicates=True)
-    elif frame.index.name is not None or frame.index.inferred_type not in ("integer", "empty"):
-        raise DataError("the table has an index that is not read; make columns of it (reset_index)")
-    return frame
