@@ -1,4 +1,4 @@
-"""Distances between laws on finitely many points."""
+"""Distances between distributions on finitely many points."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pufferflow.errors import ParameterError
 Number: TypeAlias = int | float | Fraction
 
 MOST_BITS = 10**8
-"""Size of all numbers of a law together, with one denominator."""
+"""Size of all numbers of a distribution together, with one denominator."""
 
 
 def max_divergence(p: ArrayLike, q: ArrayLike) -> float:
@@ -32,7 +32,7 @@ def max_divergence(p: ArrayLike, q: ArrayLike) -> float:
     Parameters
     ----------
     p, q : array_like, shape (n,)
-        Two laws on the same points.
+        Two distributions on the same points.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def max_divergence(p: ArrayLike, q: ArrayLike) -> float:
     """
     first, second = check_numbers(p, "p"), check_numbers(q, "q")
     if first.shape != second.shape:
-        raise ParameterError(f"p has shape {first.shape} and q {second.shape}; give two laws on the same points")
+        raise ParameterError(f"p has shape {first.shape} and q {second.shape}; give both on the same points")
     if not all(np.isfinite(law).all() and (law >= 0).all() for law in (first, second)) or not first.any():
         raise ParameterError("p and q must be finite numbers of at least 0, those of p not all 0")
     inside = first > 0
@@ -52,10 +52,11 @@ def max_divergence(p: ArrayLike, q: ArrayLike) -> float:
 
 
 def wasserstein_infinity(points: Iterable[Number], p: Iterable[Number], q: Iterable[Number]) -> float:
-    """W∞ of two laws on the line: the largest gap between their quantile functions (Algorithm 1).
+    """W∞ of two distributions on the line: the largest gap between their quantile functions (Algorithm 1).
 
-    Exact: numbers are taken for the rationals they are, so the smallest mass counts, as it does for privacy. Laws that
-    should agree but were rounded differently have a larger W∞ than was meant; give them as fractions then.
+    Exact: numbers are taken for the rationals they are, so the smallest mass counts, as it does for privacy.
+    Distributions that should agree but were rounded differently have a larger W∞ than was meant; give them as fractions
+    then.
 
     Raises ParameterError: the lengths differ, the points do not increase, or weights are negative, not finite or all 0.
 
@@ -64,7 +65,7 @@ def wasserstein_infinity(points: Iterable[Number], p: Iterable[Number], q: Itera
     points : sequence of numbers, shape (n,)
         Increasing support points.
     p, q : sequences of numbers, shape (n,)
-        Weights of the points, non-negative; each law is divided by its sum.
+        Weights of the points, non-negative; each distribution is divided by its sum.
 
     Returns
     -------
@@ -80,14 +81,14 @@ def wasserstein_infinity(points: Iterable[Number], p: Iterable[Number], q: Itera
         raise ParameterError("the points must increase; sort them and add up the weights of equal ones")
     for weights in (first, second):
         if any(weight < 0 for weight in weights) or not any(weights):
-            raise ParameterError("the weights of a law must be non-negative and not all 0")
+            raise ParameterError("the weights of a distribution must be non-negative and not all 0")
     laws = (Law.of(dict(zip(places, weights, strict=True)), "the weights") for weights in (first, second))
     return float_up(quantile_gap(*laws))
 
 
 @dataclass(frozen=True)
 class Law:
-    """A law on finitely many rational numbers, exactly.
+    """A distribution on finitely many rational numbers, exactly.
 
     Attributes
     ----------
@@ -105,7 +106,7 @@ class Law:
 
     @classmethod
     def of(cls, weights: Mapping[Fraction, Fraction], what: str) -> Law:
-        """Return the law with these weights, of which some are positive and none negative.
+        """Return the distribution with these weights, of which some are positive and none negative.
 
         Raises ParameterError: their common denominator is too large to compute with.
         """
@@ -113,7 +114,7 @@ class Law:
 
     @classmethod
     def counted(cls, masses: Mapping[Fraction, int]) -> Law:
-        """Return the law with these masses, of which some are positive and none negative."""
+        """Return the distribution with these masses, of which some are positive and none negative."""
         values = tuple(sorted(value for value, mass in masses.items() if mass))
         positive = tuple(masses[value] for value in values)
         return cls(values, positive, sum(positive))

@@ -20,9 +20,11 @@ from pufferflow.coupling._pair_kernels import (
     at_least,
     climb,
     proved,
+    read_tree,
     room,
     solve,
     weigh,
+    write_tree,
 )
 from pufferflow.coupling._reweighting_kernels import reweighed, reweight
 
@@ -81,38 +83,6 @@ def _leaves(growth: Any, nodes: Any, work: Any, tolerance: float) -> bool:
         if violated:
             return True
     return False
-
-
-@kernel
-def _read(tree: Any, parent: Any, up: Any) -> Any:
-    """Parents and directions of a tree as ``_pair_kernels`` has them, and its root; −1 where there is none."""
-    nodes, above, arcs = tree
-    n = len(nodes)
-    root = np.int64(nodes[0])
-    if root >= 0:
-        parent[root] = -1
-        for i in range(1, n):
-            parent[nodes[i]], up[nodes[i]] = nodes[above[i]], arcs[i] < n * n
-    return root
-
-
-@kernel
-def _write(tree: Any, parent: Any, up: Any, root: int, place: Any) -> None:
-    """The other way round."""
-    nodes, above, arcs = tree
-    n = len(nodes)
-    for v in range(n):
-        place[v] = -1
-    nodes[0], place[root] = root, 0
-    filled = 1
-    while filled < n:
-        for v in range(n):
-            if place[v] < 0 and place[parent[v]] >= 0:
-                a = parent[v]
-                nodes[filled], above[filled] = v, place[a]
-                arcs[filled] = v * n + a if up[v] else n * n + a * n + v
-                place[v] = filled
-                filled += 1
 
 
 @kernel
@@ -254,7 +224,11 @@ def walk(
                 told = value + more
             elif known and (checks[0] > 0 or tree[0][0] >= 0):
                 left -= (k + 4) ** 3 // 2
-                root = _cut(tree, possible[step], parent, up, order[0]) if cut else _read(tree, parent, up)
+                root = (
+                    _cut(tree, possible[step], parent, up, order[0])
+                    if cut
+                    else read_tree(tree, k, bool(0), (parent, up))
+                )
                 if checks[0]:
                     root, value = solve(pair, root, (parent, up), work, order)
                 else:
@@ -262,7 +236,7 @@ def walk(
                     value = weigh(pair, (parent, up), work, order)
                 told = at_least(value, proved(pair, root, (parent, up), work, value)) + more
                 if checks[0]:
-                    _write(tree, parent, up, root, order[0])
+                    write_tree((parent, up), order, k, tree)
             now[x, z] = told if told <= cap[x, z] else cap[x, z]
         for x in range(k):
             for z in range(k):

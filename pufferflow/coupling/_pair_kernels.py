@@ -553,35 +553,43 @@ def _local(rows: Any, support: Any, x: int, y: int, nodes: Any) -> Any:
 
 
 @kernel
-def read_tree(stored: Any, n: int, turned: bool, tree: Any) -> int:
+def read_tree(stored: Any, n: int, turned: bool, tree: Any) -> Any:
     """Fill ``tree`` with a stored one of n states, ``turned`` round or not; its root, −1 where there is none.
 
-    Stored are 2 · parent + (arc leads up), −1 for the root; −2 in place 0 where there is none.
+    Stored are the states with parents before children, −1 in place 0 where there is none; the place of the parent of
+    each; and the arc that leads to it from there, as v · n + parent if it leads up, otherwise n² + parent · n + v.
     """
-    parent, up = tree
-    root = -1
-    if stored[0] != -2:
-        for v in range(n):
-            if stored[v] < 0:
-                root = v
-                parent[v] = -1
-            else:
-                parent[v] = stored[v] // 2
-                up[v] = (stored[v] % 2 == 1) != turned
+    (nodes, above, arcs), (parent, up) = stored, tree
+    root = np.int64(nodes[0])
+    if root >= 0:
+        parent[root] = -1
+        for i in range(1, n):
+            parent[nodes[i]], up[nodes[i]] = nodes[above[i]], (arcs[i] < n * n) != turned
     return root
 
 
 @kernel
-def write_tree(root: int, tree: Any, work: Any, nodes: Any, n: int, filled: Any) -> None:
-    """Store a tree of n states, its arcs in the names ``nodes`` of states and their flows, where there is any."""
-    (parent, up), (stored, arcs, flows) = tree, filled
+def write_tree(tree: Any, order: Any, n: int, stored: Any) -> None:
+    """Store a tree of n states whose potentials were found last, as :func:`read_tree` takes it."""
+    (parent, up), (nodes, above, arcs), line, place = tree, stored, order[0], order[1]
+    for i in range(n):
+        v = line[i]
+        nodes[i], place[v] = v, i
+        if i:
+            a = parent[v]
+            above[i], arcs[i] = place[a], v * n + a if up[v] else n * n + a * n + v
+
+
+@kernel
+def write_flows(root: int, tree: Any, work: Any, names: Any, n: int, filled: Any) -> None:
+    """Fill in the arcs z · k + y of a tree of n states, in their ``names``, and their flows, where there is any."""
+    (parent, up), (arcs, flows) = tree, filled
     k = len(arcs)
     for v in range(n):
-        stored[v] = -1 if v == root else 2 * parent[v] + (1 if up[v] else 0)
         arcs[v] = -1
         if v != root and work[3, v] > 0:
             tail, head = (v, parent[v]) if up[v] else (parent[v], v)
-            arcs[v] = nodes[tail] * k + nodes[head]
+            arcs[v] = names[tail] * k + names[head]
             flows[v] = work[3, v]
 
 
@@ -608,7 +616,7 @@ def couple(
         Costs, zero on the diagonal.
     secret : bool array, shape (k,)
         Rows that matter; pairs with another one get 0.
-    trees : int16 array, shape (k, k, k)
+    trees : tuple of int16, int16 and int32 arrays, shape (k, k, k)
         Trees to start from, as :func:`read_tree` takes them. Replaced.
     mirror : bool
         Whether y, x starts from the tree found for x, y turned round, which is optimal where costs are small and
@@ -651,15 +659,17 @@ def couple(
                 values[x, y] = upper[x, y] = np.inf
                 continue
             p, q = laws[turn], laws[1 - turn]
-            tree = trees[x, y]
+            tree = trees[0][x, y], trees[1][x, y], trees[2][x, y]
+            start = tree
             if turn and mirror:
-                tree = trees[y, x]
-            root = read_tree(tree, n, turn == 1 and mirror, (parent, up))
+                start = trees[0][y, x], trees[1][y, x], trees[2][y, x]
+            root = read_tree(start, n, turn == 1 and mirror, (parent, up))
             root, value = solve((p, q, cost, n), root, (parent, up), work, order)
             if plain.size:
                 root, value = _rooted_at_most((p, q, cost, n), (parent, up), work, order)
             values[x, y] = value
-            write_tree(root, (parent, up), work, nodes, n, (trees[x, y], arcs[x, y], flows[x, y]))
+            write_tree((parent, up), order, n, tree)
+            write_flows(root, (parent, up), work, nodes, n, (arcs[x, y], flows[x, y]))
             if plain.size:
                 for v in range(n):
                     if v != root and work[3, v] > 0:
@@ -689,17 +699,17 @@ def staircase(
     arcs, flows = filled
     k = len(rows)
     nodes = np.empty(k, dtype=np.int64)
-    where = np.empty(k, dtype=np.int64)
+    where, place = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
     ends = np.empty((2, k), dtype=np.int64)
     left = np.empty((2, k))
-    for place in range(places[0], places[1]):
-        x, y = place // k, place % k
+    for at_pair in range(places[0], places[1]):
+        x, y = at_pair // k, at_pair % k
         arcs[x, y] = -1
         n = _local(rows, support, x, y, nodes) if x != y and secret[x] and secret[y] else 0
         for i in range(n):
             where[nodes[i]] = i
         sizes = np.zeros(2, dtype=np.int64)
-        tree = trees[x, y]
+        tree, above, steps = trees[0][x, y], trees[1][x, y], trees[2][x, y]
         for i in range(k):
             v = line[i]
             if n == 0 or not (support[x, v] or support[y, v]):
@@ -710,17 +720,19 @@ def staircase(
             left[side, sizes[side]] = abs(more)
             sizes[side] += 1
         if sizes[0] == 0 or sizes[1] == 0:
-            tree[0] = -2
+            tree[0] = -1
             continue
         at = np.zeros(2, dtype=np.int64)
-        tree[where[ends[0, 0]]] = -1
+        tree[0], place[where[ends[0, 0]]], count = where[ends[0, 0]], 0, 1
         fresh = 1  # the side whose present end is not in the tree yet
         while True:
             a, b = ends[0, at[0]], ends[1, at[1]]
             amount = min(left[0, at[0]], left[1, at[1]])
             leaf, inner = (b, a) if fresh == 1 else (a, b)
-            i = where[leaf]
-            tree[i] = 2 * where[inner] + (1 if fresh == 0 else 0)
+            i, up = where[leaf], where[inner]
+            tree[count], above[count], place[i] = i, place[up], count
+            steps[count] = i * n + up if fresh == 0 else n * n + up * n + i
+            count += 1
             if amount > 0:
                 arcs[x, y, i] = a * k + b
                 flows[x, y, i] = amount

@@ -15,6 +15,7 @@ from pufferflow.coupling._pair_kernels import (
     restart,
     room,
     solve,
+    write_flows,
     write_tree,
 )
 
@@ -34,7 +35,7 @@ def couple_vertices(
         Those of the pair of values v are offsets[v] … offsets[v + 1] − 1.
     w : float array, shape (k, k)
         Costs, zero on the diagonal.
-    trees : int16 array, shape (k, k, k)
+    trees : tuple of int16, int16 and int32 arrays, shape (k, k, k)
         As for ``couple``.
     filled : tuple of arrays
         ``upper``, shape (k, k): the largest of the bounds that flows prove; ``arcs`` and ``flows``, as for ``couple``,
@@ -52,7 +53,7 @@ def couple_vertices(
         if not known:
             upper[x, y] = 0.0 if x == y else np.inf
             continue
-        tree = trees[x, y]
+        tree = trees[0][x, y], trees[1][x, y], trees[2][x, y]
         root = read_tree(tree, k, bool(0), (parent, up))  # a literal would be compiled apart
         best = -1.0
         for i in range(offsets[place], offsets[place + 1]):
@@ -60,7 +61,8 @@ def couple_vertices(
             root, value = solve(pair, root, (parent, up), work, order)
             if value > best:
                 best = value
-                write_tree(root, (parent, up), work, nodes, k, (tree, arcs[x, y], flows[x, y]))
+                write_tree((parent, up), order, k, tree)
+                write_flows(root, (parent, up), work, nodes, k, (arcs[x, y], flows[x, y]))
             upper[x, y] = max(upper[x, y], at_least(value, proved(pair, root, (parent, up), work, value)))
 
 
@@ -100,9 +102,9 @@ def couple_ascending(sets: Any, w: Any, trees: Any, filled: Any, places: tuple[i
         values[x, y] = 0.0
         if x == y or not known:
             continue
-        tree = trees[x, y]
+        tree = trees[0][x, y], trees[1][x, y], trees[2][x, y]
         best = -1.0
-        given = tree[0] != -2
+        given = tree[0][0] >= 0
         for start in range(2 if given else 1):
             root = read_tree(tree, k, bool(0), (parent, up)) if start == 1 else -1
             for z in range(k):
@@ -117,7 +119,8 @@ def couple_ascending(sets: Any, w: Any, trees: Any, filled: Any, places: tuple[i
                     root, value = solve((p, q, w, k), root, (parent, up), work, order)
                 if turn > 0 and value > best:
                     best = value
-                    write_tree(root, (parent, up), work, nodes, k, (tree, arcs[x, y], flows[x, y]))
+                    write_tree((parent, up), order, k, tree)
+                    write_flows(root, (parent, up), work, nodes, k, (arcs[x, y], flows[x, y]))
                 if turn > 1 and value <= last * (1 + 1e-13):
                     break
                 last = value

@@ -279,7 +279,7 @@ class _Search:
         best = _Query(node, (pair[0], pair[1]), self._sides(node), (nothing, nothing))
         cost = self._epsilon
         if 1e-8 < self._epsilon <= 200:
-            found, cost = self._least(best)
+            found, cost = self._least()
             if not changing:
                 found, cost = self._one_set(best if found is None else found, cost)
             if found is not None and (proved := self._proved(found, cost)) < self._epsilon:
@@ -292,7 +292,7 @@ class _Search:
         own = tuple(int(x) for x in states)
         return LowerBound(self._epsilon, self._length, scale, best.node, best.pair, own, 0, earlier, later)
 
-    def _least(self, alone: _Query) -> tuple[_Query | None, float]:
+    def _least(self) -> tuple[_Query | None, float]:
         """The query that changes with time and needs the least c found, and that c, without a promise."""
         spread = sum(float(one.max()) for one in self._limits)
         best, least, near = None, self._epsilon, None

@@ -27,6 +27,7 @@ from pufferflow.coupling.sides import (
     costs_of,
     largest_log_cross_ratios,
     largest_logs,
+    no_trees,
     post_fixed_point,
     ranges,
     scattered,
@@ -147,7 +148,8 @@ class CouplingWay:
         if piece < len(self._trees):
             trees = self._trees[piece]
         else:  # those of the hour before are a good start
-            trees = tuple(part.copy() for part in (self._trees[-1] if self._trees else self._empty))
+            nodes, above, arcs = self._trees[-1] if self._trees else self._empty
+            trees = nodes.copy(), above.copy(), arcs.copy()
             self._trees.append(trees)
         out = np.empty((len(phases), *now.shape), dtype=np.float32)
         limits = cost * self._differ, constant(np.minimum(cap, ratios))
@@ -228,11 +230,6 @@ def tree_parents(trees: tuple[Any, Any, Any]) -> Iterator[tuple[int, int, list[i
         for i in range(1, k):
             parents[line[i]] = (1 if arcs[x, y, i] < k * k else -1) * (line[above[x, y, i]] + 1)
         yield x, y, parents
-
-
-def no_trees(k: int) -> tuple[Any, Any, Any]:
-    """Room for the trees of all pairs."""
-    return np.full((k, k, k), -1, np.int16), np.zeros((k, k, k), np.int16), np.zeros((k, k, k), np.int32)
 
 
 def walk_once(rows: Floats, possible: Bools, leakages: Floats, costs: Floats) -> tuple[float, tuple[Any, Any, Any]]:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow._types import Floats, Ints
 from pufferflow.coupling._robust_kernels import couple_ascending, couple_vertices
-from pufferflow.coupling.sides import entries_of, portions
+from pufferflow.coupling.sides import entries_of, no_trees, portions
 from pufferflow.markov.row_sets import RowSets
 
 MOST_ORDERED_STATES = 6
@@ -20,7 +20,7 @@ class _TreesSide:
 
     def __init__(self, rows: RowSets) -> None:
         k = self._states = rows.states
-        self._trees = np.full((k, k, k), -2, dtype=np.int16)
+        self._trees = no_trees(k)
         self._filled = np.zeros((k, k)), np.full((k, k, k), -1, dtype=np.int32), np.zeros((k, k, k))
         self.limit = largest_leakages(rows)
         """As :attr:`Side.limit`."""

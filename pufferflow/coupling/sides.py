@@ -81,9 +81,9 @@ class CouplingSide:
         self.limit = largest_log_ratios(rows, self._secret) + self._margin
 
     @cached_property
-    def _trees(self) -> NDArray[np.int16]:
+    def _trees(self) -> Trees:
         """Those that the plans found last grew on; these tables of k³ entries are made where plans are."""
-        return np.full((len(self._rows),) * 3, -2, dtype=np.int16)
+        return no_trees(len(self._rows))
 
     @cached_property
     def _arcs(self) -> NDArray[np.int32]:
@@ -218,6 +218,15 @@ class ForgettingSide(RatioSide):
 
 ChainSide: TypeAlias = CouplingSide | RatioSide
 """A side of a node of a known chain."""
+
+
+Trees: TypeAlias = tuple[NDArray[np.int16], NDArray[np.int16], NDArray[np.int32]]
+"""Those of all pairs of values, as ``read_tree`` takes them."""
+
+
+def no_trees(k: int) -> Trees:
+    """Room for the trees of all pairs."""
+    return np.full((k, k, k), -1, np.int16), np.zeros((k, k, k), np.int16), np.zeros((k, k, k), np.int32)
 
 
 def portions(k: int, work: int) -> Iterator[tuple[int, int]]:

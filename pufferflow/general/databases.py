@@ -1,4 +1,4 @@
-"""Scenarios as laws of whole databases, one row a database: conditional laws of the query, and group privacy."""
+"""Scenarios as distributions of whole databases: conditional distributions of the query, and group privacy."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class GroupSensitivity:
 
 @dataclass(frozen=True)
 class Databases:
-    """Laws of databases with the value of the query.
+    """Distributions of databases with the value of the query.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Databases:
     masses: Mapping[Hashable, Mapping[Database, int]]
 
     def laws(self, secrets: Callable[[Database], Iterable[_Secret]]) -> dict[Hashable, dict[_Secret, Law]]:
-        """Laws of the query given each of the secrets that hold in a database, for each scenario."""
+        """Distributions of the query given each of the secrets that hold in a database, for each scenario."""
         laws: dict[Hashable, dict[_Secret, Law]] = {}
         for scenario, masses in self.masses.items():
             given: dict[_Secret, Counter[Fraction]] = defaultdict(Counter)
@@ -113,7 +113,7 @@ class Databases:
 
     @staticmethod
     def _independent(masses: Mapping[Database, int], groups: Sequence[tuple[int, ...]]) -> bool:
-        """Whether a law is the product of those of its groups."""
+        """Whether a distribution is the product of those of its groups."""
         parts: list[Counter[Database]] = [Counter() for _ in groups]
         for database, mass in masses.items():
             for part, group in zip(parts, groups, strict=True):

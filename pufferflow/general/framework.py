@@ -41,8 +41,8 @@ GivenLaws: TypeAlias = "Mapping[Any, Mapping[Any, Law | Mapping[Any, Any]]]"
 class PufferfishFramework:
     """A Pufferfish framework (S, Q, Θ) with the query F to be released, all finite and exact.
 
-    Everything follows from the laws P(F = w | s, θ), which depend on the beliefs of Θ and on no data. Numbers are
-    integers, fractions, floats (which stand for their shortest decimal) or texts such as "1/3".
+    Everything follows from the distributions P(F = w | s, θ), which depend on the beliefs of Θ and on no data. Numbers
+    are integers, fractions, floats (which stand for their shortest decimal) or texts such as "1/3".
 
     Parameters
     ----------
@@ -60,13 +60,13 @@ class PufferfishFramework:
     Raises
     ------
     ParameterError
-        There is no scenario, a number is no probability, a law does not sum to 1, a pair names an unknown secret, or no
-        scenario gives both secrets of a pair positive probability.
+        There is no scenario, a number is no probability, a distribution does not sum to 1, a pair names an unknown
+        secret, or no scenario gives both secrets of a pair positive probability.
 
     Examples
     --------
     Four people meet, and N of them have the flu with P(N = 0, …, 4) = .1, .15, .5, .15, .1, whoever they are (section
-    3): given that Ann is well, or ill, N has these laws.
+    3): given that Ann is well, or ill, N has these distributions.
 
     >>> import pufferflow as pf
     >>> well = {0: "0.2", 1: "0.225", 2: "0.5", 3: "0.075"}
@@ -94,7 +94,7 @@ class PufferfishFramework:
         secrets: Mapping[Any, Callable[[Any], bool]] | None = None,
         pairs: Iterable[Iterable[Hashable]] | None = None,
     ) -> PufferfishFramework:
-        """Return the framework of laws of whole databases, from which the laws of the query follow.
+        """Return the framework of distributions of whole databases, from which the distributions of the query follow.
 
         Parameters
         ----------
@@ -239,9 +239,9 @@ class PufferfishFramework:
     def close_adversary(self, belief: Mapping[Any, Law | Mapping[Any, Any]]) -> ScenarioDistance:
         """Distance of an adversary who believes a scenario outside Θ (Theorem 2.4); ``.loss(ε)`` is ε + 2Δ.
 
-        The laws compared are those of the query: what is released depends on the database through it alone, and their
-        distance is at most that of the laws of whole databases, of which the theorem speaks. The secrets are those of
-        pairs that the adversary gives positive probability.
+        The distributions compared are those of the query: what is released depends on the database through it alone,
+        and their distance is at most that of the distributions of whole databases, of which the theorem speaks. The
+        secrets are those of pairs that the adversary gives positive probability.
 
         Parameters
         ----------
@@ -280,7 +280,7 @@ class PufferfishFramework:
         """
         if self._databases is None:
             raise ParameterError(
-                "the scenarios are laws of the query, which do not say how records change it; give databases"
+                "the scenarios are distributions of the query, which do not say how records change it; give databases"
             )
         return self._databases.group_sensitivity(groups)
 

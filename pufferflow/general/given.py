@@ -1,4 +1,4 @@
-"""What a framework is given: names, numbers and laws, checked."""
+"""What a framework is given: names, numbers and distributions, checked."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def named(name: Hashable) -> str:
 
 
 def scenario_laws(given: Mapping[Any, Law | Mapping[Any, Any]], scenario: Hashable) -> dict[Hashable, Law]:
-    """Return the laws of one scenario, checked."""
+    """Return the distributions of one scenario, checked."""
     where = f"the scenario {named(scenario)}"
     if not isinstance(given, Mapping):
-        raise ParameterError(f"{where} is {named_type(given)}; it must be a mapping from secret to law")
+        raise ParameterError(f"{where} is {named_type(given)}; it must be a mapping from secret to distribution")
     return {
-        secret: law if isinstance(law, Law) else _law(law, f"the law given {named(secret)} in {where}")
+        secret: law if isinstance(law, Law) else _law(law, f"the distribution given {named(secret)} in {where}")
         for secret, law in given.items()
     }
 

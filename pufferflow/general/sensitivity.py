@@ -1,4 +1,4 @@
-"""Algorithm 1 of Song et al.: the largest W∞ between laws of the query given two secrets; what noise really loses."""
+"""Algorithm 1 of Song et al.: the largest W∞ of the query given two secrets; what noise really loses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pufferflow.divergences import Law, quantile_gap
 from pufferflow.errors import ParameterError
 
 A_STEP = 1e4
-"""Operations that a value of a law takes, in a coupling or beside another value: exact fractions."""
+"""Operations that a value of a distribution takes, in a coupling or beside another value: exact fractions."""
 
 FEWER = "give fewer pairs of secrets, or round the query"
 """What takes less."""
@@ -37,9 +37,9 @@ class WassersteinSensitivity:
     Attributes
     ----------
     W : float
-        In units of the query, rounded up; 0 where no pair of secrets has positive probability under a law.
+        In units of the query, rounded up; 0 where no pair of secrets has positive probability under a distribution.
     law : hashable or None
-        The law θ that decides, its index or its name; None where W is 0.
+        The distribution θ that decides, its index or its name; None where W is 0.
     pair : tuple or None
         Names of its two secrets.
     """
@@ -59,7 +59,7 @@ def possible_values(laws: Laws) -> list[Fraction]:
 
 
 def widest_pair(laws: Laws, pairs: Iterable[Pair]) -> tuple[Fraction, Hashable | None, Pair | None]:
-    """W exactly, with the law and the pair that decide it; None where W is 0.
+    """W exactly, with the distribution and the pair that decide it; None where W is 0.
 
     Raises ParameterError: the couplings of all pairs are more work than is allowed.
     """
@@ -104,7 +104,7 @@ def laplace_loss(laws: Laws, pairs: Iterable[Pair], scale: float) -> float:
 
 
 def _laws_of(laws: Laws, pairs: tuple[Pair, ...]) -> Iterator[tuple[Hashable, Pair, Law, Law]]:
-    """Each θ with each pair that it gives positive probability, and the two laws."""
+    """Each θ with each pair that it gives positive probability, and the two distributions."""
     for name, given in laws.items():
         for pair in pairs:
             if pair[0] in given and pair[1] in given:

@@ -1,4 +1,4 @@
-"""Scenarios from a table: laws of the query given secrets, or laws of whole databases.
+"""Scenarios from a table: distributions of the query given secrets, or distributions of whole databases.
 
 With a column ``secret`` a row is P(F = value | secret, scenario); without one it is P(database | scenario) with the
 value of the query, and every column besides ``scenario``, ``probability`` and ``value`` is a record, of which the
@@ -31,7 +31,7 @@ ONLY = "all"
 
 
 class Scenarios(NamedTuple):
-    """What a table holds: laws given secrets by scenario and, where its rows are databases, those with their pairs."""
+    """Distributions given secrets by scenario and, where the rows are databases, those with their pairs."""
 
     laws: dict[Hashable, dict[Hashable, Law]]
     databases: Databases | None = None

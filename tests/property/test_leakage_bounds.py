@@ -180,7 +180,7 @@ def test_staircases_are_the_transport_along_a_line(case, seed):
     k = len(rows)
     line = np.random.default_rng(seed).permutation(k)
     place = np.argsort(line)
-    trees, arcs = np.full((k, k, k), -2, dtype=np.int16), np.full((k, k, k), -1, dtype=np.int32)
+    trees, arcs = sides.no_trees(k), np.full((k, k, k), -1, dtype=np.int32)
     flows = np.zeros((k, k, k))
     staircase(rows, rows > 0, np.ones(k, dtype=bool), line, trees, (arcs, flows), (0, k * k))
     for x, y in product(range(k), repeat=2):
@@ -192,13 +192,9 @@ def test_staircases_are_the_transport_along_a_line(case, seed):
         assert (amounts * np.abs(place[tails] - place[heads])).sum() == pytest.approx(apart, abs=1e-12)
         if not (rows[x] == rows[y]).all():
             n = int(((rows[x] > 0) | (rows[y] > 0)).sum())
-            tree = trees[x, y, :n]
-            assert (tree == -1).sum() == 1
-            for v in range(n):  # every path leads to the root
-                steps = 0
-                while tree[v] >= 0:
-                    v, steps = tree[v] // 2, steps + 1
-                    assert steps < n
+            order, above = trees[0][x, y, :n], trees[1][x, y, :n]
+            assert sorted(order) == list(range(n))  # every state once, after its parent
+            assert (above[1:] < np.arange(1, n)).all()
 
 
 @given(cases(), st.floats(0.01, 50), st.floats(-0.2, 0.2))

@@ -72,7 +72,7 @@ def test_floats_stand_for_their_decimals():
         ({}, None, "there is no scenario"),
         ([1], None, "laws is a list; give a Mapping"),
         ({"a": 1}, None, "the scenario 'a' is an int"),
-        ({"a": {"s": 1}}, None, "the law given 's' in the scenario 'a' is an int"),
+        ({"a": {"s": 1}}, None, "the distribution given 's' in the scenario 'a' is an int"),
         ({"a": {"s": {0: 1}}}, None, "no pair of secrets"),
         ({"a": {"s": {0: 1}}, "b": {"t": {0: 1}}}, None, "no pair of secrets"),
         ({"a": {"s": {0: 1}}, "b": {"t": {0: 1}}}, [("s", "t")], "no scenario gives both 's' and 't' positive"),
