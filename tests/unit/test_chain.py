@@ -65,6 +65,7 @@ def test_stationary_distribution_against_rational_elimination(number):
     chain = pf.MarkovChain(floats)
     for found, law in zip(chain.stationary_distribution.tolist(), exact, strict=True):
         assert abs(Fraction(found) - law) <= law * Fraction(chain.stationary_error)
+    assert Fraction(pf.ChainFamily([chain]).smallest_stationary_probability()) <= min(exact)
 
 
 def test_restriction_to_closed_states():
@@ -149,6 +150,7 @@ def test_time_reversal(matrix):
         ([[0.9, 0.1], [0.1, 0.9]], 0.36, 0.4),
         ([[0.2, 0.8], [0.8, 0.2]], 0.64, 0.8),
         ([[1]], 1, 2),
+        ([[0.5, 0.5, 0], [0.25, 0.5, 0.25], [0, 0.5, 0.5]], 0.75, 1.0),
     ],
 )
 def test_eigengap(matrix, general, reversible):

@@ -102,6 +102,7 @@ def test_bounds_are_made_as_tight_as_the_row_sums_allow():
 def test_what_lies_between_bounds_and_in_balls():
     assert BOX.contains(pf.MarkovChain([[0.7, 0.2, 0.1], [0.3, 0.4, 0.3], [0.5, 0.25, 0.25]]))
     assert not BOX.contains(pf.MarkovChain([[0.6, 0.15, 0.25], [0.3, 0.4, 0.3], [0.5, 0.25, 0.25]]))
+    assert not BOX.contains(pf.MarkovChain([[0.7, 0.2, 0.1], [0.05, 0.55, 0.4], [0.5, 0.25, 0.25]]))  # below
     assert not BOX.contains(pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]]))
     matrix = 0.1 + 0.6 * np.eye(4)
     ball = pf.TotalVariationFamily(matrix, 0.02)
