@@ -66,7 +66,7 @@ class View(NamedTuple):
     def step(self, before: Floats) -> Floats:
         """Leakages of a node from those of its neighbour."""
         image = np.minimum(self.side.apply(costs_of(before, self.costs)), self.side.limit) + self.extra
-        image = np.minimum(image, self.cap)
+        image = np.fmin(image, self.cap)  # what is no number proves nothing
         clear_diagonal(image)
         return np.asarray(image)
 
@@ -196,10 +196,10 @@ class ChainLeakage:
         beyond = [self._of_windows(leakages) for leakages in ahead]
         for past in pasts:
             told = self.told(side, beyond[self._length - past.node if self.exact else 0], past)
-            if told > value:
+            if not told <= value:
                 value, node = told, past.node
-        loss = min(value, (self._length + self._window - 1) * cost)
-        return Loss(loss * (1 + 4 * UNIT_ROUNDOFF), node)
+        most = (self._length + self._window - 1) * cost
+        return Loss((value if value < most else most) * (1 + 4 * UNIT_ROUNDOFF), node)
 
     def _of_windows(self, leakages: Floats) -> Floats:
         """Largest leakage of the last values of two windows, by their first values."""

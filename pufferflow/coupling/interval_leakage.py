@@ -114,7 +114,7 @@ class ReweightedBlocks:
                     told = forgotten(block.limit, float(cap.max()) + cost)
                     if each:
                         told = np.minimum(told, block.side.apply(costs_of(cap, cost)))
-                    cap = np.minimum(cap, between + told)
+                    cap = np.fmin(cap, between + told)
                     clear_diagonal(cap)
         return cap
 
@@ -200,9 +200,10 @@ class IntervalLeakage:
         for before in range(last + 1) if self._exact else [0, last]:
             one, other = past[min(before, len(past) - 1)], ahead[(last - before) if self._exact else -1]
             both = float((one + other).max()) if self._window == 1 else float(one.max()) + float(other.max())
-            if both > value:
+            if not both <= value:
                 value, node = both, 1 + (before if self._exact else last // 2)
-        return Loss(min(self._window * cost + value, most) * (1 + 8 * UNIT_ROUNDOFF), node)
+        total = self._window * cost + value
+        return Loss((total if total < most else most) * (1 + 8 * UNIT_ROUNDOFF), node)
 
     def _leakages(self, sides: Sequence[_Side], key: int, cost: float) -> list[Floats]:
         """Leakages through 0, 1, … nodes; or through none and through any number of them. Each side bounds them."""
@@ -218,7 +219,7 @@ class IntervalLeakage:
                 continue
             images = [zero]
             for _ in range(self._length - self._window):
-                image = np.minimum(np.minimum(side.apply(costs_of(images[-1], cost)), side.limit), cap)
+                image = np.fmin(np.fmin(side.apply(costs_of(images[-1], cost)), side.limit), cap)
                 clear_diagonal(image)
                 images.append(image)
             lists.append(images)

@@ -46,7 +46,7 @@ class LabelledLeakage(ChainLeakage):
         if law is not None and self._pairs:
             more = beyond_stationary(spread, spread, float(costs.max()))
             largest = min(largest, float(law.apply(costs).max()) + more)
-        return max(view.cost, largest)
+        return view.cost if largest <= view.cost else largest
 
     def _law_of(self, node: int) -> tuple[CouplingSide | None, float]:
         """Laws of the hidden state of a node given its label, and how far (in spread) those it has are from them."""

@@ -327,7 +327,7 @@ class LeakageEquation:
     def image(self, now: Floats) -> Floats:
         """The right side."""
         image = self._side.apply(costs_of(now, self._cost)) + self._extra
-        image = np.minimum(np.maximum(image, self._floor), self.cap)
+        image = np.fmin(np.maximum(image, self._floor), self.cap)  # what is no number proves nothing
         clear_diagonal(image)
         return np.asarray(image)
 
