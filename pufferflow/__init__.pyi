@@ -44,7 +44,6 @@ from .markov import fit_periodic_chain as fit_periodic_chain
 from .mechanisms import MECHANISMS as MECHANISMS
 from .mechanisms import NoiseScale as NoiseScale
 from .mechanisms import Quilt as Quilt
-from .mechanisms import bayesian_dp as bayesian_dp
 from .mechanisms import certify as certify
 from .mechanisms import entry_dp as entry_dp
 from .mechanisms import gk16 as gk16

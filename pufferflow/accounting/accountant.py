@@ -126,7 +126,7 @@ class Accountant:
         smallest, largest = map(math.log, EPSILON_RANGE)
         low = max(smallest, -math.log(scale) - PRECISION)
         high = min(largest, math.log(records / scale) + PRECISION)
-        while excess(high) > 0:  # bayesian-dp may ask for more than group-dp does
+        while excess(high) > 0:  # no more than group-dp asks for, but for rounding
             if high == largest:
                 return math.inf
             high = min(high + 1, largest)

@@ -46,7 +46,7 @@ def largest_ratio(
         Largest modulus of a sum of log-ratios, infinities apart.
     """
     start, steps = ratios
-    (law, matrix), (other_law, other_matrix) = chain, other
+    (own_start, matrix), (other_start, other_matrix) = chain, other
     k = len(start)
     after = np.zeros((length, k))
     size = 0.0
@@ -59,7 +59,7 @@ def largest_ratio(
             if abs(most) < 1e90:
                 size = max(size, abs(most))
     before, other_before = start.copy(), np.empty(k)
-    m, n = law.copy(), other_law.copy()
+    m, n = own_start.copy(), other_start.copy()
     best, node, state = -np.inf, -1, -1
     for i in range(length):
         if i > 0:

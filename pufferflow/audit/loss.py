@@ -1,31 +1,7 @@
 """The exact Pufferfish loss of Laplace noise on counts and histograms of Markov chains.
 
-*Why whole outputs suffice.* Given X_i = x the density of the noisy output w ∈ ℝ^j is, up to a
-constant, Σ_n P(n | x) Π_l e^(−|w_l − n_l|/b). Fix all coordinates but w_l. Between neighbouring
-integers the density is A e^(w_l/b) + B e^(−w_l/b) with A, B ≥ 0, so the ratio of two such densities
-is (A r + B)/(C r + D) with r = e^(2 w_l/b): monotone. Below 0 and above T all densities have the
-same factor and the ratio is constant. Hence moving w_l to one of the neighbouring integers of [0,
-T] does not lower the ratio; doing so for one coordinate after the other, the supremum over ℝ^j is
-attained on {0, …, T}^j. (The coordinates of such a w need not sum to T.) Its corners are the tails
-w_l → ±∞.
-
-*Larger scales lose less.* For b' > b, Lap(b') is the distribution of Lap(b) plus independent noise,
-which is 0 with probability b²/b'² and Lap(b') else: their characteristic functions satisfy 1/(1 +
-b'²t²) = [b²/b'² + (1 − b²/b'²)/(1 + b'²t²)] / (1 + b²t²). So more noise is post-processing of less.
-
-*No record tells more than all.* Changing all T records changes no density by more than the factor
-e^(T/b), b the scale of a 1-Lipschitz query: a loss above T/b is rounding.
-
-*Any initial distribution.* Let q be that of X_1, a_z = P(X_i = x | X_1 = z), d_z the same for x',
-and u_z, v_z these times the densities at w. The ratio is (u·q)(d·q)/((a·q)(v·q)); divide each of
-the four vectors by its product with q. At a maximum the derivatives on the support of q vanish: u +
-d = a + v there. Suppose the support has three or more entries. Then a direction y on it, not along
-q, has (u − d)·y = 0, and the second derivative of the logarithm along y is (a·y)² + (v·y)² − (u·y)²
-− (d·y)² = ((a − v)·y)²/2 ≥ 0. At a maximum it is 0, so u·y = d·y = a·y = v·y, and the ratio is
-constant along y, up to the boundary of the simplex. Repeating this, mixtures of two starts suffice;
-these are a quadratic in one number. Where the supremum is only approached, as a·q or d·q vanishes
-in the limit, the mixtures behind x and x' are different ones, and single starts are best for
-either.
+Whole outputs from 0 to T suffice, larger scales lose less, and of any initial distribution mixtures
+of two starts suffice: docs/histograms.md proves all three.
 """
 
 from __future__ import annotations
@@ -50,7 +26,7 @@ from pufferflow._checks import (
     shown,
 )
 from pufferflow._rounding import divide_up
-from pufferflow._types import Ints
+from pufferflow._types import Floats, Ints
 from pufferflow.audit._density_kernels import LARGEST_GAP, mixed_start_gap
 from pufferflow.audit.densities import (
     LARGEST_DECAY,
@@ -298,46 +274,31 @@ def _losses(
     # both densities of a ratio, and the difference of their logarithms
     errors = [2 * densities.error(decay) * (1 + 1e-9) for decay in densities.decays]
     searches = [_GapSearch(error, densities.tails) for error in errors]
-    bar = tqdm(
-        densities,
-        desc="exact loss",
-        total=length,
-        unit="record",
-        delay=1,
-        disable=None,
-        leave=False,
-    )
-    for here in bar:
+    for here in tqdm(
+        densities, desc="exact loss", total=length, delay=1, disable=None, leave=False
+    ):
         for at, search in enumerate(searches):
             search.scan(here, at)
     losses = []
     for scale, error, search in zip(scales, errors, searches, strict=True):
         total = error + 4e-16 * search.bound if search.compared else 0.0
+        # changing all records changes no density by more than the factor e^(T / scale)
+        loss = min(search.bound + total, divide_up(length, scale))
         node = pair = output = None
         if search.where is not None:
-            node, first, second, place = search.where
-            pair, output = (
-                (densities.secret(first), densities.secret(second)),
-                densities.output(place),
-            )
-        loss, lower = (
-            min(search.bound + total, divide_up(length, scale)),
-            max(0.0, search.attained - total),
-        )
-        losses.append(
-            PrivacyLoss(
-                *(query, length, scale, loss, lower, search.tail),
-                *(node, pair, output, index, window),
-            )
-        )
+            node, x, y, place = search.where
+            pair, output = (densities.secret(x), densities.secret(y)), densities.output(place)
+        lower = max(0.0, search.attained - total)
+        where = node, pair, output, index, window
+        losses.append(PrivacyLoss(query, length, scale, loss, lower, search.tail, *where))
     return losses
 
 
 class _GapSearch:
     """The largest gap of log densities seen, as an attained value and as a bound, with its place.
 
-    ``where`` is the node, the two secrets and the output; one inside is named only where it is
-    worse than the tails by more than rounding, the ``tolerance``.
+    ``where`` is the node, the two secrets and the output; one is named only where it is worse than
+    the one before by more than rounding, the ``tolerance``.
     """
 
     def __init__(self, tolerance: float, tails: Ints) -> None:
@@ -349,62 +310,45 @@ class _GapSearch:
     def scan(self, here: NodeDensities, at: int) -> None:
         """Raise the gap to that of one record, at the scale with this index."""
         values, possible = here.values[at], here.possible
-        if len(possible) > 1:
-            self._scan_mixtures(values, here)
-            return
+        starts, secrets = possible.shape
         names = np.flatnonzero(possible[0])
-        if len(names) < 2:
-            return
-        self.compared, rows = True, values[0][names]
-        gaps = rows.max(axis=0) - rows.min(axis=0)
-        place, tail = int(gaps.argmax()), int(self._tails[gaps[self._tails].argmax()])
-        self.tail = max(self.tail, float(gaps[tail]))
-        self.attained = self.bound = max(self.bound, float(gaps[place]))
-        if gaps[tail] >= gaps[place] - self._tolerance:
-            place = tail
-        pair = int(names[rows[:, place].argmax()]), int(names[rows[:, place].argmin()])
-        self._see(float(gaps[place]), here.node, pair, place)
+        if starts == 1 and len(names) > 1:
+            self.compared, rows = True, values[0][names]
+            gaps = rows.max(axis=0) - rows.min(axis=0)
+            place, tail = int(gaps.argmax()), int(self._tails[gaps[self._tails].argmax()])
+            self.tail = max(self.tail, float(gaps[tail]))
+            self.attained = self.bound = max(self.bound, float(gaps[place]))
+            if gaps[tail] >= gaps[place] - self._tolerance:
+                place = tail
+            pair = int(names[rows[:, place].argmax()]), int(names[rows[:, place].argmin()])
+            self._see(float(gaps[place]), here.node, pair, place)
+        elif starts > 1:
+            edges = np.ascontiguousarray(values[:, :, self._tails])
+            pairs = permutations(range(secrets), 2)
+            for pair, two in product(pairs, combinations(range(starts), 2)):
+                self.tail = self._mixed(edges, here, two, pair, (self.tail, self.tail))[0]
+                gap, bound, place = self._mixed(
+                    values, here, two, pair, (self.attained, self.bound)
+                )
+                self.attained, self.bound = gap, bound
+                self._see(gap, here.node, pair, place)
 
     def _see(self, gap: float, node: int, pair: tuple[int, int], place: int) -> None:
-        if gap > self._placed + self._tolerance:
+        if place >= 0 and gap > self._placed + self._tolerance:
             self._placed, self.where = gap, (node, *pair, place)
 
-    def _scan_mixtures(self, values: Any, here: NodeDensities) -> None:
-        """The same for any start: all mixtures of two of them."""
-        starts, secrets = here.sizes.shape
-        inside = np.arange(values.shape[2])
-        for places in (self._tails, inside):
-            gaps = np.array([self.tail if places is self._tails else self.attained, self.bound])
-            if places is self._tails:
-                gaps[1] = self.tail
-            some = np.ascontiguousarray(values[:, :, places])
-            for (x, y), (s, r) in product(
-                permutations(range(secrets), 2), combinations(range(starts), 2)
-            ):
-                place = self._mix(some, here, (r, s), (x, y), gaps)
-                if place >= 0:
-                    self._see(float(gaps[0]), here.node, (x, y), int(places[place]))
-            if places is self._tails:
-                self.tail = float(gaps[0])
-            self.attained, self.bound = (
-                max(self.attained, float(gaps[0])),
-                max(self.bound, float(gaps[1])),
-            )
-
-    def _mix(
+    def _mixed(
         self,
-        values: Any,
+        values: Floats,
         here: NodeDensities,
         starts: tuple[int, int],
         pair: tuple[int, int],
-        gaps: Any,
-    ) -> int:
-        """Raise the gaps to those of one pair under mixtures of two starts; where, or −1."""
-        x, y = pair
-        first = [z for z in starts if here.possible[z, x]]
-        second = [z for z in starts if here.possible[z, y]]
+        known: tuple[float, float],
+    ) -> tuple[float, float, int]:
+        """Raise a gap and its bound to those of one pair under mixtures of two starts; where."""
+        (x, y), (r, s), gaps, where = pair, starts, np.array(known), np.array([-1])
+        first, second = ([z for z in starts if here.possible[z, secret]] for secret in pair)
         self.compared = self.compared or bool(first and second)
-        where = np.array([-1])
         if len(first) + len(second) < 4:
             # a start that cannot reach one secret leaves the weights of the other secret free
             for z, other in product(first, second):
@@ -412,9 +356,7 @@ class _GapSearch:
                 place = int(difference.argmax())
                 if difference[place] > gaps[0]:
                     gaps[0], where[0] = difference[place], place
-            gaps[1] = max(gaps)
-            return int(where[0])
-        r, s = starts
+            return float(gaps[0]), float(gaps.max()), int(where[0])
         sizes = here.sizes * math.log(2)
         log_kappa = float(sizes[s, y] - sizes[r, y] + sizes[r, x] - sizes[s, x])
         both = (values[r, x], values[s, x]), (values[r, y], values[s, y])
@@ -423,7 +365,7 @@ class _GapSearch:
                 "the loss over all initial distributions leaves the range of floats here; use a "
                 "larger scale, a shorter length or a given initial distribution"
             )
-        return int(where[0])
+        return float(gaps[0]), float(gaps[1]), int(where[0])
 
 
 def _densities(

@@ -19,13 +19,14 @@ from pufferflow.coupling._pair_kernels import (
     FARTHEST,
     at_least,
     climb,
-    forget,
     proved,
-    reweighed,
+    read_tree,
     room,
     solve,
     weigh,
+    write_tree,
 )
+from pufferflow.coupling._reweighting_kernels import reweighed, reweight
 
 PASSED = 500.0
 """Leakages above it are not passed through a product of matrices."""
@@ -82,38 +83,6 @@ def _leaves(growth: Any, nodes: Any, work: Any, tolerance: float) -> bool:
         if violated:
             return True
     return False
-
-
-@kernel
-def _read(tree: Any, parent: Any, up: Any) -> Any:
-    """Parents and directions of a tree as ``_pair_kernels`` has them, and its root; −1 where there is none."""
-    nodes, above, arcs = tree
-    n = len(nodes)
-    root = np.int64(nodes[0])
-    if root >= 0:
-        parent[root] = -1
-        for i in range(1, n):
-            parent[nodes[i]], up[nodes[i]] = nodes[above[i]], arcs[i] < n * n
-    return root
-
-
-@kernel
-def _write(tree: Any, parent: Any, up: Any, root: int, place: Any) -> None:
-    """The other way round."""
-    nodes, above, arcs = tree
-    n = len(nodes)
-    for v in range(n):
-        place[v] = -1
-    nodes[0], place[root] = root, 0
-    filled = 1
-    while filled < n:
-        for v in range(n):
-            if place[v] < 0 and place[parent[v]] >= 0:
-                a = parent[v]
-                nodes[filled], above[filled] = v, place[a]
-                arcs[filled] = v * n + a if up[v] else n * n + a * n + v
-                place[v] = filled
-                filled += 1
 
 
 @kernel
@@ -216,7 +185,7 @@ def walk(
     quick = np.empty((3, k))
     (parent, up), work, order = room(k)
     p, q = np.empty(k), np.empty(k)
-    pair = p, q, w, k, bool(0)  # not linear; as a literal it would be compiled apart
+    pair = p, q, w, k
     largest = cost.max()
     while place < n * k * k and left > 0:
         step, first = place // (k * k), place % (k * k)
@@ -255,7 +224,11 @@ def walk(
                 told = value + more
             elif known and (checks[0] > 0 or tree[0][0] >= 0):
                 left -= (k + 4) ** 3 // 2
-                root = _cut(tree, possible[step], parent, up, order[0]) if cut else _read(tree, parent, up)
+                root = (
+                    _cut(tree, possible[step], parent, up, order[0])
+                    if cut
+                    else read_tree(tree, k, bool(0), (parent, up))
+                )
                 if checks[0]:
                     root, value = solve(pair, root, (parent, up), work, order)
                 else:
@@ -263,7 +236,7 @@ def walk(
                     value = weigh(pair, (parent, up), work, order)
                 told = at_least(value, proved(pair, root, (parent, up), work, value)) + more
                 if checks[0]:
-                    _write(tree, parent, up, root, order[0])
+                    write_tree((parent, up), order, k, tree)
             now[x, z] = told if told <= cap[x, z] else cap[x, z]
         for x in range(k):
             for z in range(k):
@@ -277,7 +250,7 @@ def walk(
 
 @kernel
 def forget_walk(
-    laws: tuple[Any, Any],
+    roots: Any,
     possible: Any,
     now: Any,
     bounds: tuple[float, float],
@@ -290,8 +263,8 @@ def forget_walk(
 
     Parameters
     ----------
-    laws : tuple of float array, shape (k, k), and bool array, shape (k,)
-        ``rows`` and ``secret``, as :func:`forget` takes them.
+    roots : float array, shape (k, k, k)
+        As :func:`reweight` takes them.
     possible : bool array, shape (n, k)
         Values that the node can have after each step.
     now : float array, shape (k, k)
@@ -302,28 +275,27 @@ def forget_walk(
         Numbers of steps, and the most that so many tell of a pair: after each multiple of the number the leakages are
         at most what passes through them.
     filled : tuple of arrays
-        Room for what :func:`forget` fills.
+        Room for what :func:`reweight` fills.
     out : tuple of float32 array, shape (n, k, k), and float array, shape (n + 1,)
         Filled with the leakages after each step, rounded up, and the largest of them; its place 0 has that before the
         first step.
     steps : tuple of int
     """
-    rows, secret = laws
     cost, cap = bounds
     sizes, limits = blocks
     stored, largest = out
-    k = len(rows)
+    k = len(now)
     w = np.empty((k, k))
     for step in range(steps[0], steps[1]):
         for z in range(k):
             for y in range(k):
                 w[z, y] = 0.0 if z == y else now[z, y] + cost
-        forget(rows, w, secret, False, filled, (0, k * k))
+        reweight(roots, w, filled, (0, k * k))
         there = possible[step]
         for x in range(k):
             for z in range(k):
                 known = x == z or not (there[x] and there[z])
-                now[x, z] = 0.0 if known else min(filled[0][x, z] * (1 + 8 * UNIT_ROUNDOFF), cap)
+                now[x, z] = 0.0 if known else min(filled[0][x, z], cap)
         for block in range(len(sizes)):
             size = sizes[block]
             if (step + 1) % size:
@@ -336,7 +308,7 @@ def forget_walk(
                         continue
                     limit, told = limits[block, x, z], alpha
                     if alpha <= PASSED and limit < 600:
-                        told = reweighed(math.exp(limit / 2), alpha, False)[0] * (1 + 16 * UNIT_ROUNDOFF)
+                        told = reweighed(math.exp(limit / 2), alpha)[0] * (1 + 16 * UNIT_ROUNDOFF)
                     now[x, z] = min(now[x, z], min(told, limit) + between)
         most = 0.0
         for x in range(k):

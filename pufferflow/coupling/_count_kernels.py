@@ -89,14 +89,14 @@ def _choose(first: Any, second: Any, values: Any, low: float, inside: Any) -> bo
 
 
 @kernel
-def sweep(law: Any, sets: Any, cost: float, pair: Any, tables: Any, begin: int) -> tuple[float, int]:
+def sweep(matrices: Any, sets: Any, cost: float, pair: Any, tables: Any, begin: int) -> tuple[float, int]:
     """Change the sets of one entry after another, there and back, so that two values are told apart better.
 
     Where no set of a single entry can be improved no query at all is better (Theorem 10 of docs/leakage.md).
 
     Parameters
     ----------
-    law : tuple of float arrays, shape (k, k)
+    matrices : tuple of float arrays, shape (k, k)
         K and its transpose.
     sets : bool array, shape (n, k)
         Changed in place.
@@ -116,7 +116,7 @@ def sweep(law: Any, sets: Any, cost: float, pair: Any, tables: Any, begin: int) 
     begin : int
         Where the way back changed a set last; −1 where it changed none.
     """
-    (matrix, transposed), (values, first, second) = law, tables
+    (matrix, transposed), (values, first, second) = matrices, tables
     low, n = math.exp(-cost), len(sets)
     if begin == 0:
         first[0], second[0] = matrix[pair[0]], matrix[pair[1]]

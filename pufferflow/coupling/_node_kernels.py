@@ -9,12 +9,18 @@ import numpy as np
 
 from pufferflow._jit import kernel
 from pufferflow._rounding import UNIT_ROUNDOFF
-from pufferflow.coupling._pair_kernels import couple, forget, forget_blocks
+from pufferflow.coupling._pair_kernels import couple
+from pufferflow.coupling._reweighting_kernels import reweight, reweight_blocks
 
 
 @kernel
-def more_than_stationary(spread: float, following: float, farthest: float) -> float:
-    """As ``calibration.beyond_stationary``, which says what it is; 0 where the law is the stationary one."""
+def beyond_stationary(spread: float, following: float, farthest: float) -> float:
+    """How much more than under P* the past of a node can leak at most (Lemma 7); 0 under the stationary distribution.
+
+    The distribution of the node before is π times e^r with r of the given spread, that of the node one with the
+    following one; so the distributions of the node before given x are P*(x, ·) times e^r up to a factor, within the
+    spread in total variation.
+    """
     if spread == 0:
         return 0.0
     variation = -math.expm1(-spread) * (1 + 4 * UNIT_ROUNDOFF)
@@ -32,17 +38,17 @@ def leak_along(cost: float, costs: Any, cap: Any, forgetting: Any, blocks: Any, 
         c.
     costs, cap : float array, shape (k, k)
         c where two values differ in what a mechanism sees, otherwise 0; and what no leakage is above.
-    forgetting : tuple of int array, shape (n,), float array, shape (m, k, k), and bool array, shape (m, k)
-        Which table of laws each node has where the law of its neighbour is not known, −1 for none; rows and secrets of
-        the tables, as ``forget`` takes them.
+    forgetting : tuple of int array, shape (n,), and float array, shape (m, k, k, k)
+        Which table each node has where the distribution of its neighbour is not known, −1 for none; the tables, roots
+        as ``reweight`` takes them.
     blocks : tuple of arrays
-        As ``forget_blocks`` takes them, for nodes with such a table.
+        As ``reweight_blocks`` takes them, for nodes with such a table.
     coupling : tuple
         Rows, support and secrets of a side whose laws are known; its trees; what ``couple`` fills; which pairs are not
         alike; its margin; and, shape (n,), how far the law of each node is from the one that the side is of: it says
         nothing of a node after one for which that is ∞.
     """
-    which, tables, secrets = forgetting
+    which, tables = forgetting
     (rows, support, secret), trees, filled, apart, margin, spreads = coupling
     k = len(costs)
     w, through = np.empty((k, k)), (np.empty((k, k)), np.empty((k, k, 1), dtype=np.int32), np.empty((k, k, 1)))
@@ -56,16 +62,16 @@ def leak_along(cost: float, costs: Any, cap: Any, forgetting: Any, blocks: Any, 
                 now[x, y] = cap[x, y] if x != y else 0.0
         table = which[node]
         if table >= 0:
-            forget(tables[table], w, secrets[table], bool(0), through, (0, k * k))
+            reweight(tables[table], w, through, (0, k * k))
             for x in range(k):
                 for y in range(k):
                     if x != y:
-                        now[x, y] = min(through[0][x, y] * (1 + 8 * UNIT_ROUNDOFF), cap[x, y])
+                        now[x, y] = min(through[0][x, y], cap[x, y])
             if len(blocks[0]):
-                forget_blocks(blocks, out[:node], costs, cap, now, (0, k * k))
+                reweight_blocks(blocks, out[:node], costs, cap, now, (0, k * k))
         if spreads[node - 1] < np.inf:
-            more = more_than_stationary(spreads[node - 1], spreads[node], cost + farthest)
-            couple(rows, support, w, secret, trees, (bool(0), bool(0)), filled, (0, k * k))
+            more = beyond_stationary(spreads[node - 1], spreads[node], cost + farthest)
+            couple(rows, support, w, secret, trees, bool(0), filled, (0, k * k))
             for x in range(k):
                 for y in range(k):
                     if x != y:

@@ -55,10 +55,10 @@ def room(k: int) -> Any:
 def climb(pair: Any, root: int, tree: Any, work: Any, order: Any) -> None:
     """Potentials u of a tree, whose arcs are tight, and its states with parents before children.
 
-    A pair is (p, q, w, n, linear), a tree (parent, up) but for its root. Rows of ``work``: u, P, Q, flow and two to
+    A pair is (p, q, w, n), a tree (parent, up) but for its root. Rows of ``work``: u, P, Q, flow and two to
     work in; of ``order``: states, and four to work in.
     """
-    (_, _, w, n, _), (parent, up) = pair, tree
+    (_, _, w, n), (parent, up) = pair, tree
     u, line, child, sibling = work[0], order[0], order[1], order[2]
     for v in range(n):
         child[v] = -1
@@ -94,54 +94,46 @@ def _gather(n: int, tree: Any, work: Any, order: Any) -> None:
 
 @kernel
 def weigh(pair: Any, tree: Any, work: Any, order: Any) -> Any:
-    """Tilted laws P, Q and flows of a tree with its potentials; the value log (p·h)/(q·h) (linear: (p − q)·u)."""
-    p, q, _, n, linear = pair
+    """Tilted laws P, Q and flows of a tree with its potentials; the value log (p·h)/(q·h)."""
+    p, q, _, n = pair
     u, P, Q, flow, rises = work[0], work[1], work[2], work[3], work[4]
-    if linear:
-        value = 0.0
-        for v in range(n):
-            P[v] = p[v]
-            Q[v] = q[v]
-            flow[v] = p[v] - q[v]
-            value += flow[v] * u[v]
-    else:
-        high_p, high_q, low = -np.inf, -np.inf, np.inf
-        for v in range(n):
-            low = min(low, u[v])
-            if p[v] > 0:
-                high_p = max(high_p, u[v])
-            if q[v] > 0:
-                high_q = max(high_q, u[v])
-        near = max(high_p, high_q) - low < 0.5
-        if near:
-            high_p = high_q = low
-        apart = math.exp(high_p - high_q) if abs(high_p - high_q) < 50 else 0.0
-        sum_p, sum_q, excess = 0.0, 0.0, 0.0
-        for v in range(n):
-            rise = math.exp(u[v] - high_p) if p[v] > 0 or (q[v] > 0 and apart > 0) else 0.0
-            rises[v] = rise
-            P[v] = p[v] * rise
-            if q[v] > 0:
-                Q[v] = q[v] * (rise * apart if apart > 0 else math.exp(u[v] - high_q))
-            else:
-                Q[v] = 0.0
-            sum_p += P[v]
-            sum_q += Q[v]
-        if near:  # without cancellation
-            for v in range(n):
-                if p[v] != q[v]:
-                    excess += (p[v] - q[v]) * math.expm1(u[v] - low)
-            excess /= sum_q
-            value = math.log1p(excess)
-            for v in range(n):
-                flow[v] = rises[v] * ((p[v] - q[v]) - excess * q[v]) / sum_p
+    high_p, high_q, low = -np.inf, -np.inf, np.inf
+    for v in range(n):
+        low = min(low, u[v])
+        if p[v] > 0:
+            high_p = max(high_p, u[v])
+        if q[v] > 0:
+            high_q = max(high_q, u[v])
+    near = max(high_p, high_q) - low < 0.5
+    if near:
+        high_p = high_q = low
+    apart = math.exp(high_p - high_q) if abs(high_p - high_q) < 50 else 0.0
+    sum_p, sum_q, excess = 0.0, 0.0, 0.0
+    for v in range(n):
+        rise = math.exp(u[v] - high_p) if p[v] > 0 or (q[v] > 0 and apart > 0) else 0.0
+        rises[v] = rise
+        P[v] = p[v] * rise
+        if q[v] > 0:
+            Q[v] = q[v] * (rise * apart if apart > 0 else math.exp(u[v] - high_q))
         else:
-            value = math.log(sum_p) - math.log(sum_q) + (high_p - high_q)
-            for v in range(n):
-                flow[v] = P[v] / sum_p - Q[v] / sum_q
+            Q[v] = 0.0
+        sum_p += P[v]
+        sum_q += Q[v]
+    if near:  # without cancellation
         for v in range(n):
-            P[v] /= sum_p
-            Q[v] /= sum_q
+            if p[v] != q[v]:
+                excess += (p[v] - q[v]) * math.expm1(u[v] - low)
+        excess /= sum_q
+        value = math.log1p(excess)
+        for v in range(n):
+            flow[v] = rises[v] * ((p[v] - q[v]) - excess * q[v]) / sum_p
+    else:
+        value = math.log(sum_p) - math.log(sum_q) + (high_p - high_q)
+        for v in range(n):
+            flow[v] = P[v] / sum_p - Q[v] / sum_q
+    for v in range(n):
+        P[v] /= sum_p
+        Q[v] /= sum_q
     _gather(n, tree, work, order)
     return value
 
@@ -197,24 +189,23 @@ def _opposed(pair: Any, tree: Any, work: Any) -> None:
 
     More than in the ratio that is best for equal costs. If the costs keep no triangle inequality, potentials are 0.
     """
-    (p, q, w, n, linear), (parent, up) = pair, tree
+    (p, q, w, n), (parent, up) = pair, tree
     u, high = work[0], work[4]
     ratio, heavy = 1.0, 0
-    if not linear:
-        total = 0.0
+    total = 0.0
+    for v in range(n):
+        if q[v] > q[heavy]:
+            heavy = v
+    for v in range(n):
+        total += w[v, heavy]
+    growth = math.expm1(min(total / n, 700.0))
+    for _ in range(3):
+        in_p, in_q = 0.0, 0.0
         for v in range(n):
-            if q[v] > q[heavy]:
-                heavy = v
-        for v in range(n):
-            total += w[v, heavy]
-        growth = math.expm1(min(total / n, 700.0))
-        for _ in range(3):
-            in_p, in_q = 0.0, 0.0
-            for v in range(n):
-                if p[v] > ratio * q[v]:
-                    in_p += p[v]
-                    in_q += q[v]
-            ratio = (1 + growth * in_p) / (1 + growth * in_q)
+            if p[v] > ratio * q[v]:
+                in_p += p[v]
+                in_q += q[v]
+        ratio = (1 + growth * in_p) / (1 + growth * in_q)
     for v in range(n):
         u[v] = 0.0
         high[v] = p[v] > ratio * q[v]
@@ -253,7 +244,7 @@ def _repaired(pair: Any, tree: Any, work: Any, order: Any) -> int:
 
     Arcs between states that kept their potential stay tight; the others hang on the state that binds them.
     """
-    (_, _, w, n, _), (parent, up) = pair, tree
+    (_, _, w, n), (parent, up) = pair, tree
     u, better, binding = work[0], work[4], order[0]
     violated = 0
     for z in range(n):
@@ -287,7 +278,7 @@ def _feasible(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
 
     Returns it as −1 − root where nothing had to be done.
     """
-    (p, q, w, n, linear), (parent, up) = pair, tree
+    (p, q, w, n), (parent, up) = pair, tree
     u, free, weights = work[0], work[4], work[5]
     inside = order[3]
     changed = n
@@ -317,7 +308,7 @@ def _feasible(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
             for a in range(n):
                 shift = max(shift, u[a])
             for a in range(n):
-                weights[a] = 1.0 if linear else math.exp(u[a] - shift)
+                weights[a] = math.exp(u[a] - shift)
             if fresh:
                 turned, fresh = _turned(w, n), False
             known = True
@@ -334,7 +325,7 @@ def _feasible(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
         _attach(inner, outer, not falling, parent, up)
         joined = component[outer]
         change = -least if falling else least
-        growth = 1.0 if linear else math.exp(min(change, _LONG))
+        growth = math.exp(min(change, _LONG))
         known = change < _LONG
         for a in range(n):
             if inside[a]:
@@ -416,7 +407,7 @@ def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
     edges are walked, each of which raises it, until no flow is negative. Most steps only multiply what moved; that no
     flow is negative is seen in flows computed afresh. All costs must be known (:func:`is_known`).
     """
-    (_, _, w, n, linear), (parent, up) = pair, tree
+    (_, _, w, n), (parent, up) = pair, tree
     u, flow = work[0], work[3]
     inside = order[3]
     given = root >= 0
@@ -457,7 +448,7 @@ def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
         least, inner, outer = _nearest(turned if falling else w, u, n, inside, work[4], falling)
         parent[leaving] = -1
         _attach(inner, outer, not falling, parent, up)
-        exact = linear or least > _LONG or step % _AFRESH == _AFRESH - 1
+        exact = least > _LONG or step % _AFRESH == _AFRESH - 1
         if exact:
             climb(pair, root, tree, work, order)
             value = weigh(pair, tree, work, order)
@@ -479,7 +470,7 @@ def _rooted_at_most(pair: Any, tree: Any, work: Any, order: Any) -> Any:
 
     Flows are summed from the leaves on: what goes to a state that has hardly anything keeps its digits.
     """
-    (_, _, _, n, _), (parent, up) = pair, tree
+    (_, _, _, n), (parent, up) = pair, tree
     root = 0
     for v in range(n):
         if work[1, v] > work[1, root]:
@@ -496,22 +487,13 @@ def proved(pair: Any, root: int, tree: Any, work: Any, value: float) -> Any:
     For g ≥ 0 with p(y) − out(y) + Σ g(z, y) e^{w(z, y)} ≤ Λ q(y) at every state y, p·h ≤ Λ q·h. In tilted units the
     inequality reads P(y) − out + Σ in · e^{w − u(z) + u(y)} ≤ ρ Q(y), and Λ = ρ e^value.
     """
-    (p, _, w, n, linear), (parent, up) = pair, tree
+    (p, _, w, n), (parent, up) = pair, tree
     u, P, Q, flow, net, size = work[0], work[1], work[2], work[3], work[4], work[5]
     reach = 0.0
     for v in range(n):
         net[v] = P[v]
         size[v] = P[v]
         reach = max(reach, abs(u[v]))
-    cost = 0.0
-    if linear:  # (p − q)·u for any Lipschitz u: route the flow, what is left over costs at most the largest distance
-        farthest = 0.0
-        for z in range(n):
-            for y in range(n):
-                farthest = max(farthest, w[z, y])
-        for v in range(n):
-            net[v] -= Q[v]
-            size[v] += Q[v]
     for v in range(n):
         if v == root:
             continue
@@ -520,22 +502,13 @@ def proved(pair: Any, root: int, tree: Any, work: Any, value: float) -> Any:
             tail, head = v, parent[v]
         else:
             tail, head = parent[v], v
-        gain = 1.0
-        if linear:
-            cost += g * w[tail, head]
-        else:
-            shift = w[tail, head] - u[tail] + u[head]
-            gain = math.exp(shift + 4 * UNIT_ROUNDOFF * (w[tail, head] + abs(u[tail]) + abs(u[head]))) if g > 0 else 1.0
+        shift = w[tail, head] - u[tail] + u[head]
+        gain = math.exp(shift + 4 * UNIT_ROUNDOFF * (w[tail, head] + abs(u[tail]) + abs(u[head]))) if g > 0 else 1.0
         net[tail] -= g
         net[head] += g * gain
         size[tail] += g
         size[head] += g * gain
     rounding = 4.0 * (n + 8) * UNIT_ROUNDOFF
-    if linear:
-        left = 0.0
-        for v in range(n):
-            left += max(net[v], 0.0) + rounding * size[v]
-        return (cost + left * farthest) * (1 + rounding)
     rounding += 8 * UNIT_ROUNDOFF * min(2 * reach, 1500.0)
     store = 0
     for v in range(n):
@@ -580,35 +553,43 @@ def _local(rows: Any, support: Any, x: int, y: int, nodes: Any) -> Any:
 
 
 @kernel
-def read_tree(stored: Any, n: int, turned: bool, tree: Any) -> int:
+def read_tree(stored: Any, n: int, turned: bool, tree: Any) -> Any:
     """Fill ``tree`` with a stored one of n states, ``turned`` round or not; its root, −1 where there is none.
 
-    Stored are 2 · parent + (arc leads up), −1 for the root; −2 in place 0 where there is none.
+    Stored are the states with parents before children, −1 in place 0 where there is none; the place of the parent of
+    each; and the arc that leads to it from there, as v · n + parent if it leads up, otherwise n² + parent · n + v.
     """
-    parent, up = tree
-    root = -1
-    if stored[0] != -2:
-        for v in range(n):
-            if stored[v] < 0:
-                root = v
-                parent[v] = -1
-            else:
-                parent[v] = stored[v] // 2
-                up[v] = (stored[v] % 2 == 1) != turned
+    (nodes, above, arcs), (parent, up) = stored, tree
+    root = np.int64(nodes[0])
+    if root >= 0:
+        parent[root] = -1
+        for i in range(1, n):
+            parent[nodes[i]], up[nodes[i]] = nodes[above[i]], (arcs[i] < n * n) != turned
     return root
 
 
 @kernel
-def write_tree(root: int, tree: Any, work: Any, nodes: Any, n: int, filled: Any) -> None:
-    """Store a tree of n states, its arcs in the names ``nodes`` of states and their flows, where there is any."""
-    (parent, up), (stored, arcs, flows) = tree, filled
+def write_tree(tree: Any, order: Any, n: int, stored: Any) -> None:
+    """Store a tree of n states whose potentials were found last, as :func:`read_tree` takes it."""
+    (parent, up), (nodes, above, arcs), line, place = tree, stored, order[0], order[1]
+    for i in range(n):
+        v = line[i]
+        nodes[i], place[v] = v, i
+        if i:
+            a = parent[v]
+            above[i], arcs[i] = place[a], v * n + a if up[v] else n * n + a * n + v
+
+
+@kernel
+def write_flows(root: int, tree: Any, work: Any, names: Any, n: int, filled: Any) -> None:
+    """Fill in the arcs z · k + y of a tree of n states, in their ``names``, and their flows, where there is any."""
+    (parent, up), (arcs, flows) = tree, filled
     k = len(arcs)
     for v in range(n):
-        stored[v] = -1 if v == root else 2 * parent[v] + (1 if up[v] else 0)
         arcs[v] = -1
         if v != root and work[3, v] > 0:
             tail, head = (v, parent[v]) if up[v] else (parent[v], v)
-            arcs[v] = nodes[tail] * k + nodes[head]
+            arcs[v] = names[tail] * k + names[head]
             flows[v] = work[3, v]
 
 
@@ -619,7 +600,7 @@ def couple(
     w: Any,
     secret: Any,
     trees: Any,
-    mode: tuple[bool, bool],
+    mirror: bool,
     filled: Any,
     places: tuple[int, int],
 ) -> None:
@@ -635,18 +616,17 @@ def couple(
         Costs, zero on the diagonal.
     secret : bool array, shape (k,)
         Rows that matter; pairs with another one get 0.
-    trees : int16 array, shape (k, k, k)
+    trees : tuple of int16, int16 and int32 arrays, shape (k, k, k)
         Trees to start from, as :func:`read_tree` takes them. Replaced.
-    mode : tuple of bool
-        ``linear``, whether to take the limit of small costs, the transport distance; ``mirror``, whether y, x starts
-        from the tree found for x, y turned round, which is optimal where costs are small and symmetric.
+    mirror : bool
+        Whether y, x starts from the tree found for x, y turned round, which is optimal where costs are small and
+        symmetric.
     filled : tuple of arrays
         ``values`` and ``upper``, float, shape (k, k): the value of the tree, and a bound proved from its flow; ``arcs``
         and ``flows``, int32 and float, shape (k, k, k): z · k + y of each arc and its tilted flow, −1 where there is
         none; ``plain``, float, shape (k, k, k) or empty: unless empty, the flows g themselves.
     """
     values, upper, arcs, flows, plain = filled
-    linear, mirror = mode
     k = len(rows)
     nodes = np.empty(k, dtype=np.int64)
     (parent, up), work, order = room(k)
@@ -679,21 +659,23 @@ def couple(
                 values[x, y] = upper[x, y] = np.inf
                 continue
             p, q = laws[turn], laws[1 - turn]
-            tree = trees[x, y]
+            tree = trees[0][x, y], trees[1][x, y], trees[2][x, y]
+            start = tree
             if turn and mirror:
-                tree = trees[y, x]
-            root = read_tree(tree, n, turn == 1 and mirror, (parent, up))
-            root, value = solve((p, q, cost, n, linear), root, (parent, up), work, order)
+                start = trees[0][y, x], trees[1][y, x], trees[2][y, x]
+            root = read_tree(start, n, turn == 1 and mirror, (parent, up))
+            root, value = solve((p, q, cost, n), root, (parent, up), work, order)
             if plain.size:
-                root, value = _rooted_at_most((p, q, cost, n, linear), (parent, up), work, order)
+                root, value = _rooted_at_most((p, q, cost, n), (parent, up), work, order)
             values[x, y] = value
-            write_tree(root, (parent, up), work, nodes, n, (trees[x, y], arcs[x, y], flows[x, y]))
+            write_tree((parent, up), order, n, tree)
+            write_flows(root, (parent, up), work, nodes, n, (arcs[x, y], flows[x, y]))
             if plain.size:
                 for v in range(n):
                     if v != root and work[3, v] > 0:
                         shift = work[0, root] - work[0, v if up[v] else parent[v]]
                         plain[x, y, v] = work[3, v] * p[root] / work[1, root] * math.exp(shift)
-            upper[x, y] = at_least(value, proved((p, q, cost, n, linear), root, (parent, up), work, value))
+            upper[x, y] = at_least(value, proved((p, q, cost, n), root, (parent, up), work, value))
 
 
 @kernel(steps=lambda rows, *others: _count(others[-1]) * 20 * len(rows))
@@ -717,17 +699,17 @@ def staircase(
     arcs, flows = filled
     k = len(rows)
     nodes = np.empty(k, dtype=np.int64)
-    where = np.empty(k, dtype=np.int64)
+    where, place = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
     ends = np.empty((2, k), dtype=np.int64)
     left = np.empty((2, k))
-    for place in range(places[0], places[1]):
-        x, y = place // k, place % k
+    for at_pair in range(places[0], places[1]):
+        x, y = at_pair // k, at_pair % k
         arcs[x, y] = -1
         n = _local(rows, support, x, y, nodes) if x != y and secret[x] and secret[y] else 0
         for i in range(n):
             where[nodes[i]] = i
         sizes = np.zeros(2, dtype=np.int64)
-        tree = trees[x, y]
+        tree, above, steps = trees[0][x, y], trees[1][x, y], trees[2][x, y]
         for i in range(k):
             v = line[i]
             if n == 0 or not (support[x, v] or support[y, v]):
@@ -738,17 +720,19 @@ def staircase(
             left[side, sizes[side]] = abs(more)
             sizes[side] += 1
         if sizes[0] == 0 or sizes[1] == 0:
-            tree[0] = -2
+            tree[0] = -1
             continue
         at = np.zeros(2, dtype=np.int64)
-        tree[where[ends[0, 0]]] = -1
+        tree[0], place[where[ends[0, 0]]], count = where[ends[0, 0]], 0, 1
         fresh = 1  # the side whose present end is not in the tree yet
         while True:
             a, b = ends[0, at[0]], ends[1, at[1]]
             amount = min(left[0, at[0]], left[1, at[1]])
             leaf, inner = (b, a) if fresh == 1 else (a, b)
-            i = where[leaf]
-            tree[i] = 2 * where[inner] + (1 if fresh == 0 else 0)
+            i, up = where[leaf], where[inner]
+            tree[count], above[count], place[i] = i, place[up], count
+            steps[count] = i * n + up if fresh == 0 else n * n + up * n + i
+            count += 1
             if amount > 0:
                 arcs[x, y, i] = a * k + b
                 flows[x, y, i] = amount
@@ -759,127 +743,3 @@ def staircase(
                 break
             fresh = 1 if last[0] or (left[1, at[1]] <= left[0, at[0]] and not last[1]) else 0
             at[fresh] += 1
-
-
-@kernel
-def reweighed(a: float, cost: float, linear: bool) -> Any:
-    """Largest 2 log((1 + √(RH)) / (√R + √H)) of a law that may be reweighted, and its derivative in the cost.
-
-    ``a`` is √R > 1, R the cross ratio of two states, and H = e^cost. Where ``linear`` it is linear in the cost, however
-    large that is: its unit is a small c.
-    """
-    if cost != cost:  # nothing is known of it
-        cost = np.inf
-    if a == np.inf:
-        return cost, 1.0
-    if linear:
-        share = (a - 1) / (a + 1)
-        return cost * share, share
-    if cost > UNWEIGHED:
-        return min(cost, 2 * math.log(a)), 1.0
-    b = math.exp(cost / 2)
-    value = 2 * math.log1p((a - 1) * math.expm1(cost / 2) / (a + b))
-    return value, a * b / (1 + a * b) - b / (a + b)
-
-
-@kernel
-def bind(x: int, z: int, worst: tuple[float, int, float], filled: Any) -> None:
-    """Fill in the bound of a pair of values, rounded up, and the arc that binds, if any, with its derivative."""
-    upper, arcs, flows = filled
-    best, arc, slope = worst
-    arcs[x, z] = -1
-    upper[x, z] = best * (1 + 64 * UNIT_ROUNDOFF)
-    if arc >= 0:
-        arcs[x, z, 0] = arc
-        flows[x, z, 0] = slope
-
-
-@kernel
-def halve(w: Any, halves: Any) -> None:
-    """Fill in √H and √H − 1 of H = e^w, each of shape (k, k); of costs that ``reweighed`` takes otherwise, nothing."""
-    for y in range(len(w)):
-        for other in range(len(w)):
-            if w[y, other] <= UNWEIGHED:
-                halves[0, y, other], halves[1, y, other] = math.exp(w[y, other] / 2), math.expm1(w[y, other] / 2)
-
-
-@kernel
-def let_through(rows: Any, w: Any, halves: Any, linear: bool, x: int, z: int, root: Any) -> tuple[float, int, float]:
-    """For one pair of values what :func:`forget` says of it, not rounded; ``root`` is room for k numbers.
-
-    ``halves`` are those of w: of most arcs what grows with :func:`reweighed` is enough to find the largest.
-    """
-    k = len(rows)
-    most, largest, at = 0.0, 0.0, 0
-    for y in range(k):  # √(P(y, x) / P(y, x'))
-        p, q = rows[x, y], rows[z, y]
-        root[y] = math.sqrt(p) / math.sqrt(q) if q > 0 else (np.inf if p > 0 else -1.0)
-    best, arc, slope = 0.0, -1, 0.0
-    for y in range(k):
-        if root[y] <= 0:
-            continue
-        for other in range(k):
-            if other == y or root[other] < 0 or not root[other] < root[y]:
-                continue
-            a = root[y] / root[other] if root[other] > 0 and root[y] < np.inf else np.inf
-            if linear or a == np.inf or not w[y, other] <= UNWEIGHED:
-                value, share = reweighed(a, w[y, other], linear)
-                if value > best:
-                    best, arc, slope = value, y * k + other, share
-            else:
-                grows = (a - 1) * halves[1, y, other] / (a + halves[0, y, other])
-                if grows > most:
-                    most, largest, at = grows, a, y * k + other
-    if most > 0:
-        value, share = reweighed(largest, w[at // k, at % k], False)
-        if value > best:
-            best, arc, slope = value, at, share
-    return best, arc, slope
-
-
-@kernel(steps=lambda rows, *others: _count(others[-1]) * 5 * len(rows) ** 2)
-def forget(rows: Any, w: Any, secret: Any, linear: bool, filled: Any, places: tuple[int, int]) -> None:
-    """Bound of all pairs of values of a node, seen from the node before it, whose law is not known.
-
-    ``rows[x, y]`` is P(y, x). For each pair the largest 2 log((1 + √(RH)) / (√R + √H)) over ordered pairs of states
-    y, y', with the cross ratio R = P(y, x) P(y', x') / (P(y, x') P(y', x)) and H = e^{w(y, y')}; linear in w where
-    ``linear``. Fills bounds, and for each pair the arc that binds with its derivative.
-    """
-    k = len(rows)
-    root, halves = np.empty(k), np.empty((2, k, k))
-    if not linear:
-        halve(w, halves)
-    for pair in range(places[0], places[1]):
-        x, z = pair // k, pair % k
-        bind(x, z, (0.0, -1, 0.0), filled)
-        if x != z and secret[x] and secret[z]:
-            bind(x, z, let_through(rows, w, halves, linear, x, z, root), filled)
-
-
-@kernel(steps=lambda blocks, *others: _count(others[-1]) * 5 * blocks[1].size)
-def forget_blocks(blocks: Any, history: Any, costs: Any, cap: Any, told: Any, places: tuple[int, int]) -> None:
-    """Lower ``told`` to what blocks of steps before a node let through, as far as they bound it better.
-
-    Blocks are steps, rows as :func:`forget` takes them, which values are secrets, and what is added, of each.
-    ``history`` has the leakages of all nodes before, ``costs`` the costs beside them.
-    """
-    steps, rows, secrets, extra = blocks
-    k, nodes = len(told), len(history)
-    root, w, halves = np.empty(k), np.empty((k, k)), np.empty((2, k, k))
-    for b in range(len(steps)):
-        if steps[b] > nodes:
-            continue
-        before = history[nodes - steps[b]]
-        for y in range(k):
-            for other in range(k):
-                w[y, other] = before[y, other] + costs[y, other] if y != other else 0.0
-        halve(w, halves)
-        for pair in range(places[0], places[1]):
-            x, z = pair // k, pair % k
-            if x == z:
-                continue
-            value = 0.0
-            if secrets[b, x] and secrets[b, z]:
-                value, _, _ = let_through(rows[b], w, halves, False, x, z, root)
-            value = value * (1 + 64 * UNIT_ROUNDOFF) * (1 + 8 * UNIT_ROUNDOFF) + extra[b]
-            told[x, z] = min(told[x, z], min(value, cap[x, z]))

@@ -9,21 +9,20 @@ import numpy as np
 from pufferflow._jit import kernel
 from pufferflow.coupling._pair_kernels import (
     at_least,
-    bind,
     is_known,
     proved,
     read_tree,
     restart,
-    reweighed,
     room,
     solve,
+    write_flows,
     write_tree,
 )
 
 
 @kernel
 def couple_vertices(
-    laws: Any, pairs: Any, offsets: Any, w: Any, trees: Any, linear: bool, filled: Any, places: tuple[int, int]
+    laws: Any, pairs: Any, offsets: Any, w: Any, trees: Any, filled: Any, places: tuple[int, int]
 ) -> None:
     """Largest value of log (p·h)/(q·h) over pairs of laws p, q, for the pairs of values x · k + y in ``places``.
 
@@ -36,9 +35,8 @@ def couple_vertices(
         Those of the pair of values v are offsets[v] … offsets[v + 1] − 1.
     w : float array, shape (k, k)
         Costs, zero on the diagonal.
-    trees : int16 array, shape (k, k, k)
+    trees : tuple of int16, int16 and int32 arrays, shape (k, k, k)
         As for ``couple``.
-    linear : bool
     filled : tuple of arrays
         ``upper``, shape (k, k): the largest of the bounds that flows prove; ``arcs`` and ``flows``, as for ``couple``,
         of the pair of laws with the largest value.
@@ -55,15 +53,16 @@ def couple_vertices(
         if not known:
             upper[x, y] = 0.0 if x == y else np.inf
             continue
-        tree = trees[x, y]
+        tree = trees[0][x, y], trees[1][x, y], trees[2][x, y]
         root = read_tree(tree, k, bool(0), (parent, up))  # a literal would be compiled apart
         best = -1.0
         for i in range(offsets[place], offsets[place + 1]):
-            pair = laws[pairs[i, 0]], laws[pairs[i, 1]], w, k, linear
+            pair = laws[pairs[i, 0]], laws[pairs[i, 1]], w, k
             root, value = solve(pair, root, (parent, up), work, order)
             if value > best:
                 best = value
-                write_tree(root, (parent, up), work, nodes, k, (tree, arcs[x, y], flows[x, y]))
+                write_tree((parent, up), order, k, tree)
+                write_flows(root, (parent, up), work, nodes, k, (arcs[x, y], flows[x, y]))
             upper[x, y] = max(upper[x, y], at_least(value, proved(pair, root, (parent, up), work, value)))
 
 
@@ -83,7 +82,7 @@ def _fill(base: Any, widths: Any, totals: Any, x: int, line: Any, falling: bool,
 
 
 @kernel
-def couple_ascending(sets: Any, w: Any, trees: Any, linear: bool, filled: Any, places: tuple[int, int]) -> None:
+def couple_ascending(sets: Any, w: Any, trees: Any, filled: Any, places: tuple[int, int]) -> None:
     """As ``couple_vertices``, but for laws found by turns: the best ones for the last h, the best h for the last ones.
 
     ``sets`` holds the base, widths and totals of the parts, and one law of each set. The values are lower bounds of the
@@ -103,9 +102,9 @@ def couple_ascending(sets: Any, w: Any, trees: Any, linear: bool, filled: Any, p
         values[x, y] = 0.0
         if x == y or not known:
             continue
-        tree = trees[x, y]
+        tree = trees[0][x, y], trees[1][x, y], trees[2][x, y]
         best = -1.0
-        given = tree[0] != -2
+        given = tree[0][0] >= 0
         for start in range(2 if given else 1):
             root = read_tree(tree, k, bool(0), (parent, up)) if start == 1 else -1
             for z in range(k):
@@ -114,13 +113,14 @@ def couple_ascending(sets: Any, w: Any, trees: Any, linear: bool, filled: Any, p
             last = -1.0
             for turn in range(20):
                 if turn == 0 and start == 1:
-                    root = restart((p, q, w, k, linear), root, (parent, up), work, order)
+                    root = restart((p, q, w, k), root, (parent, up), work, order)
                     value = -1.0
                 else:
-                    root, value = solve((p, q, w, k, linear), root, (parent, up), work, order)
+                    root, value = solve((p, q, w, k), root, (parent, up), work, order)
                 if turn > 0 and value > best:
                     best = value
-                    write_tree(root, (parent, up), work, nodes, k, (tree, arcs[x, y], flows[x, y]))
+                    write_tree((parent, up), order, k, tree)
+                    write_flows(root, (parent, up), work, nodes, k, (arcs[x, y], flows[x, y]))
                 if turn > 1 and value <= last * (1 + 1e-13):
                     break
                 last = value
@@ -128,29 +128,3 @@ def couple_ascending(sets: Any, w: Any, trees: Any, linear: bool, filled: Any, p
                 _fill(base, widths, totals, x, line, bool(1), p)
                 _fill(base, widths, totals, y, line, bool(0), q)
         values[x, y] = max(best, 0.0)
-
-
-@kernel
-def forget_ratios(halves: Any, w: Any, linear: bool, filled: Any, places: tuple[int, int]) -> None:
-    """As ``forget``, with bounds of the ratios: halves[x, x', y] is √ of one of P(y, x) / P(y, x'), −1 for none.
-
-    The cross ratio R of y, y' is at most (halves[x, x', y] · halves[x', x, y'])².
-    """
-    k = len(w)
-    for pair in range(places[0], places[1]):
-        x, z = pair // k, pair % k
-        bind(x, z, (0.0, -1, 0.0), filled)
-        if x == z:
-            continue
-        best, arc, slope = 0.0, -1, 0.0
-        for y in range(k):
-            for other in range(k):
-                if other == y or halves[x, z, y] < 0 or halves[z, x, other] < 0:
-                    continue
-                a = halves[x, z, y] * halves[z, x, other]
-                if not a > 1:
-                    continue
-                value, share = reweighed(a, w[y, other], linear)
-                if value > best:
-                    best, arc, slope = value, y * k + other, share
-        bind(x, z, (best, arc, slope), filled)

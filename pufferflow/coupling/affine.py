@@ -55,17 +55,14 @@ class AffineSide:
         self._solved: dict[Pair, Solved | None] = {}  # at that growth
         self.limit = largest_leakages(rows)
         """As :attr:`Side.limit`."""
-        self.distances = rows.distances()
-        """As :attr:`Side.distances`."""
 
     @property
     def work(self) -> int:
         """Operations of :meth:`apply`, about."""
         return 10**5 * self._rows.states**3
 
-    def apply(self, costs: Floats, linear: bool = False) -> Floats:
-        """As :meth:`Side.apply`; ``linear`` is not for it."""
-        assert not linear
+    def apply(self, costs: Floats) -> Floats:
+        """As :meth:`Side.apply`."""
         values: Floats = np.minimum(self.limit, costs.max())  # h ranges over no more
         np.fill_diagonal(values, 0.0)
         growth = _growth(costs)

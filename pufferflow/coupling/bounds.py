@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from pufferflow._protection import Protection
 from pufferflow.bounded_family import BoundedFamily
-from pufferflow.coupling.calibration import Loss, chain_leakage, kept
+from pufferflow.coupling.calibration import ChainLeakage, kept
 from pufferflow.coupling.forgetting import ForgettingLoss
 from pufferflow.coupling.interval_leakage import (
     MOST_RATIO_STATES,
@@ -20,6 +20,7 @@ from pufferflow.coupling.interval_leakage import (
 )
 from pufferflow.coupling.labelled import LabelledLeakage
 from pufferflow.coupling.periodic import PeriodicLeakage
+from pufferflow.coupling.roots import Loss
 from pufferflow.coupling.words import MOST_WORDS, WordLeakage
 from pufferflow.markov.families import ChainFamily, Family
 from pufferflow.markov.labelled import LabelledChain
@@ -85,7 +86,7 @@ def _of_chain(family: ChainFamily, length: int, protection: Protection, max_stat
     (chain,) = family.chains
     if chain.states > MOST_BLOCK_STATES:
         return Part(family, None, _TOO_MANY.format(chain.states))
-    return Part(family, chain_leakage(chain, length, protection, pairs=chain.states <= max_states))
+    return Part(family, kept(ChainLeakage, chain, length, protection, pairs=chain.states <= max_states))
 
 
 @loss_bounds.register

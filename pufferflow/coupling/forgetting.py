@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from pufferflow.coupling.calibration import Loss
+from pufferflow.coupling.roots import Loss
 from pufferflow.mixing_family import MixingFamily
 
 if TYPE_CHECKING:

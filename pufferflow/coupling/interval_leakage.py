@@ -14,9 +14,9 @@ from pufferflow._types import Floats
 from pufferflow.bounded_family import BoundedFamily
 from pufferflow.coupling.affine import AffineSide, greedy
 from pufferflow.coupling.blocks import forgotten, grid
-from pufferflow.coupling.calibration import Loss, largest_cost, rounded_scale
-from pufferflow.coupling.robust import MOST_ORDERED_STATES, AscendingSide, RatioSide, RobustSide
-from pufferflow.coupling.sides import LeakageEquation, clear_diagonal, costs_of, post_fixed_point, scattered
+from pufferflow.coupling.robust import MOST_ORDERED_STATES, AscendingSide, RobustSide
+from pufferflow.coupling.roots import Loss, scale_below
+from pufferflow.coupling.sides import LeakageEquation, RatioSide, clear_diagonal, costs_of, post_fixed_point, scattered
 from pufferflow.markov.row_sets import Masses, RowSets
 
 _EXACT_WORK = 10**6
@@ -114,7 +114,7 @@ class ReweightedBlocks:
                     told = forgotten(block.limit, float(cap.max()) + cost)
                     if each:
                         told = np.minimum(told, block.side.apply(costs_of(cap, cost)))
-                    cap = np.minimum(cap, between + told)
+                    cap = np.fmin(cap, between + told)
                     clear_diagonal(cap)
         return cap
 
@@ -186,6 +186,11 @@ class IntervalLeakage:
 
     def loss(self, cost: float) -> Loss:
         """Bound, rounded up, at c."""
+        self._starts.clear()
+        return self._nearby(cost)
+
+    def _nearby(self, cost: float) -> Loss:
+        """The same, from post-fixed points found at the last cost."""
         most = self._length * cost
         if self._length == self._window:
             return Loss(most * (1 + 4 * UNIT_ROUNDOFF), 1)
@@ -195,9 +200,10 @@ class IntervalLeakage:
         for before in range(last + 1) if self._exact else [0, last]:
             one, other = past[min(before, len(past) - 1)], ahead[(last - before) if self._exact else -1]
             both = float((one + other).max()) if self._window == 1 else float(one.max()) + float(other.max())
-            if both > value:
+            if not both <= value:
                 value, node = both, 1 + (before if self._exact else last // 2)
-        return Loss(min(self._window * cost + value, most) * (1 + 8 * UNIT_ROUNDOFF), node)
+        total = self._window * cost + value
+        return Loss((total if total < most else most) * (1 + 8 * UNIT_ROUNDOFF), node)
 
     def _leakages(self, sides: Sequence[_Side], key: int, cost: float) -> list[Floats]:
         """Leakages through 0, 1, … nodes; or through none and through any number of them. Each side bounds them."""
@@ -213,7 +219,7 @@ class IntervalLeakage:
                 continue
             images = [zero]
             for _ in range(self._length - self._window):
-                image = np.minimum(side.apply(costs_of(images[-1], cost)), cap)
+                image = np.fmin(np.fmin(side.apply(costs_of(images[-1], cost)), side.limit), cap)
                 clear_diagonal(image)
                 images.append(image)
             lists.append(images)
@@ -231,13 +237,6 @@ class IntervalLeakage:
 
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
         """Smallest scale whose loss is at most ε, rounded up, with a node that decides; None if not below ``upper``."""
+        self._starts.clear()
         guess = None if self._guide is None else self._guide.scale(epsilon, upper)
-        low = 1 / upper if guess is None else max(1 / upper, 0.97 / guess[0])
-        at_low = self.loss(low)
-        if at_low.value > epsilon and guess is not None:
-            low = 1 / upper
-            at_low = self.loss(low)
-        if at_low.value > epsilon:
-            return None
-        cost, loss = largest_cost(self.loss, epsilon, low, at_low, epsilon)
-        return rounded_scale(cost), loss.node
+        return scale_below(self._nearby, epsilon, upper, None if guess is None else 0.97 / guess[0])

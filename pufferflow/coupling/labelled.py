@@ -9,7 +9,8 @@ import numpy as np
 from pufferflow._protection import NARROWEST, Protection
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
-from pufferflow.coupling.calibration import ChainLeakage, Past, View, beyond_stationary
+from pufferflow.coupling._node_kernels import beyond_stationary
+from pufferflow.coupling.calibration import ChainLeakage, Past, View
 from pufferflow.coupling.sides import CouplingSide, costs_of
 from pufferflow.markov.labelled import LabelledChain
 
@@ -39,17 +40,13 @@ class LabelledLeakage(ChainLeakage):
         if self._window > 1:
             return super().told(view, ahead, past)
         costs = costs_of(ahead + past.leakages, view.costs)
-        self._farthest = max(self._farthest, float(costs.max()))
         possible = past.secrets[:, None] & past.secrets[None, :] & (self._differ > 0)
         largest = float(costs[possible].max(initial=0.0))
         law, spread = self._law_of(past.node)
         if law is not None and self._pairs:
-            through = float(law.apply(costs, view.linear).max())
-            if view.linear:  # as in Theorem 8, the laws of two labels have no state in common
-                through += view.kappa
-            farthest = float(costs.max()) + view.kappa
-            largest = min(largest, through + beyond_stationary(spread, spread, farthest, view.linear))
-        return max(view.cost, largest)
+            more = beyond_stationary(spread, spread, float(costs.max()))
+            largest = min(largest, float(law.apply(costs).max()) + more)
+        return view.cost if largest <= view.cost else largest
 
     def _law_of(self, node: int) -> tuple[CouplingSide | None, float]:
         """Laws of the hidden state of a node given its label, and how far (in spread) those it has are from them."""

@@ -230,37 +230,37 @@ class _Search:
 
     def __init__(self, chain: MarkovChain, length: int, epsilon: float) -> None:
         self._matrix, self._length, self._epsilon = chain.transition_matrix, length, epsilon
-        law = chain.initial_distribution
+        start = chain.initial_distribution
         self._stationary = chain.start == "stationary"
         self._error = 4 * chain.stationary_error if self._stationary else 0.0
-        if law is None:
+        if start is None:
             self._stationary = chain.is_irreducible
-            law = np.full(chain.states, 1 / chain.states)
+            start = np.full(chain.states, 1 / chain.states)
             if self._stationary:
-                law, self._error = chain.stationary_distribution, 4 * chain.stationary_error
-        self._laws = {1: np.asarray(law)}
+                start, self._error = chain.stationary_distribution, 4 * chain.stationary_error
+        self._distributions = {1: np.asarray(start)}
         self._forward, self._backward = constant(self._matrix), constant(self._matrix.T)
         self._settled: dict[tuple[bool, Pair], tuple[Bools, Floats]] = {}
         self._warm: dict[tuple[bool, Pair], Bools] = {}
         self._cost = 0.0
 
-    def _law(self, node: int) -> Floats:
+    def _distribution(self, node: int) -> Floats:
         """Distribution of X_node."""
         if self._stationary:
-            return self._laws[1]
-        if node not in self._laws:
+            return self._distributions[1]
+        if node not in self._distributions:
             power = np.linalg.matrix_power(self._matrix, node - 1)
-            self._laws[node] = self._laws[1] @ power
-        return self._laws[node]
+            self._distributions[node] = self._distributions[1] @ power
+        return self._distributions[node]
 
     def _sides(self, node: int) -> tuple[_Side, _Side]:
-        k, given = len(self._matrix), self._law(node)
+        k, given = len(self._matrix), self._distribution(node)
         one, moved = np.ones(k), 0 if self._stationary else node
         behind = _Side(
             self._backward,
             self._forward,
             node - 1,
-            lambda n: self._law(node - n),
+            lambda n: self._distribution(node - n),
             given,
             self._error + 16.0 * (k + 8) * UNIT_ROUNDOFF * moved,
         )
@@ -279,7 +279,7 @@ class _Search:
         best = _Query(node, (pair[0], pair[1]), self._sides(node), (nothing, nothing))
         cost = self._epsilon
         if 1e-8 < self._epsilon <= 200:
-            found, cost = self._least(best)
+            found, cost = self._least()
             if not changing:
                 found, cost = self._one_set(best if found is None else found, cost)
             if found is not None and (proved := self._proved(found, cost)) < self._epsilon:
@@ -292,7 +292,7 @@ class _Search:
         own = tuple(int(x) for x in states)
         return LowerBound(self._epsilon, self._length, scale, best.node, best.pair, own, 0, earlier, later)
 
-    def _least(self, alone: _Query) -> tuple[_Query | None, float]:
+    def _least(self) -> tuple[_Query | None, float]:
         """The query that changes with time and needs the least c found, and that c, without a promise."""
         spread = sum(float(one.max()) for one in self._limits)
         best, least, near = None, self._epsilon, None
@@ -419,7 +419,7 @@ class _Search:
 
     def _possible(self, node: int) -> list[int]:
         """Values of an entry that are surely possible."""
-        return [int(x) for x in np.flatnonzero(self._law(node) > 1e-250)]
+        return [int(x) for x in np.flatnonzero(self._distribution(node) > 1e-250)]
 
     def _pairs(self, possible: list[int]) -> list[Pair]:
         """Pairs of values to look at: all of few, else those told apart best as c → 0."""
@@ -434,10 +434,10 @@ class _Search:
     @cached_property
     def _limits(self) -> tuple[Floats, Floats]:
         """How well two values are told apart as c → 0 by what is behind, and ahead, about."""
-        law, matrices = self._law(1), [self._matrix, self._matrix]
+        start, matrices = self._distribution(1), [self._matrix, self._matrix]
         if self._stationary:
             with np.errstate(divide="ignore", invalid="ignore"):
-                matrices[0] = np.nan_to_num(self._matrix.T * law / law[:, None])
+                matrices[0] = np.nan_to_num(self._matrix.T * start / start[:, None])
         totals = []
         for matrix in matrices:
             total, power, entries = np.zeros(matrix.shape), matrix, 1

@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 
 from pufferflow._jit import constant
-from pufferflow._types import Bools, Floats, Ints
+from pufferflow._types import Floats, Ints
 from pufferflow.coupling._node_kernels import leak_along
-from pufferflow.coupling.sides import CouplingSide, ForgettingSide
+from pufferflow.coupling.sides import CouplingSide, RatioSide
 
-NO_BLOCKS = (
-    *(np.zeros(0, dtype=np.int64), np.zeros((0, 0, 0)), np.zeros((0, 0), dtype=np.bool_)),
-    np.zeros(0),
-)
+NO_BLOCKS = np.zeros(0, dtype=np.int64), np.zeros((0, 0, 0, 0)), np.zeros(0)
 
 
 class Nodes:
@@ -25,7 +22,7 @@ class Nodes:
     ----------
     count : int
         n, with the first.
-    forgetting : sequence of ForgettingSide, none or n − 1
+    forgetting : sequence of RatioSide, none or n − 1
         Of the second node to the last, whatever the law of the one before is.
     coupling : CouplingSide, optional
         Of all of them, for a law that those before have.
@@ -36,15 +33,14 @@ class Nodes:
     def __init__(
         self,
         count: int,
-        forgetting: Sequence[ForgettingSide] = (),
+        forgetting: Sequence[RatioSide] = (),
         coupling: CouplingSide | None = None,
         spreads: Floats | None = None,
     ) -> None:
         sides = list(dict.fromkeys(forgetting))
         which = np.array([-1, *(sides.index(side) for side in forgetting)] if sides else [-1] * count)
-        laws = [side.law for side in sides] or [(np.zeros((0, 0)), np.zeros(0, dtype=np.bool_))]
-        rows, secrets = (np.array(of_sides) for of_sides in zip(*laws, strict=True))
-        self._forgetting: tuple[Ints, Floats, Bools] = which, constant(rows), secrets
+        roots = np.array([side.roots for side in sides] or np.zeros((0, 0, 0, 0)))
+        self._forgetting: tuple[Ints, Floats] = which, constant(roots)
         far = coupling is None or spreads is None
         self._spreads = np.full(count, np.inf if coupling is None else 0.0) if far else spreads
         self._coupling: Any = (coupling or CouplingSide(np.zeros((0, 0)))).law
@@ -53,7 +49,7 @@ class Nodes:
     def leakages(self, cost: float, costs: Floats, cap: Floats, blocks: tuple[Any, ...] = NO_BLOCKS) -> Floats:
         """Leakages of all of them at c, shape (n, k, k).
 
-        ``costs`` has c where a mechanism tells two values apart; ``blocks`` are those of ``forget_blocks``.
+        ``costs`` has c where a mechanism tells two values apart; ``blocks`` are those of ``reweight_blocks``.
         """
         out = np.zeros((self._count, *costs.shape))
         leak_along(cost, costs, cap, self._forgetting, blocks, (*self._coupling, self._spreads), out)

@@ -17,7 +17,7 @@ from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
 from pufferflow.coupling._clock_kernels import forget_walk, walk
 from pufferflow.coupling.blocks import forgotten, matrix_power
-from pufferflow.coupling.calibration import Loss, rounded_scale
+from pufferflow.coupling.roots import TOLERANCE, Loss, largest_cost, scale_below
 from pufferflow.coupling.sides import (
     PORTION,
     CouplingSide,
@@ -27,6 +27,7 @@ from pufferflow.coupling.sides import (
     costs_of,
     largest_log_cross_ratios,
     largest_logs,
+    no_trees,
     post_fixed_point,
     ranges,
     scattered,
@@ -52,8 +53,7 @@ _FARTHEST = 2**20
 _SLOW_WORK = 10**7
 _TOLERANCE = 5e-4
 """How far below ε, relatively, the loss at the scale that is returned may be."""
-_QUICK = 1e-6
-"""The same where a period takes no time."""
+_SMALL = 1e-5
 _FEW, _DRAFTED = 8, 1e-2
 """Matrices of a draft of a slow chain, and its tolerance."""
 
@@ -148,7 +148,8 @@ class CouplingWay:
         if piece < len(self._trees):
             trees = self._trees[piece]
         else:  # those of the hour before are a good start
-            trees = tuple(part.copy() for part in (self._trees[-1] if self._trees else self._empty))
+            nodes, above, arcs = self._trees[-1] if self._trees else self._empty
+            trees = nodes.copy(), above.copy(), arcs.copy()
             self._trees.append(trees)
         out = np.empty((len(phases), *now.shape), dtype=np.float32)
         limits = cost * self._differ, constant(np.minimum(cap, ratios))
@@ -231,11 +232,6 @@ def tree_parents(trees: tuple[Any, Any, Any]) -> Iterator[tuple[int, int, list[i
         yield x, y, parents
 
 
-def no_trees(k: int) -> tuple[Any, Any, Any]:
-    """Room for the trees of all pairs."""
-    return np.full((k, k, k), -1, np.int16), np.zeros((k, k, k), np.int16), np.zeros((k, k, k), np.int32)
-
-
 def walk_once(rows: Floats, possible: Bools, leakages: Floats, costs: Floats) -> tuple[float, tuple[Any, Any, Any]]:
     """Largest Φ of pairs of laws, rounded up, and the trees that prove it."""
     k = len(rows)
@@ -276,9 +272,7 @@ class ForgettingWay:
         if piece not in self._within:
             self._within[piece] = _within(self._clock, piece)
         phases, within, matrix = self.phases(piece), self._within[piece], self._clock.matrix(piece)
-        rows = constant(matrix if self._clock.ahead else matrix.T)
-        laws = rows, constant(np.asarray(rows.any(axis=1)))
-        k = len(rows)
+        roots, k = ForgettingSide(matrix.T if self._clock.ahead else matrix).roots, len(matrix)
         filled = np.zeros((k, k)), np.empty((k, k, 1), dtype=np.int32), np.empty((k, k, 1))
         out = np.empty((len(phases), *now.shape), dtype=np.float32)
         possible, largest = constant(self._clock.chain.possible[phases]), np.empty(len(phases) + 1)
@@ -288,7 +282,7 @@ class ForgettingWay:
         blocks = sizes, limits
         for steps in ranges(len(phases), k**4):
             _check(self.ended)
-            forget_walk(laws, possible, now, (cost, cap), blocks, filled, (out, largest), steps)
+            forget_walk(roots, possible, now, (cost, cap), blocks, filled, (out, largest), steps)
         now[:] = np.minimum(now, self._at_ends(cost, cap)[piece])
         out[-1] = np.nextafter(now.astype(np.float32), np.float32(np.inf))
         return out
@@ -405,7 +399,12 @@ class PeriodicLeakage:
 
     def loss(self, cost: float) -> Loss:
         """Bound of the loss at c, at the phase at which it is largest, which a node in the middle can have."""
-        losses = self.profile(cost)
+        self._starts, self._found_at = [], 0.0
+        return self._nearby(cost)
+
+    def _nearby(self, cost: float) -> Loss:
+        """The same, from leakages found at the last cost."""
+        losses = self._profile(cost)
         return Loss(float(losses.max()), (self._length + 2) // 2)
 
     def profile(self, cost: float) -> Floats:
@@ -413,6 +412,10 @@ class PeriodicLeakage:
 
         Over segments that begin at any phase, so that every node can have every phase.
         """
+        self._starts, self._found_at = [], 0.0
+        return self._profile(cost)
+
+    def _profile(self, cost: float) -> Floats:
         cap = (self._length - 1) * cost * (1 + 4 * UNIT_ROUNDOFF)
         told = self._node_by_node(cost, cap) if self._exact else self._all_round(cost, cap)
         losses = np.minimum(self._window * cost + told, self._length * cost) * (1 + 4 * UNIT_ROUNDOFF)
@@ -512,20 +515,17 @@ class PeriodicLeakage:
 
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
         """Smallest scale that these bounds give for ε, and a node that decides; None where none is below ``upper``."""
-        low = 1 / upper
+        self._starts, self._found_at = [], 0.0
         cost = epsilon if self._exact else self._guess(epsilon)
-        decided = secant_cost(self.loss, epsilon, max(low, cost), _TOLERANCE if is_slow(self._chain) else _QUICK)
-        if decided is None or decided[0] <= low:
-            return None
-        cost, loss = decided
-        return rounded_scale(cost), loss.node
+        tolerance = _TOLERANCE if is_slow(self._chain) else TOLERANCE
+        return scale_below(self._nearby, epsilon, upper, max(1 / upper, cost), tolerance)
 
     def _guess(self, epsilon: float) -> float:
         """A cost to start from: of a few of the matrices where all of them take minutes, or for small leakages."""
         few = self._few_matrices() if is_slow(self._chain) and not self._starts else None
         if few is not None:
             draft = PeriodicLeakage(few, self._length, self._protection)
-            decided = secant_cost(draft.loss, epsilon, draft._guess(epsilon), _DRAFTED)
+            decided = largest_cost(draft._nearby, epsilon, draft._guess(epsilon), _DRAFTED)
             self._starts = draft._starts
             if decided is not None:
                 return decided[0]
@@ -547,14 +547,15 @@ class PeriodicLeakage:
 
 
 def average_leakages(chain: PeriodicChain, length: int, *, ahead: bool) -> Floats:
-    """What leakages may be, in units of c: those of the average matrix, for small c."""
+    """What leakages may be, in units of c: those of the average matrix, for a small c."""
     matrix = chain.transition_matrices.mean(axis=0)
     if not ahead:
         law = chain.stationary_distributions.mean(axis=0) if chain.start == "stationary" else np.ones(chain.states)
         matrix = matrix.T * law
         matrix = np.divide(matrix, (totals := matrix.sum(axis=1, keepdims=True)), where=totals > 0, out=matrix)
-    cap = np.full_like(matrix, float(length - 1))
-    return post_fixed_point(LeakageEquation(CouplingSide(matrix), 1.0, cap, linear=True), scattered(chain.states))
+    cap = np.full_like(matrix, (length - 1) * _SMALL)
+    equation = LeakageEquation(CouplingSide(matrix), _SMALL, cap)
+    return post_fixed_point(equation, scattered(chain.states) * _SMALL) / _SMALL
 
 
 def is_slow(chain: PeriodicChain) -> bool:
@@ -635,33 +636,3 @@ class Rounds:
                 return self.corners[-1], True
             self.corners[piece] = now
         return now, False
-
-
-def secant_cost(
-    loss: Callable[[float], Loss], epsilon: float, cost: float, tolerance: float
-) -> tuple[float, Loss] | None:
-    """A c with ε (1 − 3 tolerance) ≤ loss(c) ≤ ε, in as few losses as can be; None where none was found.
-
-    Secant steps for log loss over log c, between the largest c known to suffice and the smallest that does not.
-    """
-    below: tuple[float, Loss] | None = None
-    above, points = epsilon * (1 + tolerance), []
-    for _ in range(60):
-        reached = loss(cost)
-        if reached.value <= epsilon:
-            below = cost, reached
-            if reached.value >= epsilon * (1 - 3 * tolerance) or cost >= epsilon:
-                break
-        else:
-            above = min(above, cost)
-        points.append((math.log(cost), math.log(reached.value / epsilon)))
-        slope = 1.0
-        if len(points) > 1 and points[-2][0] != points[-1][0]:
-            slope = (points[-1][1] - points[-2][1]) / (points[-1][0] - points[-2][0])
-        slope = slope if 0.2 < slope < 5 else 1.0
-        cost = min(math.exp(points[-1][0] - (points[-1][1] + 1.5 * tolerance) / slope), epsilon)
-        if below is not None and above <= below[0] * (1 + tolerance):
-            break
-        if cost >= above or (below is not None and cost <= below[0]):
-            cost = math.sqrt(above * below[0]) if below is not None else above / 2
-    return below

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow._jit import constant
 from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow._types import Floats, Ints
-from pufferflow.coupling._robust_kernels import couple_ascending, couple_vertices, forget_ratios
-from pufferflow.coupling.sides import entries_of, portions
+from pufferflow.coupling._robust_kernels import couple_ascending, couple_vertices
+from pufferflow.coupling.sides import entries_of, no_trees, portions
 from pufferflow.markov.row_sets import RowSets
 
 MOST_ORDERED_STATES = 6
@@ -21,12 +20,10 @@ class _TreesSide:
 
     def __init__(self, rows: RowSets) -> None:
         k = self._states = rows.states
-        self._trees = np.full((k, k, k), -2, dtype=np.int16)
+        self._trees = no_trees(k)
         self._filled = np.zeros((k, k)), np.full((k, k, k), -1, dtype=np.int32), np.zeros((k, k, k))
         self.limit = largest_leakages(rows)
         """As :attr:`Side.limit`."""
-        self.distances = rows.distances()
-        """As :attr:`Side.distances`."""
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
         """As :meth:`Side.derivative`."""
@@ -62,13 +59,12 @@ class RobustSide(_TreesSide):
         """Operations of :meth:`apply`, about."""
         return int(len(self._pairs) * self._states**2)
 
-    def apply(self, costs: Floats, linear: bool = False) -> Floats:
+    def apply(self, costs: Floats) -> Floats:
         """As :meth:`Side.apply`, the largest over all laws."""
         k = self._states
         for places in portions(k, self.work // k**2 + 1):
-            couple_vertices(self._laws, self._pairs, self._offsets, costs, self._trees, linear, self._filled, places)
-        added = self._margin * (float(costs.max()) if linear else 1.0)
-        return np.asarray(self._filled[0] + added * (1 - np.eye(k)))
+            couple_vertices(self._laws, self._pairs, self._offsets, costs, self._trees, self._filled, places)
+        return np.asarray(self._filled[0] + self._margin * (1 - np.eye(k)))
 
 
 class AscendingSide(_TreesSide):
@@ -88,64 +84,16 @@ class AscendingSide(_TreesSide):
         """Operations of :meth:`apply`, about."""
         return 10 * self._states**5
 
-    def apply(self, costs: Floats, linear: bool = False) -> Floats:
+    def apply(self, costs: Floats) -> Floats:
         """Values that some laws attain."""
         k = self._states
         for places in portions(k, 10 * k**3):
-            couple_ascending(self._sets, costs, self._trees, linear, self._filled, places)
+            couple_ascending(self._sets, costs, self._trees, self._filled, places)
         return self._filled[0].copy()
-
-
-class RatioSide:
-    """A side whose laws are known up to any reweighting, from bounds of their ratios: Lemma 6, Theorem I1.
-
-    Parameters
-    ----------
-    log_ratios : float array, shape (k, k, k)
-        By x, x' and a value y of the neighbour, bounds of log of the weight of y given x to that given x'; −∞ where y
-        has no weight given x.
-    """
-
-    def __init__(self, log_ratios: Floats) -> None:
-        k = len(log_ratios)
-        with np.errstate(over="ignore"):
-            self._halves = np.where(log_ratios == -np.inf, -1.0, np.exp(log_ratios / 2) * (1 + 8 * UNIT_ROUNDOFF))
-        self._upper = np.zeros((k, k))
-        self._arcs = np.full((k, k, 1), -1, dtype=np.int32)
-        self._flows = np.zeros((k, k, 1))
-        both = log_ratios.max(axis=2)
-        with np.errstate(invalid="ignore"):
-            limit = both + both.T
-        self.limit = _clipped(np.where(np.isnan(limit), 0.0, limit)) * (1 + 64 * UNIT_ROUNDOFF)
-        """As :attr:`Side.limit`."""
-        np.fill_diagonal(self.limit, 0.0)
-        self.distances: Floats = np.zeros((k, k))
-        """As :attr:`Side.distances`: the bound is concave in the costs, so the limit bounds it."""
-
-    @property
-    def work(self) -> int:
-        """Operations of :meth:`apply`, about."""
-        return int(len(self._upper) ** 4)
-
-    def apply(self, costs: Floats, linear: bool = False) -> Floats:
-        """As :meth:`Side.apply`, the largest over all reweightings."""
-        k = len(costs)
-        filled = self._upper, self._arcs, self._flows
-        for places in portions(k, k**2):
-            forget_ratios(constant(self._halves), costs, linear, filled, places)
-        return self._upper * (1 + 8 * UNIT_ROUNDOFF)
-
-    def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-        """As :meth:`Side.derivative`."""
-        return entries_of(self._arcs, self._flows)
 
 
 def largest_leakages(rows: RowSets) -> Floats:
     """Bound of what pairs of values tell at any costs, from the largest ratios of their laws, rounded up."""
-    limit = _clipped(rows.log_ratios().max(axis=2)) + 4.1 * rows.error + 32 * (rows.states + 4) * UNIT_ROUNDOFF
+    limit = np.maximum(rows.log_ratios().max(axis=2), 0.0) + 4.1 * rows.error + 32 * (rows.states + 4) * UNIT_ROUNDOFF
     np.fill_diagonal(limit, 0.0)
-    return limit
-
-
-def _clipped(bounds: Floats) -> Floats:
-    return np.maximum(bounds, 0.0)
+    return np.asarray(limit)

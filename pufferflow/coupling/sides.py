@@ -16,15 +16,16 @@ from numpy.typing import NDArray
 from pufferflow._jit import constant, most_threads
 from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
-from pufferflow.coupling._pair_kernels import couple, forget, staircase
+from pufferflow.coupling._pair_kernels import couple, staircase
+from pufferflow.coupling._reweighting_kernels import reweight
 
-SLACK = 1e-6
+SLACK = 1e-7
 """Relative excess asked of a post-fixed point, so that rounding cannot spoil it."""
 
 _SWEEPS = 40
 _NONE = np.zeros((0, 0, 0))
 _DENSE = 16
-_FINE, _COARSE = 1e-10, 1e-5  # tolerances of iterative solutions
+_FINE = 1e-10  # tolerance of iterative solutions
 PORTION = 10**7
 """Work of a call of a kernel, about: hundredths of a second."""
 
@@ -35,10 +36,10 @@ class Side(Protocol):
     limit: Floats
     """Bound of every leakage of a pair, shape (k, k), ∞ where there is none."""
 
-    def apply(self, costs: Floats, linear: bool = False) -> Floats:
+    def apply(self, costs: Floats) -> Floats:
         """Bound, rounded up, of Φ[x, x'] = max log (p·h)/(q·h) over h > 0 with h(z) ≤ h(y) e^costs[z, y].
 
-        p and q are the laws of the neighbour given x and x'. ``linear``: of the limit Φ_{tw}/t for t → 0.
+        p and q are the distributions of the neighbour given x and x'.
         """
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
@@ -78,15 +79,11 @@ class CouplingSide:
         differ = (self._rows[:, None, :] != self._rows[None, :, :]).any(axis=-1) | (error > 0)  # equal after rounding?
         self._apart: Bools = differ & self._secret[:, None] & self._secret[None, :] & ~np.eye(k, dtype=np.bool_)
         self.limit = largest_log_ratios(rows, self._secret) + self._margin
-        self.distances: Floats = (
-            np.array([np.maximum(row - self._rows, 0.0).sum(axis=-1) for row in self._rows]) + self._margin
-        )
-        """Of the limit of small costs: what a pair needs beyond it for each κ of Theorem 8, the total variation."""
 
     @cached_property
-    def _trees(self) -> NDArray[np.int16]:
+    def _trees(self) -> Trees:
         """Those that the plans found last grew on; these tables of k³ entries are made where plans are."""
-        return np.full((len(self._rows),) * 3, -2, dtype=np.int16)
+        return no_trees(len(self._rows))
 
     @cached_property
     def _arcs(self) -> NDArray[np.int32]:
@@ -96,20 +93,19 @@ class CouplingSide:
     def _flows(self) -> Floats:
         return np.zeros((len(self._rows),) * 3)
 
-    def apply(self, costs: Floats, linear: bool = False) -> Floats:
+    def apply(self, costs: Floats) -> Floats:
         """As :meth:`Side.apply`."""
-        self._couple(costs, linear, _NONE)
-        added = self._margin * (float(costs.max()) if linear else 1.0)
-        return np.where(self._apart, self._upper + added, 0.0)
+        self._couple(costs, _NONE)
+        return np.where(self._apart, self._upper + self._margin, 0.0)
 
-    def _couple(self, costs: Floats, linear: bool, plain: Floats) -> None:
+    def _couple(self, costs: Floats, plain: Floats) -> None:
         k = len(costs)
         solved = self._values, self._upper, self._arcs, self._flows, plain
-        mode, self._mirror = (linear, self._mirror), False
+        mirror, self._mirror = self._mirror, False
         law = self._rows, self._support
 
         def solve(pairs: tuple[int, int]) -> None:
-            couple(*law, costs, self._secret, self._trees, mode, solved, pairs)
+            couple(*law, costs, self._secret, self._trees, mirror, solved, pairs)
 
         for_all_pairs(solve, k, k**3)
 
@@ -147,15 +143,62 @@ class CouplingSide:
     def plans(self, costs: Floats) -> tuple[NDArray[Any], Floats]:
         """Arcs z · k + y (−1: none) and flows g of optimal plans for all pairs, shape (k, k, k)."""
         plain = np.zeros_like(self._flows)
-        self._couple(costs, False, plain)
+        self._couple(costs, plain)
         return self._arcs, plain
 
 
-class ForgettingSide:
-    """The past of a node when the law of the node before it is not known: the largest leakage over all laws.
+class RatioSide:
+    """A side whose distributions are known up to any reweighting, from bounds of their ratios: Lemma 6, Theorem I1.
 
-    What lies ahead of a node whose next node has an unknown law, because later records may be known, is the past
-    under the transposed matrix: the law of the next node is proportional to a row of P times anything.
+    Parameters
+    ----------
+    log_ratios : float array, shape (k, k, k)
+        By x, x' and a value y of the neighbour, bounds of log of the weight of y given x to that given x'; −∞ where y
+        has no weight given x.
+    """
+
+    def __init__(self, log_ratios: Floats) -> None:
+        both = log_ratios.max(axis=2)
+        with np.errstate(over="ignore", invalid="ignore"):
+            roots = np.where(log_ratios == -np.inf, -1.0, np.exp(log_ratios / 2) * (1 + 8 * UNIT_ROUNDOFF))
+            limit = both + both.T
+        limit = np.maximum(np.where(np.isnan(limit), 0.0, limit), 0.0) * (1 + 64 * UNIT_ROUNDOFF)
+        clear_diagonal(limit)
+        self._begin(roots, limit)
+
+    def _begin(self, roots: Floats, limit: Floats) -> None:
+        k = len(limit)
+        self.roots: Floats = constant(roots)
+        """As ``reweight`` takes them."""
+        self.limit = limit
+        self._filled = np.zeros((k, k)), np.full((k, k, 1), -1, dtype=np.int32), np.zeros((k, k, 1))
+
+    def start(self) -> Floats:
+        """Leakages to start from, as those of a :class:`CouplingSide`; no couplings are known that are close."""
+        return scattered(len(self.limit))
+
+    @property
+    def work(self) -> int:
+        """Operations of :meth:`apply`, about."""
+        return int(len(self.limit) ** 4)
+
+    def apply(self, costs: Floats) -> Floats:
+        """As :meth:`Side.apply`, the largest over all reweightings."""
+        k = len(costs)
+        for pairs in portions(k, k**2):
+            reweight(self.roots, costs, self._filled, pairs)
+        return self._filled[0].copy()
+
+    def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+        """As :meth:`Side.derivative`."""
+        return entries_of(*self._filled[1:])
+
+
+class ForgettingSide(RatioSide):
+    """The past of a node when the distribution of the node before it is not known: the largest leakage over all.
+
+    What lies ahead of a node whose next node has an unknown distribution, because later records may be known, is the
+    past under the transposed matrix: the distribution of the next node is proportional to a row of P times anything.
 
     Parameters
     ----------
@@ -164,40 +207,26 @@ class ForgettingSide:
     """
 
     def __init__(self, transition_matrix: Floats) -> None:
-        k = len(transition_matrix)
-        self._rows: Floats = constant(transition_matrix.T)
-        self._secret: Bools = np.asarray(self._rows.any(axis=1))
-        self._upper = np.zeros((k, k))
-        self._arcs = np.full((k, k, 1), -1, dtype=np.int32)
-        self._flows = np.zeros((k, k, 1))
-        self.limit = largest_log_cross_ratios(self._rows, self._secret)
-        self.distances: Floats = np.zeros((k, k))
-        """As those of a :class:`CouplingSide`: the bound is concave in the costs, so the limit bounds it."""
-
-    @property
-    def law(self) -> tuple[Floats, Bools]:
-        """The transposed matrix, and the values that the node can take."""
-        return self._rows, self._secret
-
-    def start(self) -> Floats:
-        """Leakages to start from, as those of a :class:`CouplingSide`; no couplings are known that are close."""
-        return scattered(len(self._rows))
-
-    def apply(self, costs: Floats, linear: bool = False) -> Floats:
-        """As :meth:`Side.apply`, the largest over all laws of the node before."""
-        k = len(costs)
-        filled = self._upper, self._arcs, self._flows
-        for pairs in portions(k, k**2):
-            forget(self._rows, costs, self._secret, linear, filled, pairs)
-        return self._upper * (1 + 8 * UNIT_ROUNDOFF)
-
-    def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-        """As :meth:`Side.derivative`."""
-        return entries_of(self._arcs, self._flows)
+        rows = np.ascontiguousarray(transition_matrix.T)
+        secret: Bools = np.asarray(rows.any(axis=1))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            root = np.sqrt(rows)
+            roots = root[:, None, :] / root[None, :, :]
+        roots[~((rows[:, None, :] > 0) & secret[:, None, None] & secret[None, :, None])] = -1.0
+        self._begin(roots, largest_log_cross_ratios(rows, secret))
 
 
-ChainSide: TypeAlias = CouplingSide | ForgettingSide
+ChainSide: TypeAlias = CouplingSide | RatioSide
 """A side of a node of a known chain."""
+
+
+Trees: TypeAlias = tuple[NDArray[np.int16], NDArray[np.int16], NDArray[np.int32]]
+"""Those of all pairs of values, as ``read_tree`` takes them."""
+
+
+def no_trees(k: int) -> Trees:
+    """Room for the trees of all pairs."""
+    return np.full((k, k, k), -1, np.int16), np.zeros((k, k, k), np.int16), np.zeros((k, k, k), np.int32)
 
 
 def portions(k: int, work: int) -> Iterator[tuple[int, int]]:
@@ -284,42 +313,27 @@ def costs_of(leakage: Floats, cost: Floats | float) -> Floats:
 class LeakageEquation:
     """A = max(min(Φ_c(A) + extra, cap), floor), for a floor below the cap.
 
-    ``cost`` is c (or a matrix, c where values are told apart), 1 where ``linear``: then the limit of small c is taken,
-    in units of c. ``cap`` bounds the leakages otherwise.
+    ``cost`` is c (or a matrix, c where values are told apart). ``cap`` bounds the leakages otherwise.
     """
 
     def __init__(
-        self,
-        side: Side,
-        cost: Floats | float,
-        cap: Floats,
-        *,
-        linear: bool = False,
-        extra: Floats | float = 0.0,
-        floor: Floats | float = 0.0,
+        self, side: Side, cost: Floats | float, cap: Floats, *, extra: Floats | float = 0.0, floor: Floats | float = 0.0
     ) -> None:
-        self._side, self._cost, self._linear, self._extra, self._floor = side, cost, linear, extra, floor
-        self.given_cap = cap
-
-    @cached_property
-    def cap(self) -> Floats:
+        self._side, self._cost, self._extra, self._floor = side, cost, extra, floor
+        self.cap: Floats = np.minimum(cap, np.maximum(side.limit + extra, floor))
         """The largest leakages there can be."""
-        cap = self.given_cap.copy()
-        if not self._linear:
-            np.minimum(cap, np.maximum(self._side.limit + self._extra, self._floor), out=cap)
-        clear_diagonal(cap)
-        return cap
+        clear_diagonal(self.cap)
 
     def image(self, now: Floats) -> Floats:
         """The right side."""
-        image = self._side.apply(costs_of(now, self._cost), self._linear) + self._extra
-        image = np.minimum(np.maximum(image, self._floor), self.cap)
+        image = self._side.apply(costs_of(now, self._cost)) + self._extra
+        image = np.fmin(np.maximum(image, self._floor), self.cap)  # what is no number proves nothing
         clear_diagonal(image)
         return np.asarray(image)
 
-    def newton_step(self, now: Floats, wanted: Floats, image: Floats, tolerance: float) -> Floats:
+    def newton_step(self, now: Floats, wanted: Floats, image: Floats) -> Floats:
         """How far to go from ``now``, with this image, to where the right side is about ``wanted``."""
-        return _newton_step(self._side, now, wanted, (image >= self.cap) | (image <= self._floor), tolerance)
+        return _newton_step(self._side, now, wanted, (image >= self.cap) | (image <= self._floor), _FINE)
 
 
 def post_fixed_point(equation: LeakageEquation, start: Floats) -> Floats:
@@ -334,7 +348,7 @@ def post_fixed_point(equation: LeakageEquation, start: Floats) -> Floats:
         wanted = np.minimum(image * (1 + SLACK), cap)
         if (image <= now).all() and (now <= wanted * (1 + SLACK) + 1e-300).all():
             return now
-        now = np.clip(now + equation.newton_step(now, wanted, image, _FINE), 0.0, cap)
+        now = np.clip(now + equation.newton_step(now, wanted, image), 0.0, cap)
         if np.isnan(now).any():  # a system that floats cannot solve
             break
     # slower and sure: from above, where every iterate is a post-fixed point
@@ -342,14 +356,6 @@ def post_fixed_point(equation: LeakageEquation, start: Floats) -> Floats:
     for _ in range(_SWEEPS):
         now = np.minimum(now, equation.image(now))
     return now
-
-
-def newton_iterate(equation: LeakageEquation, start: Floats) -> Floats:
-    """One step of :func:`post_fixed_point`: closer to a post-fixed point, and no bound of anything."""
-    now = np.fmin(start, equation.cap)
-    image = equation.image(now)
-    wanted = np.minimum(image * (1 + SLACK), equation.cap)
-    return np.fmin(np.maximum(now + equation.newton_step(now, wanted, image, _COARSE), 0.0), equation.cap)
 
 
 def _newton_step(side: Side, now: Floats, wanted: Floats, fixed: Bools, tolerance: float) -> Floats:

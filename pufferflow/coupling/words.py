@@ -8,7 +8,7 @@ from pufferflow._protection import Protection
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Floats
 from pufferflow.coupling.blocks import matrix_power
-from pufferflow.coupling.calibration import Loss, largest_cost, rounded_scale
+from pufferflow.coupling.roots import Loss, scale_below
 from pufferflow.coupling.sides import ForgettingSide, LeakageEquation, post_fixed_point, scattered
 from pufferflow.markov.labelled import LabelledChain
 
@@ -44,10 +44,15 @@ class WordLeakage:
         # of a cross ratio of four entries
         self._rounding = 16 * order * (k + 3) * UNIT_ROUNDOFF * (1 - np.eye(k))
         self._sides = ForgettingSide(np.ascontiguousarray(laws.T)), ForgettingSide(laws)
-        self._starts = [scattered(k)] * 2
+        self._starts: dict[int, Floats] = {}
 
     def loss(self, cost: float) -> Loss:
         """Bound, rounded up, at c; of all nodes alike."""
+        self._starts.clear()
+        return self._nearby(cost)
+
+    def _nearby(self, cost: float) -> Loss:
+        """The same, from post-fixed points found at the last cost."""
         most = self._length * cost
         if self._told:
             ahead, past = (self._leakages(place, cost) for place in range(2))
@@ -65,14 +70,12 @@ class WordLeakage:
         cap = np.full_like(self._differ, self._length * cost)
         np.fill_diagonal(cap, 0.0)
         equation = LeakageEquation(self._sides[place], cost * self._differ, cap, extra=self._rounding)
-        leakages = post_fixed_point(equation, self._starts[place] * cost)
+        start = self._starts.get(place, scattered(len(cap)))
+        leakages = post_fixed_point(equation, start * cost)
         self._starts[place] = leakages / cost
         return leakages
 
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
         """Smallest scale whose loss is at most ε, rounded up, with a node that decides; None if not below ``upper``."""
-        at_low = self.loss(1 / upper)
-        if at_low.value > epsilon:
-            return None
-        cost, loss = largest_cost(self.loss, epsilon, 1 / upper, at_low, epsilon)
-        return rounded_scale(cost), loss.node
+        self._starts.clear()
+        return scale_below(self._nearby, epsilon, upper)

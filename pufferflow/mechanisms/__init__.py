@@ -13,7 +13,6 @@ from pufferflow.mechanisms.base import (
     find_mechanism,
 )
 from pufferflow.mechanisms.entry_couplings import LEAKAGE, leakage, leakage_loss, loss_profile
-from pufferflow.mechanisms.extreme_probabilities import BAYESIAN_DP, bayesian_dp
 from pufferflow.mechanisms.one_count import WASSERSTEIN, wasserstein
 from pufferflow.mechanisms.quilts_approximate import MQM_APPROX, mqm_approx
 from pufferflow.mechanisms.quilts_exact import MQM_EXACT, mqm_exact
@@ -21,7 +20,7 @@ from pufferflow.mechanisms.single_entry import ENTRY_DP, entry_dp
 from pufferflow.mechanisms.weak_correlation import GK16, gk16
 from pufferflow.mechanisms.whole_segment import GROUP_DP, group_dp
 
-for _record in (LEAKAGE, MQM_EXACT, MQM_APPROX, WASSERSTEIN, BAYESIAN_DP, GK16, GROUP_DP, ENTRY_DP):
+for _record in (LEAKAGE, MQM_EXACT, MQM_APPROX, WASSERSTEIN, GK16, GROUP_DP, ENTRY_DP):
     KNOWN[_record.name] = _record
 
 MECHANISMS = {name: record.scale for name, record in KNOWN.items()}
@@ -33,7 +32,6 @@ __all__ = [
     "Mechanism",
     "NoiseScale",
     "Quilt",
-    "bayesian_dp",
     "certify",
     "compute_scale",
     "entry_dp",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,14 +13,14 @@ from pufferflow._protection import Knowledge, Protection, check_protection
 from pufferflow.coupling.bounds import Part, loss_bounds
 from pufferflow.coupling.calibration import MOST_STATES, kept
 from pufferflow.coupling.periodic import PeriodicLeakage
+from pufferflow.coupling.roots import SMALLEST_EPSILON
 from pufferflow.markov.families import AnyFamily, as_family, standing_chains
 from pufferflow.markov.periodic import PeriodicChain
 from pufferflow.mechanisms.base import Mechanism, NoiseScale, compute_scale
+from pufferflow.mechanisms.whole_segment import group_dp
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from pufferflow.certificates import Question
 
 
 def leakage(
@@ -56,7 +55,7 @@ def leakage(
         all its records. What is so hidden is hidden of every part of a window, too.
     knows : {"nothing", "any records"}
         ``"any records"``: the bound holds for adversaries who know any records outside of the window, and for those
-        who know none. There it is the least of the couplings, ``bayesian-dp`` and ``group-dp``.
+        who know none. There it is the smaller one of the couplings' and of ``group-dp``.
     max_states : int
         Chains with more states (families between bounds: at most 12) get the cheaper bounds (blocks and quilts) only:
         couplings take time and memory in proportion to the cube of the states, and more. 0 leaves them out. With more
@@ -178,26 +177,16 @@ def _scale(part: Part, records: int, epsilon: float, protection: Protection) -> 
         return replace(known, reason=f"the scale of {known.mechanism}: {part.why}")
     bounded = part.bound.scale(epsilon, known.scale)
     if bounded is None or bounded[0] >= known.scale:
-        return replace(known, reason=part.why)
+        why = f"epsilon is below {SMALLEST_EPSILON:g}, where rounding would count: the scale of {known.mechanism}"
+        return replace(known, reason=part.why or (why if epsilon < SMALLEST_EPSILON else ""))
     return NoiseScale("leakage", epsilon, records, bounded[0], reason=part.why, node=bounded[1])
 
 
 def _known(part: Part, records: int, epsilon: float, protection: Protection) -> NoiseScale:
     """The least scale of the other mechanisms with such a guarantee; group-dp has every one."""
-    others = (
-        compute_scale(name, part.family, records, epsilon, **asdict(protection))
-        for name in ("mqm-exact", "bayesian-dp", "group-dp")
-    )
-    quilts = next(others)
-    if quilts.scale is not None:  # a quilt is never worse than the neighbours or than none at all
-        return quilts
-    return min((s for s in others if s.scale is not None), key=lambda s: s.scale or 0.0)
+    quilts = compute_scale("mqm-exact", part.family, records, epsilon, **asdict(protection))
+    # a quilt is never worse than none at all
+    return group_dp(part.family, records, epsilon, **asdict(protection)) if quilts.scale is None else quilts
 
 
-def _proof(question: Question) -> Iterator[dict[str, Any]]:
-    from pufferflow.certificates.losses import loss_proof
-
-    yield from loss_proof(question.family, question)
-
-
-LEAKAGE = Mechanism("leakage", leakage, _proof)
+LEAKAGE = Mechanism("leakage", leakage)

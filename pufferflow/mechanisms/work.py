@@ -23,6 +23,9 @@ from pufferflow.markov.periodic import PeriodicChain
 SMALL = 2e8
 """What every scale takes at least, with what goes before it."""
 
+CUBES = {"leakage": 150.0, "mqm-exact": 150.0, "mqm-approx": 8.0, "gk16": 80.0}
+"""What mechanisms take for each cube of a chain's number of states, beside couplings."""
+
 ANY_START = 2.0
 """How much longer couplings take for chains of any start."""
 
@@ -39,15 +42,13 @@ def scale_work(name: str, family: AnyFamily, length: Lengths, states: Sequence[i
         What ``wasserstein`` counts.
     """
     theta = as_family(family)
-    if name == "wasserstein":
-        return SMALL + _counting(theta, length)
-    if name == "leakage":
-        return SMALL + _couplings(theta) + _quilts(theta)
-    if name in ("mqm-exact", "mqm-approx"):
-        return SMALL + _quilts(theta) * (1.0 if name == "mqm-exact" else 0.05)
-    if name == "gk16":
-        return SMALL + float(sum(80.0 * k**3 for k in _sizes(theta)))
-    return SMALL
+    chains = standing_chains(theta)
+    if name == "wasserstein":  # multiplications of the distributions of a count, all nodes together
+        each = sum(chain.states ** (2 if chain.start == "any" else 1) for chain in chains)
+        return SMALL + each * sum(float(n) ** 3 for n in np.atleast_1d(np.asarray(length)).tolist()) / 6
+    cubes = float(sum(chain.states**3 for chain in chains))
+    work = SMALL + CUBES.get(name, 0.0) * cubes
+    return work + _couplings(theta) if name == "leakage" else work
 
 
 def proof_work(name: str, family: AnyFamily) -> float:
@@ -75,9 +76,13 @@ def _couplings(theta: Family) -> float:
     if isinstance(theta, LabelledChain):
         return _couplings(as_family(theta.chain))
     if isinstance(theta, PeriodicChain):
-        return _phases(theta) * _of_hour(theta.states, theta.repeat) if theta.states <= MOST_STATES else 0.0
+        # pairs are solved anew at the first records of each matrix, after that their trees mostly serve
+        k, repeat = theta.states, theta.repeat
+        each = 4.7e3 * min(repeat, 10) * float(k**3.5) + 300.0 * repeat * k**3
+        return _phases(theta) * each if k <= MOST_STATES else 0.0
     if theta.bounds is not None:
-        return float(sum(9.1e10 * (k / 12) ** 5.3 for k in theta.sizes if k <= MOST_ROBUST_STATES))
+        (k,) = theta.sizes
+        return 9.1e10 * (k / 12) ** 5.3 if k <= MOST_ROBUST_STATES else 800.0 * float(k**4)
     total = 0.0
     for chain in standing_chains(theta):
         k = chain.states
@@ -86,20 +91,3 @@ def _couplings(theta: Family) -> float:
         elif k <= MOST_BLOCK_STATES:
             total += 15e3 * k**3
     return total
-
-
-def _of_hour(states: int, repeat: int) -> float:
-    """Of one matrix of a clock: pairs are solved anew at its first records, after that their trees mostly serve."""
-    return 4.7e3 * min(repeat, 10) * float(states**3.5) + 300.0 * repeat * states**3
-
-
-def _quilts(theta: Family) -> float:
-    if theta.bounds is not None:
-        return float(sum(25e3 * k**3 * (k / 100) ** 0.3 for k in theta.sizes))
-    return float(sum(150.0 * k**3 for k in _sizes(theta)))
-
-
-def _counting(theta: Family, length: Lengths) -> float:
-    """Multiplications of the laws of a count, all nodes together (:func:`pufferflow.chain_sensitivity`)."""
-    each = [chain.states ** (2 if chain.start == "any" else 1) for chain in standing_chains(theta)]
-    return sum(each) * sum(float(n) ** 3 for n in np.atleast_1d(np.asarray(length)).tolist()) / 6

@@ -1,4 +1,4 @@
-"""The command as a process: signals, closed pipes, odd names, help, hostile lines."""
+"""The command: signals, pipes, odd names, hostile lines; what it prints, and what it refuses."""
 
 import json
 import os
@@ -9,11 +9,15 @@ import sys
 from pathlib import Path
 
 import fuzz_cli
+import numpy as np
+import pandas as pd
 import pytest
 from cases import counts
 
 import pufferflow as pf
 from pufferflow import cli
+from pufferflow.cli import COMMANDS
+from pufferflow.cli._old_words import WORDS
 from pufferflow.cli.printing import flag
 
 COMMAND = [sys.executable, "-m", "pufferflow"]
@@ -84,3 +88,140 @@ def test_hostile_command_lines(runs):
     path = {"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(script, capture_output=True, text=True, env=path)
     assert done.returncode == 0, done.stderr
+
+
+CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+RELEASE = "release t.csv --mixing 1h 0.4 --participant who --statistic mean --bounds 0 3 --unit kWh"
+
+
+@pytest.fixture
+def told(folder, run):
+    """What a command that succeeds prints, beside a table and a model."""
+    times = pd.date_range("2024-01-01", periods=48, freq="30min", tz="UTC").astype(str)
+    values = np.random.default_rng(1).uniform(0, 3, 9600).round(2)
+    rows = {"who": np.repeat(range(200), 48), "time": np.tile(times, 200), "kW": values}
+    pd.DataFrame(rows).to_csv("t.csv", index=False)
+
+    def told(words):
+        code, out, err = run(*words.split())
+        assert (code, err) == (0, ""), err
+        return json.loads(out) if "--json" in words else out
+
+    return told
+
+
+def test_scales_of_all_mechanisms(told):
+    rows = told("scale m.json --length 9 --length 100 --epsilon 1 --epsilon 0.2 --json")
+    pairs = [(epsilon, name) for epsilon in (1, 0.2) for name in pf.MECHANISMS]
+    assert [(row["epsilon"], row["mechanism"]) for row in rows] == pairs
+    assert {row["mechanism"] for row in rows if not row["private"]} == {"entry-dp"}
+    asked = "--mechanism leakage --protect 5 --side-information any --json"
+    (row,) = told(f"scale m.json --length 100 --epsilon 1 {asked}")
+    assert row["scale"] == pf.leakage(CHAIN, 100, 1.0, window=5, knows="any records").scale
+
+
+def test_a_release_in_six_lines_and_its_ledger(told, run):
+    asked = f"{RELEASE} --protect 1d"
+    assert "a dry run: nothing was drawn" in told(f"{asked} --dry-run")
+    assert {*os.listdir()} == {*FILES}
+    lines = told(asked).splitlines()
+    assert [line.split()[0] for line in lines] == ["mean:", "protects", "ledger", "safe"]
+    assert lines[-1] == "safe to publish: t.csv.release/publish/"
+    assert run(*asked.split(), "--output", "again")[0] == 2
+    assert told("ledger show pufferflow.ledger --json")["spent_percent"] > 50
+    digest = told("ledger verify pufferflow.ledger").split()[-1]
+    assert "is as it was then" in told(f"ledger verify pufferflow.ledger --noted {digest}")
+    limit = ("ledger", "set-limit", "pufferflow.ledger", "1d", "2")
+    assert "add --yes to change it" in run(*limit)[2]
+    assert "1 before, 2 now" in run(*limit, "--yes")[1]
+    entered = "ledger add pufferflow.ledger mean --from 2023-01-01 --to 2023-01-31"
+    columns = "--participant who --value kW"
+    assert "entered as row" in told(f"{entered} {columns} --cost 1e-9 --whole 0.01")
+    assert run("ledger", "add", "pufferflow.ledger", "all")[0] == 2  # without a bound
+    assert told(f"{asked} --output again").startswith("mean: ±")
+
+
+def test_fits(told):
+    assert "--mixing 30min" in told("fit t.csv --participant who --edges 1,2")
+    assert Path("t.csv.chain.json").stat().st_mode & 0o777 == 0o600
+
+
+VALUE = "77123"
+ROWS = "".join(f"{who},2024-01-01T0{i}:00Z,{VALUE}.{i}\n" for who in "ab" for i in range(9))
+TABLE = f"who,time,value\n{ROWS}"
+FILES = {
+    "m.json": '{"chains": [{"transition_matrix": [[0.9, 0.1], [0.4, 0.6]]}]}',
+    "t.csv": TABLE,
+    "word.csv": f"{TABLE}a,2024-01-01T09:00Z,x{VALUE}",
+}
+SCALE = "scale m.json --length 5"
+NOISY = "release t.csv --mixing 3 0.5 --participant who --accept-noise"
+PLAN = "plan --mixing 1h 0.4 --step 30min --participants 5 --period 7d"
+PRIVATE = "fit t.csv --private --participant who --step 1h --timezone UTC --edges 1"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+REFUSED = [
+    ("", "the following arguments are required: COMMAND (see pufferflow --help)"),
+    (f"{SCALE} --epsilon 1 --jsn", "unrecognized arguments: --jsn (see"),
+    (f"{NOISY} --time=--", "--time is '--'; give a value"),
+    (f"{SCALE} --epsilon 1 --epsilon 2 --certificate c", "--certificate needs a single --epsilon"),
+    (f"{SCALE} --epsilon 1 --most-work -1", "argument --most-work: invalid"),
+    (f"{SCALE} --epsilon 1 --mechanism leakage --most-work 1", "or allow more (--most-work)"),
+    ("audit m.json --length 5 --scale 1", "give either --count STATE or --histogram"),
+    ("verify m.json", "certificate rejected: "),
+    ("related network m.json --epsilon 1", "unknown key 'chains'"),
+    ("release t.csv --participant who --edges 1", "give --mixing TIME OVERLAP"),
+    ("release t.csv --mixing 1h x", "string to float: 'x'; give a time and an overlap: 1h 0.4"),
+    (f"{NOISY} --edges 1 --states a,b", "--states and --edges say different things; give one"),
+    (f"{NOISY} --edges 0:1:1e-300", "argument --edges: '0:1:1e-300' is no list"),
+    (f"{NOISY} --statistic mean", "mean needs --bounds; give it"),
+    (f"{NOISY} --edges 1 --no-ledger --ledger l", "--no-ledger keeps no account; leave --ledger"),
+    (f"{NOISY} --edges 1 --simulate 7 --limit 2", "--limit is of a ledger's promise"),
+    (f"{NOISY} --edges 1 --output t.csv", "t.csv exists already"),
+    (f"{NOISY} --edges 1 --ledger t.csv", "t.csv is read and would be overwritten"),
+    ("release t.csv --mixing 3 0.5 --participant who --edges 1", "; --accept-noise publishes it"),
+    (NOISY.replace("t.csv", "word.csv") + " --edges 1", "word.csv, line 20"),
+    (f"{PLAN} --statistic mean-by-month --bounds 0 3", "every month; give a longer --period"),
+    (f"{NOISY} --statistic median", "statistic 1 has no known name; choose from"),
+    (f"{PRIVATE} --coverage 0.9", "--coverage goes without --private"),
+    ("ledger show t.csv", "t.csv"),
+]
+REFUSED += [(f"{NOISY} --edges 1 --{name} \udcff", "") for name in ("decimal", "time")]  # no text
+
+
+@pytest.mark.parametrize(("words", "sentence"), REFUSED)
+def test_bad_input_is_refused_in_one_sentence(folder, run, words, sentence):
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    code, out, err = run(*words.split())
+    assert (code, out, err.count("\n")) == (2, "", 1), err
+    assert err.startswith("pufferflow: error: ")
+    assert sentence in err
+    assert VALUE not in err
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_old_words_are_refused_with_the_new_ones(folder, run, word):
+    """A command says what takes its place, and so does an option of every command that lacks it."""
+    option = word.startswith("-")
+    lines = [f"{name} t.csv {word} 3" for name in COMMANDS] if option else [word]
+    said = [run(*line.split()) for line in lines]
+    told = [(code, out) for code, out, err in said if f"error: {word} {WORDS[word]}\n" in err]
+    assert set(told) == {(2, "")}
+    assert len(told) >= (4 if option else 1)
+
+
+def test_a_fault_of_the_program_quotes_nothing(folder, run, monkeypatch):
+    monkeypatch.setattr("pufferflow.publish.release.Prepared", lambda *_, **__: int(f"x{VALUE}"))
+    code, out, err = run(*f"{NOISY} --edges 1".split())
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "a fault of this program: ValueError (<lambda>, line" in err
+    assert VALUE not in err

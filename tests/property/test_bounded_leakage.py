@@ -16,8 +16,8 @@ import pufferflow as pf
 from pufferflow._protection import Protection
 from pufferflow.coupling.affine import AffineSide
 from pufferflow.coupling.interval_leakage import IntervalLeakage
-from pufferflow.coupling.robust import AscendingSide, RatioSide, RobustSide
-from pufferflow.coupling.sides import CouplingSide, ForgettingSide
+from pufferflow.coupling.robust import AscendingSide, RobustSide
+from pufferflow.coupling.sides import CouplingSide, ForgettingSide, RatioSide
 
 SEEDS = st.integers(0, 2**32 - 1)
 WIDTHS = st.sampled_from([0.0, 1e-9, 0.001, 0.03, 0.1, 0.5, 1.0])
@@ -93,7 +93,6 @@ def test_rows_known_exactly(seed, k, sticky, cost):
 @pytest.mark.parametrize("seed", seeds(4, 40))
 @pytest.mark.parametrize("epsilon", [1e-4, 2e-5])
 def test_small_budgets_are_used_up(seed, epsilon):
-    """The limit of small costs allows for what it neglects, and does not keep from blocks what they do better."""
     rng = np.random.default_rng(seed)
     theta = family(rng, 3, 0.03, 0.5)
     for length, knows in product([3, 20, 1000], ["nothing", "any records"]):

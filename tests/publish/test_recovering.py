@@ -1,5 +1,6 @@
 """Nobody finds a count in what may leave; without noise the same attack finds all of them."""
 
+from collections import Counter
 from itertools import groupby, pairwise, product
 
 import numpy as np
@@ -38,19 +39,19 @@ def people(change):
 
 def tallied(frame):
     """Every exact number that the statistics are made of."""
-    hour, state = frame["time"].dt.hour, np.searchsorted([3, 6], frame["value"], side="right")
-    found = {("sum", h): int(of.sum()) for h, of in frame["value"].groupby(hour)}
-    found |= {("sum",): int(frame["value"].sum()), ("value",): int(frame["value"][90])}
-    by_bin = pd.Series(1, frame.index).groupby([hour, state]).sum()
-    found |= {("bin", *key): n for key, n in by_bin.items()}
-    for group, of in frame.groupby("kind")["value"]:
-        high, states = (of >= 5).to_numpy(), np.searchsorted([3, 6], of, side="right").tolist()
+    value = frame["value"]
+    hour, state = frame["time"].dt.hour, np.searchsorted([3, 6], value, side="right")
+    found = {("sum",): int(value.sum()), ("value",): int(value[90])}
+    found |= {("sum", h): int(of.sum()) for h, of in value.groupby(hour)}
+    found |= {("bin", *key): len(of) for key, of in value.groupby([hour, state])}
+    found |= {("runs", n): 0 for n in (1, 2)}
+    for group, of in value.groupby(frame["kind"]):
+        high, pairs = (of >= 5).to_numpy(), list(pairwise(state[of.index].tolist()))
         found["above", group] = int(high.sum())
-        pairs = list(pairwise(states))
         found |= {("pair", group, pair): pairs.count(pair) for pair in product(range(3), repeat=2)}
         lengths = [len(list(run)) for above, run in groupby(high) if above]
         for n in (1, 2):
-            found["runs", n] = found.get(("runs", n), 0) + lengths.count(n)
+            found["runs", n] += lengths.count(n)
     return found
 
 
@@ -89,42 +90,40 @@ def test_without_noise_every_number_that_differs_is_recovered(tmp_path, monkeypa
     assert found >= {key for key in different if key[0] != "sum"}
 
 
-def test_no_count_is_recovered_from_a_private_fit(tmp_path):
+def test_no_count_is_recovered_from_a_private_fit(tmp_path_factory):
     """The tables differ in all readings of one participant."""
-    steps, truths, fitted = 30, [], ([], [])
-    rows = np.random.default_rng(4).choice(["a", "b"], (200, steps))
-    options = {"states": ["a", "b"], "participant": "who", "most_transitions": steps - 1}
-    for made, first in zip(fitted, (rows[:1], np.full((1, steps), "b")), strict=True):
+    truths, fitted = [], ([], [])
+    rows = np.random.default_rng(4).choice(["a", "b"], (200, 30))
+    who = np.repeat(np.arange(200).astype(str), 30)
+    options = {"states": ["a", "b"], "participant": "who", "most_transitions": 29}
+    for made, first in zip(fitted, (rows[:1], np.full((1, 30), "b")), strict=True):
         values = np.concatenate([first, rows[1:]])
-        who = np.repeat(np.arange(200).astype(str), steps)
         table = pd.DataFrame({"who": who, "value": values.ravel()})
-        pairs = [tuple(pair) for record in values.tolist() for pair in pairwise(record)]
-        truths.append({pair: pairs.count(pair) for pair in product("ab", repeat=2)})
+        truths.append(Counter(pair for record in values.tolist() for pair in pairwise(record)))
         for _ in range(6):
-            (folder := tmp_path / str(len(list(tmp_path.iterdir())))).mkdir()
-            pf.fit_privately(table, 1.0, **options, output=folder / "chain.json")
-            made.append(folder)
+            made.append(tmp_path_factory.mktemp("fit"))
+            pf.fit_privately(table, 1.0, **options, output=made[-1] / "chain.json")
     assert len({truth[pair] for truth in truths for pair in truth}) > 4
-    assert recovered(fitted, 200 * (steps - 1), truths) == set()
+    assert recovered(fitted, 200 * 29, truths) == set()
 
 
 @pytest.mark.parametrize("releases", counts(6, 500))
 @pytest.mark.parametrize("noise", [True, False])
-def test_no_line_of_a_running_count_gives_a_count_away(tmp_path, monkeypatch, releases, noise):
+def test_no_line_of_a_running_count_gives_a_count_away(
+    tmp_path_factory, monkeypatch, releases, noise
+):
     if not noise:
         zeros = lambda self, arity: [0] * (arity + 1)  # noqa: E731
         monkeypatch.setattr(pf.RunningCount, "_drawn", zeros)
-    values = np.random.default_rng(8).integers(0, 9, 60)
-    twin = values.copy()
-    twin[20] = 8 if twin[20] < 5 else 0
-    truths, folders, cost = [], ([], []), pf.event_epsilon(pf.mixing(5, 0.3), 60, 1.0)
-    for made, column in zip(folders, (values, twin), strict=True):
-        truths.append({("until", t): n for t, n in enumerate(np.cumsum(column >= 5).tolist(), 1)})
+    high = np.random.default_rng(8).integers(0, 9, 60) >= 5
+    twin, cost = high ^ (np.arange(60) == 20), pf.event_epsilon(pf.mixing(5, 0.3), 60, 1.0)
+    truths, folders = [], ([], [])
+    for made, column in zip(folders, (high, twin), strict=True):
+        truths.append({("until", t): n for t, n in enumerate(np.cumsum(column).tolist(), 1)})
         for _ in range(releases):
             count = pf.RunningCount(60, cost)
-            lines = [f"{t},{count.add(int(v >= 5))}" for t, v in enumerate(column, 1)]
-            (folder := tmp_path / str(len(list(tmp_path.iterdir())))).mkdir()
-            (folder / "count.csv").write_text("\n".join(lines) + "\n")
-            made.append(folder)
+            lines = [f"{t},{count.add(int(one))}\n" for t, one in enumerate(column, 1)]
+            made.append(tmp_path_factory.mktemp("count"))
+            (made[-1] / "count.csv").write_text("".join(lines))
     found = recovered(folders, 60, truths)
     assert found == (set() if noise else {("until", t) for t in range(21, 61)})

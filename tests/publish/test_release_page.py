@@ -1,23 +1,35 @@
-"""What is published: page, statement, CSV and JSON say what they must, and no more."""
+"""What is published: page, statement, CSV and JSON say what they must, and no more; its folder."""
 
+import errno
 import html
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from html.parser import HTMLParser
 from io import StringIO
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from made_releases import OVERLAP, WEEK, made, means, noisy, shares
+from forks import ended
 
 from pufferflow._protection import Level
-from pufferflow.publish import texts
+from pufferflow.accounting.ledger import Paid
+from pufferflow.errors import DataError
+from pufferflow.publish import files, texts
+from pufferflow.publish.files import draft
+from pufferflow.publish.request import ReleaseOptions
+from pufferflow.publish.result import NoisyTable, Readings, Release
 from pufferflow.publish.statement import sections_of
-from pufferflow.publish.statistics import Histogram, Mean
+from pufferflow.publish.statistics import LABELS, Histogram, Mean, Statistic
+from pufferflow.records.states import StateSpace
 
 CSV = "statistic,cell,low,high,value,error,band_low,band_high,unit,impact,epsilon"
 HOSTILE = (
@@ -25,6 +37,57 @@ HOSTILE = (
     '" onload="x', "$\\frac$", "http://evil.example", "\\*x\\*", "a\nb\tc", "שלום", "x" * 200,
     "</svg>", "`", "a\x00\x1b[31m", "&amp;",
 )  # fmt: skip
+
+
+def noisy(kind: Statistic, cells, columns, sizes, counts, scale=100.0, word="kWh") -> NoisyTable:
+    """A table with the given counts as its noisy ones."""
+    sizes, counts = np.asarray(sizes), np.asarray(counts).reshape(len(cells), len(columns))
+    ranges = np.broadcast_to(kind.ranges(sizes, np.minimum(sizes, 9), len(columns)), counts.shape)
+    return NoisyTable(kind, tuple(cells), tuple(columns), sizes, counts, ranges, scale, word)
+
+
+def means(cells=None, by="hour", size=7000, scale=5e4, word="kWh") -> NoisyTable:
+    """Means between 0 and 3, of cells of one size."""
+    kind, cells = Mean(by=by, bounds=(0, 3)), cells or LABELS[by]
+    drawn = np.random.default_rng(1).integers(100, 900, len(cells)) * size
+    return noisy(kind, cells, kind.columns(None, None), [size] * len(cells), drawn, scale, word)
+
+
+def shares(states, by="all", size=10**5, scale=100.0) -> NoisyTable:
+    """A histogram of named states, or of bins between numbers."""
+    named = isinstance(states[0], str)
+    space = StateSpace.categories(states) if named else StateSpace.numeric(states)
+    kind, cells = Histogram(by=by), LABELS[by]
+    columns = kind.columns(space, None)
+    part = np.random.default_rng(1).dirichlet(np.ones(len(columns)), len(cells))
+    return noisy(kind, cells, columns, [size] * len(cells), (part * size).astype(int), scale)
+
+
+TIMES = 1800, "local", None, "2024-01-01T00:00:00", "2024-01-07T23:30:00"
+OVERLAP = "any process whose values 1 hour apart overlap by at least 0.4"
+WEEK = Release(
+    tables=[means()],
+    level=Level(48),
+    epsilon=1.0,
+    readings=Readings(168_000, 500, (), *TIMES),
+    how=ReleaseOptions(),
+    assumed=(f"The readings of one participant follow {OVERLAP}.",),
+    documents={"theta.json": {"m": 1}, "certificate.json": {"proof": 1}},
+    paid=Paid(1, Fraction(1), 1.0),
+    date="2024-02-01",
+)
+"""A weekly profile by hour."""
+
+
+def made(*tables: NoisyTable, **other) -> Release:
+    """The same with other tables, or with other attributes of it or of its parts."""
+    for name in ("readings", "paid", "how"):
+        part = getattr(WEEK, name)
+        own = {k: other.pop(k) for k in [*other] if hasattr(part, k)}
+        other.setdefault(name, replace(part, **own))
+    return replace(WEEK, tables=tables or WEEK.tables, **other)
+
+
 MOVES = ["sitting", "standing", "walking", "running"]
 BINS = [200 * i for i in range(1, 51)]
 SHAPES = {
@@ -69,8 +132,8 @@ def test_nothing_to_tell_against_a_search_for_a_constant_of_each_column():
         counts, scale = rng.integers(20, 50, (cells, columns)), float(rng.choice([1, 2, 4]))
         kept = shares(MOVES).columns[:columns]
         table = noisy(Histogram(by="group"), "abc"[:cells], kept, sizes, counts, scale)
-        frame = table.to_frame()
-        low, high = (frame[name].to_numpy().reshape(-1, columns) for name in frame.columns[6:8])
+        bands = table.to_frame()[["band_low", "band_high"]].to_numpy().T
+        low, high = bands.reshape(2, -1, columns)
         if len(low) == 1:  # one cell: its columns are compared
             low, high = low.T, high.T
         fits = all(((low[:, j] <= a) & (a <= high[:, j])).all() for j, a in enumerate(low.max(0)))
@@ -200,3 +263,116 @@ def test_in_a_browser(tmp_path, scheme):
         ink, paper = (sum(map(int, re.findall(r"\d+", color)[:3])) for color in seen[3:])
         assert (paper < 150, ink > 600) == (scheme == "dark",) * 2, name
         assert abs(ink - paper) > 500
+
+
+PUBLISHED = {name.removeprefix("publish/") for name in WEEK.files()}
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def save(release=WEEK, output="out"):
+    with draft(output) as making:
+        making.fill(made(means(size=1), seed=release.how.seed))  # tried out before it is paid for
+        assert not Path(output).exists() or os.listdir(output) == []
+        return making.write(release)
+
+
+KINDS = [(WEEK, "publish", 0o755, 0o644), (made(seed=3), "simulation", 0o700, 0o600)]
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+@pytest.mark.parametrize(("release", "inner", "folder", "file"), KINDS)
+def test_modes_and_times(place, umask, release, inner, folder, file):
+    before = os.umask(umask)
+    try:
+        out = place / "out"
+        out.mkdir()  # an empty folder is free
+        save(release)
+    finally:
+        os.umask(before)
+    wanted = {out: 0o700, out / inner: folder} | {out / name: file for name in release.files()}
+    assert {path: path.stat().st_mode & 0o777 for path in (out, *out.rglob("*"))} == wanted
+    assert all((out / name).read_text() == text for name, text in release.files().items())
+    (moment,) = {path.stat().st_mtime_ns for path in wanted}
+    assert moment % 10**9 == 0
+
+
+@pytest.mark.parametrize("output", ["x" * 300, "/proc/x", "taken/x", "taken", "link", "full"])
+def test_an_output_that_cannot_be(place, output):
+    Path("taken").touch()
+    Path("link").symlink_to("nowhere")
+    Path("full/mine").mkdir(parents=True)
+    before = sorted(place.rglob("*"))
+    with pytest.raises((DataError, OSError), match=rf"too long|{output.partition('/')[0]}"):
+        save(output=output)
+    assert sorted(place.rglob("*")) == before
+
+
+@pytest.mark.parametrize("at", range(2 * len(PUBLISHED)))
+def test_a_full_disk_leaves_nothing(place, monkeypatch, at):
+    real, room = files.write_atomic, iter(range(at))
+
+    def full(path, text):
+        if next(room, None) is None:
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        return real(path, text)
+
+    monkeypatch.setattr(files, "write_atomic", full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        save()
+    assert caught.value.filename == "out"  # not the temporary folder
+    assert os.listdir(place) == []
+
+
+def test_a_place_that_is_taken_meanwhile_loses_nothing():
+    with draft("out") as making:
+        Path("out/mine").write_text("mine")
+        with pytest.raises(DataError, match="the release is whole in out-") as caught:
+            making.write(WEEK)
+    assert set(os.listdir(f"{str(caught.value).rpartition(' ')[2]}/publish")) == PUBLISHED
+    assert Path("out/mine").read_text() == "mine"
+
+
+def test_of_several_that_want_one_name_one_gets_it(place):
+    with draft("out"):
+        with pytest.raises(DataError, match="out is being written by another process"):
+            save()
+        assert ended(save) == [1]
+    assert os.listdir(place) == []
+    assert sorted(ended(*[save] * 4)) == [0, 1, 1, 1]
+    assert os.listdir(place) == ["out"]
+
+
+def save_and_die(moment):
+    """Save, and be killed before the given call that writes."""
+    calls = []
+
+    def counted(real, *words, **options):
+        calls.append(real)
+        if len(calls) == moment:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*words, **options)
+
+    files.write_atomic, os.utime = (partial(counted, f) for f in (files.write_atomic, os.utime))
+    for name in ("mkdir", "rename", "chmod", "rmdir"):
+        real = getattr(Path, name)
+        setattr(Path, name, lambda *words, real=real, **own: counted(real, *words, **own))
+    save()
+
+
+def test_killed_at_any_moment_there_is_nothing_or_all_and_what_is_left_is_private(place):
+    moment = 0
+    while ended(partial(save_and_die, moment := moment + 1)) == [-signal.SIGKILL]:
+        out = place / "out"
+        if found := {path.name for path in out.rglob("*")} if out.exists() else set():
+            assert found == PUBLISHED | {"publish"}
+            out.rename(place / f"made-{moment}")
+        save()
+        out.rename(place / f"again-{moment}")
+        left = [path for path in place.iterdir() if path.name.startswith((".", "tmp"))]
+        assert {path.stat().st_mode & 0o777 for path in left} <= {0o700}
+    assert moment > 20

@@ -31,37 +31,29 @@ readings = st.lists(
 @examples(20, 400)
 @given(readings, st.sampled_from([60, 1800, None]), st.randoms(), st.integers(0, 5))
 def test_counts_are_those_of_plain_loops(waits, step, random, most):
-    at, rows, group_of = [0, 0, 0], [], np.array([0, 1, 0])
+    rows, history, group_of, one = [], [[(0, 0)] for _ in range(3)], np.array([0, 1, 0]), step or 1
+    expected, passed = [Counter() for _ in range(4)], Counter()
     for person, wait, state in waits:
-        at[person] += wait * (step or 1)
-        rows.append((person, at[person], state))
-    expected = [Counter() for _ in range(4)]
-    for person in range(3):
-        own = [row[1:] for row in rows if row[0] == person]
-        passed = 0
-        for i, (now, state) in enumerate(own):
-            expected[0][person, state] += 1
-            if not i or now - own[i - 1][0] != (step or 1):
-                continue
-            before = own[i - 1]
-            passed += 1
-            expected[1][person, before[1], state] += passed <= most
-            expected[2][group_of[person], before[0] // 3600 % 24, before[1], state] += 1
-            if i > 1 and before[0] - own[i - 2][0] == (step or 1):
-                expected[3][group_of[person], own[i - 2][1], before[1], state] += 1
+        own, group = history[person], group_of[person]
+        own.append((own[-1][0] + wait * one, state))
+        rows.append((person, *own[-1]))
+        expected[0][person, state] += 1
+        if len(own) < 3 or wait > 1:
+            continue
+        moment, before = own[-2]
+        passed[person] += 1
+        expected[1][person, before, state] += passed[person] <= most
+        expected[2][group, moment // 3600 % 24, before, state] += 1
+        if len(own) > 3 and moment - own[-3][0] == one:
+            expected[3][group, own[-3][1], before, state] += 1
     random.shuffle(rows)
-    person, seconds, state = (
-        (list(column) for column in zip(*rows, strict=True)) if rows else [[]] * 3
-    )
+    person, seconds, state = np.array(rows, dtype=int).reshape(-1, 3).T
     facts = {"people": ("a", "b", "c"), "groups": ("g", "h"), "group_of": group_of}
     space = StateSpace.categories(["x", "y", "z"])
     steps = Steps.of(seconds, person=person, state=state, states=space, step_seconds=step, **facts)
-    found = (
-        counts.state_counts(steps, "person"),
-        counts.transition_counts(steps, "person", most=most),
-        counts.hourly_counts(steps, "group"),
-        counts.triple_counts(steps, "group"),
-    )
+    found = [counts.state_counts(steps, "person")]
+    found += [counts.transition_counts(steps, "person", most=most)]
+    found += [f(steps, "group") for f in (counts.hourly_counts, counts.triple_counts)]
     for table, plain in zip(found, expected, strict=True):
         assert Counter({at: n for at, n in np.ndenumerate(table) if n}) == +plain
     assert (counts.state_counts(steps) == found[0].sum(axis=0)).all()

@@ -6,39 +6,20 @@ from datetime import datetime
 from functools import cache
 
 import numpy as np
-import opendp.prelude as dp
+import opendp.prelude as opendp
 import pandas as pd
 import pytest
 from cases import counts
 
 import pufferflow as pf
-from pufferflow import hmm, networks
-from pufferflow.dp import (
-    AlphaBeta,
-    Domain,
-    Exponential,
-    FiniteMechanism,
-    Laplace,
-    Publisher,
-    RandomisedResponse,
-    WeightedMajority,
-    add_or_remove_one,
-    change_one,
-    check_views,
-    choose_alpha_beta,
-    composed,
-    grouped,
-    private_rate,
-    publish,
-    sensitivity,
-)
+from pufferflow import dp, hmm, networks
 from reproduction.data.sample import Participant, Sample
 
 pytestmark = pytest.mark.usefixtures("only_svg", "scales_once")
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
 INTERVALS = pf.IntervalFamily([[0.5, 0.2], [0.2, 0.5]], [[0.8, 0.5], [0.5, 0.8]])
-dp.enable_features("contrib")
-NOISY = dp.m.make_laplace(dp.atom_domain(T="i64"), dp.absolute_distance(T="i64"), scale=5.0)
+opendp.enable_features("contrib")
+NOISY = opendp.m.make_laplace(opendp.atom_domain(T="i64"), opendp.absolute_distance(T="i64"), scale=5.0)
 NETWORK = networks.chain_network(CHAIN, 3)
 STATES = pf.StateSpace.categories(["a", "b"])
 PUBLIC = pf.PublicModel(pf.ChainFamily([CHAIN]), pf.Schema(states=STATES))
@@ -48,14 +29,14 @@ METER = pd.Series([0.0, 1.0, 2.0, 1.0] * 6, index=TIMED.index)
 PEOPLE = pd.DataFrame({"participant": [f"p{i // 3}" for i in range(600)], "value": ["a", "a", "b"] * 200})
 COUNT = pf.CountQuery({1})
 COINS = [["1/2", "1/2"], ["1/4", "3/4"]]
-RESPONSE = FiniteMechanism({"a": COINS[0], "b": COINS[1]})
+RESPONSE = dp.FiniteMechanism({"a": COINS[0], "b": COINS[1]})
 UNIT, LAW = [[1, 0], [0, 1]], {"0": [1, 0], "1": [0, 1]}
 MODEL = hmm.HiddenMarkovModel(UNIT, COINS, LAW)
 PRIORS = {"ill": COINS, "well": [["1/3", "2/3"]] * 2}
 FREE = {"ill": [["p", "1 - p"]] * 2, "well": [["1/3", "2/3"]] * 2}
 NOISY_MAX = hmm.NoisyMax("index", 1, COINS)
 FAMILY = NOISY_MAX.family(FREE, {"p": ("1/4", "1/2")})
-MAJORITY = WeightedMajority(2, 0.5)
+MAJORITY = dp.WeightedMajority(2, 0.5)
 ON_CHAIN = {"family": CHAIN, "length": 10}
 LAWS = {"well": {0: 0.5, 1: 0.5}, "ill": {1: 0.5, 2: "1/2"}}
 FRAMEWORK = pf.PufferfishFramework.from_databases(
@@ -172,28 +153,28 @@ CALLS = [
     (pf.Base2Exponential(pf.Eta(1, 1), 0, 3, 3).release, {"utilities": [0, 1]}),
     (pf.Base2Laplace, {"eta": pf.Eta(1, 1), "lower": "0", "upper": "3", "granularity": "1", "sensitivity": "1"}),
     (pf.Base2Laplace(pf.Eta(1, 1), 0, 3, 1).release, {"value": "1"}),
-    (Laplace, {"sensitivity": 1.0, "epsilon": 1.0}),
-    (Laplace(1.0, 1.0).release, {"values": [1, 2]}),
-    (Laplace(1.0, 1.0).probability, {"noise": 1}),
-    (Exponential, {"sensitivity": 1.0, "epsilon": 1.0}),
-    (Exponential(1.0, 1.0).release, {"utilities": [1.0, 2.0], "count": 2}),
-    (RandomisedResponse, {"categories": ["a", "b"], "truth": 0.75}),
-    (RandomisedResponse.for_epsilon, {"categories": ["a", "b"], "epsilon": 1.0}),
-    (RandomisedResponse(("a", "b"), 0.75).release, {"values": ["a"]}),
-    (RandomisedResponse(("a", "b"), 0.75).estimate, {"answers": ["a"]}),
-    (RandomisedResponse(("a", "b"), 0.75).standard_error, {"count": 1.0, "total": 3}),
-    (WeightedMajority, {"experts": 2, "rate": 0.5}),
+    (dp.Laplace, {"sensitivity": 1.0, "epsilon": 1.0}),
+    (dp.Laplace(1.0, 1.0).release, {"values": [1, 2]}),
+    (dp.Laplace(1.0, 1.0).probability, {"noise": 1}),
+    (dp.Exponential, {"sensitivity": 1.0, "epsilon": 1.0}),
+    (dp.Exponential(1.0, 1.0).release, {"utilities": [1.0, 2.0], "count": 2}),
+    (dp.RandomisedResponse, {"categories": ["a", "b"], "truth": 0.75}),
+    (dp.RandomisedResponse.for_epsilon, {"categories": ["a", "b"], "epsilon": 1.0}),
+    (dp.RandomisedResponse(("a", "b"), 0.75).release, {"values": ["a"]}),
+    (dp.RandomisedResponse(("a", "b"), 0.75).estimate, {"answers": ["a"]}),
+    (dp.RandomisedResponse(("a", "b"), 0.75).standard_error, {"count": 1.0, "total": 3}),
+    (dp.WeightedMajority, {"experts": 2, "rate": 0.5}),
     (MAJORITY.probabilities, {"losses_so_far": [1.0, 2.0]}),
     (MAJORITY.release, {"losses_so_far": [1.0, 2.0], "insecure_seed": 1}),
     (MAJORITY.epsilon, {"rounds": 3, "delta": 1e-6}),
-    (private_rate, {"epsilon": 1.0, "rounds": 3, "delta": 1e-6}),
-    (AlphaBeta, {"alpha": "0.5", "beta": "0.2"}),
-    (AlphaBeta("0.5", "0.2").standard_error, {"count": 1.0, "domain_count": 3}),
-    (choose_alpha_beta, {"d": "0.2", "gamma": "0.5", "views": 2}),
-    (check_views, {"views": [AlphaBeta("0.5", "0.2")], "d": "0.2", "gamma": "0.5"}),
-    (Publisher, {"data": [(1,)], "domain": Domain({"a": range(3)}), "d": "0.2", "gamma": "0.5"}),
-    (Publisher([(1,)], Domain({"a": range(3)}), "0.2", 1).publish, {"parameters": AlphaBeta("0.1", "0.2")}),
-    (FiniteMechanism, {"distributions": {"a": COINS[0], "b": COINS[1]}, "neighbours": [("a", "b")]}),
+    (dp.private_rate, {"epsilon": 1.0, "rounds": 3, "delta": 1e-6}),
+    (dp.AlphaBeta, {"alpha": "0.5", "beta": "0.2"}),
+    (dp.AlphaBeta("0.5", "0.2").standard_error, {"count": 1.0, "domain_count": 3}),
+    (dp.choose_alpha_beta, {"d": "0.2", "gamma": "0.5", "views": 2}),
+    (dp.check_views, {"views": [dp.AlphaBeta("0.5", "0.2")], "d": "0.2", "gamma": "0.5"}),
+    (dp.Publisher, {"data": [(1,)], "domain": dp.Domain({"a": range(3)}), "d": "0.2", "gamma": "0.5"}),
+    (dp.Publisher([(1,)], dp.Domain({"a": range(3)}), "0.2", 1).publish, {"parameters": dp.AlphaBeta("0.1", "0.2")}),
+    (dp.FiniteMechanism, {"distributions": {"a": COINS[0], "b": COINS[1]}, "neighbours": [("a", "b")]}),
     (RESPONSE.delta, {"factor": "2"}),
     (RESPONSE.delta_at, {"epsilon": "0.5"}),
     (RESPONSE.level, {"delta": "0.1"}),
@@ -201,15 +182,20 @@ CALLS = [
     (RESPONSE.group, {"size": 2}),
     (RESPONSE.compose, {"other": RESPONSE}),
     (RESPONSE.repeated, {"times": 3}),
-    (composed, {"levels": [RESPONSE.level()]}),
-    (grouped, {"level": RESPONSE.level(), "size": 2}),
-    (change_one, {"values": range(3)}),
-    (add_or_remove_one, {"values": range(3)}),
-    (sensitivity, {"query": lambda rows: 1, "databases": [()], "neighbours": lambda rows: [(1,)]}),
-    (Domain, {"columns": {"a": range(3)}}),
+    (dp.composed, {"levels": [RESPONSE.level()]}),
+    (dp.grouped, {"level": RESPONSE.level(), "size": 2}),
+    (dp.change_one, {"values": range(3)}),
+    (dp.add_or_remove_one, {"values": range(3)}),
+    (dp.sensitivity, {"query": lambda rows: 1, "databases": [()], "neighbours": lambda rows: [(1,)]}),
+    (dp.Domain, {"columns": {"a": range(3)}}),
     (
-        publish,
-        {"data": [(1,)], "domain": Domain({"a": range(3)}), "parameters": AlphaBeta("0.5", "0.2"), "insecure_seed": 1},
+        dp.publish,
+        {
+            "data": [(1,)],
+            "domain": dp.Domain({"a": range(3)}),
+            "parameters": dp.AlphaBeta("0.5", "0.2"),
+            "insecure_seed": 1,
+        },
     ),
     (hmm.truncated_geometric, {"largest": 3, "ratio": "1/2"}),
     (hmm.HiddenMarkovModel, {"transition_matrix": UNIT, "observation_matrix": COINS, "initial_distributions": LAW}),
@@ -236,11 +222,20 @@ NEVER = {int: (*NO_NUMBER, math.inf, 1.5), float: (*NO_NUMBER, math.inf, -1, 10*
 ANYTHING = (None, "x", True, math.nan, -1, 0, 1.5, [1.5], {}, RNG, "", math.inf, [], [None], b"x", 1j)
 
 
-@pytest.mark.parametrize(("function", "arguments"), CALLS, ids=[f"{f.__qualname__}-{','.join(a)}" for f, a in CALLS])
-@pytest.mark.parametrize("every", counts(4, 1))
-def test_one_sentence(function, arguments, every, tmp_path, monkeypatch):
-    """Each argument is given every kind of thing, or some of the kinds and the next argument others."""
+def each(test):
+    """Every function; an argument is given every kind of thing, or some of the kinds and the next argument others."""
+    ids = [f"{function.__qualname__}-{','.join(arguments)}" for function, arguments in CALLS]
+    test = pytest.mark.parametrize(("function", "arguments"), CALLS, ids=ids)(test)
+    return pytest.mark.usefixtures("in_a_folder")(pytest.mark.parametrize("every", counts(4, 1))(test))
+
+
+@pytest.fixture
+def in_a_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+
+
+@each
+def test_one_sentence(function, arguments, every):
     if arguments.get("path") != "missing":
         function(**arguments)
     for number, (name, value) in enumerate(arguments.items()):
@@ -309,10 +304,8 @@ def told(error):
     return text if before is None else f"{text}\n{told(before)}"
 
 
-@pytest.mark.parametrize(("function", "arguments"), CALLS, ids=[f"{f.__qualname__}-{','.join(a)}" for f, a in CALLS])
-@pytest.mark.parametrize("every", counts(4, 1))
-def test_no_error_shows_what_an_argument_holds(function, arguments, every, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@each
+def test_no_error_shows_what_an_argument_holds(function, arguments, every):
     first = next(i for i, (_, given) in enumerate(CALLS) if given is arguments)
     for number, name in enumerate(arguments, first):
         for secret in secrets()[number % every :: every]:

@@ -4,8 +4,7 @@ import itertools
 import json
 import math
 import threading
-from copy import deepcopy
-from functools import cache
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -14,11 +13,9 @@ import pytest
 from cases import counts
 
 import pufferflow as pf
-from pufferflow import certificates
-from pufferflow.certificates.couplings import couplings
 from pufferflow.coupling import calibration
 from pufferflow.coupling.blocks import Blocks
-from pufferflow.coupling.calibration import ChainLeakage, chain_leakage
+from pufferflow.coupling.calibration import ChainLeakage, kept
 from pufferflow.coupling.sides import (
     CouplingSide,
     ForgettingSide,
@@ -63,7 +60,7 @@ def test_small_epsilon_has_a_limit(length):
     """The limit of one symmetric chain: the gap of two copies halves by λ = .8 with each step, on both sides."""
     steps = [0.8 * (1 - 0.8**n) / 0.2 for n in range(length if length < 1000 else 1000)]
     limit = 1 + max(steps[i] + steps[len(steps) - 1 - i] for i in range(len(steps)))
-    for epsilon in (1e-60, 1e-9, 2e-4):
+    for epsilon in (1e-9, 1e-6, 2e-4):
         scale = pf.leakage(binary((0.9, 0.9)), length, epsilon).scale
         assert limit / epsilon * (1 - 1e-9) <= scale <= limit / epsilon * (1 + 1e-3)
 
@@ -174,8 +171,8 @@ def test_other_bad_input():
 
 def test_the_largest_and_the_smallest_epsilon():
     chain = pf.MarkovChain([[0.7, 0.3, 0], [0.2, 0.5, 0.3], [0.1, 0.4, 0.5]])
-    for epsilon in (1e-90, 1e90):
-        assert 1 <= pf.leakage(chain, 10**6, epsilon).scale * epsilon * (1 + 1e-12) < 20
+    assert 1 <= pf.leakage(chain, 10**6, 1e90).scale * 1e90 * (1 + 1e-12) < 20
+    assert pf.leakage(chain, 10**6, 1e-90).scale == pf.group_dp(chain, 10**6, 1e-90).scale
 
 
 def test_blocks_are_never_above_a_quilt():
@@ -222,91 +219,8 @@ CHAINS = [
 def test_certificates_hold(chain, length, epsilon):
     document = json.loads(json.dumps(pf.certify(chain, length, epsilon, mechanism="leakage")))
     found = pf.verify_certificate(document)
-    assert found.lower == found.upper
+    assert found.loss <= Fraction(repr(epsilon))
     assert float(document["scale"]) >= pf.leakage(chain, length, epsilon).scale * (1 - 2e-6)
-
-
-@cache
-def proved():
-    """One bound of either side for all nodes, the shorter kind of proof."""
-    family = pf.ChainFamily([CHAINS[0], CHAINS[2], pf.MarkovChain([[0.7, 0.3, 0], [0.2, 0.5, 0.3], [0.1, 0.4, 0.5]])])
-    question = certificates.Question(family, 1000, 1.0, "exact", None, None)
-    return certificates.prove("leakage", question, lambda asked: iter([couplings(family.chains, 1000, 1.0)]))
-
-
-@pytest.fixture
-def document():
-    return deepcopy(proved())
-
-
-def test_a_certificate_of_a_family(document):
-    assert pf.verify_certificate(document).scale == document["scale"]
-    scale = float(document["scale"])
-    document["scale"] = repr(scale * (1 - 1e-5))
-    with pytest.raises(pf.CertificateError, match="more than the scale"):
-        pf.verify_certificate(document)
-    document["cost"] = repr(1 / scale * (1 + 1e-5))
-    with pytest.raises(pf.CertificateError, match=r"not excluded|do not prove|tell more"):
-        pf.verify_certificate(document)
-
-
-@pytest.mark.parametrize("side", ["ahead", "past"])
-@pytest.mark.parametrize("chain", [0, 1, 2])
-def test_every_bound_is_checked(document, chain, side):
-    rows = document["couplings"][chain][side]["leakages"]
-    for x, row in enumerate(rows):
-        for y, leakage in enumerate(row):
-            if x != y:
-                rows[x][y] = repr(float(leakage) * (1 - 1e-5))
-                with pytest.raises(pf.CertificateError, match=r"do not prove|tell more"):
-                    pf.verify_certificate(document)
-                rows[x][y] = leakage
-    pf.verify_certificate(document)
-
-
-@pytest.mark.parametrize("chain", [0, 1, 2])
-def test_flows_are_checked(document, chain):
-    """Too large a flow proves less; one that is too small is completed by the verifier."""
-    for entry in document["couplings"][chain]["ahead"]["flows"]:
-        part = max(entry["flow"], key=lambda part: float(part[2]))
-        amount = part[2]
-        part[2] = repr(float(amount) * 1.1)
-        with pytest.raises(pf.CertificateError, match="do not prove"):
-            pf.verify_certificate(document)
-        part[2] = amount
-
-
-def test_no_flow_through_states_that_never_occur():
-    """Leakages of transient states are not proved, so a flow through them would be free."""
-    document = pf.certify(CHAINS[3], 100, 1.0, mechanism="leakage")
-    document["couplings"][0]["ahead"]["flows"][0]["flow"].append([1, 3, "0.01"])
-    with pytest.raises(pf.CertificateError, match="the node cannot have"):
-        pf.verify_certificate(document)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda c: c.pop(), "entries for 3 chains"),
-        (lambda c: c[0].pop("past"), "lacks the key past"),
-        (lambda c: c[0]["ahead"]["leakages"].pop(), "one row and one column a state"),
-        (lambda c: c[0]["ahead"]["leakages"][0].__setitem__(1, "-1"), "numbers are strings"),
-        (lambda c: c[0]["ahead"]["flows"].append(c[0]["ahead"]["flows"][0]), "given twice"),
-        (lambda c: c[0]["ahead"]["flows"][0]["flow"][0].__setitem__(0, 2), "to itself"),
-        (lambda c: c[0]["ahead"]["flows"][0]["flow"][0].__setitem__(0, 9), "not between 1 and 2"),
-        (lambda c: c[0]["ahead"]["flows"][0]["flow"][0].pop(), "2 parts"),
-    ],
-)
-def test_malformed_certificates(document, change, message):
-    change(document["couplings"])
-    with pytest.raises(pf.CertificateError, match=message):
-        pf.verify_certificate(document)
-
-
-def test_a_cost_of_zero_proves_nothing(document):
-    document["cost"] = "0"
-    with pytest.raises(pf.CertificateError, match="cost is 0"):
-        pf.verify_certificate(document)
 
 
 @pytest.mark.parametrize(
@@ -326,8 +240,8 @@ def test_probabilities_near_the_end_of_floats(start, length):
 
 def test_threads_do_not_share_what_is_worked_out_in_place():
     chain = binary((0.9, 0.6))
-    found = [chain_leakage(chain, 30), chain_leakage(chain, 30)]
-    other = threading.Thread(target=lambda: found.append(chain_leakage(chain, 30)))
+    found = [kept(ChainLeakage, chain, 30), kept(ChainLeakage, chain, 30)]
+    other = threading.Thread(target=lambda: found.append(kept(ChainLeakage, chain, 30)))
     other.start()
     other.join()
     assert found[0] is found[1] is not found[2]
@@ -371,36 +285,12 @@ def test_blocks_forget_the_start():
     assert list(forgetting._distances)[-1].limit.max() < 1e-8
 
 
-def test_the_limit_of_small_costs_allows_for_what_it_neglects():
-    # the past near the stationary law: e^(cW) − 1 exceeds cW, in the part that pays for the distance from it too
-    chain = pf.MarkovChain([[0.7, 0.2, 0.1], [0.3, 0.5, 0.2], [0.2, 0.3, 0.5]], "any")
-    bounds = ChainLeakage(chain, 30)
-    cost, cap = 1e-2, np.full((3, 3), 29.0)
-    infinite = np.where(np.eye(3) > 0, 0.0, np.inf)
-    bounds._forgetting(np.ones(3, dtype=bool)).apply = lambda costs, linear=False: infinite
-    assert bounds._reversed is not None
-    full = cost * 30
-    kappa = (math.exp(full) - 1 - full) / cost
-    small, exact = (bounds._pasts(c, linear, k, cap * c) for c, linear, k in ((1.0, True, kappa), (cost, False, 0.0)))
-    for one, other in zip(small, exact, strict=True):
-        assert (one.leakages * cost >= other.leakages * (1 - 1e-12)).all()
-
-
-@pytest.mark.parametrize("epsilon", [1e-8, 1e-30])
-def test_tiny_epsilon_and_huge_length_from_any_start(epsilon):
-    scale = pf.leakage(binary((0.9, 0.6), "any"), 2**62, epsilon).scale
-    assert 3.3 < scale * epsilon < 3.4
-
-
-def test_a_loss_beyond_floats_in_a_certificate(document):
-    forged = json.loads(json.dumps(document))
-    for side in forged["couplings"][0].values():
-        side["leakages"] = [
-            ["0" if x == y else "1e900" for y in range(len(row))] for x, row in enumerate(side["leakages"])
-        ]
-    forged["cost"] = "1e900"
-    with pytest.raises(pf.CertificateError, match="is not excluded"):
-        pf.verify_certificate(forged)
+def test_tiny_epsilon_and_huge_length_from_any_start():
+    chain = binary((0.9, 0.6), "any")
+    assert 3.3e8 < pf.leakage(chain, 2**62, 1e-8).scale < 3.4e8
+    rounded = pf.leakage(chain, 2**62, 1e-30)
+    assert rounded.scale == pf.mqm_exact(chain, 2**62, 1e-30).scale
+    assert rounded.reason == "epsilon is below 1e-11, where rounding would count: the scale of mqm-exact"
 
 
 def test_an_iteration_that_diverges_is_not_heard_of():
@@ -447,7 +337,7 @@ def test_couplings_of_many_states_are_not_proved(length):
     """Where leakage leaves its couplings out, their certificate would take minutes, and memory for k³ plans."""
     matrix = np.full((65, 65), 1 / 65)
     chain = pf.MarkovChain(0.9 * np.eye(65) + 0.1 * matrix)
-    with pytest.raises(pf.ParameterError, match="65 states; plans for all pairs are made for at most 64"):
+    with pytest.raises(pf.ParameterError, match="65 states; couplings are proved for at most 64"):
         pf.certify(chain, length, 1.0, mechanism="leakage")
     assert pf.leakage(chain, length, 1.0).scale > 0
 

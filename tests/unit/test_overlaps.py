@@ -97,27 +97,6 @@ def test_of_states_that_are_rarely_left_nothing_is_known():
         found.family()
 
 
-def test_what_cannot_be_asked():
-    with pytest.raises(pf.ChainError, match="finitely many chains"):
-        pf.forgetting(pf.IntervalFamily([[0.5, 0.2], [0.2, 0.5]], [[0.8, 0.5], [0.5, 0.8]]), 3)
-    for steps in (0, 1.5, True, "60"):
-        with pytest.raises(pf.ParameterError, match="steps"):
-            pf.forgetting(pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]]), steps)
-    with pytest.raises(pf.ParameterError, match="steps"):
-        pf.forgetting_from_counts([[1, 1], [1, 1]], 10**6)
-    with pytest.raises(pf.ParameterError, match="coverage"):
-        pf.forgetting_from_counts([[1, 1], [1, 1]], 10, 1.0)
-    with pytest.raises(pf.DataError, match="integers"):
-        pf.forgetting_from_counts([[1.5, 1], [1, 1]], 10)
-    with pytest.raises(pf.ParameterError, match="margin"):
-        pf.forgetting(pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]]), 3).family(-0.1)
-    for overlap_ in (0, 1.1, -1, "0.4", True, float("nan"), None):
-        with pytest.raises(pf.ChainError, match="overlap is"):
-            pf.MixingFamily(60, overlap_)
-    with pytest.raises(pf.ParameterError, match="steps is 0"):
-        pf.MixingFamily(0, 0.4)
-
-
 @pytest.mark.parametrize("start", ["any", [0.25] * 4])
 def test_what_is_too_small_for_floats_can_still_occur(start):
     """The third state follows two steps of 1e-200, and then the first record was surely in the first."""

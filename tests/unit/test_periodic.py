@@ -1,4 +1,4 @@
-"""Chains that follow a public clock: known values, the profile, fits, bad input, model files."""
+"""Chains that follow a public clock: known values, the profile, fits."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ from sequence_programs import label_law, largest_loss
 
 import pufferflow as pf
 from pufferflow.coupling import periodic
-from pufferflow.models import model_document, parse_model
 
 FAST, SLOW = np.array([[0.6, 0.4], [0.5, 0.5]]), np.array([[0.95, 0.05], [0.1, 0.9]])
 DAY = pf.PeriodicChain([FAST, SLOW, SLOW], repeat=20)
@@ -54,18 +53,6 @@ def test_segments_may_begin_at_any_phase():
     assert pf.leakage(chain, 5, 1.0).node == 3
 
 
-def test_no_chain_has_a_first_phase():
-    with pytest.raises(TypeError, match="first_phase"):
-        pf.PeriodicChain([FAST, SLOW], first_phase=1)
-    document = {"periodic": {"transition_matrices": [FAST.tolist()] * 3}}
-    document["periodic"]["first_phase"] = None  # as older files have it
-    assert parse_model(document).period == 3
-    for phase in (0, 2, 7, "noon", [1], True):
-        document["periodic"]["first_phase"] = phase
-        with pytest.raises(pf.ModelError, match=r"^periodic: first_phase is .*too little noise.*leave it out$"):
-            parse_model(document)
-
-
 @pytest.mark.parametrize("length", [50, 10**6, 10**18])
 @pytest.mark.parametrize("epsilon", [30.0, 100.0, 1000.0])
 def test_large_budgets_cost_hardly_more_than_a_record(epsilon, length):
@@ -95,11 +82,6 @@ def test_long_segments_bound_short_ones(seed, monkeypatch):
     assert all_round == pytest.approx(exact[-1], rel=1e-4)
 
 
-def test_what_never_mixes_needs_the_noise_of_a_group():
-    chain = pf.PeriodicChain([np.eye(2), np.eye(2)[::-1]], initial_distribution="any")
-    assert pf.leakage(chain, 1000, 0.5).scale == pytest.approx(2000)
-
-
 def test_a_clock_with_a_matrix_an_hour_is_fitted():
     counts = np.array([[[8, 2], [4, 6]], [[0, 0], [1, 9]]])
     chain, states = pf.fit_periodic_chain(counts, repeat=60, smoothing=0)
@@ -114,36 +96,6 @@ def test_laws_repeat_with_the_clock():
     laws = DAY.stationary_distributions
     for phase in range(60):
         np.testing.assert_allclose(laws[phase] @ DAY.transition_matrix(phase), laws[(phase + 1) % 60])
-
-
-def test_model_files_give_it_back():
-    again = parse_model(model_document(DAY))
-    assert list(model_document(DAY)["periodic"]) == ["transition_matrices", "repeat", "initial_distribution"]
-    assert isinstance(again, pf.PeriodicChain)
-    np.testing.assert_array_equal(again.transition_matrices, DAY.transition_matrices)
-    assert (again.repeat, again.start) == (20, "stationary")
-    assert "public clock of 60 steps and 3 transition matrices" in again.text(public=True)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: pf.PeriodicChain([]), "there is no transition matrix"),
-        (lambda: pf.PeriodicChain([FAST, np.eye(3)]), "the matrices have 2 and 3 states"),
-        (lambda: pf.PeriodicChain([FAST, [[1, 1], [0, 1]]]), "matrix 2: row 1 of the transition matrix sums to 2"),
-        (lambda: pf.PeriodicChain([FAST], repeat=0), "repeat is 0"),
-        (lambda: pf.PeriodicChain([FAST], initial_distribution="given"), "choose from stationary, any"),
-        (lambda: pf.PeriodicChain([np.eye(2)]), "the law of the records at each phase is not unique"),
-        (lambda: pf.mqm_exact(DAY, 10, 1.0), "a periodic chain has several; use leakage or group-dp"),
-        (lambda: pf.fit_periodic_chain(np.ones((2, 2))), "square matrices of numbers"),
-        (lambda: pf.loss_profile(pf.MarkovChain(FAST), 10, 1.0), "chain is a MarkovChain; give a PeriodicChain"),
-        (lambda: parse_model({"periodic": {}}), "periodic has no transition_matrices"),
-        (lambda: parse_model({"periodic": {"transition_matrices": [[[1]]], "repeat": 0}}), "periodic: repeat is 0"),
-    ],
-)
-def test_bad_input(make, message):
-    with pytest.raises(pf.PufferflowError, match=message):
-        make()
 
 
 def test_laws_that_floats_cannot_hold_are_not_used():
