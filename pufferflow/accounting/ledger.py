@@ -24,7 +24,7 @@ from pufferflow.accounting.account import Promise, percent, spent
 from pufferflow.accounting.entries import MEND, Book, Document, Paid, Terms, canonical
 from pufferflow.errors import BudgetError, LedgerError
 
-VERSION = 6
+VERSION = 7
 PATIENCE_SECONDS = 600.0
 """How long a release waits for others that are being paid for."""
 MOST_BYTES, MOST_ROW_BYTES = 2**28, 2**24

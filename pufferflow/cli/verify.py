@@ -1,12 +1,11 @@
 """Check with interval arithmetic that the scale of a certificate suffices for every node.
 
-It prints the certified enclosure of the smallest scale that the certificate proves.
+It prints what is proved to be the largest loss at that scale.
 
 Example: pufferflow verify meter.csv.release/publish/certificate.json
 """
 
 import argparse
-from dataclasses import asdict
 
 from pufferflow._files import read_bounded
 from pufferflow.cli.printing import add_bounds, show
@@ -25,10 +24,9 @@ def run(arguments: argparse.Namespace) -> None:
         checked = verify_certificate(document, most_work=int(arguments.most_work))
     except CertificateError as error:
         raise CertificateError(f"certificate rejected: {error}") from error
-    lower, upper = checked.decimals()
+    loss = checked.decimals()
     found = {"verified": True, "subject": checked.subject, "scale": checked.scale}
-    found |= {"lower": lower, "upper": upper, "ranges": checked.ranges, "chain": checked.chain}
-    found |= asdict(checked.nodes) | {"precision": checked.precision}
-    said = f"verified: {checked.subject}: scale {checked.scale} >= largest {checked.quantity} "
-    said += f"in [{lower}, {upper}], ranges of nodes: {checked.ranges}"
+    found |= {"loss": loss, "steps": checked.steps, "precision": checked.precision}
+    said = f"verified: {checked.subject}: at scale {checked.scale} the loss is at most {loss}, "
+    said += f"steps checked: {checked.steps}"
     show(found, arguments.json, [said])

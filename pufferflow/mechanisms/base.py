@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from pufferflow._checks import (
     Lengths,
@@ -29,9 +29,6 @@ from pufferflow.errors import ParameterError
 from pufferflow.influence.search import Candidate
 from pufferflow.influence.tables import Convention
 from pufferflow.markov.families import AnyFamily, as_family
-
-if TYPE_CHECKING:
-    from pufferflow.certificates import Question
 
 
 class Quilt(NamedTuple):
@@ -186,8 +183,6 @@ class Mechanism:
         As commands and settings write it; ``reporting.style`` has its label, for figures depend on no mechanism.
     scale : callable
         The public function of a family, segment lengths and ε, and options of its own.
-    proof : callable or None
-        The fields of a certificate that prove its scale, in one or more attempts; None where there are none.
     unfit : callable
         Of the family, the lengths and the options: why the mechanism cannot work there, empty where it can.
     every_query : bool
@@ -198,7 +193,6 @@ class Mechanism:
 
     name: str
     scale: Callable[..., NoiseScale]
-    proof: Callable[[Question], Iterator[dict[str, Any]]] | None
     unfit: Callable[..., str] = _always
     every_query: bool = True
     private: bool = True
@@ -292,10 +286,9 @@ def certify(
     convention : {"exact", "published"}
         As for :func:`pufferflow.mqm_exact`.
     mechanism : str
-        Whose scale, one of those in :data:`pufferflow.verify.PROOFS`.
+        Whose scale, one of those in :data:`pufferflow.verify.MECHANISMS`.
     scale : float, optional
-        The scale to prove where it may be larger than the smallest one proved, that is of mqm-approx (default:
-        computed with default options).
+        The scale to prove (default: computed with default options); it is raised where it is too small.
     states : sequence of int, optional
         As for :func:`pufferflow.wasserstein`.
     window : int
@@ -306,8 +299,8 @@ def certify(
     Returns
     -------
     dict
-        Plain JSON types. ``float(certificate["scale"])`` is the scale: at least the verifier's enclosure, and but for
-        mqm-approx above its upper end by rounding to a float only.
+        Plain JSON types. ``float(certificate["scale"])`` is the scale, at which the verifier's bound of the loss is at
+        most ε.
 
     Raises
     ------
@@ -316,20 +309,31 @@ def certify(
         mechanism or this kind of family, or no precision suffices to decide (numbers so far apart do not occur in
         fitted chains).
     """
-    from pufferflow.certificates import Question, prove  # loads the interval arithmetic
-    from pufferflow.verify import PROOFS
+    from pufferflow.certificates.prove import Claim, prove  # loads the interval arithmetic
+    from pufferflow.verify import MECHANISMS
 
     theta, epsilon = as_family(family), check_epsilon(epsilon)
-    longest(length)
+    records = longest(length)
     check_choice(convention, "convention", get_args(Convention))
     if scale is not None:
         scale = check_positive(scale, "scale", or_zero=True)
-    record = find_mechanism(mechanism) if mechanism in tuple(PROOFS) else None
-    if record is None or record.proof is None:
+    if mechanism not in tuple(MECHANISMS):
         named = shown_name(mechanism)
-        raise ParameterError(f"no certificate for {named}: only the scales of {', '.join(PROOFS)} have proofs")
-    hidden = check_protection(window, knows)
-    if reason := record.uncovered(window=window, knows=knows):
-        raise ParameterError(f"no certificate for {mechanism}: {reason}")
-    question = Question(theta, length, epsilon, convention, scale, states, hidden)
-    return prove(mechanism, question, record.proof)
+        raise ParameterError(f"no certificate for {named}: only the scales of {', '.join(MECHANISMS)} have proofs")
+    record, hidden = find_mechanism(mechanism), check_protection(window, knows)
+    count = None
+    if not scale or not record.every_query:
+        options: dict[str, Any] = asdict(hidden)
+        if "convention" in record.options:
+            options["convention"] = convention
+        if "states" in record.options:
+            options["states"] = states
+        result = compute_scale(mechanism, theta, length, epsilon, **options)
+        if result.scale is None:
+            raise ParameterError(f"no certificate for {mechanism}: {result.reason}")
+        scale = scale or result.scale
+        count = result.count
+    if count is not None:
+        weights, lengths = count.weights(theta.chains[0].states), list(count.lengths)
+        return prove(Claim(mechanism, theta, records, epsilon, scale, hidden, (weights, lengths)))
+    return prove(Claim(mechanism, theta, records, epsilon, scale, hidden))

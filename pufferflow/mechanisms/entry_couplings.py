@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,8 +21,6 @@ from pufferflow.mechanisms.whole_segment import group_dp
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from pufferflow.certificates import Question
 
 
 def leakage(
@@ -192,10 +189,4 @@ def _known(part: Part, records: int, epsilon: float, protection: Protection) -> 
     return group_dp(part.family, records, epsilon, **asdict(protection)) if quilts.scale is None else quilts
 
 
-def _proof(question: Question) -> Iterator[dict[str, Any]]:
-    from pufferflow.certificates.losses import loss_proof
-
-    yield from loss_proof(question.family, question)
-
-
-LEAKAGE = Mechanism("leakage", leakage, _proof)
+LEAKAGE = Mechanism("leakage", leakage)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,9 +11,6 @@ from pufferflow.errors import ChainError, ParameterError
 from pufferflow.markov.chain import MarkovChain
 from pufferflow.markov.families import AnyFamily, finite_chains
 from pufferflow.mechanisms.base import Count, Mechanism, NoiseScale, not_applicable
-
-if TYPE_CHECKING:
-    from pufferflow.certificates import Question
 
 MOST_WORK = 1e11
 """Multiplications beyond which the mechanism does not try: some minutes."""
@@ -120,14 +116,4 @@ def _checked(states: Sequence[int], k: int) -> list[int]:
     return [int(x) for x in values]
 
 
-def _proof(question: Question) -> Iterator[dict[str, Any]]:
-    from pufferflow.certificates.counts import count_within
-
-    if reason := _unfit(question.family, question.lengths, question.states):
-        raise ParameterError(reason)
-    chains = finite_chains(question.family, "W")
-    count = _count(chains, question.lengths, question.states)
-    yield count_within(chains, count.lengths, count.weights(chains[0].states), question.epsilon)
-
-
-WASSERSTEIN = Mechanism("wasserstein", wasserstein, _proof, _unfit, every_query=False)
+WASSERSTEIN = Mechanism("wasserstein", wasserstein, _unfit, every_query=False)

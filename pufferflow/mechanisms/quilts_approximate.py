@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from pufferflow._checks import Lengths, check_choice, check_epsilon, longest
 from pufferflow._protection import Knowledge, check_protection
@@ -13,10 +12,6 @@ from pufferflow.errors import ChainError
 from pufferflow.influence.additive import worst_additive
 from pufferflow.markov.families import AnyFamily, Family, GapKind, as_family
 from pufferflow.mechanisms.base import Mechanism, NoiseScale, not_applicable, of_quilt, unfit_informed
-from pufferflow.mechanisms.quilts_exact import prove_quilts
-
-if TYPE_CHECKING:
-    from pufferflow.certificates import Question
 
 
 def mqm_approx(
@@ -122,16 +117,4 @@ class _MixingBound:
         return min((below, min(below + 1, limit)), key=lambda n: n + weight * self.term(n))
 
 
-def _proof(question: Question) -> Iterator[dict[str, Any]]:
-    """The quilts of MQMExact prove less than this mechanism asks for, so its own scale goes along."""
-    for fields in prove_quilts(question):
-        window = question.protection.window
-        own = (
-            question.scale
-            or mqm_approx(question.family, question.lengths, question.epsilon, window=window).scale
-            or 0.0
-        )
-        yield fields | {"proved": "0", "scale": repr(own)}
-
-
-MQM_APPROX = Mechanism("mqm-approx", mqm_approx, _proof, _unfit)
+MQM_APPROX = Mechanism("mqm-approx", mqm_approx, _unfit)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from pufferflow._checks import Lengths, check_choice, check_epsilon, longest
 from pufferflow._protection import Knowledge, check_protection
@@ -12,9 +11,6 @@ from pufferflow.influence.search import worst_node
 from pufferflow.influence.tables import Convention, influence_tables
 from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.mechanisms.base import Mechanism, NoiseScale, not_applicable, of_quilt, unfit_informed
-
-if TYPE_CHECKING:
-    from pufferflow.certificates import Question
 
 
 def mqm_exact(
@@ -92,12 +88,4 @@ def _unfit(family: AnyFamily, length: Lengths, *, knows: Knowledge = "nothing", 
         return str(error)
 
 
-def prove_quilts(question: Question) -> Iterator[dict[str, Any]]:
-    """Yield the fields that prove the scale."""
-    from pufferflow.certificates.quilts import quilts_of_chains
-
-    terms = question.length, question.epsilon, question.convention, question.protection.window
-    yield quilts_of_chains(question.family, question.chains, *terms)
-
-
-MQM_EXACT = Mechanism("mqm-exact", mqm_exact, prove_quilts, _unfit)
+MQM_EXACT = Mechanism("mqm-exact", mqm_exact, _unfit)

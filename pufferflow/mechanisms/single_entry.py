@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
 
 from pufferflow._checks import Lengths, check_epsilon, longest
 from pufferflow._protection import Knowledge, check_protection
 from pufferflow._rounding import divide_up
 from pufferflow.markov.families import AnyFamily
 from pufferflow.mechanisms.base import Mechanism, NoiseScale
-
-if TYPE_CHECKING:
-    from pufferflow.certificates import Question
 
 
 def entry_dp(
@@ -49,10 +44,4 @@ def entry_dp(
     return NoiseScale("entry-dp", epsilon, records, scale, **asdict(protection))
 
 
-def _neighbours(question: Question) -> Iterator[dict[str, Any]]:
-    from pufferflow.certificates.quilts import neighbours
-
-    yield {"nodes": [neighbours(question.windows) for _ in question.chains]}
-
-
-ENTRY_DP = Mechanism("entry-dp", entry_dp, _neighbours, private=False)
+ENTRY_DP = Mechanism("entry-dp", entry_dp, private=False)

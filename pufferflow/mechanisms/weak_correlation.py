@@ -171,4 +171,4 @@ def _norm_below_one(lower: Floats, upper: Floats) -> bool:
     return bool(np.isfinite(factor).all())
 
 
-GK16 = Mechanism("gk16", gk16, None, _unfit)
+GK16 = Mechanism("gk16", gk16, _unfit)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
 
 from pufferflow._checks import Lengths, check_epsilon, longest
 from pufferflow._protection import Knowledge, check_protection
 from pufferflow._rounding import divide_up
 from pufferflow.markov.families import AnyFamily
 from pufferflow.mechanisms.base import Mechanism, NoiseScale
-
-if TYPE_CHECKING:
-    from pufferflow.certificates import Question
 
 
 def group_dp(
@@ -48,8 +43,4 @@ def group_dp(
     return NoiseScale("group-dp", epsilon, records, divide_up(records, epsilon), **asdict(protection))
 
 
-def _length_alone(question: Question) -> Iterator[dict[str, Any]]:
-    yield {}
-
-
-GROUP_DP = Mechanism("group-dp", group_dp, _length_alone)
+GROUP_DP = Mechanism("group-dp", group_dp)

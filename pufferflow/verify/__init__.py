@@ -1,98 +1,57 @@
 """Checking a certificate, with interval arithmetic and none of the code that computes scales.
 
-A certificate states a family of chains as exact numbers, ε, the length T, a Laplace scale, and what proves the
-scale; its layout is described in :mod:`pufferflow.certificates`, which makes it. ``parsing`` turns the file into
-typed records, ``balls`` holds the arithmetic on one chain (Arb: balls that contain the exact numbers), and there is
-one file for every kind of proof. This one compares what is proved with what is stated.
+A certificate states a family of chains as exact numbers, ε, the length T, a Laplace scale, and a program that proves
+the scale; its format is described in :mod:`pufferflow.certificates`, which makes it. ``parse`` turns the file into
+typed records, ``model`` holds chains in balls (Arb: balls that contain the exact numbers), ``rules`` what one step
+proves, and ``interpret`` follows the program. ``counts`` checks the distributions of a single count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR
+from decimal import ROUND_CEILING
 from fractions import Fraction
 from html import escape
 
-from pufferflow.verify.counts import CountProof
-from pufferflow.verify.couplings import CouplingProof
-from pufferflow.verify.forgetting import ForgettingProof
-from pufferflow.verify.parsing import (
+from flint import ctx
+
+from pufferflow.verify.interpret import interpret
+from pufferflow.verify.model import PRECISIONS, UndecidedError
+from pufferflow.verify.parse import (
+    MECHANISMS,
+    VERSION,
     CertificateError,
     Claim,
-    Clocked,
-    Forgetting,
-    Intervals,
-    Nodes,
     decimal,
-    parse_claim,
+    parse,
     read_certificate,
 )
-from pufferflow.verify.proof import MOST_WORK, Proof
-from pufferflow.verify.quilts import IndependenceProof, LargerScaleProof, QuiltProof, WholeChainProof
-from pufferflow.verify.robust import RobustCouplingProof
-from pufferflow.verify.rounds import RoundsProof
-from pufferflow.verify.stepwise import StepwiseProof
-
-
-def _leakage(claim: Claim) -> Proof:
-    if isinstance(claim.family, Forgetting):
-        return ForgettingProof(claim)
-    if isinstance(claim.family, Clocked):
-        return RoundsProof(claim)
-    if isinstance(claim.family, Intervals):
-        return RobustCouplingProof(claim)
-    if "nodes" in claim.rest:  # where quilts prove more
-        return QuiltProof(claim)
-    return StepwiseProof(claim) if "steps" in claim.rest else CouplingProof(claim)
-
-
-PROOFS: dict[str, Callable[[Claim], Proof]] = {
-    "mqm-exact": QuiltProof,
-    "mqm-approx": LargerScaleProof,
-    "group-dp": WholeChainProof,
-    "entry-dp": IndependenceProof,
-    "leakage": _leakage,
-    "wasserstein": CountProof,
-}
-"""The mechanisms whose scales can be proved, and what makes the proof of a parsed claim."""
-
-EXCESS = Fraction(1, 10**12)
-"""How far (relatively) a scale may exceed the smallest one proved and still be the one it belongs to."""
+from pufferflow.verify.work import MOST_KEPT, MOST_WORK, work_of
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What a certificate proves: its scale is at least a quantity that lies in [lower, upper].
+    """What a certificate proves: at its scale the loss is at most ε.
 
     Attributes
     ----------
     subject : str
-        What the scale is for: mechanism, ε, chains, segments, for wasserstein the count.
+        What the scale is for: mechanism, ε, family, segments, what is hidden from whom.
     scale : str
         As the certificate writes it.
-    quantity : str
-        What is the smallest scale proved; of quilts the largest card / (ε − e).
-    lower, upper : Fraction
-        Certified enclosure of its largest value over all nodes and chains.
-    ranges : int
-        Ranges of nodes checked.
-    chain : int or None
-        Index of the chain that decides; None where all of them do together.
-    nodes : Nodes
-        The range that decides; for proofs by quilts with the distances of the quilt.
+    loss : Fraction
+        What is proved to be the most that is lost at that scale, in nats; at most ε.
+    steps : int
+        Steps of the program, or ranges of nodes.
     precision : int
         Bits that were needed.
     """
 
     subject: str
     scale: str
-    quantity: str
-    lower: Fraction
-    upper: Fraction
-    ranges: int
-    chain: int | None
-    nodes: Nodes
+    loss: Fraction
+    steps: int
     precision: int
 
     def __repr__(self) -> str:
@@ -101,9 +60,9 @@ class Verification:
     def _repr_html_(self) -> str:
         return f"<code>{escape(repr(self))}</code>"
 
-    def decimals(self, digits: int = 25) -> tuple[str, str]:
-        """Return the enclosure as decimals, rounded outward."""
-        return decimal(self.lower, digits, ROUND_FLOOR), decimal(self.upper, digits, ROUND_CEILING)
+    def decimals(self, digits: int = 17) -> str:
+        """Return the loss as a decimal, rounded up."""
+        return decimal(self.loss, digits, ROUND_CEILING)
 
 
 def verify_certificate(document: object, *, most_work: int = MOST_WORK) -> Verification:
@@ -120,49 +79,60 @@ def verify_certificate(document: object, *, most_work: int = MOST_WORK) -> Verif
     Returns
     -------
     Verification
-        The enclosure that proves it.
+        The loss that is proved.
 
     Raises
     ------
     CertificateError
-        It is malformed, its scale is too small for some node, its scale is not the one it proves, or the check takes
-        more than ``most_work``.
+        It is malformed or of another version, a loss above ε is not excluded at its scale, or the check takes more
+        than ``most_work``.
     """
-    proof = parse(document)
-    scale, stated = Fraction(proof.claim.scale), proof.stated
-    for precision, bound in proof.bounds(most_work):
-        if scale < bound.lower:
-            raise CertificateError(
-                f"{bound}: {proof.quantity} is at least {decimal(bound.lower)}, "
-                f"more than the scale {decimal(scale)} (by {decimal(bound.lower - scale, 3)})"
-            )
-        if scale >= bound.upper:
-            if not bound.lower <= stated <= bound.upper * (1 + EXCESS):
+    claim = parse(document)
+    said = ""
+    for precision, loss in losses(claim, most_work):
+        if isinstance(loss, Fraction) and loss <= claim.epsilon:
+            return Verification(claim.subject, claim.scale, loss, claim.steps, precision)
+        why = loss
+        if isinstance(loss, Fraction):
+            why = f"a loss of {decimal(loss, 6)} is not excluded, epsilon is {decimal(claim.epsilon)}"
+        if why and why == said:  # more bits change nothing
+            raise CertificateError(why)
+        said = str(why)
+    raise CertificateError(said or f"{precision} bits do not decide whether the scale suffices")
+
+
+def losses(claim: Claim, most_work: int = MOST_WORK) -> Iterator[tuple[int, Fraction | str]]:
+    """Yield with ever more bits those, and the loss that is proved, or why none is.
+
+    Raises CertificateError: nothing is proved, or the precisions up to the next one take more than ``most_work``
+    operations, or the next one more memory than :data:`MOST_KEPT`, before it starts.
+    """
+    work, spent = work_of(claim), 0
+    counted = claim.mechanism == "wasserstein"  # all is known to a relative error: the rest is equal
+    for precision in PRECISIONS[:3] if counted else PRECISIONS:
+        spent += work.at(precision)
+        for size, most, unit in ((spent, most_work, "operations"), (work.memory(precision), MOST_KEPT, "bytes")):
+            if size > most:
+                hint = "; allow more (`most_work`)" if unit == "operations" else ""
                 raise CertificateError(
-                    f"{decimal(stated)} is not the scale that is proved: the largest {proof.quantity}, "
-                    f"{bound}, is {decimal(bound.upper)}; something was changed"
+                    f"{claim.subject[:200]}: to check it with {precision} bits takes about {size:.1e} {unit}, "
+                    f"at most {most:.1e} are allowed{hint}"
                 )
-            return Verification(
-                proof.subject,
-                proof.claim.scale,
-                proof.quantity,
-                bound.lower,
-                bound.upper,
-                bound.ranges,
-                bound.chain,
-                bound.nodes,
-                precision,
-            )
-    raise CertificateError(f"{proof.precisions[-1]} bits do not decide whether the scale suffices")
+        found: Fraction | str
+        try:
+            with ctx.workprec(precision):
+                found = interpret(claim)
+        except UndecidedError as error:
+            found = str(error)
+        yield precision, found
 
 
-def parse(document: object) -> Proof:
-    """Return the proof that a certificate gives, still unchecked.
-
-    Raises CertificateError: it is malformed.
-    """
-    claim = parse_claim(document, tuple(PROOFS))
-    return PROOFS[claim.mechanism](claim)
-
-
-__all__ = ["MOST_WORK", "CertificateError", "Verification", "read_certificate", "verify_certificate"]
+__all__ = [
+    "MECHANISMS",
+    "MOST_WORK",
+    "VERSION",
+    "CertificateError",
+    "Verification",
+    "read_certificate",
+    "verify_certificate",
+]

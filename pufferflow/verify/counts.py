@@ -1,16 +1,16 @@
 """The scale of wasserstein: W / ε for one count, or next to it (Song, Wang, Chaudhuri, SIGMOD 2017; Algorithm 1).
 
-The certificate states what a visit to each state adds to the count N (``weights``), the lengths of the segments, and
-W. It is a proof if for every chain, length, node i and two values s, s' of X_i the law of N given s can be moved into
-the law given s' by at most W:
+A certificate states what a visit to each state adds to the count N (``weights``), the lengths of the segments, and
+W. It is a proof if for every chain, length, node i and two values s, s' of X_i the distribution of N given s can be
+moved into the one given s' by at most W:
 
 * with ``slack`` 0, if F_s(n) ≤ F_s'(n + W) for all n. Then the scale W / ε suffices.
-* otherwise, if a plan moves it into (1 + slack) times the law given s'. Then noise of scale σ loses at most
-  W / σ + log(1 + slack). This serves laws that agree but for rounding, where no precision decides the above.
+* otherwise, if a plan moves it into (1 + slack) times the distribution given s'. Then noise of scale σ loses at most
+  W / σ + log(1 + slack). This serves distributions that agree but for rounding, where no precision decides the above.
 
-All laws are computed as polynomials in balls, P(N = n, X_i = x) being the coefficients of a product of one polynomial
-for the nodes up to i and one for those after it. With any initial distribution the laws are mixtures over X_1 = u with
-weights r: P(s) F_s(n) = Σ_u r_u F_u(n), and so on, and
+All distributions are computed as polynomials in balls, P(N = n, X_i = x) being the coefficients of a product of one
+polynomial for the nodes up to i and one for those after it. With any initial distribution they are mixtures over
+X_1 = u with weights r: P(s) F_s(n) = Σ_u r_u F_u(n), and so on, and
 
 * the inequality is Σ_uv r_u r_v c_uv ≥ 0 with c_uv = P_u(s) F'_v(n + W) − P_v(s') F_u(n). It follows from c_uu ≥ 0 and
   −(c_uv + c_vu)/2 ≤ √(c_uu c_vv / (d_u d_v)), d_u the number of v with c_uv + c_vu negative: the form is at least the
@@ -25,24 +25,19 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate, chain, combinations, combinations_with_replacement, permutations
+from itertools import (
+    accumulate,
+    chain,
+    combinations,
+    combinations_with_replacement,
+    permutations,
+)
 from typing import TypeAlias
 
 from flint import arb, arb_poly, fmpz_poly
 
-from pufferflow.verify.balls import PRECISIONS, ChainBalls, UndecidedError, ball, exact
-from pufferflow.verify.parsing import (
-    BinaryClass,
-    CertificateError,
-    Chain,
-    Claim,
-    Nodes,
-    check_integer,
-    check_list,
-    finite,
-    parse_number,
-)
-from pufferflow.verify.proof import Bound, Proof, Work
+from pufferflow.verify.model import Model, UndecidedError, ball, exact
+from pufferflow.verify.parse import CertificateError, Chain, Count
 
 _ACCURATE = 48
 """Bits from which on balls are not to blame where there is no plan."""
@@ -50,85 +45,31 @@ _ACCURATE = 48
 Polynomials: TypeAlias = list[arb_poly]  # one a state
 
 
-class CountProof(Proof):
-    """W, which the laws of the count at every node are within."""
+def count_loss(known: Chain, count: Count, scale: Fraction) -> Fraction:
+    """Return W / scale + log(1 + slack) if the distributions at all nodes are within W.
 
-    keys = ("weights", "lengths", "W", "slack")
-    quantity = "W/(epsilon - log(1 + slack))"
-    precisions = PRECISIONS[:3]  # all is known to a relative error: what these leave undecided is equal
-
-    def __init__(self, claim: Claim) -> None:
-        super().__init__(claim)
-        if isinstance(claim.family, BinaryClass) and claim.family.low < claim.family.high:
-            raise CertificateError("the largest W over all chains between bounds is not known; give chains")
-        self.chains = finite(claim)
-        self.weights = [check_integer(w, "weights") for w in check_list(self.fields["weights"], "weights")]
-        if any(len(known.matrix) != len(self.weights) for known in self.chains) or min(self.weights) < 0:
-            raise CertificateError("weights must hold one integer of at least 0 for every state of every chain")
-        self.lengths = [check_integer(n, "lengths") for n in check_list(self.fields["lengths"], "lengths")]
-        if not self.lengths or min(self.lengths) < 1 or max(self.lengths) != claim.length:
-            raise CertificateError(f"lengths must be positive, the largest of them the length {claim.length}")
-        self.reach = check_integer(self.fields["W"], "W")
-        if self.reach < 0:
-            raise CertificateError(f"W is {self.reach}; it must not be negative")
-        self.slack = parse_number(self.fields["slack"], "slack")
-
-    @property
-    def segments(self) -> str:
-        """For which segments, and for which count."""
-        lengths = ", ".join(map(str, sorted(set(self.lengths))))
-        return f"segments of {lengths} records, the count with weights {', '.join(map(str, self.weights))} alone"
-
-    def work(self) -> Work:
-        """Estimate the laws at all nodes and their comparison."""
-        sizes = [_size(known, n, max(self.weights)) for known in self.chains for n in set(self.lengths)]
-        plans = 2 if self.slack else 1  # a plan takes twice a comparison
-        return Work(
-            plans * sum(s.operations for s in sizes), sum(s.products for s in sizes), max(s.kept for s in sizes)
-        )
-
-    def bound(self) -> Bound:
-        """Return the enclosure of W / (ε − log(1 + slack)) if all laws are within W; otherwise nothing is proved."""
-        rest = ball(self.claim.epsilon) - (1 + ball(self.slack)).log()
-        if rest <= 0:
-            raise CertificateError("the slack alone costs epsilon or more")
-        if not rest > 0:
-            raise UndecidedError
-        for i, known in enumerate(self.chains, 1):
-            for length in sorted(set(self.lengths)):
-                for node, laws in laws_at_nodes(known, length, self.weights):
-                    self._check(laws, f"chain {i}, {length} records, node {node}")
-        if self.slack:
-            scale = self.reach / rest
-            lower, upper = exact(scale.lower()), exact(scale.upper())
-        else:
-            lower = upper = self.reach / self.claim.epsilon
-        return Bound(lower, upper, len(self.chains) * len(self.lengths), None, Nodes(1, self.claim.length))
-
-    def _check(self, laws: list[list[Law]], where: str) -> None:
-        """Raise unless the laws given every two states are within W."""
-        within = _plans if self.slack else _dominates
-        secrets = [x for x, starts in enumerate(laws) if any(law.possible for law in starts)]
-        for x, y in permutations(secrets, 2):
-            if not within(laws[x], laws[y], self.reach, self.slack):
-                raise CertificateError(
-                    f"{where}: given states {x + 1} and {y + 1} the laws of the count are not within W = {self.reach}"
-                )
-
-
-def _size(known: Chain, length: int, most: int) -> Work:
-    """What one chain and length take: at every node a law for every state and start, and every two compared."""
-    k, width = len(known.matrix), length * most + 1
-    starts = k if known.start == "any" else 1
-    steps = sum(p != 0 for row in known.matrix for p in row)
-    laws = k * starts
-    operations = length * (width + 20) * (6 * laws + 3 * laws * (laws - starts)) + (k**3 if starts == 1 else 0)
-    products = length * (laws * width * (width // 6 + 1) + (1 + starts) * steps * (width + 100))
-    return Work(operations, products, k * length * (width + 4) // 2 + 10 * laws * width)
+    Raises CertificateError: they are not; UndecidedError: more bits are needed.
+    """
+    if known.period > 1 or known.observations is not None:
+        raise CertificateError("a count has a proof for chains with one matrix that are recorded themselves")
+    model, within = Model(known), _plans if count.slack else _dominates
+    for length in sorted(set(count.lengths)):
+        for node, given in distributions_at_nodes(model, length, count.weights):
+            secrets = [x for x, starts in enumerate(given) if any(one.possible for one in starts)]
+            for x, y in permutations(secrets, 2):
+                if not within(given[x], given[y], count.W, count.slack):
+                    raise CertificateError(
+                        f"{length} records, node {node}: given states {x + 1} and {y + 1} the "
+                        f"distributions of the count are not within W = {count.W}"
+                    )
+    if count.W and not scale:
+        raise CertificateError("without noise a loss is not bounded")
+    slack = exact((1 + ball(count.slack)).log().upper()) if count.slack else Fraction()
+    return slack + (count.W / scale if count.W else 0)
 
 
 @dataclass(frozen=True)
-class Law:
+class Given:
     """Balls around P(N = n, X_i = x), P(N ≤ n, X_i = x), P(N > n, X_i = x) and P(X_i = x), for one start."""
 
     masses: list[arb]
@@ -142,29 +83,28 @@ class Law:
         return not self.total.is_zero()
 
 
-def laws_at_nodes(known: Chain, length: int, weights: list[int]) -> Iterator[tuple[int, list[list[Law]]]]:
-    """Yield every node with the laws by state and by start (one, or every state where any start is meant)."""
-    balls = ChainBalls(known)
-    states = range(balls.k)
+def distributions_at_nodes(model: Model, length: int, weights: list[int]) -> Iterator[tuple[int, list[list[Given]]]]:
+    """Yield every node with the distributions by state and start (every state for any start)."""
+    states = range(model.k)
     one, zero = arb_poly([1]), arb_poly([])
-    steps = [(x, y, ball(p)) for x, row in enumerate(known.matrix) for y, p in enumerate(row) if p]
-    if balls.start == "any":
+    steps = [(x, y, p) for x, row in enumerate(model.rows) for y, p in enumerate(row) if not p.is_zero()]
+    if model.chain.start == "any":
         starts = [[one if x == u else zero for x in states] for u in states]
     else:
-        starts = [[zero if p is None else arb_poly([p]) for p in balls.law(1)]]
+        starts = [[arb_poly([p]) for p in model.distribution(1)]]
     forward = [_shifted(polynomials, weights) for polynomials in starts]
-    backward = [[one] * balls.k]
+    backward = [[one] * model.k]
     for _ in range(length - 1):
-        following, before = _shifted(backward[-1], weights), [zero] * balls.k
+        following, before = _shifted(backward[-1], weights), [zero] * model.k
         for x, y, p in steps:
             before[x] += following[y] * p
         backward.append(before)
     width = length * max(weights) + 1
     for node in range(1, length + 1):
         ahead = backward.pop()
-        yield node, [[_law(past[x], ahead[x], width) for past in forward] for x in states]
+        yield node, [[_given(past[x], ahead[x], width) for past in forward] for x in states]
         for u, past in enumerate(forward):
-            after = [zero] * balls.k
+            after = [zero] * model.k
             for x, y, p in steps:
                 after[y] += past[x] * p
             forward[u] = _shifted(after, weights)
@@ -174,21 +114,21 @@ def _shifted(polynomials: Polynomials, weights: list[int]) -> Polynomials:
     return [polynomial.left_shift(w) for polynomial, w in zip(polynomials, weights, strict=True)]
 
 
-def _law(past: arb_poly, future: arb_poly, width: int) -> Law:
-    """The law with these two factors; places that no path attains are exactly 0."""
+def _given(past: arb_poly, future: arb_poly, width: int) -> Given:
+    """The distribution with these two factors; places that no path attains are exactly 0."""
     masses, possible = (past * future).coeffs(), (_support(past) * _support(future)).coeffs()
     masses = [p if some else arb(0) for p, some in zip(masses, possible, strict=True)]
     masses += [arb(0)] * (width - len(masses))
     above = [*list(accumulate(reversed(masses[1:])))[::-1], arb(0)]
     below = list(accumulate(masses))
-    return Law(masses, below, above, below[-1])
+    return Given(masses, below, above, below[-1])
 
 
 def _support(polynomial: arb_poly) -> fmpz_poly:
     return fmpz_poly([int(not p.is_zero()) for p in polynomial.coeffs()])
 
 
-def _dominates(first: list[Law], second: list[Law], reach: int, _slack: Fraction) -> bool:
+def _dominates(first: list[Given], second: list[Given], reach: int, _slack: Fraction) -> bool:
     """Whether F(n) ≤ F'(n + reach) for all n and, by the criterion above, for all mixtures of starts."""
     starts = range(len(first))
     entries = [[_differences(first[u], second[v], reach) for v in starts] for u in starts]
@@ -198,7 +138,7 @@ def _dominates(first: list[Law], second: list[Law], reach: int, _slack: Fraction
     return all(_copositive([[entries[u][v][n] for v in starts] for u in starts]) for n in places)
 
 
-def _differences(first: Law, second: Law, reach: int) -> list[arb]:
+def _differences(first: Given, second: Given, reach: int) -> list[arb]:
     """c_uv for all n: P F' − P' F, or P' G − P G' with G = P − F, whichever is known better."""
     count = max(0, len(first.masses) - reach)
     p, q = first.total, second.total
@@ -226,8 +166,8 @@ def _certainly(true: bool, false: bool) -> bool:
     return true
 
 
-def _plans(first: list[Law], second: list[Law], reach: int, slack: Fraction) -> bool:
-    """Whether plans move the first law by at most ``reach`` into (1 + slack) times the second, for every mixture."""
+def _plans(first: list[Given], second: list[Given], reach: int, slack: Fraction) -> bool:
+    """Whether plans move the first by at most ``reach`` into (1 + slack) times the second, for every mixture."""
     factor = 1 + ball(slack)
     for u, v in combinations_with_replacement(range(len(first)), 2):
         masses = _mixed(first[u], first[v], second[v].total, second[u].total)
@@ -239,7 +179,7 @@ def _plans(first: list[Law], second: list[Law], reach: int, slack: Fraction) -> 
     return True
 
 
-def _mixed(first: Law, second: Law, size: arb, other: arb) -> list[arb]:
+def _mixed(first: Given, second: Given, size: arb, other: arb) -> list[arb]:
     return [p * size + q * other for p, q in zip(first.masses, second.masses, strict=True)]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pufferflow import certificates
+from pufferflow.certificates import prove as certificates
 from pufferflow.mechanisms.base import Mechanism, NoiseScale
 
 _KNOWN: dict[Any, Any] = {}
@@ -23,8 +23,8 @@ def work_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
         asked = self, family, length, epsilon
         return replace(_once((*asked, options), lambda: called(*asked, **options)))
 
-    def prove_once(mechanism, question, attempts) -> dict[str, Any]:
-        return deepcopy(_once((mechanism, question, attempts), lambda: prove(mechanism, question, attempts)))
+    def prove_once(claim) -> dict[str, Any]:
+        return deepcopy(_once((claim,), lambda: prove(claim)))
 
     monkeypatch.setattr(Mechanism, "called", called_once)
     monkeypatch.setattr(certificates, "prove", prove_once)

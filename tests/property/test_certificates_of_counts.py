@@ -14,8 +14,9 @@ from plain_transport import chain_wasserstein, laws_given_secrets
 from rational_chains import loss, random_case
 
 import pufferflow as pf
-from pufferflow.verify.counts import laws_at_nodes
-from pufferflow.verify.parsing import Chain
+from pufferflow.verify.counts import distributions_at_nodes
+from pufferflow.verify.model import Model
+from pufferflow.verify.parse import Chain
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -26,7 +27,7 @@ def document(matrix, start, lengths, weights, reach, slack="0", epsilon="1"):
     scale = reach / rest * (1 if slack == "0" else 1 + Fraction(1, 10**14))
     return {
         "certificate": "pufferflow",
-        "version": 1,
+        "version": 2,
         "mechanism": "wasserstein",
         "family": {
             "chains": [
@@ -39,10 +40,9 @@ def document(matrix, start, lengths, weights, reach, slack="0", epsilon="1"):
         "epsilon": epsilon,
         "length": max(lengths),
         "scale": str(scale),
-        "weights": weights,
-        "lengths": lengths,
-        "W": reach,
-        "slack": slack,
+        "window": 1,
+        "side_information": "none",
+        "proofs": [{"weights": weights, "lengths": lengths, "W": reach, "slack": slack}],
     }
 
 
@@ -59,7 +59,7 @@ def accepted(certificate):
 @given(SEEDS)
 def test_the_laws_hold_the_exact_ones(seed):
     matrix, start, length, weights = random_case(np.random.default_rng(seed), 3)
-    for node, laws in laws_at_nodes(Chain(matrix, start), length, weights):
+    for node, laws in distributions_at_nodes(Model(Chain([matrix], start)), length, weights):
         exact = laws_given_secrets(matrix, start, length, weights, node)
         for x, [law] in enumerate(laws):
             assert law.possible == (x in exact)
@@ -153,10 +153,11 @@ def test_certified_scales(seed, k, lengths, data):
     proved = plain.certified(chain)
     assert plain.scale * (1 - 2e-9 / epsilon) <= proved.scale <= plain.scale * (1 + 1e-12)
     found = pf.verify_certificate(json.loads(json.dumps(proved.certificate)))
-    assert found.upper <= Fraction(proved.scale)
-    assert sorted(set(lengths)) == proved.certificate["lengths"]
+    assert found.loss <= Fraction(repr(epsilon))
+    [proof] = proved.certificate["proofs"]
+    assert sorted(set(lengths)) == proof["lengths"]
     weights = [int(x in states) for x in range(k)]
-    if proved.certificate["W"] > pf.chain_sensitivity(chain, lengths, weights).lower:
+    if proof["W"] > pf.chain_sensitivity(chain, lengths, weights).lower:
         return
-    if proved.certificate["W"]:
-        assert not accepted(proved.certificate | {"W": proved.certificate["W"] - 1})
+    if proof["W"]:
+        assert not accepted(proved.certificate | {"proofs": [proof | {"W": proof["W"] - 1}]})

@@ -1,22 +1,37 @@
 """Certificates written by hand: each refused one lacks one thing, and the one beside it that has it is accepted."""
 
-import math
+import copy
+from decimal import Decimal, localcontext
+from itertools import permutations
 
 import pytest
 
 import pufferflow as pf
-from pufferflow import verify
-from pufferflow.verify.balls import PRECISIONS
+
+NONE = {"prefix": []}
 
 
-def claim(family, mechanism, epsilon, length, scale, **fields):
-    head = {"certificate": "pufferflow", "version": 1, "mechanism": mechanism, "family": family}
-    return head | {"epsilon": str(epsilon), "length": length, "scale": str(scale)} | fields
+def claim(family, epsilon, length, scale, proof, **fields):
+    head = {"certificate": "pufferflow", "version": 2, "mechanism": "leakage", "family": family, "window": 1}
+    head |= {"side_information": "none", "epsilon": str(epsilon), "length": length, "scale": str(scale)}
+    return head | {"proofs": [proof]} | fields
 
 
 def chain(matrix, start="any"):
     rows = [[str(p) for p in row] for row in matrix]
     return {"chains": [{"transition_matrix": rows, "initial_distribution": start}]}
+
+
+def table(k, entry):
+    return [["0" if x == y else str(entry) for y in range(k)] for x in range(k)]
+
+
+def program(forward, backward, witnesses=(), **more):
+    return {"witnesses": list(witnesses), "forward": forward, "backward": backward} | more
+
+
+def cycle(k, entry, *steps):
+    return {"prefix": [], "start": table(k, entry), "cycle": list(steps)}
 
 
 def accepted(document):
@@ -28,299 +43,297 @@ def rejected(document, reason):
         pf.verify_certificate(document)
 
 
-# -- couplings, node by node -------------------------------------------------------------------------
+def excluded(document, loss):
+    rejected(document, f"a loss of {loss}.* is not excluded")
 
 
-@pytest.mark.parametrize("name", ["ahead", "past"])
-@pytest.mark.parametrize("start", [[1, 0], [0.2, 0.8]])
-def test_every_bound_of_a_node_needs_its_proof(name, start):
-    document = pf.certify(pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]], start), 4, 1.0, mechanism="leakage")
+BITS = chain([[0.5, 0.5], [0.5, 0.5]])
+STICKY = chain([[0.9, 0.1], [0.1, 0.9]], "stationary")
+TREES = [[1, 2, [0, -1]], [2, 1, [0, 1]]]
+
+
+# -- COUNT -------------------------------------------------------------------------------------------
+
+
+def test_what_no_step_bounds_counts_all_records_of_that_side():
+    """Of 4 records c = 1 each: 1 for the secret, 3 on a side without a bound, nothing on those of independent ones."""
+    free = cycle(2, 0, {"power": 1})
+    accepted(claim(BITS, 1, 4, 1, program(free, free)))
+    excluded(claim(BITS, 0.99, 4, 1, program(free, free)), 1)
+    for sides in ((free, NONE), (NONE, free), (NONE, NONE)):
+        accepted(claim(BITS, 4, 4, 1, program(*sides)))
+        excluded(claim(BITS, 3.99, 4, 1, program(*sides)), 4)
+    excluded(claim(BITS, 3.99, 4, 1, {}), 4)
+
+
+def test_windows_are_counted():
+    """Two of five records cost 2, the three on one side of them 3."""
+    free = cycle(2, 0, {"power": 1})
+    accepted(claim(BITS, 2, 5, 1, program(free, free), window=2))
+    excluded(claim(BITS, 1.99, 5, 1, program(free, free), window=2), 2)
+    accepted(claim(BITS, 5, 5, 1, program(NONE, free), window=2))
+    excluded(claim(BITS, 4.99, 5, 1, program(NONE, free), window=2), 5)
+
+
+def test_the_first_and_the_last_value_of_a_window_are_two_pairs():
+    """Read at one pair the loss of what lies ahead of one and behind another would be missed."""
+    document = pf.certify(
+        pf.MarkovChain([[0.2, 0.8, 0], [0, 0.2, 0.8], [0.8, 0, 0.2]]), 50, 0.2, mechanism="leakage", window=2
+    )
     accepted(document)
-    side = document["steps"][0][name]
-    for number, bound in enumerate(side, 1):
-        whole = bound["leakages"]
-        if max(float(told) for row in whole for told in row) < 1e-6:  # the value before it is known
-            continue
-        bound["leakages"] = [["0", "0"], ["0", "0"]]
-        rejected(document, f"{name}, bound {number}|the last bound of a side is below the one before it")
-        bound["leakages"] = whole
+    least = float(document["scale"])
+    single = float(
+        pf.certify(pf.MarkovChain([[0.2, 0.8, 0], [0, 0.2, 0.8], [0.8, 0, 0.2]]), 50, 0.2, mechanism="leakage")["scale"]
+    )
+    assert least > single
+    for factor in (0.9999, single / least):
+        rejected(document | {"scale": repr(least * factor)}, "not excluded|does not end at or below")
 
 
-# the last two of independent fair bits: what comes after two steps is independent
-BITS = [[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]] * 2
+# -- STEP and CLOSE ----------------------------------------------------------------------------------
 
 
-def by_steps(past, epsilon, blocks, **fields):
-    """All nodes of long segments, c = 1: states whose last bits differ tell c ahead, those whose first differ, past."""
-    ahead = [["1.0001" if x % 2 != y % 2 else "0" for y in range(4)] for x in range(4)]
-    flows = [
-        {"value": x + 1, "other": y + 1, "flow": [[2 * (x % 2) + b + 1, 2 * (y % 2) + b + 1, "0.5"] for b in (0, 1)]}
-        for x in range(4)
-        for y in range(4)
-        if x % 2 != y % 2
-    ]
-    bounds = [[past if x // 2 != y // 2 else "0" for y in range(4)] for x in range(4)]
-    side = {"leakages": bounds, "flows": [], "blocks": blocks}
-    steps = [{"ahead": [{"leakages": ahead, "flows": flows}], "past": [side]}]
-    return claim(chain(BITS), "leakage", epsilon, 50, 1, cost="1", steps=steps, **fields)
-
-
-def pairs(steps, far=True):
-    """Blocks for all pairs of states, or only those whose first bits differ."""
-    return [[x + 1, y + 1, steps] for x in range(4) for y in range(4) if x != y and (far or x // 2 != y // 2)]
-
-
-def test_the_nodes_of_a_block_may_tell_more_than_what_it_lets_through():
-    """Two steps let nothing through, but the node between tells c: without it the loss of 3 would pass for one of 2."""
-    accepted(by_steps("1", "3.001", pairs(2, far=False)))
-    rejected(by_steps("0", "2.001", pairs(2)), "the nodes between, less than 2 steps, may tell more alone")
-    rejected(by_steps("0.999", "3.001", pairs(2, far=False)), "the nodes between, less than 2 steps, may tell more")
-    rejected(by_steps("1", "2.999", pairs(2, far=False)), "a loss of 3.0001 is not excluded")
-    document = by_steps("1", "3.001", pairs(2, far=False))
-    document["steps"][0]["past"] *= 2  # the first is now for node 2 alone
-    rejected(document, "past, bound 1: there is no node 2 steps before")
-
-
-@pytest.mark.parametrize(
-    "block", [[1, 3, 0], [1, 3, -1], [0, 3, 2], [1, 5, 2], [1, 3, 10**6 + 1], [1, 3], [1, 3, 2, 2]]
-)
-def test_blocks_are_two_states_and_steps(block):
-    rejected(by_steps("1", "3.001", [*pairs(2, far=False), block]), "a block is two states and 1 to 1000000 steps")
-
-
-def test_bounds_node_by_node_are_for_single_records_and_no_knowledge():
-    blocks = pairs(2, far=False)
-    accepted(by_steps("1", "3.001", blocks, window=1, knows="nothing"))
-    rejected(by_steps("1", "3.001", blocks, window=2), "leakage has no proof for windows of several records")
-    rejected(by_steps("1", "3.001", blocks, knows="any records"), "has no proof against those who know records")
-
-
-@pytest.mark.parametrize("part", [[1, 2], [1, 2, "0.1", "0.1"], [1, 1, "0.1"], [1, 5, "0.1"], [0, 1, "0.1"]])
-def test_flows_have_two_states_and_an_amount(part):
-    document = by_steps("1", "3.001", pairs(2, far=False))
-    document["steps"][0]["ahead"][0]["flows"][0]["flow"].append(part)
-    rejected(document, "a flow has [24] parts; it is|a flow leads from state 1 to itself|is not between 1 and 4")
-
-
-@pytest.mark.parametrize(("bound", "proved"), [("2.28", True), ("2.25", False), ("0.75", False)])
-def test_laws_that_are_not_stationary_tell_more(bound, proved):
-    """What flows prove of the reversed chain, log 2.105, is exceeded by as much as any law of node 3 may be off."""
-
-    def bounds(c):
-        return {"leakages": [["0", c], [c, "0"]], "flows": []}
-
-    flows = [{"value": 1, "other": 2, "flow": [[1, 2, "0.055"]]}]
-    third = {"leakages": [["0", bound], ["3", "0"]], "flows": flows}
-    past, ahead = [bounds("1"), bounds("2"), third], [bounds("1"), bounds("2"), bounds("3")]
-    fields = {"cost": "1", "steps": [{"ahead": ahead, "past": past}]}
-    document = claim(chain([["0.9", "0.1"], ["0.4", "0.6"]]), "leakage", 4, 4, 1, **fields)
-    if proved:
-        accepted(document)
-    else:
-        rejected(document, "past, bound 3, values 1 and 2: the flows do not prove the bound")
-
-
-def told(growth):
-    """Log (p·h)/(q·h), rounded up, of the laws (0.9, 0.1) and (0.1, 0.9) for h that grows so much."""
-    return math.log((0.9 * growth + 0.1) / (0.9 + 0.1 * growth)) + 1e-9
-
-
-@pytest.mark.parametrize("through", [False, True])
-def test_no_flow_passes_through_a_state_that_does_not_occur(through):
-    """Two states seldom change. Of what the third tells at a node nothing is checked: it would join them for 2c."""
-    cost, length = 0.1, 20
-    ahead, past, before = [], [], 0.0
-    for node in range(1, length):
-        sides = {}
-        before = told(math.exp(cost + before))
-        for name in ("ahead", "past"):
-            leaks, third, flows = before, repr(round(node * cost, 6)), []
-            if short := through and name == "past":
-                leaks, third = min(told(math.exp(2 * cost)), node * cost), "0"
-            for x in (1, 2):
-                flow = 0.9 - 0.1 * math.exp(leaks)
-                arcs = [[x, 3 - x, repr(flow)]]
-                if short:
-                    arcs = [[x, 3, repr(flow)], [3, 3 - x, repr(flow * math.exp(cost) * (1 - 1e-9))]]
-                flows.append({"value": x, "other": 3 - x, "flow": arcs})
-            rows = [["0", repr(leaks), third], [repr(leaks), "0", third], [third, third, "0"]]
-            sides[name] = {"leakages": rows, "flows": flows}
-        ahead.append(sides["ahead"])
-        past.append(sides["past"])
-    family = chain([[0.9, 0.1, 0], [0.1, 0.9, 0], [0.5, 0.5, 0]], ["0.5", "0.5", "0"])
-    fields = {"cost": "0.1", "steps": [{"ahead": ahead, "past": past}]}
-    document = claim(family, "leakage", 0.65 if through else 0.8, length, "10.0", **fields)
-    if through:  # a middle node tells .79
-        rejected(document, "past, bound 2: a flow passes through a state that the node cannot have")
-    else:
-        accepted(document)
-
-
-@pytest.mark.parametrize("fields", [{}, {"window": 2, "length": 5}])
-def test_both_sides_of_a_record_count(fields):
-    """Bounds of (T - 1) c need no proof; no more is proved than that every record tells c."""
-
-    def document(ahead, past, epsilon):
-        sides = {
-            name: {"leakages": [["0", a], [a, "0"]], "flows": []} for name, a in (("ahead", ahead), ("past", past))
-        }
-        bits = chain([[0.5, 0.5], [0.5, 0.5]])
-        return claim(bits, "leakage", epsilon, 4, 1, cost="1", couplings=[sides]) | fields
-
-    window, length = fields.get("window", 1), fields.get("length", 4)
-    accepted(document("0", "0", window))
-    accepted(document("0", "3", length))
-    accepted(document("3", "0", length))
-    rejected(document("0", "3", length - 0.1), "a loss of [45] is not excluded")
-    rejected(document("3", "0", length - 0.1), "a loss of [45] is not excluded")
-    rejected(document("0", "0", window - 0.1), "a loss of [12] is not excluded")
-
-
-def test_the_first_record_counts_where_its_values_never_return():
-    """States 1 and 2 occur at node 1 alone, and tell c there besides their own."""
-    rows = [[0, 0, 0.9, 0.1], [0, 0, 0.1, 0.9], [0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5]]
-    ahead = [["0" if x == y or min(x, y) > 1 else "1" for y in range(4)] for x in range(4)]
-    past = [["0.8" if {x, y} == {2, 3} else "0" for y in range(4)] for x in range(4)]
-    sides = {"ahead": {"leakages": ahead, "flows": []}, "past": {"leakages": past, "flows": []}}
-    document = claim(chain(rows, ["0.5", "0.5", "0", "0"]), "leakage", 2, 2, 1, cost="1", couplings=[sides])
-    accepted(document)
-    rejected(document | {"epsilon": "1.9"}, "values 1 and 2: a loss of 2 is not excluded")
-    past[2][3] = "0.79"
-    rejected(document, "past, values 3 and 4: under some law of the node beside them they tell more")
-
-
-# -- other kinds of proofs ---------------------------------------------------------------------------
-
-
-def test_what_is_proved_against_those_who_know_records():
-    family, nodes = chain([[0.5, 0.5], [0.25, 0.75]]), [[{"first": 1, "last": 9, "left": None, "right": None}]]
-    quilts = claim(family, "mqm-exact", 1, 9, 9, convention="exact", nodes=nodes)
-    accepted(quilts)
-    rejected(quilts | {"knows": "any records"}, "mqm-exact has no proof against those who know records; use leakage")
-    accepted(claim(family, "group-dp", 1, 9, 9, window=4, knows="any records"))
-
-
-def test_slack_of_plans_costs_epsilon():
-    """Plans with enough slack move nothing: W = 0 for any chain, were they for nothing."""
-    document = claim(chain([[0.9, 0.1], [0.4, 0.6]]), "wasserstein", 3, 4, 0, weights=[0, 1], lengths=[4])
-    fields = {"W": 0, "slack": "1e6"}
-    rejected(document | fields, "the slack alone costs epsilon or more")
-    rejected(document | {"W": 0, "slack": "0.01"}, "the laws of the count are not within W = 0")
-    trivial = document | {"W": 3, "slack": "0"}
-    accepted(trivial | {"scale": "1"})
-
-
-def test_mechanisms_for_lists_of_chains_prove_nothing_for_intervals():
-    family = {"interval": {"low": [["0.5", "0.2"], ["0.3", "0.5"]], "high": [["0.8", "0.5"], ["0.5", "0.7"]]}}
-    nodes = {"convention": "exact", "nodes": []}
-    reason = "mqm-exact has no proof for an interval family; use leakage"
-    rejected(claim(family, "mqm-exact", 1, 1, 2, **nodes), reason)
-    rejected(claim(family, "leakage", 1, 5, 5, cost="0.2", couplings=[]), "couplings has 0 entries; a family between")
-
-
-def test_shares_of_what_is_free_sum_to_at_most_1():
-    """With more than 1 at two states and less than nothing where it stays, free mass would be in two places."""
-    away = [["0" if x == y else "0.4" for y in range(3)] for x in range(3)]
-    family = {"interval": {"low": [["0.2"] * 3] * 3, "high": [["0.5"] * 3] * 3}}
-
-    def document(shares):
-        flows = [{"value": 1, "other": 2, "flow": [], "surplus": [shares], "reserve": [[]]}]
-        side = {"leakages": away, "flows": []}
-        return claim(
-            family, "leakage", 1, 3, 5, cost="0.2", couplings=[{"ahead": side | {"flows": flows}, "past": side}]
-        )
-
-    accepted(document([[1, 2, "0.5"], [1, 3, "0.5"]]))
-    rejected(document([[1, 2, "0.5"], [1, 3, "0.501"]]), "ahead: the shares of state 1 sum to more than 1")
-
-
-# -- a clock, and labels -----------------------------------------------------------------------------
-
-
-def independent(trees, **family):
-    """Independent fair bits that a clock or labels are put to; c = 1, with the loss of the secret alone."""
-    side = {"start": [["0", "0.001"], ["0.001", "0"]], "trees": [trees]}
-    return claim(family, "leakage", "1.01", 9, 1, cost="1", ahead=side, past=side)
+def independent(trees, family, **more):
+    """Independent fair bits, c = 1: nothing is revealed by either side."""
+    side = cycle(2, 0.001, {"witnesses": 0})
+    return claim(family, "1.01", 9, 1, program(side, side, [trees], **more))
 
 
 ROW = ["0.5", "0.5"]
-LABELLED = {"labelled": {"transition_matrix": [ROW, ROW], "initial_distribution": "stationary", "labels": [0, 1]}}
-CLOCK = {
-    "periodic": {
-        "transition_matrices": [[ROW, ROW]],
-        "repeat": 1,
-        "initial_distribution": "stationary",
-    }
+NEARLY = ["0.5000001", "0.4999999"]
+PHASES = {
+    "periodic": {"transition_matrices": [[ROW, NEARLY], [ROW, ROW]], "repeat": 1, "initial_distribution": "stationary"}
 }
-TREES = [[1, 2, [0, 1]], [2, 1, [0, 1]]]
 
 
-def test_every_pair_of_labels_needs_a_tree():
-    document = independent(TREES, **LABELLED)
-    nodes = [[1, 2, [0, -1]], [2, 1, [0, 1]]]
-    accepted(document | {"nodes": nodes})
-    for some in ([], nodes[:1], nodes[1:]):
-        rejected(document | {"nodes": some}, "nodes: labels [12] and [12] have no tree")
+def phases(trees):
+    side = {"prefix": [], "start": table(2, 0.001), "cycle": [{"witnesses": 0}, {"witnesses": 0}]}
+    return claim(PHASES, "1.01", 9, 1, program(side, side, [trees]))
+
+
+def test_pairs_without_a_witness_have_no_bound():
+    """Deleting entries of lists proves nothing."""
+    accepted(phases(TREES))
+    for some in ([], TREES[:1], TREES[1:]):
+        rejected(phases(some), "does not end at or below where it starts|is not excluded")
+    document = phases(TREES)
+    document["proofs"][0]["backward"] = NONE
+    excluded(document, 9)
+    document["proofs"][0]["backward"] = phases(TREES)["proofs"][0]["forward"] | {"cycle": [{}, {}]}
+    rejected(document, "does not end at or below where it starts")
 
 
 @pytest.mark.parametrize("parents", [[], [0], [0, 0], [0, 1, 1], [1, 1], [2, 1], [0, 3], [0, -3], [0, 2]])
 def test_trees_have_one_root_and_reach_every_state(parents):
-    accepted(independent(TREES, **CLOCK) | {"nodes": []})
-    wrong = [TREES[0], [2, 1, parents]]
-    rejected(
-        independent(wrong, **CLOCK) | {"nodes": []}, "needs one parent a state, and 0 for its root|go round in a c"
-    )
+    rejected(phases([TREES[0], [2, 1, parents]]), "one parent a state, and 0|go round in a circle|must lie between")
 
 
-def test_lists_of_trees():
-    rejected(independent([[1, 2]], **CLOCK) | {"nodes": []}, r"a tree has 2 parts; it is \[value, other, parents\]")
-    rejected(independent(TREES * 2, **CLOCK) | {"nodes": []}, "the tree of 1 and 2 is given twice")
-    rejected(independent(TREES[:1], **CLOCK) | {"nodes": []}, "states 2 and 1 have no tree")
-    begins = {"periodic": CLOCK["periodic"] | {"first_phase": 0}}  # segments begin at any phase
-    rejected(independent(TREES, **begins) | {"nodes": []}, "periodic has the unknown key 'first_phase'")
-    empty = {"periodic": CLOCK["periodic"] | {"transition_matrices": []}}
-    rejected(independent(TREES, **empty) | {"nodes": []}, "periodic has no matrix")
+def test_lists_of_witnesses():
+    rejected(phases([[1, 2]]), r"a witness has 2 parts; it is \[value, other, witness\]")
+    rejected(phases(TREES * 2), "the witness of 1 and 2 is given twice")
+    document = phases(TREES)
+    for step in ({"witnesses": 1}, {"witnesses": -1}, {"power": 0}, {"power": -1}, {"power": 10**7}, {"power": "2"}):
+        forged = copy.deepcopy(document)
+        forged["proofs"][0]["forward"]["cycle"][0] = step
+        rejected(forged, "names witnesses that are not there|must lie between|not an integer")
+    for cycle_ in ([], [{}], [{}] * 3):
+        forged = copy.deepcopy(document)
+        forged["proofs"][0]["forward"]["cycle"] = cycle_
+        rejected(forged, "a cycle has a start, and a step for each of the 2 matrices")
+    begins = {"periodic": PHASES["periodic"] | {"first_phase": 0}}  # segments begin at any phase
+    rejected(document | {"family": begins}, "unknown key 'first_phase'")
 
 
 @pytest.mark.parametrize("start", ["1e30", "1e300", "1e999"])
-@pytest.mark.parametrize("family", [LABELLED, CLOCK])
-def test_no_start_is_so_large_that_every_round_closes(family, start):
-    """Leakages that no ball holds are not at or below where they started: ∞ ≤ ∞ proves nothing."""
-    nodes = {"nodes": [[1, 2, [0, -1]], [2, 1, [0, 1]]] if family is LABELLED else []}
-    document = independent(TREES, **family) | nodes
+def test_no_start_is_so_large_that_every_period_closes(start):
+    """∞ ≤ ∞ proves nothing, and what lies above COUNT counts as that."""
+    for family, trees in ((PHASES, TREES), (STICKY, TREES)):
+        steps = [{"witnesses": 0}] * (2 if family is PHASES else 1)
+        side = {"prefix": [], "start": table(2, start), "cycle": steps}
+        document = claim(family, "1.01", 10**6, 1, program(side, side, [trees]))
+        rejected(document, "is not excluded|no finite bound")
+
+
+def test_a_table_must_lead_below_itself():
+    """Sticky bits at c = 0.1 reveal .7 ahead, and as much behind; half of it leads above itself."""
+    side = cycle(2, 0.75, {"witnesses": 0})
+    accepted(claim(STICKY, 1.6, 10**6, 10, program(side, side, [TREES])))
+    low = cycle(2, 0.35, {"witnesses": 0})
+    for sides in ((low, side), (side, low)):
+        rejected(claim(STICKY, 1.6, 10**6, 10, program(*sides, [TREES])), "does not end at or below where it starts")
+    excluded(claim(STICKY, 1.3, 10**6, 10, program(side, side, [TREES])), 1)
+
+
+# the last two of independent fair bits: what comes after two steps is independent
+PAIRS = chain([[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]] * 2)
+
+
+def test_the_nodes_of_a_block_may_reveal_more_than_what_it_lets_through():
+    """Two steps let nothing through, but the node between reveals c: without it 3 would pass for 2."""
+    ahead = [[x + 1, y + 1, tree] for x, y in permutations(range(4), 2) for tree in ([0, -1, -1, -1],)]
+    forward = cycle(4, 1.001, {"witnesses": 0, "power": 2})
+    backward = cycle(4, 1.001, {"power": 2})
+    accepted(claim(PAIRS, "3.01", 50, 1, program(forward, backward, [ahead])))
+    excluded(claim(PAIRS, "2.99", 50, 1, program(forward, backward, [ahead])), 3)
+    lower = cycle(4, 0.5, {"power": 2})
+    rejected(claim(PAIRS, "3.01", 50, 1, program(forward, lower, [ahead])), "does not end at or below")
+    early = {"prefix": [{"power": 2}], "start": table(4, 1.001), "cycle": [{"power": 2}]}
+    rejected(claim(PAIRS, "3.01", 50, 1, program(forward, early, [ahead])), "no node is 2 steps away")
+
+
+def test_a_table_of_all_nodes_is_no_lower_than_those_of_the_early_ones():
+    """Node 2 reveals c of node 1, whatever the nodes after it do; so does each that COUNT alone bounds."""
+    free = cycle(2, 0, {"power": 1})
+    late = {"prefix": [{}], "start": table(2, 0), "cycle": [{"power": 1}]}
+    accepted(claim(BITS, 2.001, 9, 1, program(free, late)))
+    excluded(claim(BITS, 1.99, 9, 1, program(free, late)), 2)
+    late = {"prefix": [{}, {}], "start": table(2, 0), "cycle": [{"power": 2}]}
+    excluded(claim(BITS, 2.99, 9, 1, program(free, late)), 3)
+
+
+def test_distributions_that_are_not_stationary_reveal_more():
+    """What trees prove of the reversed chain is exceeded by as much as node 3 may be off; node 1 may be off anyhow."""
+    family = chain([["0.9", "0.1"], ["0.4", "0.6"]])
+    document = pf.certify(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], "any"), 10**6, 1.0, mechanism="leakage")
+    [proof] = document["proofs"]
+    early = len(proof["backward"]["prefix"])
+    assert early > 0
+    stationary = pf.certify(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), 10**6, 1.0, mechanism="leakage")
+    rejected(stationary | {"family": family}, "does not end at or below where it starts|is not excluded")
+
+
+def test_no_tree_passes_through_a_state_that_does_not_occur():
+    """Two states seldom change. The third never occurs, and would join them for 2c."""
+    rows = [["0.9", "0.1", "0"], ["0.1", "0.9", "0"], ["0.5", "0.5", "0"]]
+    trees = [[1, 2, [0, -3, -1]], [2, 1, [-3, 0, -2]]]
+    for start in ("stationary", ["0.5", "0.5", "0"]):
+        side = {"prefix": [{"witnesses": 0}] * 19}
+        document = claim(chain(rows, start), 0.65, 20, 10, program(side, side, [trees]))
+        rejected(document, "is not excluded")  # a middle node reveals .79
+        accepted(document | {"epsilon": "0.8"})
+
+
+def test_the_first_record_counts_where_its_values_never_return():
+    """States 1 and 2 occur at node 1 alone, and reveal c there besides their own."""
+    rows = [[0, 0, 0.9, 0.1], [0, 0, 0.1, 0.9], [0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5]]
+    start = ["0.5", "0.5", "0", "0"]
+    proof = program(NONE, {"prefix": [{"power": 1}]})
+    accepted(claim(chain(rows, start), 2, 2, 1, proof))
+    excluded(claim(chain(rows, start), 1.9, 2, 1, proof), 2)
+
+
+# -- READ --------------------------------------------------------------------------------------------
+
+
+def hidden(trees, **more):
+    family = {"transition_matrix": [ROW, ROW], "initial_distribution": "stationary", "observations": [0, 1]}
+    side = cycle(2, 0.001, {})
+    named = {"observations": 0} if trees else {}
+    return claim({"hidden": family}, "1.01", 9, 1, program(side, side, [trees], **named)) | more
+
+
+def test_every_two_observations_need_a_tree():
+    document = hidden(TREES)
+    rejected(document, "does not end")  # the sides have no steps that bound them backwards
+    document["proofs"][0]["backward"] = cycle(2, 0.001, {"power": 1})
     accepted(document)
-    kind, fields = next(iter(family.items()))
-    sticky = [["0.9999999", "0.0000001"], ["0.0000001", "0.9999999"]]
-    key, matrix = ("transition_matrix", sticky) if family is LABELLED else ("transition_matrices", [sticky])
-    document["family"] = {kind: fields | {key: matrix}}
-    side = document["ahead"] | {"start": [["0", start], [start, "0"]]}
-    rejected(document | {"ahead": side, "past": side}, "a round does not end at or below where it starts")
+    for some in ([], TREES[:1], TREES[1:]):
+        forged = copy.deepcopy(document)
+        forged["proofs"][0]["witnesses"] = [some]
+        rejected(forged, "observations [01] and [01] have no witness")
+    forged = copy.deepcopy(document)
+    del forged["proofs"][0]["observations"]
+    rejected(forged, "observations [01] and [01] have no witness")
+    for more in ({"side_information": "any"}, {"window": 2}):
+        rejected(document | more, "hidden chains have proofs for a stationary start, single records")
 
 
-# -- the ends of an enclosure ------------------------------------------------------------------------
+def test_one_state_hides_a_record_for_c():
+    one = chain([["1"]], "stationary")
+    side = cycle(1, 0, {})
+    accepted(claim(one, 1, 100, 1, program(side, side)))
+    excluded(claim(one, "0.99", 100, 1, program(side, side)), 1)
 
 
-def test_a_scale_within_the_first_enclosure_is_decided_with_more_bits():
-    """The smallest scale is irrational, so both ends are on their side of it."""
-    nodes = [[{"first": 1, "last": 1, "left": None, "right": 1}, {"first": 2, "last": 2, "left": 1, "right": None}]]
-    document = claim(chain([[0.6, 0.4], [0.3, 0.7]]), "mqm-exact", 2, 2, "9", convention="exact", nodes=nodes)
-    precision, bound = next(verify.parse(document).bounds())
-    assert precision == PRECISIONS[0]
-    assert bound.lower < bound.upper
-    accepted(document | {"scale": str(bound.upper)})
-    rejected(document | {"scale": str(bound.lower)}, "more than the scale")
-    found = pf.verify_certificate(document | {"scale": str((3 * bound.upper + bound.lower) / 4)})
-    assert precision < found.precision
+def test_what_is_proved_with_side_information():
+    sticky = chain([["0.6", "0.4"], ["0.4", "0.6"]], "stationary")
+    trees = cycle(2, 0.5, {"witnesses": 0})
+    accepted(claim(sticky, 2, 9, 1, program(trees, trees, [TREES])))
+    rejected(claim(sticky, 2, 9, 1, program(trees, trees, [TREES]), side_information="any"), "does not end")
+    any_ = cycle(2, 0.9, {"power": 1})
+    accepted(claim(sticky, "2.8", 9, 1, program(any_, any_), side_information="any"))
+    accepted(claim(sticky, 1, 9, 9, {}, window=4, side_information="any"))
 
 
-def test_a_clock_of_one_state_hides_a_record_for_c():
-    """There is no pair of states to tell apart; c counts as where there are labels."""
+# -- other readings ----------------------------------------------------------------------------------
 
-    def document(cost, scale):
-        side = {"start": [["0"]], "trees": [[]]}
-        matrices = {"transition_matrices": [[["1"]]], "repeat": 1}
-        family = {"periodic": matrices | {"initial_distribution": "stationary"}}
-        return claim(family, "leakage", 1.001, 100, scale, cost=cost, ahead=side, past=side, nodes=[])
 
-    accepted(document("1", "1"))
-    rejected(document("1.002", "1"), "one state: a loss above epsilon is not excluded")
+def test_shares_of_what_is_free_sum_to_at_most_1():
+    """With more than 1 at two states and less than nothing where it stays, free mass would be in two places."""
+    family = {"interval": {"low": [["0.2"] * 3] * 3, "high": [["0.5"] * 3] * 3}}
+
+    def document(shares):
+        flows = [[1, 2, {"flow": [], "surplus": [shares], "reserve": [[]]}]]
+        side = {"prefix": [], "start": table(3, 2), "cycle": [{"witnesses": 0}]}
+        return claim(family, "3", 3, "1", program(side, NONE, [flows]))
+
+    accepted(document([[1, 2, "0.5"], [1, 3, "0.5"]]) | {"epsilon": "9"})
+    rejected(document([[1, 2, "0.5"], [1, 3, "0.501"]]), "the shares of state 1 sum to more than 1")
+    rejected(document([[1, 1, "0.5"]]), "is given twice, or leads nowhere")
+    forged = document([])
+    for shares in ([], [[], []]):
+        forged["proofs"][0]["witnesses"][0][0][2]["surplus"] = shares
+        rejected(forged, "there must be shares for each of the 1 parts of a row")
+    rejected(document([[1, 2, "0.5"]] * 2), "is given twice, or leads nowhere")
+
+
+def test_flows_and_ratios_of_columns_bound_different_tables():
+    """A flow may pass through values that cannot occur, of which ratios say nothing."""
+    row = [["0.4", "0.4"], ["0.4", "0.4"]]
+    high = [["0.6", "0.6"], ["0.6", "0.6"]]
+    bounds = {"low": row, "high": high}
+    flows = [[x, y, {"flow": [], "surplus": [[]], "reserve": [[]]}] for x, y in ((1, 2), (2, 1))]
+
+    def document(*steps):
+        side = {"prefix": list(steps[:-1]), "start": table(2, 3), "cycle": [steps[-1]]}
+        return claim({"interval": bounds | {"backward": bounds}}, 4, 4, 1, program(side, side, [flows]))
+
+    accepted(document({"power": 1}, {"power": 1}))
+    accepted(document({"witnesses": 0}, {"witnesses": 0}))
+    for steps in (({"power": 1}, {"witnesses": 0}), ({"witnesses": 0, "power": 1},)):
+        rejected(document(*steps) | {"epsilon": "3.9"}, "flows and ratios bound different tables")
+
+
+@pytest.mark.parametrize(("length", "window"), [(5, 1), (100, 1), (1000, 3), (10**7, 1)])
+def test_a_mixing_family_has_its_claim_alone(length, window):
+    document = pf.certify(pf.MixingFamily(60, 0.4), length, 1.0, mechanism="leakage", window=window)
+    accepted(document)
+    assert document["proofs"] == [{}]
+    rejected(document | {"proofs": [program(NONE, NONE)]}, "a mixing family has nothing but its claim")
+    excluded(document | {"scale": repr(float(document["scale"]) * (1 - 1e-9))}, 1)
+    if length > 200:
+        rejected(document | {"side_information": "any"}, "is not excluded")
+        for family in ({"steps": 61, "overlap": "0.4"}, {"steps": 60, "overlap": "0.399"}):
+            excluded(document | {"family": {"mixing": family}}, 1)
+
+
+def test_slack_of_plans_costs_epsilon():
+    """Plans with enough slack move nothing: W = 0 for any chain, were they for nothing."""
+    family = chain([["0.9", "0.1"], ["0.4", "0.6"]])
+    count = {"weights": [0, 1], "lengths": [4], "W": 3, "slack": "0"}
+    document = claim(family, 3, 4, 1, count, mechanism="wasserstein")
+    accepted(document)
+    excluded(document | {"proofs": [count | {"W": 1, "slack": "1e6"}]}, 14)
+    rejected(document | {"proofs": [count | {"W": 0, "slack": "0.01"}]}, "are not within W = 0")
+
+
+def test_a_scale_next_to_the_least_is_decided_with_more_bits():
+    """Of two nodes the last reveals log 3.5 through the one before it, so the least scale is irrational."""
+    quilts = {"quilts": [[1, 1, None, 1], [2, 2, 1, None]]}
+    document = claim(chain([["0.6", "0.4"], ["0.3", "0.7"]]), 3, 2, "9", quilts)
+    with localcontext(prec=80):
+        least = 1 / (3 - Decimal("3.5").ln())
+        for digits, bits in ((15, 128), (36, 128), (60, 256)):
+            found = pf.verify_certificate(document | {"scale": str(least * (1 + Decimal(10) ** -digits))})
+            assert found.precision == bits
+            excluded(document | {"scale": str(least * (1 - Decimal(10) ** -digits))}, 3)

@@ -4,8 +4,7 @@ import itertools
 import json
 import math
 import threading
-from copy import deepcopy
-from functools import cache
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -14,8 +13,6 @@ import pytest
 from cases import counts
 
 import pufferflow as pf
-from pufferflow import certificates
-from pufferflow.certificates.couplings import couplings
 from pufferflow.coupling import calibration
 from pufferflow.coupling.blocks import Blocks
 from pufferflow.coupling.calibration import ChainLeakage, kept
@@ -189,91 +186,8 @@ CHAINS = [
 def test_certificates_hold(chain, length, epsilon):
     document = json.loads(json.dumps(pf.certify(chain, length, epsilon, mechanism="leakage")))
     found = pf.verify_certificate(document)
-    assert found.lower == found.upper
+    assert found.loss <= Fraction(repr(epsilon))
     assert float(document["scale"]) >= pf.leakage(chain, length, epsilon).scale * (1 - 2e-6)
-
-
-@cache
-def proved():
-    """One bound of either side for all nodes, the shorter kind of proof."""
-    family = pf.ChainFamily([CHAINS[0], CHAINS[2], pf.MarkovChain([[0.7, 0.3, 0], [0.2, 0.5, 0.3], [0.1, 0.4, 0.5]])])
-    question = certificates.Question(family, 1000, 1.0, "exact", None, None)
-    return certificates.prove("leakage", question, lambda asked: iter([couplings(family.chains, 1000, 1.0)]))
-
-
-@pytest.fixture
-def document():
-    return deepcopy(proved())
-
-
-def test_a_certificate_of_a_family(document):
-    assert pf.verify_certificate(document).scale == document["scale"]
-    scale = float(document["scale"])
-    document["scale"] = repr(scale * (1 - 1e-5))
-    with pytest.raises(pf.CertificateError, match="more than the scale"):
-        pf.verify_certificate(document)
-    document["cost"] = repr(1 / scale * (1 + 1e-5))
-    with pytest.raises(pf.CertificateError, match=r"not excluded|do not prove|tell more"):
-        pf.verify_certificate(document)
-
-
-@pytest.mark.parametrize("side", ["ahead", "past"])
-@pytest.mark.parametrize("chain", [0, 1, 2])
-def test_every_bound_is_checked(document, chain, side):
-    rows = document["couplings"][chain][side]["leakages"]
-    for x, row in enumerate(rows):
-        for y, leakage in enumerate(row):
-            if x != y:
-                rows[x][y] = repr(float(leakage) * (1 - 1e-5))
-                with pytest.raises(pf.CertificateError, match=r"do not prove|tell more"):
-                    pf.verify_certificate(document)
-                rows[x][y] = leakage
-    pf.verify_certificate(document)
-
-
-@pytest.mark.parametrize("chain", [0, 1, 2])
-def test_flows_are_checked(document, chain):
-    """Too large a flow proves less; one that is too small is completed by the verifier."""
-    for entry in document["couplings"][chain]["ahead"]["flows"]:
-        part = max(entry["flow"], key=lambda part: float(part[2]))
-        amount = part[2]
-        part[2] = repr(float(amount) * 1.1)
-        with pytest.raises(pf.CertificateError, match="do not prove"):
-            pf.verify_certificate(document)
-        part[2] = amount
-
-
-def test_no_flow_through_states_that_never_occur():
-    """Leakages of transient states are not proved, so a flow through them would be free."""
-    document = pf.certify(CHAINS[3], 100, 1.0, mechanism="leakage")
-    document["couplings"][0]["ahead"]["flows"][0]["flow"].append([1, 3, "0.01"])
-    with pytest.raises(pf.CertificateError, match="the node cannot have"):
-        pf.verify_certificate(document)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda c: c.pop(), "entries for 3 chains"),
-        (lambda c: c[0].pop("past"), "lacks the key past"),
-        (lambda c: c[0]["ahead"]["leakages"].pop(), "one row and one column a state"),
-        (lambda c: c[0]["ahead"]["leakages"][0].__setitem__(1, "-1"), "numbers are strings"),
-        (lambda c: c[0]["ahead"]["flows"].append(c[0]["ahead"]["flows"][0]), "given twice"),
-        (lambda c: c[0]["ahead"]["flows"][0]["flow"][0].__setitem__(0, 2), "to itself"),
-        (lambda c: c[0]["ahead"]["flows"][0]["flow"][0].__setitem__(0, 9), "not between 1 and 2"),
-        (lambda c: c[0]["ahead"]["flows"][0]["flow"][0].pop(), "2 parts"),
-    ],
-)
-def test_malformed_certificates(document, change, message):
-    change(document["couplings"])
-    with pytest.raises(pf.CertificateError, match=message):
-        pf.verify_certificate(document)
-
-
-def test_a_cost_of_zero_proves_nothing(document):
-    document["cost"] = "0"
-    with pytest.raises(pf.CertificateError, match="cost is 0"):
-        pf.verify_certificate(document)
 
 
 @pytest.mark.parametrize(
@@ -346,17 +260,6 @@ def test_tiny_epsilon_and_huge_length_from_any_start():
     assert rounded.reason == "epsilon is below 1e-11, where rounding would count: the scale of mqm-exact"
 
 
-def test_a_loss_beyond_floats_in_a_certificate(document):
-    forged = json.loads(json.dumps(document))
-    for side in forged["couplings"][0].values():
-        side["leakages"] = [
-            ["0" if x == y else "1e900" for y in range(len(row))] for x, row in enumerate(side["leakages"])
-        ]
-    forged["cost"] = "1e900"
-    with pytest.raises(pf.CertificateError, match="is not excluded"):
-        pf.verify_certificate(forged)
-
-
 def test_an_iteration_that_diverges_is_not_heard_of():
     """Values with their repeats: a chain on which the solver of the couplings overflows, which is an error here."""
     runs = (
@@ -401,7 +304,7 @@ def test_couplings_of_many_states_are_not_proved(length):
     """Where leakage leaves its couplings out, their certificate would take minutes, and memory for k³ plans."""
     matrix = np.full((65, 65), 1 / 65)
     chain = pf.MarkovChain(0.9 * np.eye(65) + 0.1 * matrix)
-    with pytest.raises(pf.ParameterError, match="65 states; plans for all pairs are made for at most 64"):
+    with pytest.raises(pf.ParameterError, match="65 states; couplings are proved for at most 64"):
         pf.certify(chain, length, 1.0, mechanism="leakage")
     assert pf.leakage(chain, length, 1.0).scale > 0
 

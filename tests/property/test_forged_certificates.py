@@ -1,0 +1,209 @@
+"""Certificates of every kind of family: what is made is accepted and close, and what is accepted is true."""
+
+import copy
+import json
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+from cases import SLACK, counts, examples
+from certificate_truth import worst_loss
+from hypothesis import example, given
+from hypothesis import strategies as st
+from interval_families import family as intervals
+from random_chains import chains
+
+import pufferflow as pf
+
+LENGTHS = st.sampled_from([1, 2, 3, 10, 60, 1000, 10**6])
+EPSILONS = st.floats(-3, 1.3).map(lambda power: 10.0**power)
+
+RARE = pf.MarkovChain([[1 - 1e-8, 0, 1e-8], [1e-4, 1 - 1e-4, 0], [0, 1, 0]], "any")
+"""Forgets in some 100,000 steps."""
+ONCE = pf.MarkovChain([[0, 1, 0], [0, 1 / 1.0001, 1 - 1 / 1.0001], [0, 0, 1]], "any")
+"""Hardly anything moves to a state that hardly ever follows."""
+CYCLIC = pf.MarkovChain([[0, 0.5, 0.5], [4.999997500001251e-7, 0.49999975000012503, 0.49999975000012503], [1, 0, 0]])
+"""From some starts the search for what it reveals leads to what a group reveals."""
+
+
+@given(chains(4), LENGTHS, EPSILONS)
+@example(RARE, 10**6, 1.0)
+@example(ONCE, 2, 10**1.25)
+@example(CYCLIC, 1000, 10.0)
+@examples(8, 160)
+def test_certificates_of_chains_cost_little(chain, length, epsilon):
+    """Never 1.25 times the scale that they certify."""
+    for mechanism, most in (("leakage", 1.25), ("mqm-exact", 1 + 1e-9)):
+        document = json.loads(json.dumps(pf.certify(chain, length, epsilon, mechanism=mechanism)))
+        assert pf.verify_certificate(document).scale == document["scale"]
+        scale = pf.MECHANISMS[mechanism](chain, length, epsilon).scale
+        assert scale * (1 - SLACK) <= float(document["scale"]) <= most * scale
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.3, 1.0, 4.0]), st.sampled_from([1, 3, 40, 10**7]))
+@example(7, 1.0, 40)
+@examples(4, 60)
+def test_certificates_of_other_families_cost_little(seed, epsilon, length):
+    """Of sets of rows the engine may look at all orders of the values, and through blocks of steps."""
+    rng = np.random.default_rng(seed)
+    family, asked, most = some_family(rng)
+    document = pf.certify(family, length, epsilon, mechanism="leakage", **asked)
+    scale = pf.leakage(family, length, epsilon, **asked).scale
+    assert scale * (1 - SLACK) <= float(document["scale"]) <= most * scale
+    found = pf.verify_certificate(json.loads(json.dumps(document)))
+    assert found.loss <= Fraction(repr(epsilon))
+
+
+@pytest.mark.parametrize("wanted", counts(6, 30))
+def test_random_periodic_chains_have_certificates(wanted):
+    rng, ratios = np.random.default_rng(3), []
+    for _ in range(wanted):
+        chain = pf.PeriodicChain(rng.dirichlet(np.full(4, rng.choice([0.5, 1.0])), (3, 4)))
+        document = pf.certify(chain, 10**4, 1.0, mechanism="leakage")
+        pf.verify_certificate(document)
+        ratios.append(float(document["scale"]) / pf.leakage(chain, 10**4, 1.0).scale)
+    assert max(ratios) < 1.05
+
+
+def some_family(rng):
+    """A family that is not a chain, what may be asked of it, and how far its certificate may lie above the scale."""
+    k, kind = int(rng.integers(2, 4)), rng.integers(5)
+    matrices = 0.9 * rng.dirichlet(np.ones(k), (2, k)) + 0.1 / k
+    asked = {"window": int(rng.choice([1, 2])), "knows": str(rng.choice(["nothing", "any records"]))}
+    if kind == 0:
+        return pf.PeriodicChain(matrices, repeat=int(rng.integers(1, 3))), {}, 1.05
+    if kind == 1:
+        return pf.LabelledChain(pf.MarkovChain(matrices[0]), np.arange(k) % 2), {}, 1.05
+    if kind == 2:
+        return (
+            pf.MixingFamily(int(rng.integers(1, 5)), float(rng.choice([0.2, 0.6]))),
+            {"window": asked["window"]},
+            1.0001,
+        )
+    if kind == 3:
+        return pf.TotalVariationFamily(matrices[0], 0.02 * rng.random(k)), asked, 1.6
+    box = intervals(rng, k, 0.03, 0.3)
+    return (box if rng.random() < 0.5 else pf.IntervalFamily(box.low, box.high, backward=box)), asked, 1.6
+
+
+# -- forgeries ---------------------------------------------------------------------------------------
+
+
+@cache
+def sound(seed):
+    """A certificate of a small family of some kind."""
+    rng = np.random.default_rng([21, seed])
+    k, length, epsilon = int(rng.integers(2, 4)), int(rng.choice([3, 5, 1000])), float(rng.choice([0.3, 1.0, 2.5]))
+    if seed % 2:
+        family, asked, _ = some_family(rng)
+        mechanism = "leakage"
+    else:
+        start = ["stationary", "any", np.full(k, 1 / k)][rng.integers(3)]
+        family = pf.MarkovChain(0.85 * rng.dirichlet(np.ones(k), k) + 0.15 / k, start)
+        mechanism = str(rng.choice(["leakage", "leakage", "mqm-exact", "mqm-approx", "group-dp"]))
+        asked = {"window": int(rng.choice([1, 2])), "knows": str(rng.choice(["nothing", "any records"]))}
+        if mechanism.startswith("mqm"):
+            asked["knows"] = "nothing"
+        if seed % 10 == 0:
+            family = pf.MarkovChain(np.full((k, k), 1 / k), start)
+            mechanism = "entry-dp"
+        if seed % 10 == 2:
+            family, mechanism, asked = (
+                pf.MarkovChain(family.transition_matrix, [0.5] * 2 + [0] * (k - 2)),
+                "wasserstein",
+                {},
+            )
+    length = 5 if mechanism == "wasserstein" else length
+    states = {"states": [0]} if mechanism == "wasserstein" else {}
+    return pf.certify(family, length, epsilon, mechanism=mechanism, **states, **asked)
+
+
+def places(value, path=()):
+    """Paths of keys to all parts of a document below the top."""
+    if path:
+        yield path
+    if isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield from places(value[key], (*path, key))
+
+
+ODD = [None, True, -1, 0, 1, 3, 2**70, 0.5, "", "0", "1", "-1", "1/3", "1e999", "any", [], {}, [[1, 0]]]
+
+
+def mutate(value, rng):
+    """Another value in the place of one: a number changed or scaled, an entry deleted, doubled or swapped."""
+    if isinstance(value, str):
+        try:
+            number = Fraction(value)
+        except ValueError:
+            number = None
+        if number is not None and rng.random() < 0.9:
+            return str(number * Fraction(float(rng.choice([0, 0.5, 0.9, 0.999, 1 - 1e-6, 1 + 1e-6, 1.01, 2]))))
+    if type(value) is int and rng.random() < 0.9:
+        return int(value + rng.choice([-2, -1, 1, 2, -value, -2 * value]))
+    if isinstance(value, list) and value and rng.random() < 0.9:
+        i, j = (int(n) for n in rng.integers(len(value), size=2))
+        kept = copy.deepcopy(value)
+        match rng.integers(4):
+            case 0:
+                kept.pop(i)
+            case 1:
+                kept[i], kept[j] = kept[j], kept[i]
+            case 2:
+                kept.insert(i, copy.deepcopy(kept[j]))
+            case 3:
+                kept = kept[: i + 1]
+        return kept
+    if isinstance(value, dict) and value and rng.random() < 0.9:
+        gone = list(value)[rng.integers(len(value))]
+        return {key: part for key, part in value.items() if key != gone}
+    return ODD[rng.integers(len(ODD))]
+
+
+def forge(document, rng):
+    """Less noise, mostly, and some change anywhere."""
+    forged = {"document": copy.deepcopy(document)}
+    if rng.random() < 0.6:
+        less = 1 - float(10.0 ** rng.uniform(-5, -0.3))
+        key = str(rng.choice(["scale", "epsilon"]))
+        forged["document"][key] = str(Fraction(document[key]) * Fraction(less))
+    for _ in range(int(rng.integers(1, 3))):
+        every = [path for path in places(forged) if len(path) > 1]
+        top = list({path[1] for path in every})
+        under = top[rng.integers(len(top))]  # else nearly all changes were among the witnesses
+        every = [path for path in every if path[1] == under]
+        *keys, last = every[rng.integers(len(every))]
+        part = forged
+        for key in keys:
+            part = part[key]
+        part[last] = mutate(part[last], rng)
+    return forged["document"]
+
+
+@pytest.mark.parametrize("wanted", counts(250, 20_000))
+def test_what_is_accepted_is_true(wanted):
+    """By linear programs over all sequences; refused in one sentence."""
+    rejected, accepted, refusals = 0, 0, set()
+    for number in range(wanted):
+        rng = np.random.default_rng([22, number])
+        document = sound(number % (10 if wanted < 1000 else 60))
+        forged = json.loads(json.dumps(forge(document, rng)))
+        try:
+            found = pf.verify_certificate(forged)
+        except pf.CertificateError as error:
+            rejected += 1
+            refusals.add(str(error))
+            continue
+        accepted += 1
+        assert worst_loss(forged, number) <= float(found.loss) * (1 + 1e-6) + 1e-9, forged
+        assert found.loss <= Fraction(forged["epsilon"])
+    assert all(15 < len(why) < 400 and "\n" not in why for why in refusals)
+    assert rejected > wanted / 2
+    assert accepted > wanted / 100  # of other scales, say
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_sound_certificates_are_accepted_and_true(seed):
+    found = pf.verify_certificate(sound(seed))
+    assert worst_loss(sound(seed)) <= float(found.loss) * (1 + 1e-6) + 1e-9
