@@ -28,6 +28,7 @@ GROUND = (
     "_protection",
     "_json",
     "_numbers",
+    "_options",
     "_work",
     "_noise",
     "_randomness",
