@@ -9,6 +9,7 @@ from inspect import signature
 from typing import Any
 
 from pufferflow._numbers import written_number
+from pufferflow._options import ACCOUNT, GROUPS, GUARANTEE, OUTPUT
 from pufferflow._work import MOST_WORK, said
 from pufferflow.accounting.ledger import default_ledger
 from pufferflow.cli.printing import flag, warn
@@ -16,7 +17,6 @@ from pufferflow.errors import ParameterError
 from pufferflow.mechanisms.work import proof_work, scale_work
 from pufferflow.mixing_family import mixing
 from pufferflow.models import PublicModel, read_public_model
-from pufferflow.publish.request import ACCOUNT, GROUPS, GUARANTEE, OUTPUT
 from pufferflow.records.states import MOST_STATES
 
 DRY_RUN = "a dry run: nothing was drawn, written or paid for"

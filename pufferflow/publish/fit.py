@@ -18,6 +18,7 @@ from typing import Any
 
 from pufferflow._checks import check_choice, check_confidence
 from pufferflow._files import PathLike
+from pufferflow._options import shows, split_options, takes_options
 from pufferflow._types import Ints
 from pufferflow._units import text_of
 from pufferflow.accounting.entries import Paid
@@ -26,8 +27,7 @@ from pufferflow.interval_family import confidence_family
 from pufferflow.markov import ANY, STATIONARY, ChainFamily, Family, MarkovChain
 from pufferflow.models import PublicModel, write_model
 from pufferflow.overlaps import forgetting, overlaps_from_counts
-from pufferflow.publish.options import option, split_options, takes_options
-from pufferflow.publish.request import WHAT, TableOptions
+from pufferflow.publish.request import TableOptions
 from pufferflow.records.counts import spans, transition_counts
 from pufferflow.records.read import read, stamp
 from pufferflow.records.schema import Fitted
@@ -48,11 +48,11 @@ MOST_STEPS, MOST_STATES, LEAST_OVERLAP = 500, 200, 0.01
 class FitOptions:
     """What a fit assumes."""
 
-    start: str = option(
-        STATIONARY, "Whether the chain is stationary, or starts in any state.", WHAT, "WHICH"
+    start: str = shows(
+        STATIONARY, "Whether the chain is stationary, or starts in any state.", "WHICH"
     )
-    coverage: float | None = option(
-        None, "Assume all chains within confidence intervals of this coverage.", WHAT, "P"
+    coverage: float | None = shows(
+        None, "Assume all chains within confidence intervals of this coverage.", "P"
     )
 
     def __post_init__(self) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pufferflow._checks import check_whole
+from pufferflow._options import reads, shows, split_options, takes_options
 from pufferflow._protection import Level, level_of
 from pufferflow._units import seconds_of, steps_of
 from pufferflow.accounting.entries import Paid
@@ -18,14 +19,11 @@ from pufferflow.errors import ParameterError
 from pufferflow.markov import Family
 from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.noise import TableError, scales_of, table_error
-from pufferflow.publish.options import split_options, takes_options
 from pufferflow.publish.request import (
     GuaranteeOptions,
     Request,
     StatisticOptions,
     Theta,
-    reads,
-    shows,
 )
 from pufferflow.publish.statistics import LABELS, Table
 from pufferflow.records.states import StateSpace

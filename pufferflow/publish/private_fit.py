@@ -38,6 +38,7 @@ import numpy as np
 from pufferflow._checks import check_confidence, check_epsilon, check_path, check_whole
 from pufferflow._files import PathLike, check_outputs, workplace
 from pufferflow._noise import open_dp
+from pufferflow._options import shows, split_options, takes_options
 from pufferflow._types import Ints
 from pufferflow.accounting.account import Charge
 from pufferflow.accounting.ledger import reserved, try_out
@@ -47,9 +48,8 @@ from pufferflow.markov import STATIONARY
 from pufferflow.models import PublicModel, write_model
 from pufferflow.publish.fit import Fit, FitOptions
 from pufferflow.publish.noise import DiscreteLaplace, add_noise, noise_scale, sum_margin
-from pufferflow.publish.options import option, split_options, takes_options
 from pufferflow.publish.release import Agreement
-from pufferflow.publish.request import WHAT, ReleaseOptions, Request, TableOptions
+from pufferflow.publish.request import ReleaseOptions, Request, TableOptions
 from pufferflow.records.counts import transition_counts
 from pufferflow.records.read import find_columns, parse_range, read
 from pufferflow.records.schema import FittedPrivately
@@ -63,10 +63,10 @@ MOST_NOISE = 0.5
 class PrivateFitOptions:
     """How a private fit is made."""
 
-    most_transitions: int | None = option(
-        None, "The first so many of each participant count (default: all in range).", WHAT, "N"
+    most_transitions: int | None = shows(
+        None, "The first so many of each participant count (default: all in range).", "N"
     )
-    confidence: float = option(0.95, "With which the result holds the chain.", WHAT, "P")
+    confidence: float = shows(0.95, "With which the result holds the chain.", "P")
 
 
 OPTIONS = (FitOptions, PrivateFitOptions, ReleaseOptions, TableOptions)

@@ -16,6 +16,7 @@ import numpy as np
 
 from pufferflow._checks import check_whole
 from pufferflow._noise import open_dp
+from pufferflow._options import takes_options
 from pufferflow.accounting.account import MOST_STEPS, Charge
 from pufferflow.accounting.entries import Entry, Paid, Population, Terms
 from pufferflow.accounting.ledger import Ledger, reserved, try_out
@@ -25,7 +26,6 @@ from pufferflow.models import number_of_states
 from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.files import draft
 from pufferflow.publish.noise import add_noise, add_seeded_noise, cost_of, scales_of
-from pufferflow.publish.options import takes_options
 from pufferflow.publish.plan import Design, Plan, remedies
 from pufferflow.publish.request import RECORDS, Request, Theta
 from pufferflow.publish.result import NoisyTable, Readings, Release
@@ -189,7 +189,8 @@ class Prepared(Agreement):
         if not len(steps.person):
             raise DataError(f"{steps.where}: no value was recorded, so there is nothing to release")
         if how.longest is not None:
-            steps = _first_readings(steps, how.longest)
+            every = np.ones(len(steps.person), dtype=bool)
+            steps = steps[steps.first(every, how.longest)]
         super().__init__(request, steps, request.what.parsed())
         self.period, self.longest = _period(steps, first, last, how.longest)
         cost = request.share_of * self.promise.allowed(self.longest)
@@ -258,11 +259,3 @@ def _period(
             f"{MOST_STEPS:,}; give a shorter range (`first`, `last`) or a longer `step`"
         )
     return (start, end), most if longest is None else min(longest, most)
-
-
-def _first_readings(steps: Steps, longest: int) -> Steps:
-    """Keep the first readings of each participant."""
-    kept = np.zeros(len(steps.person), dtype=bool)
-    for own in steps.owned:
-        kept[own][:longest] = True
-    return steps[kept]

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from pufferflow._checks import check_epsilon, check_type, check_unicode, check_whole, shown
 from pufferflow._files import PathLike
 from pufferflow._numbers import written_number
+from pufferflow._options import hides, pays, reads, shows, split_options, writes
 from pufferflow._protection import Level, level_of
 from pufferflow._units import seconds_of
 from pufferflow.accounting.ledger import Ledger
@@ -19,37 +20,19 @@ from pufferflow.markov import Family, MarkovChain
 from pufferflow.markov.families import as_family
 from pufferflow.mixing_family import MixingFamily
 from pufferflow.models import PublicModel, read_public_model
-from pufferflow.publish.options import option, options_under, split_options
 from pufferflow.publish.statistics import Statistic, parse_statistics
-from pufferflow.records.schema import READING, Schema
+from pufferflow.records.schema import Reading, Schema
 from pufferflow.records.states import StateSpace
 from pufferflow.records.table import Source
 
 Theta: TypeAlias = "Family | MarkovChain | PublicModel | PathLike | Any"
-WHAT, GUARANTEE, ACCOUNT = "what to publish", "guarantee", "account"
-TABLE, OUTPUT = "table", "output"
-GROUPS = (WHAT, GUARANTEE, ACCOUNT, TABLE, OUTPUT)
-shows, hides, pays, reads, writes = map(options_under, GROUPS)
-"""What declares an option under each of these headings of ``--help``."""
 
 
 @dataclass(frozen=True)
-class TableOptions:
+class TableOptions(Reading):
     """How a table is read; None takes what a model says, or the default."""
 
-    time: str | None = reads(None, "Column of times.", "COLUMN")
-    value: str | None = reads(None, "Column of values.", "COLUMN")
-    participant: str | None = reads(
-        None, "Column that tells participants apart; without it all rows are of one.", "COLUMN"
-    )
-    group: str | None = reads(None, "Column of a public fact of each participant.", "COLUMN")
     step: str | int | None = reads(None, "Time between readings (default: most common).", "TIME")
-    timezone: str | None = reads(None, "Zone of local times, such as Europe/Berlin.", "ZONE")
-    time_format: str | None = reads(None, "How times are written, as in %d/%m/%Y %H:%M.", "FORMAT")
-    separator: str | None = reads(None, "Sign between fields.", "SIGN")
-    decimal: str | None = reads(None, "Decimal sign.", "SIGN")
-    thousands: str | None = reads(None, "Sign of thousands.", "SIGN")
-    rows_are_steps: bool = reads(False, "Every row is one step, whatever times say.")
     states: Sequence[str] | None = shows(None, "Names of the states.", "A,B,...")
     edges: Sequence[float] | None = shows(
         None, "Edges between states, or LOW:HIGH:WIDTH.", "A,B,..."
@@ -62,7 +45,7 @@ class TableOptions:
         """
         if self.states is not None and self.edges is not None:
             raise ParameterError("`states` and `edges` say different things; give one of them")
-        known, own = known or Schema(), {name: getattr(self, name) for name in READING}
+        known, own = known or Schema(), dict[str, Any](self.given())
         if self.edges is not None:
             own["states"] = StateSpace.numeric(self.edges)
         elif self.states is not None:
@@ -72,8 +55,7 @@ class TableOptions:
         for name, what in (("states", "`states` or `edges`"), ("step_seconds", "`step`")):
             if name in own and getattr(known, name) not in (None, own[name]):
                 raise ParameterError(f"the model says something else than {what}; leave it out")
-        given = {name: one for name, one in own.items() if one is not None and one is not False}
-        return replace(known, **given)
+        return replace(known, **own)
 
 
 @dataclass(frozen=True)
@@ -120,7 +102,7 @@ class ReleaseOptions:
 
     accept_noise: bool = hides(False, "Publish although most would be noise.")
     fitted_to_others: bool = hides(False, "The chain was fitted to other participants.")
-    ledger: Ledger | PathLike | None = option(None, "Where all releases add up.", ACCOUNT, "FILE")
+    ledger: Ledger | PathLike | None = pays(None, "Where all releases add up.", "FILE")
     limit: float | None = pays(None, "Of all releases at this level (default: epsilon).", "EPSILON")
     share: str | float = pays(1, "Fraction of what the level allows, for this release.", "F")
     alone: bool = pays(False, "Promise epsilon for this release alone.")
@@ -129,7 +111,7 @@ class ReleaseOptions:
     longest: int | None = pays(None, "Readings of one participant that count at most.", "N")
     cohort: str | None = pays(None, "Name of the participants, if others have ledgers.", "NAME")
     new_values: bool = pays(False, "Enter a value column new to the ledger.")
-    output: PathLike | None = option(None, "New folder; publish/ may leave.", OUTPUT, "FOLDER")
+    output: PathLike | None = writes(None, "New folder; publish/ may leave.", "FOLDER")
     figure: bool = writes(True, "Draw the figure.")
     seed: int | None = writes(None, "Simulate with this seed: for planning, not private.", "SEED")
 

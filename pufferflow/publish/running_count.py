@@ -22,12 +22,12 @@ from typing import Any
 
 from pufferflow._checks import check_confidence, check_positive, check_whole
 from pufferflow._files import PathLike
+from pufferflow._options import takes_options
 from pufferflow.accounting.account import MOST_STEPS, Charge
 from pufferflow.accounting.entries import Paid
 from pufferflow.accounting.ledger import Ledger, reserved
 from pufferflow.errors import ParameterError
 from pufferflow.publish.noise import add_noise, noise_scale, sum_margin
-from pufferflow.publish.options import takes_options
 from pufferflow.publish.release import Agreement
 from pufferflow.publish.request import RECORDS, Request, Theta
 from pufferflow.records.read import Steps, parse_range

@@ -364,10 +364,12 @@ class Durations(Exceedances):
     def _marks(self, steps: Steps) -> Marks:
         above, goes_on = self._above(steps), steps.near
         goes_on[1:] &= above[:-1]
-        last, goes_on = above.copy(), goes_on & above
+        goes_on &= above
+        last = above.copy()
         last[:-1] &= ~goes_on[1:]
+        above &= ~goes_on
         open_ = np.zeros(0, dtype=np.int64)
-        for begin, end in zip(steps.parts(above & ~goes_on), steps.parts(last), strict=True):
+        for begin, end in zip(steps.parts(above), steps.parts(last), strict=True):
             begin = np.append(open_, begin)
             begin, open_ = begin[: len(end)], begin[len(end) :]  # one run may end in the next part
             lengths = end - begin + 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -26,8 +25,7 @@ def state_counts(steps: Steps, by: By = "all") -> Ints:
 
     Shape (k,), (groups, k) or (people, k).
     """
-    state, k = steps.coded
-    return _count(steps, by, (k,), lambda part: (state[part],))
+    return _count(steps, by, 1)
 
 
 def transition_counts(steps: Steps, by: By = "all", *, most: int | None = None) -> Ints:
@@ -36,12 +34,8 @@ def transition_counts(steps: Steps, by: By = "all", *, most: int | None = None) 
     ``most``: of each participant only the first so many count. Shape (k, k), (groups, k, k) or
     (people, k, k).
     """
-    state, k = steps.coded
     near = steps.near
-    if most is not None:
-        for own in steps.owned:
-            near[own] &= np.cumsum(near[own], dtype=np.int32) <= most
-    return _count(steps, by, (k, k), lambda part: (state[part - 1], state[part]), near)
+    return _count(steps, by, 2, near if most is None else steps.first(near, most))
 
 
 def triple_counts(steps: Steps, by: By = "all") -> Ints:
@@ -49,10 +43,9 @@ def triple_counts(steps: Steps, by: By = "all") -> Ints:
 
     Shape (k, k, k), (groups, k, k, k) or (people, k, k, k).
     """
-    state, k = steps.coded
     near = steps.near
     near[1:] &= near[:-1].copy()
-    return _count(steps, by, (k, k, k), lambda i: (state[i - 2], state[i - 1], state[i]), near)
+    return _count(steps, by, 3, near)
 
 
 def hourly_counts(steps: Steps, by: By = "all") -> Ints:
@@ -60,13 +53,7 @@ def hourly_counts(steps: Steps, by: By = "all") -> Ints:
 
     Shape (24, k, k), (groups, 24, k, k) or (people, 24, k, k).
     """
-    state, k = steps.coded
-
-    def at(part: Ints) -> tuple[NDArray[np.integer], ...]:
-        hour = steps[part - 1].local_seconds // HOUR % HOURS
-        return hour, state[part - 1], state[part]
-
-    return _count(steps, by, (HOURS, k, k), at, steps.near)
+    return _count(steps, by, 2, steps.near, hourly=True)
 
 
 def spans(steps: Steps, longest_gap: float = math.inf) -> tuple[NDArray[np.int32], Ints]:
@@ -84,13 +71,18 @@ def spans(steps: Steps, longest_gap: float = math.inf) -> tuple[NDArray[np.int32
 def _count(
     steps: Steps,
     by: By,
-    cells: tuple[int, ...],
-    at: Callable[[Ints], tuple[NDArray[np.integer], ...]],
+    length: int,
     counted: NDArray[np.bool_] | None = None,
+    *,
+    hourly: bool = False,
 ) -> Ints:
-    """Count the readings, or those that are marked, in the cells ``at`` them."""
+    """Count the readings, or those that are marked, by their state and the ones before it.
+
+    ``length`` states in all; with ``hourly`` also by the hour of the reading before.
+    """
+    state, k = steps.coded
     rows = {"all": (), "group": (len(steps.groups),), "person": (len(steps.people),)}[by]
-    shape = (*rows, *cells)
+    shape = (*rows, *[HOURS] * hourly, *[k] * length)
     size = math.prod(shape)
     if size > MOST_COUNTS:
         what = f"{size:,} counts ({' x '.join(map(str, shape))}) are more than can be kept"
@@ -99,6 +91,8 @@ def _count(
     for part in steps.parts(counted):
         person = steps.person[part]
         whose = {"all": (), "group": (steps.group_of[person],), "person": (person,)}[by]
-        cell = np.ravel_multi_index((*whose, *at(part)), shape)
+        hour = [steps[part - 1].local_seconds // HOUR % HOURS] if hourly else []
+        states = [state[part - back] for back in reversed(range(length))]
+        cell = np.ravel_multi_index((*whose, *hour, *states), shape)
         np.add.at(counts, cell, 1)
     return counts.reshape(shape)

@@ -12,7 +12,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import pairwise, starmap
 from typing import Any, Literal, NoReturn
 
 import numpy as np
@@ -86,27 +85,22 @@ class Steps:
     extent: tuple[int, int] | None = None
 
     @classmethod
-    def of(
-        cls, seconds: Any, *, person: Any = 0, value: Any = None, state: Any = None, **facts: Any
-    ) -> Steps:
+    def of(cls, seconds: Any, *, person: Any = 0, **facts: Any) -> Steps:
         """Return the steps of readings that are known to be right, in any order.
 
         ``person`` counts from 0; the other facts are the attributes of this class.
         """
         seconds = np.asarray(seconds, dtype=np.int64)
         person = np.broadcast_to(person, seconds.shape)
-        order = np.lexsort((seconds, person))
-        value = None if value is None else np.asarray(value, dtype=np.float64)[order]
-        state = None if state is None else np.asarray(state, dtype=np.int16)[order]
         none = np.zeros(len(facts.get("people", "1")), dtype=np.int32)
         facts = {"rows": len(seconds), "group_of": none, **facts}
-        own = cls(person=person[order], seconds=seconds[order], value=value, state=state)
-        return replace(own, **facts)
+        return cls(person=person, seconds=seconds, **facts)[np.lexsort((seconds, person))]
 
     def __getitem__(self, which: Any) -> Steps:
         """Some of the readings, by their indices or marked."""
         own = {name: getattr(self, name) for name in ("person", "seconds", "value", "state")}
-        return replace(self, **{name: a[which] for name, a in own.items() if a is not None})
+        some = {name: np.asarray(a)[which] for name, a in own.items() if a is not None}
+        return replace(self, **some)
 
     def parts(self, marked: NDArray[np.bool_] | None = None) -> Iterator[Integers]:
         """Yield the indices of all readings, or of those that are marked, not too many at once."""
@@ -121,11 +115,12 @@ class Steps:
         assert self.states is not None
         return self.state, self.states.count
 
-    @property
-    def owned(self) -> Iterator[slice]:
-        """The readings of each participant who has any."""
+    def first(self, marked: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
+        """Mark of the readings that are marked the first so many of each participant only."""
         starts = np.flatnonzero(~self.follow(math.inf)).tolist()
-        return starmap(slice, pairwise([*starts, len(self.person)]))
+        for own in map(slice, starts, [*starts[1:], None]):
+            marked[own] &= np.cumsum(marked[own], dtype=np.int32) <= most
+        return marked
 
     @property
     def local_seconds(self) -> Integers:
@@ -252,7 +247,7 @@ class _Rows:
         for frame in self.table.batches([*dict.fromkeys([*self.times, *named])]):
             if self.times and self.table.first_line is not None:
                 frame = frame[(frame != "").any(axis=1)]
-            time = self._settled(frame, *self._times(frame))
+            time = self._settled(frame)
             within = (time >= self.low) & (time <= self.high) | self.total
             frame, time = frame[within], time[within]
             person = self._named(frame, "participant", self.people)
@@ -335,13 +330,16 @@ class _Rows:
         what += "fact; correct it, or name the column of the participants (`participant`)"
         self._refuse((group < 0) | (group != self.group_of[person]), frame.index, "group", what)
 
-    def _settled(self, frame: pd.DataFrame, time: Integers, late: Integers) -> Integers:
+    def _settled(self, frame: pd.DataFrame) -> Integers:
         """The time of each row, or its number where none have.
 
         Of an hour that is there twice it is the second if the first is not after the row before.
         """
-        if self.times and (self.total or self.schema.timezone is None):
-            return time
+        time = late = np.zeros(len(frame), dtype=np.int64)
+        if self.times:
+            time, late = self._times(frame)
+            if self.total or self.schema.timezone is None:
+                return time
         settled = []
         people = self._named(frame, "participant", self.named).tolist()
         for person, first, second in zip(people, time.tolist(), late.tolist(), strict=True):
@@ -412,8 +410,6 @@ class _Rows:
 
     def _times(self, frame: pd.DataFrame) -> tuple[Integers, Integers]:
         """First and last moment that each time may mean; before all others where it is none."""
-        if not self.times:
-            return np.zeros(len(frame), dtype=np.int64), np.zeros(len(frame), dtype=np.int64)
         column, form, zone = frame[self.times[0]], self.schema.time_format, self.schema.timezone
         for other in self.times[1:]:
             parts = [c.astype("str").where(c.notna(), "") for c in (column, frame[other])]
@@ -493,15 +489,14 @@ def find_columns(table: Table, schema: Schema) -> dict[str, str | None]:
         if not {*_parts(table, named)} <= {*present}:
             refuse(f"there is no column {shown(named)} for the {role}; correct `{role}`")
     for role, known in GUESSES.items():
-        if columns[role] is not None or (role == "time" and schema.rows_are_steps):
-            continue
-        taken = {*columns.values(), *_parts(table, columns["time"])}
-        free = [name for name in present if name not in taken]
-        found = [name for name in free if re.split(r"[(\[/]", name)[0].strip().lower() in known]
-        found = free if role == "value" and not found else found
-        if len(found) > 1 or (role == "value" and not found):
-            refuse(f"it is not clear which column holds the {role}s; name it (`{role}`)")
-        columns[role] = found[0] if found else None
+        if columns[role] is None and not (role == "time" and schema.rows_are_steps):
+            taken = {part for named in columns.values() for part in _parts(table, named)}
+            free = [name for name in present if name not in taken]
+            found = [name for name in free if re.split(r"[(\[/]", name)[0].strip().lower() in known]
+            guessed: list[Any] = found or (free if role == "value" else [None])
+            if len(guessed) != 1:
+                refuse(f"it is not clear which column holds the {role}s; name it (`{role}`)")
+            columns[role] = guessed[0]
     used = {name for named in columns.values() for name in _parts(table, named)}
     for name in used:
         if present.count(name) > 1 or f"{name}.1" in present:  # as pandas names the second

@@ -13,7 +13,7 @@ the chain was fitted to::
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -29,14 +29,13 @@ from pufferflow._checks import (
     shown,
 )
 from pufferflow._json import is_number, only_keys, record
+from pufferflow._options import reads
 from pufferflow.errors import ModelError, ParameterError
 from pufferflow.records.states import StateSpace
 
 MOST_SECONDS = 2**53 - 1
 ROLES = ("time", "value", "participant", "group")
 SIGNS = ("separator", "decimal", "thousands")
-READING = (*ROLES, "rows_are_steps", "timezone", "time_format", *SIGNS)
-"""The fields of :class:`Schema` that say how to read a table."""
 
 _TIME = re.compile(r"-?\d{4,6}-\d\d-\d\dT\d\d:\d\d:\d\dZ?", re.ASCII)
 _STEP = re.compile(r"step \d{1,19}", re.ASCII)
@@ -116,38 +115,26 @@ class FittedPrivately:
 
 
 @dataclass(frozen=True)
-class Schema:
-    """Which columns to read, how, and what their values mean.
+class Reading:
+    """Which columns to read, and how.
 
-    How to read is said at :class:`pufferflow.publish.request.TableOptions`, whose fields these are.
     Participants and groups are never guessed: a wrong participant would make the noise too small.
-
-    Attributes
-    ----------
-    step_seconds : int or None
-        Time between two steps; None: the most common difference of the times.
-    states : StateSpace or None
-        The public states; None: values are numbers.
-    fitted, fitted_privately : Fitted and FittedPrivately, or None
-        Which data a chain was fitted to, and with which noise; in model files only.
 
     Raises ParameterError: one of them is out of range.
     """
 
-    time: str | None = None
-    value: str | None = None
-    participant: str | None = None
-    group: str | None = None
-    step_seconds: int | None = None
-    timezone: str | None = None
-    time_format: str | None = None
-    separator: str | None = None
-    decimal: str | None = None
-    thousands: str | None = None
-    rows_are_steps: bool = False
-    states: StateSpace | None = None
-    fitted: Fitted | None = None
-    fitted_privately: FittedPrivately | None = None
+    time: str | None = reads(None, "Column of times.", "COLUMN")
+    value: str | None = reads(None, "Column of values.", "COLUMN")
+    participant: str | None = reads(
+        None, "Column that tells participants apart; without it all rows are of one.", "COLUMN"
+    )
+    group: str | None = reads(None, "Column of a public fact of each participant.", "COLUMN")
+    timezone: str | None = reads(None, "Zone of local times, such as Europe/Berlin.", "ZONE")
+    time_format: str | None = reads(None, "How times are written, as in %d/%m/%Y %H:%M.", "FORMAT")
+    separator: str | None = reads(None, "Sign between fields.", "SIGN")
+    decimal: str | None = reads(None, "Decimal sign.", "SIGN")
+    thousands: str | None = reads(None, "Sign of thousands.", "SIGN")
+    rows_are_steps: bool = reads(False, "Every row is one step, whatever times say.")
 
     def __post_init__(self) -> None:
         check_type(self.rows_are_steps, "rows_are_steps", bool)
@@ -156,18 +143,12 @@ class Schema:
             if name != "rows_are_steps":
                 check_type(text, name, str)
                 check_unicode(str(text), name)
-        if self.states is not None:
-            check_type(self.states, "states", StateSpace)
-        if self.step_seconds is not None:
-            step = check_whole(self.step_seconds, "step_seconds", 1, MOST_SECONDS)
-            object.__setattr__(self, "step_seconds", step)
         if self.rows_are_steps and self.time is not None:
             raise ParameterError("`rows_are_steps` and `time` contradict each other; give one")
         for name in SIGNS:
             sign = str(given.get(name, ";"))
-            inside = sign.isalnum() or sign in "+-"  # of numbers
-            bad = not sign.isascii() if name == "separator" else inside
-            if bad or len(sign) != 1 or sign in '\r\n"':
+            byte = name != "separator" or sign.isascii()
+            if len(sign) != 1 or sign.isalnum() or sign in '+-\r\n"' or not byte:
                 what = f"{name} is {shown(sign)}; it must be one character"
                 raise ParameterError(f"{what}, and none of which numbers are made")
         if self.thousands == (self.decimal or "."):
@@ -181,8 +162,36 @@ class Schema:
 
     def given(self) -> dict[str, str | bool]:
         """Return the options of reading that are not the default."""
-        options = {name: getattr(self, name) for name in READING}
+        options = {field.name: getattr(self, field.name) for field in fields(Reading)}
         return {k: v for k, v in options.items() if v is not None and v is not False}
+
+
+@dataclass(frozen=True)
+class Schema(Reading):
+    """Which columns to read, how, and what their values mean.
+
+    Attributes
+    ----------
+    step_seconds : int or None
+        Time between two steps; None: the most common difference of the times.
+    states : StateSpace or None
+        The public states; None: values are numbers.
+    fitted, fitted_privately : Fitted and FittedPrivately, or None
+        Which data a chain was fitted to, and with which noise; in model files only.
+    """
+
+    step_seconds: int | None = None
+    states: StateSpace | None = None
+    fitted: Fitted | None = None
+    fitted_privately: FittedPrivately | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.states is not None:
+            check_type(self.states, "states", StateSpace)
+        if self.step_seconds is not None:
+            step = check_whole(self.step_seconds, "step_seconds", 1, MOST_SECONDS)
+            object.__setattr__(self, "step_seconds", step)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON types that :func:`parse_schema` reads."""
@@ -204,7 +213,8 @@ def parse_schema(value: object) -> Schema:
     """
     keys = ("states", "step_seconds", "fitted", "reading", "fitted_privately")
     found = only_keys(value, keys, "records")
-    options = only_keys(found.get("reading", {}), READING, "records: reading")
+    names = tuple(field.name for field in fields(Reading))
+    options = only_keys(found.get("reading", {}), names, "records: reading")
     states, where = found.get("states"), "records: states"
     try:
         if isinstance(states, dict) and "edges" in states:

@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -72,15 +71,22 @@ def open_table(source: Source | Table, separator: str | None = None) -> Table:
     """
     if isinstance(source, Table):
         return source
-    if isinstance(source, pd.Series | pd.DataFrame):
-        frame = _with_time(source)
+    if isinstance(source, pd.Series):
+        source = source.to_frame("value")
+    if isinstance(source, pd.DataFrame):
+        frame = source.copy(deep=False)
+        if isinstance(frame.index, pd.DatetimeIndex):
+            frame.insert(0, "time", frame.index, allow_duplicates=True)
+        elif frame.index.name is not None or frame.index.inferred_type not in ("integer", "empty"):
+            what = "the table has an index that is not read; make columns of it (reset_index)"
+            raise DataError(what)
 
         def parts(positions: list[int]) -> Iterator[pd.DataFrame]:
             return (frame.iloc[row : row + ROWS, positions] for row in range(0, len(frame), ROWS))
 
         return Table("the table", tuple(map(str, frame.columns)), parts)
     path = check_path(source, "source")
-    if str(source) == "-" or (path.exists() and not path.is_file() and not path.is_dir()):
+    if str(source) == "-" or (path.exists() and not path.is_file()):
         raise DataError(f"{source} is not a file; save the table to one and give its name")
     try:
         with path.open("rb") as stream:
@@ -92,7 +98,7 @@ def open_table(source: Source | Table, separator: str | None = None) -> Table:
 
 
 def _csv_table(path: str, separator: str | None) -> Table:
-    with _unpacked(path) as (_, stream):
+    with _unpacked(path) as stream:
         header = re.split(rb"[\r\n]", stream.read(BLOCK).removeprefix(b"\xef\xbb\xbf"), maxsplit=1)
     if len(header[0]) == BLOCK:
         raise _endless(path)
@@ -108,94 +114,80 @@ def _csv_table(path: str, separator: str | None) -> Table:
         raise DataError(f"{path}, line 1: more than {MOST_COLUMNS:,} columns; keep those you use")
     if not any(header[1:]):
         return Table(path, names, lambda _: iter(()), 2)
-    return Table(path, names, partial(_batches, path, partial(_csv_rows, separator, len(names))), 2)
 
+    from pyarrow import compute, string
+    from pyarrow import csv as arrow
 
-def _csv_rows(
-    separator: str, columns: int, stream: Any, positions: list[int], bad: list[Any]
-) -> tuple[Iterator[Any], None]:
-    """Return the blocks of a CSV file as texts; a row is a line."""
-    from pyarrow import csv, string
+    def blocks(positions: list[int]) -> Iterator[pd.DataFrame]:
+        """Yield the blocks of the file as texts; a row is a line."""
+        numbers, bad, line = [str(i) for i in range(len(names))], list[Any](), 2
+        options: dict[str, Any] = {
+            "read_options": arrow.ReadOptions(
+                use_threads=False, block_size=BLOCK, skip_rows=1, column_names=numbers
+            ),
+            "parse_options": arrow.ParseOptions(
+                delimiter=separator,
+                ignore_empty_lines=False,
+                invalid_row_handler=lambda row: bad.append(row) or "error",  # type: ignore[func-returns-value]
+            ),
+            "convert_options": arrow.ConvertOptions(
+                column_types=dict.fromkeys(numbers, string()),
+                include_columns=[numbers[i] for i in positions],
+                strings_can_be_null=False,
+            ),
+        }
+        with _unpacked(path, bad) as stream:
+            for batch in arrow.open_csv(stream, **options):
+                for column in batch.columns:
+                    broken = compute.index(compute.match_substring(column, "\n"), True).as_py()
+                    if broken >= 0:
+                        what = "a quote is not closed, or a field has a line break"
+                        where = f"{path}, line {line + broken}"
+                        raise DataError(f"{where}: {what}; give a line a reading")
+                yield batch.to_pandas()
+                line += len(batch)
 
-    names = [str(i) for i in range(columns)]
-    options: dict[str, Any] = {
-        "read_options": csv.ReadOptions(
-            use_threads=False, block_size=BLOCK, skip_rows=1, column_names=names
-        ),
-        "parse_options": csv.ParseOptions(
-            delimiter=separator,
-            ignore_empty_lines=False,
-            invalid_row_handler=lambda row: bad.append(row) or "error",  # type: ignore[func-returns-value]
-        ),
-        "convert_options": csv.ConvertOptions(
-            column_types=dict.fromkeys(names, string()),
-            include_columns=[names[i] for i in positions],
-            strings_can_be_null=False,
-        ),
-    }
-    return csv.open_csv(stream, **options), None
+    return Table(path, names, blocks, 2)
 
 
 def _parquet_table(path: str) -> Table:
     from pyarrow.parquet import ParquetFile
 
-    with _unpacked(path) as (raw, _):
-        fields = list(ParquetFile(raw, **BOUNDS).schema_arrow)
-    read = partial(_batches, path, partial(_parquet_rows, fields))
-    return Table(path, tuple(field.name for field in fields), read)
+    with _unpacked(path) as stream:
+        fields = list(ParquetFile(stream, **BOUNDS).schema_arrow)
 
+    def batches(positions: list[int]) -> Iterator[pd.DataFrame]:
+        """Yield the rows, typed, texts as categories."""
+        names = [fields[i].name for i in positions]
+        texts = [fields[i].name for i in positions if "string" in str(fields[i].type)]
+        with _unpacked(path) as stream:
+            file = ParquetFile(stream, read_dictionary=texts, **BOUNDS)
+            for batch in file.iter_batches(ROWS, columns=names):
+                yield batch.select(names).to_pandas(ignore_metadata=True)
 
-def _parquet_rows(
-    fields: list[Any], stream: Any, positions: list[int], _: object
-) -> tuple[Iterator[Any], int]:
-    """Return the batches of a Parquet file, typed, texts as categories; and its number of rows."""
-    from pyarrow.parquet import ParquetFile
-
-    names = [fields[i].name for i in positions]
-    texts = [fields[i].name for i in positions if "string" in str(fields[i].type)]
-    file = ParquetFile(stream, read_dictionary=texts, **BOUNDS)
-    batches = file.iter_batches(ROWS, columns=names)
-    return (batch.select(names) for batch in batches), file.metadata.num_rows
-
-
-def _batches(path: str, opened: Any, positions: list[int]) -> Iterator[pd.DataFrame]:
-    """Yield the rows of a file, each in a line of its own, while a bar shows how far it is."""
-    from pyarrow import compute
-
-    line, size, bad = 2, os.path.getsize(path), list[Any]()
-    with (
-        _unpacked(path, bad) as (raw, stream),
-        tqdm(
-            total=size, desc="reading", unit="B", unit_scale=True, disable=None, leave=False
-        ) as done,
-    ):
-        batches, rows = opened(stream, positions, bad)
-        for batch in batches:
-            for column in batch.columns if rows is None else ():
-                broken = compute.index(compute.match_substring(column, "\n"), True).as_py()
-                if broken >= 0:
-                    what = "a quote is not closed, or a field has a line break"
-                    raise DataError(f"{path}, line {line + broken}: {what}; give a line a reading")
-            yield batch.to_pandas(ignore_metadata=True)
-            line += len(batch)
-            done.update(raw.tell() - done.n if rows is None else size * len(batch) / rows)
+    return Table(path, tuple(field.name for field in fields), batches)
 
 
 @contextmanager
 def _unpacked(path: str, bad: Sequence[Any] = ()) -> Iterator[Any]:
-    """Open a file, and what it unpacks to; what a reader raises becomes a sentence of our own.
+    """Open a file, unpacked, while a bar shows how far it is read.
 
-    ``bad`` may get the row with a wrong number of fields.
+    What a reader raises becomes a sentence of our own; ``bad`` may get the row with a wrong number
+    of fields.
     """
     import pyarrow as pa
 
-    name: Any = os.fsencode(path)  # which need not be Unicode
+    shown: Any = {"desc": "reading", "total": os.path.getsize(path), "disable": None}
     try:
-        with pa.OSFile(name, "rb") as raw:
-            head = raw.read(4)
-            raw.seek(0)
+        with (
+            open(path, "rb") as file,
+            tqdm.wrapattr(file, "read", leave=False, **shown) as raw,
+        ):
+            head = file.read(4)
+            file.seek(0)
             packing: Any = next((PACKED[sign] for sign in PACKED if head.startswith(sign)), None)
-            yield raw, raw if packing is None else pa.CompressedInputStream(raw, packing)
+            stream = pa.PythonFile(raw, mode="r")  # type: ignore[arg-type]
+            yield stream if packing is None else pa.CompressedInputStream(stream, packing)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         text = str(error)
         if bad:
@@ -214,13 +206,3 @@ def _unpacked(path: str, bad: Sequence[Any] = ()) -> Iterator[Any]:
 def _endless(path: str) -> DataError:
     what = f"a line of more than {BLOCK:,} bytes, or a quote that is not closed"
     return DataError(f"{path}: {what}; give a line a reading")
-
-
-def _with_time(source: pd.Series[Any] | pd.DataFrame) -> pd.DataFrame:
-    """A frame with its index as the column "time", unless it only numbers the rows."""
-    frame = source.to_frame("value") if isinstance(source, pd.Series) else source.copy(deep=False)
-    if isinstance(frame.index, pd.DatetimeIndex):
-        frame.insert(0, "time", frame.index, allow_duplicates=True)
-    elif frame.index.name is not None or frame.index.inferred_type not in ("integer", "empty"):
-        raise DataError("the table has an index that is not read; make columns of it (reset_index)")
-    return frame

@@ -314,9 +314,9 @@ def test_what_has_no_end_is_refused_after_few_blocks(monkeypatch, pack, body, me
 
     @contextmanager
     def counted(*arguments):
-        with unpacked(*arguments) as (raw, stream):
+        with unpacked(*arguments) as stream:
             taken = partial(lambda stream, n: seen.append(stream.read(n)) or seen[-1], stream)
-            yield raw, SimpleNamespace(closed=False, read=taken)
+            yield SimpleNamespace(closed=False, read=taken)
 
     monkeypatch.setattr(table, "_unpacked", counted)
     assert message in refusal(pack(HEADER + body * (2**22 // len(body))))

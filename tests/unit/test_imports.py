@@ -28,6 +28,7 @@ GROUND = (
     "_protection",
     "_json",
     "_numbers",
+    "_options",
     "_work",
     "_noise",
     "_randomness",
@@ -37,7 +38,7 @@ GROUND = (
 
 ORDER = (
     *GROUND,
-    *("dp", "hmm", "records", "divergences", "general"),
+    *("dp", "hmm", "records", "general"),
     *(
         "markov",
         "influence",

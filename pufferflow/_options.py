@@ -1,0 +1,94 @@
+"""Options that are declared once, as fields of a frozen dataclass.
+
+A public function takes the fields of such records as keywords, its docstring lists them, and the
+command line generates its options from the same fields.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from dataclasses import MISSING, field, fields
+from difflib import get_close_matches
+from functools import wraps
+from inspect import Parameter, cleandoc, signature
+from typing import Any, TypeVar
+
+from pufferflow._checks import shown
+from pufferflow.errors import ParameterError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def options_under(group: str) -> Callable[..., Any]:
+    """Return what declares an option under a heading of ``--help``, as a field of a dataclass.
+
+    It takes the default (MISSING of one that must be given), the meaning in one sentence, and what
+    stands for the value in the shell: a word, two words, or None of a switch.
+    """
+
+    def option(default: Any, meaning: str, metavar: str | tuple[str, ...] | None = None) -> Any:
+        described = {"meaning": meaning, "group": group, "metavar": metavar}
+        return field(default=default, metadata=described)
+
+    return option
+
+
+WHAT, GUARANTEE, ACCOUNT = "what to publish", "guarantee", "account"
+TABLE, OUTPUT = "table", "output"
+GROUPS = (WHAT, GUARANTEE, ACCOUNT, TABLE, OUTPUT)
+shows, hides, pays, reads, writes = map(options_under, GROUPS)
+"""What declares an option under each of these headings of ``--help``."""
+
+
+def split_options(options: dict[str, Any], *records: type) -> list[dict[str, Any]]:
+    """Return the options of each record."""
+    names = [{field.name for field in fields(record)} for record in records]
+    return [{key: options[key] for key in options if key in own} for own in names]
+
+
+def takes_options(*records: type, only: str = "") -> Callable[[Function], Function]:
+    """Let a function list the options it takes, and refuse others in one sentence.
+
+    They are listed where its docstring has ``{options}``.
+
+    Parameters
+    ----------
+    records : dataclass
+        Of the ``**options`` of the function.
+    only : str, optional
+        Names of the fields that this function takes, if it does not take all.
+    """
+    every = [option for record in records for option in fields(record)]
+    taken = [f for f in every if not only or f.name in only.split()]
+
+    def with_options(function: Function) -> Function:
+        own = signature(function)
+        keywords = [p for p in own.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
+        named = {p.name for p in keywords}
+        lines = []
+        for one in (f for f in taken if f.name not in named):
+            default = Parameter.empty if one.default is MISSING else one.default
+            keyword = Parameter(one.name, Parameter.KEYWORD_ONLY, default=default)
+            keywords.append(keyword.replace(annotation=one.type))
+            meaning = textwrap.fill(one.metadata["meaning"], 92, break_on_hyphens=False)
+            lines += [f"{one.name} : {one.type}", textwrap.indent(meaning, "    ")]
+        known = [p.name for p in keywords]
+
+        @wraps(function)
+        def checked(*arguments: Any, **options: Any) -> Any:
+            for name in options:
+                if name not in known:
+                    near = get_close_matches(name, known, 1, 0.5)
+                    advice = f"{near[0]} may be meant" if near else f"there are {', '.join(known)}"
+                    what = f"unknown option {shown(name)} of {function.__name__}"
+                    raise ParameterError(f"{what}; {advice}")
+            return function(*arguments, **options)
+
+        described: Any = checked
+        described.__signature__ = own.replace(parameters=keywords)
+        described.options = taken
+        described.__doc__ = cleandoc(function.__doc__ or "").replace("{options}", "\n".join(lines))
+        return described  # type: ignore[no-any-return]
+
+    return with_options
