@@ -111,6 +111,9 @@ def test_what_lies_between_bounds_and_in_balls():
         chain = pf.MarkovChain(matrix + np.outer([1, 0, 0, 0], row), "any")
         assert ball.contains(chain) == inside
         assert box.contains(chain)
+    for vertex in ball.rows.vertices(0, largest=True):
+        assert vertex.sum() == pytest.approx(1)
+        assert np.abs(vertex - matrix[0]).sum() / 2 == pytest.approx(0.02)
     assert pf.leakage(ball, 500, 1.0).scale < pf.leakage(box, 500, 1.0).scale
 
 
