@@ -129,7 +129,6 @@ def _network(asked: argparse.Namespace) -> list[dict[str, Any]]:
 
 def _general(asked: argparse.Namespace) -> dict[str, Any]:
     from pufferflow.general import PufferfishFramework
-    from pufferflow.general.tables import read_scenarios
 
     def finite(fact: Any) -> Any:
         return None if fact == math.inf else fact
@@ -145,14 +144,14 @@ def _general(asked: argparse.Namespace) -> dict[str, Any]:
     if asked.release is not None and len(asked.epsilon) > 1:
         raise ParameterError("--release needs a single --epsilon")
     framework = PufferfishFramework.from_table(asked.file, asked.pair)
-    answer = facts(framework.wasserstein(), "scale", "s", W="W", scenario="law", pair="pair")
+    answer = facts(framework.wasserstein(), "scale", "s", W="W", scenario="scenario", pair="pair")
     if asked.group is not None:
         group = framework.group_sensitivity(text.split(",") for text in asked.group)
         own = {"sensitivity": "sensitivity", "records": "group", "independent": "independent"}
         answer["group"] = facts(group, "scale", "s", **own)
     if asked.adversary is not None:
         answer["adversaries"] = []
-        for name, belief in read_scenarios(asked.adversary).laws.items():
+        for name, belief in PufferfishFramework.from_table(asked.adversary).distributions.items():
             close, own = framework.close_adversary(belief), {"delta": "delta", "secret": "secret"}
             found = facts(close, "loss", "es", closest="scenario", **own)
             answer["adversaries"].append({"adversary": name} | found)

@@ -1,8 +1,6 @@
-"""Pufferfish privacy in general (Song et al., section 2): any finite secrets, pairs and scenarios, given as data."""
+"""Pufferfish privacy in general (Song et al., section 2): finitely many secrets and scenarios."""
 
-from pufferflow.general.adversary import Distance, ScenarioDistance
-from pufferflow.general.databases import GroupSensitivity
-from pufferflow.general.framework import PufferfishFramework
-from pufferflow.general.sensitivity import WassersteinSensitivity
+from pufferflow.general.distributions import max_divergence, wasserstein_infinity
+from pufferflow.general.framework import Distance, PufferfishFramework
 
-__all__ = ["Distance", "GroupSensitivity", "PufferfishFramework", "ScenarioDistance", "WassersteinSensitivity"]
+__all__ = ["Distance", "PufferfishFramework", "max_divergence", "wasserstein_infinity"]

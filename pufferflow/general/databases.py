@@ -1,36 +1,29 @@
-"""Scenarios as distributions of whole databases: conditional distributions of the query, and group privacy."""
+"""Scenarios as distributions of whole databases: the query given a record, and group privacy."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any
 
-from pufferflow._checks import check_epsilon, check_list, shown_name
+from pufferflow._checks import check_epsilon, check_list, check_type, shown_name
+from pufferflow._numbers import written_number
 from pufferflow._rounding import divide_up, float_up
-from pufferflow.divergences import Law
 from pufferflow.errors import ParameterError
+from pufferflow.general.distributions import Distribution, named, normalised, probabilities
 
 Database = tuple[Hashable, ...]
-_Secret = TypeVar("_Secret", bound=Hashable)
 
 
 @dataclass(frozen=True)
 class GroupSensitivity:
-    """What group differential privacy needs (Definition 2.2 and B.2).
+    """What group privacy needs: the query's largest change by all records of one group, rounded up.
 
-    Attributes
-    ----------
-    sensitivity : float
-        Largest change of the query when all records of one group change, over the databases given, rounded up.
-    group : tuple of str
-        Records of the group that decides.
-    independent : bool
-        Whether the groups are independent of each other under every scenario. Only then does protection of groups
-        protect the values of single records, and W of such pairs is at most this sensitivity (Theorem 3.3).
+    ``group`` decides. Only if the groups are ``independent`` of each other in every scenario does
+    protection of groups protect the values of single records (Theorem 3.3).
     """
 
     sensitivity: float
@@ -42,90 +35,84 @@ class GroupSensitivity:
         return divide_up(self.sensitivity, check_epsilon(epsilon))
 
 
-@dataclass(frozen=True)
 class Databases:
-    """Distributions of databases with the value of the query.
+    """Probabilities and queries of databases; see :meth:`PufferfishFramework.from_databases`."""
 
-    Attributes
-    ----------
-    records : tuple of str
-        Names of the records of a database.
-    query : mapping from database to Fraction
-    masses : mapping from scenario to mapping from database to int
-        Proportional to the probabilities of the scenario.
-    """
+    def __init__(
+        self, scenarios: Mapping[Any, Any], query: Callable[[Any], Any], records: Iterable[str] | None
+    ) -> None:
+        check_type(scenarios, "scenarios", Mapping)
+        self.scenarios: dict[Hashable, dict[Database, Fraction]] = {
+            name: probabilities(given, f"the scenario {named(name)}") for name, given in scenarios.items()
+        }
+        databases = dict.fromkeys(database for given in self.scenarios.values() for database in given)
+        sizes = {len(d) if isinstance(d, tuple) else 0 for d in databases}
+        if not sizes:
+            raise ParameterError("there is no scenario; give at least one")
+        if len(sizes) > 1 or 0 in sizes:
+            raise ParameterError("databases must be tuples of the same records, one entry a record")
+        self.query = {d: written_number(query(d), "the query of a database") for d in databases}
+        (size,) = sizes
+        names = [f"X{i + 1}" for i in range(size)] if records is None else check_list(records, "records")
+        if not len(names) == len(set(map(str, names))) == size:
+            raise ParameterError(f"records must be the names of the {size} records, all different")
+        self.records = tuple(map(str, names))
 
-    records: tuple[str, ...]
-    query: Mapping[Database, Fraction]
-    masses: Mapping[Hashable, Mapping[Database, int]]
-
-    def laws(self, secrets: Callable[[Database], Iterable[_Secret]]) -> dict[Hashable, dict[_Secret, Law]]:
-        """Distributions of the query given each of the secrets that hold in a database, for each scenario."""
-        laws: dict[Hashable, dict[_Secret, Law]] = {}
-        for scenario, masses in self.masses.items():
-            given: dict[_Secret, Counter[Fraction]] = defaultdict(Counter)
-            for database, mass in masses.items():
-                for secret in secrets(database) if mass else ():
-                    given[secret][self.query[database]] += mass
-            laws[scenario] = {secret: Law.counted(counts) for secret, counts in given.items()}
-        return laws
-
-    def states(self, database: Database) -> list[tuple[str, Hashable]]:
-        """The secrets "this record has this value" that hold in a database."""
-        return list(zip(self.records, database, strict=True))
+    def given_records(
+        self, secret: Callable[[str, Hashable], Hashable]
+    ) -> dict[Hashable, list[dict[Hashable, Distribution]]]:
+        """For each scenario and record the distributions of the query given its values' names."""
+        found = {}
+        for scenario, given in self.scenarios.items():
+            joint: list[dict[Hashable, Distribution]] = [defaultdict(dict) for _ in self.records]
+            for database, probability in given.items():
+                answer = self.query[database]
+                for part, value in zip(joint, database, strict=True) if probability else ():
+                    part[value][answer] = part[value].get(answer, 0) + probability
+            found[scenario] = [
+                {secret(record, value): normalised(d) for value, d in part.items()}
+                for record, part in zip(self.records, joint, strict=True)
+            ]
+        return found
 
     def group_sensitivity(self, groups: Iterable[Iterable[str]]) -> GroupSensitivity:
-        """See :meth:`pufferflow.PufferfishFramework.group_sensitivity`."""
-        places = self._places(groups)
-        widest, decides = Fraction(0), places[0]
-        for group in places:
-            rest = [place for place in range(len(self.records)) if place not in group]
-            ends: dict[Database, tuple[Fraction, Fraction]] = {}
-            for database, value in self.query.items():
-                same = tuple(database[place] for place in rest)
-                low, high = ends.get(same, (value, value))
-                ends[same] = min(low, value), max(high, value)
-            change = max(high - low for low, high in ends.values())
-            if change > widest:
-                widest, decides = change, group
-        names = tuple(self.records[place] for place in decides)
-        return GroupSensitivity(
-            float_up(widest), names, all(self._independent(m, places) for m in self.masses.values())
-        )
+        """See :meth:`PufferfishFramework.group_sensitivity`."""
+        names = [check_list(group, "a group") for group in check_list(groups, "groups")]
+        grouped = [name for group in names for name in group]
+        for name in grouped:
+            if name not in self.records:
+                known = ", ".join(self.records)
+                raise ParameterError(f"a group has the record {shown_name(name)}; the records are {known}")
+            if grouped.count(name) > 1:
+                raise ParameterError(f"the record {name!r} is in two groups; put it into one")
+        names = [group for group in names if group] + [[n] for n in self.records if n not in grouped]
+        positions = [[self.records.index(name) for name in group] for group in names]
+        changes = [self._largest_change(group) for group in positions]
+        largest = max(changes)
+        independent = all(_are_independent(given, positions) for given in self.scenarios.values())
+        return GroupSensitivity(float_up(largest), tuple(names[changes.index(largest)]), independent)
 
-    def _places(self, groups: Iterable[Iterable[str]]) -> list[tuple[int, ...]]:
-        """Places of the records of each group; a record in none is a group of its own."""
-        index = {name: place for place, name in enumerate(self.records)}
-        places: list[tuple[int, ...]] = []
-        for group in check_list(groups, "groups"):
-            names = check_list(group, "a group")
-            for name in names:
-                if not isinstance(name, str) or name not in index:
-                    raise ParameterError(
-                        f"a group has the record {shown_name(name)}; the records are {', '.join(self.records)}"
-                    )
-                if any(index[name] in others for others in places) or names.count(name) > 1:
-                    raise ParameterError(f"the record {name!r} is in two groups; put it into one")
-            if names:
-                places.append(tuple(index[name] for name in names))
-        alone = set(range(len(self.records))).difference(*places)
-        return places + [(place,) for place in sorted(alone)]
+    def _largest_change(self, group: Sequence[int]) -> Fraction:
+        """Of the query, between databases that differ in the records of a group alone."""
+        rest = [i for i in range(len(self.records)) if i not in group]
+        answers: dict[Database, list[Fraction]] = defaultdict(list)
+        for database, answer in self.query.items():
+            answers[tuple(database[i] for i in rest)].append(answer)
+        return max(max(values) - min(values) for values in answers.values())
 
-    @staticmethod
-    def _independent(masses: Mapping[Database, int], groups: Sequence[tuple[int, ...]]) -> bool:
-        """Whether a distribution is the product of those of its groups."""
-        parts: list[Counter[Database]] = [Counter() for _ in groups]
-        for database, mass in masses.items():
-            for part, group in zip(parts, groups, strict=True):
-                part[tuple(database[place] for place in group)] += mass
-        positive = {database: mass for database, mass in masses.items() if mass}
-        if math.prod(sum(1 for mass in part.values() if mass) for part in parts) != len(positive):
-            return False
-        whole = sum(positive.values()) ** (len(groups) - 1)
-        return all(
-            mass * whole
-            == math.prod(
-                part[tuple(database[place] for place in group)] for part, group in zip(parts, groups, strict=True)
-            )
-            for database, mass in positive.items()
-        )
+
+def _are_independent(given: Mapping[Database, Fraction], groups: Sequence[Sequence[int]]) -> bool:
+    """Whether a distribution of databases is the product of its marginals, one a group."""
+    joint = {
+        tuple(tuple(database[i] for i in group) for group in groups): probability
+        for database, probability in given.items()
+        if probability
+    }
+    marginals: list[dict[Database, Fraction]] = [defaultdict(Fraction) for _ in groups]
+    for parts, probability in joint.items():
+        for marginal, part in zip(marginals, parts, strict=True):
+            marginal[part] += probability
+    return math.prod(map(len, marginals)) == len(joint) and all(
+        probability == math.prod(m[part] for m, part in zip(marginals, parts, strict=True))
+        for parts, probability in joint.items()
+    )

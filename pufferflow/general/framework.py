@@ -1,87 +1,122 @@
-"""A Pufferfish framework with a scalar query: secrets, pairs that must not be told apart, and scenarios Θ."""
+"""A Pufferfish framework with a scalar query: secrets, pairs of them, and scenarios Θ."""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import Any, TypeAlias
+from itertools import chain, combinations, pairwise
+from typing import Any, Self, TypeAlias
 
-from pufferflow._checks import check_epsilon, check_list, check_positive, check_type
+from flint import arb, ctx, fmpq
+
+from pufferflow._checks import check_epsilon, check_list, check_positive, check_type, named_type
+from pufferflow._noise import vector_laplace
 from pufferflow._numbers import written_number
-from pufferflow._rounding import float_up
-from pufferflow.divergences import Law
+from pufferflow._rounding import divide_up, float_up
+from pufferflow._work import afford
 from pufferflow.errors import ParameterError
-from pufferflow.general.adversary import ScenarioDistance, closest_scenario
 from pufferflow.general.databases import Databases, GroupSensitivity
-from pufferflow.general.given import (
-    MOST_PAIRS,
-    given_databases,
-    hashable,
-    likely_pairs,
+from pufferflow.general.distributions import (
+    Distribution,
+    distribution,
+    max_divergence,
     named,
-    pairs_of_records,
-    scenario_laws,
+    wasserstein_infinity,
 )
-from pufferflow.general.noise import add_lattice_noise
-from pufferflow.general.sensitivity import (
-    Laws,
-    Pair,
-    WassersteinSensitivity,
-    laplace_loss,
-    possible_values,
-    widest_pair,
-)
-from pufferflow.general.tables import read_scenarios
+from pufferflow.general.tables import read_table
 
-GivenLaws: TypeAlias = "Mapping[Any, Mapping[Any, Law | Mapping[Any, Any]]]"
+PAIR_WORK, VALUE_WORK = 1e5, 1e4
+"""Operations per pair of secrets and per value of a distribution in W∞: exact fractions."""
+
+LARGEST = 2**60
+"""Noise and values on the lattice at most: the sampler's integers have 64 bits."""
+
+Pair: TypeAlias = tuple[Hashable, Hashable]
+Pairs: TypeAlias = Iterable[Iterable[Hashable]]
+
+
+@dataclass(frozen=True)
+class WassersteinSensitivity:
+    """W of Algorithm 1, rounded up, and what decides it: a scenario and a pair, None if W is 0."""
+
+    W: float
+    scenario: Hashable | None
+    pair: Pair | None
+
+    def scale(self, epsilon: float) -> float:
+        """Laplace scale W/ε of the query, rounded up."""
+        return divide_up(self.W, check_epsilon(epsilon))
+
+
+@dataclass(frozen=True)
+class Distance:
+    """Distance Δ of an adversary's belief from Θ in nats, rounded up (Theorem 2.4).
+
+    Infinite if something is possible for the adversary and not under Θ, or the other way round.
+    """
+
+    delta: float
+
+    def loss(self, epsilon: float) -> float:
+        """Privacy loss ε + 2Δ against the adversary of what is ε-private for Θ, rounded up."""
+        budget = check_positive(epsilon, "epsilon")
+        return math.nextafter(budget + 2 * self.delta, math.inf) if self.delta else budget
+
+
+@dataclass(frozen=True)
+class ScenarioDistance(Distance):
+    """Distance from the closest scenario, and the secret that decides there: None if Δ is 0."""
+
+    scenario: Hashable
+    secret: Hashable | None
 
 
 class PufferfishFramework:
     """A Pufferfish framework (S, Q, Θ) with the query F to be released, all finite and exact.
 
-    Everything follows from the distributions P(F = w | s, θ), which depend on the beliefs of Θ and on no data. Numbers
-    are integers, fractions, floats (which stand for their shortest decimal) or texts such as "1/3".
+    Numbers are integers, fractions, floats (which stand for their shortest decimal) or strings such
+    as "1/3". Errors are :class:`ParameterError`; those of a table's form are :class:`DataError`.
 
     Parameters
     ----------
-    laws : mapping
-        ``laws[scenario][secret][value]`` is P(F = value | secret, scenario). A secret that a scenario gives probability
-        0 is left out there. Sums within 1e-9 of 1 are divided by.
+    distributions : mapping
+        ``distributions[scenario][secret][value]`` is P(F = value | secret, scenario). A secret to
+        which a scenario gives probability 0 is left out there.
     pairs : iterable of pairs of secrets, optional
-        Those that must not be told apart (default: any two that some scenario gives positive probability).
+        Those that must be indistinguishable (default: any two that are possible in one scenario).
 
     Attributes
     ----------
-    laws : mapping from scenario to mapping from secret to Law
+    distributions : dict from scenario to dict from secret to dict from value to probability
     pairs : tuple of pairs
-
-    Raises
-    ------
-    ParameterError
-        There is no scenario, a number is no probability, a distribution does not sum to 1, a pair names an unknown
-        secret, or no scenario gives both secrets of a pair positive probability.
 
     Examples
     --------
-    Four people meet, and N of them have the flu with P(N = 0, …, 4) = .1, .15, .5, .15, .1, whoever they are (section
-    3): given that Ann is well, or ill, N has these distributions.
+    Four people meet, and N of them have the flu with P(N = 0, …, 4) = .1, .15, .5, .15, .1, whoever
+    they are (section 3): given that Ann is well, or ill, N has these distributions.
 
     >>> import pufferflow as pf
     >>> well = {0: "0.2", 1: "0.225", 2: "0.5", 3: "0.075"}
-    >>> flu = pf.PufferfishFramework({"clique": {"well": well, "ill": {4 - n: p for n, p in well.items()}}})
+    >>> ill = {4 - n: p for n, p in well.items()}
+    >>> flu = pf.PufferfishFramework({"clique": {"well": well, "ill": ill}})
     >>> flu.wasserstein().W, flu.wasserstein().scale(epsilon=0.5)
     (2.0, 4.0)
-    >>> noisy = flu.release(3, epsilon=0.5)  # exact noise of that scale, from the operating system's randomness
+    >>> noisy = flu.release(3, epsilon=0.5)  # exact noise of that scale
     """
 
-    def __init__(self, laws: GivenLaws, pairs: Iterable[Iterable[Hashable]] | None = None) -> None:
-        check_type(laws, "laws", Mapping)
-        if not laws:
+    def __init__(self, distributions: Mapping[Any, Any], pairs: Pairs | None = None) -> None:
+        check_type(distributions, "distributions", Mapping)
+        if not distributions:
             raise ParameterError("there is no scenario; give at least one")
-        self.laws: Laws = {scenario: scenario_laws(given, scenario) for scenario, given in laws.items()}
-        self.pairs = self._likely_pairs() if pairs is None else self._checked_pairs(pairs)
+        self.distributions = {name: _given_secrets(each, name) for name, each in distributions.items()}
+        if pairs is None:
+            pairs = _pairs_within(map(list, self.distributions.values()))
+        self.pairs = tuple({self._pair(given): None for given in check_list(pairs, "pairs")})
+        if not self.pairs:
+            raise ParameterError("there is no pair of secrets, so nothing is protected; give one")
         self._databases: Databases | None = None
 
     @classmethod
@@ -91,221 +126,224 @@ class PufferfishFramework:
         query: Callable[[Any], Any],
         *,
         records: Iterable[str] | None = None,
-        secrets: Mapping[Any, Callable[[Any], bool]] | None = None,
-        pairs: Iterable[Iterable[Hashable]] | None = None,
-    ) -> PufferfishFramework:
-        """Return the framework of distributions of whole databases, from which the distributions of the query follow.
+        pairs: Pairs | None = None,
+    ) -> Self:
+        """Return the framework in which the secrets are ``(record, value)``, as in the paper.
 
         Parameters
         ----------
-        scenarios : mapping from scenario to databases with probabilities
-            A mapping from database to probability, or an iterable of such pairs, as a program yields that runs through
-            all that may happen; the probabilities of a database that is met several times add up. A database is a
-            tuple, one entry a record.
+        scenarios : mapping
+            ``scenarios[scenario][database]`` is a probability. A database is a tuple, one entry a
+            record.
         query : callable
             F of a database.
         records : iterable of str, optional
             Names of the records (default: X1, X2, …).
-        secrets : mapping from secret to callable, optional
-            Whether the secret holds in a database. By default the secrets are ``(record, value)``, as in the paper, and
-            the pairs are any two values of one record.
         pairs : iterable of pairs of secrets, optional
-            As for the class.
-
-        Raises
-        ------
-        ParameterError
-            As for the class, or the databases differ in their number of records.
+            Default: any two possible values of one record.
 
         Examples
         --------
         >>> import pufferflow as pf
-        >>> twins = {"same": {(0, 0): "1/2", (1, 1): "1/2"}, "apart": {(0, 1): "1/2", (1, 0): "1/2"}}
+        >>> twins = {"same": {(0, 0): "1/2", (1, 1): "1/2"}}
         >>> found = pf.PufferfishFramework.from_databases(twins, query=sum)
         >>> found.wasserstein()
-        WassersteinSensitivity(W=2.0, law='same', pair=(('X1', 0), ('X1', 1)))
+        WassersteinSensitivity(W=2.0, scenario='same', pair=(('X1', 0), ('X1', 1)))
         >>> found.group_sensitivity([["X1", "X2"]])
         GroupSensitivity(sensitivity=2.0, group=('X1', 'X2'), independent=True)
         """
-        databases = given_databases(scenarios, query, records)
-        if secrets is None:
-            laws = databases.laws(databases.states)
-            return cls._of(databases, laws, pairs_of_records(laws) if pairs is None else pairs)
-        check_type(secrets, "secrets", Mapping)
-        tests = dict(secrets)
-        if not all(map(callable, tests.values())):
-            raise ParameterError("a secret is no function of a database that says whether it holds; give one")
-        held = databases.laws(lambda database: [name for name, holds in tests.items() if holds(database)])
-        return cls._of(databases, held, pairs)
+        return cls._of(Databases(scenarios, query, records), lambda *state: state, pairs)
 
     @classmethod
-    def from_table(
-        cls, source: str | os.PathLike[str], pairs: Iterable[Iterable[Hashable]] | None = None
-    ) -> PufferfishFramework:
+    def from_table(cls, source: str | os.PathLike[str], pairs: Pairs | None = None) -> Self:
         """Return the framework of a table.
 
         Parameters
         ----------
         source : path
             A CSV file (``"-"`` is standard input) with the columns ``scenario`` (may be left out),
-            ``secret``, ``value`` and ``probability``: a row is P(F = value | secret, scenario). Or without ``secret``,
-            a column for each record instead: a row is P(database | scenario) and the query there, the secrets are the
-            texts ``record=state`` and the pairs any two states of one record.
+            ``secret``, ``value`` and ``probability``: a row is P(F = value | secret, scenario). Or,
+            instead of ``secret``, a column for each record: a row is P(database | scenario) with
+            the query as ``value``, and the secrets are the strings ``record=state``.
         pairs : iterable of pairs of secrets, optional
-            As for the class.
-
-        Raises
-        ------
-        DataError
-            The table cannot be read, a column is missing or unknown, or its probabilities do not sum to 1.
-        ParameterError
-            A pair is not one of secrets of the table.
+            As for the class; with records by default any two possible states of one record.
         """
-        laws, databases, likely = read_scenarios(source)
-        return cls._of(databases, laws, likely if pairs is None else pairs)
+        scenarios, records, query = read_table(source)
+        if not records:
+            return cls(scenarios, pairs)
+        return cls._of(Databases(scenarios, query.__getitem__, records), "{}={}".format, pairs)
 
     @classmethod
-    def _of(
-        cls,
-        databases: Databases | None,
-        laws: Mapping[Any, Mapping[Any, Law]],
-        pairs: Iterable[Iterable[Hashable]] | None,
-    ) -> PufferfishFramework:
-        framework = cls(laws, pairs)
+    def _of(cls, databases: Databases, secret: Callable[..., Hashable], pairs: Pairs | None) -> Self:
+        parts = databases.given_records(secret)
+        given = {name: {s: d for part in each for s, d in part.items()} for name, each in parts.items()}
+        if pairs is None:
+            pairs = _pairs_within(list(part) for each in parts.values() for part in each)
+        framework = cls(given, pairs)
         framework._databases = databases
         return framework
-
-    def __repr__(self) -> str:
-        return f"PufferfishFramework({len(self.laws)} scenarios, {len(self.pairs)} pairs of secrets)"
 
     def wasserstein(self) -> WassersteinSensitivity:
         """W of Algorithm 1: max over θ and pairs (s, s') of W∞(P(F | s, θ), P(F | s', θ)).
 
         Releasing F with Laplace noise of ``scale(epsilon)``, which is W/ε rounded up, is ε-private.
         """
-        return WassersteinSensitivity(float_up(self._widest[0]), *self._widest[1:])
-
-    @cached_property
-    def _widest(self) -> tuple[Fraction, Hashable | None, Pair | None]:
-        return widest_pair(self.laws, self.pairs)
+        scenarios = [(name, each, self._possible(each)) for name, each in self.distributions.items()]
+        values = sum(len(each[s]) + len(each[t]) for _, each, pairs in scenarios for s, t in pairs)
+        afford(values * VALUE_WORK, "W", "give fewer pairs of secrets, or round the query")
+        widest = WassersteinSensitivity(0.0, None, None)
+        for scenario, given, pairs in scenarios:
+            for s, t in pairs:
+                gap = float_up(wasserstein_infinity(given[s], given[t]))
+                if gap > widest.W:
+                    widest = WassersteinSensitivity(gap, scenario, (s, t))
+        return widest
 
     def release(self, value: Any, epsilon: float) -> int | float:
-        """Release the query by the Wasserstein Mechanism: with noise of scale W/ε, exactly drawn.
+        """Release the query by the Wasserstein Mechanism, with exact noise of scale W/ε.
 
-        The noise is discrete, on the lattice of all values that the query has under Θ, and comes from the operating
-        system's randomness: floating-point numbers play no part. Where W is 0 there is none, for the query tells
-        nothing of the secrets. Further releases of the same query add up: together they are Σ ε_k-private, since one
-        coupling serves all of them. Of releases of different queries no such sum is known in general.
+        All values of the query under Θ are F_0 + g·n with integers n. Discrete noise with
+        P(Z = z) ∝ exp(−|z| g ε/W), from the operating system, is added to n: its probabilities
+        change by at most e^(ε d/W) between values of the query at distance d, as the densities of
+        Laplace noise do, so the proof of Algorithm 1 holds. Releases of the same query are together
+        Σ ε_k-private, for one coupling serves all; of different queries no such sum is known.
 
         Parameters
         ----------
         value : number
-            What the query is; no message shows it.
+            The query's value, which must be possible in a scenario; no message shows it.
         epsilon : float
             ε > 0.
-
-        Returns
-        -------
-        int or float
-
-        Raises
-        ------
-        ParameterError
-            ε is out of range, no scenario gives ``value`` positive probability, or the lattice is too fine.
         """
         budget = Fraction(check_epsilon(epsilon))
-        values = possible_values(self.laws)
+        values = {v for given in self.distributions.values() for d in given.values() for v in d}
         try:
             exact = written_number(value, "the value")
         except ParameterError:
-            exact = None  # its message could show it
-        if exact not in values:
-            raise ParameterError(
-                "the value to release is none that the query has under any scenario, so what is guaranteed does not "
-                "hold for it; check the value, or give scenarios that allow it"
-            )
-        assert exact is not None
-        noisy = add_lattice_noise(exact, values, self._widest[0] / budget) if self._widest[0] else exact
+            exact = None  # the message could show the value
+        if exact is None or exact not in values:
+            raise ParameterError("the value to release is impossible in every scenario; check both")
+        noisy, W, first = exact, self.wasserstein().W, min(values)
+        if W:  # else the query reveals nothing
+            unit = math.lcm(*(v.denominator for v in values))
+            step = Fraction(math.gcd(*(int((v - first) * unit) for v in values)), unit)
+            scale = float_up(Fraction(W) / budget / step) if math.isfinite(W) else W
+            if scale > LARGEST or (max(values) - first) / step > LARGEST:
+                raise ParameterError("the query is too fine for exact noise; round it, or raise epsilon")
+            (count,) = vector_laplace(scale, whole=True)([int((exact - first) / step)])
+            noisy = first + step * int(count)
         return int(noisy) if noisy.denominator == 1 else float(noisy)
 
     def privacy_loss(self, scale: float) -> float:
-        """Largest log-ratio of the densities of F + Lap(scale) given two secrets of a pair, in nats, rounded up.
+        """Largest log-ratio of the densities of F + Lap(scale) given the two secrets of a pair.
 
-        What noise of this scale really loses, at most ε where ``scale`` is W/ε. Raises ParameterError: ``scale`` is not
-        a positive number, or so small that the loss passes what floats hold.
+        In nats, rounded up; at most ε if ``scale`` is W/ε. Between neighbouring values of F the
+        ratio is (A e^2x + B)/(C e^2x + D), monotone in x, and beyond the last ones it is constant:
+        the largest stands at a value of F.
         """
-        return laplace_loss(self.laws, self.pairs, check_positive(scale, "scale"))
+        worst = 0.0
+        with ctx.workprec(100):
+            inverse = 1 / arb(check_positive(scale, "scale"))
+            for given in self.distributions.values():
+                points = sorted({value for each in given.values() for value in each})
+                pairs = [(s, t) for s, t in self._possible(given) if given[s] != given[t]]
+                logs = {s: _log_densities(given[s], points, inverse) for s in {*chain(*pairs)}}
+                ratios = [abs(a - b) for s, t in pairs for a, b in zip(logs[s], logs[t], strict=True)]
+                worst = max([worst, *(math.nextafter(float(r.upper()), math.inf) for r in ratios)])
+                if not all(ratio.is_finite() for ratio in ratios):
+                    raise ParameterError(f"scale is {scale:g}, too small for the query; give a larger one")
+        return worst
 
-    def close_adversary(self, belief: Mapping[Any, Law | Mapping[Any, Any]]) -> ScenarioDistance:
-        """Distance of an adversary who believes a scenario outside Θ (Theorem 2.4); ``.loss(ε)`` is ε + 2Δ.
+    def close_adversary(self, belief: Mapping[Any, Any]) -> ScenarioDistance:
+        """Distance of an adversary who believes a scenario outside Θ; ``.loss(ε)`` is ε + 2Δ.
 
-        The distributions compared are those of the query: what is released depends on the database through it alone,
-        and their distance is at most that of the distributions of whole databases, of which the theorem speaks. The
-        secrets are those of pairs that the adversary gives positive probability.
+        Theorem 2.4: Δ = min over θ of max over s of max(D∞(θ̃|s ‖ θ|s), D∞(θ|s ‖ θ̃|s)), here of
+        the query alone, on which all that is released depends. The secrets are those of pairs that
+        the adversary considers possible.
 
         Parameters
         ----------
         belief : mapping
-            ``belief[secret][value]``, as one scenario of ``laws``.
-
-        Raises
-        ------
-        ParameterError
-            As for the class, or the belief has a secret that is in no scenario.
+            ``belief[secret][value]``, as one scenario of ``distributions``.
         """
-        believed = scenario_laws(belief, "the adversary's")
-        known = {secret for given in self.laws.values() for secret in given}
+        believed = _given_secrets(belief, "the adversary's")
         for secret in believed:
-            if secret not in known:
-                raise ParameterError(f"the adversary's scenario has the secret {named(secret)}, which no other has")
-        likely = (pair for pair in self.pairs if pair[0] in believed and pair[1] in believed)
-        return closest_scenario(self.laws, believed, dict.fromkeys(secret for pair in likely for secret in pair))
+            if not any(secret in given for given in self.distributions.values()):
+                raise ParameterError(f"the adversary's secret {named(secret)} is in no scenario; correct it")
+        secrets = dict.fromkeys(secret for pair in self._possible(believed) for secret in pair)
+        distances = []
+        for scenario, given in self.distributions.items():
+            deltas = {s: _distance(believed[s], given.get(s)) for s in secrets}
+            delta = max(deltas.values(), default=0.0)
+            secret = next(s for s in deltas if deltas[s] == delta) if delta else None
+            distances.append(ScenarioDistance(delta, scenario, secret))
+        return min(distances, key=lambda distance: distance.delta)
 
     def group_sensitivity(self, groups: Iterable[Iterable[str]]) -> GroupSensitivity:
-        """Largest change of the query when all records of one correlated group change (Definition 2.2 and B.2).
+        """Largest change of the query when all records of one correlated group change.
 
-        Over the databases given, also those of probability 0. Where the groups are independent under every scenario, W
-        of pairs of values of a record is at most this (Theorem 3.3): the coupling that changes the record's group and
-        keeps the others moves the query no further.
+        Over all databases given, also those of probability 0 (Definitions 2.2 and B.2). If the
+        groups are independent in every scenario, W for pairs of values of a record is at most this
+        (Theorem 3.3).
 
         Parameters
         ----------
         groups : iterable of iterables of str
             Names of the records of each group; a record in none is a group of its own.
-
-        Raises
-        ------
-        ParameterError
-            A record is unknown or in two groups, or the framework was not made of databases.
         """
         if self._databases is None:
-            raise ParameterError(
-                "the scenarios are distributions of the query, which do not say how records change it; give databases"
-            )
+            raise ParameterError("group privacy needs distributions of databases; give those")
         return self._databases.group_sensitivity(groups)
 
-    def _checked_pairs(self, pairs: Iterable[Iterable[Hashable]]) -> tuple[Pair, ...]:
-        known = {secret for given in self.laws.values() for secret in given}
-        checked = []
-        for given in check_list(pairs, "pairs"):
-            names = hashable(check_list(given, "a pair"), "a secret")
-            if len(names) != 2 or names[0] == names[1]:
-                raise ParameterError("one of the pairs does not consist of two different secrets; give two")
-            for name in names:
-                if name not in known:
-                    raise ParameterError(f"a pair has the secret {named(name)}, which no scenario has")
-            if not any(names[0] in laws and names[1] in laws for laws in self.laws.values()):
-                raise ParameterError(
-                    f"no scenario gives both {named(names[0])} and {named(names[1])} positive probability; leave the "
-                    "pair out, for it asks for nothing, or add a scenario"
-                )
-            checked.append((names[0], names[1]))
-        if not checked:
-            raise ParameterError("there is no pair of secrets, so nothing would be protected; give at least one")
-        if len(checked) > MOST_PAIRS:
-            raise ParameterError(f"there are {len(checked):,} pairs of secrets; at most {MOST_PAIRS:,} can be handled")
-        return tuple(dict.fromkeys(checked))
+    def _pair(self, given: Any) -> Pair:
+        pair = check_list(given, "a pair")
+        if len(pair) == len({*pair}) == 2 and any({*pair} <= s.keys() for s in self.distributions.values()):
+            return pair[0], pair[1]
+        names = " and ".join(map(named, pair))
+        raise ParameterError(f"no scenario gives two secrets {names} positive probability")
 
-    def _likely_pairs(self) -> tuple[Pair, ...]:
-        """Any two secrets that some scenario gives positive probability."""
-        return self._checked_pairs(likely_pairs(self.laws.values()))
+    def _possible(self, given: Mapping[Hashable, Distribution]) -> list[Pair]:
+        """Pairs of which both secrets have positive probability."""
+        return [(s, t) for s, t in self.pairs if s in given and t in given]
+
+
+def _given_secrets(given: Any, scenario: Hashable) -> dict[Hashable, Distribution]:
+    """Return the distributions of one scenario, checked."""
+    name = f"the scenario {named(scenario)}"
+    if not isinstance(given, Mapping):
+        raise ParameterError(f"{name} is {named_type(given)}; give a mapping from secret to distribution")
+    return {s: distribution(d, f"the distribution given {named(s)} in {name}") for s, d in given.items()}
+
+
+def _pairs_within(groups: Iterable[list[Hashable]]) -> list[Pair]:
+    """Any two secrets of one group, each pair once."""
+    pairs: dict[frozenset[Hashable], Pair] = {}
+    for secrets in groups:
+        work = math.comb(len(secrets), 2) * PAIR_WORK
+        afford(work, f"all pairs of {len(secrets):,} secrets", "give some")
+        for pair in combinations(secrets, 2):
+            pairs.setdefault(frozenset(pair), pair)
+    return list(pairs.values())
+
+
+def _distance(believed: Distribution, given: Distribution | None) -> float:
+    """D∞ of two distributions either way; infinite for a secret that a scenario lacks."""
+    if given is None:
+        return math.inf
+    return max(max_divergence(believed, given), max_divergence(given, believed))
+
+
+def _log_densities(given: Distribution, points: list[Fraction], inverse: arb) -> list[arb]:
+    """Log of E[exp(−|w − F|/scale)] at each point w, from what lies to its left and right."""
+    masses = [_ball(given.get(w, Fraction(0))) for w in points]
+    decays = [(-inverse * _ball(w - v)).exp() for v, w in pairwise(points)]
+    left, right = masses.copy(), masses.copy()
+    for i, decay in enumerate(decays):
+        left[i + 1] += left[i] * decay
+    for i, decay in reversed([*enumerate(decays)]):
+        right[i] += right[i + 1] * decay
+    return [(a + b - mass).log() for a, b, mass in zip(left, right, masses, strict=True)]
+
+
+def _ball(number: Fraction) -> arb:
+    return arb(fmpq(number.numerator, number.denominator))

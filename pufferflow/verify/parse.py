@@ -270,7 +270,7 @@ def parse(document: object) -> Claim:
         "window": integer(1, LONGEST),
         "side_information": choice("none", "any"),
         "scale": number,
-        "proofs": each(lambda proof, _: proof),
+        "proofs": each(unchecked),
     }
     given = record(document, "the certificate", claim)
     family, length, proofs = given["family"], given["length"], given["proofs"]
@@ -431,7 +431,7 @@ def _proof(value: object, member: Member, where: str) -> Proof:
     if not value:
         return None
     if "quilts" in value and isinstance(member, Chain):
-        return [_quilt(entry, where) for entry in record(value, where, {"quilts": each(each(or_none))})["quilts"]]
+        return [_quilt(entry, where) for entry in record(value, where, {"quilts": each(each(unchecked))})["quilts"]]
     if "weights" in value and isinstance(member, Chain):
         counts: dict[str, Parser] = {"weights": each(integer(0, LONGEST)), "lengths": each(integer(1, LONGEST))}
         count = Count(**record(value, where, counts | {"W": integer(0, LONGEST), "slack": number}))
@@ -442,17 +442,7 @@ def _proof(value: object, member: Member, where: str) -> Proof:
         raise CertificateError(f"{where}: a mixing family has nothing but its claim to prove it")
     k = member.states
 
-    def pairs(given: object, where: str) -> dict[Pair, Any]:
-        table: dict[Pair, Any] = {}
-        for entry in each(each(lambda part, _: part))(given, where):
-            if len(entry) != 3:
-                raise CertificateError(f"{where}: a witness has {len(entry)} parts; it is [value, other, witness]")
-            x, y = (integer(1, LONGEST)(part, where) - 1 for part in entry[:2])
-            if (x, y) in table:
-                raise CertificateError(f"{where}: the witness of {x + 1} and {y + 1} is given twice")
-            table[x, y] = witness_of(member, entry[2], where)
-        return table
-
+    pairs = _by_pairs(LONGEST, lambda given, where: witness_of(member, given, where))
     one_side: Parser = lambda given, where: _side(given, k, where)  # noqa: E731
     keys: dict[str, Parser] = {"witnesses": each(pairs), "forward": one_side, "backward": one_side}
     program = Program(**record(value, where, keys, {"observations": integer(0, LONGEST)}))
@@ -518,7 +508,7 @@ def _tree(value: object, k: int, where: str) -> Tree:
 
 
 def _flows(value: object, k: int, where: str) -> Flows:
-    table: Parser = lambda given, where: _table(given, k, where)  # noqa: E731
+    table = _by_pairs(k, number)
     flows = Flows(**record(value, where, {"flow": table, "surplus": each(table), "reserve": each(table)}))
     for shares in (*flows.surplus, *flows.reserve):
         sums = [Fraction()] * k
@@ -529,16 +519,21 @@ def _flows(value: object, k: int, where: str) -> Flows:
     return flows
 
 
-def _table(value: object, k: int, where: str) -> dict[Pair, Fraction]:
-    table: dict[Pair, Fraction] = {}
-    for entry in each(each(lambda part, _: part))(value, where):
-        if len(entry) != 3:
-            raise CertificateError(f"{where}: a flow has {len(entry)} parts; it is [from, to, amount]")
-        z, y = (integer(1, k)(part, where) - 1 for part in entry[:2])
-        if z == y or (z, y) in table:
-            raise CertificateError(f"{where}: the flow from {z + 1} to {y + 1} is given twice, or leads nowhere")
-        table[z, y] = number(entry[2], where)
-    return table
+def _by_pairs(most: int, parser: Parser) -> Parser:
+    """A parser of entries [value, other, what is parsed], values from 1, as a table by two values."""
+
+    def parse_pairs(value: object, where: str) -> dict[Pair, Any]:
+        table: dict[Pair, Any] = {}
+        for entry in each(each(unchecked))(value, where):
+            if len(entry) != 3:
+                raise CertificateError(f"{where}: an entry has {len(entry)} parts; it is [value, other, what proves]")
+            x, y = (integer(1, most)(part, where) - 1 for part in entry[:2])
+            if x == y or (x, y) in table:
+                raise CertificateError(f"{where}: values {x + 1} and {y + 1} are the same, or given twice")
+            table[x, y] = parser(entry[2], where)
+        return table
+
+    return parse_pairs
 
 
 # -- fields ------------------------------------------------------------------------------------------
@@ -596,8 +591,8 @@ def choice(*allowed: str) -> Parser:
     return parse_choice
 
 
-def or_none(value: object, where: str) -> object:
-    """Return anything, still unchecked."""
+def unchecked(value: object, where: str) -> object:
+    """Return anything as it is."""
     return value
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from pufferflow.divergences import wasserstein_infinity
+from pufferflow.general import wasserstein_infinity
 
 Law = dict[int, Fraction]
 
@@ -40,9 +40,13 @@ def chain_wasserstein(
     largest = 0
     for node in range(1, length + 1):
         laws = list(laws_given_secrets(matrix, initial, length, weights, node).values())
-        points = sorted({n for law in laws for n in law})
         for index, first in enumerate(laws):
             for second in laws[:index]:
-                p, q = ([law.get(n, Fraction(0)) for n in points] for law in (first, second))
-                largest = max(largest, int(wasserstein_infinity(points, p, q)))
+                largest = max(largest, int(infinity_distance(first, second)))
     return largest
+
+
+def infinity_distance(first: Law, second: Law) -> Fraction:
+    """W∞ of two laws, each divided by its sum."""
+    p, q = ({Fraction(n): law[n] / sum(law.values()) for n in sorted(law)} for law in (first, second))
+    return wasserstein_infinity(p, q)

@@ -38,7 +38,7 @@ GROUND = (
 
 ORDER = (
     *GROUND,
-    *("dp", "hmm", "records", "divergences", "general"),
+    *("dp", "hmm", "records", "general"),
     *(
         "markov",
         "influence",

@@ -1,6 +1,4 @@
 import json
-import math
-from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -8,54 +6,11 @@ import pytest
 
 import pufferflow as pf
 from pufferflow.cli import main
-from pufferflow.divergences import max_divergence, wasserstein_infinity
 from pufferflow.mechanisms import wasserstein as module_or_function
 
 THETA_1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])
 THETA_2 = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]], [0.9, 0.1])
 THREE = pf.MarkovChain([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.3, 0.3, 0.4]])
-
-
-# -- W∞ and the general mechanism --------------------------------------------------------------------
-
-
-def test_wasserstein_infinity_by_hand():
-    assert wasserstein_infinity([0, 1, 2], [1, 0, 0], [0, 0, 1]) == 2
-    assert wasserstein_infinity([0, 1, 2], [1, 1, 0], [0, 1, 1]) == 1
-    assert wasserstein_infinity(np.arange(3), np.array([2**62, 2**62, 0]), np.array([3**39, 0, 1])) == 1
-    assert wasserstein_infinity([0.5, 4], [0.3, 0.7], [0.3, 0.7]) == 0
-    # the smallest mass counts
-    assert wasserstein_infinity([0, 1, 9], [1, 1e-200, 0], [1, 0, 1e-200]) == 8
-    third = Fraction(1, 3)
-    assert wasserstein_infinity([0, third, 1], [1, 0, 0], [0, 1, 0]) >= third
-
-
-def test_wasserstein_infinity_against_quantile_functions():
-    rng = np.random.default_rng(5)
-    for _ in range(100):
-        n = int(rng.integers(1, 6))
-        points = np.cumsum(rng.integers(1, 4, n)).tolist()
-        p, q = (rng.integers(0, 4, n) for _ in range(2))
-        if p.any() and q.any():
-            # every weight of p repeated sum(q) times and the other way round: sorted samples of one size
-            first = np.repeat(np.repeat(points, p), q.sum())
-            second = np.repeat(np.repeat(points, q), p.sum())
-            assert wasserstein_infinity(points, p, q) == np.abs(np.sort(first) - np.sort(second)).max()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([0, 1], [1, 0], [1]), "2 points with 2 and 1 weights"),
-        (([1, 0], [1, 0], [1, 0]), "points must increase"),
-        (([0, 1], [1, -1], [1, 0]), "non-negative and not all 0"),
-        (([0, 1], [0, 0], [1, 0]), "non-negative and not all 0"),
-        (([0, 1], [math.nan, 1], [1, 0]), "finite numbers"),
-    ],
-)
-def test_bad_laws(arguments, message):
-    with pytest.raises(pf.ParameterError, match=message):
-        wasserstein_infinity(*arguments)
 
 
 # -- the mechanism -----------------------------------------------------------------------------------
@@ -154,20 +109,3 @@ def test_the_class_of_the_synthetic_experiment():
         assert max(largest.values()) == largest[stays[-1], stays[-1]] == known
     corner = pf.MarkovChain([[0.8, 0.2], [0.2, 0.8]], "any")
     assert pf.wasserstein(corner, 30, 0.5).scale == 10
-
-
-def test_distances_beyond_floats_are_infinite_not_errors():
-    assert wasserstein_infinity([-1e308, 1e308], [1, 0], [0, 1]) == math.inf
-    assert wasserstein_infinity([0, 10**400], [1, 0], [0, 1]) == math.inf
-
-
-@pytest.mark.filterwarnings("error")
-def test_max_divergence_of_any_laws():
-    assert max_divergence([0.5, 0.5], [0.25, 0.75]) == math.log(2)
-    assert max_divergence([0.5, 0.5], [0, 1]) == math.inf
-    assert max_divergence([1e300, 1], [1e-300, 1]) == pytest.approx(600 * math.log(10))
-    for p, q, error in (([0.5, 0.5], [1.0], "shape"), ([0, 0], [0, 1], "not all 0"), ([math.nan, 1], [1, 0], "finite")):
-        with pytest.raises(pf.ParameterError, match=error):
-            max_divergence(p, q)
-    with pytest.raises(pf.DataError):
-        max_divergence(["a"], [1])

@@ -11,8 +11,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pufferflow import networks
-from pufferflow.divergences import largest_log_ratio, max_divergence
-from pufferflow.general import PufferfishFramework
+from pufferflow.general import PufferfishFramework, max_divergence
+from pufferflow.general.distributions import distribution
 from pufferflow.influence import chain_influence
 from pufferflow.markov import ChainFamily, MarkovChain
 from pufferflow.mechanisms import mqm_approx, mqm_exact
@@ -47,7 +47,11 @@ def worked_values() -> pd.DataFrame:
 
 def _divergences() -> Values:
     """Yield max-divergences of section 2, and of the example after Theorem 2.4."""
-    divergence = max_divergence([1 / 3, 1 / 2, 1 / 6], [1 / 2, 1 / 4, 1 / 4])
+    p, q = (
+        distribution(dict(enumerate(each)))
+        for each in (("1/3", "1/2", "1/6"), ("1/2", "1/4", "1/4"))
+    )
+    divergence = max_divergence(p, q)
     yield "max-divergence", "D∞(p‖q)", "max-divergence", divergence
     # The assumed θ and the adversary's θ̃ are further apart given the secret "X is not 3".
     assumed, prior = np.array([0.9, 0.05, 0.05]), np.array([0.01, 0.95, 0.04])
@@ -62,7 +66,8 @@ def _divergences() -> Values:
 
 
 def _apart(p: Any, q: Any) -> float:
-    return max(max_divergence(p, q), max_divergence(q, p))
+    one, other = (distribution(dict(enumerate(each))) for each in (p, q))
+    return max(max_divergence(one, other), max_divergence(other, one))
 
 
 def clique(numbers: Sequence[Fraction | str]) -> dict[Database, Fraction]:
@@ -102,8 +107,8 @@ def _definitions() -> Values:
     for name, released in outputs.items():
         release = dict(zip(coins, released, strict=True)).__getitem__
         framework = PufferfishFramework.from_databases({"fair": coins}, release)
-        given, other = (framework.laws["fair"]["X1", x] for x in (0, 1))
-        loss = max(largest_log_ratio(given, other), largest_log_ratio(other, given))
+        given, other = (framework.distributions["fair"]["X1", x] for x in (0, 1))
+        loss = max(max_divergence(given, other), max_divergence(other, given))
         example = "Pufferfish does not always compose"
         yield example, f"loss of {name}, without noise", f"no-composition/{name}", loss
     # Independent records: the noise of DP for a count, 1/ε, gives ε here too, whatever they are.
@@ -119,10 +124,10 @@ def _definitions() -> Values:
     yield "smokers", "W of their share among N = 100", "smokers/sensitivity", W
     # "At most two are ill", read from the noisy number of the clique, loses no more than that.
     flu = PufferfishFramework.from_databases({"clique": clique(CLIQUE)}, sum)
-    scale, by_secret = flu.wasserstein().scale(1.0), flu.laws["clique"]
+    scale, by_secret = flu.wasserstein().scale(1.0), flu.distributions["clique"]
     below = []
     for number in (by_secret["X1", 0], by_secret["X1", 1]):
-        ill = sum(m * laplace_below((2 - float(n)) / scale) for n, m in number.pairs) / number.total
+        ill = sum(float(p) * laplace_below((2 - float(n)) / scale) for n, p in number.items())
         below.append([ill, 1 - ill])
     answer = _apart(*below)
     example = "post-processing"
@@ -147,8 +152,8 @@ def _flu() -> Values:
         records = list(chain(*groups))
         framework = PufferfishFramework.from_databases({"flu": databases}, sum, records=records)
         for state in (0, 1) if key == "flu" else ():
-            given = framework.laws["flu"][records[0], state]
-            shares = {int(value): mass / given.total for value, mass in given.pairs}
+            given = framework.distributions["flu"][records[0], state]
+            shares = {int(value): float(p) for value, p in given.items()}
             for n in range(5):
                 yield example, f"P(N={n} | X={state})", f"flu/{state}/{n}", shares.get(n, 0.0)
         group = framework.group_sensitivity(groups).sensitivity

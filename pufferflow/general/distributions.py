@@ -1,0 +1,78 @@
+"""Distributions on finitely many rational numbers, exactly, and the distances between two."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import accumulate
+from typing import Any, TypeAlias
+
+from pufferflow._checks import named_type, shown
+from pufferflow._numbers import written_number
+from pufferflow._rounding import SUM_TOLERANCE, log_up
+from pufferflow.errors import ParameterError
+
+Distribution: TypeAlias = dict[Fraction, Fraction]
+"""Positive probabilities of values, by increasing value."""
+
+MOST_BITS = 10**8
+"""Size of the probabilities of a distribution over one denominator at most."""
+
+
+def wasserstein_infinity(p: Distribution, q: Distribution) -> Fraction:
+    """W∞: the largest gap between the quantile functions (Algorithm 1)."""
+    (values, levels), (others, other_levels) = ((list(d), list(accumulate(d.values()))) for d in (p, q))
+    # both quantile functions are constant between these levels
+    return max(
+        abs(values[bisect_left(levels, level)] - others[bisect_left(other_levels, level)])
+        for level in {*levels, *other_levels}
+    )
+
+
+def max_divergence(p: Distribution, q: Distribution) -> float:
+    """D∞(p‖q) = max log p(x)/q(x) in nats, rounded up; infinite if p has a value that q lacks."""
+    if not q.keys() >= p.keys():
+        return math.inf
+    return log_up(max(probability / q[value] for value, probability in p.items()))
+
+
+def distribution(given: Any, name: str = "the distribution") -> Distribution:
+    """Return a mapping from value to probability exactly; raises as :func:`probabilities`."""
+    exact = probabilities(given, name)
+    values = {value: written_number(value, f"a value of {name}") for value in exact}
+    if len(set(values.values())) < len(values):
+        raise ParameterError(f"{name} has the same value twice; give each once")
+    return {values[v]: exact[v] for v in sorted(exact, key=values.__getitem__) if exact[v]}
+
+
+def probabilities(given: Any, name: str) -> dict[Any, Fraction]:
+    """Return a mapping to probabilities exactly, divided by their sum.
+
+    Raises ParameterError: ``given`` is no mapping, a number is no probability, their sum is not 1
+    up to rounding, or they have no common denominator of a size to compute with.
+    """
+    if not isinstance(given, Mapping):
+        raise ParameterError(f"{name} is {named_type(given)}; give a mapping to probabilities")
+    exact = {key: written_number(number, f"a probability of {name}") for key, number in given.items()}
+    if not all(0 <= number <= 1 + Fraction(SUM_TOLERANCE) for number in exact.values()):
+        raise ParameterError(f"a probability of {name} lies outside 0 to 1; correct it")
+    unit = math.lcm(*(number.denominator for number in exact.values()))
+    if unit.bit_length() * len(exact) > MOST_BITS:
+        raise ParameterError(f"the probabilities of {name} have no common denominator; give decimals")
+    total = sum(exact.values(), Fraction(0))
+    if abs(total - 1) > SUM_TOLERANCE:
+        raise ParameterError(f"the probabilities of {name} sum to {float(total):.10g}, not to 1")
+    return exact if total == 1 else normalised(exact)
+
+
+def normalised(weights: Mapping[Any, Fraction]) -> dict[Any, Fraction]:
+    """Return weights divided by their sum."""
+    total = sum(weights.values())
+    return {key: weight / total for key, weight in weights.items()}
+
+
+def named(name: object) -> str:
+    """Return how messages write the name of a secret or a scenario."""
+    return shown(" = ".join(map(str, name)) if isinstance(name, tuple) else name)
