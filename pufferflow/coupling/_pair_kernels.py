@@ -465,22 +465,6 @@ def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
 
 
 @kernel
-def _rooted_at_most(pair: Any, tree: Any, work: Any, order: Any) -> Any:
-    """Turn an optimal tree so that its root has most of the tilted p; the root and the value.
-
-    Flows are summed from the leaves on: what goes to a state that has hardly anything keeps its digits.
-    """
-    (_, _, _, n), (parent, up) = pair, tree
-    root = 0
-    for v in range(n):
-        if work[1, v] > work[1, root]:
-            root = v
-    _attach(root, -1, True, parent, up)
-    climb(pair, root, tree, work, order)
-    return root, weigh(pair, tree, work, order)
-
-
-@kernel
 def proved(pair: Any, root: int, tree: Any, work: Any, value: float) -> Any:
     """Upper bound of the pair's value from the flow of its tree, whether or not it is optimal, rounding included.
 
@@ -624,9 +608,9 @@ def couple(
     filled : tuple of arrays
         ``values`` and ``upper``, float, shape (k, k): the value of the tree, and a bound proved from its flow; ``arcs``
         and ``flows``, int32 and float, shape (k, k, k): z · k + y of each arc and its tilted flow, −1 where there is
-        none; ``plain``, float, shape (k, k, k) or empty: unless empty, the flows g themselves.
+        none.
     """
-    values, upper, arcs, flows, plain = filled
+    values, upper, arcs, flows = filled
     k = len(rows)
     nodes = np.empty(k, dtype=np.int64)
     (parent, up), work, order = room(k)
@@ -665,16 +649,9 @@ def couple(
                 start = trees[0][y, x], trees[1][y, x], trees[2][y, x]
             root = read_tree(start, n, turn == 1 and mirror, (parent, up))
             root, value = solve((p, q, cost, n), root, (parent, up), work, order)
-            if plain.size:
-                root, value = _rooted_at_most((p, q, cost, n), (parent, up), work, order)
             values[x, y] = value
             write_tree((parent, up), order, n, tree)
             write_flows(root, (parent, up), work, nodes, n, (arcs[x, y], flows[x, y]))
-            if plain.size:
-                for v in range(n):
-                    if v != root and work[3, v] > 0:
-                        shift = work[0, root] - work[0, v if up[v] else parent[v]]
-                        plain[x, y, v] = work[3, v] * p[root] / work[1, root] * math.exp(shift)
             upper[x, y] = at_least(value, proved((p, q, cost, n), root, (parent, up), work, value))
 
 

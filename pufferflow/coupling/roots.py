@@ -20,38 +20,55 @@ class Loss(NamedTuple):
     node: int
 
 
+def crossing(
+    value: Callable[[float], float], target: float, cost: float, most: float, tolerance: float, *, above: bool
+) -> tuple[float, float]:
+    """Costs below and above which a growing function crosses its target, as close as the tolerance asks for.
+
+    The first is the largest known with value(c) ≤ target, 0 for none; the second the smallest known with more, at first
+    ``most``. It ends where one of them, which one ``above`` says, has a value within three tolerances of the target.
+    Secant steps for log value over log c; where they do not lead there soon, as where the value rises steeply, every
+    other one halves what lies between.
+    """
+    low, high = 0.0, most
+    aim = tolerance / 2 if above else -1.5 * tolerance
+    points: list[tuple[float, float]] = []
+    for _ in range(60):
+        found = value(cost)
+        more = found > target if above else not found <= target  # what is no number proves nothing
+        low, high = (low, min(high, cost)) if more else (max(low, cost), high)
+        beyond = found / target - 1 if above else 1 - found / target
+        if (0 <= beyond <= 3 * tolerance and more == above) or high <= low * (1 + tolerance):
+            break
+        slope, guess = 1.0, math.inf
+        if 0 < found < math.inf:
+            points.append((math.log(cost), math.log(found / target)))
+            (x, y), (last, before) = points[-1], points[-2] if len(points) > 1 else (math.nan, 0.0)
+            if last != x and len(points) > 1:
+                slope = (y - before) / (x - last)
+            slope = slope if 0.05 < slope < 20 else 1.0
+            guess = math.exp(min(max(x + (aim - y) / slope, -700.0), 700.0))
+        if not low < guess < high or (len(points) > 8 and len(points) % 2):
+            guess = math.sqrt(low * high) if low else high / 2
+        cost = guess
+    return low, high
+
+
 def largest_cost(
     loss: Callable[[float], Loss], epsilon: float, cost: float, tolerance: float = TOLERANCE
 ) -> tuple[float, Loss] | None:
     """A c with ε (1 − 3 tolerance) ≤ loss(c) ≤ ε, in as few losses as can be; None where none was found.
 
-    ``cost`` is where to start from. Secant steps for log loss over log c, between the largest c known to suffice and
-    the smallest that does not; where they do not lead there soon, as where the loss rises steeply, every other one
-    halves what lies between. No c is above ε, as one record alone loses c.
+    ``cost`` is where to start from. No c is above ε, as one record alone loses c.
     """
-    below: tuple[float, Loss] | None = None
-    above, cost = epsilon * (1 + tolerance), min(cost, epsilon)
-    points: list[tuple[float, float]] = []
-    for _ in range(60):
-        found = loss(cost)
-        if found.value <= epsilon:
-            below = cost, found
-            if found.value >= epsilon * (1 - 3 * tolerance) or cost >= epsilon:
-                break
-        else:
-            above = min(above, cost)
-        if below is not None and above <= below[0] * (1 + tolerance):
-            break
-        points.append((math.log(cost), math.log(found.value / epsilon)))
-        (x, y), slope = points[-1], 1.0
-        if len(points) > 1 and points[-2][0] != x:
-            slope = (y - points[-2][1]) / (x - points[-2][0])
-        slope = slope if 0.2 < slope < 5 else 1.0
-        cost = min(math.exp(min(x - (y + 1.5 * tolerance) / slope, 700.0)), epsilon)
-        astray = cost >= above or (below is not None and cost <= below[0]) or (len(points) > 8 and len(points) % 2 == 1)
-        if astray:
-            cost = above / 2 if below is None else math.sqrt(above * below[0])
-    return below
+    found: dict[float, Loss] = {}
+
+    def value(cost: float) -> float:
+        found[cost] = loss(cost)
+        return found[cost].value
+
+    below, _ = crossing(value, epsilon, min(cost, epsilon), epsilon * (1 + tolerance), tolerance, above=False)
+    return (below, found[below]) if below else None
 
 
 def rounded_scale(cost: float) -> float:
@@ -75,30 +92,5 @@ def scale_below(
 
 
 def least_cost(leak: Callable[[float], float], epsilon: float, cost: float, largest: float, tolerance: float) -> float:
-    """A c, close to the least one, at which the leak is more than ε: at most ``largest``, which is enough anyway.
-
-    Secant steps for log leak over log c, between the largest c that leaks too little and the least that leaks enough.
-    """
-    below, above = 0.0, largest
-    last: tuple[float, float] | None = None
-    slope = 1.0
-    for _ in range(60):
-        value = leak(cost)
-        if value > epsilon:
-            above = cost
-        else:
-            below = cost
-        if above <= below * (1 + tolerance) or epsilon < value <= epsilon * (1 + tolerance):
-            break
-        guess = math.inf
-        if value > 0:
-            x, y = math.log(cost), math.log(value / epsilon)
-            if last is not None and x != last[0]:
-                slope = (y - last[1]) / (x - last[0])
-            slope = slope if 0.05 < slope < 20 else 1.0
-            last = x, y
-            guess = cost * math.exp(min(max((tolerance / 2 - y) / slope, -700.0), 700.0))
-        if not below < guess < above:
-            guess = math.sqrt(below * above) if below > 0 else above / 2
-        cost = guess
-    return above
+    """A c, close to the least one, at which the leak is more than ε: at most ``largest``, which is enough anyway."""
+    return crossing(leak, epsilon, cost, largest, tolerance, above=True)[1]

@@ -23,7 +23,6 @@ SLACK = 1e-7
 """Relative excess asked of a post-fixed point, so that rounding cannot spoil it."""
 
 _SWEEPS = 40
-_NONE = np.zeros((0, 0, 0))
 _DENSE = 16
 _FINE = 1e-10  # tolerance of iterative solutions
 PORTION = 10**7
@@ -95,12 +94,8 @@ class CouplingSide:
 
     def apply(self, costs: Floats) -> Floats:
         """As :meth:`Side.apply`."""
-        self._couple(costs, _NONE)
-        return np.where(self._apart, self._upper + self._margin, 0.0)
-
-    def _couple(self, costs: Floats, plain: Floats) -> None:
         k = len(costs)
-        solved = self._values, self._upper, self._arcs, self._flows, plain
+        solved = self._values, self._upper, self._arcs, self._flows
         mirror, self._mirror = self._mirror, False
         law = self._rows, self._support
 
@@ -108,6 +103,7 @@ class CouplingSide:
             couple(*law, costs, self._secret, self._trees, mirror, solved, pairs)
 
         for_all_pairs(solve, k, k**3)
+        return np.where(self._apart, self._upper + self._margin, 0.0)
 
     def start(self) -> Floats:
         """Leakages in units of c, for small c, of couplings that are monotone along a line, shape (k, k).
@@ -133,18 +129,12 @@ class CouplingSide:
     @property
     def law(self) -> tuple[Any, ...]:
         """What ``leak_along`` takes: the law, room for plans, which pairs are told apart, and a margin."""
-        filled = self._values, self._upper, self._arcs, self._flows, _NONE
+        filled = self._values, self._upper, self._arcs, self._flows
         return (self._rows, self._support, self._secret), self._trees, filled, self._apart, self._margin
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
         """As :meth:`Side.derivative`."""
         return entries_of(self._arcs, self._flows)
-
-    def plans(self, costs: Floats) -> tuple[NDArray[Any], Floats]:
-        """Arcs z · k + y (−1: none) and flows g of optimal plans for all pairs, shape (k, k, k)."""
-        plain = np.zeros_like(self._flows)
-        self._couple(costs, plain)
-        return self._arcs, plain
 
 
 class RatioSide:
