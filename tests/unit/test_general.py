@@ -87,7 +87,7 @@ def test_floats_stand_for_their_decimals():
         ({"a": FLU | {"ill": {math.inf: 1}}}, None, "is inf; it must be a finite number"),
         ({"a": FLU | {"ill": {0: -0.5, 1: 1.5}}}, None, "lies outside 0 to 1"),
         ({"a": FLU | {"ill": {1: 0.5, "1.0": 0.5}}}, None, "the same value twice"),
-        ({"a": FLU | {"ill": {n: Fraction(1, 10**600 + n) for n in range(3000)}}}, None, "need decimals or one denominator"),
+        ({"a": FLU | {"ill": {n: Fraction(1, 10**600 + n) for n in range(3000)}}}, None, "need decimals"),
     ],
 )
 def test_bad_frameworks(given, pairs, message):
