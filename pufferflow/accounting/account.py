@@ -1,9 +1,7 @@
 """The account: what releases cost over time, and which promises hold; exact numbers only.
 
-One reading changes all outputs together by at most e^top, top the largest Σ c_k over ranges with a
-common time, everything of a participant by at most e^whole, whole = Σ D_k. A promise of ε for
-windows of readings holds if top ≤ C *or* whole ≤ ε, one for participants if whole ≤ ε. Proof:
-docs/account.md.
+A promise of ε for windows of readings holds if top ≤ C *or* whole ≤ ε, one for participants if
+whole ≤ ε; docs/account.md proves it and defines the terms.
 """
 
 from __future__ import annotations

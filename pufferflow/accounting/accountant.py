@@ -4,11 +4,9 @@ Releases of 1-Lipschitz queries with Laplace scales σ_1, …, σ_K change their
 exp(c), c = Σ 1/σ_k, when one record changes, also where a query was chosen after earlier outputs. A
 bound on one release of scale 1/c by that alone holds for all together.
 
-Theorem 4.4: K · max_k ε_k, with ε_k what the k-th release alone costs by Markov quilts.
-Quilts: max_i min_Q [e_Q + card(X_N) · c], the inverse of MQMExact; never above Σ ε_k, for at node i
-let Q be the quilt of release j with the fewest nearby nodes, e_Q + card_Q / σ_j ≤ ε_j: then e_Q +
-card_Q · c ≤ ε_j + Σ_{k≠j} card_k / σ_k ≤ Σ_k ε_k.
-Leakage: the bound on every mechanism known by c alone (:func:`pufferflow.leakage_loss`).
+Theorem 4.4: K · max_k ε_k, ε_k what the k-th release alone costs by Markov quilts. Quilts: max_i
+min_Q [e_Q + card(X_N) · c], the inverse of MQMExact; never above Σ ε_k. Leakage: the bound on every
+mechanism known by c alone (:func:`pufferflow.leakage_loss`).
 """
 
 from __future__ import annotations
@@ -16,8 +14,6 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 from typing import Any, Unpack
-
-from scipy.optimize import brentq
 
 from pufferflow._checks import EPSILON_RANGE, Lengths, check_scale, longest
 from pufferflow._composition import PRECISION, entrywise_loss, joint_scale
@@ -114,25 +110,20 @@ class Accountant:
         if asked.uncovered(**options) or asked.unfit(family, length, **asked.own(options)):
             return math.inf
 
-        def excess(log_epsilon: float) -> float:
-            """Logarithm of what is asked for over ``scale``, within ±1000."""
+        def asks_for_more(log_epsilon: float) -> bool:
             needed = asked.called(family, length, math.exp(log_epsilon), **options).scale
-            if needed is None:
-                return 1000.0
-            if needed > scale:
-                return max(math.log(needed) - math.log(scale), 1e-300)
-            return min(math.log(needed) - math.log(scale), 0.0) if needed > 0 else -1000.0
+            return needed is None or needed > scale
 
         smallest, largest = map(math.log, EPSILON_RANGE)
         low = max(smallest, -math.log(scale) - PRECISION)
         high = min(largest, math.log(records / scale) + PRECISION)
-        while excess(high) > 0:  # no more than group-dp asks for, but for rounding
+        while asks_for_more(high):  # no more than group-dp asks for, but for rounding
             if high == largest:
                 return math.inf
             high = min(high + 1, largest)
-        if excess(low) <= 0:
+        if not asks_for_more(low):
             return math.exp(low)
-        high = brentq(excess, low, high, xtol=PRECISION / 4, rtol=1e-15)
-        while excess(high) > 0:
-            high += PRECISION / 2
+        while high - low > PRECISION / 2:
+            middle = (low + high) / 2
+            low, high = (middle, high) if asks_for_more(middle) else (low, middle)
         return math.exp(high)

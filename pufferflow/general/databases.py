@@ -39,13 +39,16 @@ class Databases:
     """Probabilities and queries of databases; see :meth:`PufferfishFramework.from_databases`."""
 
     def __init__(
-        self, scenarios: Mapping[Any, Any], query: Callable[[Any], Any], records: Iterable[str] | None
+        self,
+        scenarios: Mapping[Any, Any],
+        query: Callable[[Any], Any],
+        records: Iterable[str] | None,
     ) -> None:
         check_type(scenarios, "scenarios", Mapping)
         self.scenarios: dict[Hashable, dict[Database, Fraction]] = {
-            name: probabilities(given, f"the scenario {named(name)}") for name, given in scenarios.items()
+            name: probabilities(d, f"the scenario {named(name)}") for name, d in scenarios.items()
         }
-        databases = dict.fromkeys(database for given in self.scenarios.values() for database in given)
+        databases = dict.fromkeys(d for given in self.scenarios.values() for d in given)
         sizes = {len(d) if isinstance(d, tuple) else 0 for d in databases}
         if not sizes:
             raise ParameterError("there is no scenario; give at least one")
@@ -53,7 +56,8 @@ class Databases:
             raise ParameterError("databases must be tuples of the same records, one entry a record")
         self.query = {d: written_number(query(d), "the query of a database") for d in databases}
         (size,) = sizes
-        names = [f"X{i + 1}" for i in range(size)] if records is None else check_list(records, "records")
+        default = [f"X{i + 1}" for i in range(size)]
+        names = default if records is None else check_list(records, "records")
         if not len(names) == len(set(map(str, names))) == size:
             raise ParameterError(f"records must be the names of the {size} records, all different")
         self.records = tuple(map(str, names))
@@ -82,15 +86,17 @@ class Databases:
         for name in grouped:
             if name not in self.records:
                 known = ", ".join(self.records)
-                raise ParameterError(f"a group has the record {shown_name(name)}; the records are {known}")
+                raise ParameterError(f"no record is {shown_name(name)}; the records are {known}")
             if grouped.count(name) > 1:
                 raise ParameterError(f"the record {name!r} is in two groups; put it into one")
-        names = [group for group in names if group] + [[n] for n in self.records if n not in grouped]
+        alone = [[name] for name in self.records if name not in grouped]
+        names = [group for group in names if group] + alone
         positions = [[self.records.index(name) for name in group] for group in names]
         changes = [self._largest_change(group) for group in positions]
         largest = max(changes)
         independent = all(_are_independent(given, positions) for given in self.scenarios.values())
-        return GroupSensitivity(float_up(largest), tuple(names[changes.index(largest)]), independent)
+        decisive = tuple(names[changes.index(largest)])
+        return GroupSensitivity(float_up(largest), decisive, independent)
 
     def _largest_change(self, group: Sequence[int]) -> Fraction:
         """Of the query, between databases that differ in the records of a group alone."""

@@ -23,19 +23,17 @@ MOST_BITS = 10**8
 
 def wasserstein_infinity(p: Distribution, q: Distribution) -> Fraction:
     """W∞: the largest gap between the quantile functions (Algorithm 1)."""
-    (values, levels), (others, other_levels) = ((list(d), list(accumulate(d.values()))) for d in (p, q))
+    (xs, below), (ys, others) = ((list(d), list(accumulate(d.values()))) for d in (p, q))
     # both quantile functions are constant between these levels
-    return max(
-        abs(values[bisect_left(levels, level)] - others[bisect_left(other_levels, level)])
-        for level in {*levels, *other_levels}
-    )
+    levels = {*below, *others}
+    return max(abs(xs[bisect_left(below, u)] - ys[bisect_left(others, u)]) for u in levels)
 
 
 def max_divergence(p: Distribution, q: Distribution) -> float:
     """D∞(p‖q) = max log p(x)/q(x) in nats, rounded up; infinite if p has a value that q lacks."""
     if not q.keys() >= p.keys():
         return math.inf
-    return log_up(max(probability / q[value] for value, probability in p.items()))
+    return log_up(max((p[value] / q[value] for value in p), default=Fraction(1)))
 
 
 def distribution(given: Any, name: str = "the distribution") -> Distribution:
@@ -55,12 +53,12 @@ def probabilities(given: Any, name: str) -> dict[Any, Fraction]:
     """
     if not isinstance(given, Mapping):
         raise ParameterError(f"{name} is {named_type(given)}; give a mapping to probabilities")
-    exact = {key: written_number(number, f"a probability of {name}") for key, number in given.items()}
+    exact = {key: written_number(p, f"a probability of {name}") for key, p in given.items()}
     if not all(0 <= number <= 1 + Fraction(SUM_TOLERANCE) for number in exact.values()):
         raise ParameterError(f"a probability of {name} lies outside 0 to 1; correct it")
     unit = math.lcm(*(number.denominator for number in exact.values()))
     if unit.bit_length() * len(exact) > MOST_BITS:
-        raise ParameterError(f"the probabilities of {name} have no common denominator; give decimals")
+        raise ParameterError(f"the probabilities of {name} need decimals or one denominator")
     total = sum(exact.values(), Fraction(0))
     if abs(total - 1) > SUM_TOLERANCE:
         raise ParameterError(f"the probabilities of {name} sum to {float(total):.10g}, not to 1")

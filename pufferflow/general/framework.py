@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import ChainMap
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -111,7 +112,7 @@ class PufferfishFramework:
         check_type(distributions, "distributions", Mapping)
         if not distributions:
             raise ParameterError("there is no scenario; give at least one")
-        self.distributions = {name: _given_secrets(each, name) for name, each in distributions.items()}
+        self.distributions = {name: _given_secrets(d, name) for name, d in distributions.items()}
         if pairs is None:
             pairs = _pairs_within(map(list, self.distributions.values()))
         self.pairs = tuple({self._pair(given): None for given in check_list(pairs, "pairs")})
@@ -141,16 +142,6 @@ class PufferfishFramework:
             Names of the records (default: X1, X2, …).
         pairs : iterable of pairs of secrets, optional
             Default: any two possible values of one record.
-
-        Examples
-        --------
-        >>> import pufferflow as pf
-        >>> twins = {"same": {(0, 0): "1/2", (1, 1): "1/2"}}
-        >>> found = pf.PufferfishFramework.from_databases(twins, query=sum)
-        >>> found.wasserstein()
-        WassersteinSensitivity(W=2.0, scenario='same', pair=(('X1', 0), ('X1', 1)))
-        >>> found.group_sensitivity([["X1", "X2"]])
-        GroupSensitivity(sensitivity=2.0, group=('X1', 'X2'), independent=True)
         """
         return cls._of(Databases(scenarios, query, records), lambda *state: state, pairs)
 
@@ -174,12 +165,11 @@ class PufferfishFramework:
         return cls._of(Databases(scenarios, query.__getitem__, records), "{}={}".format, pairs)
 
     @classmethod
-    def _of(cls, databases: Databases, secret: Callable[..., Hashable], pairs: Pairs | None) -> Self:
-        parts = databases.given_records(secret)
-        given = {name: {s: d for part in each for s, d in part.items()} for name, each in parts.items()}
+    def _of(cls, databases: Databases, secret: Callable[..., Any], pairs: Pairs | None) -> Self:
+        records = databases.given_records(secret)
         if pairs is None:
-            pairs = _pairs_within(list(part) for each in parts.values() for part in each)
-        framework = cls(given, pairs)
+            pairs = _pairs_within(list(part) for parts in records.values() for part in parts)
+        framework = cls({name: dict(ChainMap(*parts)) for name, parts in records.items()}, pairs)
         framework._databases = databases
         return framework
 
@@ -188,7 +178,7 @@ class PufferfishFramework:
 
         Releasing F with Laplace noise of ``scale(epsilon)``, which is W/ε rounded up, is ε-private.
         """
-        scenarios = [(name, each, self._possible(each)) for name, each in self.distributions.items()]
+        scenarios = [(name, d, self._possible(d)) for name, d in self.distributions.items()]
         values = sum(len(each[s]) + len(each[t]) for _, each, pairs in scenarios for s, t in pairs)
         afford(values * VALUE_WORK, "W", "give fewer pairs of secrets, or round the query")
         widest = WassersteinSensitivity(0.0, None, None)
@@ -229,7 +219,7 @@ class PufferfishFramework:
             step = Fraction(math.gcd(*(int((v - first) * unit) for v in values)), unit)
             scale = float_up(Fraction(W) / budget / step) if math.isfinite(W) else W
             if scale > LARGEST or (max(values) - first) / step > LARGEST:
-                raise ParameterError("the query is too fine for exact noise; round it, or raise epsilon")
+                raise ParameterError("the query is too fine for exact noise; round it")
             (count,) = vector_laplace(scale, whole=True)([int((exact - first) / step)])
             noisy = first + step * int(count)
         return int(noisy) if noisy.denominator == 1 else float(noisy)
@@ -248,10 +238,11 @@ class PufferfishFramework:
                 points = sorted({value for each in given.values() for value in each})
                 pairs = [(s, t) for s, t in self._possible(given) if given[s] != given[t]]
                 logs = {s: _log_densities(given[s], points, inverse) for s in {*chain(*pairs)}}
-                ratios = [abs(a - b) for s, t in pairs for a, b in zip(logs[s], logs[t], strict=True)]
+                both = ((logs[s], logs[t]) for s, t in pairs)
+                ratios = [abs(a - b) for one, other in both for a, b in zip(one, other, strict=True)]
                 worst = max([worst, *(math.nextafter(float(r.upper()), math.inf) for r in ratios)])
                 if not all(ratio.is_finite() for ratio in ratios):
-                    raise ParameterError(f"scale is {scale:g}, too small for the query; give a larger one")
+                    raise ParameterError(f"scale is {scale:g}, too small for the query; enlarge it")
         return worst
 
     def close_adversary(self, belief: Mapping[Any, Any]) -> ScenarioDistance:
@@ -269,14 +260,17 @@ class PufferfishFramework:
         believed = _given_secrets(belief, "the adversary's")
         for secret in believed:
             if not any(secret in given for given in self.distributions.values()):
-                raise ParameterError(f"the adversary's secret {named(secret)} is in no scenario; correct it")
+                raise ParameterError(f"the adversary's secret {named(secret)} is in no scenario")
         secrets = dict.fromkeys(secret for pair in self._possible(believed) for secret in pair)
         distances = []
         for scenario, given in self.distributions.items():
-            deltas = {s: _distance(believed[s], given.get(s)) for s in secrets}
-            delta = max(deltas.values(), default=0.0)
-            secret = next(s for s in deltas if deltas[s] == delta) if delta else None
-            distances.append(ScenarioDistance(delta, scenario, secret))
+            worst = ScenarioDistance(0.0, scenario, None)
+            for secret in secrets:
+                p, q = believed[secret], given.get(secret, {})  # empty: Θ does not protect it
+                delta = max(max_divergence(p, q), max_divergence(q, p))
+                if delta > worst.delta:
+                    worst = ScenarioDistance(delta, scenario, secret)
+            distances.append(worst)
         return min(distances, key=lambda distance: distance.delta)
 
     def group_sensitivity(self, groups: Iterable[Iterable[str]]) -> GroupSensitivity:
@@ -295,12 +289,13 @@ class PufferfishFramework:
             raise ParameterError("group privacy needs distributions of databases; give those")
         return self._databases.group_sensitivity(groups)
 
-    def _pair(self, given: Any) -> Pair:
-        pair = check_list(given, "a pair")
-        if len(pair) == len({*pair}) == 2 and any({*pair} <= s.keys() for s in self.distributions.values()):
+    def _pair(self, names: Any) -> Pair:
+        pair = check_list(names, "a pair")
+        possible = any({*pair} <= given.keys() for given in self.distributions.values())
+        if possible and len(pair) == len({*pair}) == 2:
             return pair[0], pair[1]
-        names = " and ".join(map(named, pair))
-        raise ParameterError(f"no scenario gives two secrets {names} positive probability")
+        both = " and ".join(map(named, pair))
+        raise ParameterError(f"no scenario gives two secrets {both} positive probability")
 
     def _possible(self, given: Mapping[Hashable, Distribution]) -> list[Pair]:
         """Pairs of which both secrets have positive probability."""
@@ -311,8 +306,9 @@ def _given_secrets(given: Any, scenario: Hashable) -> dict[Hashable, Distributio
     """Return the distributions of one scenario, checked."""
     name = f"the scenario {named(scenario)}"
     if not isinstance(given, Mapping):
-        raise ParameterError(f"{name} is {named_type(given)}; give a mapping from secret to distribution")
-    return {s: distribution(d, f"the distribution given {named(s)} in {name}") for s, d in given.items()}
+        raise ParameterError(f"{name} is {named_type(given)}; give a mapping from secrets")
+    where = {secret: f"the distribution given {named(secret)} in {name}" for secret in given}
+    return {secret: distribution(each, where[secret]) for secret, each in given.items()}
 
 
 def _pairs_within(groups: Iterable[list[Hashable]]) -> list[Pair]:
@@ -324,13 +320,6 @@ def _pairs_within(groups: Iterable[list[Hashable]]) -> list[Pair]:
         for pair in combinations(secrets, 2):
             pairs.setdefault(frozenset(pair), pair)
     return list(pairs.values())
-
-
-def _distance(believed: Distribution, given: Distribution | None) -> float:
-    """D∞ of two distributions either way; infinite for a secret that a scenario lacks."""
-    if given is None:
-        return math.inf
-    return max(max_divergence(believed, given), max_divergence(given, believed))
 
 
 def _log_densities(given: Distribution, points: list[Fraction], inverse: arb) -> list[arb]:

@@ -1,8 +1,7 @@
 """The figure of a table as SVG: values, their simultaneous band, and the public range as the axis.
 
-Text of our own needs no other package, has the colours of the page and escapes every name. Each
-value is a row. What runs across is in percent and letters keep their size, so one drawing serves
-every width. Nothing is connected.
+Each value is a row, and nothing is connected. What runs across is in percent and letters keep their
+size, so one drawing serves every width, in the colours of the page; every name is escaped.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
 """From a table to a chain for releases of *other* data: a fit without noise, from public readings.
 
-Transitions are counted, and each group's chain is their maximum likelihood estimate. Where that is
-not ergodic (a state is never left, or never reached again), ½ is added to every count (Krichevsky
-and Trofimov), for no noise can be proved for a chain that does not mix. With a coverage Θ is
-instead all chains within simultaneous confidence intervals (:func:`pufferflow.confidence_family`).
-
-What is fitted contains confidential counts: they can be computed back from it. Of readings that are
-confidential too, use :func:`pufferflow.fit_privately`.
+Each group's chain is the maximum likelihood estimate; where that is not ergodic, ½ is added to all
+counts (Krichevsky and Trofimov), for no noise can be proved for a chain that does not mix. What is
+fitted contains confidential counts; for confidential readings use :func:`pufferflow.fit_privately`.
 """
 
 from __future__ import annotations

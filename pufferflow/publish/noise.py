@@ -99,9 +99,8 @@ class DiscreteLaplace:
 def sum_margin(scale: float, squares: float, miss: float) -> float:
     """Return what |Σ w_j Z_j| reaches with at most this probability; squares = Σ w_j², |w_j| ≤ 1.
 
-    K(λ) = log E e^(λZ) = Σ_n 2 (pⁿ/n) (cosh nλ − 1) is a power series in λ² without a constant or
-    negative coefficients, so K(wλ) ≤ w² K(λ), and by Markov's inequality (Chernoff), for every λ
-    between 0 and 1/s, P(|Σ w_j Z_j| ≥ h) ≤ 2 exp(K(λ) Σ w_j² − λh).
+    Chernoff: P(|Σ w_j Z_j| ≥ h) ≤ 2 exp(K(λ) Σ w_j² − λh), 0 < λ < 1/s, K(λ) = log E e^(λZ), whose
+    series in λ² has no negative coefficient, so that K(wλ) ≤ w² K(λ).
     """
     parts = np.arange(1, 1000) / 1000  # λ in units of 1/s
     ends = np.expm1((parts - 1) / scale) * np.expm1(-(parts + 1) / scale)

@@ -1,28 +1,12 @@
 """A family fitted with noise that hides all readings of a participant: it is safe to publish.
 
-*What is protected.* Two tables are neighbours if they have the same participants, and all readings
-of one of them (when, how many and which) are any others. Let S be the pooled transition counts, of
-each participant the first N transitions in time within the public range. S is a sum over
-participants of counts of at least 0 that add up to at most N, so neighbours differ by at most 2N in
-L1 norm, and independent discrete Laplace noise of a scale s ≥ 2N/ε on each count changes no
-probability by more than e^ε; the rest is post-processing. One changed reading replaces at most two
-transitions, or takes two out and lets two later ones in: at most min(4, 2N) in L1 norm, which is
-what the fit costs releases of the same readings. Public are the number of participants, ε, N, the
-confidence, and what the user says: states, step, range, columns and zone.
+All readings of a participant (when, how many and which) may be any others. Public are the number of
+participants, ε, N, the confidence, and what the user says: states, step, range, columns and zone.
+Why the noise and the intervals suffice is proved in docs/account.md, "Private fits".
 
 *It is total.* No row is ever refused, for a refusal would be seen: what is no state is missing,
 repeated rows and rows off the grid of whole steps since 1970 are dropped, offsets are applied, and
 a participant without any row left still counts. How long that takes is not hidden.
-
-*Coverage.* Half of 1 − confidence is for the noise: but with that probability all k² noises are at
-most ``margin``, and all sums of the k − 1 others of a row or column at most ``others``. The first
-is the exact quantile; the second Chernoff's bound (``sum_margin``) with a union bound over all 2k²
-sums, or k − 1 margins where these are less. The other half is for the draw of the participants:
-intervals of that coverage for every count within these margins (``noisy_confidence_bounds``).
-Whether the n-th transition counts is known before it is made, so counting stops at a stopping time,
-and the intervals hold as for whole records (``confidence_family``). It is assumed that participants
-are independent draws of one chain, that a value is missing for no reason that depends on the
-values, and, for bounds backward, that the chain is stationary.
 """
 
 from __future__ import annotations

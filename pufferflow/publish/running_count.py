@@ -1,15 +1,10 @@
 """Running counts of a stream: a tree of noisy counts, for a budget per reading.
 
-The readings 1 … T are the leaves of a tree of L levels. Every node counts the readings below it,
-and has independent discrete Laplace noise Z of scale s. One reading counts in one node of every
-level, so changing it by at most 1 changes all node counts together by at most L in L1 norm, and the
-distribution of the noisy ones by at most e^(L/s): its cost is c = L/s, and T·c that of all of them.
-
-The count of the first t readings is a sum of node counts: on every level, of the children to the
-left of the node that reading t + 1 is below; or, the same number, of their parent less the children
-to the right, with weight d/(r + 1) for d left children out of r, in 256ths, for least variance. The
-count + Σ weight · Z is that combination of noisy node counts exactly, complete at t or not. So all
-that is put out is a function of those of the whole stream, if it does not react to it, as Θ says.
+Every node of a tree of L levels over the readings 1 … T counts those below it, with independent
+discrete Laplace noise of scale s: one reading costs c = L/s. A noisy count of the first t readings
+is a weighted sum of noisy node counts: the children to the left of the path, or their parent less
+those to the right, with weight d/(r + 1) for d left children out of r, in 256ths. Why that is
+private: docs/any_mechanism.md, Theorem S.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """What can be published: six statistics, each with its Lipschitz constant and its public range.
 
 A statistic turns readings into a table of integers, cells × columns. Cells (hours, weekdays,
-months, groups) are functions of what is public, so a reading counts in one cell whatever its value
-is. The Lipschitz constant L bounds how much the whole table changes, in L1 norm, when the value of
-one reading does; with d readings changed it changes by at most L·d, one after the other.
-
-*Public range.* How far apart two values of a cell can sensibly be, from the user's words and public
-sizes alone; an error is judged against it (release.md, "Usefulness").
+months, groups) are functions of what is public. The Lipschitz constant L bounds how much the whole
+table changes, in L1 norm, with the value of one reading. An error is judged against the *public
+range*: how far apart values of a cell can be, from the user's words and public sizes alone.
 """
 
 from __future__ import annotations

@@ -26,14 +26,11 @@ Source: TypeAlias = "str | os.PathLike[str] | pd.Series[Any] | pd.DataFrame"
 
 ROWS = 2**15
 """Rows of a batch at most, but for a block of a CSV file."""
-
 BLOCK = 2**20
 """Bytes of a block of a CSV file, and so of a line, at most."""
-
 MOST_COLUMNS = 4096
 BOUNDS: Any = {"buffer_size": BLOCK, "thrift_container_size_limit": 100_000}
 """Of the memory that a Parquet file takes to open."""
-
 PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 
 

@@ -17,13 +17,10 @@ Integers = NDArray[np.int64]
 
 CALENDAR = (-62_135_596_800, 253_402_300_799)
 """Unix seconds of the years 1 to 9999, in which calendars can be read."""
-
 LATEST = 10**11
 """Unix seconds of the year 5138: larger numbers are milliseconds by mistake."""
-
 NOWHEN = CALENDAR[0] - 1
 """Stands for no time, and for one that the clocks of the zone left out."""
-
 HOUR = 3600
 KINDS = ("has a UTC offset", "has no UTC offset", "is in unix seconds")
 # without \d and \s, which pyarrow does not have as Python has them: they are five times as slow

@@ -75,22 +75,29 @@ def test_a_semi_markov_chain_of_few_records_is_decided(jumps, lasts, length, eps
     assert not waited
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+CLOCK = "import numba; numba.config.NUMBA_NUM_THREADS = {0}; rng = np.random.default_rng(0)\n"
+CLOCK += "pf.leakage_loss(pf.PeriodicChain(rng.dirichlet(np.ones(12), (2, 12))), 10**6, 3.0); chain = {1}"
+SEARCH = "from pufferflow.influence import search; search.SPACES = 2**60  # all distances\n"
+SEARCH += "chain = pf.MarkovChain([[1 - 1e-7, 1e-7], [3e-7, 1 - 3e-7]]); pf.mqm_exact(chain, 10**4, 1.0)"
+
+
 @pytest.mark.parametrize(
-    "chain",
+    ("prepare", "work"),
     [
-        "pf.PeriodicChain(rng.dirichlet(np.ones(12), (1, 12)), repeat=10**5)",  # a piece of many steps
-        "pf.PeriodicChain(rng.dirichlet(np.ones(48), (6, 48)), repeat=60)",  # many rounds of few
+        *(
+            (CLOCK.format(threads, chain), "pf.leakage_loss(chain, 10**7, 3.0)")
+            for threads in (1, 2)
+            for chain in (
+                "pf.PeriodicChain(rng.dirichlet(np.ones(12), (1, 12)), repeat=10**5)",  # a piece of many steps
+                "pf.PeriodicChain(rng.dirichlet(np.ones(48), (6, 48)), repeat=60)",  # many rounds of few
+            )
+        ),
+        (SEARCH, "pf.mqm_exact(chain, 2**62, 1.0)"),
     ],
 )
-def test_signals_end_the_walks_of_a_long_period(chain, threads):
+def test_signals_end_what_takes_long(prepare, work):
     """Within 2 s; what this machine does besides is the rest."""
-    prepare = (
-        f"import numba; numba.config.NUMBA_NUM_THREADS = {threads}\nrng = np.random.default_rng(0)\n"
-        "few = pf.PeriodicChain(rng.dirichlet(np.ones(12), (2, 12)))\n"
-        f"pf.leakage_loss(few, 10**6, 3.0)\nchain = {chain}"
-    )
-    printed, waited = run(prepare, "pf.leakage_loss(chain, 10**7, 3.0)", 6)
+    printed, waited = run(prepare, work, 6)
     assert printed == "interrupted\n"
     assert waited < 5
 

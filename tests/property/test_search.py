@@ -2,9 +2,6 @@
 
 import itertools
 import math
-import signal
-import subprocess
-import sys
 
 import flint
 import numpy as np
@@ -376,32 +373,3 @@ def test_the_longest_chain_whose_start_alone_tells_nothing(epsilon):
     """Only the first node is a quilt, at any distance: products of distances would leave 64 bits."""
     chain = pf.MarkovChain([[0, 0.5, 0.5], [0, 1, 0], [0, 0, 1]], [1, 0, 0])
     assert pf.mqm_exact(chain, 2**62, epsilon).scale == pytest.approx(2**62 / epsilon)
-
-
-ENDLESS = """
-import signal
-import pufferflow as pf
-from pufferflow._jit import compile_at_once
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts jobs in the background with it ignored
-from pufferflow.influence import search
-search.SPACES = 2**60  # all distances
-compile_at_once()
-slow = [[1 - 1e-7, 1e-7], [3e-7, 1 - 3e-7]]
-pf.mqm_exact(pf.MarkovChain(slow), 10**4, 1.0)  # compiles: an interrupt of the compiler is another matter
-try:
-    print("begun", flush=True)
-    pf.mqm_exact(pf.MarkovChain(slow), 2**62, 1.0)
-except KeyboardInterrupt:
-    print("interrupted")
-"""
-
-
-def test_an_interrupt_arrives_in_a_long_search():
-    child = subprocess.Popen([sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, text=True)
-    assert child.stdout.readline() == "begun\n"
-    with pytest.raises(subprocess.TimeoutExpired):
-        child.wait(0.5)  # it is in the search by now
-    child.send_signal(signal.SIGINT)
-    printed, _ = child.communicate(timeout=120)
-    assert printed == "interrupted\n"
-    assert child.returncode == 0

@@ -180,13 +180,16 @@ def test_many_states_are_bounded_by_ratios_alone():
 
 
 def test_confidence_intervals_by_their_definition():
-    family = pf.confidence_family([[30, 10], [0, 7]], 0.9)
+    two, three = pf.confidence_family([[30, 10], [0, 7]], 0.9), pf.confidence_family([[30, 10, 0]] * 3, 0.9)
     from scipy.stats import betabinom, binom
 
-    for s, n, end in ((30, 40, family.high[0, 0]), (30, 40, family.low[0, 0]), (0, 7, family.high[1, 0])):
-        assert betabinom.pmf(s, n, 0.5, 0.5) / binom.pmf(s, n, end) == pytest.approx(2 / 0.1, rel=1e-6)
-    assert family.low[1, 0] == 0
-    assert family.high[1, 1] == 1
+    ends = [(30, 40, two.high[0, 0], 2), (30, 40, two.low[0, 0], 2), (0, 7, two.high[1, 0], 2)]
+    ends += [(30, 40, three.high[0, 0], 9), (10, 40, three.low[0, 1], 9)]
+    for s, n, end, intervals in ends:
+        evidence = betabinom.pmf(s, n, 0.5, 0.5) / binom.pmf(s, n, end)
+        assert evidence == pytest.approx(intervals / 0.1, rel=1e-6)
+    assert two.low[1, 0] == 0
+    assert two.high[1, 1] == 1
 
 
 def test_more_counts_narrow_and_more_coverage_widens():

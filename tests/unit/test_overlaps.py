@@ -87,6 +87,10 @@ def test_counts_of_a_known_chain():
             assert found.behind <= true.behind
             assert found.coverage == 0.95
     assert found.ahead > 0.95
+    skewed = counts * [[1, 2, 3], [1, 1, 1], [5, 1, 1]]
+    ways = [pf.forgetting_from_counts(seen, 10) for seen in (skewed, skewed.T)]
+    assert (ways[0].ahead, ways[0].behind) == (ways[1].behind, ways[1].ahead)
+    assert ways[0].ahead != ways[0].behind
     assert pf.forgetting_from_counts(counts, 10, 0.95).ahead > pf.forgetting_from_counts(counts, 10, 0.9999).ahead > 0.5
 
 
