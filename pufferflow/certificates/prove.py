@@ -39,6 +39,8 @@ _STEPS = (1e-15, 1e-12, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.
 _CLOSE, _LOOSER = 1e-6, 2.0**-40
 _ENOUGH = 1.002
 """Excess of a scale that is not worth a longer proof."""
+_MOST_PHASES = 60_000
+"""Phases times the third power of the states: a round of the period takes half a second then."""
 _EARLY = (0, 12, 60, 400)
 """Nodes with steps of their own, at most."""
 
@@ -99,6 +101,7 @@ def _proved(claim: Claim) -> Iterator[Document]:
     if claim.mechanism == "entry-dp":
         yield _independent(document, claim)
         return
+    _require_provable(family, claim.protection)
     if (states := max(family.sizes)) > MOST_STATES:
         raise ParameterError(
             f"{states} states; couplings are proved for at most {MOST_STATES}, use mqm-exact or fewer states"
@@ -121,6 +124,16 @@ def _proved(claim: Claim) -> Iterator[Document]:
         if math.isinf(least):
             raise refused
         yield _raised(document | {"scale": repr(max(claim.scale, least))}, claim, _quilts(claim))
+
+
+def _require_provable(family: Family, protection: Protection) -> None:
+    """Refuse at once what no program proves, or only after minutes."""
+    if isinstance(family, LabelledChain) and (family.chain.start != "stationary" or protection != Protection()):
+        raise ParameterError("hidden chains have proofs for a stationary start, single records and no side information")
+    if isinstance(family, PeriodicChain) and family.period * family.states**3 > _MOST_PHASES:
+        raise ParameterError(
+            f"a period of {family.period} phases of {family.states} states takes too long to prove; use fewer or group-dp"
+        )
 
 
 def _chains(family: Family) -> tuple[MarkovChain, ...]:
