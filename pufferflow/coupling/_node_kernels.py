@@ -44,12 +44,12 @@ def leak_along(cost: float, costs: Any, cap: Any, forgetting: Any, blocks: Any, 
     blocks : tuple of arrays
         As ``reweight_blocks`` takes them, for nodes with such a table.
     coupling : tuple
-        Rows, support and secrets of a side whose laws are known; its trees; what ``couple`` fills; which pairs are not
-        alike; its margin; and, shape (n,), how far the law of each node is from the one that the side is of: it says
-        nothing of a node after one for which that is ∞.
+        Rows, support and secrets of a side whose distributions are known; its trees; what ``couple`` fills; which pairs
+        are not alike; its margin; the largest leakages there can be; and, shape (n,), how far the distribution of each
+        node is from the one that the side is of: it says nothing of a node after one for which that is ∞.
     """
     which, tables = forgetting
-    (rows, support, secret), trees, filled, apart, margin, spreads = coupling
+    (rows, support, secret), trees, filled, apart, margin, limit, spreads = coupling
     k = len(costs)
     w, through = np.empty((k, k)), (np.empty((k, k)), np.empty((k, k, 1), dtype=np.int32), np.empty((k, k, 1)))
     for node in range(1, len(out)):
@@ -75,5 +75,5 @@ def leak_along(cost: float, costs: Any, cap: Any, forgetting: Any, blocks: Any, 
             for x in range(k):
                 for y in range(k):
                     if x != y:
-                        told = filled[1][x, y] + margin if apart[x, y] else 0.0
+                        told = min(filled[1][x, y] + margin, limit[x, y]) if apart[x, y] else 0.0
                         now[x, y] = min(now[x, y], min(told, cap[x, y]) + more)

@@ -150,21 +150,6 @@ class ChainLeakage:
         self._one_tail = pairs and alike and chain.states > 1 and not self._informed
         """Whether one bound of a side serves all nodes, and blocks may do nothing for it."""
 
-    @property
-    def chain(self) -> MarkovChain:
-        """The chain, without transient states if they never occur."""
-        return self._chain
-
-    @property
-    def early(self) -> int:
-        """Number of nodes that are looked at one by one."""
-        return self._early
-
-    @property
-    def reversed(self) -> CouplingSide | None:
-        """The node before under the stationary law, where there is one that can be divided by."""
-        return self._reversed
-
     def loss(self, cost: float) -> Loss:
         """Bound of the loss of a mechanism whose density changes by at most e^cost with one entry."""
         self._starts.clear()  # what is found does not depend on what was looked for before

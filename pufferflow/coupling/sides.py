@@ -128,9 +128,9 @@ class CouplingSide:
 
     @property
     def law(self) -> tuple[Any, ...]:
-        """What ``leak_along`` takes: the law, room for plans, which pairs are told apart, and a margin."""
+        """What ``leak_along`` takes: the law, room for plans, which pairs are told apart, a margin and a limit."""
         filled = self._values, self._upper, self._arcs, self._flows
-        return (self._rows, self._support, self._secret), self._trees, filled, self._apart, self._margin
+        return (self._rows, self._support, self._secret), self._trees, filled, self._apart, self._margin, self.limit
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
         """As :meth:`Side.derivative`."""

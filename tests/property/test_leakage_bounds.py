@@ -413,23 +413,23 @@ def test_nodes_one_after_another_are_taken_as_one_by_one(chain, length, cost, in
     protection = Protection(1, "any records" if informed else "nothing")
     # plans begin where the last ones ended, so each has its own
     bounds, twin = (ChainLeakage(chain, length, protection) for _ in range(2))
-    k = bounds.chain.states
+    k = bounds._chain.states
     cap = np.full((k, k), (length - 1) * cost)
 
     def view(side):
         return View(side, cost, 0.0, cap, bounds._differ)
 
-    for name, side, plain in [("ahead", bounds._ahead, twin._ahead), ("stationary", bounds.reversed, twin.reversed)]:
+    for name, side, plain in [("ahead", bounds._ahead, twin._ahead), ("stationary", bounds._reversed, twin._reversed)]:
         if side is not None:
             told = [np.zeros((k, k))]
             for _ in range(length - 1):
                 told.append(view(plain).step(told[-1]))
             assert (bounds._all_nodes(name, view(side)) == told).all()
-    if bounds.chain.start == "any" or informed:
+    if bounds._chain.start == "any" or informed:
         bounds, twin = (ChainLeakage(chain, length, protection) for _ in range(2))
         forget, stationary = view(twin._forgetting(np.ones(k, dtype=np.bool_))), twin._stationary_side(cost, cap)
-        wanted = np.zeros((twin.early, k, k))
-        for i in range(1, twin.early):
+        wanted = np.zeros((twin._early, k, k))
+        for i in range(1, twin._early):
             before = wanted[i - 1]
             wanted[i] = view(twin._forgetting(twin._early_secrets[i - 1])).step(before)
             if twin.past_blocks:
