@@ -6,13 +6,16 @@ from frozen_families import BUILDERS, built
 
 import pufferflow as pf
 
-LONG = ("periodic_day", "seventy", "fifty_one", "twenty", "intervals_of_seven", "intervals_of_four")
-UNPROVED = "intervals_of_fourteen"  # of more than twelve states
-NAMES = [pytest.param(name, marks=[pytest.mark.long] * name.startswith(LONG)) for name in BUILDERS if name != UNPROVED]
+LONG = ("fifty_one", "twenty", "intervals_of_four")
+LARGER = ("periodic_day", "seventy", "intervals_of_seven", "intervals_of_fourteen")
+"""Of more states than are certified, or certified in minutes."""
+NAMES = [name for name in BUILDERS if not name.startswith(LARGER)]
 HAVE_CHAINS = (pf.MarkovChain, pf.ChainFamily, pf.BinaryInterval)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * name.startswith(LONG)) for name in NAMES]
+)
 @pytest.mark.parametrize("epsilon", [0.3, 2.0])
 def test_more_is_never_cheaper_and_the_scale_is_proved(name, epsilon):
     family = built(name)
@@ -33,5 +36,5 @@ def test_more_is_never_cheaper_and_the_scale_is_proved(name, epsilon):
             pf.certify(family, 20, epsilon, mechanism="leakage")
         return
     document = pf.certify(family, 20, epsilon, mechanism="leakage")
-    assert pf.verify_certificate(document).scale == document["scale"]
+    assert pf.verify_certificate(document, most_work=10**10).scale == document["scale"]
     assert float(document["scale"]) >= one * (1 - SLACK)
