@@ -39,8 +39,8 @@ _STEPS = (1e-15, 1e-12, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.
 _CLOSE, _LOOSER = 1e-6, 2.0**-40
 _ENOUGH = 1.002
 """Excess of a scale that is not worth a longer proof."""
-_MOST_PHASES = 60_000
-"""Phases times the third power of the states: a round of the period takes half a second then."""
+_MOST_PHASES = 6_000
+"""Phases times the square of the states, beyond which a proof takes minutes or is far from the scale."""
 _EARLY = (0, 12, 60, 400)
 """Nodes with steps of their own, at most."""
 
@@ -130,7 +130,7 @@ def _require_provable(family: Family, protection: Protection) -> None:
     """Refuse at once what no program proves, or only after minutes."""
     if isinstance(family, LabelledChain) and (family.chain.start != "stationary" or protection != Protection()):
         raise ParameterError("hidden chains have proofs for a stationary start, single records and no side information")
-    if isinstance(family, PeriodicChain) and family.period * family.states**3 > _MOST_PHASES:
+    if isinstance(family, PeriodicChain) and family.period * family.states**2 > _MOST_PHASES:
         raise ParameterError(
             f"a period of {family.period} phases of {family.states} states takes too long to prove; use fewer or group-dp"
         )

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from pufferflow.verify.model import Supports
 from pufferflow.verify.parse import Chain, Claim, Count, Intervals, Program, Quilt
 
-MOST_WORK = 4 * 10**7
-"""Operations beyond which no certificate is checked unless more are allowed: about half a minute."""
+MOST_WORK = 6 * 10**7
+"""Operations beyond which no certificate is checked unless more are allowed: half a minute to a minute."""
 
 MOST_KEPT = 5 * 10**8
 """Bytes of balls beyond which no certificate is checked."""
