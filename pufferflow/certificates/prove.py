@@ -132,7 +132,7 @@ def _require_provable(family: Family, protection: Protection) -> None:
         raise ParameterError("hidden chains have proofs for a stationary start, single records and no side information")
     if isinstance(family, PeriodicChain) and family.period * family.states**2 > _MOST_PHASES:
         raise ParameterError(
-            f"a period of {family.period} phases of {family.states} states takes too long to prove; use fewer or group-dp"
+            f"a period of {family.period} phases of {family.states} states takes too long to prove; give fewer"
         )
 
 

@@ -9,11 +9,12 @@ import argparse
 
 from pufferflow._files import read_bounded
 from pufferflow.cli.printing import add_bounds, show
+from pufferflow.verify.work import MOST_WORK
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("certificate", metavar="CERTIFICATE.json", help="- reads standard input")
-    add_bounds(parser.add_argument, 4e7)
+    add_bounds(parser.add_argument, MOST_WORK)
 
 
 def run(arguments: argparse.Namespace) -> None:
