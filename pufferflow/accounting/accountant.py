@@ -18,8 +18,8 @@ from typing import Any, Unpack
 from pufferflow._checks import EPSILON_RANGE, Lengths, check_scale, longest
 from pufferflow._composition import PRECISION, entrywise_loss, joint_scale
 from pufferflow._protection import ProtectionOptions, check_protection
-from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.mechanisms import find_mechanism, leakage_loss
+from pufferflow.models.families import AnyFamily, as_family
 
 
 @dataclass(frozen=True)

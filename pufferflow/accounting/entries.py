@@ -23,7 +23,7 @@ from pufferflow._protection import Level
 from pufferflow.accounting import account
 from pufferflow.accounting.account import MOST_STEPS, UNBOUNDED, Charge, Promise, plain
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
-from pufferflow.models import number_of_states, parse_model
+from pufferflow.models.files import number_of_states, parse_model
 
 Document: TypeAlias = dict[str, Any]
 TimeBase: TypeAlias = Literal["utc", "local", "none"]

@@ -15,8 +15,8 @@ from pufferflow._optional import require
 from pufferflow._protection import Protection, ProtectionOptions, check_protection
 from pufferflow._rounding import divide_down
 from pufferflow.errors import ParameterError
-from pufferflow.markov.families import AnyFamily, Family, as_family
 from pufferflow.mechanisms import leakage, leakage_loss
+from pufferflow.models.families import AnyFamily, Family, as_family
 
 _CHANGED = {"Symmetric": 2, "InsertDelete": 2, "ChangeOne": 1, "Hamming": 1}
 """Distance, by OpenDP's metrics, of data sets that differ in one record."""

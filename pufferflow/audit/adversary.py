@@ -13,8 +13,8 @@ from pufferflow._types import Bools, Floats
 from pufferflow.audit._adversary_kernels import largest_ratio
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.general import Distance
-from pufferflow.markov.chain import MarkovChain
-from pufferflow.markov.families import Family, finite_chains
+from pufferflow.models.chain import MarkovChain
+from pufferflow.models.families import Family, finite_chains
 
 MOST_ENTRIES = 10**8
 """T k up to which the distance is computed: numbers kept at a time."""

@@ -19,7 +19,7 @@ from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Floats, Ints
 from pufferflow.audit._count_kernels import NOTHING, convolve, prepend_record
 from pufferflow.errors import ChainError
-from pufferflow.markov.chain import MarkovChain
+from pufferflow.models.chain import MarkovChain
 
 Numbers = tuple[Floats, Ints]
 """Numbers m · 2^e: the mantissas and the exponents."""

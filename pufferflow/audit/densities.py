@@ -21,7 +21,7 @@ from pufferflow.audit.count_distributions import (
 )
 from pufferflow.audit.queries import CountQuery, HistogramQuery
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.markov.chain import MarkovChain
+from pufferflow.models.chain import MarkovChain
 
 LARGEST_DECAY = 150.0
 """Smallest scale of a count is one over this."""

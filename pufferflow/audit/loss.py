@@ -37,8 +37,8 @@ from pufferflow.audit.densities import (
 )
 from pufferflow.audit.queries import CountQuery, HistogramQuery, Query
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.markov.chain import MarkovChain
-from pufferflow.markov.families import AnyFamily, ChainFamily, finite_chains
+from pufferflow.models.chain import MarkovChain
+from pufferflow.models.families import AnyFamily, ChainFamily, finite_chains
 
 LARGEST_WORK = 3e12
 """Multiplications for one loss beyond which it is not tried: half an hour or more."""

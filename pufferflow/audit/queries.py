@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from pufferflow._checks import check_list, named_type
 from pufferflow.errors import ParameterError
-from pufferflow.markov.chain import MarkovChain
+from pufferflow.models.chain import MarkovChain
 
 
 @dataclass(frozen=True)

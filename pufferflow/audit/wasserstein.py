@@ -38,7 +38,7 @@ from pufferflow._types import Floats
 from pufferflow.audit._count_kernels import cumulate, movable, raise_shift
 from pufferflow.audit.count_distributions import Numbers, counts_at_records, relative_error
 from pufferflow.errors import ParameterError
-from pufferflow.markov.chain import MarkovChain
+from pufferflow.models.chain import MarkovChain
 
 TIE = 2.0**-29
 """Loss that an explicit transport plan may add."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from pufferflow._checks import shown
 from pufferflow.errors import ParameterError
-from pufferflow.markov.families import Family
+from pufferflow.models.families import Family
 
 Document = dict[str, Any]
 
@@ -18,7 +18,7 @@ def exact_family(theta: Family) -> Document:
     match theta.document():
         case {"binary_interval": [low, high]}:
             return {"binary_interval": [repr(float(low)), repr(float(high))]}
-        case {"forgetting": terms} | {"mixing": terms}:
+        case {"mixing": terms} | {"mixing": terms}:
             return {"mixing": {"steps": terms["steps"], "overlap": repr(terms["overlap"])}}
         case {"interval": numbers}:
             return {"interval": _both_ways(numbers, _intervals)}
@@ -26,7 +26,7 @@ def exact_family(theta: Family) -> Document:
             return {"total_variation": _both_ways(numbers, _balls)}
         case {"periodic": {"transition_matrices": matrices, **rest}}:
             return {"periodic": {"transition_matrices": [[_row(row) for row in matrix] for matrix in matrices]} | rest}
-        case {"labelled": terms} | {"hidden": terms}:
+        case {"hidden": terms} | {"hidden": terms}:
             seen = terms.get("labels", terms.get("observations"))
             chain = _chain(terms["transition_matrix"], terms["initial_distribution"])
             return {"hidden": chain | {"observations": seen}}

@@ -10,7 +10,6 @@ import numpy as np
 from flint import arb, ctx
 
 from pufferflow._types import Bools, Floats
-from pufferflow.bounded_family import BoundedFamily
 from pufferflow.coupling.affine import AffineSide, RobustFlows
 from pufferflow.coupling.interval_leakage import MOST_ROBUST_STATES
 from pufferflow.coupling.periodic import (
@@ -30,7 +29,8 @@ from pufferflow.coupling.sides import (
     largest_log_cross_ratios,
     post_fixed_point,
 )
-from pufferflow.markov.periodic import PeriodicChain
+from pufferflow.models.bounded import BoundedFamily
+from pufferflow.models.periodic import PeriodicChain
 from pufferflow.verify.interpret import Node, Nodes, Terms, sides_of
 from pufferflow.verify.model import PRECISIONS, Table, ball, members
 from pufferflow.verify.parse import CertificateError, Chain, Claim, Step, witness_of

@@ -10,7 +10,6 @@ from typing import Any
 
 from pufferflow._protection import Protection
 from pufferflow.audit.wasserstein import TIE, chain_sensitivity
-from pufferflow.bounded_family import BoundedFamily
 from pufferflow.certificates.exact_families import exact_family
 from pufferflow.certificates.programs import most_early, program_of_chain, program_of_phases, program_of_rows
 from pufferflow.certificates.quilts import quilts_of_chain
@@ -18,11 +17,12 @@ from pufferflow.coupling.calibration import MOST_STATES
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.influence.search import worst_node
 from pufferflow.influence.tables import influence_tables
-from pufferflow.markov.chain import MarkovChain
-from pufferflow.markov.families import Family
-from pufferflow.markov.labelled import LabelledChain
-from pufferflow.markov.periodic import PeriodicChain
-from pufferflow.mixing_family import MixingFamily
+from pufferflow.models.bounded import BoundedFamily
+from pufferflow.models.chain import MarkovChain
+from pufferflow.models.families import Family
+from pufferflow.models.hidden import HiddenChain
+from pufferflow.models.mixing import MixingFamily
+from pufferflow.models.periodic import PeriodicChain
 from pufferflow.verify import MOST_WORK, VERSION, CertificateError, losses
 from pufferflow.verify.model import UndecidedError
 from pufferflow.verify.parse import parse
@@ -128,7 +128,7 @@ def _proved(claim: Claim) -> Iterator[Document]:
 
 def _require_provable(family: Family, protection: Protection) -> None:
     """Refuse at once what no program proves, or only after minutes."""
-    if isinstance(family, LabelledChain) and (family.chain.start != "stationary" or protection != Protection()):
+    if isinstance(family, HiddenChain) and (family.chain.start != "stationary" or protection != Protection()):
         raise ParameterError("hidden chains have proofs for a stationary start, single records and no side information")
     if isinstance(family, PeriodicChain) and family.period * family.states**2 > _MOST_PHASES:
         raise ParameterError(
@@ -138,7 +138,7 @@ def _require_provable(family: Family, protection: Protection) -> None:
 
 def _chains(family: Family) -> tuple[MarkovChain, ...]:
     """The chains with one matrix that a family consists of, or that stand for it."""
-    other = isinstance(family, BoundedFamily | MixingFamily | PeriodicChain | LabelledChain)
+    other = isinstance(family, BoundedFamily | MixingFamily | PeriodicChain | HiddenChain)
     return () if other else family.chains
 
 
@@ -197,7 +197,7 @@ def _programs(claim: Claim, early: int) -> Callable[[Document], list[Document]]:
             return [program_of_phases(family, exact)]
         if isinstance(family, BoundedFamily):
             return [program_of_rows(family, exact, early)]
-        if isinstance(family, LabelledChain):
+        if isinstance(family, HiddenChain):
             return [program_of_chain(exact.family.members[0], exact, early)]
         return [program_of_chain(member, exact, early) for member in exact.family.members]
 

@@ -8,7 +8,7 @@ from flint import ctx
 
 from pufferflow.influence.search import Candidate, QuiltSearch, worst_node
 from pufferflow.influence.tables import influence_tables
-from pufferflow.markov.chain import MarkovChain
+from pufferflow.models.chain import MarkovChain
 from pufferflow.verify.interpret import QuiltReader, Terms
 from pufferflow.verify.model import PRECISIONS, Model, UndecidedError
 from pufferflow.verify.parse import CertificateError, Chain, Claim, Quilt

@@ -13,7 +13,7 @@ from pufferflow._work import afford
 from pufferflow.cli.printing import show, table
 from pufferflow.cli.scale import add_common, scales_of
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.models import read_model
+from pufferflow.models.files import read_model
 
 COLUMNS = ("mechanism", "scale", "guarantee", "loss", "ratio", "node", "pair", "output", "status")
 

@@ -85,7 +85,7 @@ def _add(ledger: Ledger, arguments: argparse.Namespace) -> None:
 
 
 def _set_limit(ledger: Ledger, arguments: argparse.Namespace) -> None:
-    from pufferflow.models import parse_model
+    from pufferflow.models.files import parse_model
     from pufferflow.publish.calibrate import calibrate
 
     book = ledger.book

@@ -15,8 +15,8 @@ from pufferflow.accounting.ledger import default_ledger
 from pufferflow.cli.printing import flag, warn
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms.work import proof_work, scale_work
-from pufferflow.mixing_family import mixing
-from pufferflow.models import PublicModel, read_public_model
+from pufferflow.models.files import PublicModel, read_public_model
+from pufferflow.models.mixing import mixing
 from pufferflow.records.states import MOST_STATES
 
 DRY_RUN = "a dry run: nothing was drawn, written or paid for"

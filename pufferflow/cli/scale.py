@@ -19,11 +19,11 @@ from pufferflow._protection import PROTECTION, Protection, asked_for, level_of
 from pufferflow._work import afford, is_allowed, said
 from pufferflow.cli.printing import add_bounds, show, table
 from pufferflow.errors import ParameterError
-from pufferflow.markov.families import Family, GapKind
 from pufferflow.mechanisms import KNOWN, NoiseScale, compute_scale, find_mechanism
 from pufferflow.mechanisms.base import not_applicable
 from pufferflow.mechanisms.work import proof_work, scale_work
-from pufferflow.models import read_model
+from pufferflow.models.families import Family, GapKind
+from pufferflow.models.files import read_model
 
 COLUMNS = ("mechanism", "epsilon", "scale", "node", "quilt", "private", "status", "reason")
 FEWER = "give fewer states, other mechanisms (--mechanism) or shorter segments"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow._types import Floats, Ints
 from pufferflow.coupling.robust import largest_leakages
-from pufferflow.markov.row_sets import RowSets
+from pufferflow.models.row_sets import RowSets
 
 _TOLERANCE = 1e-10
 _LARGEST = 1e100

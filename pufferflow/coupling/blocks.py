@@ -24,6 +24,7 @@ from pufferflow.coupling.sides import (
     portions,
     reached,
 )
+from pufferflow.models.powers import matrix_power
 
 MOST_DISTANCES = 40
 _FARTHEST_PAST = 10**6  # as far as a verifier goes
@@ -229,21 +230,3 @@ def grid(length: int) -> list[int]:
         distances.append(m)
         m = m + 1 if m < 4 else (m * 3 // 2 if m & (m - 1) == 0 else m * 4 // 3)
     return distances
-
-
-def matrix_power(rows: Floats, n: int) -> tuple[Floats, Bools]:
-    """Return the n-th power of a matrix, n ≥ 1, and which of its entries are exactly positive."""
-    values, support = rows, rows > 0
-    result: tuple[Floats, Bools] | None = None
-    while n:
-        if n & 1:
-            result = (
-                (values, support)
-                if result is None
-                else (np.dot(result[0], values), (result[1].astype(np.float32) @ support) > 0)
-            )
-        n >>= 1
-        if n:
-            values, support = np.dot(values, values), (support.astype(np.float32) @ support) > 0
-    assert result is not None
-    return result

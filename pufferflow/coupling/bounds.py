@@ -9,7 +9,6 @@ from functools import singledispatch
 from typing import NamedTuple, Protocol
 
 from pufferflow._protection import Protection
-from pufferflow.bounded_family import BoundedFamily
 from pufferflow.coupling.calibration import ChainLeakage, kept
 from pufferflow.coupling.forgetting import ForgettingLoss
 from pufferflow.coupling.interval_leakage import (
@@ -22,10 +21,11 @@ from pufferflow.coupling.labelled import LabelledLeakage
 from pufferflow.coupling.periodic import PeriodicLeakage
 from pufferflow.coupling.roots import Loss
 from pufferflow.coupling.words import MOST_WORDS, WordLeakage
-from pufferflow.markov.families import ChainFamily, Family
-from pufferflow.markov.labelled import LabelledChain
-from pufferflow.markov.periodic import PeriodicChain
-from pufferflow.mixing_family import MixingFamily
+from pufferflow.models.bounded import BoundedFamily
+from pufferflow.models.families import ChainFamily, Family
+from pufferflow.models.hidden import HiddenChain
+from pufferflow.models.mixing import MixingFamily
+from pufferflow.models.periodic import PeriodicChain
 
 MOST_BLOCK_STATES = 200
 """Largest number of states for which blocks of steps are computed: their time grows faster than the cube."""
@@ -98,7 +98,7 @@ def _(family: MixingFamily, length: int, protection: Protection, max_states: int
 
 
 @loss_bounds.register
-def _(family: LabelledChain, length: int, protection: Protection, max_states: int) -> list[Part]:
+def _(family: HiddenChain, length: int, protection: Protection, max_states: int) -> list[Part]:
     hidden = family.chain.states
     if hidden > MOST_BLOCK_STATES:
         return [Part(family, None, _TOO_MANY.format(hidden))]

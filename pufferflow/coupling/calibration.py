@@ -34,8 +34,8 @@ from pufferflow.coupling.sides import (
     reached,
 )
 from pufferflow.errors import ChainError
-from pufferflow.markov.chain import MarkovChain
-from pufferflow.markov.windows import followers, largest_after
+from pufferflow.models.chain import MarkovChain
+from pufferflow.models.powers import followers, largest_after
 
 _EXACT_WORK = 20_000
 _EXACT_NODES = 400

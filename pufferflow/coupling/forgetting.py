@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from pufferflow.coupling.roots import Loss
-from pufferflow.mixing_family import MixingFamily
+from pufferflow.models.mixing import MixingFamily
 
 if TYPE_CHECKING:
     from flint import arb

@@ -11,13 +11,13 @@ import numpy as np
 from pufferflow._protection import Protection
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Floats
-from pufferflow.bounded_family import BoundedFamily
 from pufferflow.coupling.affine import AffineSide, greedy
 from pufferflow.coupling.blocks import forgotten, grid
 from pufferflow.coupling.robust import MOST_ORDERED_STATES, AscendingSide, RobustSide
 from pufferflow.coupling.roots import Loss, scale_below
 from pufferflow.coupling.sides import LeakageEquation, RatioSide, clear_diagonal, costs_of, post_fixed_point, scattered
-from pufferflow.markov.row_sets import Masses, RowSets
+from pufferflow.models.bounded import BoundedFamily
+from pufferflow.models.row_sets import Masses, RowSets
 
 _EXACT_WORK = 10**6
 _EXACT_NODES = 64

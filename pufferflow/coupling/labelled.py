@@ -12,7 +12,7 @@ from pufferflow._types import Bools, Floats
 from pufferflow.coupling._node_kernels import beyond_stationary
 from pufferflow.coupling.calibration import ChainLeakage, Past, View
 from pufferflow.coupling.sides import CouplingSide, costs_of
-from pufferflow.markov.labelled import LabelledChain
+from pufferflow.models.hidden import HiddenChain
 
 
 class LabelledLeakage(ChainLeakage):
@@ -24,7 +24,7 @@ class LabelledLeakage(ChainLeakage):
     """
 
     def __init__(
-        self, family: LabelledChain, length: int, protection: Protection = NARROWEST, *, pairs: bool = True
+        self, family: HiddenChain, length: int, protection: Protection = NARROWEST, *, pairs: bool = True
     ) -> None:
         chain, labels = family.chain, family.labels
         if chain.start == "stationary":

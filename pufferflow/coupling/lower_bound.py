@@ -16,8 +16,8 @@ from pufferflow._rounding import UNIT_ROUNDOFF, divide_down
 from pufferflow._types import Bools, Floats
 from pufferflow.coupling._count_kernels import TINY, differences, pull_back, sweep, tilted
 from pufferflow.coupling.roots import least_cost
-from pufferflow.markov.chain import MarkovChain
-from pufferflow.markov.families import AnyFamily, as_family
+from pufferflow.models.chain import MarkovChain
+from pufferflow.models.families import AnyFamily, as_family
 
 Pair = tuple[int, int]
 

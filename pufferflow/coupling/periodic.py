@@ -16,7 +16,7 @@ from pufferflow._protection import Protection
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
 from pufferflow.coupling._clock_kernels import forget_walk, walk
-from pufferflow.coupling.blocks import forgotten, matrix_power
+from pufferflow.coupling.blocks import forgotten
 from pufferflow.coupling.roots import TOLERANCE, Loss, largest_cost, scale_below
 from pufferflow.coupling.sides import (
     PORTION,
@@ -33,7 +33,8 @@ from pufferflow.coupling.sides import (
     scattered,
 )
 from pufferflow.errors import ChainError
-from pufferflow.markov.periodic import PeriodicChain
+from pufferflow.models.periodic import PeriodicChain
+from pufferflow.models.powers import matrix_power
 
 _Stored = NDArray[np.float32]
 

@@ -9,7 +9,7 @@ from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow._types import Floats, Ints
 from pufferflow.coupling._robust_kernels import couple_ascending, couple_vertices
 from pufferflow.coupling.sides import entries_of, no_trees, portions
-from pufferflow.markov.row_sets import RowSets
+from pufferflow.models.row_sets import RowSets
 
 MOST_ORDERED_STATES = 6
 """Largest number of states whose k! orders are all looked at."""

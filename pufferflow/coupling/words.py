@@ -7,10 +7,10 @@ import numpy as np
 from pufferflow._protection import Protection
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Floats
-from pufferflow.coupling.blocks import matrix_power
 from pufferflow.coupling.roots import Loss, scale_below
 from pufferflow.coupling.sides import ForgettingSide, LeakageEquation, post_fixed_point, scattered
-from pufferflow.markov.labelled import LabelledChain
+from pufferflow.models.hidden import HiddenChain
+from pufferflow.models.powers import matrix_power
 
 MOST_WORDS = 36
 """Largest number of words for which they are compared: seconds; time grows with their sixth power."""
@@ -23,14 +23,14 @@ class WordLeakage:
 
     Parameters
     ----------
-    family : LabelledChain
-        Of some order, see :attr:`LabelledChain.words`, and of at most ``MOST_WORDS`` words.
+    family : HiddenChain
+        Of some order, see :attr:`HiddenChain.words`, and of at most ``MOST_WORDS`` words.
     length : int
         T, in records.
     protection : Protection
     """
 
-    def __init__(self, family: LabelledChain, length: int, protection: Protection) -> None:
+    def __init__(self, family: HiddenChain, length: int, protection: Protection) -> None:
         words = family.words
         assert words is not None
         self._length, self._window = length, min(protection.window, length)

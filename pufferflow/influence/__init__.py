@@ -5,7 +5,7 @@ from __future__ import annotations
 from pufferflow.errors import ParameterError
 from pufferflow.influence.search import Candidate, chain_quilt_influence, worst_node
 from pufferflow.influence.tables import Convention, influence_tables
-from pufferflow.markov.chain import MarkovChain
+from pufferflow.models.chain import MarkovChain
 
 __all__ = ["Candidate", "Convention", "chain_influence", "influence_tables", "worst_node"]
 

@@ -22,8 +22,8 @@ from pufferflow._jit import constant
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats, Ints
 from pufferflow.influence._kernels import insert_sorted, max_ratios, round_up
-from pufferflow.markov.chain import MarkovChain
-from pufferflow.markov.windows import followers, largest_after
+from pufferflow.models.chain import MarkovChain
+from pufferflow.models.powers import followers, largest_after
 
 Convention: TypeAlias = Literal["exact", "published"]
 

@@ -28,7 +28,7 @@ from pufferflow._protection import (
 from pufferflow.errors import ParameterError
 from pufferflow.influence.search import Candidate
 from pufferflow.influence.tables import Convention
-from pufferflow.markov.families import AnyFamily, as_family
+from pufferflow.models.families import AnyFamily, as_family
 
 
 class Quilt(NamedTuple):

@@ -14,10 +14,10 @@ from pufferflow.coupling.bounds import Part, loss_bounds
 from pufferflow.coupling.calibration import MOST_STATES, kept
 from pufferflow.coupling.periodic import PeriodicLeakage
 from pufferflow.coupling.roots import SMALLEST_EPSILON
-from pufferflow.markov.families import AnyFamily, as_family, standing_chains
-from pufferflow.markov.periodic import PeriodicChain
 from pufferflow.mechanisms.base import Mechanism, NoiseScale, compute_scale
 from pufferflow.mechanisms.whole_segment import group_dp
+from pufferflow.models.families import AnyFamily, as_family, standing_chains
+from pufferflow.models.periodic import PeriodicChain
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,9 +8,9 @@ import numpy as np
 
 from pufferflow._checks import Lengths, check_epsilon, longest, shown
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.markov.chain import MarkovChain
-from pufferflow.markov.families import AnyFamily, finite_chains
 from pufferflow.mechanisms.base import Count, Mechanism, NoiseScale, not_applicable
+from pufferflow.models.chain import MarkovChain
+from pufferflow.models.families import AnyFamily, finite_chains
 
 MOST_WORK = 1e11
 """Multiplications beyond which the mechanism does not try: some minutes."""

@@ -10,8 +10,8 @@ from pufferflow._protection import Knowledge, check_protection
 from pufferflow._rounding import UNIT_ROUNDOFF
 from pufferflow.errors import ChainError
 from pufferflow.influence.additive import worst_additive
-from pufferflow.markov.families import AnyFamily, Family, GapKind, as_family
 from pufferflow.mechanisms.base import Mechanism, NoiseScale, not_applicable, of_quilt, unfit_informed
+from pufferflow.models.families import AnyFamily, Family, GapKind, as_family
 
 
 def mqm_approx(

@@ -9,8 +9,8 @@ from pufferflow._protection import Knowledge, check_protection
 from pufferflow.errors import ChainError
 from pufferflow.influence.search import worst_node
 from pufferflow.influence.tables import Convention, influence_tables
-from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.mechanisms.base import Mechanism, NoiseScale, not_applicable, of_quilt, unfit_informed
+from pufferflow.models.families import AnyFamily, as_family
 
 
 def mqm_exact(

@@ -11,9 +11,9 @@ from pufferflow._checks import Lengths, check_epsilon, longest
 from pufferflow._rounding import UNIT_ROUNDOFF, divide_up
 from pufferflow._types import Floats
 from pufferflow.errors import ChainError
-from pufferflow.markov.chain import MarkovChain
-from pufferflow.markov.families import AnyFamily, as_family
 from pufferflow.mechanisms.base import Mechanism, NoiseScale, not_applicable
+from pufferflow.models.chain import MarkovChain
+from pufferflow.models.families import AnyFamily, as_family
 
 SOLVED_NODES = 100_000
 """Longest chain whose linear system is solved; longer ones take the limit for T → ∞, which is larger."""

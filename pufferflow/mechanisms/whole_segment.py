@@ -7,8 +7,8 @@ from dataclasses import asdict
 from pufferflow._checks import Lengths, check_epsilon, longest
 from pufferflow._protection import Knowledge, check_protection
 from pufferflow._rounding import divide_up
-from pufferflow.markov.families import AnyFamily
 from pufferflow.mechanisms.base import Mechanism, NoiseScale
+from pufferflow.models.families import AnyFamily
 
 
 def group_dp(

@@ -16,9 +16,9 @@ from pufferflow._checks import Lengths
 from pufferflow.coupling.bounds import MOST_BLOCK_STATES
 from pufferflow.coupling.calibration import MOST_STATES
 from pufferflow.coupling.interval_leakage import MOST_ROBUST_STATES
-from pufferflow.markov.families import AnyFamily, Family, as_family, standing_chains
-from pufferflow.markov.labelled import LabelledChain
-from pufferflow.markov.periodic import PeriodicChain
+from pufferflow.models.families import AnyFamily, Family, as_family, standing_chains
+from pufferflow.models.hidden import HiddenChain
+from pufferflow.models.periodic import PeriodicChain
 
 SMALL = 2e8
 """What every scale takes at least, with what goes before it."""
@@ -54,7 +54,7 @@ def scale_work(name: str, family: AnyFamily, length: Lengths, states: Sequence[i
 def proof_work(name: str, family: AnyFamily) -> float:
     """Operations of the certificate of a scale, about, with what checks it."""
     theta = as_family(family)
-    if isinstance(theta, LabelledChain):
+    if isinstance(theta, HiddenChain):
         return proof_work(name, theta.chain)
     quilts = sum(18e3 * k**3 for k in _sizes(theta))
     if name != "leakage":
@@ -73,7 +73,7 @@ def _phases(theta: Family) -> int:
 
 
 def _couplings(theta: Family) -> float:
-    if isinstance(theta, LabelledChain):
+    if isinstance(theta, HiddenChain):
         return _couplings(as_family(theta.chain))
     if isinstance(theta, PeriodicChain):
         # pairs are solved anew at the first records of each matrix, after that their trees mostly serve

@@ -21,7 +21,7 @@ from pufferflow._json import kind, only_keys, read_json
 from pufferflow._rounding import SUM_TOLERANCE, UNIT_ROUNDOFF, total
 from pufferflow._types import Floats
 from pufferflow.errors import ModelError, NetworkError
-from pufferflow.markov.chain import MarkovChain
+from pufferflow.models.chain import MarkovChain
 
 MAX_VARIABLES = 1_000
 

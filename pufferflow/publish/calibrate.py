@@ -15,9 +15,10 @@ from pufferflow._checks import check_epsilon
 from pufferflow._protection import Level
 from pufferflow.accounting.account import MOST_STEPS, Promise
 from pufferflow.errors import ParameterError
-from pufferflow.markov import ChainFamily, Family, MarkovChain
 from pufferflow.mechanisms import compute_scale
-from pufferflow.mixing_family import MixingFamily
+from pufferflow.models.chain import MarkovChain
+from pufferflow.models.families import ChainFamily, Family
+from pufferflow.models.mixing import MixingFamily
 
 STILL_RISING = 1 + 1e-3
 

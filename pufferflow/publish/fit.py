@@ -19,10 +19,11 @@ from pufferflow._types import Ints
 from pufferflow._units import text_of
 from pufferflow.accounting.entries import Paid
 from pufferflow.errors import DataError, ParameterError
-from pufferflow.interval_family import confidence_family
-from pufferflow.markov import ANY, STATIONARY, ChainFamily, Family, MarkovChain
-from pufferflow.models import PublicModel, write_model
-from pufferflow.overlaps import forgetting, overlaps_from_counts
+from pufferflow.models.chain import ANY, STATIONARY, MarkovChain
+from pufferflow.models.families import ChainFamily, Family
+from pufferflow.models.files import PublicModel, write_model
+from pufferflow.models.intervals import confidence_family
+from pufferflow.models.overlaps import mixing_of, overlaps_from_counts
 from pufferflow.publish.request import TableOptions
 from pufferflow.records.counts import spans, transition_counts
 from pufferflow.records.read import read, stamp
@@ -207,7 +208,7 @@ def _mixing(
     bounds = [overlaps_from_counts(group, list(after), each) for group in counts]
     rows = []
     for i, (m, text) in enumerate(after.items()):
-        overlap = forgetting(ChainFamily(chains), m).overlap
+        overlap = mixing_of(ChainFamily(chains), m).overlap
         bound = min(group[i].overlap for group in bounds)
         if overlap >= LEAST_OVERLAP:
             rows.append({"after": text, "steps": m, "overlap": overlap, "bound": bound})

@@ -16,7 +16,7 @@ from pufferflow._protection import Level, level_of
 from pufferflow._units import seconds_of, steps_of
 from pufferflow.accounting.entries import Paid
 from pufferflow.errors import ParameterError
-from pufferflow.markov import Family
+from pufferflow.models.families import Family
 from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.noise import TableError, scales_of, table_error
 from pufferflow.publish.request import (

@@ -21,8 +21,8 @@ from pufferflow.accounting.account import MOST_STEPS, Charge
 from pufferflow.accounting.entries import Entry, Paid, Population, Terms
 from pufferflow.accounting.ledger import Ledger, reserved, try_out
 from pufferflow.errors import DataError, LedgerError, ParameterError, UselessError
-from pufferflow.markov import PeriodicChain
-from pufferflow.models import number_of_states
+from pufferflow.models.files import number_of_states
+from pufferflow.models.periodic import PeriodicChain
 from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.files import draft
 from pufferflow.publish.noise import add_noise, add_seeded_noise, cost_of, scales_of

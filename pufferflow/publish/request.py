@@ -16,10 +16,10 @@ from pufferflow._protection import Level, level_of
 from pufferflow._units import seconds_of
 from pufferflow.accounting.ledger import Ledger
 from pufferflow.errors import ParameterError
-from pufferflow.markov import Family, MarkovChain
-from pufferflow.markov.families import as_family
-from pufferflow.mixing_family import MixingFamily
-from pufferflow.models import PublicModel, read_public_model
+from pufferflow.models.chain import MarkovChain
+from pufferflow.models.families import Family, as_family
+from pufferflow.models.files import PublicModel, read_public_model
+from pufferflow.models.mixing import MixingFamily
 from pufferflow.publish.statistics import Statistic, parse_statistics
 from pufferflow.records.schema import Reading, Schema
 from pufferflow.records.states import StateSpace

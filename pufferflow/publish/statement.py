@@ -16,7 +16,7 @@ from pufferflow.publish.noise import LIMITS
 from pufferflow.publish.texts import duration, factor, markdown, plural
 
 if TYPE_CHECKING:
-    from pufferflow.markov import Family
+    from pufferflow.models.families import Family
     from pufferflow.publish.result import Release
     from pufferflow.records.schema import Schema
 

@@ -104,7 +104,7 @@ def workloads(quick: bool) -> Iterator[Workload]:
     name = "95 % intervals of 5 states, backward bounds"
     yield leakage(name, lambda: pf.confidence_family(counts + next(CALLS), backward=True), [1.0])
     name, seen = "9 states with 3 observations", [0, 0, 0, 1, 1, 1, 2, 2, 2]
-    yield leakage(name, lambda: pf.LabelledChain(new_chain(nine), seen), [1.0])
+    yield leakage(name, lambda: pf.HiddenChain(new_chain(nine), seen), [1.0])
     name, day = "24 matrices of 13 states, minutes", [lazy_chain(13, 0.1, h) for h in range(24)]
     yield leakage(name, lambda: new_period(day, 60), [1.0], bars={"ms": 5000})
     if not quick:

@@ -55,22 +55,22 @@ def periodic(states, pieces, repeat, start="stationary", move=0.2, zeros=0.0):
 
 
 def observed(states, labels, start="stationary", move=0.2):
-    return lambda: pf.LabelledChain(pf.MarkovChain(drawn(states, 7, move), start), labels)
+    return lambda: pf.HiddenChain(pf.MarkovChain(drawn(states, 7, move), start), labels)
 
 
 def of_order(states, order, start="stationary", seed=3):
     rng = np.random.default_rng(seed)
-    return lambda: pf.LabelledChain.of_order(rng.dirichlet(np.full(states, 2.0), (states,) * order), start)
+    return lambda: pf.HiddenChain.of_order(rng.dirichlet(np.full(states, 2.0), (states,) * order), start)
 
 
 def emitting(start):
     shown = [[0.9, 0.1, 0.0], [0.0, 0.5, 0.5]]
-    return lambda: pf.LabelledChain.hidden(pf.MarkovChain([[0.9, 0.1], [0.3, 0.7]], start), shown)
+    return lambda: pf.HiddenChain.hidden(pf.MarkovChain([[0.9, 0.1], [0.3, 0.7]], start), shown)
 
 
 def lasting(start):
     jumps, lasts = [[0.0, 0.6, 0.4], [1.0, 0.0, 0.0], [0.5, 0.5, 0.0]], [[0.2, 0.3, 0.5], [0.6, 0.4, 0], [0, 0, 1.0]]
-    return lambda: pf.LabelledChain.with_durations(jumps, lasts, start)
+    return lambda: pf.HiddenChain.with_durations(jumps, lasts, start)
 
 
 THETA1, CYCLE = [[0.9, 0.1], [0.4, 0.6]], [[0, 1, 0], [0.5, 0, 0.5], [0.5, 0.5, 0]]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import pufferflow as pf
 from pufferflow import cli
-from pufferflow.models import write_model
+from pufferflow.models.files import write_model
 from pufferflow.records.schema import Schema
 from pufferflow.records.states import StateSpace
 

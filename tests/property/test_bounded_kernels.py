@@ -55,7 +55,7 @@ def run(prepare, work, seconds):
         child.communicate()
 
 
-SEMI_MARKOV = "chain = pf.LabelledChain.with_durations({jumps}, {lasts})"
+SEMI_MARKOV = "chain = pf.HiddenChain.with_durations({jumps}, {lasts})"
 ALTERNATING, THREE = [[0, 1], [1, 0]], [[0.2, 0.5, 0.3], [0.6, 0.1, 0.3], [0.1, 0.1, 0.8]]
 
 
@@ -196,7 +196,7 @@ def results():
         yield pf.loss_profile(chain, 10**6, 2.0)["loss_nats"].tolist()
     day = pf.PeriodicChain([[[0.6, 0.4], [0.5, 0.5]], [[0.95, 0.05], [0.1, 0.9]]], repeat=20)
     yield pf.certify(day, 1000, 1.0, mechanism="leakage")
-    yield pf.certify(pf.LabelledChain(pf.MarkovChain(slow), [0, 0, 1, 1]), 1000, 1.0, mechanism="leakage")
+    yield pf.certify(pf.HiddenChain(pf.MarkovChain(slow), [0, 0, 1, 1]), 1000, 1.0, mechanism="leakage")
 
 
 def test_portions_change_no_bit(monkeypatch):

@@ -52,7 +52,7 @@ def labelled(rng, length):
     chain, steps, law, names = known_chain(rng, length)
     _, labels = np.unique(rng.integers(0, max(2, chain.states - 1), chain.states), return_inverse=True)
     labels = labels if labels.any() else names
-    return pf.LabelledChain(chain, labels), steps, law, labels
+    return pf.HiddenChain(chain, labels), steps, law, labels
 
 
 def of_order_two(rng, length):

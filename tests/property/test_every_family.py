@@ -31,7 +31,7 @@ def test_more_is_never_cheaper_and_the_scale_is_proved(name, epsilon):
     if isinstance(family, HAVE_CHAINS):
         assert pf.lower_bound(family, 20, epsilon).scale <= one
         assert one <= pf.mqm_exact(family, 20, epsilon).scale * (1 + 1e-9)
-    if isinstance(family, pf.LabelledChain) and family.chain.start != "stationary":
+    if isinstance(family, pf.HiddenChain) and family.chain.start != "stationary":
         with pytest.raises(pf.ParameterError, match="hidden chains have proofs for a stationary start"):
             pf.certify(family, 20, epsilon, mechanism="leakage")
         return

@@ -74,7 +74,7 @@ def some_family(rng):
     if kind == 0:
         return pf.PeriodicChain(matrices, repeat=int(rng.integers(1, 3))), {}, 1.05
     if kind == 1:
-        return pf.LabelledChain(pf.MarkovChain(matrices[0]), np.arange(k) % 2), {}, 1.05
+        return pf.HiddenChain(pf.MarkovChain(matrices[0]), np.arange(k) % 2), {}, 1.05
     if kind == 2:
         return (
             pf.MixingFamily(int(rng.integers(1, 5)), float(rng.choice([0.2, 0.6]))),

@@ -17,9 +17,9 @@ import pufferflow as pf
 from pufferflow._protection import Level
 from pufferflow.accounting.account import Promise
 from pufferflow.accounting.ledger import Ledger
-from pufferflow.interval_family import noisy_confidence_bounds
-from pufferflow.models import read_public_model
-from pufferflow.overlaps import forgetting, forgetting_from_counts
+from pufferflow.models.files import read_public_model
+from pufferflow.models.intervals import noisy_confidence_bounds
+from pufferflow.models.overlaps import mixing_from_counts, mixing_of
 from pufferflow.publish import private_fit
 from pufferflow.publish.noise import add_noise, noise_scale
 from pufferflow.publish.private_fit import _margins, fit_privately
@@ -84,9 +84,9 @@ def test_the_mixing_families_are_those_of_the_chains_and_of_their_counts():
     each = [plain_counts(half, 3) for half in halves]
     for row in made.mixing:
         steps = row["steps"]
-        assert row["overlap"] == forgetting(made.family, steps).overlap
+        assert row["overlap"] == mixing_of(made.family, steps).overlap
         alone, both = (
-            min(forgetting_from_counts(n, steps, coverage).overlap for n in each)
+            min(mixing_from_counts(n, steps, coverage).overlap for n in each)
             for coverage in (0.95, 0.975)
         )
         assert both - 1e-12 <= row["bound"] <= alone + 1e-12  # of all groups together

@@ -14,7 +14,7 @@ import pufferflow as pf
 from pufferflow._protection import Level, level_of
 from pufferflow._units import seconds_of, steps_of, text_of
 from pufferflow.errors import BudgetError, LedgerError, ParameterError, UselessError
-from pufferflow.models import PublicModel
+from pufferflow.models.files import PublicModel
 from pufferflow.publish import private_fit
 from pufferflow.publish import release as releasing
 from pufferflow.publish.calibrate import calibrate

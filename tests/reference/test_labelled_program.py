@@ -28,20 +28,20 @@ def random_labelled(rng, start):
     if kind == 0:
         law = rng.dirichlet(np.full(2, rng.choice([0.3, 1.0])), (2, 2))
         initial = rng.dirichlet(np.ones(4)).reshape(2, 2) if start == "given" else start
-        return pf.LabelledChain.of_order(law, initial)
+        return pf.HiddenChain.of_order(law, initial)
     if kind == 1:
         hidden = random_matrix(rng, 2)
         initial = rng.dirichlet(np.ones(2)) if start == "given" else start
         emission = rng.dirichlet(np.full(2, rng.choice([0.3, 1.0])), 2)
-        return pf.LabelledChain.hidden(pf.MarkovChain(hidden, initial), emission)
+        return pf.HiddenChain.hidden(pf.MarkovChain(hidden, initial), emission)
     if kind == 2:
         initial = rng.dirichlet(np.ones(2)) if start == "given" else start
-        return pf.LabelledChain.with_durations([[0, 1], [1, 0]], rng.dirichlet(np.ones(2), 2), initial)
+        return pf.HiddenChain.with_durations([[0, 1], [1, 0]], rng.dirichlet(np.ones(2), 2), initial)
     n = int(rng.integers(2, 5))
     labels = rng.permutation(np.arange(n) % min(n, rng.integers(1, 4)))
     law = rng.dirichlet(np.ones(n)) * (rng.random(n) < 0.7)
     initial = (law / law.sum() if law.any() else np.eye(n)[0]) if start == "given" else start
-    return pf.LabelledChain(pf.MarkovChain(random_matrix(rng, n), initial), labels)
+    return pf.HiddenChain(pf.MarkovChain(random_matrix(rng, n), initial), labels)
 
 
 def laws(rng, chain):
@@ -96,7 +96,7 @@ def random_order(rng, start):
         law = law * (rng.random(shape) < 0.8) + 1e-3 * np.eye(k)[rng.integers(k, size=shape[:-1])]
         law /= law.sum(axis=-1, keepdims=True)
     initial = rng.dirichlet(np.ones(k**order)).reshape(shape[:-1]) if start == "given" else start
-    return pf.LabelledChain.of_order(law, initial), k
+    return pf.HiddenChain.of_order(law, initial), k
 
 
 def informed_excess(seed):
@@ -135,7 +135,7 @@ def test_of_longer_segments(start):
     """Random counts and random known records; these segments are too long to look at all of them."""
     rng = np.random.default_rng(3)
     law = 0.6 * np.eye(2)[np.indices((2, 2))[-1]] + 0.4 * rng.dirichlet([2, 2], (2, 2))
-    family, length, cost = pf.LabelledChain.of_order(law, start), 40, 0.1
+    family, length, cost = pf.HiddenChain.of_order(law, start), 40, 0.1
     matrix, labels = family.chain.transition_matrix, family.labels
     first = family.chain.initial_distribution if start == "stationary" else np.full(4, 0.25)
     largest = cost

@@ -9,7 +9,7 @@ import pytest
 from cases import seeds
 
 from pufferflow.influence import chain_influence
-from pufferflow.markov import MarkovChain
+from pufferflow.models.chain import MarkovChain
 
 
 def random_chain(seed):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import pufferflow as pf
-from pufferflow.markov import as_family
+from pufferflow.models.families import as_family
 from pufferflow.networks import BayesianNetwork, Variable
 
 THETA, HALF, HUGE = [[0.9, 0.1], [0.4, 0.6]], [[0.5, 0.5], [0.5, 0.5]], [[1e308, 1e308], [0.5, 0.5]]
@@ -87,13 +87,13 @@ CHAINS = [
     (pf.TotalVariationFamily, ([[1]], 2), "not between 0 and 1"),
     (pf.TotalVariationFamily, ([[1]], [0, 0]), "give one number, or one for each of the 1"),
     (pf.TotalVariationFamily, ([[0.5]], 0), "sums to 0.5"),
-    (pf.LabelledChain, (CHAIN, [0]), "1 labels for a chain of 2 states"),
-    (pf.LabelledChain.of_order, ([0.5, 0.5],), "the probabilities have shape"),
-    (pf.LabelledChain.of_order, (np.ones((2, 2, 2)),), "sums to 2"),
-    (pf.LabelledChain.of_order, ([[HALF[0], [0, 0]], [[1, 0]] * 2],), "states 1, 1 lead to 1, 2, whose row"),
-    (pf.LabelledChain.of_order, (ORDER_2, [0.5, 0.5]), "initial distribution has shape (2,)"),
-    (pf.LabelledChain.hidden, (CHAIN, [[1.0]]), "1 rows for 2 states"),
-    (pf.LabelledChain.with_durations, ([[0, 1], [1, 0]], [[1.0]]), "1 rows for 2 states"),
+    (pf.HiddenChain, (CHAIN, [0]), "1 labels for a chain of 2 states"),
+    (pf.HiddenChain.of_order, ([0.5, 0.5],), "the probabilities have shape"),
+    (pf.HiddenChain.of_order, (np.ones((2, 2, 2)),), "sums to 2"),
+    (pf.HiddenChain.of_order, ([[HALF[0], [0, 0]], [[1, 0]] * 2],), "states 1, 1 lead to 1, 2, whose row"),
+    (pf.HiddenChain.of_order, (ORDER_2, [0.5, 0.5]), "initial distribution has shape (2,)"),
+    (pf.HiddenChain.hidden, (CHAIN, [[1.0]]), "1 rows for 2 states"),
+    (pf.HiddenChain.with_durations, ([[0, 1], [1, 0]], [[1.0]]), "1 rows for 2 states"),
     (pf.PeriodicChain, ([],), "there is no transition matrix"),
     (pf.PeriodicChain, ([HALF, np.eye(3)],), "the matrices have 2 and 3 states"),
     (pf.PeriodicChain, ([HALF, [[1, 1], [0, 1]]],), "matrix 2: row 1 of the transition matrix sums to 2"),
@@ -113,14 +113,14 @@ WITHOUT_AN_ANSWER = [
     (PAIR.eigengap, ("auto",), "use leakage"),
     (PAIR.smallest_stationary_probability, (), "use leakage"),
     (getattr, (BALL, "chains"), "finitely many chains"),
-    (pf.forgetting, (PAIR, 3), "finitely many chains"),
+    (pf.mixing_of, (PAIR, 3), "finitely many chains"),
     (pf.mqm_approx, (pf.MarkovChain([[0, 1], [1, 0]]), 5, 1.0), "this one has period 2"),
     (pf.mqm_approx, (pf.MarkovChain([[1, 0], [0.5, 0.5]]), 5, 1.0), "this one has 2 communicating classes"),
     (pf.lower_bound, (PAIR, 50, 1.0), "interval"),
     *((pf.MECHANISMS[name], (PAIR, 10, 1.0), THETAS) for name in ("mqm-exact", "mqm-approx", "gk16")),
     (
         pf.mqm_exact,
-        (pf.LabelledChain.of_order(ORDER_2), 9, 1.0),
+        (pf.HiddenChain.of_order(ORDER_2), 9, 1.0),
         "labels of a labelled chain are none; use leakage or g",
     ),
     (pf.mqm_exact, (DAY, 10, 1.0), "a periodic chain has several; use leakage or group-dp"),
@@ -135,23 +135,23 @@ PARAMETERS = [
     ),
     (BALL.contains, (np.eye(3),), "give a MarkovChain"),
     (as_family, (HALF,), "give a MarkovChain, a ChainFamily, a BinaryInterval, an IntervalFamily, a"),
-    (pf.LabelledChain, (CHAIN, [0, 0.5]), "a label is 0.5; it must be an integer"),
-    (pf.LabelledChain, (ORDER_2, [0]), "chain is a"),
+    (pf.HiddenChain, (CHAIN, [0, 0.5]), "a label is 0.5; it must be an integer"),
+    (pf.HiddenChain, (ORDER_2, [0]), "chain is a"),
     (lambda: pf.PeriodicChain([HALF], repeat=0), (), "repeat is 0"),
     (lambda: pf.PeriodicChain([HALF], initial_distribution="given"), (), "choose from stationary, any"),
     (pf.loss_profile, (CHAIN, 10, 1.0), "chain is a MarkovChain; give a PeriodicChain"),
     (pf.MixingFamily, (0, 0.4), "steps is 0"),
-    *((pf.forgetting, (CHAIN, steps), "steps") for steps in (0, 1.5, True, "60")),
-    (pf.forgetting_from_counts, (ALL, 10**6), "steps"),
-    (pf.forgetting_from_counts, (ALL, 10, 1.0), "coverage"),
-    (pf.forgetting(CHAIN, 3).family, (-0.1,), "margin"),
+    *((pf.mixing_of, (CHAIN, steps), "steps") for steps in (0, 1.5, True, "60")),
+    (pf.mixing_from_counts, (ALL, 10**6), "steps"),
+    (pf.mixing_from_counts, (ALL, 10, 1.0), "coverage"),
+    (pf.mixing_of(CHAIN, 3).family, (-0.1,), "margin"),
     *(
         (pf.confidence_family, (ALL, coverage), "it must lie between 0 and 1, for example")
         for coverage in (0, 1, 1.5, -1, "0.9", None, np.nan)
     ),
 ]
 DATA = [
-    (pf.forgetting_from_counts, ([[1.5, 1], [1, 1]], 10), "integers"),
+    (pf.mixing_from_counts, ([[1.5, 1], [1, 1]], 10), "integers"),
     (pf.confidence_family, (np.ones((2, 3), dtype=int),), "shape (2, 3); give one row and one column a state"),
     (pf.confidence_family, (np.ones((2, 2)),), "must be integers of at least 0; give counts, not frequencies"),
     (pf.confidence_family, ([[1, -1], [0, 0]],), "must be integers of at least 0"),

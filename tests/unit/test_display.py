@@ -69,9 +69,9 @@ def made(folder):
     yield from (pf.BinaryInterval(0.1, 0.9), pf.IntervalFamily(*BOUNDS))
     yield from (
         pf.TotalVariationFamily(CHAIN.transition_matrix, 0.02),
-        pf.forgetting(pf.MarkovChain(CHAIN.transition_matrix), 60),
+        pf.mixing_of(pf.MarkovChain(CHAIN.transition_matrix), 60),
     )
-    yield from (pf.LabelledChain(CHAIN, [0, 1]), pf.PeriodicChain([CHAIN.transition_matrix]))
+    yield from (pf.HiddenChain(CHAIN, [0, 1]), pf.PeriodicChain([CHAIN.transition_matrix]))
     yield pf.fit(pd.Series(["off", "on", "off", "off", "on", "on", "off"] * 3), states=["off", "on"])
     people = pd.DataFrame({"participant": [f"p{i // 3}" for i in range(600)], "value": ["off", "off", "on"] * 200})
     who = {"participant": "participant", "states": ["off", "on"]}
@@ -152,7 +152,7 @@ MAKERS = (
     lambda p: pf.ChainFamily([pf.MarkovChain(p, "any")]),
     lambda p: pf.IntervalFamily(np.array(p) / 2, np.ones((2, 2)), backward=pf.IntervalFamily(p, p)),
     lambda p: pf.TotalVariationFamily(p, [0.1, 0.2]),
-    lambda p: pf.LabelledChain(pf.MarkovChain(p), [0, 1]),
+    lambda p: pf.HiddenChain(pf.MarkovChain(p), [0, 1]),
     lambda p: pf.PeriodicChain([p, P]),
     lambda p: pf.BinaryInterval(p[0][1], 0.9),
     lambda p: pf.MixingFamily(5, p[0][1]),

@@ -9,8 +9,8 @@ from cases import counts
 
 import pufferflow as pf
 from pufferflow.coupling.interval_leakage import MOST_RATIO_STATES, MOST_ROBUST_STATES
-from pufferflow.markov import as_family
 from pufferflow.mechanisms import compute_scale
+from pufferflow.models.families import as_family
 
 THETA_1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])
 THETA_2 = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]], [0.9, 0.1])

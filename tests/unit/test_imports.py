@@ -40,17 +40,11 @@ ORDER = (
     *GROUND,
     *("dp", "hmm", "records", "general"),
     *(
-        "markov",
+        "models",
         "influence",
-        "bounded_family",
-        "interval_family",
-        "mixing_family",
-        "total_variation_family",
         "coupling",
-        "overlaps",
         "audit",
         "data",
-        "models",
         "verify",
     ),
     *("networks", "certificates", "mechanisms", "accounting"),
@@ -109,7 +103,7 @@ def test_the_verifier_depends_on_nothing_but_errors():
         assert imports(path) <= {"errors", "verify"}, path.name
 
 
-BESIDE = {"dp": GROUND, "hmm": GROUND, "networks": (*GROUND, "markov")}
+BESIDE = {"dp": GROUND, "hmm": GROUND, "networks": (*GROUND, "models")}
 """Systems next to chains, and what they stand on; the command line alone shows them."""
 
 

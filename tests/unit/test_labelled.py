@@ -23,8 +23,8 @@ def joint(family, length):
 @pytest.mark.parametrize("length", [1, 5, *counts(100, 1000)])
 def test_a_chain_whose_labels_are_its_states_is_that_chain(start, length):
     chain = pf.MarkovChain(CHAIN.transition_matrix, start)
-    labelled = pf.LabelledChain(chain, [0, 1])
-    order_1 = pf.LabelledChain.of_order(chain.transition_matrix, start)
+    labelled = pf.HiddenChain(chain, [0, 1])
+    order_1 = pf.HiddenChain.of_order(chain.transition_matrix, start)
     for scale in (0.5, 10.0):
         expected = pytest.approx(pf.leakage_loss(chain, length, scale), rel=1e-6)
         assert pf.leakage_loss(labelled, length, scale) == expected
@@ -32,18 +32,18 @@ def test_a_chain_whose_labels_are_its_states_is_that_chain(start, length):
 
 
 def test_order_2_and_hidden_states_have_their_distributions():
-    law = joint(pf.LabelledChain.of_order(ORDER_2), 4)
+    law = joint(pf.HiddenChain.of_order(ORDER_2), 4)
     assert law.sum() == pytest.approx(1)
     for x, y, z, u in itertools.product(range(2), repeat=4):
         assert law[x, y, z, u] == pytest.approx(law[x, y].sum() * ORDER_2[x, y, z] * ORDER_2[y, z, u])
     emission = np.array([[0.9, 0.1, 0], [0.2, 0.3, 0.5]])
     pi, p = CHAIN.stationary_distribution, CHAIN.transition_matrix
     expected = np.einsum("a,ab,bc,ax,by,cz->xyz", pi, p, p, emission, emission, emission)
-    np.testing.assert_allclose(joint(pf.LabelledChain.hidden(CHAIN, emission), 3), expected)
+    np.testing.assert_allclose(joint(pf.HiddenChain.hidden(CHAIN, emission), 3), expected)
 
 
 def test_durations_have_their_law():
-    family = pf.LabelledChain.with_durations([[0, 1], [1, 0]], [[0.2, 0, 0.8], [0.5, 0.5, 0]], [1, 0])
+    family = pf.HiddenChain.with_durations([[0, 1], [1, 0]], [[0.2, 0, 0.8], [0.5, 0.5, 0]], [1, 0])
     law = joint(family, 5)
     expected = np.zeros_like(law)
     lasts = {0: {1: 0.2, 3: 0.8}, 1: {1: 0.5, 2: 0.5}}
@@ -63,21 +63,21 @@ def test_windows_of_never_observed_records_are_left_out():
     counts = np.zeros((3, 3, 3))
     counts[0, 0, 2] = counts[0, 2, 0] = counts[2, 0, 0] = 4
     chain, states = pf.fit_chain(counts, order=2)
-    assert isinstance(chain, pf.LabelledChain)
+    assert isinstance(chain, pf.HiddenChain)
     assert states.tolist() == [0, 2]
     assert chain.chain.states == 3
     np.testing.assert_array_equal(chain.chain.transition_matrix.sum(axis=1), 1)
 
 
 def test_words_are_the_last_labels_where_they_tell_states_apart():
-    assert pf.LabelledChain.of_order(ORDER_2).words.tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
-    assert pf.LabelledChain(CHAIN, [0, 1]).words.tolist() == [[0], [1]]
-    third = pf.LabelledChain.of_order(np.full((2,) * 4, 0.5))
+    assert pf.HiddenChain.of_order(ORDER_2).words.tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
+    assert pf.HiddenChain(CHAIN, [0, 1]).words.tolist() == [[0], [1]]
+    third = pf.HiddenChain.of_order(np.full((2,) * 4, 0.5))
     assert third.words.tolist() == [list(word) for word in itertools.product((0, 1), repeat=3)]
-    assert pf.LabelledChain(CHAIN, [0, 0]).words is None  # no labels tell these apart
-    assert pf.LabelledChain.hidden(CHAIN, [[0.9, 0.1], [0.2, 0.8]]).words is None
+    assert pf.HiddenChain(CHAIN, [0, 0]).words is None  # no labels tell these apart
+    assert pf.HiddenChain.hidden(CHAIN, [[0.9, 0.1], [0.2, 0.8]]).words is None
     # 1, 1 never occurs after the first record
-    alone = pf.LabelledChain.of_order([[[0.5, 0.5], [1, 0]], [[0.5, 0.5], [1, 0]]], "any")
+    alone = pf.HiddenChain.of_order([[[0.5, 0.5], [1, 0]], [[0.5, 0.5], [1, 0]]], "any")
     assert alone.words.tolist()[:3] == [[0, 0], [0, 1], [1, 0]]
     assert alone.words[3, 1] == 1
     assert alone.words[3, 0] < 0
@@ -86,11 +86,11 @@ def test_words_are_the_last_labels_where_they_tell_states_apart():
 @pytest.mark.parametrize("window", [1, 2, 30])
 def test_who_knows_records_of_an_order_2(window):
     """One step of it bounds nothing, two do; a record that is not needed is no more than one that is."""
-    family = pf.LabelledChain.of_order(ORDER_2)
+    family = pf.HiddenChain.of_order(ORDER_2)
     known = pf.leakage(family, 10**6, 1.0, window=window, knows="any records").scale
     assert pf.leakage(family, 10**6, 1.0, window=window).scale < known < 1000
     assert known == pytest.approx(pf.leakage(family, 10**5, 1.0, window=window, knows="any records").scale, rel=1e-6)
-    idle = pf.LabelledChain.of_order(np.stack([CHAIN.transition_matrix] * 2))
+    idle = pf.HiddenChain.of_order(np.stack([CHAIN.transition_matrix] * 2))
     order_1 = pf.leakage(CHAIN, 10**4, 1.0, window=window, knows="any records").scale
     assert order_1 <= pf.leakage(idle, 10**4, 1.0, window=window, knows="any records").scale < 4 * order_1
 
@@ -98,8 +98,8 @@ def test_who_knows_records_of_an_order_2(window):
 @pytest.mark.parametrize(
     "family",
     [
-        *(pf.LabelledChain(pf.MarkovChain([[1.0]], start), [0]) for start in ("any", "stationary", [1.0])),
-        pf.LabelledChain.hidden(CHAIN, [[0.3, 0.7], [0.3, 0.7]]),
+        *(pf.HiddenChain(pf.MarkovChain([[1.0]], start), [0]) for start in ("any", "stationary", [1.0])),
+        pf.HiddenChain.hidden(CHAIN, [[0.3, 0.7], [0.3, 0.7]]),
     ],
 )
 def test_labels_that_tell_nothing_of_others_need_the_noise_of_one_record(family):
@@ -110,7 +110,7 @@ def test_labels_that_tell_nothing_of_others_need_the_noise_of_one_record(family)
 
 def test_many_words_are_not_compared_and_that_is_said():
     law = {k: np.random.default_rng(0).dirichlet(np.full(k, 50), (k, k)) for k in (3, 7)}
-    few, many = (pf.leakage(pf.LabelledChain.of_order(law[k]), 40, 1.0, knows="any records") for k in (3, 7))
+    few, many = (pf.leakage(pf.HiddenChain.of_order(law[k]), 40, 1.0, knows="any records") for k in (3, 7))
     assert many.reason.endswith("words of 2 labels are compared where there are at most 36, not 49")
     assert not few.reason
     assert few.scale < 40 == many.scale

@@ -7,7 +7,7 @@ import pytest
 from frozen_families import BUILDERS, built
 
 import pufferflow as pf
-from pufferflow.models import model_document, parse_model, read_model, write_model
+from pufferflow.models.files import model_document, parse_model, read_model, write_model
 
 MATRIX = [[0.9, 0.1], [0.4, 0.6]]
 LOW, HIGH = [[0.2, 0.1], [0.1, 0.3]], [[0.9, 0.5], [0.6, 0.6]]
@@ -20,7 +20,7 @@ PARTS = {
     pf.TotalVariationFamily: ("transition_matrix", "radius", "backward"),
     pf.MixingFamily: ("steps", "overlap"),
     pf.PeriodicChain: ("transition_matrices", "repeat", "start"),
-    pf.LabelledChain: ("chain", "labels"),
+    pf.HiddenChain: ("chain", "labels"),
 }
 TOTAL_VARIATION = pf.TotalVariationFamily(MATRIX, [0.02, 0.0])
 FAMILIES = {name: lambda name=name: built(name) for name in BUILDERS} | {
@@ -107,8 +107,8 @@ BAD = [
     ({"total_variation": {"transition_matrix": 1, "radius": 0}}, "must be a list of rows"),
     ({"total_variation": {"transition_matrix": [[1]], "radius": "0"}}, "radius must be a number"),
     ({"total_variation": {"transition_matrix": [[1]], "radius": 2}}, "total_variation: "),
-    ({"labelled": {"transition_matrix": [[1]]}}, "labelled has no labels"),
-    ({"labelled": {"transition_matrix": [[1]], "labels": [0, 1]}}, "labelled: 2 labels"),
+    ({"hidden": {"transition_matrix": [[1]]}}, "labelled has no labels"),
+    ({"hidden": {"transition_matrix": [[1]], "labels": [0, 1]}}, "labelled: 2 labels"),
     ({"periodic": {}}, "periodic has no transition_matrices"),
     ({"periodic": {"transition_matrices": [[[1]]], "repeat": 0}}, "periodic: repeat is 0"),
     *(

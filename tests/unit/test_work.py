@@ -136,7 +136,7 @@ def test_estimates_look_at_kinds_and_numbers_alone():
         pf.BinaryInterval(0.3, 0.7),
         pf.MixingFamily(60, 0.4),
         pf.PeriodicChain([chain(3).transition_matrix] * 24),
-        pf.LabelledChain(chain(6), [0, 1, 0, 1, 0, 1]),
+        pf.HiddenChain(chain(6), [0, 1, 0, 1, 0, 1]),
         pf.IntervalFamily(chain(3).transition_matrix * 0.9, np.minimum(chain(3).transition_matrix * 1.1, 1)),
     ]
     for family in families:

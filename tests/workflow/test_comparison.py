@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from pufferflow.errors import ParameterError
-from pufferflow.markov import MarkovChain
+from pufferflow.models.chain import MarkovChain
 from reproduction import comparison, tidy
 from reproduction.authors_code import authors_scales
 from reproduction.claims import leading, paper_rows

@@ -16,7 +16,7 @@ import requests
 from pufferflow._files import sha256
 from pufferflow.data.household import BUNDLED
 from pufferflow.errors import DataError, DownloadError
-from pufferflow.models import parse_model
+from pufferflow.models.files import parse_model
 from reproduction import download
 from reproduction.chains import describe_chains, fit_chains, load_chains, save_chains
 from reproduction.data.discretise import count_runs, discretise

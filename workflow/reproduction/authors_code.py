@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pufferflow.markov import ChainFamily, MarkovChain
 from pufferflow.mechanisms import compute_scale
-from pufferflow.models import parse_model
+from pufferflow.models.chain import MarkovChain
+from pufferflow.models.families import ChainFamily
+from pufferflow.models.files import parse_model
 from reproduction import tidy
 from reproduction.comparison import DIFFERS, NOT_IN_PAPER, REPRODUCED
 from reproduction.labels import display_names

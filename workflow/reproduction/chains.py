@@ -9,8 +9,9 @@ import pandas as pd
 
 from pufferflow._files import write_atomic
 from pufferflow.errors import DataError
-from pufferflow.markov import MarkovChain, fit_chain
-from pufferflow.models import model_document, parse_model
+from pufferflow.models.chain import MarkovChain
+from pufferflow.models.estimation import fit_chain
+from pufferflow.models.files import model_document, parse_model
 from reproduction import tidy
 from reproduction.data.sample import Sample, pooled
 

@@ -14,8 +14,9 @@ from pufferflow import networks
 from pufferflow.general import PufferfishFramework, max_divergence
 from pufferflow.general.distributions import distribution
 from pufferflow.influence import chain_influence
-from pufferflow.markov import ChainFamily, MarkovChain
 from pufferflow.mechanisms import mqm_approx, mqm_exact
+from pufferflow.models.chain import MarkovChain
+from pufferflow.models.families import ChainFamily
 from reproduction import tidy
 
 Database = tuple[int, ...]

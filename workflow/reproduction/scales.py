@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pufferflow.markov import MarkovChain
 from pufferflow.mechanisms import compute_scale
+from pufferflow.models.chain import MarkovChain
 from reproduction.data.sample import Sample, pooled
 from reproduction.tidy import scale_row
 

@@ -9,8 +9,9 @@ import pandas as pd
 
 from pufferflow._rounding import divide_up
 from pufferflow.audit.wasserstein import chain_sensitivity
-from pufferflow.markov import BinaryInterval, MarkovChain
 from pufferflow.mechanisms import compute_scale, gk16
+from pufferflow.models.chain import MarkovChain
+from pufferflow.models.families import BinaryInterval
 from reproduction import tidy
 
 SYNTHETIC = {"dataset": "synthetic", "label": "synthetic"}

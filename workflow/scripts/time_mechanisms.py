@@ -13,8 +13,9 @@ with job(snakemake) as (input, output, params):
     import numpy as np
 
     from pufferflow._jit import compile_at_once
-    from pufferflow.markov import BinaryInterval, MarkovChain
     from pufferflow.mechanisms import compute_scale
+    from pufferflow.models.chain import MarkovChain
+    from pufferflow.models.families import BinaryInterval
     from reproduction import tidy
     from reproduction.chains import load_chains
     from reproduction.data.sample import load_sample, pooled

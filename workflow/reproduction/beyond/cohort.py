@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from pufferflow.coupling import lower_bound
-from pufferflow.markov import MarkovChain
 from pufferflow.mechanisms import compute_scale
+from pufferflow.models.chain import MarkovChain
 from reproduction.tidy import scale_row
 
 

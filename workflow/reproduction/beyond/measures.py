@@ -10,10 +10,13 @@ from pufferflow.accounting.accountant import Accountant
 from pufferflow.audit import CountQuery, privacy_losses
 from pufferflow.coupling import lower_bound
 from pufferflow.errors import ParameterError
-from pufferflow.interval_family import confidence_family
-from pufferflow.markov import Family, MarkovChain, PeriodicChain, as_family, fit_chain
 from pufferflow.mechanisms import certify, compute_scale, find_mechanism, leakage_loss
-from pufferflow.mixing_family import MixingFamily
+from pufferflow.models.chain import MarkovChain
+from pufferflow.models.estimation import fit_chain
+from pufferflow.models.families import Family, as_family
+from pufferflow.models.intervals import confidence_family
+from pufferflow.models.mixing import MixingFamily
+from pufferflow.models.periodic import PeriodicChain
 from pufferflow.records.times import HOUR
 from pufferflow.verify import verify_certificate
 from reproduction.chains import fit_chains, load_chains

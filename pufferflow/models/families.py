@@ -15,8 +15,8 @@ from pufferflow._rounding import SAFE_MINIMUM
 from pufferflow._types import Bools
 from pufferflow._values import ByValue
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.markov.bounds import TransitionBounds
-from pufferflow.markov.chain import ANY, MarkovChain
+from pufferflow.models.chain import ANY, MarkovChain
+from pufferflow.models.transition_bounds import TransitionBounds
 
 GapKind: TypeAlias = Literal["auto", "general", "reversible"]
 

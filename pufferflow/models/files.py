@@ -32,19 +32,14 @@ from pufferflow._checks import shown
 from pufferflow._files import write_atomic
 from pufferflow._json import is_number, kind, only_keys, read_json
 from pufferflow.errors import ChainError, ModelError, ParameterError
-from pufferflow.interval_family import IntervalFamily
-from pufferflow.markov import (
-    BinaryInterval,
-    ChainFamily,
-    Family,
-    LabelledChain,
-    MarkovChain,
-    PeriodicChain,
-    as_family,
-)
-from pufferflow.mixing_family import MixingFamily
+from pufferflow.models.chain import MarkovChain
+from pufferflow.models.families import BinaryInterval, ChainFamily, Family, as_family
+from pufferflow.models.hidden import HiddenChain
+from pufferflow.models.intervals import IntervalFamily
+from pufferflow.models.mixing import MixingFamily
+from pufferflow.models.periodic import PeriodicChain
+from pufferflow.models.total_variation import TotalVariationFamily
 from pufferflow.records.schema import Schema, parse_schema
-from pufferflow.total_variation_family import TotalVariationFamily
 
 
 @dataclass(frozen=True)
@@ -201,10 +196,10 @@ def _binary_interval(entry: object, where: str) -> BinaryInterval:
     return BinaryInterval(*entry)
 
 
-def _labelled(entry: object, where: str) -> LabelledChain:
+def _labelled(entry: object, where: str) -> HiddenChain:
     fields = _fields(entry, where, _CHAIN | {"labels": _ANYTHING})
     chain = _chain({key: value for key, value in fields.items() if key != "labels"}, where)
-    labelled: LabelledChain = _built(where, LabelledChain, chain, fields["labels"])
+    labelled: HiddenChain = _built(where, HiddenChain, chain, fields["labels"])
     return labelled
 
 
@@ -238,7 +233,7 @@ _KINDS: dict[str, Callable[[object, str], Family]] = {
     "binary_interval": _binary_interval,
     "interval": _of(IntervalFamily, low=_MATRIX, high=_MATRIX),
     "total_variation": _of(TotalVariationFamily, transition_matrix=_MATRIX, radius=_NUMBERS),
-    "forgetting": _of(MixingFamily, steps=_NUMBER, overlap=_NUMBER),
-    "labelled": _labelled,
+    "mixing": _of(MixingFamily, steps=_NUMBER, overlap=_NUMBER),
+    "hidden": _labelled,
     "periodic": _periodic,
 }

@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Self
 
 from pufferflow._checks import check_type
 from pufferflow.errors import ChainError
-from pufferflow.markov.bounds import TransitionBounds
-from pufferflow.markov.families import Family
+from pufferflow.models.families import Family
+from pufferflow.models.transition_bounds import TransitionBounds
 
 
 class BoundedFamily(Family, TransitionBounds):

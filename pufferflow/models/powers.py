@@ -1,4 +1,4 @@
-"""Windows of consecutive records: which last values can follow which first ones."""
+"""Powers of transition matrices with their exact supports, and what can follow within a window."""
 
 from __future__ import annotations
 
@@ -28,3 +28,21 @@ def largest_after(table: Floats, last: Bools) -> Floats:
     """Largest entry of a table of pairs of last values, by the pairs of first values that they can follow."""
     ends = np.array([table[following].max(axis=0) for following in last])
     return np.array([ends[:, following].max(axis=1) for following in last]).T
+
+
+def matrix_power(rows: Floats, n: int) -> tuple[Floats, Bools]:
+    """Return the n-th power of a matrix, n ≥ 1, and which of its entries are exactly positive."""
+    values, support = rows, rows > 0
+    result: tuple[Floats, Bools] | None = None
+    while n:
+        if n & 1:
+            result = (
+                (values, support)
+                if result is None
+                else (np.dot(result[0], values), (result[1].astype(np.float32) @ support) > 0)
+            )
+        n >>= 1
+        if n:
+            values, support = np.dot(values, values), (support.astype(np.float32) @ support) > 0
+    assert result is not None
+    return result

@@ -11,8 +11,8 @@ from pufferflow._checks import check_positive, check_type
 from pufferflow._rounding import SUM_TOLERANCE
 from pufferflow._types import Floats
 from pufferflow.errors import ChainError
-from pufferflow.markov.chain import MarkovChain
-from pufferflow.markov.row_sets import Masses, RowSets
+from pufferflow.models.chain import MarkovChain
+from pufferflow.models.row_sets import Masses, RowSets
 
 
 class TransitionBounds:

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from pufferflow._checks import check_confidence
 from pufferflow._types import Floats
-from pufferflow.bounded_family import BoundedFamily
 from pufferflow.errors import DataError
+from pufferflow.models.bounded import BoundedFamily
 
 
 class IntervalFamily(BoundedFamily):

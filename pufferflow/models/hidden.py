@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from pufferflow._checks import check_list, check_numbers, check_type, check_whole
 from pufferflow._types import Bools
 from pufferflow.errors import ChainError
-from pufferflow.markov.chain import STATIONARY, MarkovChain, checked_distributions
-from pufferflow.markov.families import STARTS, Family
+from pufferflow.models.chain import STATIONARY, MarkovChain, checked_distributions
+from pufferflow.models.families import STARTS, Family
 
 
-class LabelledChain(Family):
+class HiddenChain(Family):
     """A chain U of hidden states of which only labels are recorded, X_t = label(U_t); immutable.
 
     Secrets and queries are about labels. Chains of order m (:meth:`of_order`), hidden Markov models (:meth:`hidden`)
@@ -50,7 +50,7 @@ class LabelledChain(Family):
         self.labels.flags.writeable = False
 
     def __repr__(self) -> str:
-        return f"LabelledChain({self.chain.states} states, {self.states} labels)"
+        return f"HiddenChain({self.chain.states} states, {self.states} labels)"
 
     @property
     def states(self) -> int:
@@ -85,7 +85,7 @@ class LabelledChain(Family):
     # -- kinds of them -----------------------------------------------------------------------------
 
     @classmethod
-    def of_order(cls, probabilities: ArrayLike, initial_distribution: str | ArrayLike = STATIONARY) -> LabelledChain:
+    def of_order(cls, probabilities: ArrayLike, initial_distribution: str | ArrayLike = STATIONARY) -> HiddenChain:
         """Chain of order m: every record depends on the m before it, and these are the hidden state.
 
         Parameters
@@ -134,7 +134,7 @@ class LabelledChain(Family):
         return cls(MarkovChain(matrix, start), kept % k)
 
     @classmethod
-    def hidden(cls, chain: MarkovChain, emission: ArrayLike) -> LabelledChain:
+    def hidden(cls, chain: MarkovChain, emission: ArrayLike) -> HiddenChain:
         """Hidden Markov model: every state of a chain shows one of k labels at random.
 
         Parameters
@@ -164,7 +164,7 @@ class LabelledChain(Family):
     @classmethod
     def with_durations(
         cls, transition_matrix: ArrayLike, durations: ArrayLike, initial_distribution: str | ArrayLike = STATIONARY
-    ) -> LabelledChain:
+    ) -> HiddenChain:
         """Semi-Markov chain: a visit to a state lasts a random number of records, then another state follows.
 
         Parameters
@@ -230,4 +230,4 @@ class LabelledChain(Family):
 
     def document(self) -> dict[str, Any]:
         """Return the model as plain JSON types."""
-        return {"labelled": self.chain.document() | {"labels": self.labels.tolist()}}
+        return {"hidden": self.chain.document() | {"labels": self.labels.tolist()}}

@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike
 from pufferflow._checks import check_confidence, check_positive, check_whole
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
-from pufferflow.coupling.blocks import matrix_power
 from pufferflow.errors import ParameterError
-from pufferflow.interval_family import IntervalFamily, confidence_family
-from pufferflow.markov.chain import MarkovChain
-from pufferflow.markov.families import AnyFamily, as_family
-from pufferflow.mixing_family import MixingFamily
+from pufferflow.models.chain import MarkovChain
+from pufferflow.models.families import AnyFamily, as_family
+from pufferflow.models.intervals import IntervalFamily, confidence_family
+from pufferflow.models.mixing import MixingFamily
+from pufferflow.models.powers import matrix_power
 
 MOST_STEPS = 100_000
 """Largest number of steps for which counts are looked at: each step costs a product of matrices."""
@@ -72,7 +72,7 @@ class Overlaps:
         return MixingFamily(self.steps, left)
 
 
-def forgetting(family: AnyFamily, steps: int) -> Overlaps:
+def mixing_of(family: AnyFamily, steps: int) -> Overlaps:
     """Overlaps of all chains of a family, a number of steps ahead and behind.
 
     Parameters
@@ -91,7 +91,7 @@ def forgetting(family: AnyFamily, steps: int) -> Overlaps:
     Raises
     ------
     ChainError
-        The family has no chains that stand for it: of counts :func:`pufferflow.forgetting_from_counts` says more.
+        The family has no chains that stand for it: of counts :func:`pufferflow.mixing_from_counts` says more.
     ParameterError
         ``steps`` is out of range, or it is no family.
     """
@@ -100,7 +100,7 @@ def forgetting(family: AnyFamily, steps: int) -> Overlaps:
     return Overlaps(steps, min(ahead for ahead, _ in overlaps), min(behind for _, behind in overlaps))
 
 
-def forgetting_from_counts(transition_counts: ArrayLike, steps: int, coverage: float = 0.95) -> Overlaps:
+def mixing_from_counts(transition_counts: ArrayLike, steps: int, coverage: float = 0.95) -> Overlaps:
     """Overlaps that the chain behind some transition counts has with probability ``coverage`` at least.
 
     The chain, which must be stationary, may be any within simultaneous confidence intervals
@@ -134,7 +134,7 @@ def forgetting_from_counts(transition_counts: ArrayLike, steps: int, coverage: f
 
 
 def overlaps_from_counts(transition_counts: ArrayLike, steps: Sequence[int], coverage: float) -> list[Overlaps]:
-    """Return :func:`forgetting_from_counts` for several numbers of steps; with ``coverage`` they hold all together."""
+    """Return :func:`mixing_from_counts` for several numbers of steps; with ``coverage`` they hold all together."""
     each = (1 + check_confidence(coverage, "coverage")) / 2
     counts = np.asarray(transition_counts)
     ahead, behind = (

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from pufferflow._checks import check_positive
 from pufferflow._rounding import SUM_TOLERANCE
 from pufferflow._types import Floats
-from pufferflow.bounded_family import BoundedFamily
 from pufferflow.errors import ChainError
-from pufferflow.markov.chain import ANY, MarkovChain
-from pufferflow.markov.row_sets import Masses, RowSets
+from pufferflow.models.bounded import BoundedFamily
+from pufferflow.models.chain import ANY, MarkovChain
+from pufferflow.models.row_sets import Masses, RowSets
 
 
 class TotalVariationFamily(BoundedFamily):

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from pufferflow._checks import check_numbers, check_positive, check_whole
 from pufferflow._types import Floats
 from pufferflow.errors import ChainError, DataError
-from pufferflow.markov.chain import STATIONARY, MarkovChain
-from pufferflow.markov.labelled import LabelledChain
-from pufferflow.markov.periodic import PeriodicChain
+from pufferflow.models.chain import STATIONARY, MarkovChain
+from pufferflow.models.hidden import HiddenChain
+from pufferflow.models.periodic import PeriodicChain
 
 States = NDArray[np.intp]
 
@@ -34,7 +34,7 @@ def fit_chain(
     order: int,
     smoothing: float = 0.0,
     initial_distribution: str = STATIONARY,
-) -> tuple[MarkovChain | LabelledChain, States]: ...
+) -> tuple[MarkovChain | HiddenChain, States]: ...
 
 
 def fit_chain(
@@ -43,7 +43,7 @@ def fit_chain(
     order: int = 1,
     smoothing: float = 0.0,
     initial_distribution: str = STATIONARY,
-) -> tuple[MarkovChain | LabelledChain, States]:
+) -> tuple[MarkovChain | HiddenChain, States]:
     """Return the maximum-likelihood chain of the states that occur (Song et al., section 5).
 
     Parameters
@@ -51,7 +51,7 @@ def fit_chain(
     transition_counts : int array, shape (n, n), or (n,) · (m + 1) for order m
         Steps from state (row) to state (column); of order m how often each sequence of m + 1 records occurred.
     order : int
-        m, the number of records before it on which a record depends; from 2 on the result is a :class:`LabelledChain`.
+        m, the number of records before it on which a record depends; from 2 on the result is a :class:`HiddenChain`.
     smoothing : float
         Added to every count between states that occur; 0 is maximum likelihood.
     initial_distribution : {"stationary", "any"}
@@ -59,7 +59,7 @@ def fit_chain(
 
     Returns
     -------
-    chain : MarkovChain or LabelledChain
+    chain : MarkovChain or HiddenChain
         On the k ≤ n states with at least one transition in or out.
     states : int array, shape (k,)
         Which states those are, as indices into the counts.
@@ -80,7 +80,7 @@ def fit_chain(
     if order == 1:
         return MarkovChain(rows, initial_distribution), states
     try:
-        return LabelledChain.of_order(rows, initial_distribution), states
+        return HiddenChain.of_order(rows, initial_distribution), states
     except ChainError as error:
         raise DataError(f"{error}; set smoothing > 0 or merge states") from error
 

@@ -10,7 +10,7 @@ from typing import Any
 from pufferflow._checks import LONGEST, check_whole, shown
 from pufferflow._units import exact_seconds, steps_of
 from pufferflow.errors import ChainError
-from pufferflow.markov.families import Family
+from pufferflow.models.families import Family
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class MixingFamily(Family):
 
     def document(self) -> dict[str, Any]:
         """Return the model as plain JSON types."""
-        return {"forgetting": {"steps": self.steps, "overlap": self.overlap}}
+        return {"mixing": {"steps": self.steps, "overlap": self.overlap}}
 
 
 def mixing(time: str | int, overlap: float) -> MixingFamily:

@@ -13,9 +13,9 @@ from pufferflow._checks import check_choice, check_list, check_whole
 from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._types import Bools, Floats
 from pufferflow.errors import ChainError
-from pufferflow.markov.chain import ANY, STATIONARY, MarkovChain, checked_distributions
-from pufferflow.markov.families import Family
-from pufferflow.markov.windows import followed
+from pufferflow.models.chain import ANY, STATIONARY, MarkovChain, checked_distributions
+from pufferflow.models.families import Family
+from pufferflow.models.powers import followed
 
 LONGEST_PERIOD = 10**6
 """Most phases of a clock."""
