@@ -13,8 +13,8 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Any
 
-from pufferflow._checks import check_epsilon, check_whole
-from pufferflow._protection import Level
+from pufferflow._util.checks import check_epsilon, check_whole
+from pufferflow._util.protection import Level
 from pufferflow.errors import ParameterError
 
 UNBOUNDED = Fraction(10**400)

@@ -15,9 +15,9 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Unpack
 
-from pufferflow._checks import EPSILON_RANGE, Lengths, check_scale, longest
-from pufferflow._composition import PRECISION, entrywise_loss, joint_scale
-from pufferflow._protection import ProtectionOptions, check_protection
+from pufferflow._util.checks import EPSILON_RANGE, Lengths, check_scale, longest
+from pufferflow._util.composition import PRECISION, entrywise_loss, joint_scale
+from pufferflow._util.protection import ProtectionOptions, check_protection
 from pufferflow.mechanisms import find_mechanism, leakage_loss
 from pufferflow.models.families import AnyFamily, as_family
 

@@ -16,10 +16,10 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from pufferflow._checks import check_epsilon, check_whole, shown
-from pufferflow._files import sha256
-from pufferflow._json import parse_json, record
-from pufferflow._protection import Level
+from pufferflow._util.checks import check_epsilon, check_whole, shown
+from pufferflow._util.files import sha256
+from pufferflow._util.json import parse_json, record
+from pufferflow._util.protection import Level
 from pufferflow.accounting import account
 from pufferflow.accounting.account import MOST_STEPS, UNBOUNDED, Charge, Promise, plain
 from pufferflow.errors import BudgetError, LedgerError, ParameterError

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Unpack
 
-from pufferflow._checks import Lengths, check_positive, check_type, longest, shown
-from pufferflow._optional import require
-from pufferflow._protection import Protection, ProtectionOptions, check_protection
-from pufferflow._rounding import divide_down
+from pufferflow._util.checks import Lengths, check_positive, check_type, longest, shown
+from pufferflow._util.optional import require
+from pufferflow._util.protection import Protection, ProtectionOptions, check_protection
+from pufferflow._util.rounding import divide_down
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import leakage, leakage_loss
 from pufferflow.models.families import AnyFamily, Family, as_family

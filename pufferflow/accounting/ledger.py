@@ -18,8 +18,8 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from pufferflow._checks import check_path
-from pufferflow._files import DATABASE, PathLike, check_folder, sha256, workplace
+from pufferflow._util.checks import check_path
+from pufferflow._util.files import DATABASE, PathLike, check_folder, sha256, workplace
 from pufferflow.accounting.account import Promise, percent, spent
 from pufferflow.accounting.entries import MEND, Book, Document, Paid, Terms, canonical
 from pufferflow.errors import BudgetError, LedgerError

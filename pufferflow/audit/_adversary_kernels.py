@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from pufferflow._jit import kernel
-from pufferflow._types import Bools, Floats
+from pufferflow._util.jit import kernel
+from pufferflow._util.types import Bools, Floats
 
 
 @kernel

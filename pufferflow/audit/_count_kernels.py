@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from pufferflow._jit import kernel
-from pufferflow._types import Floats, Ints
+from pufferflow._util.jit import kernel
+from pufferflow._util.types import Floats, Ints
 
 LOG_2 = math.log(2.0)
 NOTHING = -(2**40)

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from pufferflow._jit import kernel
-from pufferflow._types import Floats, Ints
+from pufferflow._util.jit import kernel
+from pufferflow._util.types import Floats, Ints
 
 LARGEST_GAP = 150.0
 """Nats that the densities from two starts may be apart."""

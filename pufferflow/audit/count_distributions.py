@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pufferflow._jit import constant
-from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
-from pufferflow._types import Floats, Ints
+from pufferflow._util.jit import constant
+from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._util.types import Floats, Ints
 from pufferflow.audit._count_kernels import NOTHING, convolve, prepend_record
 from pufferflow.errors import ChainError
 from pufferflow.models.chain import MarkovChain

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pufferflow._rounding import SAFE_MINIMUM
-from pufferflow._types import Bools, Floats, Ints
+from pufferflow._util.rounding import SAFE_MINIMUM
+from pufferflow._util.types import Bools, Floats, Ints
 from pufferflow.audit._count_kernels import log_density
 from pufferflow.audit._density_kernels import convolve_places, smooth
 from pufferflow.audit.count_distributions import (

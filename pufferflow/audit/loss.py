@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from pufferflow._checks import (
+from pufferflow._util.checks import (
     POSITIVE_FLOATS,
     check_epsilon,
     check_list,
@@ -25,8 +25,8 @@ from pufferflow._checks import (
     longest,
     shown,
 )
-from pufferflow._rounding import divide_up
-from pufferflow._types import Floats, Ints
+from pufferflow._util.rounding import divide_up
+from pufferflow._util.types import Floats, Ints
 from pufferflow.audit._density_kernels import LARGEST_GAP, mixed_start_gap
 from pufferflow.audit.densities import (
     LARGEST_DECAY,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import TypeAlias
 
-from pufferflow._checks import check_list, named_type
+from pufferflow._util.checks import check_list, named_type
 from pufferflow.errors import ParameterError
 from pufferflow.models.chain import MarkovChain
 

@@ -32,9 +32,9 @@ from itertools import combinations_with_replacement, permutations
 import numpy as np
 from tqdm import tqdm
 
-from pufferflow._checks import check_list, check_type, longest, shown
-from pufferflow._rounding import UNIT_ROUNDOFF, divide_up
-from pufferflow._types import Floats
+from pufferflow._util.checks import check_list, check_type, longest, shown
+from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
+from pufferflow._util.types import Floats
 from pufferflow.audit._count_kernels import cumulate, movable, raise_shift
 from pufferflow.audit.count_distributions import Numbers, counts_at_records, relative_error
 from pufferflow.errors import ParameterError

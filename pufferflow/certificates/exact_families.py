@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from pufferflow._checks import shown
+from pufferflow._util.checks import shown
 from pufferflow.errors import ParameterError
 from pufferflow.models.families import Family
 

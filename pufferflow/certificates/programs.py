@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from flint import arb, ctx
 
-from pufferflow._types import Bools, Floats
+from pufferflow._util.types import Bools, Floats
 from pufferflow.coupling.affine import AffineSide, RobustFlows
 from pufferflow.coupling.interval_leakage import MOST_ROBUST_STATES
 from pufferflow.coupling.periodic import (

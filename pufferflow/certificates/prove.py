@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from pufferflow._protection import Protection
+from pufferflow._util.protection import Protection
 from pufferflow.audit.wasserstein import TIE, chain_sensitivity
 from pufferflow.certificates.exact_families import exact_family
 from pufferflow.certificates.programs import most_early, program_of_chain, program_of_phases, program_of_rows

@@ -19,7 +19,7 @@ from traceback import extract_tb
 from typing import Any, NoReturn
 
 from pufferflow import __version__
-from pufferflow._work import allowing
+from pufferflow._util.work import allowing
 from pufferflow.cli._old_words import WORDS
 from pufferflow.cli.printing import as_options
 from pufferflow.errors import ParameterError, PufferflowError

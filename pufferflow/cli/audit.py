@@ -7,9 +7,9 @@ Example: pufferflow audit model.json --length 100 --count 1 --epsilon 1
 
 import argparse
 
-from pufferflow._checks import check_epsilon
-from pufferflow._protection import level_of
-from pufferflow._work import afford
+from pufferflow._util.checks import check_epsilon
+from pufferflow._util.protection import level_of
+from pufferflow._util.work import afford
 from pufferflow.cli.printing import show, table
 from pufferflow.cli.scale import add_common, scales_of
 from pufferflow.errors import ChainError, ParameterError

@@ -10,8 +10,8 @@ UTC --edges 200:2000:200 --from 2024-01-01 --to 2024-01-07
 import argparse
 import os
 
-from pufferflow._files import check_outputs
-from pufferflow._options import GUARANTEE, OUTPUT
+from pufferflow._util.files import check_outputs
+from pufferflow._util.options import GUARANTEE, OUTPUT
 from pufferflow.accounting.account import percent
 from pufferflow.cli.options import DRY_RUN, add_options, given, settle_ledger
 from pufferflow.cli.printing import show, warn

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from pufferflow._numbers import written_number
-from pufferflow._protection import Level, level_of
+from pufferflow._util.numbers import written_number
+from pufferflow._util.protection import Level, level_of
 from pufferflow.accounting.account import UNBOUNDED, Charge, Promise, percent
 from pufferflow.accounting.entries import Entry, Terms, words_of
 from pufferflow.accounting.ledger import Ledger

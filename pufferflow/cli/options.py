@@ -8,9 +8,9 @@ from functools import partial
 from inspect import signature
 from typing import Any
 
-from pufferflow._numbers import written_number
-from pufferflow._options import ACCOUNT, GROUPS, GUARANTEE, OUTPUT
-from pufferflow._work import MOST_WORK, said
+from pufferflow._util.numbers import written_number
+from pufferflow._util.options import ACCOUNT, GROUPS, GUARANTEE, OUTPUT
+from pufferflow._util.work import MOST_WORK, said
 from pufferflow.accounting.ledger import default_ledger
 from pufferflow.cli.printing import flag, warn
 from pufferflow.errors import ParameterError

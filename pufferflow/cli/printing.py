@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from pufferflow._checks import check_positive
-from pufferflow._work import MOST_WORK
+from pufferflow._util.checks import check_positive
+from pufferflow._util.work import MOST_WORK
 
 FLAGS = {"first": "--from", "last": "--to", "new_values": "--yes", "seed": "--simulate"}
 FLAGS |= {"statistics": "--statistic", "figure": "--no-figure"}

@@ -8,10 +8,10 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from pufferflow._checks import check_whole
-from pufferflow._files import read_bounded
-from pufferflow._json import kind, read_json
-from pufferflow._numbers import written_number
+from pufferflow._util.checks import check_whole
+from pufferflow._util.files import read_bounded
+from pufferflow._util.json import kind, read_json
+from pufferflow._util.numbers import written_number
 from pufferflow.cli.printing import actions_of, add_bounds, show, table
 from pufferflow.errors import DataError, ModelError, ParameterError
 

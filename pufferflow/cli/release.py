@@ -6,7 +6,7 @@ Example: pufferflow release meter.csv --mixing 1h 0.4 --edges 200:2000:200
 import argparse
 import os
 
-from pufferflow._files import check_outputs
+from pufferflow._util.files import check_outputs
 from pufferflow.accounting.account import percent
 from pufferflow.cli.options import DRY_RUN, add_options, given, settle_ledger, theta_of
 from pufferflow.cli.printing import show, warn

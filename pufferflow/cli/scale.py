@@ -13,10 +13,10 @@ from typing import Any, get_args
 
 from tqdm import tqdm
 
-from pufferflow._checks import longest
-from pufferflow._files import check_outputs, write_atomic
-from pufferflow._protection import PROTECTION, Protection, asked_for, level_of
-from pufferflow._work import afford, is_allowed, said
+from pufferflow._util.checks import longest
+from pufferflow._util.files import check_outputs, write_atomic
+from pufferflow._util.protection import PROTECTION, Protection, asked_for, level_of
+from pufferflow._util.work import afford, is_allowed, said
 from pufferflow.cli.printing import add_bounds, show, table
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import KNOWN, NoiseScale, compute_scale, find_mechanism

@@ -7,7 +7,7 @@ Example: pufferflow verify meter.csv.release/publish/certificate.json
 
 import argparse
 
-from pufferflow._files import read_bounded
+from pufferflow._util.files import read_bounded
 from pufferflow.cli.printing import add_bounds, show
 from pufferflow.verify.work import MOST_WORK
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from pufferflow._jit import kernel
-from pufferflow._rounding import UNIT_ROUNDOFF
+from pufferflow._util.jit import kernel
+from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow.coupling._pair_kernels import (
     FARTHEST,
     at_least,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pufferflow._jit import kernel
+from pufferflow._util.jit import kernel
 
 TINY = 1e-270
 """Entries below it count as 0, or as twice this: errors of underflow are far below."""

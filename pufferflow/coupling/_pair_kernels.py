@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from pufferflow._jit import kernel
-from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._util.jit import kernel
+from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 
 LISTS = 5
 """Rows of ``order``."""

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from pufferflow._jit import kernel
-from pufferflow._rounding import UNIT_ROUNDOFF
+from pufferflow._util.jit import kernel
+from pufferflow._util.rounding import UNIT_ROUNDOFF
 
 UNWEIGHED = 1400.0
 """A cost beyond is as good as ∞: half of it is beyond the exponents of floats."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pufferflow._jit import kernel
+from pufferflow._util.jit import kernel
 from pufferflow.coupling._pair_kernels import (
     at_least,
     is_known,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from pufferflow._jit import kernel
-from pufferflow._rounding import UNIT_ROUNDOFF
+from pufferflow._util.jit import kernel
+from pufferflow._util.rounding import UNIT_ROUNDOFF
 
 
 @kernel

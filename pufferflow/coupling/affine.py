@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow._rounding import UNIT_ROUNDOFF
-from pufferflow._types import Floats, Ints
+from pufferflow._util.rounding import UNIT_ROUNDOFF
+from pufferflow._util.types import Floats, Ints
 from pufferflow.coupling.robust import largest_leakages
 from pufferflow.models.row_sets import RowSets
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pufferflow._jit import constant
-from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
-from pufferflow._types import Bools, Floats
+from pufferflow._util.jit import constant
+from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._util.types import Bools, Floats
 from pufferflow.coupling._clock_kernels import PASSED
 from pufferflow.coupling._set_kernels import set_leakages, sets_leak
 from pufferflow.coupling.sides import (

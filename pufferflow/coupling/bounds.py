@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import NamedTuple, Protocol
 
-from pufferflow._protection import Protection
+from pufferflow._util.protection import Protection
 from pufferflow.coupling.calibration import ChainLeakage, kept
 from pufferflow.coupling.forgetting import ForgettingLoss
 from pufferflow.coupling.interval_leakage import (

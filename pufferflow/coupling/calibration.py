@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from tqdm import tqdm
 
-from pufferflow._protection import NARROWEST, Protection
-from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
-from pufferflow._types import Bools, Floats, Ints
+from pufferflow._util.protection import NARROWEST, Protection
+from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._util.types import Bools, Floats, Ints
 from pufferflow.coupling._node_kernels import beyond_stationary
 from pufferflow.coupling._reweighting_kernels import reweight_blocks
 from pufferflow.coupling.blocks import Blocks, PastBlock, past_blocks

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pufferflow._protection import Protection
-from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
-from pufferflow._types import Floats
+from pufferflow._util.protection import Protection
+from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._util.types import Floats
 from pufferflow.coupling.affine import AffineSide, greedy
 from pufferflow.coupling.blocks import forgotten, grid
 from pufferflow.coupling.robust import MOST_ORDERED_STATES, AscendingSide, RobustSide

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from pufferflow._protection import NARROWEST, Protection
-from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
-from pufferflow._types import Bools, Floats
+from pufferflow._util.protection import NARROWEST, Protection
+from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._util.types import Bools, Floats
 from pufferflow.coupling._node_kernels import beyond_stationary
 from pufferflow.coupling.calibration import ChainLeakage, Past, View
 from pufferflow.coupling.sides import CouplingSide, costs_of

@@ -10,10 +10,10 @@ from itertools import permutations
 
 import numpy as np
 
-from pufferflow._checks import Lengths, check_epsilon, longest
-from pufferflow._jit import constant
-from pufferflow._rounding import UNIT_ROUNDOFF, divide_down
-from pufferflow._types import Bools, Floats
+from pufferflow._util.checks import Lengths, check_epsilon, longest
+from pufferflow._util.jit import constant
+from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_down
+from pufferflow._util.types import Bools, Floats
 from pufferflow.coupling._count_kernels import TINY, differences, pull_back, sweep, tilted
 from pufferflow.coupling.roots import least_cost
 from pufferflow.models.chain import MarkovChain

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pufferflow._jit import constant
-from pufferflow._types import Floats, Ints
+from pufferflow._util.jit import constant
+from pufferflow._util.types import Floats, Ints
 from pufferflow.coupling._node_kernels import leak_along
 from pufferflow.coupling.sides import CouplingSide, RatioSide
 

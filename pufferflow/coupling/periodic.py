@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow._jit import constant, most_threads
-from pufferflow._protection import Protection
-from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
-from pufferflow._types import Bools, Floats
+from pufferflow._util.jit import constant, most_threads
+from pufferflow._util.protection import Protection
+from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._util.types import Bools, Floats
 from pufferflow.coupling._clock_kernels import forget_walk, walk
 from pufferflow.coupling.blocks import forgotten
 from pufferflow.coupling.roots import TOLERANCE, Loss, largest_cost, scale_below

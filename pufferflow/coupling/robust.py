@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow._rounding import UNIT_ROUNDOFF
-from pufferflow._types import Floats, Ints
+from pufferflow._util.rounding import UNIT_ROUNDOFF
+from pufferflow._util.types import Floats, Ints
 from pufferflow.coupling._robust_kernels import couple_ascending, couple_vertices
 from pufferflow.coupling.sides import entries_of, no_trees, portions
 from pufferflow.models.row_sets import RowSets

@@ -13,9 +13,9 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow._jit import constant, most_threads
-from pufferflow._rounding import UNIT_ROUNDOFF
-from pufferflow._types import Bools, Floats
+from pufferflow._util.jit import constant, most_threads
+from pufferflow._util.rounding import UNIT_ROUNDOFF
+from pufferflow._util.types import Bools, Floats
 from pufferflow.coupling._pair_kernels import couple, staircase
 from pufferflow.coupling._reweighting_kernels import reweight
 

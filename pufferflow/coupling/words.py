@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pufferflow._protection import Protection
-from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
-from pufferflow._types import Floats
+from pufferflow._util.protection import Protection
+from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._util.types import Floats
 from pufferflow.coupling.roots import Loss, scale_below
 from pufferflow.coupling.sides import ForgettingSide, LeakageEquation, post_fixed_point, scattered
 from pufferflow.models.hidden import HiddenChain

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pufferflow._files import check_outputs, write_atomic
+from pufferflow._util.files import check_outputs, write_atomic
 from pufferflow.errors import DataError, ParameterError
 
 BUNDLED = Path(__file__).parent / "electricity_uci235_minute_watts.csv.xz"

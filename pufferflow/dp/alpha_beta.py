@@ -30,9 +30,9 @@ import pandas as pd
 from flint import fmpz
 from numpy.typing import NDArray
 
-from pufferflow._checks import check_list, check_positive, check_type, check_whole
-from pufferflow._numbers import Exact
-from pufferflow._randomness import bernoulli, randomness
+from pufferflow._util.checks import check_list, check_positive, check_type, check_whole
+from pufferflow._util.numbers import Exact
+from pufferflow._util.randomness import bernoulli, randomness
 from pufferflow.dp.finite import check_exact
 from pufferflow.errors import DataError, ParameterError
 

@@ -17,17 +17,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pufferflow._checks import (
+from pufferflow._util.checks import (
     check_confidence,
     check_list,
     check_numbers,
     check_positive,
     check_whole,
 )
-from pufferflow._noise import discrete_laplace as laplace_probability
-from pufferflow._randomness import bernoulli, choice, discrete_laplace, randomness
-from pufferflow._rounding import divide_up, float_up
-from pufferflow._types import Floats
+from pufferflow._util.noise import discrete_laplace as laplace_probability
+from pufferflow._util.randomness import bernoulli, choice, discrete_laplace, randomness
+from pufferflow._util.rounding import divide_up, float_up
+from pufferflow._util.types import Floats
 from pufferflow.dp.finite import log_bound
 from pufferflow.errors import DataError, ParameterError
 

@@ -31,9 +31,9 @@ from typing import Any, TypeAlias
 
 from flint import arb, ctx, fmpq
 
-from pufferflow._checks import check_list, check_type, check_whole, shown
-from pufferflow._numbers import Exact, held_numbers, written_number
-from pufferflow._rounding import float_up
+from pufferflow._util.checks import check_list, check_type, check_whole, shown
+from pufferflow._util.numbers import Exact, held_numbers, written_number
+from pufferflow._util.rounding import float_up
 from pufferflow.errors import DataError, ParameterError
 
 Distribution: TypeAlias = tuple[Fraction, ...]

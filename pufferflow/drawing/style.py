@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from zlib import crc32
 
-from pufferflow._files import write_atomic
+from pufferflow._util.files import write_atomic
 from pufferflow.errors import DataError
 
 if TYPE_CHECKING:

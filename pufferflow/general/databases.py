@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from pufferflow._checks import check_epsilon, check_list, check_type, shown_name
-from pufferflow._numbers import written_number
-from pufferflow._rounding import divide_up, float_up
+from pufferflow._util.checks import check_epsilon, check_list, check_type, shown_name
+from pufferflow._util.numbers import written_number
+from pufferflow._util.rounding import divide_up, float_up
 from pufferflow.errors import ParameterError
 from pufferflow.general.distributions import Distribution, named, normalised, probabilities
 

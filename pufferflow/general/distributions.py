@@ -9,9 +9,9 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Any, TypeAlias
 
-from pufferflow._checks import named_type, shown
-from pufferflow._numbers import written_number
-from pufferflow._rounding import SUM_TOLERANCE, log_up
+from pufferflow._util.checks import named_type, shown
+from pufferflow._util.numbers import written_number
+from pufferflow._util.rounding import SUM_TOLERANCE, log_up
 from pufferflow.errors import ParameterError
 
 Distribution: TypeAlias = dict[Fraction, Fraction]

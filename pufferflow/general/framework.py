@@ -13,11 +13,11 @@ from typing import Any, Self, TypeAlias
 
 from flint import arb, ctx, fmpq
 
-from pufferflow._checks import check_epsilon, check_list, check_positive, check_type, named_type
-from pufferflow._noise import vector_laplace
-from pufferflow._numbers import written_number
-from pufferflow._rounding import divide_up, float_up
-from pufferflow._work import afford
+from pufferflow._util.checks import check_epsilon, check_list, check_positive, check_type, named_type
+from pufferflow._util.noise import vector_laplace
+from pufferflow._util.numbers import written_number
+from pufferflow._util.rounding import divide_up, float_up
+from pufferflow._util.work import afford
 from pufferflow.errors import ParameterError
 from pufferflow.general.databases import Databases, GroupSensitivity
 from pufferflow.general.distributions import (

@@ -7,8 +7,8 @@ import io
 import os
 from typing import Any
 
-from pufferflow._checks import check_path
-from pufferflow._files import read_bounded
+from pufferflow._util.checks import check_path
+from pufferflow._util.files import read_bounded
 from pufferflow.errors import DataError
 
 Table = tuple[dict[str, dict[Any, Any]], list[str], dict[tuple[str, ...], str]]

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from pufferflow._checks import check_type, shown
-from pufferflow._numbers import Exact, written_number
-from pufferflow._work import spend
+from pufferflow._util.checks import check_type, shown
+from pufferflow._util.numbers import Exact, written_number
+from pufferflow._util.work import spend
 from pufferflow.errors import ParameterError
 from pufferflow.hmm.model import HiddenMarkovModel, Result, integers, requested_length
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import os
 
-from pufferflow._json import only_keys, read_json
+from pufferflow._util.json import only_keys, read_json
 from pufferflow.errors import ModelError
 from pufferflow.hmm.model import HiddenMarkovModel
 from pufferflow.hmm.noisy_max import NoisyMax

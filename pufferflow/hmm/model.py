@@ -12,9 +12,9 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any, TypeAlias
 
-from pufferflow._checks import check_list, check_type, check_whole, shown
-from pufferflow._json import kind
-from pufferflow._numbers import Exact, written_number
+from pufferflow._util.checks import check_list, check_type, check_whole, shown
+from pufferflow._util.json import kind
+from pufferflow._util.numbers import Exact, written_number
 from pufferflow.errors import ModelError, ParameterError
 
 Vector: TypeAlias = tuple[Fraction, ...]

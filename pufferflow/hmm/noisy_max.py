@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from pufferflow._checks import check_choice, check_list, check_type, check_whole
-from pufferflow._numbers import Exact, written_number
+from pufferflow._util.checks import check_choice, check_list, check_type, check_whole
+from pufferflow._util.numbers import Exact, written_number
 from pufferflow.errors import ModelError, ParameterError
 from pufferflow.hmm.checking import Witness
 from pufferflow.hmm.model import (

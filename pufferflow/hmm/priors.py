@@ -21,8 +21,8 @@ from typing import Any
 from flint import Ordering, fmpq, fmpq_mpoly, fmpq_mpoly_ctx
 from flint.utils.flint_exceptions import DomainError
 
-from pufferflow._checks import check_choice, check_list, check_type, shown
-from pufferflow._numbers import Exact, written_number
+from pufferflow._util.checks import check_choice, check_list, check_type, shown
+from pufferflow._util.numbers import Exact, written_number
 from pufferflow.errors import ModelError, ParameterError
 from pufferflow.hmm import smt
 from pufferflow.hmm.checking import Witness, check, check_factor, largest_ratio

@@ -12,9 +12,9 @@ from typing import Any
 
 from flint import fmpq_mpoly
 
-from pufferflow._checks import check_type
-from pufferflow._numbers import Exact
-from pufferflow._optional import load
+from pufferflow._util.checks import check_type
+from pufferflow._util.numbers import Exact
+from pufferflow._util.optional import load
 from pufferflow.errors import ParameterError
 from pufferflow.hmm.checking import Verdict, Witness, check_factor
 from pufferflow.hmm.model import HiddenMarkovModel, requested_length

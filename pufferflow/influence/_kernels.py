@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pufferflow._jit import kernel
-from pufferflow._types import Bools, Floats, Ints
+from pufferflow._util.jit import kernel
+from pufferflow._util.types import Bools, Floats, Ints
 
 
 @kernel(steps=lambda power, support, events, *_: len(events) * len(power) ** 2)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from pufferflow._rounding import divide_up, quilt_score
+from pufferflow._util.rounding import divide_up, quilt_score
 from pufferflow.influence.search import Candidate, quilt_card, worst_alike
 
 

@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
-from pufferflow._types import Bools, Floats
+from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._util.types import Bools, Floats
 from pufferflow.influence.tables import INFINITE, InfluenceTables
 
 _LARGEST_ERROR = 1e-3  # beyond it products of errors would count

@@ -52,8 +52,8 @@ from itertools import chain
 
 import numpy as np
 
-from pufferflow._rounding import divide_up, quilt_score
-from pufferflow._types import Bools, Floats, Ints
+from pufferflow._util.rounding import divide_up, quilt_score
+from pufferflow._util.types import Bools, Floats, Ints
 from pufferflow.influence._kernels import max_influence, search_quilts
 from pufferflow.influence.laws import GivenLaws
 from pufferflow.influence.tables import INFINITE, InfluenceTables

@@ -18,9 +18,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from pufferflow._jit import constant
-from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
-from pufferflow._types import Bools, Floats, Ints
+from pufferflow._util.jit import constant
+from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._util.types import Bools, Floats, Ints
 from pufferflow.influence._kernels import insert_sorted, max_ratios, round_up
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.powers import followers, largest_after

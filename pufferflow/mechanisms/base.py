@@ -8,7 +8,7 @@ from functools import cache
 from inspect import signature
 from typing import Any, Literal, NamedTuple, get_args
 
-from pufferflow._checks import (
+from pufferflow._util.checks import (
     Lengths,
     check_choice,
     check_epsilon,
@@ -16,8 +16,8 @@ from pufferflow._checks import (
     longest,
     shown_name,
 )
-from pufferflow._noise import LaplaceNoise
-from pufferflow._protection import (
+from pufferflow._util.noise import LaplaceNoise
+from pufferflow._util.protection import (
     NARROWEST,
     PROTECTION,
     Knowledge,

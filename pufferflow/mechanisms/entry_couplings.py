@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pufferflow._checks import Lengths, check_epsilon, check_scale, check_type, check_whole, longest
-from pufferflow._protection import Knowledge, Protection, check_protection
+from pufferflow._util.checks import Lengths, check_epsilon, check_scale, check_type, check_whole, longest
+from pufferflow._util.protection import Knowledge, Protection, check_protection
 from pufferflow.coupling.bounds import Part, loss_bounds
 from pufferflow.coupling.calibration import MOST_STATES, kept
 from pufferflow.coupling.periodic import PeriodicLeakage

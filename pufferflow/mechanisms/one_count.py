@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pufferflow._checks import Lengths, check_epsilon, longest, shown
+from pufferflow._util.checks import Lengths, check_epsilon, longest, shown
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.mechanisms.base import Count, Mechanism, NoiseScale, not_applicable
 from pufferflow.models.chain import MarkovChain

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, get_args
 
-from pufferflow._checks import Lengths, check_choice, check_epsilon, longest
-from pufferflow._protection import Knowledge, check_protection
-from pufferflow._rounding import UNIT_ROUNDOFF
+from pufferflow._util.checks import Lengths, check_choice, check_epsilon, longest
+from pufferflow._util.protection import Knowledge, check_protection
+from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow.errors import ChainError
 from pufferflow.influence.additive import worst_additive
 from pufferflow.mechanisms.base import Mechanism, NoiseScale, not_applicable, of_quilt, unfit_informed

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from pufferflow._checks import Lengths, check_choice, check_epsilon, longest
-from pufferflow._protection import Knowledge, check_protection
+from pufferflow._util.checks import Lengths, check_choice, check_epsilon, longest
+from pufferflow._util.protection import Knowledge, check_protection
 from pufferflow.errors import ChainError
 from pufferflow.influence.search import worst_node
 from pufferflow.influence.tables import Convention, influence_tables

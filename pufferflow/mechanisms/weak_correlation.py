@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pufferflow._checks import Lengths, check_epsilon, longest
-from pufferflow._rounding import UNIT_ROUNDOFF, divide_up
-from pufferflow._types import Floats
+from pufferflow._util.checks import Lengths, check_epsilon, longest
+from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
+from pufferflow._util.types import Floats
 from pufferflow.errors import ChainError
 from pufferflow.mechanisms.base import Mechanism, NoiseScale, not_applicable
 from pufferflow.models.chain import MarkovChain

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from pufferflow._checks import Lengths, check_epsilon, longest
-from pufferflow._protection import Knowledge, check_protection
-from pufferflow._rounding import divide_up
+from pufferflow._util.checks import Lengths, check_epsilon, longest
+from pufferflow._util.protection import Knowledge, check_protection
+from pufferflow._util.rounding import divide_up
 from pufferflow.mechanisms.base import Mechanism, NoiseScale
 from pufferflow.models.families import AnyFamily
 

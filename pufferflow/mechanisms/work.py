@@ -1,4 +1,4 @@
-"""What scales and their certificates take, in operations (:mod:`pufferflow._work`), before they are computed.
+"""What scales and their certificates take, in operations (:mod:`pufferflow._util.work`), before they are computed.
 
 The numbers were measured (``tests/unit/test_work.py`` measures some anew in the long run). They depend on Θ's kind, its
 numbers of states and its start, on T where the work does, and on nothing else: on no probability of a chain, which may
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pufferflow._checks import Lengths
+from pufferflow._util.checks import Lengths
 from pufferflow.coupling.bounds import MOST_BLOCK_STATES
 from pufferflow.coupling.calibration import MOST_STATES
 from pufferflow.coupling.interval_leakage import MOST_ROBUST_STATES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-from pufferflow._checks import check_type
+from pufferflow._util.checks import check_type
 from pufferflow.errors import ChainError
 from pufferflow.models.families import Family
 from pufferflow.models.transition_bounds import TransitionBounds

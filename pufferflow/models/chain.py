@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferflow._checks import check_type, check_whole, shown
-from pufferflow._rounding import SAFE_MINIMUM, SUM_TOLERANCE, UNIT_ROUNDOFF, total
-from pufferflow._types import Bools, Floats
-from pufferflow._values import ByValue
+from pufferflow._util.checks import check_type, check_whole, shown
+from pufferflow._util.rounding import SAFE_MINIMUM, SUM_TOLERANCE, UNIT_ROUNDOFF, total
+from pufferflow._util.types import Bools, Floats
+from pufferflow._util.values import ByValue
 from pufferflow.errors import ChainError, ParameterError
 
 STATIONARY: Literal["stationary"] = "stationary"

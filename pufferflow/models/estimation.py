@@ -7,8 +7,8 @@ from typing import Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow._checks import check_numbers, check_positive, check_whole
-from pufferflow._types import Floats
+from pufferflow._util.checks import check_numbers, check_positive, check_whole
+from pufferflow._util.types import Floats
 from pufferflow.errors import ChainError, DataError
 from pufferflow.models.chain import STATIONARY, MarkovChain
 from pufferflow.models.hidden import HiddenChain

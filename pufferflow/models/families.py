@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from pufferflow._checks import check_list, named_type, shown
-from pufferflow._rounding import SAFE_MINIMUM
-from pufferflow._types import Bools
-from pufferflow._values import ByValue
+from pufferflow._util.checks import check_list, named_type, shown
+from pufferflow._util.rounding import SAFE_MINIMUM
+from pufferflow._util.types import Bools
+from pufferflow._util.values import ByValue
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.models.chain import ANY, MarkovChain
 from pufferflow.models.transition_bounds import TransitionBounds

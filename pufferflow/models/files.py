@@ -28,9 +28,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pufferflow._checks import shown
-from pufferflow._files import write_atomic
-from pufferflow._json import is_number, kind, only_keys, read_json
+from pufferflow._util.checks import shown
+from pufferflow._util.files import write_atomic
+from pufferflow._util.json import is_number, kind, only_keys, read_json
 from pufferflow.errors import ChainError, ModelError, ParameterError
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import BinaryInterval, ChainFamily, Family, as_family

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferflow._checks import check_list, check_numbers, check_type, check_whole
-from pufferflow._types import Bools
+from pufferflow._util.checks import check_list, check_numbers, check_type, check_whole
+from pufferflow._util.types import Bools
 from pufferflow.errors import ChainError
 from pufferflow.models.chain import STATIONARY, MarkovChain, checked_distributions
 from pufferflow.models.families import STARTS, Family

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferflow._checks import check_confidence
-from pufferflow._types import Floats
+from pufferflow._util.checks import check_confidence
+from pufferflow._util.types import Floats
 from pufferflow.errors import DataError
 from pufferflow.models.bounded import BoundedFamily
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 from numbers import Real
 from typing import Any
 
-from pufferflow._checks import LONGEST, check_whole, shown
-from pufferflow._units import exact_seconds, steps_of
+from pufferflow._util.checks import LONGEST, check_whole, shown
+from pufferflow._util.units import exact_seconds, steps_of
 from pufferflow.errors import ChainError
 from pufferflow.models.families import Family
 

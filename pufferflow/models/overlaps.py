@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pufferflow._checks import check_confidence, check_positive, check_whole
-from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
-from pufferflow._types import Bools, Floats
+from pufferflow._util.checks import check_confidence, check_positive, check_whole
+from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._util.types import Bools, Floats
 from pufferflow.errors import ParameterError
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import AnyFamily, as_family

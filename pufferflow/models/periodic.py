@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pufferflow._checks import check_choice, check_list, check_whole
-from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
-from pufferflow._types import Bools, Floats
+from pufferflow._util.checks import check_choice, check_list, check_whole
+from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._util.types import Bools, Floats
 from pufferflow.errors import ChainError
 from pufferflow.models.chain import ANY, STATIONARY, MarkovChain, checked_distributions
 from pufferflow.models.families import Family

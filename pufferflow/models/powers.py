@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pufferflow._types import Bools, Floats
+from pufferflow._util.types import Bools, Floats
 
 
 def followed(possible: Bools, edges: Bools, steps: int) -> Bools:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pufferflow._rounding import UNIT_ROUNDOFF
-from pufferflow._types import Floats
+from pufferflow._util.rounding import UNIT_ROUNDOFF
+from pufferflow._util.types import Floats
 
 MOST_SETS = 8
 """Most states whose sets are all looked at."""

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pufferflow._checks import check_positive
-from pufferflow._rounding import SUM_TOLERANCE
-from pufferflow._types import Floats
+from pufferflow._util.checks import check_positive
+from pufferflow._util.rounding import SUM_TOLERANCE
+from pufferflow._util.types import Floats
 from pufferflow.errors import ChainError
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import ANY, MarkovChain

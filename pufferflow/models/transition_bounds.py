@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pufferflow._checks import check_positive, check_type
-from pufferflow._rounding import SUM_TOLERANCE
-from pufferflow._types import Floats
+from pufferflow._util.checks import check_positive, check_type
+from pufferflow._util.rounding import SUM_TOLERANCE
+from pufferflow._util.types import Floats
 from pufferflow.errors import ChainError
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.row_sets import Masses, RowSets

@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pufferflow._checks import check_list, check_type
-from pufferflow._rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
-from pufferflow._types import Bools, Floats
-from pufferflow._work import spend
+from pufferflow._util.checks import check_list, check_type
+from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._util.types import Bools, Floats
+from pufferflow._util.work import spend
 from pufferflow.errors import NetworkError
 from pufferflow.networks.network import BayesianNetwork
 from pufferflow.networks.quilts import branches, mask_of, members

@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from pufferflow._checks import check_epsilon, check_list, check_scale, check_type
-from pufferflow._composition import PRECISION, joint_scale
-from pufferflow._noise import LaplaceNoise
-from pufferflow._rounding import divide_up, quilt_score
-from pufferflow._work import afford
+from pufferflow._util.checks import check_epsilon, check_list, check_scale, check_type
+from pufferflow._util.composition import PRECISION, joint_scale
+from pufferflow._util.noise import LaplaceNoise
+from pufferflow._util.rounding import divide_up, quilt_score
+from pufferflow._util.work import afford
 from pufferflow.errors import NetworkError, ParameterError
 from pufferflow.networks.influence import influences
 from pufferflow.networks.network import BayesianNetwork

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pufferflow._checks import check_list, check_type, check_whole, shown_name
-from pufferflow._json import kind, only_keys, read_json
-from pufferflow._rounding import SUM_TOLERANCE, UNIT_ROUNDOFF, total
-from pufferflow._types import Floats
+from pufferflow._util.checks import check_list, check_type, check_whole, shown_name
+from pufferflow._util.json import kind, only_keys, read_json
+from pufferflow._util.rounding import SUM_TOLERANCE, UNIT_ROUNDOFF, total
+from pufferflow._util.types import Floats
 from pufferflow.errors import ModelError, NetworkError
 from pufferflow.models.chain import MarkovChain
 

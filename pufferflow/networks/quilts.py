@@ -17,7 +17,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
-from pufferflow._checks import check_type
+from pufferflow._util.checks import check_type
 from pufferflow.networks.network import BayesianNetwork
 
 

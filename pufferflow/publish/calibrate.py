@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from fractions import Fraction
 
-from pufferflow._checks import check_epsilon
-from pufferflow._protection import Level
+from pufferflow._util.checks import check_epsilon
+from pufferflow._util.protection import Level
 from pufferflow.accounting.account import MOST_STEPS, Promise
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import compute_scale

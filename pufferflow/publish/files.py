@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pufferflow._checks import check_path
-from pufferflow._files import PathLike, check_folder, workplace, write_atomic
+from pufferflow._util.checks import check_path
+from pufferflow._util.files import PathLike, check_folder, workplace, write_atomic
 from pufferflow.errors import DataError
 
 if TYPE_CHECKING:

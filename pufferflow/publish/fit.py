@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pufferflow._checks import check_choice, check_confidence
-from pufferflow._files import PathLike
-from pufferflow._options import shows, split_options, takes_options
-from pufferflow._types import Ints
-from pufferflow._units import text_of
+from pufferflow._util.checks import check_choice, check_confidence
+from pufferflow._util.files import PathLike
+from pufferflow._util.options import shows, split_options, takes_options
+from pufferflow._util.types import Ints
+from pufferflow._util.units import text_of
 from pufferflow.accounting.entries import Paid
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.models.chain import ANY, STATIONARY, MarkovChain

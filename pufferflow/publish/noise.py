@@ -16,8 +16,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from pufferflow._noise import vector_laplace
-from pufferflow._types import Floats
+from pufferflow._util.noise import vector_laplace
+from pufferflow._util.types import Floats
 from pufferflow.errors import ParameterError
 from pufferflow.publish.statistics import Statistic, Table
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pufferflow._checks import check_whole
-from pufferflow._options import reads, shows, split_options, takes_options
-from pufferflow._protection import Level, level_of
-from pufferflow._units import seconds_of, steps_of
+from pufferflow._util.checks import check_whole
+from pufferflow._util.options import reads, shows, split_options, takes_options
+from pufferflow._util.protection import Level, level_of
+from pufferflow._util.units import seconds_of, steps_of
 from pufferflow.accounting.entries import Paid
 from pufferflow.errors import ParameterError
 from pufferflow.models.families import Family

@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from pufferflow._checks import check_confidence, check_epsilon, check_path, check_whole
-from pufferflow._files import PathLike, check_outputs, workplace
-from pufferflow._noise import open_dp
-from pufferflow._options import shows, split_options, takes_options
-from pufferflow._types import Ints
+from pufferflow._util.checks import check_confidence, check_epsilon, check_path, check_whole
+from pufferflow._util.files import PathLike, check_outputs, workplace
+from pufferflow._util.noise import open_dp
+from pufferflow._util.options import shows, split_options, takes_options
+from pufferflow._util.types import Ints
 from pufferflow.accounting.account import Charge
 from pufferflow.accounting.ledger import reserved, try_out
 from pufferflow.errors import DataError, ParameterError

@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pufferflow._checks import check_whole
-from pufferflow._noise import open_dp
-from pufferflow._options import takes_options
+from pufferflow._util.checks import check_whole
+from pufferflow._util.noise import open_dp
+from pufferflow._util.options import takes_options
 from pufferflow.accounting.account import MOST_STEPS, Charge
 from pufferflow.accounting.entries import Entry, Paid, Population, Terms
 from pufferflow.accounting.ledger import Ledger, reserved, try_out

@@ -8,12 +8,12 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from pufferflow._checks import check_epsilon, check_type, check_unicode, check_whole, shown
-from pufferflow._files import PathLike
-from pufferflow._numbers import written_number
-from pufferflow._options import hides, pays, reads, shows, split_options, writes
-from pufferflow._protection import Level, level_of
-from pufferflow._units import seconds_of
+from pufferflow._util.checks import check_epsilon, check_type, check_unicode, check_whole, shown
+from pufferflow._util.files import PathLike
+from pufferflow._util.numbers import written_number
+from pufferflow._util.options import hides, pays, reads, shows, split_options, writes
+from pufferflow._util.protection import Level, level_of
+from pufferflow._util.units import seconds_of
 from pufferflow.accounting.ledger import Ledger
 from pufferflow.errors import ParameterError
 from pufferflow.models.chain import MarkovChain

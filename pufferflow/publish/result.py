@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pufferflow._protection import Level
-from pufferflow._texts import spreadsheet_csv
-from pufferflow._types import Floats
+from pufferflow._util.protection import Level
+from pufferflow._util.texts import spreadsheet_csv
+from pufferflow._util.types import Floats
 from pufferflow.accounting.account import percent
 from pufferflow.accounting.entries import Paid
 from pufferflow.publish.files import PUBLISH, SIMULATION

@@ -15,9 +15,9 @@ from fractions import Fraction
 from itertools import accumulate, product
 from typing import Any
 
-from pufferflow._checks import check_confidence, check_positive, check_whole
-from pufferflow._files import PathLike
-from pufferflow._options import takes_options
+from pufferflow._util.checks import check_confidence, check_positive, check_whole
+from pufferflow._util.files import PathLike
+from pufferflow._util.options import takes_options
 from pufferflow.accounting.account import MOST_STEPS, Charge
 from pufferflow.accounting.entries import Paid
 from pufferflow.accounting.ledger import Ledger, reserved

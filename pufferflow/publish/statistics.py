@@ -18,9 +18,9 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow._checks import LONGEST, check_choice, check_finite, check_list
-from pufferflow._types import Bools, Floats, Ints
-from pufferflow._units import text_of
+from pufferflow._util.checks import LONGEST, check_choice, check_finite, check_list
+from pufferflow._util.types import Bools, Floats, Ints
+from pufferflow._util.units import text_of
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.records.read import Steps
 from pufferflow.records.states import StateSpace

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from html import escape
 
-from pufferflow._units import SECONDS
+from pufferflow._util.units import SECONDS
 
 KEPT = "\u200c\u200d\u00a0"
 """Letters that show nothing, and that some scripts and our own sentences need."""

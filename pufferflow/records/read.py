@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pufferflow._checks import shown
-from pufferflow._numbers import shortest
+from pufferflow._util.checks import shown
+from pufferflow._util.numbers import shortest
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.records.schema import ROLES, Schema
 from pufferflow.records.states import MISSING_TEXTS, NULL_TEXTS, UNKNOWN, StateSpace

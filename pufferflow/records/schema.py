@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from pufferflow._checks import (
+from pufferflow._util.checks import (
     check_confidence,
     check_epsilon,
     check_positive,
@@ -28,8 +28,8 @@ from pufferflow._checks import (
     check_whole,
     shown,
 )
-from pufferflow._json import is_number, only_keys, record
-from pufferflow._options import reads
+from pufferflow._util.json import is_number, only_keys, record
+from pufferflow._util.options import reads
 from pufferflow.errors import ModelError, ParameterError
 from pufferflow.records.states import StateSpace
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow._checks import check_list, check_numbers
-from pufferflow._numbers import shortest
+from pufferflow._util.checks import check_list, check_numbers
+from pufferflow._util.numbers import shortest
 from pufferflow.errors import ParameterError
 from pufferflow.records.table import ROWS
 

@@ -18,8 +18,8 @@ from typing import Any, TypeAlias
 import pandas as pd
 from tqdm import tqdm
 
-from pufferflow._checks import check_path
-from pufferflow._optional import load
+from pufferflow._util.checks import check_path
+from pufferflow._util.optional import load
 from pufferflow.errors import DataError
 
 Source: TypeAlias = "str | os.PathLike[str] | pd.Series[Any] | pd.DataFrame"

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pufferflow._checks import shown
+from pufferflow._util.checks import shown
 from pufferflow.errors import ParameterError
 
 Integers = NDArray[np.int64]

@@ -13,7 +13,7 @@ from cases import counts, seeds
 from sequence_programs import largest_loss, sequence_law
 
 import pufferflow as pf
-from pufferflow._protection import Level
+from pufferflow._util.protection import Level
 from pufferflow.accounting.account import UNBOUNDED, Charge, Promise, free_from, spent, whole
 
 PARTICIPANT = Level(None)

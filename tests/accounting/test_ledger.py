@@ -21,7 +21,7 @@ from cases import counts, seeds
 from forks import ended
 
 import pufferflow as pf
-from pufferflow._protection import Level
+from pufferflow._util.protection import Level
 from pufferflow.accounting.account import UNBOUNDED, Charge, Promise
 from pufferflow.accounting.entries import Entry, Population, Terms, canonical
 from pufferflow.accounting.ledger import Ledger, default_ledger, reserved, try_out

@@ -32,7 +32,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import pufferflow as pf
-from pufferflow import _jit
+from pufferflow._util import jit as _jit
 
 Floats = NDArray[np.float64]
 ROOT = Path(__file__).resolve().parents[2]

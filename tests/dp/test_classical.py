@@ -11,8 +11,8 @@ from cases import counts
 from samplers import RARE, p_value
 from scipy.stats import kstest, laplace
 
-from pufferflow import _randomness as draws
 from pufferflow import dp
+from pufferflow._util import randomness as draws
 
 EPSILONS = (0.01, 0.3, 1.0, 4.0)
 UTILITIES, NOISE = [0.0, 1.0, 2.0, 4.5], range(-60, 61)

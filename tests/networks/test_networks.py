@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pufferflow as pf
-from pufferflow._work import MOST_WORK, allowing
+from pufferflow._util.work import MOST_WORK, allowing
 from pufferflow.networks import BayesianNetwork as Network
 from pufferflow.networks import (
     Variable,

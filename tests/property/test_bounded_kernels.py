@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pufferflow as pf
-from pufferflow._protection import Protection
+from pufferflow._util.protection import Protection
 from pufferflow.certificates import programs
 from pufferflow.coupling import calibration, periodic, sides
 from pufferflow.coupling.interval_leakage import IntervalLeakage
@@ -22,8 +22,8 @@ BEGUN = """
 import signal
 import numpy as np
 import pufferflow as pf
-from pufferflow._protection import Protection
-from pufferflow._jit import compile_at_once
+from pufferflow._util.protection import Protection
+from pufferflow._util.jit import compile_at_once
 signal.signal(signal.SIGTERM, signal.default_int_handler)  # as the command line has it
 compile_at_once()
 {prepare}

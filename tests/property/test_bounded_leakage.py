@@ -13,7 +13,7 @@ from plain_bounds import crude_values, pair_value, robust_values
 from sequence_programs import largest_loss
 
 import pufferflow as pf
-from pufferflow._protection import Protection
+from pufferflow._util.protection import Protection
 from pufferflow.coupling.affine import AffineSide
 from pufferflow.coupling.interval_leakage import IntervalLeakage
 from pufferflow.coupling.robust import AscendingSide, RobustSide

@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import pufferflow as pf
-from pufferflow._rounding import float_up, log_up
+from pufferflow._util.rounding import float_up, log_up
 
 VALUES = st.sampled_from([Fraction(n, d) for n in range(-6, 7) for d in (1, 2, 3)])
 MASSES = st.sampled_from([0, 0, 1, 1, 2, 3, 7, 10**9])

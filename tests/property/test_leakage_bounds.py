@@ -15,7 +15,7 @@ from random_chains import chains, distributions
 from scipy.optimize import linprog
 
 import pufferflow as pf
-from pufferflow._protection import Protection
+from pufferflow._util.protection import Protection
 from pufferflow.coupling import sides
 from pufferflow.coupling._node_kernels import beyond_stationary
 from pufferflow.coupling._pair_kernels import staircase

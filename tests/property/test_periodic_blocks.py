@@ -9,7 +9,7 @@ from random_chains import matrices_of_a_clock
 from sequence_programs import largest_loss
 
 import pufferflow as pf
-from pufferflow._protection import Protection
+from pufferflow._util.protection import Protection
 from pufferflow.coupling.periodic import ForgettingWay, PeriodicLeakage
 from pufferflow.coupling.sides import ForgettingSide, costs_of
 

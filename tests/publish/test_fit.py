@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pufferflow as pf
-from pufferflow._protection import Level
+from pufferflow._util.protection import Level
 from pufferflow.accounting.account import Promise
 from pufferflow.accounting.ledger import Ledger
 from pufferflow.models.files import read_public_model

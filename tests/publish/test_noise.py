@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 import pufferflow as pf
-from pufferflow._noise import discrete_laplace
-from pufferflow._protection import Level
+from pufferflow._util.noise import discrete_laplace
+from pufferflow._util.protection import Level
 from pufferflow.accounting.account import Charge, whole
 from pufferflow.accounting.ledger import Ledger
 from pufferflow.publish.calibrate import calibrate

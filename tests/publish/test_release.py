@@ -11,8 +11,8 @@ import pytest
 from cases import counts
 
 import pufferflow as pf
-from pufferflow._protection import Level, level_of
-from pufferflow._units import seconds_of, steps_of, text_of
+from pufferflow._util.protection import Level, level_of
+from pufferflow._util.units import seconds_of, steps_of, text_of
 from pufferflow.errors import BudgetError, LedgerError, ParameterError, UselessError
 from pufferflow.models.files import PublicModel
 from pufferflow.publish import private_fit
@@ -214,7 +214,7 @@ def test_pure_noise_is_refused_and_the_remedies_hold(exact):
 
 
 def test_a_sampler_that_is_missing_shows_before_anything_is_paid_for(tmp_path, monkeypatch):
-    monkeypatch.setattr("pufferflow._optional.find_spec", lambda name: None)
+    monkeypatch.setattr("pufferflow._util.optional.find_spec", lambda name: None)
     with pytest.raises(ParameterError, match=r"opendp, which is not installed.*publish"):
         release(meters(), ledger=tmp_path / "l", output=tmp_path / "out")
     assert list(tmp_path.iterdir()) == []

@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 from forks import ended
 
-from pufferflow._protection import Level
+from pufferflow._util.protection import Level
 from pufferflow.accounting.ledger import Paid
 from pufferflow.errors import DataError
 from pufferflow.publish import files, texts

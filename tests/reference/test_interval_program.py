@@ -7,7 +7,7 @@ from interval_families import draw, family
 from sequence_programs import largest_loss
 
 import pufferflow as pf
-from pufferflow._protection import Protection
+from pufferflow._util.protection import Protection
 from pufferflow.coupling.interval_leakage import IntervalLeakage
 
 

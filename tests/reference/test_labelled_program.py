@@ -6,7 +6,7 @@ from cases import counts
 from sequence_programs import label_law, largest_loss, largest_loss_of_counts
 
 import pufferflow as pf
-from pufferflow._protection import Protection
+from pufferflow._util.protection import Protection
 from pufferflow.coupling.words import WordLeakage
 
 

@@ -12,7 +12,7 @@ from random_chains import chains, distributions
 from sequence_programs import largest_loss, sequence_law, stated_loss
 
 import pufferflow as pf
-from pufferflow._rounding import UNIT_ROUNDOFF
+from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow.coupling._count_kernels import TINY, tilted
 
 

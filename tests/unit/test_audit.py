@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pufferflow as pf
-from pufferflow._rounding import divide_up
+from pufferflow._util.rounding import divide_up
 from pufferflow.audit import privacy_losses
 
 THETA_1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])

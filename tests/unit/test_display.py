@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import pufferflow as pf
-from pufferflow._protection import NARROWEST
+from pufferflow._util.protection import NARROWEST
 from pufferflow.records.read import read
 from reproduction.data.sample import Participant, Sample
 

@@ -12,7 +12,7 @@ import pytest
 
 import pufferflow as pf
 from pufferflow import cli
-from pufferflow._files import check_outputs, write_atomic
+from pufferflow._util.files import check_outputs, write_atomic
 from pufferflow.errors import DataError, ParameterError
 
 MODEL = json.dumps({"chains": [{"transition_matrix": [[0.6, 0.4], [0.5, 0.5]]}]})

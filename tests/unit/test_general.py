@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pufferflow as pf
-from pufferflow._rounding import float_up
+from pufferflow._util.rounding import float_up
 from pufferflow.general import framework, max_divergence, wasserstein_infinity
 from pufferflow.general.distributions import distribution
 

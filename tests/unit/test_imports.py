@@ -14,26 +14,7 @@ from reproduction.code import _imported
 pytestmark = pytest.mark.xdist_group("sources")  # what its tests share is made once
 
 ROOT = Path(pufferflow.__file__).parent
-GROUND = (
-    "errors",
-    "_texts",
-    "_optional",
-    "_files",
-    "_jit",
-    "_rounding",
-    "_composition",
-    "_types",
-    "_checks",
-    "_units",
-    "_protection",
-    "_json",
-    "_numbers",
-    "_options",
-    "_work",
-    "_noise",
-    "_randomness",
-    "_values",
-)
+GROUND = ("errors", "_util")
 """What anything may stand on."""
 
 ORDER = (

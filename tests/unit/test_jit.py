@@ -13,7 +13,9 @@ from forks import in_a_fork
 from source_trees import tree
 
 import pufferflow
-from pufferflow import _jit, _rounding, _types
+from pufferflow._util import jit as _jit
+from pufferflow._util import rounding as _rounding
+from pufferflow._util import types as _types
 
 PACKAGE = Path(pufferflow.__file__).parent
 
@@ -45,9 +47,9 @@ def test_the_digest_covers_all_kernels_and_what_they_take_from_the_package():
         assert ours <= {_jit.__name__, _rounding.__name__, _types.__name__}, path
 
 
-@pytest.mark.parametrize("name", ["influence/_kernels.py", "coupling/_pair_kernels.py", "_rounding.py"])
+@pytest.mark.parametrize("name", ["influence/_kernels.py", "coupling/_pair_kernels.py", "_util/rounding.py"])
 def test_a_changed_kernel_gives_another_folder(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(_jit, "__file__", str(tmp_path / "_jit.py"))
+    monkeypatch.setattr(_jit, "__file__", str(tmp_path / "_util/jit.py"))
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     source = tmp_path / name
     source.parent.mkdir(exist_ok=True)
@@ -86,7 +88,7 @@ def test_kernel_keeps_the_settings_of_others():
 
 
 KERNELS = """
-from pufferflow._jit import kernel
+from pufferflow._util.jit import kernel
 
 @kernel
 def twice(x):

@@ -8,7 +8,7 @@ from cases import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pufferflow._numbers import shortest
+from pufferflow._util.numbers import shortest
 
 
 @pytest.mark.parametrize(

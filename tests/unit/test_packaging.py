@@ -13,7 +13,7 @@ import pytest
 from source_trees import tree
 
 import pufferflow as pf
-from pufferflow._optional import EXTRAS
+from pufferflow._util.optional import EXTRAS
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

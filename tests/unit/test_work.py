@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pufferflow as pf
-from pufferflow._work import A_SECOND, MOST_WORK, afford, allowing, is_allowed, spend
+from pufferflow._util.work import A_SECOND, MOST_WORK, afford, allowing, is_allowed, spend
 from pufferflow.cli.options import theta_of
 from pufferflow.mechanisms import KNOWN, compute_scale
 from pufferflow.mechanisms.work import proof_work, scale_work

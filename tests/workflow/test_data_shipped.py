@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import requests
 
-from pufferflow._files import sha256
+from pufferflow._util.files import sha256
 from pufferflow.data.household import BUNDLED
 from pufferflow.errors import DataError, DownloadError
 from pufferflow.models.files import parse_model

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from pufferflow._files import write_atomic
+from pufferflow._util.files import write_atomic
 from pufferflow.errors import DataError
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.estimation import fit_chain

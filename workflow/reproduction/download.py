@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from pufferflow._files import sha256, write_atomic
-from pufferflow._optional import load
+from pufferflow._util.files import sha256, write_atomic
+from pufferflow._util.optional import load
 from pufferflow.errors import DownloadError
 
 MEASURED_REPEATS = """59768 168960 169993 319411 326363 379961 448465 629779 723503 881853 882830

@@ -20,7 +20,7 @@ def job(snakemake: Any) -> Iterator[tuple[Any, Any, Any]]:
     for library in ("OPENBLAS", "OMP", "MKL"):
         os.environ[f"{library}_NUM_THREADS"] = "1"
     gc.set_threshold(50_000)  # the usual 700 costs a tenth of the time of imports and drawing
-    from pufferflow._files import write_atomic
+    from pufferflow._util.files import write_atomic
     from pufferflow.errors import PufferflowError
 
     began = time.perf_counter()

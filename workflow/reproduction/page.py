@@ -9,7 +9,7 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from pufferflow._files import write_atomic
+from pufferflow._util.files import write_atomic
 from reproduction.comparison import DIFFERS, NOT_COMPARABLE, REPRODUCED, RESTORED, SAME, VERDICTS
 from reproduction.labels import display_names
 from reproduction.tables import Table

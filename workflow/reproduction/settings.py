@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 from jsonschema import Draft202012Validator
 
-from pufferflow._files import write_atomic
+from pufferflow._util.files import write_atomic
 from pufferflow.errors import ConfigError
 from pufferflow.mechanisms import KNOWN
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pufferflow._rounding import divide_up
+from pufferflow._util.rounding import divide_up
 from pufferflow.audit.wasserstein import chain_sensitivity
 from pufferflow.mechanisms import compute_scale, gk16
 from pufferflow.models.chain import MarkovChain

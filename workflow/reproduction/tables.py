@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from pufferflow._files import write_atomic
-from pufferflow._texts import spreadsheet_csv
+from pufferflow._util.files import write_atomic
+from pufferflow._util.texts import spreadsheet_csv
 from pufferflow.errors import DataError
 
 NOT_APPLICABLE = "N/A"

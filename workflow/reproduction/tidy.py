@@ -10,7 +10,7 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 
-from pufferflow._files import write_atomic
+from pufferflow._util.files import write_atomic
 from pufferflow.errors import DataError
 
 if TYPE_CHECKING:  # a figure does not depend on mechanisms

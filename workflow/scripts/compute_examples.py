@@ -1,7 +1,7 @@
 from reproduction.job import job
 
 with job(snakemake) as (input, output, params):
-    from pufferflow._files import write_atomic
+    from pufferflow._util.files import write_atomic
     from reproduction import tidy
     from reproduction.examples import flu_table, worked_values
     from reproduction.quilts import quilts

@@ -8,7 +8,7 @@ with job(snakemake) as (input, output, params):
     from datetime import UTC, datetime
     from pathlib import Path
 
-    from pufferflow._files import sha256, write_atomic
+    from pufferflow._util.files import sha256, write_atomic
 
     def digests(paths):
         return {path: sha256(Path(path).read_bytes()) for path in sorted(paths)}

@@ -12,7 +12,7 @@ with job(snakemake) as (input, output, params):
 
     import numpy as np
 
-    from pufferflow._jit import compile_at_once
+    from pufferflow._util.jit import compile_at_once
     from pufferflow.mechanisms import compute_scale
     from pufferflow.models.chain import MarkovChain
     from pufferflow.models.families import BinaryInterval

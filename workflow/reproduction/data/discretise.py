@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pufferflow._numbers import shortest
+from pufferflow._util.numbers import shortest
 from pufferflow.data.household import START, MinuteWatts, iso, read_watts
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.records import counts

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow._files import write_atomic
+from pufferflow._util.files import write_atomic
 from pufferflow.errors import DataError
 from pufferflow.records.counts import spans, state_counts, transition_counts
 from pufferflow.records.read import Steps

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pufferflow import dp
-from pufferflow._numbers import written_number
+from pufferflow._util.numbers import written_number
 from pufferflow.errors import ParameterError
 from reproduction.related import Found, Row, Stated, Value
 from reproduction.related.disclosure import (

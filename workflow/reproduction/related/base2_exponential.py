@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from flint import fmpz_poly
 
-from pufferflow._types import Floats
+from pufferflow._util.types import Floats
 from pufferflow.dp.base2 import Base2Exponential, Base2Laplace, Eta
 from reproduction.related import Found, Value
 from reproduction.tidy import named_generator

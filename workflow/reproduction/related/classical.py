@@ -14,9 +14,9 @@ import numpy as np
 from scipy.special import lambertw
 
 from pufferflow import dp
-from pufferflow._noise import discrete_laplace
-from pufferflow._numbers import written_number
-from pufferflow._types import Floats
+from pufferflow._util.noise import discrete_laplace
+from pufferflow._util.numbers import written_number
+from pufferflow._util.types import Floats
 from reproduction.related import Found, Row, Stated, Value
 from reproduction.related.disclosure import binomial
 from reproduction.tidy import mean_and_error, named_generator

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from pufferflow._types import Floats
+from pufferflow._util.types import Floats
 from pufferflow.dp import AlphaBeta
 from pufferflow.errors import ParameterError
 

@@ -12,7 +12,7 @@ from itertools import chain, product
 from typing import Any, get_args
 
 from pufferflow import hmm
-from pufferflow._numbers import Exact, written_number
+from pufferflow._util.numbers import Exact, written_number
 from pufferflow.hmm.model import Matrix, exact_text
 from pufferflow.hmm.noisy_max import Relation
 from reproduction.related import Found, Value

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow._checks import check_whole
+from pufferflow._util.checks import check_whole
 
 
 def randomness(insecure_seed: int | None = None) -> random.Random:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from pufferflow._checks import LONGEST, check_whole, shown
+from pufferflow._util.checks import LONGEST, check_whole, shown
 from pufferflow.errors import ParameterError
 
 SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}

@@ -152,7 +152,9 @@ def check_confidence(value: object, name: str = "confidence", example: float = 0
 
 def longest(length: Lengths) -> int:
     """Return the longest segment; all lengths must be integers from 1 to ``LONGEST``."""
-    wrong = ParameterError(f"length is {shown(length)}; it must be an integer or a list of integers")
+    wrong = ParameterError(
+        f"length is {shown(length)}; it must be an integer or a list of integers"
+    )
     try:
         lengths = np.atleast_1d(np.asarray(length))
     except ValueError:  # rows of unequal length

@@ -3,7 +3,7 @@
 Numba keeps compiled code per file, so a change in one file leaves stale code of its callers behind.
 All kernels live in modules whose names end in ``_kernels.py``; the cache folder is named by a
 digest of those sources, of numba's version, and of the constants that kernels share
-(``_rounding.py``).
+(``_util/rounding.py``).
 
 Compiling takes seconds the first time, and numba itself a third of one to import. So a kernel that
 declares how many steps a call takes is interpreted until these add up, unless its machine code is
@@ -50,8 +50,8 @@ _compiling = threading.RLock()
 
 def _sources_digest() -> str:
     digest = hashlib.sha256(version("numba").encode())
-    package = Path(__file__).parent
-    for source in sorted([*package.rglob("*_kernels.py"), *package.glob("_rounding.py")]):
+    package = Path(__file__).parents[1]
+    for source in sorted([*package.rglob("*_kernels.py"), *package.glob("_util/rounding.py")]):
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pufferflow._checks import check_numbers, check_positive, check_type
-from pufferflow._optional import load
-from pufferflow._types import Floats
+from pufferflow._util.checks import check_numbers, check_positive, check_type
+from pufferflow._util.optional import load
+from pufferflow._util.types import Floats
 from pufferflow.errors import ParameterError
 
 
@@ -33,7 +33,9 @@ def vector_laplace(scale: float, *, whole: bool) -> Any:
 
 def discrete_laplace(noise: ArrayLike, scale: float) -> Floats:
     """Probability (1 − p)/(1 + p)·p^|z| of each whole ``noise`` z, p = exp(−1/scale)."""
-    return np.asarray(math.tanh(0.5 / scale) * np.exp(-np.abs(np.asarray(noise, np.float64)) / scale))
+    return np.asarray(
+        math.tanh(0.5 / scale) * np.exp(-np.abs(np.asarray(noise, np.float64)) / scale)
+    )
 
 
 class LaplaceNoise:

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pufferflow._checks import named_type, shown
-from pufferflow._json import kind
+from pufferflow._util.checks import named_type, shown
+from pufferflow._util.json import kind
 from pufferflow.errors import ParameterError, PufferflowError
 
 Exact: TypeAlias = Fraction | int | str | float
@@ -23,7 +23,9 @@ _WRITTEN = re.compile(r"\s*[+-]?(\d+(/\d+)?|(\d+\.\d*|\.\d+|\d+)([eE][+-]?\d{1,3
 _MOST_CHARACTERS = 2000
 
 
-def written_number(value: object, name: str, error: type[PufferflowError] = ParameterError) -> Fraction:
+def written_number(
+    value: object, name: str, error: type[PufferflowError] = ParameterError
+) -> Fraction:
     """Return the number that is written: an integer, a fraction, or a string such as "1/3".
 
     A float stands for its shortest decimal. Raises ``error``: it is not finite, or too long.

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias, TypedDict, cast, get_args
 
-from pufferflow._checks import check_choice, check_whole, shown
-from pufferflow._units import exact_seconds, steps_of, text_of
+from pufferflow._util.checks import check_choice, check_whole, shown
+from pufferflow._util.units import exact_seconds, steps_of, text_of
 from pufferflow.errors import ParameterError
 
 Knowledge: TypeAlias = Literal["nothing", "any records"]
@@ -90,16 +90,24 @@ class Level:
         """Return what ``protect`` says, as a time where the step is known."""
         if self.window is None or self.window == 1:
             return "reading" if self.window else "participant"
-        return f"{self.window} readings" if step_seconds is None else text_of(self.window * step_seconds)
+        return (
+            f"{self.window} readings"
+            if step_seconds is None
+            else text_of(self.window * step_seconds)
+        )
 
     @property
     def protection(self) -> Protection:
         """The same in the words of the mechanisms; of a window only."""
         assert self.window is not None
-        return Protection(self.window, "nothing" if self.side_information == "none" else "any records")
+        return Protection(
+            self.window, "nothing" if self.side_information == "none" else "any records"
+        )
 
 
-def level_of(protect: object, side_information: str = "none", step_seconds: int | None = None) -> Level:
+def level_of(
+    protect: object, side_information: str = "none", step_seconds: int | None = None
+) -> Level:
     """Return the level of "reading", "participant", a time, or a number of readings.
 
     Raises ParameterError: it is none of them, or a time although no step is known.

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from pufferflow._checks import check_path, named_type
-from pufferflow._files import read_bounded
+from pufferflow._util.checks import check_path, named_type
+from pufferflow._util.files import read_bounded
 from pufferflow.errors import DataError, ModelError, PufferflowError
 
 _Model = TypeVar("_Model")
@@ -56,7 +56,9 @@ def parse_json(text: str, number: Callable[[str], object] | None = None) -> Any:
 
     Raises ModelError: it has NaN, an infinity, a key twice in one object, or half of a character.
     """
-    document = json.loads(text, parse_float=number, parse_constant=_no_constant, object_pairs_hook=_unique)
+    document = json.loads(
+        text, parse_float=number, parse_constant=_no_constant, object_pairs_hook=_unique
+    )
     if "\\ud" in text.lower():
         try:
             json.dumps(document, ensure_ascii=False, default=str).encode()

@@ -72,7 +72,9 @@ def read_bounded(path: PathLike, most: int = MOST_BYTES) -> bytes:
         reason = getattr(error, "strerror", None) or error
         raise DataError(f"cannot read {name}: {reason}") from error
     if len(content) > most:
-        raise DataError(f"cannot read {name}: it is larger than {most:,} bytes, the most that is read")
+        raise DataError(
+            f"cannot read {name}: it is larger than {most:,} bytes, the most that is read"
+        )
     return content
 
 
@@ -99,9 +101,13 @@ def check_outputs(
     for path in (Path(path) for path in (*outputs, ledger) if path is not None):
         this = _identity(path)
         if this in read:
-            raise ParameterError(f"{path} is read and would be overwritten; give the output another name")
+            raise ParameterError(
+                f"{path} is read and would be overwritten; give the output another name"
+            )
         if this in written:
-            raise ParameterError(f"{path} would be written twice; give each output a name of its own")
+            raise ParameterError(
+                f"{path} would be written twice; give each output a name of its own"
+            )
         written.add(this)
         check_folder(path)
         if new and os.path.lexists(path):
@@ -109,15 +115,21 @@ def check_outputs(
         if path.is_dir():
             raise DataError(f"{path} is a folder; give the name of a file")
         if path.exists() and not path.is_file():  # a device would be replaced, not written to
-            raise DataError(f"{path} is a device or a pipe and would be replaced; give the name of a file")
+            raise DataError(
+                f"{path} is a device or a pipe and would be replaced; give the name of a file"
+            )
         if (ledger is None or path != Path(ledger)) and _is_database(path):
-            raise ParameterError(f"{path} is a ledger and would be lost; give the output another name")
+            raise ParameterError(
+                f"{path} is a ledger and would be lost; give the output another name"
+            )
 
 
 def check_folder(path: Path) -> None:
     """Raise :class:`DataError` unless the folder in which ``path`` is to be written exists."""
     if not path.parent.is_dir():
-        raise DataError(f"{path} cannot be written: there is no folder {path.parent}; make it first")
+        raise DataError(
+            f"{path} cannot be written: there is no folder {path.parent}; make it first"
+        )
 
 
 def _is_database(path: Path) -> bool:

@@ -14,7 +14,7 @@ from functools import wraps
 from inspect import Parameter, cleandoc, signature
 from typing import Any, TypeVar
 
-from pufferflow._checks import shown
+from pufferflow._util.checks import shown
 from pufferflow.errors import ParameterError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
