@@ -43,3 +43,7 @@ class LedgerError(PufferflowError, ValueError):
 
 class BudgetError(PufferflowError):
     """A release that would break a promise of its ledger."""
+
+
+class CertificateError(PufferflowError, ValueError):
+    """A certificate that is malformed or proves less than it states."""

@@ -10,8 +10,6 @@ from pufferflow._util.checks import check_choice, check_whole, shown
 from pufferflow._util.units import exact_seconds, steps_of, text_of
 from pufferflow.errors import ParameterError
 
-Knowledge: TypeAlias = Literal["nothing", "any records"]
-
 
 @dataclass(frozen=True)
 class Protection:
@@ -21,20 +19,20 @@ class Protection:
     ----------
     window : int
         Secrets are what happened during so many consecutive records of one segment.
-    knows : {"nothing", "any records"}
+    side_information : {"none", "any"}
         What an adversary may know beside Θ: nothing, or the values of any other records of the
         participant.
     """
 
     window: int = 1
-    knows: Knowledge = "nothing"
+    side_information: SideInformation = "none"
 
 
 class ProtectionOptions(TypedDict, total=False):
     """The fields of :class:`Protection` as options."""
 
     window: int
-    knows: Knowledge
+    side_information: SideInformation
 
 
 NARROWEST = Protection()
@@ -44,13 +42,13 @@ PROTECTION = tuple(field.name for field in fields(Protection))
 """The options that ask for it."""
 
 
-def check_protection(window: Any = 1, knows: Any = "nothing") -> Protection:
+def check_protection(window: Any = 1, side_information: Any = "none") -> Protection:
     """Return what the two options ask for.
 
-    Raises ParameterError: ``window`` is not an integer of at least 1, or ``knows`` none of the two.
+    Raises ParameterError: ``window`` is not an integer of at least 1, or ``side_information`` none of the two.
     """
-    check_choice(knows, "knows", get_args(Knowledge))
-    return Protection(check_whole(window, "window"), cast(Knowledge, knows))
+    check_choice(side_information, "side_information", get_args(SideInformation))
+    return Protection(check_whole(window, "window"), cast(SideInformation, side_information))
 
 
 def asked_for(options: Mapping[str, Any]) -> Protection:
@@ -100,9 +98,7 @@ class Level:
     def protection(self) -> Protection:
         """The same in the words of the mechanisms; of a window only."""
         assert self.window is not None
-        return Protection(
-            self.window, "nothing" if self.side_information == "none" else "any records"
-        )
+        return Protection(self.window, "none" if self.side_information == "none" else "any")
 
 
 def level_of(

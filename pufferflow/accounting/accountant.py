@@ -47,7 +47,7 @@ class Accountant:
         Θ, the same for all releases.
     length : int or sequence of int
         Segment lengths of the data.
-    window, knows
+    window, side_information
         What the total is stated for, as for :func:`pufferflow.leakage`.
 
     Examples
@@ -93,7 +93,7 @@ class Accountant:
 
     def _alone(self, scale: float) -> float:
         """What one release costs by quilts, or without any where these know of no adversary."""
-        name = "mqm-exact" if self.protection.knows == "nothing" else "group-dp"
+        name = "mqm-exact" if self.protection.side_information == "none" else "group-dp"
         return self.guarantee(self.family, self.length, scale, name, **asdict(self.protection))
 
     @staticmethod

@@ -76,7 +76,7 @@ def wrap(
     measurement : opendp Measurement
         Of pure differential privacy (its output measure is ``MaxDivergence``).
     family, length, protection
-        ``window`` and ``knows`` as for :func:`pufferflow.leakage`.
+        ``window`` and ``side_information`` as for :func:`pufferflow.leakage`.
     d_in : float, optional
         Distance, in the measurement's input metric, of inputs that differ in one record: known for
         metrics on data sets, to be given for one on numbers, such as counts made beforehand.

@@ -9,6 +9,7 @@ from pufferflow.audit.loss import (
     smallest_scale,
 )
 from pufferflow.audit.queries import CountQuery, HistogramQuery, Query
+from pufferflow.audit.wasserstein import chain_sensitivity
 
 __all__ = [
     "CloseAdversary",
@@ -16,6 +17,7 @@ __all__ = [
     "HistogramQuery",
     "PrivacyLoss",
     "Query",
+    "chain_sensitivity",
     "check_work",
     "close_adversary",
     "privacy_loss",

@@ -84,7 +84,7 @@ def _proved(claim: Claim) -> Iterator[Document]:
         "epsilon": repr(claim.epsilon),
         "length": claim.length,
         "window": claim.protection.window,
-        "side_information": "none" if claim.protection.knows == "nothing" else "any",
+        "side_information": "none" if claim.protection.side_information == "none" else "any",
         "scale": repr(claim.scale),
     }
     family, members = claim.family, len(_chains(claim.family)) or 1
@@ -119,7 +119,7 @@ def _proved(claim: Claim) -> Iterator[Document]:
             yield found
         if float(best["scale"]) <= _ENOUGH * claim.scale or claim.mechanism != "leakage":
             return
-    least = quilts_scale(claim) if claim.protection.knows == "nothing" and _chains(family) else math.inf
+    least = quilts_scale(claim) if claim.protection.side_information == "none" and _chains(family) else math.inf
     if best is None or least < float(best["scale"]):
         if math.isinf(least):
             raise refused

@@ -91,7 +91,7 @@ def _of_chain(family: ChainFamily, length: int, protection: Protection, max_stat
 
 @loss_bounds.register
 def _(family: MixingFamily, length: int, protection: Protection, max_states: int) -> list[Part]:
-    if protection.knows != "nothing":
+    if protection.side_information != "none":
         why = "whoever knows other records can believe in laws that do not forget as the family does"
         return [Part(family, None, why)]
     return [Part(family, ForgettingLoss(family, length, protection.window))]
@@ -103,7 +103,7 @@ def _(family: HiddenChain, length: int, protection: Protection, max_states: int)
     if hidden > MOST_BLOCK_STATES:
         return [Part(family, None, _TOO_MANY.format(hidden))]
     bound: LossBound = kept(LabelledLeakage, family, length, protection, pairs=hidden <= max_states)
-    if protection.knows == "nothing" or family.words is None:
+    if protection.side_information == "none" or family.words is None:
         return [Part(family, bound)]
     if (most := min(max_states, MOST_WORDS)) < hidden:
         why = f"words of {family.words.shape[1]} labels are compared where there are at most {most}, not {hidden}"
@@ -117,7 +117,7 @@ def _(family: BoundedFamily, length: int, protection: Protection, max_states: in
     if k > MOST_RATIO_STATES:
         return [Part(family, None, f"of {k} states no other bound is computed, but for {MOST_RATIO_STATES} at most")]
     coupled = k <= min(max_states, MOST_ROBUST_STATES)
-    if not coupled and protection.knows == "nothing":
+    if not coupled and protection.side_information == "none":
         why = f"couplings are computed for at most {min(max_states, MOST_ROBUST_STATES)} states, not for {k}"
     bound = kept(IntervalLeakage, family, length, protection, pairs=coupled)
     return [Part(family, bound, never_forgets(family) or why)]

@@ -110,7 +110,7 @@ class ChainLeakage:
         self._window = min(protection.window, length)
         length -= self._window - 1  # as many windows, and as far as either side goes
         self._chain, self._length, self._pairs = chain, length, pairs
-        self._informed = protection.knows == "any records"
+        self._informed = protection.side_information == "any"
         matrix = chain.transition_matrix
         self._last = followers(matrix, self._window)
         self._zeros = np.zeros_like(matrix)

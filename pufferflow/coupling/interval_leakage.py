@@ -162,7 +162,7 @@ class IntervalLeakage:
     ) -> None:
         self._length, self._window = length, min(protection.window, length)
         self._states = family.states
-        coupled = pairs and protection.knows == "nothing"
+        coupled = pairs and protection.side_information == "none"
         backward = [] if family.backward is None else [family.backward.rows]
         self._blocks: dict[int, ReweightedBlocks] = {}
         self._ahead = [self._side(family.rows, 0, coupled, guess)]

@@ -386,7 +386,7 @@ class PeriodicLeakage:
     def __init__(self, chain: PeriodicChain, length: int, protection: Protection) -> None:
         self._chain, self._length, self._protection = chain, length, protection
         self._window = min(protection.window, length)
-        self._informed = protection.knows == "any records"
+        self._informed = protection.side_information == "any"
         self._reversible = chain.start == "stationary" and not self._informed and chain.stationary_error < 1
         if self._reversible:
             self._reversible = bool(chain.stationary_distributions[chain.possible].min() >= SAFE_MINIMUM)

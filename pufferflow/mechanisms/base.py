@@ -20,8 +20,8 @@ from pufferflow._util.noise import LaplaceNoise
 from pufferflow._util.protection import (
     NARROWEST,
     PROTECTION,
-    Knowledge,
     Protection,
+    SideInformation,
     asked_for,
     check_protection,
 )
@@ -78,7 +78,7 @@ class NoiseScale(LaplaceNoise):
         query.
     window : int
         Secrets are what happened during so many consecutive records.
-    knows : {"nothing", "any records"}
+    side_information : {"none", "any"}
         What an adversary may know beside Θ: nothing, or any other records of the participant.
     certificate : dict or None
         Proof of the scale as JSON types, where it was asked for (:meth:`certified`).
@@ -96,7 +96,7 @@ class NoiseScale(LaplaceNoise):
     chain: int | None = None
     count: Count | None = None
     window: int = 1
-    knows: Knowledge = "nothing"
+    side_information: SideInformation = "none"
     certificate: dict[str, Any] | None = field(default=None, compare=False, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -133,7 +133,7 @@ class NoiseScale(LaplaceNoise):
             scale=self.scale,
             states=None if self.count is None else self.count.states,
             window=self.window,
-            knows=self.knows,
+            side_information=self.side_information,
         )
         return replace(self, scale=float(certificate["scale"]), certificate=certificate)
 
@@ -162,9 +162,9 @@ def of_quilt(
     )
 
 
-def unfit_informed(mechanism: str, knows: Knowledge) -> str:
+def unfit_informed(mechanism: str, side_information: SideInformation) -> str:
     """Why a mechanism cannot work that bounds what an adversary learns who knows no records; empty for such ones."""
-    if check_protection(1, knows) == NARROWEST:
+    if check_protection(1, side_information) == NARROWEST:
         return ""
     return f"{mechanism} has no bound for adversaries who know other records; use leakage or group-dp"
 
@@ -203,11 +203,11 @@ class Mechanism:
         return _options(self.scale)
 
     def own(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Those options that the mechanism has; it may lack ``window`` and ``knows``."""
+        """Those options that the mechanism has; it may lack ``window`` and ``side_information``."""
         return {key: value for key, value in options.items() if key in self.options or key not in PROTECTION}
 
     def called(self, family: AnyFamily, length: Lengths, epsilon: float, **options: Any) -> NoiseScale:
-        """Return the scale, or "not applicable" where it has no bound for such a ``window`` or ``knows``."""
+        """Return the scale, or "not applicable" where it has no bound for such a ``window`` or ``side_information``."""
         if reason := self.uncovered(**options):
             return not_applicable(self.name, check_epsilon(epsilon), longest(length), reason, asked_for(options))
         return self.scale(family, length, epsilon, **self.own(options))
@@ -217,8 +217,8 @@ class Mechanism:
         protection = asked_for(options)
         if protection.window > 1 and "window" not in self.options:
             return f"{self.name} hides single records; use a mechanism with a bound for windows, such as leakage"
-        if protection.knows != "nothing" and "knows" not in self.options:
-            return unfit_informed(self.name, protection.knows)
+        if protection.side_information != "none" and "side_information" not in self.options:
+            return unfit_informed(self.name, protection.side_information)
         return ""
 
 
@@ -248,7 +248,7 @@ def find_mechanism(name: str) -> Mechanism:
 def compute_scale(name: str, family: AnyFamily, length: Lengths, epsilon: float, **options: Any) -> NoiseScale:
     """Return the scale of a mechanism with options of its own, "not applicable" with the reason where it cannot work.
 
-    ``window`` and ``knows`` may be given to all of them.
+    ``window`` and ``side_information`` may be given to all of them.
 
     Raises
     ------
@@ -271,7 +271,7 @@ def certify(
     scale: float | None = None,
     states: Sequence[int] | None = None,
     window: int = 1,
-    knows: Knowledge = "nothing",
+    side_information: SideInformation = "none",
 ) -> dict[str, Any]:
     """Return a certificate of the scale of a mechanism.
 
@@ -293,7 +293,7 @@ def certify(
         As for :func:`pufferflow.wasserstein`.
     window : int
         Secrets are what happened during so many consecutive records (1: single records).
-    knows : {"nothing", "any records"}
+    side_information : {"none", "any"}
         What an adversary may know beside Θ: nothing, or any other records of the participant.
 
     Returns
@@ -305,7 +305,7 @@ def certify(
     Raises
     ------
     ParameterError
-        ε, T, ``window`` or ``knows`` is out of range, the mechanism is not applicable, there is no proof for this
+        ε, T, ``window`` or ``side_information`` is out of range, the mechanism is not applicable, there is no proof for this
         mechanism or this kind of family, or no precision suffices to decide (numbers so far apart do not occur in
         fitted chains).
     """
@@ -320,7 +320,7 @@ def certify(
     if mechanism not in tuple(MECHANISMS):
         named = shown_name(mechanism)
         raise ParameterError(f"no certificate for {named}: only the scales of {', '.join(MECHANISMS)} have proofs")
-    record, hidden = find_mechanism(mechanism), check_protection(window, knows)
+    record, hidden = find_mechanism(mechanism), check_protection(window, side_information)
     count = None
     if not scale or not record.every_query:
         options: dict[str, Any] = asdict(hidden)

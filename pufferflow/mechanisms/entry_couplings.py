@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pufferflow._util.checks import Lengths, check_epsilon, check_scale, check_type, check_whole, longest
-from pufferflow._util.protection import Knowledge, Protection, check_protection
+from pufferflow._util.protection import Protection, SideInformation, check_protection
 from pufferflow.coupling.bounds import Part, loss_bounds
 from pufferflow.coupling.calibration import MOST_STATES, kept
 from pufferflow.coupling.periodic import PeriodicLeakage
@@ -29,7 +29,7 @@ def leakage(
     epsilon: float,
     *,
     window: int = 1,
-    knows: Knowledge = "nothing",
+    side_information: SideInformation = "none",
     max_states: int = MOST_STATES,
 ) -> NoiseScale:
     """Smallest scale that the bounds of ``docs/leakage.md`` allow, rounded up; never above those of other mechanisms.
@@ -53,8 +53,8 @@ def leakage(
     window : int
         Secrets are what happened during so many consecutive records, all of it together; those of a shorter segment are
         all its records. What is so hidden is hidden of every part of a window, too.
-    knows : {"nothing", "any records"}
-        ``"any records"``: the bound holds for adversaries who know any records outside of the window, and for those
+    side_information : {"none", "any"}
+        ``"any"``: the bound holds for adversaries who know any records outside of the window, and for those
         who know none. There it is the smaller one of the couplings' and of ``group-dp``.
     max_states : int
         Chains with more states (families between bounds: at most 12) get the cheaper bounds (blocks and quilts) only:
@@ -71,11 +71,11 @@ def leakage(
     Raises
     ------
     ParameterError
-        ε, a length, ``window``, ``knows`` or ``max_states`` is out of range.
+        ε, a length, ``window``, ``side_information`` or ``max_states`` is out of range.
     """
     epsilon = check_epsilon(epsilon)
     records = longest(length)
-    protection = check_protection(window, knows)
+    protection = check_protection(window, side_information)
     max_states = check_whole(max_states, "max_states", 0)
     theta = as_family(family)
     parts = loss_bounds(theta, records, protection, max_states)
@@ -91,7 +91,7 @@ def leakage_loss(
     scale: float,
     *,
     window: int = 1,
-    knows: Knowledge = "nothing",
+    side_information: SideInformation = "none",
     max_states: int = MOST_STATES,
 ) -> float:
     """Upper bound of the privacy loss of a mechanism whose density changes by at most e^(1/scale) with one entry.
@@ -117,10 +117,10 @@ def leakage_loss(
     Raises
     ------
     ParameterError
-        ``scale``, a length, ``window``, ``knows`` or ``max_states`` is out of range.
+        ``scale``, a length, ``window``, ``side_information`` or ``max_states`` is out of range.
     """
     records = longest(length)
-    protection = check_protection(window, knows)
+    protection = check_protection(window, side_information)
     max_states = check_whole(max_states, "max_states", 0)
     scale = check_scale(scale, (1e-90, 1e100))
     cost = math.nextafter(1 / scale, math.inf)
@@ -129,7 +129,7 @@ def leakage_loss(
 
 
 def loss_profile(
-    chain: PeriodicChain, length: Lengths, scale: float, *, window: int = 1, knows: Knowledge = "nothing"
+    chain: PeriodicChain, length: Lengths, scale: float, *, window: int = 1, side_information: SideInformation = "none"
 ) -> pd.DataFrame:
     """Upper bound of the loss over the period of a clock: :func:`leakage_loss` is the largest of it.
 
@@ -139,7 +139,7 @@ def loss_profile(
     length : int or sequence of int
     scale : float
         Laplace scale of a 1-Lipschitz query.
-    window, knows
+    window, side_information
         As for :func:`leakage`.
 
     Returns
@@ -155,7 +155,7 @@ def loss_profile(
         An argument is out of range.
     """
     check_type(chain, "chain", PeriodicChain)
-    protection = check_protection(window, knows)
+    protection = check_protection(window, side_information)
     cost = math.nextafter(1 / check_scale(scale, (1e-90, 1e100)), math.inf)
     losses = kept(PeriodicLeakage, chain, longest(length), protection).profile(cost)
     phases = np.arange(chain.period)

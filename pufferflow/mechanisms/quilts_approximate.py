@@ -6,7 +6,7 @@ import math
 from typing import Any, get_args
 
 from pufferflow._util.checks import Lengths, check_choice, check_epsilon, longest
-from pufferflow._util.protection import Knowledge, check_protection
+from pufferflow._util.protection import SideInformation, check_protection
 from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow.errors import ChainError
 from pufferflow.influence.additive import worst_additive
@@ -20,7 +20,7 @@ def mqm_approx(
     epsilon: float,
     *,
     window: int = 1,
-    knows: Knowledge = "nothing",
+    side_information: SideInformation = "none",
     eigengap: GapKind = "auto",
 ) -> NoiseScale:
     """Scale of MQMApprox (Song et al., Algorithm 4), rounded up.
@@ -37,7 +37,7 @@ def mqm_approx(
         Segment lengths; the longest decides, as for MQMExact.
     epsilon : float
         ε > 0.
-    window, knows
+    window, side_information
         As for :func:`pufferflow.mqm_exact`; the bound is one of all pairs of values, so of those of windows.
     eigengap : {"auto", "general", "reversible"}
         Which g to use: that of PP*, valid for all chains, or the larger one of reversible chains;
@@ -46,15 +46,15 @@ def mqm_approx(
     Raises
     ------
     ParameterError
-        ε, a length, ``window``, ``knows`` or ``eigengap`` is out of range.
+        ε, a length, ``window``, ``side_information`` or ``eigengap`` is out of range.
     ChainError
         A chain is reducible or periodic, or not reversible where that is asked.
     """
     epsilon = check_epsilon(epsilon)
     check_choice(eigengap, "eigengap", get_args(GapKind))
     records = longest(length)
-    protection = check_protection(window, knows)
-    if reason := unfit_informed("mqm-approx", knows):
+    protection = check_protection(window, side_information)
+    if reason := unfit_informed("mqm-approx", side_information):
         return not_applicable("mqm-approx", epsilon, records, reason, protection)
     theta = _ergodic(family)
     smallest, gap = theta.smallest_stationary_probability(), theta.eigengap(eigengap)
@@ -73,10 +73,15 @@ def _ergodic(family: AnyFamily) -> Family:
 
 
 def _unfit(
-    family: AnyFamily, length: Lengths, *, knows: Knowledge = "nothing", eigengap: GapKind = "auto", **options: Any
+    family: AnyFamily,
+    length: Lengths,
+    *,
+    side_information: SideInformation = "none",
+    eigengap: GapKind = "auto",
+    **options: Any,
 ) -> str:
     """Why the mechanism cannot work: the family is not finite, a chain does not mix, or not as it is asked."""
-    if reason := unfit_informed("mqm-approx", knows):
+    if reason := unfit_informed("mqm-approx", side_information):
         return reason
     try:
         theta = _ergodic(family)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, get_args
 
 from pufferflow._util.checks import Lengths, check_choice, check_epsilon, longest
-from pufferflow._util.protection import Knowledge, check_protection
+from pufferflow._util.protection import SideInformation, check_protection
 from pufferflow.errors import ChainError
 from pufferflow.influence.search import worst_node
 from pufferflow.influence.tables import Convention, influence_tables
@@ -19,7 +19,7 @@ def mqm_exact(
     epsilon: float,
     *,
     window: int = 1,
-    knows: Knowledge = "nothing",
+    side_information: SideInformation = "none",
     convention: Convention = "exact",
     certified: bool = False,
 ) -> NoiseScale:
@@ -43,8 +43,8 @@ def mqm_exact(
     window : int
         How many consecutive records are hidden together: X_N grows by as many as they have beyond one
         (:mod:`pufferflow.influence.search`).
-    knows : {"nothing", "any records"}
-        With ``"any records"`` the mechanism is not applicable: the max-influence is that on somebody who knows none.
+    side_information : {"none", "any"}
+        With ``"any"`` the mechanism is not applicable: the max-influence is that on somebody who knows none.
     convention : {"exact", "published"}
         ``"exact"`` lets the left quilt node take only values it can take (Definition 4.1);
         ``"published"`` uses eq. 5 as printed, which is never smaller.
@@ -61,16 +61,16 @@ def mqm_exact(
     Raises
     ------
     ParameterError
-        ε, a length, ``window``, ``knows`` or the convention is out of range.
+        ε, a length, ``window``, ``side_information`` or the convention is out of range.
     ChainError
         The family has no chains that stand for it, such as one between bounds; use leakage there.
     """
     epsilon = check_epsilon(epsilon)
-    protection = check_protection(window, knows)
+    protection = check_protection(window, side_information)
     check_choice(convention, "convention", get_args(Convention))
     records = longest(length)
     theta = as_family(family)
-    if reason := unfit_informed("mqm-exact", knows):
+    if reason := unfit_informed("mqm-exact", side_information):
         return not_applicable("mqm-exact", epsilon, records, reason, protection)
     nodes = [worst_node(influence_tables(c, convention, window), records, epsilon) for c in theta.chains]
     index = max(range(len(nodes)), key=lambda i: nodes[i].score)
@@ -78,9 +78,9 @@ def mqm_exact(
     return result.certified(family, convention) if certified else result
 
 
-def _unfit(family: AnyFamily, length: Lengths, *, knows: Knowledge = "nothing", **options: Any) -> str:
+def _unfit(family: AnyFamily, length: Lengths, *, side_information: SideInformation = "none", **options: Any) -> str:
     """Why the mechanism cannot work: for such an adversary, or without a matrix whose powers say what a quilt tells."""
-    if reason := unfit_informed("mqm-exact", knows):
+    if reason := unfit_informed("mqm-exact", side_information):
         return reason
     try:
         return "" if as_family(family).chains else "the family has no chains"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from pufferflow._util.checks import Lengths, check_epsilon, longest
-from pufferflow._util.protection import Knowledge, check_protection
+from pufferflow._util.protection import SideInformation, check_protection
 from pufferflow._util.rounding import divide_up
 from pufferflow.mechanisms.base import Mechanism, NoiseScale
 from pufferflow.models.families import AnyFamily
 
 
 def entry_dp(
-    family: AnyFamily, length: Lengths, epsilon: float, *, window: int = 1, knows: Knowledge = "nothing"
+    family: AnyFamily, length: Lengths, epsilon: float, *, window: int = 1, side_information: SideInformation = "none"
 ) -> NoiseScale:
     """Scale w/ε: hides w records among independent ones, of which an adversary may know the others.
 
@@ -29,17 +29,17 @@ def entry_dp(
         ε > 0.
     window : int
         w, how many consecutive records are hidden together.
-    knows : {"nothing", "any records"}
+    side_information : {"none", "any"}
         What the guarantee is stated for: independent records tell nothing of each other.
 
     Raises
     ------
     ParameterError
-        ε, a length, ``window`` or ``knows`` is out of range.
+        ε, a length, ``window`` or ``side_information`` is out of range.
     """
     epsilon = check_epsilon(epsilon)
     records = longest(length)
-    protection = check_protection(window, knows)
+    protection = check_protection(window, side_information)
     scale = divide_up(min(protection.window, records), epsilon)
     return NoiseScale("entry-dp", epsilon, records, scale, **asdict(protection))
 

@@ -91,7 +91,7 @@ def mixing_of(family: AnyFamily, steps: int) -> Overlaps:
     Raises
     ------
     ChainError
-        The family has no chains that stand for it: of counts :func:`pufferflow.mixing_from_counts` says more.
+        The family has no chains that stand for it: of counts :func:`pufferflow.models.mixing_from_counts` says more.
     ParameterError
         ``steps`` is out of range, or it is no family.
     """
@@ -104,7 +104,7 @@ def mixing_from_counts(transition_counts: ArrayLike, steps: int, coverage: float
     """Overlaps that the chain behind some transition counts has with probability ``coverage`` at least.
 
     The chain, which must be stationary, may be any within simultaneous confidence intervals
-    (:func:`pufferflow.confidence_family`, half of 1 − ``coverage`` for either direction). With few transitions, or with
+    (:func:`pufferflow.models.confidence_family`, half of 1 − ``coverage`` for either direction). With few transitions, or with
     states that are rarely left, the overlap is 0, and rare states have to be merged. The counts must not be those of
     the records to protect.
 

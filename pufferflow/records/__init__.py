@@ -4,3 +4,7 @@
 makes :class:`~pufferflow.records.read.Steps` of it, ``states`` are the public states, and
 ``counts`` counts.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

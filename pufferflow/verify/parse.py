@@ -16,7 +16,7 @@ from fractions import Fraction
 from math import lcm
 from typing import Any, NamedTuple, TypeAlias
 
-from pufferflow.errors import PufferflowError
+from pufferflow.errors import CertificateError as CertificateError
 
 VERSION = 2
 """Version of the format that is read."""
@@ -44,10 +44,6 @@ _NUMBER = re.compile(r"[0-9]{1,1200}(\.[0-9]{1,1200})?([eE][+-]?[0-9]{1,3})?|[0-
 Parser: TypeAlias = Callable[[object, str], Any]
 Matrix: TypeAlias = list[list[Fraction]]
 Pair: TypeAlias = tuple[int, int]
-
-
-class CertificateError(PufferflowError, ValueError):
-    """A certificate that is malformed or proves less than it states."""
 
 
 # -- what a certificate is about ---------------------------------------------------------------------

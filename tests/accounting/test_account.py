@@ -15,6 +15,8 @@ from sequence_programs import largest_loss, sequence_law
 import pufferflow as pf
 from pufferflow._util.protection import Level
 from pufferflow.accounting.account import UNBOUNDED, Charge, Promise, free_from, spent, whole
+from pufferflow.errors import ParameterError
+from pufferflow.mechanisms import MECHANISMS
 
 PARTICIPANT = Level(None)
 LEVELS = [Level(1), Level(2), Level(1, "any"), Level(2, "any"), PARTICIPANT]
@@ -83,8 +85,8 @@ class Releases:
 
     def bound(self, level, cost):
         """L_Θ: what the library proves of a cost at this level and length."""
-        knows = "nothing" if level.side_information == "none" else "any records"
-        asked = {"window": level.window, "knows": knows}
+        side_information = "none" if level.side_information == "none" else "any"
+        asked = {"window": level.window, "side_information": side_information}
         return pf.leakage_loss(self.chain, self.length, 1 / float(cost), **asked)
 
 
@@ -158,7 +160,7 @@ def test_costs_are_checked():
     wrong = [(-1, 1), (1, -1), (1, 1, 3, 2), (1, 1, 0, 10**12), (1, 1, 0.5, 2), (1, 1, True)]
     promises = [(PARTICIPANT, 1.0, 1), (Level(1), 0.0, 1), (Level(1), 1.0, UNBOUNDED)]
     for kind, given in (*((Charge, one) for one in wrong), *((Promise, one) for one in promises)):
-        with pytest.raises(pf.ParameterError):
+        with pytest.raises(ParameterError):
             kind(*given)
 
 
@@ -191,24 +193,26 @@ def test_costs_and_guarantees_hold_for_any_lipschitz_queries(seed):
 def test_a_guarantee_is_the_inverse_of_a_scale():
     chain, guarantee = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]]), pf.Accountant.guarantee
     for epsilon, name in itertools.product((0.01, 0.5, 3.0), ("mqm-exact", "group-dp", "leakage")):
-        scale = pf.MECHANISMS[name](chain, 50, epsilon).scale
+        scale = MECHANISMS[name](chain, 50, epsilon).scale
         found = guarantee(chain, 50, scale, mechanism=name)
         assert found == pytest.approx(epsilon, rel=1e-9)
-        assert pf.MECHANISMS[name](chain, 50, found).scale <= scale
+        assert MECHANISMS[name](chain, 50, found).scale <= scale
     cycle = pf.MarkovChain(np.eye(4)[[1, 2, 3, 0]])  # of 4 states in a row 2 are counted, of 2 any
     assert guarantee(cycle, [4, 2], 1.0, "wasserstein", states=[0, 1]) == pytest.approx(2, rel=1e-9)
     assert math.isinf(guarantee(cycle, 4, 1.0, "gk16"))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("options", [{}, {"window": 5}, {"knows": "any records"}])
+@pytest.mark.parametrize("options", [{}, {"window": 5}, {"side_information": "any"}])
 def test_a_measurement_may_spend_and_loses_what_leakage_says(family, options):
     for epsilon in (0.01, 7.0):
         event = pf.event_epsilon(family, 500, epsilon, **options)
         needed = pf.leakage(family, 500, epsilon, **options).scale
         assert event * needed == pytest.approx(1, rel=1e-6)  # couplings start from the last ones
         assert epsilon / 500 * (1 - 1e-12) <= event <= epsilon
-    wrapped = pf.wrap(dp.m.make_laplace(*WHOLE, scale=5.0), family, 500, d_in=1, **options)
+    wrapped = pf.accounting.wrap(
+        dp.m.make_laplace(*WHOLE, scale=5.0), family, 500, d_in=1, **options
+    )
     assert 0.2 - 1e-16 <= wrapped.event_epsilon == pytest.approx(0.2)
     assert wrapped.scale <= 5.0
     stated = pf.leakage_loss(family, 500, 5.0, **options)
@@ -220,7 +224,7 @@ def test_data_sets_that_differ_in_one_record():
     """A record goes and one comes: two changes of the symmetric distance."""
     data = dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance()
     counted = data >> dp.t.then_count() >> dp.m.then_laplace(scale=4.0)
-    assert pf.wrap(counted, HOUR, 100).event_epsilon == pytest.approx(counted.map(2))
+    assert pf.accounting.wrap(counted, HOUR, 100).event_epsilon == pytest.approx(counted.map(2))
     noisy = dp.m.make_laplace(*WHOLE, scale=5.0)
     for measurement, d_in, said in (
         (counted, 1, "is 1 for SymmetricDistance.*none for data sets"),
@@ -228,5 +232,5 @@ def test_data_sets_that_differ_in_one_record():
         (noisy, None, "is None for AbsoluteDistance"),
         (noisy, 0.5, "at d_in = 0.5 is not known"),
     ):
-        with pytest.raises(pf.ParameterError, match=said):
-            pf.wrap(measurement, HOUR, 100, d_in=d_in)
+        with pytest.raises(ParameterError, match=said):
+            pf.accounting.wrap(measurement, HOUR, 100, d_in=d_in)

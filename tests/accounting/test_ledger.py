@@ -25,6 +25,7 @@ from pufferflow._util.protection import Level
 from pufferflow.accounting.account import UNBOUNDED, Charge, Promise
 from pufferflow.accounting.entries import Entry, Population, Terms, canonical
 from pufferflow.accounting.ledger import Ledger, default_ledger, reserved, try_out
+from pufferflow.errors import BudgetError, LedgerError, ParameterError
 
 DAY, READING, INFORMED, PARTICIPANT = Level(48), Level(1), Level(1, "any"), Level(None)
 F, WEEK, MONDAY, LONGEST = Fraction, 7 * 86400, 1704067200, 336
@@ -297,11 +298,11 @@ def test_accepted_rows_keep_their_promises(whole, path, seed):
             Ledger(path).to_dict()
             usable += 1
             assert promised_by(rows_of(path))
-        except pf.LedgerError as error:
+        except LedgerError as error:
             said = str(error)
         assert not {"\n", "\x1b"} & {*said}
         assert path.read_bytes() == before
-        with suppress(pf.LedgerError, pf.BudgetError):
+        with suppress(LedgerError, BudgetError):
             pay(path, 6, share=F(1, 9), **STATES)
             assert promised_by(rows_of(path))
     assert 0 < usable < 40
@@ -316,7 +317,7 @@ def test_changed_bytes_are_refused_or_change_nothing(whole, path, seed):
             at = rng.randrange(120) if rng.random() < 0.3 else rng.randrange(len(content))
             content[at] = rng.randrange(256)
         path.write_bytes(content[: rng.choice((None,) * 9 + (rng.randrange(len(content)),))])
-        with suppress(pf.LedgerError):
+        with suppress(LedgerError):
             assert Ledger(path).to_dict() == said
 
 
@@ -326,12 +327,12 @@ def test_foreign_files_and_paths_are_refused_and_left_alone(path, whole):
     for content in foreign:
         path.write_bytes(content)
         for open_it in (Ledger, Ledger.create, pay):
-            with pytest.raises(pf.LedgerError, match="no ledger of this program is there"):
+            with pytest.raises(LedgerError, match="no ledger of this program is there"):
                 open_it(path)
         assert path.read_bytes() == content
     os.mkfifo(path.with_name("pipe"))
     for name in ("none", "pipe", ".", "none/x"):
-        with pytest.raises(pf.LedgerError):
+        with pytest.raises(LedgerError):
             (Ledger.create if name == "none/x" else Ledger)(path.parent / name)
     os.symlink(path, path.with_name("other.csv"))
     assert default_ledger(path.with_name("other.csv")) == path
@@ -346,14 +347,14 @@ def test_tampering_is_noticed(path, change):
     assert (entries, ledger.verify(noted)[0]) == (4, 6)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("DELETE FROM entries WHERE number > 3")
-        with pytest.raises(pf.LedgerError, match="no row has the digest that was noted"):
+        with pytest.raises(LedgerError, match="no row has the digest that was noted"):
             ledger.verify(noted)
         connection.execute(f"UPDATE entries SET {change} WHERE number = 2")
         for use in (ledger.verify, lambda: pay(path, 3)):
-            with pytest.raises(pf.LedgerError, match="was changed after it was written"):
+            with pytest.raises(LedgerError, match="was changed after it was written"):
                 use()
         connection.execute("CREATE VIEW more AS SELECT 1")
-    with pytest.raises(pf.LedgerError, match="not as this program makes it"):
+    with pytest.raises(LedgerError, match="not as this program makes it"):
         ledger.verify()
 
 
@@ -393,14 +394,14 @@ def test_what_is_paid_for_stays_paid_for(path):
     with pytest.raises(OSError, match=said), reserved(path, terms()):
         raise OSError(28, "no space left on device", "out")
     assert [one["made"] for one in Ledger(path).to_dict()["releases"]] == [False]
-    with pytest.raises(pf.BudgetError):
+    with pytest.raises(BudgetError):
         pay(path)
     said = "ledger show says what is entered, and so spent"
-    with pytest.raises(pf.LedgerError, match=said), reserved(path, terms(1)):
+    with pytest.raises(LedgerError, match=said), reserved(path, terms(1)):
         path.unlink()
 
 
 @pytest.mark.parametrize("wrong", [{"query": "a\nb"}, {"query": 3}, {"of": TIMELESS}])
 def test_what_no_entry_may_hold(wrong):
-    with pytest.raises(pf.ParameterError, match=r"query is|times where there are none"):
+    with pytest.raises(ParameterError, match=r"query is|times where there are none"):
         terms(**wrong)

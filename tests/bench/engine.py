@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 import pufferflow as pf
 from pufferflow._util import jit as _jit
+from pufferflow.models import confidence_family
 
 Floats = NDArray[np.float64]
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,10 +100,10 @@ def workloads(quick: bool) -> Iterator[Workload]:
         name = f"electricity, ε = {', then '.join(f'{e:g}' for e in epsilons)}"
         yield leakage(name, new, epsilons, bars={"ms": 1000 if len(epsilons) == 1 else 300})
     name = "leakage, electricity, any records as side information"
-    yield Workload(name, lambda c: pf.leakage(c, TWO_YEARS, 1.0, knows="any records"), new)
+    yield Workload(name, lambda c: pf.leakage(c, TWO_YEARS, 1.0, side_information="any"), new)
     counts, nine = np.round(5000 * lazy_chain(5, 0.1, 1)).astype(int), lazy_chain(9, 0.1, 1)
     name = "95 % intervals of 5 states, backward bounds"
-    yield leakage(name, lambda: pf.confidence_family(counts + next(CALLS), backward=True), [1.0])
+    yield leakage(name, lambda: confidence_family(counts + next(CALLS), backward=True), [1.0])
     name, seen = "9 states with 3 observations", [0, 0, 0, 1, 1, 1, 2, 2, 2]
     yield leakage(name, lambda: pf.HiddenChain(new_chain(nine), seen), [1.0])
     name, day = "24 matrices of 13 states, minutes", [lazy_chain(13, 0.1, h) for h in range(24)]

@@ -19,6 +19,7 @@ from pufferflow import cli
 from pufferflow.cli import COMMANDS
 from pufferflow.cli._old_words import WORDS
 from pufferflow.cli.printing import flag
+from pufferflow.mechanisms import MECHANISMS
 
 COMMAND = [sys.executable, "-m", "pufferflow"]
 ACTIONS = {"ledger": "show verify add set-limit", "related": "check noisymax network general"}
@@ -112,12 +113,12 @@ def told(folder, run):
 
 def test_scales_of_all_mechanisms(told):
     rows = told("scale m.json --length 9 --length 100 --epsilon 1 --epsilon 0.2 --json")
-    pairs = [(epsilon, name) for epsilon in (1, 0.2) for name in pf.MECHANISMS]
+    pairs = [(epsilon, name) for epsilon in (1, 0.2) for name in MECHANISMS]
     assert [(row["epsilon"], row["mechanism"]) for row in rows] == pairs
     assert {row["mechanism"] for row in rows if not row["private"]} == {"entry-dp"}
     asked = "--mechanism leakage --protect 5 --side-information any --json"
     (row,) = told(f"scale m.json --length 100 --epsilon 1 {asked}")
-    assert row["scale"] == pf.leakage(CHAIN, 100, 1.0, window=5, knows="any records").scale
+    assert row["scale"] == pf.leakage(CHAIN, 100, 1.0, window=5, side_information="any").scale
 
 
 def test_a_release_in_six_lines_and_its_ledger(told, run):

@@ -101,7 +101,7 @@ def worst_loss(document, seed=0):
         if document["side_information"] == "any":  # the records between two known ones may be one
             return document["length"] * cost
         return mixing_loss(*terms, min(document["length"], 2000), cost, window)
-    knows = "nothing" if document["side_information"] == "none" else "any records"
+    side_information = "none" if document["side_information"] == "none" else "any"
     worst = 0.0
     k = 2 if "binary_interval" in family else len(_states(family))
     length = min(document["length"], MOST.get(k, 3))
@@ -109,7 +109,7 @@ def worst_loss(document, seed=0):
         pairs = zip(family["chains"], document["proofs"], strict=True)
         return max(_count_loss(chain, proof, cost) for chain, proof in pairs)
     for law in joints_of(family, length, rng):
-        worst = max(worst, largest_loss(law, cost, window, knows))
+        worst = max(worst, largest_loss(law, cost, window, side_information))
     return worst
 
 

@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 
 import pufferflow as pf
+from pufferflow.models import confidence_family
 
 LINE = np.diag(np.full(11, 0.3), 1) + np.diag(np.full(11, 0.2), -1)
 
@@ -42,7 +43,7 @@ def intervals(states, seed, width, stay=0.5, backward=False):
 
 def counted(states, seed, records, backward):
     counts = np.round(records * drawn(states, seed, 0.2)).astype(int)
-    return lambda: pf.confidence_family(counts, backward=backward)
+    return lambda: confidence_family(counts, backward=backward)
 
 
 def total_variation(states, seed, radius):

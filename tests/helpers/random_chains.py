@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import pufferflow as pf
+from pufferflow.errors import ChainError
 
 WEIGHTS = st.sampled_from([0.0, 0.0, 1e-20, 1e-12, 1e-6, 0.01, 0.2, 0.5, 1.0, 1.0, 3.0])
 """Of the entries of a row, before it is divided by its sum."""
@@ -27,7 +28,7 @@ def chains(draw, max_states=6, weights=WEIGHTS, permutations=True):
     start = draw(st.sampled_from(["any", "stationary", "given"]))
     try:
         return pf.MarkovChain(matrix, draw(distributions(k, weights)) if start == "given" else start)
-    except pf.ChainError:  # no unique stationary law
+    except ChainError:  # no unique stationary law
         return pf.MarkovChain(matrix, "any")
 
 

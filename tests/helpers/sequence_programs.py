@@ -78,11 +78,11 @@ def largest_of_ratios(pairs, shape, cost):
     return max(largest_of_ratios([pair], shape, cost) for pair in pairs)
 
 
-def largest_loss(joint, cost, window=1, knows="nothing", most=None):
+def largest_loss(joint, cost, window=1, side_information="none", most=None):
     """Largest log E[f | W = u, K] / E[f | W = u', K] over f > 0 that change by at most e^cost with one record.
 
     ``joint`` has the probability of every sequence, one axis a record; W are ``window`` consecutive records, u and u'
-    what they can be; K are no records, or ``knows`` "any records" any sets of at most ``most`` others and all values
+    what they can be; K are no records, or ``side_information`` "any records" any sets of at most ``most`` others and all values
     that they can have together with u and u'.
     """
     length = joint.ndim
@@ -91,14 +91,16 @@ def largest_loss(joint, cost, window=1, knows="nothing", most=None):
     for start in range(length - window + 1):
         secret = tuple(range(start, start + window))
         others = [t for t in range(length) if t not in secret]
-        sizes = [0] if knows == "nothing" else range(min(len(others), len(others) if most is None else most) + 1)
+        sizes = (
+            [0] if side_information == "none" else range(min(len(others), len(others) if most is None else most) + 1)
+        )
         for known in (set_ for size in sizes for set_ in combinations(others, size)):
             worst = max(worst, _of_window(joint, secret, known, cost))
     return worst
 
 
 def largest_loss_of_counts(joint, cost, window=1):
-    """As :func:`largest_loss` with ``knows="any records"``: all sets of known records, all their values, all counts.
+    """As :func:`largest_loss` with ``side_information="any"``: all sets of known records, all their values, all counts.
 
     Counts of sets that change with time attain it (Theorem 10 of docs/leakage.md); nothing else is taken from there.
     Every record outside of the window is counted in one of the proper sets of its values, or known to have one of

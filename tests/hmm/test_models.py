@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import pytest
 
-import pufferflow as pf
 from pufferflow import hmm
+from pufferflow.errors import ParameterError
 from pufferflow.hmm import checking, priors
 
 I, J = ["16/25", "8/25", "1/25"], ["3/5", 0, "2/5"]
@@ -214,5 +214,5 @@ WILD = hmm.HiddenMarkovModel([["2/3", "1/3"], ["1/4", "3/4"]], COIN, SECRETS)
 def test_bad_arguments(call, message, monkeypatch):
     monkeypatch.setattr(checking, "MAX_ENTRIES", 1)
     monkeypatch.setattr(priors, "MAX_SEQUENCES", 1)
-    with pytest.raises(pf.ParameterError, match=message):
+    with pytest.raises(ParameterError, match=message):
         call()

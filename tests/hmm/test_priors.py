@@ -10,8 +10,8 @@ from flint import fmpq
 from hypothesis import given
 from hypothesis import strategies as st
 
-import pufferflow as pf
 from pufferflow import hmm
+from pufferflow.errors import ParameterError
 
 ENTRIES = ["{x}", "{x}*(1 - {x})", "{x}**2", "({x} - 1/2)^2", "(1 + {x})/3", "1/4"]
 FACTORS = st.sampled_from(["1", "21/20", "3/2", "2", "4"])
@@ -46,7 +46,7 @@ def test_priors_tried_one_by_one(family, length, factor):
     for violates in (True, False):
         try:
             found = hmm.find_prior(family, factor, length, violates=violates)
-        except pf.ParameterError as error:
+        except ParameterError as error:
             if "irrational" not in str(error):
                 raise
             continue
@@ -70,7 +70,7 @@ def test_region_is_where_the_check_holds(family, length, factor):
     for name in family.box:
         (other,) = set(family.box) - {name}
         if any(polynomial.degrees()["pq".index(name)] > 1 for polynomial in region.polynomials):
-            with pytest.raises(pf.ParameterError, match="higher power"):
+            with pytest.raises(ParameterError, match="higher power"):
                 region.interval(name, **{other: family.box[other][0]})
             continue
         low, high = family.box[name]
@@ -122,7 +122,7 @@ def test_maximum_inside_the_box(entry, at, largest):
 def test_priors_that_satisfy_only_inside_the_box():
     assert hmm.find_prior(squared("p**2", "1/9"), 1, violates=False) == {"p": Fraction(1, 3)}
     irrational = squared("p**2", "1/3")
-    with pytest.raises(pf.ParameterError, match="irrational"):
+    with pytest.raises(ParameterError, match="irrational"):
         hmm.find_prior(irrational, 1, violates=False)
     assert hmm.find_prior(irrational, "1000001/1000000", violates=False)["p"] ** 2 != Fraction(1, 3)
     assert hmm.find_prior(squared("p**2/2", "2/3"), "5/4", violates=False) is None

@@ -7,6 +7,7 @@ import pytest
 
 import pufferflow as pf
 from pufferflow._util.work import MOST_WORK, allowing
+from pufferflow.errors import NetworkError, ParameterError
 from pufferflow.networks import BayesianNetwork as Network
 from pufferflow.networks import (
     Variable,
@@ -68,7 +69,7 @@ for options, message in (
 
 @pytest.mark.parametrize(("call", "arguments", "message"), BAD)
 def test_bad_arguments(call, arguments, message):
-    with pytest.raises((pf.NetworkError, pf.ParameterError)) as caught:
+    with pytest.raises((NetworkError, ParameterError)) as caught:
         call(*arguments)
     assert message in str(caught.value)
 
@@ -96,7 +97,7 @@ def test_the_result():
 def test_large_networks(monkeypatch):
     """What takes long is refused, the search of a node has its share, large tables are skipped."""
     chain = chain_network(CHAIN, 1000)
-    with allowing(MOST_WORK), pytest.raises(pf.ParameterError, match="1000 variables would take"):
+    with allowing(MOST_WORK), pytest.raises(ParameterError, match="1000 variables would take"):
         markov_quilt_mechanism(chain, 1.0)
     tree = chain_network(CHAIN, 12)
     whole = markov_quilt_mechanism(tree, 4.0)
@@ -114,7 +115,7 @@ def test_large_networks(monkeypatch):
     ring = Network([V("P", HALF), V("Q", HALF), V("R", np.full((2, 2, 2), 0.5), ["P", "Q"])])
     found = markov_quilt_mechanism(ring, 1.0)
     assert (found.scale, found.quilt, found.optimal) == (3.0, (), False)
-    with pytest.raises(pf.NetworkError, match="too large tables"):
+    with pytest.raises(NetworkError, match="too large tables"):
         max_influence(ring, "R", ["P", "Q"])
 
 

@@ -32,7 +32,7 @@ try:
     {work}
 except KeyboardInterrupt:
     print("interrupted")
-except pf.ParameterError as error:
+except ParameterError as error:
     print(error)
 """
 
@@ -193,7 +193,7 @@ def results():
     slow = 0.98 * np.eye(4) + 0.02 * rng.dirichlet(np.ones(4), 4)
     for start in ("stationary", "any"):
         chain = pf.PeriodicChain(matrices, repeat=7, initial_distribution=start)
-        yield pf.loss_profile(chain, 10**6, 2.0)["loss_nats"].tolist()
+        yield pf.mechanisms.loss_profile(chain, 10**6, 2.0)["loss_nats"].tolist()
     day = pf.PeriodicChain([[[0.6, 0.4], [0.5, 0.5]], [[0.95, 0.05], [0.1, 0.9]]], repeat=20)
     yield pf.certify(day, 1000, 1.0, mechanism="leakage")
     yield pf.certify(pf.HiddenChain(pf.MarkovChain(slow), [0, 0, 1, 1]), 1000, 1.0, mechanism="leakage")

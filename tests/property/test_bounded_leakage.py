@@ -95,10 +95,10 @@ def test_rows_known_exactly(seed, k, sticky, cost):
 def test_small_budgets_are_used_up(seed, epsilon):
     rng = np.random.default_rng(seed)
     theta = family(rng, 3, 0.03, 0.5)
-    for length, knows in product([3, 20, 1000], ["nothing", "any records"]):
-        found = pf.leakage(theta, length, epsilon, knows=knows)
+    for length, side_information in product([3, 20, 1000], ["none", "any"]):
+        found = pf.leakage(theta, length, epsilon, side_information=side_information)
         if found.quilt is None and found.scale > 1 / epsilon:
-            loss = pf.leakage_loss(theta, length, found.scale, knows=knows)
+            loss = pf.leakage_loss(theta, length, found.scale, side_information=side_information)
             assert epsilon * (1 - 1e-5) <= loss <= epsilon * (1 + 3e-6)  # post-fixed points have a slack of 1e-6
 
 
@@ -129,8 +129,8 @@ def test_less_known_costs_no_less(seed, k, width, sticky, epsilon, length):
     both = pf.IntervalFamily(inner.low, inner.high, backward=outer)
     assert pf.leakage(both, length, epsilon).scale <= small.scale * (1 + SLACK)
     losses = [
-        IntervalLeakage(both, length, Protection(window, knows)).loss(epsilon / 3).value
-        for window, knows in ((1, "nothing"), (2, "nothing"), (10**4, "nothing"), (1, "any records"))
+        IntervalLeakage(both, length, Protection(window, side_information)).loss(epsilon / 3).value
+        for window, side_information in ((1, "none"), (2, "none"), (10**4, "none"), (1, "any"))
     ]
     assert losses[0] <= losses[1] * (1 + SLACK) <= losses[2] * (1 + 2 * SLACK)
     assert losses[0] <= losses[3] * (1 + 1e-2) + 1e-12
@@ -153,7 +153,7 @@ def test_whoever_knows_other_records(seed):
     joint = rng.dirichlet(np.ones(k))
     for matrix in steps:
         joint = joint[..., None] * matrix
-    bound = IntervalLeakage(box, length, Protection(1, "any records")).loss(cost).value
+    bound = IntervalLeakage(box, length, Protection(1, "any")).loss(cost).value
     for size in range(length):
         for known in combinations(range(length), size):
             for values in product(range(k), repeat=size):

@@ -14,6 +14,8 @@ from plain_transport import chain_wasserstein, laws_given_secrets
 from rational_chains import loss, random_case
 
 import pufferflow as pf
+from pufferflow.audit import chain_sensitivity
+from pufferflow.errors import CertificateError, ChainError
 from pufferflow.verify.counts import distributions_at_nodes
 from pufferflow.verify.model import Model
 from pufferflow.verify.parse import Chain
@@ -49,7 +51,7 @@ def document(matrix, start, lengths, weights, reach, slack="0", epsilon="1"):
 def accepted(certificate):
     try:
         return pf.verify_certificate(json.loads(json.dumps(certificate))) is not None
-    except pf.CertificateError as error:
+    except CertificateError as error:
         reason = str(error)
     assert "are not within W" in reason or "bits do not decide" in reason
     return False
@@ -89,7 +91,7 @@ def test_accepted_are_those_within_w_and_nothing_else(seed, reach):
     found = accepted(document(matrix, start, [length], weights, reach))
     assert found <= (expected <= reach)
     rounded = pf.MarkovChain([[float(p) for p in row] for row in matrix], [float(p) for p in start])
-    plain = pf.chain_sensitivity(rounded, length, weights)
+    plain = chain_sensitivity(rounded, length, weights)
     if plain.lower == plain.W and not plain.tied:
         assert found == (expected <= reach)
         if stationary_law(matrix) == start:
@@ -145,7 +147,7 @@ def test_certified_scales(seed, k, lengths, data):
     matrix = rng.dirichlet(np.full(k, data.draw(st.sampled_from([0.1, 1.0]))), k)
     try:
         chain = pf.MarkovChain(matrix, rng.dirichlet(np.ones(k)) if start == "given" else start)
-    except pf.ChainError:
+    except ChainError:
         assume(False)
     epsilon = data.draw(st.sampled_from([1e-6, 0.3, 20.0]))
     states = sorted({int(x) for x in rng.integers(0, k, k)})
@@ -157,7 +159,7 @@ def test_certified_scales(seed, k, lengths, data):
     [proof] = proved.certificate["proofs"]
     assert sorted(set(lengths)) == proof["lengths"]
     weights = [int(x in states) for x in range(k)]
-    if proof["W"] > pf.chain_sensitivity(chain, lengths, weights).lower:
+    if proof["W"] > chain_sensitivity(chain, lengths, weights).lower:
         return
     if proof["W"]:
         assert not accepted(proved.certificate | {"proofs": [proof | {"W": proof["W"] - 1}]})

@@ -9,6 +9,7 @@ from cases import seeds
 from count_queries import worst_count
 
 import pufferflow as pf
+from pufferflow.errors import ChainError
 
 RADII = [0.01, 0.1, 0.3]
 
@@ -127,11 +128,11 @@ def test_no_count_tells_more(made, seed):
     length, cost = int(rng.choice([2, 3, 5, 8, 12, 20])), float(rng.choice([0.01, 0.1, 0.5, 1.0, 3.0]))
     try:
         family, steps, law, labels = made(rng, length)
-    except pf.ChainError:  # no unique stationary law
+    except ChainError:  # no unique stationary law
         return
     width = min(int(rng.choice([1, 1, 2, 3])), length)
     window = int(rng.integers(length - width + 1)), width
-    knows = str(rng.choice(["nothing", "any records"]))
-    known = {} if knows == "nothing" else seen_of(rng, steps, law, labels, window)
-    bound = pf.leakage_loss(family, length, 1 / cost, window=width, knows=knows)
+    side_information = str(rng.choice(["none", "any"]))
+    known = {} if side_information == "none" else seen_of(rng, steps, law, labels, window)
+    bound = pf.leakage_loss(family, length, 1 / cost, window=width, side_information=side_information)
     assert worst_count(rng, steps, law, cost, labels, window, known) <= bound * (1 + 1e-9) + 1e-12

@@ -5,6 +5,7 @@ from cases import SLACK
 from frozen_families import BUILDERS, built
 
 import pufferflow as pf
+from pufferflow.errors import ParameterError
 
 LONG = ("fifty_one", "twenty", "intervals_of_four")
 LARGER = ("periodic_day", "seventy", "intervals_of_seven", "intervals_of_fourteen")
@@ -20,19 +21,19 @@ HAVE_CHAINS = (pf.MarkovChain, pf.ChainFamily, pf.BinaryInterval)
 def test_more_is_never_cheaper_and_the_scale_is_proved(name, epsilon):
     family = built(name)
 
-    def scale(length, window=1, knows="nothing"):
-        return pf.leakage(family, length, epsilon, window=window, knows=knows).scale
+    def scale(length, window=1, side_information="none"):
+        return pf.leakage(family, length, epsilon, window=window, side_information=side_information).scale
 
     one = scale(20)
     assert (1 - 1e-9) / epsilon <= one <= 20 / epsilon * (1 + 1e-9)
     assert pf.leakage_loss(family, 20, one) <= epsilon * (1 + 1e-5)
-    for more in (scale(40), scale(20, window=2), scale(20, knows="any records")):
+    for more in (scale(40), scale(20, window=2), scale(20, side_information="any")):
         assert more >= one * (1 - SLACK)
     if isinstance(family, HAVE_CHAINS):
         assert pf.lower_bound(family, 20, epsilon).scale <= one
         assert one <= pf.mqm_exact(family, 20, epsilon).scale * (1 + 1e-9)
     if isinstance(family, pf.HiddenChain) and family.chain.start != "stationary":
-        with pytest.raises(pf.ParameterError, match="hidden chains have proofs for a stationary start"):
+        with pytest.raises(ParameterError, match="hidden chains have proofs for a stationary start"):
             pf.certify(family, 20, epsilon, mechanism="leakage")
         return
     document = pf.certify(family, 20, epsilon, mechanism="leakage")

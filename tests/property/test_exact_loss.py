@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from random_chains import chains
 
 import pufferflow as pf
+from pufferflow.audit import CountQuery, HistogramQuery
 from pufferflow.audit._count_kernels import shifted, taken_apart
 from pufferflow.audit._density_kernels import LARGEST_GAP
 from pufferflow.audit.densities import LARGEST_DECAY, LARGEST_EXPONENT
+from pufferflow.errors import ChainError, ParameterError
 
 
 def chain_with_one_law(rng, k):
@@ -30,11 +32,11 @@ def query_of(rng, k):
     """A query with the bins and number of coordinates of its plain twin."""
     if rng.random() < 0.5:
         states = {int(x) for x in np.flatnonzero(rng.random(k) < 0.5)} or {0}
-        return pf.CountQuery(states), [0 if x in states else None for x in range(k)], 1
+        return CountQuery(states), [0 if x in states else None for x in range(k)], 1
     if rng.random() < 0.5 or k == 1:
-        return pf.HistogramQuery(), list(range(k)), k
+        return HistogramQuery(), list(range(k)), k
     bins = [x % 2 for x in range(k)]
-    return pf.HistogramQuery([[x for x in range(k) if x % 2 == j] for j in range(2)]), bins, 2
+    return HistogramQuery([[x for x in range(k) if x % 2 == j] for j in range(2)]), bins, 2
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -102,7 +104,7 @@ def test_outputs_that_are_not_whole_lose_no_more(seed):
     k, length = int(rng.integers(2, 4)), int(rng.integers(1, 5))
     chain = chain_with_one_law(rng, k)
     scale = float(np.exp(rng.uniform(-1, 2)))
-    found = pf.privacy_loss(pf.MarkovChain(*chain.floats()), length, scale, pf.HistogramQuery())
+    found = pf.privacy_loss(pf.MarkovChain(*chain.floats()), length, scale, HistogramQuery())
     joint = np.asarray(chain.initial_laws[0], dtype=float)
     for _ in range(length - 1):
         joint = joint[..., None] * np.asarray(chain.matrix, dtype=float)
@@ -135,7 +137,7 @@ def loss_or_reason(chain, length, scale, query):
     """The loss, or None where floats cannot tell it: a scale too small, starts too far apart, a state too rare."""
     try:
         return pf.privacy_loss(chain, length, scale, query)
-    except (pf.ParameterError, pf.ChainError) as error:
+    except (ParameterError, ChainError) as error:
         if "is computed for scales of at least" in str(error) or "range of floats" in str(error):
             return None
         raise
@@ -147,14 +149,14 @@ def loss_or_reason(chain, length, scale, query):
 def test_smallest_scale_of_any_epsilon_is_proved(chain, length, exponent, counts):
     """Tiny and huge ε, every start, single records: a proved loss, or the one reason why there is none."""
     epsilon = 10.0 ** (exponent if exponent < -3 else exponent % 6 - 3)
-    query = pf.CountQuery([chain.states - 1]) if counts else pf.HistogramQuery()
+    query = CountQuery([chain.states - 1]) if counts else HistogramQuery()
     finest = 1 / LARGEST_DECAY if counts else length * chain.states / (query.lipschitz * LARGEST_EXPONENT)
     if chain.start == "any":  # densities from two starts are mixed, surely from here on
         finest = max(finest, length / LARGEST_GAP)
     enough = max(length / epsilon, finest) * (1 + 1e-8)
     try:
-        found = pf.smallest_scale(chain, length, epsilon, query, relative=1e-4)
-    except pf.ChainError:
+        found = pf.audit.smallest_scale(chain, length, epsilon, query, relative=1e-4)
+    except ChainError:
         assert loss_or_reason(chain, length, enough, query) is None
         return
     assert found.lower <= found.loss <= epsilon
@@ -172,7 +174,7 @@ def test_smallest_scale_is_enough_and_a_little_less_is_not(seed):
     chain = pf.MarkovChain(*chain_with_one_law(rng, k).floats())
     query, _, _ = query_of(rng, k)
     length, epsilon = int(rng.integers(1, 12)), float(np.exp(rng.uniform(-3, 1.5)))
-    found = pf.smallest_scale(chain, length, epsilon, query, relative=1e-6)
+    found = pf.audit.smallest_scale(chain, length, epsilon, query, relative=1e-6)
     assert found.loss <= epsilon
     assert found == pf.privacy_loss(chain, length, found.scale, query)
     assert found.scale <= length / epsilon * (1 + 1e-5)
@@ -182,8 +184,8 @@ def test_smallest_scale_is_enough_and_a_little_less_is_not(seed):
 
 def test_a_count_and_the_histogram_of_it_and_the_rest_have_the_same_tail():
     chain = pf.MarkovChain([[0.8, 0.15, 0.05], [0.1, 0.7, 0.2], [0.3, 0.3, 0.4]])
-    count = pf.privacy_loss(chain, 30, 2.0, pf.CountQuery({2}))
-    histogram = pf.privacy_loss(chain, 30, 2.0, pf.HistogramQuery([[0, 1], [2]]))
+    count = pf.privacy_loss(chain, 30, 2.0, CountQuery({2}))
+    histogram = pf.privacy_loss(chain, 30, 2.0, HistogramQuery([[0, 1], [2]]))
     assert histogram.tail == pytest.approx(count.tail, rel=1e-12)
 
 
@@ -192,7 +194,7 @@ def test_extended_exponents_agree_with_fractions_where_floats_end():
     stay, length, ratio = Fraction(15, 16), 400, Fraction(1, 22026)
     scale = -1 / log_fraction(ratio)
     found = pf.privacy_loss(
-        pf.MarkovChain([[0.9375, 0.0625], [0.25, 0.75]], [0.5, 0.5]), length, scale, pf.CountQuery({1})
+        pf.MarkovChain([[0.9375, 0.0625], [0.25, 0.75]], [0.5, 0.5]), length, scale, CountQuery({1})
     )
     # the tails: a transfer-matrix recursion with fractions (each step rounded up or down to 400 bits)
     matrix = [[stay, 1 - stay], [Fraction(1, 4), Fraction(3, 4)]]

@@ -15,6 +15,8 @@ from interval_families import family as intervals
 from random_chains import chains
 
 import pufferflow as pf
+from pufferflow.errors import CertificateError
+from pufferflow.mechanisms import MECHANISMS
 
 LENGTHS = st.sampled_from([1, 2, 3, 10, 60, 1000, 10**6])
 EPSILONS = st.floats(-3, 1.3).map(lambda power: 10.0**power)
@@ -37,7 +39,7 @@ def test_certificates_of_chains_cost_little(chain, length, epsilon):
     for mechanism, most in (("leakage", 1.25), ("mqm-exact", 1 + 1e-9)):
         document = json.loads(json.dumps(pf.certify(chain, length, epsilon, mechanism=mechanism)))
         assert pf.verify_certificate(document).scale == document["scale"]
-        scale = pf.MECHANISMS[mechanism](chain, length, epsilon).scale
+        scale = MECHANISMS[mechanism](chain, length, epsilon).scale
         assert scale * (1 - SLACK) <= float(document["scale"]) <= most * scale
 
 
@@ -70,7 +72,7 @@ def some_family(rng):
     """A family that is not a chain, what may be asked of it, and how far its certificate may lie above the scale."""
     k, kind = int(rng.integers(2, 4)), rng.integers(5)
     matrices = 0.9 * rng.dirichlet(np.ones(k), (2, k)) + 0.1 / k
-    asked = {"window": int(rng.choice([1, 2])), "knows": str(rng.choice(["nothing", "any records"]))}
+    asked = {"window": int(rng.choice([1, 2])), "side_information": str(rng.choice(["none", "any"]))}
     if kind == 0:
         return pf.PeriodicChain(matrices, repeat=int(rng.integers(1, 3))), {}, 1.05
     if kind == 1:
@@ -102,9 +104,9 @@ def sound(seed):
         start = ["stationary", "any", np.full(k, 1 / k)][rng.integers(3)]
         family = pf.MarkovChain(0.85 * rng.dirichlet(np.ones(k), k) + 0.15 / k, start)
         mechanism = str(rng.choice(["leakage", "leakage", "mqm-exact", "mqm-approx", "group-dp"]))
-        asked = {"window": int(rng.choice([1, 2])), "knows": str(rng.choice(["nothing", "any records"]))}
+        asked = {"window": int(rng.choice([1, 2])), "side_information": str(rng.choice(["none", "any"]))}
         if mechanism.startswith("mqm"):
-            asked["knows"] = "nothing"
+            asked["side_information"] = "none"
         if seed % 10 == 0:
             family = pf.MarkovChain(np.full((k, k), 1 / k), start)
             mechanism = "entry-dp"
@@ -191,7 +193,7 @@ def test_what_is_accepted_is_true(wanted):
         forged = json.loads(json.dumps(forge(document, rng)))
         try:
             found = pf.verify_certificate(forged)
-        except pf.CertificateError as error:
+        except CertificateError as error:
             rejected += 1
             refusals.add(str(error))
             continue

@@ -21,11 +21,11 @@ def clocks(draw):
     return pf.PeriodicChain(matrices, repeat=draw(st.integers(1, 4)), initial_distribution="any")
 
 
-@given(clocks(), st.sampled_from(["nothing", "any records"]), st.sampled_from([0.01, 0.3, 3.0]), st.integers(1, 2))
+@given(clocks(), st.sampled_from(["none", "any"]), st.sampled_from([0.01, 0.3, 3.0]), st.integers(1, 2))
 @examples(6, 60)
-def test_no_loss_is_above_the_bound_for_all_lengths(chain, knows, cost, window):
+def test_no_loss_is_above_the_bound_for_all_lengths(chain, side_information, cost, window):
     length = 4 if chain.states == 2 else 3
-    bound = PeriodicLeakage(chain, length, Protection(window, knows))
+    bound = PeriodicLeakage(chain, length, Protection(window, side_information))
     bound._exact = False
     found = bound.profile(cost).max()
     rng = np.random.default_rng(1)
@@ -34,7 +34,7 @@ def test_no_loss_is_above_the_bound_for_all_lengths(chain, knows, cost, window):
             joint = law / law.sum()
             for step in range(length - 1):
                 joint = joint[..., None] * chain.transition_matrix(phase + step)
-            assert found >= largest_loss(joint, cost, window, knows) * (1 - 1e-6)
+            assert found >= largest_loss(joint, cost, window, side_information) * (1 - 1e-6)
 
 
 def test_blocks_see_what_single_steps_do_not():
@@ -42,12 +42,12 @@ def test_blocks_see_what_single_steps_do_not():
     day = np.array([[0.9, 0.1 - 1e-7, 1e-7], [0.3, 0.5, 0.2], [0.1, 0.2, 0.7]])
     night = np.array([[0.99, 0.01 - 1e-9, 1e-9], [0.6, 0.4 - 1e-9, 1e-9], [0.4, 0.4, 0.2]])
     chain = pf.PeriodicChain([day, night], repeat=60)
-    informed = pf.leakage(chain, 10**6, 1.0, knows="any records").scale
+    informed = pf.leakage(chain, 10**6, 1.0, side_information="any").scale
     alone = pf.leakage(chain, 10**6, 1.0).scale
     assert alone < informed < 20 * alone
     same = pf.PeriodicChain([day, day], repeat=60)
-    one = pf.leakage(pf.MarkovChain(day), 10**6, 1.0, knows="any records").scale
-    assert pf.leakage(same, 10**6, 1.0, knows="any records").scale == pytest.approx(one, rel=0.2)
+    one = pf.leakage(pf.MarkovChain(day), 10**6, 1.0, side_information="any").scale
+    assert pf.leakage(same, 10**6, 1.0, side_information="any").scale == pytest.approx(one, rel=0.2)
 
 
 def stepped(way, piece, now, cost, cap):

@@ -9,6 +9,7 @@ from random_chains import matrices_of_a_clock
 
 import pufferflow as pf
 from pufferflow.coupling import periodic
+from pufferflow.errors import ChainError
 
 
 @st.composite
@@ -20,7 +21,7 @@ def days(draw):
     start = draw(st.sampled_from(["stationary", "any"]))
     try:
         return pf.PeriodicChain(matrices, repeat=draw(st.integers(1, 3)), initial_distribution=start)
-    except pf.ChainError:  # no unique stationary law
+    except ChainError:  # no unique stationary law
         assume(False)
 
 

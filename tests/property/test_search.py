@@ -16,6 +16,7 @@ import pufferflow as pf
 from pufferflow.influence import _kernels, search
 from pufferflow.influence.search import QuiltSearch
 from pufferflow.influence.tables import InfluenceTables, influence_tables
+from pufferflow.mechanisms import MECHANISMS
 
 EPSILONS = st.floats(-6, 3).map(lambda power: 10.0**power)
 CONVENTIONS = st.sampled_from(["exact", "published"])
@@ -146,7 +147,7 @@ def test_work_does_not_grow_as_a_chain_slows_down(name, rate, start, states, mon
     laws = {"first": np.eye(states)[0], "some": rng.dirichlet(np.ones(states))}
     chain = pf.MarkovChain(matrix, laws.get(start, start))
     for length in (10**9, 10**12):
-        scale = pf.MECHANISMS[name](chain, length, 0.1).scale
+        scale = MECHANISMS[name](chain, length, 0.1).scale
         assert 1 / rate < scale < length / 0.1
     assert len(tables) < 3000
     assert len(looks) < 2000
@@ -188,7 +189,7 @@ def test_a_given_stationary_distribution_is_the_stationary_start(name, length, e
     matrix = [[0.7, 0.3, 0], [0.2, 0.5, 0.3], [0.1, 0.4, 0.5]]
     start = pf.MarkovChain(matrix)
     chains = start, pf.MarkovChain(matrix, start.initial_distribution)
-    one, other = (pf.MECHANISMS[name](chain, length, epsilon).scale for chain in chains)
+    one, other = (MECHANISMS[name](chain, length, epsilon).scale for chain in chains)
     assert other == pytest.approx(one, rel=1e-9 if name == "mqm-exact" else 1e-5)
 
 
@@ -255,7 +256,7 @@ def test_binary_interval_is_the_largest_over_a_grid(interval, epsilon, points):
 )
 def test_a_billion_records_cost_no_more_than_a_million(name, matrix, start, options):
     chain = pf.MarkovChain(matrix, start)
-    long, *longer = (pf.MECHANISMS[name](chain, n, 0.5, **options).scale for n in (10**6, 10**9, 10**18))
+    long, *longer = (MECHANISMS[name](chain, n, 0.5, **options).scale for n in (10**6, 10**9, 10**18))
     assert 2 < long < 1000
     assert longer == pytest.approx([long, long], rel=1e-9)
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import pufferflow as pf
 from pufferflow.coupling import periodic
+from pufferflow.errors import CertificateError, ChainError, ParameterError
 
 
 @st.composite
@@ -28,7 +29,7 @@ def shifts(draw):
     try:
         chain = pf.PeriodicChain(matrices / matrices.sum(axis=2, keepdims=True), repeat=draw(st.integers(1, 3)))
         assume(not chain.possible.all())
-    except pf.ChainError:  # no unique stationary law
+    except ChainError:  # no unique stationary law
         assume(False)
     return chain
 
@@ -74,10 +75,10 @@ def loss_of_counts(chain, length, cost):
 def test_no_count_tells_more_than_the_bounds_of_either_kind(chain, cost, length):
     told = loss_of_counts(chain, length, cost) * (1 - 1e-9)
     assert pf.leakage_loss(chain, length, 1 / cost) >= told
-    for knows in ("nothing", "any records"):
+    for side_information in ("none", "any"):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(periodic, "_EXACT_STEPS", 0)  # the families that serve all lengths
-            bound = periodic.PeriodicLeakage(chain, length, periodic.Protection(1, knows))
+            bound = periodic.PeriodicLeakage(chain, length, periodic.Protection(1, side_information))
             assert bound.loss(cost).value >= told
 
 
@@ -103,12 +104,12 @@ def test_certificates_prove_the_scale_and_no_less(chain, epsilon, length):
     scale = pf.leakage(chain, length, epsilon).scale
     try:
         document = pf.certify(chain, length, epsilon, mechanism="leakage")
-    except pf.ParameterError:  # no round ends below where it starts, or not near the scale
+    except ParameterError:  # no round ends below where it starts, or not near the scale
         assume(False)
     most = 2 * scale if length == 1000 else length / epsilon  # few nodes are computed one by one
     assert scale * (1 - SLACK) <= float(document["scale"]) <= most * (1 + SLACK)
     pf.verify_certificate(document)
     if scale < 0.99 * length / epsilon:
         forged = document | {"scale": repr(float(document["scale"]) / 1.01)}
-        with pytest.raises(pf.CertificateError):
+        with pytest.raises(CertificateError):
             pf.verify_certificate(forged)

@@ -15,9 +15,11 @@ from random_chains import chains as random_chains
 from shipped_counts import electricity_transitions
 
 import pufferflow as pf
-from pufferflow.mechanisms import compute_scale
+from pufferflow.audit import CountQuery, HistogramQuery
+from pufferflow.errors import ParameterError
+from pufferflow.mechanisms import MECHANISMS, compute_scale
 
-KNOWS = st.sampled_from(["nothing", "any records"])
+KNOWS = st.sampled_from(["none", "any"])
 EPSILONS = st.sampled_from([0.05, 0.5, 2.0, 10.0])
 SPARSE = st.sampled_from([0.0, 0.0, 0.05, 0.3, 1.0])
 POSITIVE = st.sampled_from([0.05, 0.2, 0.5, 1.0])
@@ -32,21 +34,23 @@ def chains(most=4):
 
 @given(chains(), st.integers(1, 9), st.integers(1, 11), KNOWS, st.sampled_from([0.05, 0.7, 4.0]))
 @examples(10, 80)
-def test_longer_windows_and_more_knowledge_never_cost_less(chain, length, window, knows, cost):
-    asked = {"window": window, "knows": knows}
+def test_longer_windows_and_more_knowledge_never_cost_less(chain, length, window, side_information, cost):
+    asked = {"window": window, "side_information": side_information}
     loss = pf.leakage_loss(chain, length, 1 / cost, **asked)
-    assert pf.leakage_loss(chain, length, 1 / cost, window=window + 1, knows=knows) >= loss * (1 - 2e-6)
-    assert pf.leakage_loss(chain, length, 1 / cost, window=window, knows="any records") >= loss * (1 - 2e-6)
+    assert pf.leakage_loss(chain, length, 1 / cost, window=window + 1, side_information=side_information) >= loss * (
+        1 - 2e-6
+    )
+    assert pf.leakage_loss(chain, length, 1 / cost, window=window, side_information="any") >= loss * (1 - 2e-6)
     assert min(window, length) * cost * (1 - 1e-9) <= loss <= length * cost * (1 + 1e-9)
     if window >= length:
         assert loss == pytest.approx(length * cost, rel=1e-12)
 
 
-@pytest.mark.parametrize("knows", ["nothing", "any records"])
+@pytest.mark.parametrize("side_information", ["none", "any"])
 @pytest.mark.parametrize("window", [1, 3])
-def test_small_epsilon_has_the_limit_that_losses_tend_to(knows, window):
+def test_small_epsilon_has_the_limit_that_losses_tend_to(side_information, window):
     chain = pf.MarkovChain([[0.7, 0.2, 0.1], [0.3, 0.5, 0.2], [0.2, 0.3, 0.5]])
-    asked = {"window": window, "knows": knows}
+    asked = {"window": window, "side_information": side_information}
     for length in (4, 10**6):
         limit = 1e-6 * pf.leakage(chain, length, 1e-6, **asked).scale
         assert 1e-3 * pf.leakage(chain, length, 1e-3, **asked).scale == pytest.approx(limit, rel=1e-2)
@@ -73,20 +77,22 @@ def test_who_knows_records_learns_more_and_no_more_than_the_bound():
     assert learnt == pytest.approx(0.187, abs=5e-4)
     chain = pf.MarkovChain(P)
     assert pf.leakage_loss(chain, 1000, 1 / c) == pytest.approx(0.112, abs=5e-4)
-    assert learnt <= pf.leakage_loss(chain, 1000, 1 / c, knows="any records") < 0.31
+    assert learnt <= pf.leakage_loss(chain, 1000, 1 / c, side_information="any") < 0.31
 
 
 @given(st.floats(0.05, 0.95), st.floats(0.05, 0.95), st.integers(1, 4), KNOWS, st.data())
 @examples(8, 60)
-def test_the_chain_that_stands_for_a_binary_class_does_so_for_windows_and_knowledge(a, b, window, knows, data):
+def test_the_chain_that_stands_for_a_binary_class_does_so_for_windows_and_knowledge(
+    a, b, window, side_information, data
+):
     low, high = min(a, b), max(a, b)
     stay = [data.draw(st.floats(low, high)) for _ in range(2)]
     member = pf.MarkovChain([[stay[0], 1 - stay[0]], [1 - stay[1], stay[1]]], "any")
-    asked = {"window": window, "knows": knows}
+    asked = {"window": window, "side_information": side_information}
     for length, cost in ((3, 0.7), (30, 0.1)):
         whole = pf.leakage_loss(pf.BinaryInterval(low, high), length, 1 / cost, **asked)
         assert pf.leakage_loss(member, length, 1 / cost, **asked) <= whole * (1 + 1e-6)
-    if knows == "nothing":
+    if side_information == "none":
         class_scale = pf.mqm_exact(pf.BinaryInterval(low, high), 20, 2.0, window=window).scale
         assert pf.mqm_exact(member, 20, 2.0, window=window).scale <= class_scale * (1 + 1e-12)
 
@@ -175,7 +181,7 @@ def test_one_record_is_what_the_plain_quilts_give():
 @examples(10, 80)
 def test_leakage_is_never_above_the_bound_of_extreme_probabilities(chain, length, window, epsilon):
     """Theorem K3, of "Balancing Privacy and Utility in Correlated Data"."""
-    ours = pf.leakage(chain, length, epsilon, window=window, knows="any records")
+    ours = pf.leakage(chain, length, epsilon, window=window, side_information="any")
     matrix = chain.transition_matrix
     spread = 4 * math.log(matrix.max() / matrix.min()) if window < length else 0.0
     if epsilon > spread:
@@ -185,23 +191,26 @@ def test_leakage_is_never_above_the_bound_of_extreme_probabilities(chain, length
 
 def test_what_a_mechanism_has_no_bound_for_is_not_applicable():
     chain = pf.MarkovChain([[0.6, 0.4], [0.4, 0.6]])
-    for name, asked in product(pf.MECHANISMS, ({"window": 3}, {"knows": "any records"})):
+    for name, asked in product(MECHANISMS, ({"window": 3}, {"side_information": "any"})):
         result = compute_scale(name, chain, 50, 5.0, **asked)
-        fits = {"window": {"gk16", "wasserstein"}, "knows": {"gk16", "wasserstein", "mqm-exact", "mqm-approx"}}
+        fits = {
+            "window": {"gk16", "wasserstein"},
+            "side_information": {"gk16", "wasserstein", "mqm-exact", "mqm-approx"},
+        }
         assert (result.scale is None) == (name in fits[next(iter(asked))])
         assert result.to_dict() | asked == result.to_dict()
         if result.scale is None:
             assert len(result.reason) > 20
-            with pytest.raises(pf.ParameterError, match=f"no certificate for '?{name}"):
+            with pytest.raises(ParameterError, match=f"no certificate for '?{name}"):
                 pf.certify(chain, 50, 5.0, mechanism=name, **asked)
-    assert pf.group_dp(chain, 50, 5.0, window=9, knows="any records").scale == 10
-    assert pf.entry_dp(chain, 50, 5.0, window=10).scale == 2
+    assert pf.group_dp(chain, 50, 5.0, window=9, side_information="any").scale == 10
+    assert pf.mechanisms.entry_dp(chain, 50, 5.0, window=10).scale == 2
 
 
-@pytest.mark.parametrize("knows", ["nothing", "any records"])
-def test_guarantee_and_accountant_state_what_is_asked(knows):
+@pytest.mark.parametrize("side_information", ["none", "any"])
+def test_guarantee_and_accountant_state_what_is_asked(side_information):
     chain = pf.MarkovChain([[0.7, 0.3], [0.4, 0.6]])
-    asked = {"window": 4, "knows": knows}
+    asked = {"window": 4, "side_information": side_information}
     scale = pf.leakage(chain, 9, 1.0, **asked).scale
     guarantee = pf.Accountant.guarantee
     assert guarantee(chain, 9, scale, "leakage", **asked) == pytest.approx(1.0, rel=1e-6)
@@ -233,7 +242,7 @@ def plain_exact_loss(matrix, laws, length, scale, counted, window):
 @given(chains(3), st.integers(1, 5), st.integers(1, 4), st.sampled_from([0.3, 1.0, 4.0]))
 @examples(10, 170)
 def test_exact_losses_of_windows_equal_their_enumeration(chain, length, window, scale):
-    found = pf.privacy_loss(chain, length, scale, pf.CountQuery({0}), window=window)
+    found = pf.privacy_loss(chain, length, scale, CountQuery({0}), window=window)
     if chain.start == "any":  # attained at mixtures of two starts
         k = chain.states
         laws = [a * np.eye(k)[x] + (1 - a) * np.eye(k)[y] for x, y in product(range(k), repeat=2) for a in (1e-9, 0.5)]
@@ -250,25 +259,25 @@ def test_exact_losses_of_windows_equal_their_enumeration(chain, length, window, 
 
 def test_exact_losses_of_windows_are_of_counts():
     chain = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]])
-    least = pf.smallest_scale(chain, 8, 1.0, pf.CountQuery({1}), window=2, relative=1e-4)
-    assert pf.smallest_scale(chain, 8, 1.0, pf.CountQuery({1}), relative=1e-4).scale < least.scale
+    least = pf.audit.smallest_scale(chain, 8, 1.0, CountQuery({1}), window=2, relative=1e-4)
+    assert pf.audit.smallest_scale(chain, 8, 1.0, CountQuery({1}), relative=1e-4).scale < least.scale
     assert least.scale <= pf.leakage(chain, 8, 1.0, window=2).scale * 1.001
-    with pytest.raises(pf.ParameterError, match="window is 2"):
-        pf.privacy_loss(pf.MarkovChain([[0.5, 0.5]] * 2), 5, 1.0, pf.HistogramQuery(), window=2)
+    with pytest.raises(ParameterError, match="window is 2"):
+        pf.privacy_loss(pf.MarkovChain([[0.5, 0.5]] * 2), 5, 1.0, HistogramQuery(), window=2)
 
 
 # -- certificates ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("start", ["stationary", "any", [0.3, 0.3, 0.4]])
-@pytest.mark.parametrize("knows", ["nothing", "any records"])
-def test_leakage_certificates_hold_for_what_they_name(start, knows):
+@pytest.mark.parametrize("side_information", ["none", "any"])
+def test_leakage_certificates_hold_for_what_they_name(start, side_information):
     chain = pf.MarkovChain([[0.7, 0.2, 0.1], [0.3, 0.5, 0.2], [0.2, 0.3, 0.5]], start)
     for window in (1, 3, 60):
-        result = pf.leakage(chain, 50, 1.0, window=window, knows=knows)
+        result = pf.leakage(chain, 50, 1.0, window=window, side_information=side_information)
         proved = result.certified(chain)
-        assert (proved.window, proved.knows) == (window, knows)
+        assert (proved.window, proved.side_information) == (window, side_information)
         assert result.scale * (1 - 1e-6) <= proved.scale <= 1.3 * result.scale
         said = pf.verify_certificate(json.loads(json.dumps(proved.certificate))).subject
         assert ("single records" if window == 1 else f"any {window} records in a row") in said
-        assert ("know no record" if knows == "nothing" else "may know any other records") in said
+        assert ("know no record" if side_information == "none" else "may know any other records") in said

@@ -17,6 +17,8 @@ import pufferflow as pf
 from pufferflow._util.protection import Level
 from pufferflow.accounting.account import Promise
 from pufferflow.accounting.ledger import Ledger
+from pufferflow.errors import BudgetError
+from pufferflow.models import confidence_family
 from pufferflow.models.files import read_public_model
 from pufferflow.models.intervals import noisy_confidence_bounds
 from pufferflow.models.overlaps import mixing_from_counts, mixing_of
@@ -72,7 +74,7 @@ def test_groups_have_a_chain_each_and_coverage_has_intervals():
     assert all(map(is_fitted, made.family.chains, each))
     for start in ("stationary", "any"):
         family = pf.fit(table, coverage=0.9, start=start, **asked).family
-        expected = pf.confidence_family(sum(each), 0.9, backward=start == "stationary")
+        expected = confidence_family(sum(each), 0.9, backward=start == "stationary")
         assert np.array_equal(family.low, expected.low)
         assert (family.backward is None) == (start == "any")
 
@@ -279,7 +281,7 @@ def test_a_fit_is_one_row_without_a_promise_and_its_file_is_safe_to_publish(tmp_
     Ledger(files["ledger"]).set_limit(Promise(Level(None), 1.5, Fraction(0)))
     before = files["ledger"].read_bytes()
     monkeypatch.setattr(private_fit, "add_noise", None)
-    with pytest.raises(pf.BudgetError):
+    with pytest.raises(BudgetError):
         fit_privately(frame(REGULAR), 1.0, **TIMED, ledger=files["ledger"])
     assert files["ledger"].read_bytes() == before
     monkeypatch.setattr(private_fit, "add_noise", lambda counts, scale: [0, 9, -9, 0])

@@ -23,6 +23,7 @@ from pufferflow._util.noise import discrete_laplace
 from pufferflow._util.protection import Level
 from pufferflow.accounting.account import Charge, whole
 from pufferflow.accounting.ledger import Ledger
+from pufferflow.errors import BudgetError, ParameterError
 from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.noise import DiscreteLaplace, add_noise, add_seeded_noise, noise_scale
 from pufferflow.publish.running_count import PARTS, RunningCount, tree
@@ -172,10 +173,10 @@ def test_errors_are_as_stated_and_half_widths_hold(times):
 def test_what_cannot_be_counted():
     counter = RunningCount(1, 0.1)
     for value in (2, -1, 0.5, True):
-        with pytest.raises(pf.ParameterError, match="value is"):
+        with pytest.raises(ParameterError, match="value is"):
             counter.add(value)
     assert PARTS * counter.add(1) % 1 == 0
-    with pytest.raises(pf.ParameterError, match="all 1 readings were counted"):
+    with pytest.raises(ParameterError, match="all 1 readings were counted"):
         counter.add(0)
 
 
@@ -193,7 +194,7 @@ def test_a_stream_is_one_row_for_its_whole_horizon(tmp_path):
     assert [*book.charges] == [Charge(cost, 10_080 * cost, *span)] * 2
     assert promise.cost * Fraction(999, 1000) < 2 * cost <= promise.cost
     assert 0.999 < halves[1].paid.spent <= 1
-    with pytest.raises(pf.BudgetError):
+    with pytest.raises(BudgetError):
         ask(60, HOUR, **(MINUTES | {"first": "2024-01-07T23:59"}))
     ask(60, HOUR, **(MINUTES | {"first": "2024-01-08"}))
 

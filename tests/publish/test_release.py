@@ -19,6 +19,7 @@ from pufferflow.publish import private_fit
 from pufferflow.publish import release as releasing
 from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.noise import noise_scale
+from pufferflow.records import StateSpace
 from pufferflow.records.schema import Fitted, Schema
 
 MIXING, CHAIN = pf.mixing("2h", 0.5), pf.MarkovChain([[0.5, 0.5], [0.4, 0.6]])
@@ -94,7 +95,7 @@ def test_readings_out_of_range_change_nothing(exact):
 LOCAL = meters().assign(time=lambda table: table["time"].dt.tz_localize(None))
 PERIODIC = pf.PeriodicChain([[[0.5, 0.5], [0.4, 0.6]], [[0.3, 0.7], [0.5, 0.5]]])
 FITTED = Fitted("2024-01-03T00:00:00Z", "2024-01-04T00:00:00Z", 25)
-KNOWN = Schema(states=pf.StateSpace.numeric([1]), step_seconds=3600, fitted=FITTED)
+KNOWN = Schema(states=StateSpace.numeric([1]), step_seconds=3600, fitted=FITTED)
 MODEL = {"theta": PublicModel(pf.ChainFamily([CHAIN]), KNOWN), "edges": None}
 REFUSED = [
     ({"theta": CHAIN, "edges": [1]}, "within a state"),
@@ -229,7 +230,7 @@ def test_what_is_no_option_no_time_and_no_level_is_refused():
     for bad in ("day", "", "1h2", "record", 0, -1, None, "1.5"):
         calls.append((partial(level_of, bad, "none", 3600), "protect is "))
     for call, said in calls:
-        with pytest.raises(pf.ParameterError, match=said):
+        with pytest.raises(ParameterError, match=said):
             call()
 
 

@@ -14,9 +14,11 @@ from plain_transport import chain_wasserstein, infinity_distance, laws_given_sec
 from rational_chains import loss, random_case
 
 import pufferflow as pf
+from pufferflow.audit import chain_sensitivity
 from pufferflow.audit._count_kernels import convolve, cumulate, movable, never_above, raise_shift
 from pufferflow.audit.count_distributions import counts_at_records, relative_error
 from pufferflow.audit.wasserstein import _moves
+from pufferflow.errors import ParameterError
 
 
 def floats(matrix, start):
@@ -58,7 +60,7 @@ def test_against_the_twin(cases):
     for _ in range(cases):
         matrix, start, length, weights = random_case(rng)
         expected = chain_wasserstein(whole(matrix), start, length, weights)
-        found = pf.chain_sensitivity(floats(matrix, start), length, weights)
+        found = chain_sensitivity(floats(matrix, start), length, weights)
         assert found.lower <= expected <= found.strict
         # a tie counts as one, and nothing else does
         assert expected == found.W or (not found.tied and found.lower <= expected <= found.W)
@@ -79,7 +81,7 @@ def test_any_start_is_the_supremum_over_starts(cases):
         mixed = [[Fraction(int(n), 10 ** int(m)) for n, m in rng.integers((0, 0), (4, 9), (k, 2))] for _ in "123"]
         laws = [[p / sum(law) for p in law] for law in [*points, *mixed] if any(law)]
         largest = max(chain_wasserstein(whole(matrix), law, length, weights) for law in laws)
-        found = pf.chain_sensitivity(pf.MarkovChain([[float(p) for p in r] for r in matrix], "any"), length, weights)
+        found = chain_sensitivity(pf.MarkovChain([[float(p) for p in r] for r in matrix], "any"), length, weights)
         assert found.lower <= found.W <= found.strict
         assert largest <= found.strict
         assert largest <= found.W or found.tied
@@ -98,7 +100,7 @@ def test_noise_of_the_scale_is_private(epsilon):
         matrix, start, length, weights = random_case(rng, 3)
         if max(weights) == min(weights):
             continue
-        scale = pf.chain_sensitivity(floats(matrix, start), length, weights).scale(epsilon)
+        scale = chain_sensitivity(floats(matrix, start), length, weights).scale(epsilon)
         for node in range(1, length + 1):
             laws = list(laws_given_secrets(matrix, start, length, weights, node).values())
             for index, first in enumerate(laws):
@@ -115,7 +117,7 @@ def test_tails_far_below_the_range_of_floats():
     matrix = [[Fraction(99, 100), Fraction(1, 100)], [Fraction(98, 100), Fraction(2, 100)]]
     chain = pf.MarkovChain([[float(p) for p in row] for row in matrix], [1.0, 0.0])
     length = 200
-    found = pf.chain_sensitivity(chain, length, [0, 1])
+    found = chain_sensitivity(chain, length, [0, 1])
     assert found.W == found.lower == 2
     # exactly, at one node
     laws = laws_given_secrets(whole(matrix), [Fraction(1), Fraction(0)], length, [0, 1], 3)
@@ -125,32 +127,32 @@ def test_tails_far_below_the_range_of_floats():
 
 def test_the_largest_segment_need_not_be_the_longest():
     swap = pf.MarkovChain([[0, 1], [1, 0]], "any")
-    assert [pf.chain_sensitivity(swap, n, [0, 1]).W for n in (1, 2, 3, 4, 5)] == [1, 0, 1, 0, 1]
-    found = pf.chain_sensitivity([swap, swap], [2, 3, 4], [0, 1])
+    assert [chain_sensitivity(swap, n, [0, 1]).W for n in (1, 2, 3, 4, 5)] == [1, 0, 1, 0, 1]
+    found = chain_sensitivity([swap, swap], [2, 3, 4], [0, 1])
     assert (found.W, found.length, found.chain) == (1, 3, 0)
 
 
 def test_weights():
     chain = pf.MarkovChain([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.3, 0.3, 0.4]])
-    plain = pf.chain_sensitivity(chain, 9, [0, 1, 1])
-    assert pf.chain_sensitivity(chain, 9, [-5, -4, -4]) == plain
-    assert pf.chain_sensitivity(chain, 9, [1, 0, 0]).W == plain.W
-    assert pf.chain_sensitivity(chain, 9, [0, 3, 3]).W == 3 * plain.W
-    assert pf.chain_sensitivity(chain, 9, [2, 2, 2]).W == 0
+    plain = chain_sensitivity(chain, 9, [0, 1, 1])
+    assert chain_sensitivity(chain, 9, [-5, -4, -4]) == plain
+    assert chain_sensitivity(chain, 9, [1, 0, 0]).W == plain.W
+    assert chain_sensitivity(chain, 9, [0, 3, 3]).W == 3 * plain.W
+    assert chain_sensitivity(chain, 9, [2, 2, 2]).W == 0
     for weights in ([0, 1], [0.5, 1, 1], [[0, 1, 2]]):
-        with pytest.raises(pf.ParameterError, match="give one integer for each of 3 states"):
-            pf.chain_sensitivity(chain, 9, weights)
+        with pytest.raises(ParameterError, match="give one integer for each of 3 states"):
+            chain_sensitivity(chain, 9, weights)
     for lengths in (0, []):
-        with pytest.raises(pf.ParameterError, match="segment length"):
-            pf.chain_sensitivity(chain, lengths, [0, 1, 1])
+        with pytest.raises(ParameterError, match="segment length"):
+            chain_sensitivity(chain, lengths, [0, 1, 1])
 
 
 def test_scale_is_rounded_up():
-    found = pf.chain_sensitivity(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), 20, [0, 1])
+    found = chain_sensitivity(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), 20, [0, 1])
     assert not found.tied
     for epsilon in (0.1, 0.3, 3.0):
         assert Fraction(found.scale(epsilon)) * Fraction(epsilon) >= found.W
-    tie = pf.chain_sensitivity(pf.MarkovChain([[0.9, 0.1], [0.9, 0.1]]), 20, [0, 1])
+    tie = chain_sensitivity(pf.MarkovChain([[0.9, 0.1], [0.9, 0.1]]), 20, [0, 1])
     assert (tie.W, tie.strict, tie.tied) == (1, 2, True)
     assert 1 < tie.scale(1.0) < 1 + 1e-8
     assert tie.scale(1e-9) == 2e9  # no room for the slack
@@ -165,10 +167,10 @@ def test_mixed_starts_of_two_states(cases, starts):
     for _ in range(cases):
         matrix = np.array([rng.dirichlet([0.5, 0.5]), rng.dirichlet([0.5, 0.5])])
         length = int(rng.integers(2, 12))
-        found = pf.chain_sensitivity(pf.MarkovChain(matrix, "any"), length, [0, 1])
+        found = chain_sensitivity(pf.MarkovChain(matrix, "any"), length, [0, 1])
         shares = 1 / (1 + np.exp(np.linspace(-12, 12, starts)))
-        needed = [pf.chain_sensitivity(pf.MarkovChain(matrix, [q, 1 - q]), length, [0, 1]).W for q in shares]
-        pure = [pf.chain_sensitivity(pf.MarkovChain(matrix, q), length, [0, 1]).W for q in ([1, 0], [0, 1])]
+        needed = [chain_sensitivity(pf.MarkovChain(matrix, [q, 1 - q]), length, [0, 1]).W for q in shares]
+        pure = [chain_sensitivity(pf.MarkovChain(matrix, q), length, [0, 1]).W for q in ([1, 0], [0, 1])]
         assert max(needed + pure) <= found.W
         mixed_matter += max(needed) > max(pure)
     assert mixed_matter > cases / 12

@@ -10,6 +10,7 @@ from cases import counts
 from enumeration import stationary_law
 
 import pufferflow as pf
+from pufferflow.errors import ChainError, ParameterError
 
 
 def fractions(chain):
@@ -62,7 +63,7 @@ def random_pair(rng):
         start = "stationary" if rng.integers(2) else rows[k]
         try:
             chains.append(pf.MarkovChain(rows[:k], start))
-        except pf.ChainError:
+        except ChainError:
             chains.append(pf.MarkovChain(rows[:k], rows[k]))
         if rng.integers(8) == 0:
             supports[:] = True
@@ -77,7 +78,7 @@ def test_against_all_paths(cases):
         theta, tilde = random_pair(rng)
         length = int(rng.integers(1, 6))
         expected = delta(theta, tilde, length)
-        found = pf.close_adversary(theta, tilde, length)
+        found = pf.audit.close_adversary(theta, tilde, length)
         assert found.exact
         assert found.delta >= expected
         assert found.delta == pytest.approx(expected, abs=1e-10)
@@ -88,32 +89,32 @@ def test_against_all_paths(cases):
 def test_the_closest_chain_of_the_family_counts():
     tilde = pf.MarkovChain([[0.82, 0.18], [0.3, 0.7]], [0.9, 0.1])
     near, far = (pf.MarkovChain([[p, 1 - p], [0.3, 0.7]], [0.9, 0.1]) for p in (0.8, 0.5))
-    found = pf.close_adversary(pf.ChainFamily([far, near]), tilde, 6)
+    found = pf.audit.close_adversary(pf.ChainFamily([far, near]), tilde, 6)
     assert found.chain == 1
     assert found.delta == pytest.approx(delta(near, tilde, 6))
     assert found.loss(0.5) == pytest.approx(0.5 + 2 * found.delta)
     assert found.loss(0.5) >= 0.5 + 2 * found.delta
-    assert pf.close_adversary(pf.ChainFamily([far, tilde]), tilde, 10**5).chain == 1
+    assert pf.audit.close_adversary(pf.ChainFamily([far, tilde]), tilde, 10**5).chain == 1
 
 
 def test_an_adversary_in_the_family_costs_nothing():
     chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
-    found = pf.close_adversary(chain, chain, 1000)
+    found = pf.audit.close_adversary(chain, chain, 1000)
     assert (found.delta, found.exact, found.node) == (0.0, True, None)
     any_start = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], "any")
-    assert pf.close_adversary(any_start, chain, 1000).delta == 0
+    assert pf.audit.close_adversary(any_start, chain, 1000).delta == 0
 
 
 def test_any_start_takes_the_adversary_s_law():
     tilde = pf.MarkovChain([[0.85, 0.15], [0.4, 0.6]], [0.3, 0.7])
-    found = pf.close_adversary(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], "any"), tilde, 5)
+    found = pf.audit.close_adversary(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], "any"), tilde, 5)
     assert not found.exact
     assert found.delta == pytest.approx(delta(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [0.3, 0.7]), tilde, 5))
 
 
 def test_long_chains_grow_linearly():
     theta, tilde = (pf.MarkovChain([[p, 1 - p], [0.4, 0.6]]) for p in (0.9, 0.9001))
-    short, long = (pf.close_adversary(theta, tilde, n) for n in (10**4, 2 * 10**4))
+    short, long = (pf.audit.close_adversary(theta, tilde, n) for n in (10**4, 2 * 10**4))
     assert long.delta == pytest.approx(2 * short.delta, rel=1e-2)
     assert short.exact
 
@@ -121,12 +122,12 @@ def test_long_chains_grow_linearly():
 @pytest.mark.parametrize(
     ("theta", "tilde", "length", "error", "message"),
     [
-        ("interval", [0.5, 0.5], 5, pf.ChainError, "finitely many chains"),
-        ([0.5, 0.5], "any", 5, pf.ChainError, "adversary needs a chain with one initial distribution"),
-        ([1.0], [0.5, 0.5], 5, pf.ChainError, "chain 1 has 1 states, the adversary's 2"),
-        ([0.5, 0.5], [0.5, 0.5], 0, pf.ParameterError, "length is 0; it must be an integer of at least 1"),
-        ([0.5, 0.5], [0.5, 0.5], 2.5, pf.ParameterError, "length is 2.5"),
-        ([0.5, 0.5], [0.5, 0.5], 10**12, pf.ParameterError, "up to 50000000 records, and grows"),
+        ("interval", [0.5, 0.5], 5, ChainError, "finitely many chains"),
+        ([0.5, 0.5], "any", 5, ChainError, "adversary needs a chain with one initial distribution"),
+        ([1.0], [0.5, 0.5], 5, ChainError, "chain 1 has 1 states, the adversary's 2"),
+        ([0.5, 0.5], [0.5, 0.5], 0, ParameterError, "length is 0; it must be an integer of at least 1"),
+        ([0.5, 0.5], [0.5, 0.5], 2.5, ParameterError, "length is 2.5"),
+        ([0.5, 0.5], [0.5, 0.5], 10**12, ParameterError, "up to 50000000 records, and grows"),
     ],
 )
 def test_bad_input(theta, tilde, length, error, message):
@@ -137,4 +138,4 @@ def test_bad_input(theta, tilde, length, error, message):
         return pf.MarkovChain(np.full((k, k), 1 / k), start)
 
     with pytest.raises(error, match=message):
-        pf.close_adversary(chain(theta), chain(tilde), length)
+        pf.audit.close_adversary(chain(theta), chain(tilde), length)

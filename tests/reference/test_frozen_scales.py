@@ -24,9 +24,14 @@ FAMILIES = {name: list(rows) for name, rows in groupby(ROWS, key=lambda row: row
 def test_no_scale_is_larger(name):
     wrong = []
     for row in FAMILIES[name]:
-        knows = {"none": "nothing", "any": "any records"}[row["side_information"]]
+        side_information = {"none": "none", "any": "any"}[row["side_information"]]
         now = compute_scale(
-            row["mechanism"], built(name), row["length"], row["epsilon"], window=row["window"], knows=knows
+            row["mechanism"],
+            built(name),
+            row["length"],
+            row["epsilon"],
+            window=row["window"],
+            side_information=side_information,
         ).scale
         frozen = float(row["scale"]) if row["scale"] else math.inf
         if not (math.inf if now is None else now) <= frozen * (

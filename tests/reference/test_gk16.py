@@ -5,6 +5,7 @@ import pytest
 from local_influence import NEARLY_ONE_STATE, influence_matrix, weak_chain
 
 import pufferflow as pf
+from pufferflow.errors import ParameterError
 
 
 @pytest.mark.parametrize("start", ["stationary", "given", "with zeros", "any"])
@@ -84,7 +85,7 @@ def test_not_applicable_with_a_reason(matrix, reason):
         result = pf.gk16(pf.MarkovChain(matrix), length, 1.0)
         assert (result.scale, result.status) == (None, "not applicable")
         assert reason in result.reason
-        with pytest.raises(pf.ParameterError, match="gk16 is not applicable"):
+        with pytest.raises(ParameterError, match="gk16 is not applicable"):
             result.noise_scale(1.0)
 
 

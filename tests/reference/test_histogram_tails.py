@@ -12,6 +12,7 @@ from enumeration import joint_law, stationary_law
 from exact_loss import conditional_densities, largest_ratios, log_fraction
 
 import pufferflow as pf
+from pufferflow.audit import CountQuery, HistogramQuery
 
 HALF = Fraction(1, 2)
 # alternates for ever (states 0 and 1) or tosses a coin for ever (2 and 3), with equal chances
@@ -52,7 +53,7 @@ def test_three_states_three_records(ratio, inside, tail):
     assert corner[0] == tail == largest_tail(THREE_STATES, law, 3, 1 / ratio**2)
     assert inside > tail
     scale = -1 / (2 * math.log(ratio))
-    found = pf.privacy_loss(pf.MarkovChain([[0, 1, 0], [0.5, 0, 0.5], [0.5, 0.5, 0]]), 3, scale, pf.HistogramQuery())
+    found = pf.privacy_loss(pf.MarkovChain([[0, 1, 0], [0.5, 0, 0.5], [0.5, 0.5, 0]]), 3, scale, HistogramQuery())
     assert found.lower <= log_fraction(inside) <= found.loss
     assert found.tail == pytest.approx(log_fraction(tail), rel=1e-12)
     assert (found.node, found.pair, found.output) == (2, (2, 1), (0, 2, 1))
@@ -102,7 +103,7 @@ def test_two_regimes_exceed_the_tail_like_the_root_of_the_length(length):
         assert inside > tail
 
     scale = -1 / log_fraction(ratio)
-    found = pf.privacy_loss(TWO_REGIMES, length, scale, pf.CountQuery({1, 3}))
+    found = pf.privacy_loss(TWO_REGIMES, length, scale, CountQuery({1, 3}))
     assert found.lower <= max(log_fraction(inside), log_fraction(tail)) <= found.loss
     assert found.tail == pytest.approx(log_fraction(tail), rel=1e-9)
 
@@ -111,7 +112,7 @@ def test_the_excess_of_two_regimes_grows():
     """With noise of scale T loss over tail is near E|B − T/2|, B binomial with T − 1 tosses."""
     ratios = []
     for length in (8, 32, 128):
-        worst = pf.privacy_loss(TWO_REGIMES, length, float(length), pf.CountQuery({1, 3}))
+        worst = pf.privacy_loss(TWO_REGIMES, length, float(length), CountQuery({1, 3}))
         limit = (length - 1) * math.comb(length - 2, length // 2 - 1) / 2 ** (length - 1)
         ratios.append(worst.loss / worst.tail)
         assert ratios[-1] == pytest.approx(limit, rel=0.05)
@@ -131,7 +132,7 @@ def test_tails_of_random_chains_show_no_more_than_the_loss(kind, number):
         weight = rng.uniform(0.5, 0.98)
         rows = weight * np.roll(np.eye(3), int(kind == "cyclic"), axis=1) + (1 - weight) * rows
     for epsilon in (0.5, 2.0):
-        worst = pf.smallest_scale(pf.MarkovChain(rows), 5, epsilon, pf.HistogramQuery(), relative=1e-6)
+        worst = pf.audit.smallest_scale(pf.MarkovChain(rows), 5, epsilon, HistogramQuery(), relative=1e-6)
         assert epsilon * (1 - 1e-5) <= worst.loss <= epsilon
         assert worst.loss >= worst.tail * (1 - 1e-9)
         if not set(worst.output) <= {0, 5, None}:  # inside the range of the data

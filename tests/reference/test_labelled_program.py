@@ -8,6 +8,7 @@ from sequence_programs import label_law, largest_loss, largest_loss_of_counts
 import pufferflow as pf
 from pufferflow._util.protection import Protection
 from pufferflow.coupling.words import WordLeakage
+from pufferflow.errors import ChainError
 
 
 def random_matrix(rng, n):
@@ -56,7 +57,7 @@ def excess(seed, window=1):
     start = ("stationary", "given", "any")[seed % 3]
     try:
         family = random_labelled(rng, start)
-    except pf.ChainError:  # no unique stationary law
+    except ChainError:  # no unique stationary law
         return None
     k = family.states
     length = int(rng.integers(1, {1: 5, 2: 6, 3: 4, 4: 4}[k] + 1))
@@ -103,7 +104,7 @@ def informed_excess(seed):
     rng = np.random.default_rng([13, seed])
     try:
         family, k = random_order(rng, ("stationary", "given", "any")[seed % 3])
-    except pf.ChainError:  # no unique stationary law
+    except ChainError:  # no unique stationary law
         return None
     if family.words is None:  # records that nothing leads to
         return None
@@ -114,10 +115,12 @@ def informed_excess(seed):
     joints = [label_law(matrices, law, family.labels, k) for law in laws(rng, family.chain)]
     least = max(largest_loss_of_counts(joint, cost, window) for joint in joints)
     if k**length <= 16 and window == 1:
-        least = max(least, *(largest_loss(joint, cost, min(window, length), knows="any records") for joint in joints))
-    bound = WordLeakage(family, length, Protection(window, "any records")).loss(cost).value
+        least = max(
+            least, *(largest_loss(joint, cost, min(window, length), side_information="any") for joint in joints)
+        )
+    bound = WordLeakage(family, length, Protection(window, "any")).loss(cost).value
     assert bound >= least * (1 - 1e-6), seed
-    assert pf.leakage_loss(family, length, 1 / cost, window=window, knows="any records") <= bound * (1 + 1e-12)
+    assert pf.leakage_loss(family, length, 1 / cost, window=window, side_information="any") <= bound * (1 + 1e-12)
     return bound / least - 1, bound < length * cost * (1 - 1e-6)
 
 
@@ -156,6 +159,6 @@ def test_of_longer_segments(start):
                 at.append(now.sum())
             told.append(np.log(at[0] / at[1]) if at[1] > 0 else np.nan)
         largest = max(largest, cost + float(np.nan_to_num(abs(told[0] - told[1]))))
-    bound = pf.leakage_loss(family, length, 1 / cost, knows="any records")
+    bound = pf.leakage_loss(family, length, 1 / cost, side_information="any")
     assert largest <= bound < 0.5 * length * cost
     assert bound < 4 * largest

@@ -6,6 +6,7 @@ from cases import counts, seeds
 from sequence_programs import largest_loss, largest_loss_of_counts, plain_loss, sequence_law
 
 import pufferflow as pf
+from pufferflow.errors import ChainError
 
 
 def random_case(seed):
@@ -26,7 +27,7 @@ def excess(seed, start):
     if start == "stationary":
         try:
             chain = pf.MarkovChain(matrix)
-        except pf.ChainError:
+        except ChainError:
             return None
         laws = [chain.stationary_distribution]
     elif start == "given":
@@ -65,22 +66,22 @@ def wider_case(seed, *size):
     matrix = np.where(matrix < 2e-3, 0, matrix)
     matrix /= matrix.sum(axis=1, keepdims=True)
     law = rng.dirichlet(np.ones(k)) * 0.97 + 0.03 / k if rng.random() < 0.7 else np.eye(k)[rng.integers(k)]
-    knows = str(rng.choice(["nothing", "any records"]))
-    window = int(rng.integers(1 if knows != "nothing" else 2, 4))
-    return matrix, law, length, float(rng.choice([0.01, 0.1, 0.5, 1.5])), window, knows
+    side_information = str(rng.choice(["none", "any"]))
+    window = int(rng.integers(1 if side_information != "none" else 2, 4))
+    return matrix, law, length, float(rng.choice([0.01, 0.1, 0.5, 1.5])), window, side_information
 
 
 @pytest.mark.parametrize("start", ["given", "stationary", "any"])
 @pytest.mark.parametrize("seed", seeds(3, 170))
 def test_windows_and_known_records_never_below_the_program(seed, start):
-    matrix, law, length, cost, window, knows = wider_case(seed)
+    matrix, law, length, cost, window, side_information = wider_case(seed)
     try:
         chain = pf.MarkovChain(matrix, law if start == "given" else start)
-    except pf.ChainError:
+    except ChainError:
         return
     law = chain.stationary_distribution if start == "stationary" else law
-    program = largest_loss(sequence_law(matrix, law, length), cost, window, knows)
-    bound = pf.leakage_loss(chain, length, 1 / cost, window=window, knows=knows)
+    program = largest_loss(sequence_law(matrix, law, length), cost, window, side_information)
+    bound = pf.leakage_loss(chain, length, 1 / cost, window=window, side_information=side_information)
     assert bound >= program * (1 - 1e-6)
     if start != "any" and program >= min(window, length) * cost:  # some windows differ in all places
         assert bound <= 2 * program
@@ -91,7 +92,7 @@ def test_counts_are_the_program_where_any_records_are_known(seed):
     matrix, law, length, cost, window, _ = wider_case(seed)
     joint = sequence_law(matrix, law, min(length, 4))
     assert largest_loss_of_counts(joint, cost, window) == pytest.approx(
-        largest_loss(joint, cost, window, "any records"), rel=1e-6
+        largest_loss(joint, cost, window, "any"), rel=1e-6
     )
 
 
@@ -106,11 +107,11 @@ def test_all_sets_of_known_records(states, length, seed, start):
     matrix, law, _, cost, window, _ = wider_case(seed, states, length)
     try:
         chain = pf.MarkovChain(matrix, law if start == "given" else start)
-    except pf.ChainError:
+    except ChainError:
         return
     law = chain.stationary_distribution if start == "stationary" else law
     learnt = largest_loss_of_counts(sequence_law(matrix, law, length), cost, window)
-    assert pf.leakage_loss(chain, length, 1 / cost, window=window, knows="any records") >= learnt * (1 - 1e-12)
+    assert pf.leakage_loss(chain, length, 1 / cost, window=window, side_information="any") >= learnt * (1 - 1e-12)
 
 
 @pytest.mark.parametrize("cases", counts(2, 4))

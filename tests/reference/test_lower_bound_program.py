@@ -14,6 +14,7 @@ from sequence_programs import largest_loss, sequence_law, stated_loss
 import pufferflow as pf
 from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow.coupling._count_kernels import TINY, tilted
+from pufferflow.errors import ChainError
 
 
 def random_chain(rng, largest):
@@ -34,7 +35,7 @@ def random_chain(rng, largest):
     laws = ["stationary", rng.dirichlet(np.ones(k)), np.eye(k)[rng.integers(k)]]
     try:
         return pf.MarkovChain(matrix, laws[rng.integers(3)]), length
-    except pf.ChainError:  # no unique stationary law
+    except ChainError:  # no unique stationary law
         return pf.MarkovChain(matrix, laws[1]), length
 
 

@@ -7,6 +7,7 @@ from sequence_programs import label_law, largest_loss
 
 import pufferflow as pf
 from pufferflow.coupling import periodic
+from pufferflow.errors import ChainError
 from tests.reference.test_labelled_program import random_matrix
 
 
@@ -19,7 +20,7 @@ def excess(seed, monkeypatch):
     start = "any" if rng.random() < 0.3 else "stationary"
     try:
         chain = pf.PeriodicChain(matrices, repeat=repeat, initial_distribution=start)
-    except pf.ChainError:  # no unique stationary law
+    except ChainError:  # no unique stationary law
         return None
     length = int(rng.integers(1, {2: 6, 3: 4}[k] + 1))
     cost = float(rng.choice([0.01, 0.1, 0.5, 1.5, 4.0]))

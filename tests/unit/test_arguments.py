@@ -13,6 +13,9 @@ from cases import counts
 
 import pufferflow as pf
 from pufferflow import dp, hmm, networks
+from pufferflow.audit import CountQuery, HistogramQuery, chain_sensitivity
+from pufferflow.models import confidence_family, mixing_from_counts
+from pufferflow.records import Schema, StateSpace
 from reproduction.data.sample import Participant, Sample
 
 pytestmark = pytest.mark.usefixtures("only_svg", "scales_once")
@@ -21,13 +24,13 @@ INTERVALS = pf.IntervalFamily([[0.5, 0.2], [0.2, 0.5]], [[0.8, 0.5], [0.5, 0.8]]
 opendp.enable_features("contrib")
 NOISY = opendp.m.make_laplace(opendp.atom_domain(T="i64"), opendp.absolute_distance(T="i64"), scale=5.0)
 NETWORK = networks.chain_network(CHAIN, 3)
-STATES = pf.StateSpace.categories(["a", "b"])
-PUBLIC = pf.PublicModel(pf.ChainFamily([CHAIN]), pf.Schema(states=STATES))
+STATES = StateSpace.categories(["a", "b"])
+PUBLIC = pf.models.PublicModel(pf.ChainFamily([CHAIN]), Schema(states=STATES))
 ROWS = pd.Series(["a", "a", "b", "b", "a", "b"] * 4)
 TIMED = ROWS.set_axis(pd.date_range(datetime(2020, 1, 1), periods=24, freq="60s"))
 METER = pd.Series([0.0, 1.0, 2.0, 1.0] * 6, index=TIMED.index)
 PEOPLE = pd.DataFrame({"participant": [f"p{i // 3}" for i in range(600)], "value": ["a", "a", "b"] * 200})
-COUNT = pf.CountQuery({1})
+COUNT = CountQuery({1})
 COINS = [["1/2", "1/2"], ["1/4", "3/4"]]
 RESPONSE = dp.FiniteMechanism({"a": COINS[0], "b": COINS[1]})
 UNIT, LAW = [[1, 0], [0, 1]], {"0": [1, 0], "1": [0, 1]}
@@ -73,11 +76,11 @@ CALLS = [
     (pf.Accountant.guarantee, ON_CHAIN | {"scale": 5.0, "mechanism": "mqm-exact"}),
     (pf.Accountant, ON_CHAIN),
     (pf.MixingFamily, {"steps": 60, "overlap": 0.4}),
-    (pf.mixing_of, {"family": CHAIN, "steps": 3}),
-    (pf.mixing_of(CHAIN, 3).family, {"margin": 0.1}),
-    (pf.mixing_from_counts, {"transition_counts": [[50, 3], [2, 10]], "steps": 3, "coverage": 0.9}),
-    (pf.event_epsilon, ON_CHAIN | {"epsilon": 1.0, "window": 2, "knows": "nothing"}),
-    (pf.wrap, ON_CHAIN | {"measurement": NOISY, "d_in": 1, "window": 2, "knows": "nothing"}),
+    (pf.models.mixing_of, {"family": CHAIN, "steps": 3}),
+    (pf.models.mixing_of(CHAIN, 3).family, {"margin": 0.1}),
+    (mixing_from_counts, {"transition_counts": [[50, 3], [2, 10]], "steps": 3, "coverage": 0.9}),
+    (pf.event_epsilon, ON_CHAIN | {"epsilon": 1.0, "window": 2, "side_information": "none"}),
+    (pf.accounting.wrap, ON_CHAIN | {"measurement": NOISY, "d_in": 1, "window": 2, "side_information": "none"}),
     (pf.RunningCount, {"length": 10, "event_epsilon": 1.0}),
     (pf.RunningCount(10**6, 1.0).add, {"value": 1}),
     (pf.RunningCount(10, 1.0).half_width, {"readings": 3}),
@@ -88,13 +91,13 @@ CALLS = [
     (pf.BinaryInterval, {"low": 0.3, "high": 0.6}),
     (pf.IntervalFamily, {"low": [[0.5, 0.2], [0.2, 0.5]], "high": [[0.8, 0.5], [0.5, 0.8]]}),
     (INTERVALS.contains, {"chain": CHAIN, "tolerance": 1e-9}),
-    (pf.confidence_family, {"transition_counts": [[5, 3], [2, 1]], "coverage": 0.9}),
+    (confidence_family, {"transition_counts": [[5, 3], [2, 1]], "coverage": 0.9}),
     (pf.fit_chain, {"transition_counts": [[5, 3], [2, 1]], "smoothing": 0.5, "initial_distribution": "any"}),
     (CHAIN.simulate, {"length": 5, "rng": RNG}),
-    (pf.CountQuery, {"states": [1]}),
-    (pf.HistogramQuery, {"bins": [[0], [1]]}),
+    (CountQuery, {"states": [1]}),
+    (HistogramQuery, {"bins": [[0], [1]]}),
     (pf.privacy_loss, ON_CHAIN | {"scale": 5.0, "query": COUNT}),
-    (pf.smallest_scale, ON_CHAIN | {"epsilon": 1.0, "query": COUNT, "relative": 1e-3}),
+    (pf.audit.smallest_scale, ON_CHAIN | {"epsilon": 1.0, "query": COUNT, "relative": 1e-3}),
     (networked, {"name": "A", "table": [0.5, 0.5], "parents": ()}),
     (networks.BayesianNetwork, {"variables": [networks.Variable("A", [0.5, 0.5])]}),
     (networks.chain_network, {"chain": CHAIN, "length": 3}),
@@ -102,9 +105,9 @@ CALLS = [
     (networks.network_cost, {"networks": NETWORK, "scales": [1.0, 2.0], "secrets": ["X1"], "query": ["X1"]}),
     (quilts, {"network": NETWORK, "node": "X1"}),
     (networks.max_influence, {"network": NETWORK, "node": "X1", "quilt": ["X2"]}),
-    (pf.close_adversary, {"theta": CHAIN, "theta_tilde": CHAIN, "length": 5}),
-    (pf.close_adversary(CHAIN, CHAIN, 5).loss, {"epsilon": 1.0}),
-    (pf.chain_sensitivity, {"chains": CHAIN, "lengths": 2, "weights": [0, 1]}),
+    (pf.audit.close_adversary, {"theta": CHAIN, "theta_tilde": CHAIN, "length": 5}),
+    (pf.audit.close_adversary(CHAIN, CHAIN, 5).loss, {"epsilon": 1.0}),
+    (chain_sensitivity, {"chains": CHAIN, "lengths": 2, "weights": [0, 1]}),
     (pf.PufferfishFramework, {"laws": {"all": LAWS}, "pairs": [("well", "ill")]}),
     (
         pf.PufferfishFramework.from_databases,
@@ -123,10 +126,10 @@ CALLS = [
         {"theta": pf.MixingFamily(3, 0.5), "statistics": ["mean-by-hour"], "step": "1h", "participants": 5}
         | {"period": "2d", "epsilon": 1.0, "bounds": (0, 3), "protect": "2h", "side_information": "none"},
     ),
-    (pf.StateSpace.numeric, {"edges": [1.0, 2.0]}),
-    (pf.StateSpace.categories, {"names": ["a", "b"], "other": True}),
-    (pf.Schema, {"time": "t", "value": "v", "timezone": "UTC", "separator": ",", "decimal": ".", "thousands": "'"}),
-    (pf.Schema, {"rows_are_steps": True, "states": STATES, "participant": "p", "group": "g"}),
+    (StateSpace.numeric, {"edges": [1.0, 2.0]}),
+    (StateSpace.categories, {"names": ["a", "b"], "other": True}),
+    (Schema, {"time": "t", "value": "v", "timezone": "UTC", "separator": ",", "decimal": ".", "thousands": "'"}),
+    (Schema, {"rows_are_steps": True, "states": STATES, "participant": "p", "group": "g"}),
     (pf.mixing, {"time": "1h", "overlap": 0.4}),
     (pf.fit, {"source": ROWS, "states": ["a", "b"], "coverage": 0.9, "start": "any"}),
     (pf.fit, {"source": TIMED, "states": ["a", "b"], "step": "1min", "timezone": "UTC"}),
@@ -143,16 +146,16 @@ CALLS = [
         | {"output": None, "ledger": None, "accept_noise": True, "longest": 20, "first": "2020-01-01", "unit": "W"},
     ),
     (pf.release, {"source": ROWS, "theta": PUBLIC, "epsilon": 1.0, "seed": 3, "accept_noise": True}),
-    (pf.Eta, {"x": 1, "y": 2, "z": 1}),
-    (pf.Eta.for_epsilon, {"epsilon": 1.0, "sensitivity": "1", "y": 16}),
+    (pf.dp.Eta, {"x": 1, "y": 2, "z": 1}),
+    (pf.dp.Eta.for_epsilon, {"epsilon": 1.0, "sensitivity": "1", "y": 16}),
     (
-        pf.Base2Exponential,
-        {"eta": pf.Eta(1, 1), "utility_min": 0, "utility_max": 3, "max_outcomes": 3, "sampler": "bitwise"}
+        pf.dp.Base2Exponential,
+        {"eta": pf.dp.Eta(1, 1), "utility_min": 0, "utility_max": 3, "max_outcomes": 3, "sampler": "bitwise"}
         | {"sensitivity": "1", "minimum_attempts": 2, "insecure_seed": 1},
     ),
-    (pf.Base2Exponential(pf.Eta(1, 1), 0, 3, 3).release, {"utilities": [0, 1]}),
-    (pf.Base2Laplace, {"eta": pf.Eta(1, 1), "lower": "0", "upper": "3", "granularity": "1", "sensitivity": "1"}),
-    (pf.Base2Laplace(pf.Eta(1, 1), 0, 3, 1).release, {"value": "1"}),
+    (pf.dp.Base2Exponential(pf.dp.Eta(1, 1), 0, 3, 3).release, {"utilities": [0, 1]}),
+    (pf.dp.Base2Laplace, {"eta": pf.dp.Eta(1, 1), "lower": "0", "upper": "3", "granularity": "1", "sensitivity": "1"}),
+    (pf.dp.Base2Laplace(pf.dp.Eta(1, 1), 0, 3, 1).release, {"value": "1"}),
     (dp.Laplace, {"sensitivity": 1.0, "epsilon": 1.0}),
     (dp.Laplace(1.0, 1.0).release, {"values": [1, 2]}),
     (dp.Laplace(1.0, 1.0).probability, {"noise": 1}),
@@ -214,7 +217,7 @@ CALLS = [
     (hmm.NoisyMax, {"release": "index", "largest": 1, "mechanism": COINS, "ties": "first"}),
     (hmm.NoisyMax("value").sample, {"counts": [0, 2], "rng": RNG}),
     (pf.Ledger, {"path": "missing"}),
-    (pf.read_public_model, {"path": "missing"}),
+    (pf.models.read_public_model, {"path": "missing"}),
     (hmm.read_hidden_markov_model, {"path": "missing"}),
 ]
 NO_NUMBER = ("3", True, math.nan, [], [1.5], 1j)

@@ -10,11 +10,13 @@ import pytest
 
 import pufferflow as pf
 from pufferflow._util.rounding import divide_up
-from pufferflow.audit import privacy_losses
+from pufferflow.audit import CountQuery, HistogramQuery, privacy_losses
+from pufferflow.errors import ChainError, ParameterError
+from pufferflow.mechanisms import MECHANISMS
 
 THETA_1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])
 THETA_2 = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]], [0.9, 0.1])
-ONE = pf.CountQuery({1})
+ONE = CountQuery({1})
 
 
 @pytest.mark.parametrize(("chain", "loss"), [(THETA_1, 0.2375), (THETA_2, 0.2847)])
@@ -22,7 +24,7 @@ def test_actual_loss_of_mqm_exact(chain, loss):
     scale = pf.mqm_exact(chain, 100, 1.0, convention="published").scale
     found = pf.privacy_loss(chain, 100, scale, ONE)
     assert round(found.loss, 4) == loss
-    assert round(pf.privacy_loss(chain, 100, scale, pf.CountQuery([0])).loss, 4) == loss
+    assert round(pf.privacy_loss(chain, 100, scale, CountQuery([0])).loss, 4) == loss
 
 
 def test_actual_loss_at_the_smaller_scale_of_the_exact_convention():
@@ -42,7 +44,7 @@ def test_actual_loss_at_the_smaller_scale_of_the_exact_convention():
     ],
 )
 def test_smallest_scale_of_the_sum(chain, epsilon, scale):
-    found = pf.smallest_scale(chain, 20, epsilon, ONE)
+    found = pf.audit.smallest_scale(chain, 20, epsilon, ONE)
     assert round(found.scale, 3) == scale
     assert epsilon * (1 - 1e-8) < found.loss <= epsilon
 
@@ -50,7 +52,7 @@ def test_smallest_scale_of_the_sum(chain, epsilon, scale):
 @pytest.mark.parametrize("scale", [0.5, 2.0, 40.0])
 def test_independent_records_lose_one_over_the_scale(scale):
     chain = pf.MarkovChain([[0.5, 0.3, 0.2]] * 3)
-    for query in (ONE, pf.HistogramQuery(), pf.HistogramQuery([[0, 2], [1]])):
+    for query in (ONE, HistogramQuery(), HistogramQuery([[0, 2], [1]])):
         found = pf.privacy_loss(chain, 9, scale, query)
         assert found.lower <= 1 / scale <= found.loss <= 1 / scale + 1e-11
 
@@ -64,13 +66,13 @@ def test_a_family_loses_what_its_worst_chain_loses():
 
 def test_one_state_keeps_no_secret():
     chain = pf.MarkovChain([[1.0]])
-    for query in (pf.CountQuery({0}), pf.HistogramQuery()):
+    for query in (CountQuery({0}), HistogramQuery()):
         found = pf.privacy_loss(chain, 7, 1.0, query)
         assert (found.loss, found.lower, found.node, found.pair, found.output) == (0, 0, None, None, None)
 
 
 def test_counting_every_state_tells_nothing():
-    found = pf.privacy_loss(THETA_1, 30, 1.0, pf.CountQuery({0, 1}))
+    found = pf.privacy_loss(THETA_1, 30, 1.0, CountQuery({0, 1}))
     assert found.lower == 0
     assert found.loss < 1e-10
     assert found.node is None
@@ -79,8 +81,8 @@ def test_counting_every_state_tells_nothing():
 def test_a_cycle_that_starts_anywhere():
     """X_1 tells everything, and the histogram of a full turn nothing."""
     cycle = pf.MarkovChain([[0, 1, 0], [0, 0, 1], [1, 0, 0]], "any")
-    assert pf.privacy_loss(cycle, 6, 1.0, pf.HistogramQuery()).loss < 1e-12
-    assert pf.privacy_loss(cycle, 7, 1.0, pf.HistogramQuery()).loss == pytest.approx(1.0)
+    assert pf.privacy_loss(cycle, 6, 1.0, HistogramQuery()).loss < 1e-12
+    assert pf.privacy_loss(cycle, 7, 1.0, HistogramQuery()).loss == pytest.approx(1.0)
 
 
 def test_long_chains_reach_a_limit():
@@ -98,31 +100,31 @@ def test_long_chains_reach_a_limit():
         ((THETA_1, 10**6, 1.0, ONE), "up to 20000 records"),
         ((THETA_1, 0, 1.0, ONE), "at least 1 record"),
         ((THETA_1, [3, 4], 1.0, ONE), "one segment"),
-        ((THETA_1, 10, 1.0, pf.CountQuery({2})), "state 2 is asked for, but the chain has the states 0 to 1"),
+        ((THETA_1, 10, 1.0, CountQuery({2})), "state 2 is asked for, but the chain has the states 0 to 1"),
         ((THETA_1, 10, 1.0, "count"), "give a CountQuery or a HistogramQuery"),
-        ((THETA_1, 10**5, 1.0, pf.HistogramQuery()), "GiB"),
-        ((THETA_1, 100, 0.01, pf.HistogramQuery()), "for scales of at least 0.2"),
-        ((THETA_1, 10, 1.0, pf.HistogramQuery([[0]])), "state 1 is in no bin"),
+        ((THETA_1, 10**5, 1.0, HistogramQuery()), "GiB"),
+        ((THETA_1, 100, 0.01, HistogramQuery()), "for scales of at least 0.2"),
+        ((THETA_1, 10, 1.0, HistogramQuery([[0]])), "state 1 is in no bin"),
     ],
 )
 def test_bad_input_is_refused(arguments, message):
-    with pytest.raises(pf.ParameterError, match=message):
+    with pytest.raises(ParameterError, match=message):
         pf.privacy_loss(*arguments)
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: pf.CountQuery(set()), "at least one state"),
-        (lambda: pf.CountQuery({-1}), "a negative number is no state"),
-        (lambda: pf.CountQuery({1.5}), "a float is no state"),
-        (lambda: pf.CountQuery(1), "give a set of states"),
-        (lambda: pf.HistogramQuery([[0], []]), "every bin at least one state"),
-        (lambda: pf.HistogramQuery([[0, 1], [1]]), "in two bins"),
+        (lambda: CountQuery(set()), "at least one state"),
+        (lambda: CountQuery({-1}), "a negative number is no state"),
+        (lambda: CountQuery({1.5}), "a float is no state"),
+        (lambda: CountQuery(1), "give a set of states"),
+        (lambda: HistogramQuery([[0], []]), "every bin at least one state"),
+        (lambda: HistogramQuery([[0, 1], [1]]), "in two bins"),
     ],
 )
 def test_bad_queries_are_refused(make, message):
-    with pytest.raises(pf.ParameterError, match=message):
+    with pytest.raises(ParameterError, match=message):
         make()
 
 
@@ -133,19 +135,19 @@ def test_probabilities_beyond_floats_are_refused():
     # X_2 = 1 has probability 1e-300, which no rounding of the count's distribution is lost in
     unlikely = pf.MarkovChain([[0, 1e-300, 1], [1, 0, 0], [1, 0, 0]], [1, 0, 0])
     assert pf.privacy_loss(unlikely, 5, 1.0, ONE).loss == pytest.approx(1.0)
-    with pytest.raises(pf.ChainError, match="beyond the range of floats"):
-        pf.privacy_loss(unlikely, 5, 1.0, pf.HistogramQuery())
+    with pytest.raises(ChainError, match="beyond the range of floats"):
+        pf.privacy_loss(unlikely, 5, 1.0, HistogramQuery())
 
 
 @pytest.mark.parametrize(("epsilon", "relative"), [(0.0, 1e-6), (1.0, 0.0), (1.0, 2.0)])
 def test_smallest_scale_refuses_bad_numbers(epsilon, relative):
-    with pytest.raises(pf.ParameterError):
-        pf.smallest_scale(THETA_1, 5, epsilon, ONE, relative=relative)
+    with pytest.raises(ParameterError):
+        pf.audit.smallest_scale(THETA_1, 5, epsilon, ONE, relative=relative)
 
 
 def test_smallest_scale_ends_at_the_finest_it_can_prove():
-    for query in (ONE, pf.HistogramQuery()):
-        found = pf.smallest_scale(THETA_1, 3, 1000.0, query)
+    for query in (ONE, HistogramQuery()):
+        found = pf.audit.smallest_scale(THETA_1, 3, 1000.0, query)
         assert found.loss <= 1000
         assert found == pf.privacy_loss(THETA_1, 3, found.scale, query)
 
@@ -155,18 +157,18 @@ def test_smallest_scale_ends_at_the_finest_it_can_prove():
 def test_smallest_scale_where_every_record_counts(chain, epsilon):
     """T/ε is the answer, or within rounding of it: SciPy's bracket had no change of sign."""
     for length in (1, 2):
-        found = pf.smallest_scale(chain, length, epsilon, pf.CountQuery([0]))
+        found = pf.audit.smallest_scale(chain, length, epsilon, CountQuery([0]))
         assert found.loss <= epsilon
         assert found.scale <= divide_up(length, epsilon)
-    alone = pf.smallest_scale(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), 1, epsilon, ONE)
+    alone = pf.audit.smallest_scale(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), 1, epsilon, ONE)
     assert Fraction(alone.scale) * Fraction(epsilon) >= 1  # the one record loses 1/scale
 
 
-@pytest.mark.parametrize("query", [ONE, pf.HistogramQuery()])
+@pytest.mark.parametrize("query", [ONE, HistogramQuery()])
 @pytest.mark.parametrize("epsilon", [100.0, 1e90])
 def test_smallest_scale_from_any_start_stops_where_floats_do(query, epsilon):
     anywhere = pf.MarkovChain(THETA_1.transition_matrix, "any")
-    found = pf.smallest_scale(anywhere, 7, epsilon, query, relative=1e-3)
+    found = pf.audit.smallest_scale(anywhere, 7, epsilon, query, relative=1e-3)
     assert found.loss <= epsilon
     assert found.scale <= 7 / 150 * (1 + 1e-9)
 
@@ -204,7 +206,7 @@ def test_audit_of_windows(audit):
     assert code == 0
     scale = pf.leakage(THETA_1, 40, 1.0, window=5).scale
     assert (rows["leakage"]["scale"], rows["leakage"]["window"]) == (scale, 5)
-    assert rows["leakage"]["loss"] == pf.privacy_loss(THETA_1, 40, scale, pf.CountQuery([1]), window=5).loss <= 1
+    assert rows["leakage"]["loss"] == pf.privacy_loss(THETA_1, 40, scale, CountQuery([1]), window=5).loss <= 1
     assert rows["wasserstein"]["scale"] is None
     assert "windows of 5" in audit("--length", 40, "--count", 1, "--scale", 30, "--protect", 5)[1]
     for query, window, said in (("--histogram", 5, "--count STATE"), ("--count=1", 0, "at least 1")):
@@ -216,7 +218,7 @@ def test_audit_of_all_mechanisms_says_which_do_not_apply(audit):
     code, out, _ = audit("--length", 30, "--count", 1, "--epsilon", 1, "--json")
     rows = {row["mechanism"]: row for row in json.loads(out)}
     assert code == 0
-    assert set(rows) == set(pf.MECHANISMS)
+    assert set(rows) == set(MECHANISMS)
     assert rows["gk16"]["loss"] is None
     assert rows["gk16"]["reason"] in audit("--length", 30, "--count", 1, "--epsilon", 1)[1]
     assert rows["entry-dp"]["ratio"] > 1 > rows["mqm-exact"]["ratio"]
@@ -240,7 +242,7 @@ def test_audit_of_a_scale(audit):
     (row,) = json.loads(out)
     assert code == 0
     assert (row["guarantee"], row["ratio"], row["query"]) == (None, None, "histogram")
-    assert row["loss"] == pf.privacy_loss(THETA_1, 20, 3.0, pf.HistogramQuery()).loss
+    assert row["loss"] == pf.privacy_loss(THETA_1, 20, 3.0, HistogramQuery()).loss
     assert "-" in audit("--length", 20, "--histogram", "--scale", 3)[1]
 
 
@@ -302,17 +304,17 @@ MANY = pf.MarkovChain(np.full((200, 200), 1 / 200), "any")
     "ask",
     [
         lambda: pf.privacy_loss(MANY, 17_520, 1.0, ONE),
-        lambda: pf.smallest_scale(MANY, 17_520, 1.0, ONE),
-        lambda: pf.privacy_loss(MANY, 10**4, 1.0, pf.HistogramQuery()),
-        lambda: pf.smallest_scale(MANY, 2**62, 1.0, pf.HistogramQuery()),
+        lambda: pf.audit.smallest_scale(MANY, 17_520, 1.0, ONE),
+        lambda: pf.privacy_loss(MANY, 10**4, 1.0, HistogramQuery()),
+        lambda: pf.audit.smallest_scale(MANY, 2**62, 1.0, HistogramQuery()),
         lambda: pf.privacy_loss(
-            pf.MarkovChain(MANY.transition_matrix), 7000, 1.0, pf.HistogramQuery([[0], range(1, 200)])
+            pf.MarkovChain(MANY.transition_matrix), 7000, 1.0, HistogramQuery([[0], range(1, 200)])
         ),
     ],
 )
 def test_work_is_known_before_it_starts(ask):
     """Once hours without a word, or a size that no float holds."""
-    with pytest.raises(pf.ParameterError, match=r"multiplications|GiB|numbers"):
+    with pytest.raises(ParameterError, match=r"multiplications|GiB|numbers"):
         ask()
 
 
@@ -356,7 +358,7 @@ def test_a_long_audit_shows_how_far_it_is(monkeypatch):
     assert options["disable"] is None  # shown on a terminal only
 
 
-@pytest.mark.parametrize("query", [pf.CountQuery({1}), pf.HistogramQuery()])
+@pytest.mark.parametrize("query", [CountQuery({1}), HistogramQuery()])
 @pytest.mark.parametrize("start", ["stationary", "any"])
 def test_losses_at_several_scales_are_those_of_each(query, start):
     family = [pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]], start), pf.MarkovChain([[0.6, 0.4], [0.1, 0.9]], start)]
@@ -364,7 +366,7 @@ def test_losses_at_several_scales_are_those_of_each(query, start):
     assert privacy_losses(pf.ChainFamily(family), 9, scales, query) == [
         pf.privacy_loss(pf.ChainFamily(family), 9, scale, query) for scale in scales
     ]
-    with pytest.raises(pf.ParameterError, match="scales is empty"):
+    with pytest.raises(ParameterError, match="scales is empty"):
         privacy_losses(pf.ChainFamily(family), 9, [], query)
-    with pytest.raises(pf.ParameterError, match="scale"):
+    with pytest.raises(ParameterError, match="scale"):
         privacy_losses(pf.ChainFamily(family), 9, [1.0, -1.0], query)

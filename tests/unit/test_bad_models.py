@@ -5,6 +5,10 @@ import pandas as pd
 import pytest
 
 import pufferflow as pf
+from pufferflow.audit import CountQuery
+from pufferflow.errors import ChainError, DataError, NetworkError, ParameterError
+from pufferflow.mechanisms import MECHANISMS
+from pufferflow.models import confidence_family, mixing_from_counts
 from pufferflow.models.families import as_family
 from pufferflow.networks import BayesianNetwork, Variable
 
@@ -113,19 +117,19 @@ WITHOUT_AN_ANSWER = [
     (PAIR.eigengap, ("auto",), "use leakage"),
     (PAIR.smallest_stationary_probability, (), "use leakage"),
     (getattr, (BALL, "chains"), "finitely many chains"),
-    (pf.mixing_of, (PAIR, 3), "finitely many chains"),
+    (pf.models.mixing_of, (PAIR, 3), "finitely many chains"),
     (pf.mqm_approx, (pf.MarkovChain([[0, 1], [1, 0]]), 5, 1.0), "this one has period 2"),
     (pf.mqm_approx, (pf.MarkovChain([[1, 0], [0.5, 0.5]]), 5, 1.0), "this one has 2 communicating classes"),
     (pf.lower_bound, (PAIR, 50, 1.0), "interval"),
-    *((pf.MECHANISMS[name], (PAIR, 10, 1.0), THETAS) for name in ("mqm-exact", "mqm-approx", "gk16")),
+    *((MECHANISMS[name], (PAIR, 10, 1.0), THETAS) for name in ("mqm-exact", "mqm-approx", "gk16")),
     (
         pf.mqm_exact,
         (pf.HiddenChain.of_order(ORDER_2), 9, 1.0),
         "labels of a labelled chain are none; use leakage or g",
     ),
     (pf.mqm_exact, (DAY, 10, 1.0), "a periodic chain has several; use leakage or group-dp"),
-    *((pf.privacy_loss, (theta, 5, 3.0, pf.CountQuery({1})), FINITE) for theta in (PAIR, pf.BinaryInterval(0.3, 0.6))),
-    *((pf.close_adversary, (theta, ANY, 5), FINITE) for theta in (PAIR, pf.BinaryInterval(0.3, 0.6))),
+    *((pf.privacy_loss, (theta, 5, 3.0, CountQuery({1})), FINITE) for theta in (PAIR, pf.BinaryInterval(0.3, 0.6))),
+    *((pf.audit.close_adversary, (theta, ANY, 5), FINITE) for theta in (PAIR, pf.BinaryInterval(0.3, 0.6))),
 ]
 PARAMETERS = [
     (
@@ -139,28 +143,28 @@ PARAMETERS = [
     (pf.HiddenChain, (ORDER_2, [0]), "chain is a"),
     (lambda: pf.PeriodicChain([HALF], repeat=0), (), "repeat is 0"),
     (lambda: pf.PeriodicChain([HALF], initial_distribution="given"), (), "choose from stationary, any"),
-    (pf.loss_profile, (CHAIN, 10, 1.0), "chain is a MarkovChain; give a PeriodicChain"),
+    (pf.mechanisms.loss_profile, (CHAIN, 10, 1.0), "chain is a MarkovChain; give a PeriodicChain"),
     (pf.MixingFamily, (0, 0.4), "steps is 0"),
-    *((pf.mixing_of, (CHAIN, steps), "steps") for steps in (0, 1.5, True, "60")),
-    (pf.mixing_from_counts, (ALL, 10**6), "steps"),
-    (pf.mixing_from_counts, (ALL, 10, 1.0), "coverage"),
-    (pf.mixing_of(CHAIN, 3).family, (-0.1,), "margin"),
+    *((pf.models.mixing_of, (CHAIN, steps), "steps") for steps in (0, 1.5, True, "60")),
+    (mixing_from_counts, (ALL, 10**6), "steps"),
+    (mixing_from_counts, (ALL, 10, 1.0), "coverage"),
+    (pf.models.mixing_of(CHAIN, 3).family, (-0.1,), "margin"),
     *(
-        (pf.confidence_family, (ALL, coverage), "it must lie between 0 and 1, for example")
+        (confidence_family, (ALL, coverage), "it must lie between 0 and 1, for example")
         for coverage in (0, 1, 1.5, -1, "0.9", None, np.nan)
     ),
 ]
 DATA = [
-    (pf.mixing_from_counts, ([[1.5, 1], [1, 1]], 10), "integers"),
-    (pf.confidence_family, (np.ones((2, 3), dtype=int),), "shape (2, 3); give one row and one column a state"),
-    (pf.confidence_family, (np.ones((2, 2)),), "must be integers of at least 0; give counts, not frequencies"),
-    (pf.confidence_family, ([[1, -1], [0, 0]],), "must be integers of at least 0"),
-    (pf.confidence_family, (np.zeros((0, 0), dtype=int),), "shape"),
+    (mixing_from_counts, ([[1.5, 1], [1, 1]], 10), "integers"),
+    (confidence_family, (np.ones((2, 3), dtype=int),), "shape (2, 3); give one row and one column a state"),
+    (confidence_family, (np.ones((2, 2)),), "must be integers of at least 0; give counts, not frequencies"),
+    (confidence_family, ([[1, -1], [0, 0]],), "must be integers of at least 0"),
+    (confidence_family, (np.zeros((0, 0), dtype=int),), "shape"),
     (pf.fit_chain, (np.array(HUGE),), "sum"),
     (lambda: pf.fit_chain(np.eye(2), smoothing=1e308), (), "sum"),
     (lambda: pf.fit_chain(np.ones((2, 2)), order=2), (), "an array with 3 equal sides"),
     (lambda: pf.fit_chain(np.array([[[0, 1], [0, 0]], [[0, 0], [0, 0]]]), order=2), (), "set smoothing > 0"),
-    (pf.fit_periodic_chain, (np.ones((2, 2)),), "square matrices of numbers"),
+    (pf.models.fit_periodic_chain, (np.ones((2, 2)),), "square matrices of numbers"),
 ]
 NETWORKS = [
     (lambda: BayesianNetwork([Variable("Ann", HUGE[0])]), (), "sum"),
@@ -173,10 +177,10 @@ NETWORKS = [
     [
         (error, *case)
         for error, cases in (
-            (pf.ChainError, CHAINS + WITHOUT_AN_ANSWER),
-            (pf.ParameterError, PARAMETERS),
-            (pf.DataError, DATA),
-            (pf.NetworkError, NETWORKS),
+            (ChainError, CHAINS + WITHOUT_AN_ANSWER),
+            (ParameterError, PARAMETERS),
+            (DataError, DATA),
+            (NetworkError, NETWORKS),
         )
         for case in cases
     ],

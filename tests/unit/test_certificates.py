@@ -16,6 +16,7 @@ from shipped_counts import electricity_transitions
 
 import pufferflow as pf
 from pufferflow import verify
+from pufferflow.errors import CertificateError, ParameterError
 from pufferflow.verify import read_certificate
 
 P1, P2 = [[0.9, 0.1], [0.4, 0.6]], [[0.8, 0.2], [0.3, 0.7]]
@@ -60,7 +61,7 @@ def electricity():
 
 
 def rejected(document, reason):
-    with pytest.raises(pf.CertificateError, match=reason):
+    with pytest.raises(CertificateError, match=reason):
         pf.verify_certificate(document)
 
 
@@ -131,9 +132,7 @@ def test_entry_dp_of_correlated_records():
     slightly = pf.MarkovChain([[0.5, 0.5], [0.5 + 1e-15, 0.5 - 1e-15]], "any")
     families = [(THETA_1, 100), (slightly, 100), (pf.ChainFamily([symmetric(0.5, "any"), slightly]), 3)]
     for family, length in families:
-        with pytest.raises(
-            pf.ParameterError, match=r"records are correlated, and of correlated ones .* use mqm-exact$"
-        ):
+        with pytest.raises(ParameterError, match=r"records are correlated, and of correlated ones .* use mqm-exact$"):
             pf.certify(family, length, 1.0, mechanism="entry-dp")
     pf.verify_certificate(pf.certify(THETA_1, 1, 1.0, mechanism="entry-dp"))
 
@@ -175,7 +174,7 @@ def test_wasserstein_of_any_count():
     rejected(document | {"proofs": [{}]}, "a count alone proves the scale of wasserstein")
     rejected(document | {"window": 2}, "a count has a proof for listed chains, single records")
     rejected(document | {"proofs": [proof | {"weights": [1, 0, 10**9]}]}, "takes about .* operations, at most")
-    with pytest.raises(pf.ParameterError, match=r"^no certificate for wasserstein: the query is missing"):
+    with pytest.raises(ParameterError, match=r"^no certificate for wasserstein: the query is missing"):
         pf.certify(chain, 12, 2.0, mechanism="wasserstein")
 
 
@@ -199,7 +198,7 @@ def test_every_mechanism_has_a_certificate_or_a_reason(name):
         for length in (1, 20):
             try:
                 document = pf.certify(family, length, 0.5, mechanism=name)
-            except pf.ParameterError as error:
+            except ParameterError as error:
                 reasons.add(str(error))
                 continue
             assert document["mechanism"] == name
@@ -380,7 +379,7 @@ def test_bounds(low, high, reason):
     "text", [b"", b"{", b"\xff", b"[" * 100_000, b'{"a": 1, "a": 2}', b'{"length": ' + b"9" * 5000 + b"}"]
 )
 def test_texts_that_are_no_json(text):
-    with pytest.raises(pf.CertificateError):
+    with pytest.raises(CertificateError):
         read_certificate(text)
 
 

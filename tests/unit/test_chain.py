@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pufferflow as pf
+from pufferflow.errors import ChainError
 
 THETA_1 = [[0.9, 0.1], [0.4, 0.6]]
 IRREVERSIBLE = [[0.1, 0.6, 0.3], [0.5, 0.25, 0.25], [0.2, 0.1, 0.7]]
@@ -59,7 +60,7 @@ def test_stationary_distribution_against_rational_elimination(number):
     floats = [[float(p) for p in row] for row in matrix]
     exact = stationary_law(matrix)
     if exact is None:
-        with pytest.raises(pf.ChainError, match=r"not unique: the chain has \d closed classes"):
+        with pytest.raises(ChainError, match=r"not unique: the chain has \d closed classes"):
             pf.MarkovChain(floats)
         return
     chain = pf.MarkovChain(floats)
@@ -82,7 +83,7 @@ def test_restriction_to_closed_states():
     assert recurrent.initial_distribution.tolist() == transient.initial_distribution[1:].tolist()
     assert recurrent.restricted(np.ones(2, dtype=bool)) is recurrent
     for start, states in (([0.1, 0.3, 0.6, 0], inside), ("any", [True, True, False, True])):
-        with pytest.raises(pf.ChainError, match="in which it starts and which it never leaves"):
+        with pytest.raises(ChainError, match="in which it starts and which it never leaves"):
             pf.MarkovChain(matrix, start).restricted(np.array(states))
 
 
@@ -96,7 +97,7 @@ def test_stationary_probabilities_that_are_tiny_or_beyond_floats():
     beyond = pf.MarkovChain([[0.5, 0.5, 0], [rare, 0.5, 0.5], [0, rare, 1]])  # π is proportional to 1, .5e200, .25e400
     assert beyond.stationary_distribution == pytest.approx([0, 2e-200, 1], rel=1e-14)
     assert beyond.eigengap("general") == pf.ChainFamily([beyond]).smallest_stationary_probability() == 0
-    with pytest.raises(pf.ChainError, match="time reversal needs stationary probabilities of at least 1e-290; state 1"):
+    with pytest.raises(ChainError, match="time reversal needs stationary probabilities of at least 1e-290; state 1"):
         _ = beyond.time_reversal
 
 

@@ -10,6 +10,9 @@ import pytest
 
 import pufferflow as pf
 from pufferflow._util.protection import NARROWEST
+from pufferflow.audit import CountQuery, HistogramQuery
+from pufferflow.models import confidence_family
+from pufferflow.records import Schema, StateSpace
 from pufferflow.records.read import read
 from reproduction.data.sample import Participant, Sample
 
@@ -17,8 +20,8 @@ CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial_distribution=[1, 0])
 STATIONARY = pf.MarkovChain(CHAIN.transition_matrix)
 HOUR = pf.MixingFamily(60, 0.4)
 BOUNDS = [[0.85, 0.05], [0.15, 0.75]], [[0.95, 0.15], [0.25, 0.85]]
-QUERY = pf.CountQuery({1})
-MODEL = pf.PublicModel(pf.ChainFamily([CHAIN]), pf.Schema(states=pf.StateSpace.categories(["off", "on"])))
+QUERY = CountQuery({1})
+MODEL = pf.models.PublicModel(pf.ChainFamily([CHAIN]), Schema(states=StateSpace.categories(["off", "on"])))
 
 
 def networks():
@@ -43,11 +46,11 @@ def differential_privacy():
     coin = pf.dp.FiniteMechanism({"yes": ["3/4", "1/4"], "no": ["1/4", "3/4"]})
     publisher = pf.dp.Publisher([(1, True)], people, d=0.1, gamma=0.5)
     publication = pf.dp.publish([(1, True)], people, level, insecure_seed=1)
-    exponential = pf.Base2Exponential(pf.Eta(1, 1, 1), 0, 2, max_outcomes=3)
+    exponential = pf.dp.Base2Exponential(pf.dp.Eta(1, 1, 1), 0, 2, max_outcomes=3)
     yield from (people, level, coin, coin.level(), publisher)
     yield from (pf.dp.check_views([level], 0.1, 0.5), publication, exponential)
     yield publication.count()
-    yield from (pf.Eta(1, 1, 1), pf.Base2Laplace(pf.Eta(1, 1, 1), 0, 2, 1))
+    yield from (pf.dp.Eta(1, 1, 1), pf.dp.Base2Laplace(pf.dp.Eta(1, 1, 1), 0, 2, 1))
     yield from (pf.dp.Exponential(1.0, 1.0), pf.dp.Laplace(1.0, 1.0), pf.dp.WeightedMajority(2, 0.1))
     yield pf.dp.RandomisedResponse(("yes", "no"), 0.75)
 
@@ -62,14 +65,14 @@ def made(folder):
     yield from (
         accountant.cost(),
         pf.lower_bound(CHAIN, 100, 1.0),
-        pf.HistogramQuery(),
+        HistogramQuery(),
     )
     yield pf.privacy_loss(CHAIN, 10, 3.0, QUERY)
     yield pf.verify_certificate(pf.certify(CHAIN, 100, 1.0))
     yield from (pf.BinaryInterval(0.1, 0.9), pf.IntervalFamily(*BOUNDS))
     yield from (
         pf.TotalVariationFamily(CHAIN.transition_matrix, 0.02),
-        pf.mixing_of(pf.MarkovChain(CHAIN.transition_matrix), 60),
+        pf.models.mixing_of(pf.MarkovChain(CHAIN.transition_matrix), 60),
     )
     yield from (pf.HiddenChain(CHAIN, [0, 1]), pf.PeriodicChain([CHAIN.transition_matrix]))
     yield pf.fit(pd.Series(["off", "on", "off", "off", "on", "on", "off"] * 3), states=["off", "on"])
@@ -80,7 +83,7 @@ def made(folder):
     options = {"states": 2, "step": "1h", "participants": 3, "period": "1d"}
     yield pf.plan(HOUR, ["histogram"], **options)
     yield pf.Ledger.create(folder / "some.ledger")
-    yield from (pf.RunningCount(9, 1.0), pf.WrappedMeasurement(None, HOUR, 9, 0.1, NARROWEST))
+    yield from (pf.RunningCount(9, 1.0), pf.accounting.WrappedMeasurement(None, HOUR, 9, 0.1, NARROWEST))
     yield pf.PufferfishFramework({"s": {"well": {0: 1}, "ill": {1: 1}}})
     yield from (*networks(), *hidden_markov_models(), *differential_privacy())
 
@@ -102,12 +105,12 @@ def holding_records():
     """One object of every class that is made from records, of secret ones."""
     values = pd.Series([SECRET, "b", "b"] * 4 + [NUMBER] * 7)
     fit = pf.fit(values, states=[SECRET, "b", str(NUMBER)])
-    schema = replace(fit.model.records, states=pf.StateSpace.categories([SECRET, "b", str(NUMBER)]))
+    schema = replace(fit.model.records, states=StateSpace.categories([SECRET, "b", str(NUMBER)]))
     public = replace(fit.model, records=schema)
     counts = np.array([[NUMBER, 3], [2, NUMBER]])
     person = Participant("p", "g", (6,), counts[0], counts)
     yield from (person, Sample("x", "file", "x", 60, ("a", "b"), (person,)))
-    yield from (fit, fit.family, fit.family.chains[0], pf.confidence_family(counts, 0.9), read(values, schema))
+    yield from (fit, fit.family, fit.family.chains[0], confidence_family(counts, 0.9), read(values, schema))
     yield from (pf.Accountant(fit, 5), pf.mqm_exact(fit, 5, 1.0))
     yield pf.release(values, public, 1.0, seed=1, accept_noise=True, fitted_to_others=True)
     yield pf.fit_chain(counts)
@@ -180,4 +183,4 @@ def test_a_fit_is_taken_for_its_family():
     of_fit, of_model = pf.mqm_exact(fit, 100, 1.0), pf.mqm_exact(fit.model, 100, 1.0)
     assert of_fit == of_model == pf.mqm_exact(fit.family, 100, 1.0)
     assert pf.Accountant(fit, 10).family == fit.family
-    assert pf.privacy_loss(fit, 5, 3.0, pf.CountQuery([1])).loss > 0
+    assert pf.privacy_loss(fit, 5, 3.0, CountQuery([1])).loss > 0

@@ -8,8 +8,11 @@ import pytest
 from cases import counts
 
 import pufferflow as pf
+from pufferflow.audit import CountQuery
 from pufferflow.coupling.interval_leakage import MOST_RATIO_STATES, MOST_ROBUST_STATES
+from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import compute_scale
+from pufferflow.models import confidence_family
 from pufferflow.models.families import as_family
 
 THETA_1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])
@@ -64,9 +67,9 @@ def test_intervals_of_the_smallest_numbers_and_of_one_chain():
     smallest, one = pf.BinaryInterval(5e-324, 0.5), pf.BinaryInterval(0.5, 0.5)
     assert smallest.eigengap("reversible") == 0
     assert pf.mqm_approx(smallest, 10, 1.0).scale == pf.mqm_exact(smallest, 10, 1.0).scale == 10
-    assert pf.privacy_loss(one, 5, 3.0, pf.CountQuery({1})).loss == pytest.approx(1 / 3)
+    assert pf.privacy_loss(one, 5, 3.0, CountQuery({1})).loss == pytest.approx(1 / 3)
     assert pf.wasserstein(one, 5, 1.0).scale == pytest.approx(1.0)
-    assert pf.close_adversary(one, pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]]), 5).delta < 1e-12
+    assert pf.audit.close_adversary(one, pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]]), 5).delta < 1e-12
 
 
 # -- families between bounds ---------------------------------------------------------------------------
@@ -146,12 +149,12 @@ def test_short_chains_one_state_and_states_reached_in_the_end():
 
 def test_states_that_may_be_kept_for_ever_are_named():
     seen = np.array([[50, 9, 4, 1], [8, 40, 5, 0], [3, 4, 6, 0], [0, 0, 0, 0]])
-    assert not pf.leakage(pf.confidence_family(seen), 1000, 1.0).reason  # one state that may be kept is met in the end
+    assert not pf.leakage(confidence_family(seen), 1000, 1.0).reason  # one state that may be kept is met in the end
     seen[2] = 0, 0, 3, 0
-    found = pf.leakage(pf.confidence_family(seen), 1000, 1.0)
+    found = pf.leakage(confidence_family(seen), 1000, 1.0)
     assert "may stay for ever in state 3, and for ever in state 4, so it need not forget" in found.reason
     assert found.scale == pytest.approx(1000)
-    assert pf.leakage(pf.confidence_family(seen), 20, 1.0).scale <= 20 * (1 + 1e-9)
+    assert pf.leakage(confidence_family(seen), 20, 1.0).scale <= 20 * (1 + 1e-9)
     swapped = pf.IntervalFamily(np.zeros((4, 4)), np.kron([[1, 0], [0, 1]], np.ones((2, 2))))
     assert "state 1, and for ever in state 2" in pf.leakage(swapped, 9, 1.0).reason
     left = pf.IntervalFamily(np.zeros((3, 3)), 1 - np.eye(3) / 2)  # in the end, as often as it may be kept
@@ -166,9 +169,9 @@ def test_many_states_are_bounded_by_ratios_alone():
     family = pf.IntervalFamily(matrix * 0.99, np.minimum(matrix * 1.01, 1))
     found = pf.leakage(family, 30, 1.0)
     assert found.scale < 15
-    assert found.scale == pytest.approx(pf.leakage(family, 30, 1.0, knows="any records").scale, rel=1e-5)
+    assert found.scale == pytest.approx(pf.leakage(family, 30, 1.0, side_information="any").scale, rel=1e-5)
     assert found.reason == f"couplings are computed for at most 12 states, not for {k}"
-    with pytest.raises(pf.ParameterError, match="no bound of the loss near this scale is at most epsilon"):
+    with pytest.raises(ParameterError, match="no bound of the loss near this scale is at most epsilon"):
         pf.certify(family, 30, 1.0, mechanism="leakage")
     many = MOST_RATIO_STATES + 1
     simplex = pf.leakage(pf.IntervalFamily(np.zeros((many, many)), np.ones((many, many))), 30, 1.0)
@@ -180,7 +183,7 @@ def test_many_states_are_bounded_by_ratios_alone():
 
 
 def test_confidence_intervals_by_their_definition():
-    two, three = pf.confidence_family([[30, 10], [0, 7]], 0.9), pf.confidence_family([[30, 10, 0]] * 3, 0.9)
+    two, three = confidence_family([[30, 10], [0, 7]], 0.9), confidence_family([[30, 10, 0]] * 3, 0.9)
     from scipy.stats import betabinom, binom
 
     ends = [(30, 40, two.high[0, 0], 2), (30, 40, two.low[0, 0], 2), (0, 7, two.high[1, 0], 2)]
@@ -195,12 +198,12 @@ def test_confidence_intervals_by_their_definition():
 def test_more_counts_narrow_and_more_coverage_widens():
     seen = np.array([[30, 10, 5], [3, 8, 1], [4, 4, 4]])
     asked = ((10, 0.9), (1, 0.9), (1, 0.99), (1, 0.9999))
-    widths = [pf.confidence_family(times * seen, coverage) for times, coverage in asked]
+    widths = [confidence_family(times * seen, coverage) for times, coverage in asked]
     for inner, outer in pairwise(widths):
         assert (outer.high - outer.low > inner.high - inner.low).all()
-    never_left = pf.confidence_family([[5, 1, 0], [0, 0, 0], [2, 2, 2]])
+    never_left = confidence_family([[5, 1, 0], [0, 0, 0], [2, 2, 2]])
     assert (never_left.low[1].tolist(), never_left.high[1].tolist()) == ([0, 0, 0], [1, 1, 1])
-    large = pf.confidence_family([[10**9, 10**3], [10**6, 10**9]])
+    large = confidence_family([[10**9, 10**3], [10**6, 10**9]])
     assert large.low[0, 1] < 1e-6 < large.high[0, 1] < 1.5e-6
 
 
@@ -215,19 +218,19 @@ def test_coverage_on_simulated_chains(coverage, records):
         states = chain.simulate(200, rng)
         seen = np.zeros((3, 3), dtype=np.int64)
         np.add.at(seen, (states[:-1], states[1:]), 1)
-        hits += pf.confidence_family(seen, coverage).contains(chain, 0)
-        narrow += pf.confidence_family(np.asarray(seen * 20), coverage).contains(chain, 0)
+        hits += confidence_family(seen, coverage).contains(chain, 0)
+        narrow += confidence_family(np.asarray(seen * 20), coverage).contains(chain, 0)
     assert hits / records >= coverage - 4 * np.sqrt(coverage * (1 - coverage) / records)
     assert narrow / records < 0.5  # overstated counts miss it, so the test can fail
 
 
 def test_one_confidence_for_both_readings():
     seen = np.array([[900, 60, 3], [50, 700, 90], [8, 80, 800]])
-    both = pf.confidence_family(seen, 0.95, backward=True)
-    assert pf.confidence_family(seen, 0.95).backward is None
+    both = confidence_family(seen, 0.95, backward=True)
+    assert confidence_family(seen, 0.95).backward is None
     for found, counted in ((both, seen), (both.backward, seen.T)):
-        np.testing.assert_allclose(found.low, pf.confidence_family(counted, 0.975).low)
-        np.testing.assert_allclose(found.high, pf.confidence_family(counted, 0.975).high)
+        np.testing.assert_allclose(found.low, confidence_family(counted, 0.975).low)
+        np.testing.assert_allclose(found.high, confidence_family(counted, 0.975).high)
 
 
 def test_fit_bounds_both_readings_of_stationary_records():

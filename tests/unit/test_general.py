@@ -11,6 +11,7 @@ import pytest
 
 import pufferflow as pf
 from pufferflow._util.rounding import float_up
+from pufferflow.errors import ParameterError
 from pufferflow.general import framework, max_divergence, wasserstein_infinity
 from pufferflow.general.distributions import distribution
 
@@ -91,7 +92,7 @@ def test_floats_stand_for_their_decimals():
     ],
 )
 def test_bad_frameworks(given, pairs, message):
-    with pytest.raises(pf.ParameterError, match=message):
+    with pytest.raises(ParameterError, match=message):
         pf.PufferfishFramework(given, pairs)
 
 
@@ -107,7 +108,7 @@ def test_bad_frameworks(given, pairs, message):
     ],
 )
 def test_bad_databases(change, message):
-    with pytest.raises(pf.ParameterError, match=message):
+    with pytest.raises(ParameterError, match=message):
         pf.PufferfishFramework.from_databases(**{"scenarios": {"a": clique()}, "query": sum} | change)
 
 
@@ -122,7 +123,7 @@ def test_bad_questions():
         (flu.close_adversary, {"sick": {0: 1}}, "the adversary's secret 'sick' is in no scenario"),
         (people.privacy_loss, 1e-300, "too small for the query"),
     ):
-        with pytest.raises(pf.ParameterError, match=message):
+        with pytest.raises(ParameterError, match=message):
             asked(given)
 
 
@@ -169,16 +170,16 @@ def test_distribution_of_releases():
 def test_values_that_cannot_be_released():
     flu = pf.PufferfishFramework({"a": FLU})
     for value in (7, 2.5, "x", math.nan, None, [3], "7777"):
-        with pytest.raises(pf.ParameterError, match="impossible in every scenario") as raised:
+        with pytest.raises(ParameterError, match="impossible in every scenario") as raised:
             flu.release(value, 1.0)
         assert "7" not in str(raised.value)
         assert raised.value.__cause__ is None
     for largest in (1, 10**400):
         fine = {"s": {0: 1}, "t": {largest: "1/2", Fraction(1, 10**20): "1/2"}}
-        with pytest.raises(pf.ParameterError, match="too fine for exact noise"):
+        with pytest.raises(ParameterError, match="too fine for exact noise"):
             pf.PufferfishFramework({"a": fine}).release(0, 1.0)
     for epsilon in (0, -1, math.nan, 1e91):
-        with pytest.raises(pf.ParameterError, match="epsilon"):
+        with pytest.raises(ParameterError, match="epsilon"):
             flu.release(3, epsilon)
 
 

@@ -7,6 +7,7 @@ from itertools import permutations
 import pytest
 
 import pufferflow as pf
+from pufferflow.errors import CertificateError
 
 NONE = {"prefix": []}
 
@@ -39,7 +40,7 @@ def accepted(document):
 
 
 def rejected(document, reason):
-    with pytest.raises(pf.CertificateError, match=reason):
+    with pytest.raises(CertificateError, match=reason):
         pf.verify_certificate(document)
 
 

@@ -87,12 +87,12 @@ def test_words_are_the_last_labels_where_they_tell_states_apart():
 def test_who_knows_records_of_an_order_2(window):
     """One step of it bounds nothing, two do; a record that is not needed is no more than one that is."""
     family = pf.HiddenChain.of_order(ORDER_2)
-    known = pf.leakage(family, 10**6, 1.0, window=window, knows="any records").scale
+    known = pf.leakage(family, 10**6, 1.0, window=window, side_information="any").scale
     assert pf.leakage(family, 10**6, 1.0, window=window).scale < known < 1000
-    assert known == pytest.approx(pf.leakage(family, 10**5, 1.0, window=window, knows="any records").scale, rel=1e-6)
+    assert known == pytest.approx(pf.leakage(family, 10**5, 1.0, window=window, side_information="any").scale, rel=1e-6)
     idle = pf.HiddenChain.of_order(np.stack([CHAIN.transition_matrix] * 2))
-    order_1 = pf.leakage(CHAIN, 10**4, 1.0, window=window, knows="any records").scale
-    assert order_1 <= pf.leakage(idle, 10**4, 1.0, window=window, knows="any records").scale < 4 * order_1
+    order_1 = pf.leakage(CHAIN, 10**4, 1.0, window=window, side_information="any").scale
+    assert order_1 <= pf.leakage(idle, 10**4, 1.0, window=window, side_information="any").scale < 4 * order_1
 
 
 @pytest.mark.parametrize(
@@ -104,13 +104,13 @@ def test_who_knows_records_of_an_order_2(window):
 )
 def test_labels_that_tell_nothing_of_others_need_the_noise_of_one_record(family):
     """Also where it is one label, or drawn whatever the state is."""
-    knows = "any records" if family.states == 1 else "nothing"
-    assert pf.leakage(family, 50, 0.5, knows=knows).scale == pytest.approx(2, rel=1e-5)
+    side_information = "any" if family.states == 1 else "none"
+    assert pf.leakage(family, 50, 0.5, side_information=side_information).scale == pytest.approx(2, rel=1e-5)
 
 
 def test_many_words_are_not_compared_and_that_is_said():
     law = {k: np.random.default_rng(0).dirichlet(np.full(k, 50), (k, k)) for k in (3, 7)}
-    few, many = (pf.leakage(pf.HiddenChain.of_order(law[k]), 40, 1.0, knows="any records") for k in (3, 7))
+    few, many = (pf.leakage(pf.HiddenChain.of_order(law[k]), 40, 1.0, side_information="any") for k in (3, 7))
     assert many.reason.endswith("words of 2 labels are compared where there are at most 36, not 49")
     assert not few.reason
     assert few.scale < 40 == many.scale

@@ -22,6 +22,7 @@ from pufferflow.coupling.sides import (
     largest_log_cross_ratios,
     post_fixed_point,
 )
+from pufferflow.errors import ParameterError
 
 EPSILONS = (0.2, 1.0, 5.0)
 TABLE = [  # stationary start, T = 100; scales for the three epsilons
@@ -269,7 +270,7 @@ def test_couplings_of_many_states_are_not_proved(length):
     """Where leakage leaves its couplings out, their certificate would take minutes, and memory for k³ plans."""
     matrix = np.full((65, 65), 1 / 65)
     chain = pf.MarkovChain(0.9 * np.eye(65) + 0.1 * matrix)
-    with pytest.raises(pf.ParameterError, match="65 states; couplings are proved for at most 64"):
+    with pytest.raises(ParameterError, match="65 states; couplings are proved for at most 64"):
         pf.certify(chain, length, 1.0, mechanism="leakage")
     assert pf.leakage(chain, length, 1.0).scale > 0
 

@@ -8,8 +8,9 @@ import plain_influence
 import pytest
 
 import pufferflow as pf
+from pufferflow.errors import ParameterError
 from pufferflow.influence.additive import worst_additive
-from pufferflow.mechanisms import find_mechanism
+from pufferflow.mechanisms import MECHANISMS, find_mechanism
 from pufferflow.mechanisms.quilts_approximate import _MixingBound
 
 THETA_1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])
@@ -149,20 +150,20 @@ def test_the_printed_eigengap_would_be_too_large(rare):
 
 
 def test_registry():
-    assert pf.MECHANISMS["mqm-exact"] is pf.mqm_exact is find_mechanism("mqm-exact").scale
-    assert {"entry-dp", "group-dp", "gk16", "mqm-approx", "mqm-exact"} <= set(pf.MECHANISMS)
-    with pytest.raises(pf.ParameterError, match=r"mechanism 'laplace' is unknown; choose from .*gk16"):
+    assert MECHANISMS["mqm-exact"] is pf.mqm_exact is find_mechanism("mqm-exact").scale
+    assert {"entry-dp", "group-dp", "gk16", "mqm-approx", "mqm-exact"} <= set(MECHANISMS)
+    with pytest.raises(ParameterError, match=r"mechanism 'laplace' is unknown; choose from .*gk16"):
         find_mechanism("laplace")
 
 
 @pytest.mark.parametrize("name", ["entry-dp", "group-dp", "gk16", "mqm-approx", "mqm-exact"])
 def test_results_name_their_setting_and_are_plain_json(name):
-    result = pf.MECHANISMS[name](symmetric(0.6), [5, 50], 1)
+    result = MECHANISMS[name](symmetric(0.6), [5, 50], 1)
     assert (result.mechanism, result.length, result.status, result.reason) == (name, 50, "ok", "")
     fields = json.loads(json.dumps(result.to_dict()))
     assert list(fields) == [
         "mechanism", "epsilon", "length", "scale", "status", "reason", "node", "quilt", "influence", "chain",
-        "count", "window", "knows",
+        "count", "window", "side_information",
     ]  # fmt: skip
     assert fields["scale"] == result.scale
     assert type(result.scale) is float
@@ -171,9 +172,9 @@ def test_results_name_their_setting_and_are_plain_json(name):
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0, 0.7])
 def test_baselines_and_one_record(epsilon):
     assert pf.group_dp(THETA, [7, 100, 3], epsilon).scale == pytest.approx(100 / epsilon, rel=1e-15)
-    assert pf.entry_dp(THETA, [7, 100], epsilon).scale == pytest.approx(1 / epsilon, rel=1e-15)
+    assert pf.mechanisms.entry_dp(THETA, [7, 100], epsilon).scale == pytest.approx(1 / epsilon, rel=1e-15)
     for name, records in {"group-dp": 1, "mqm-exact": 1, "mqm-approx": 1, "entry-dp": 1, "gk16": 2}.items():
-        assert pf.MECHANISMS[name](symmetric(0.9), 1, epsilon).scale == pytest.approx(records / epsilon, rel=1e-14)
+        assert MECHANISMS[name](symmetric(0.9), 1, epsilon).scale == pytest.approx(records / epsilon, rel=1e-14)
     assert pf.gk16(pf.MarkovChain([[0, 1], [1, 0]]), 1, 1.0).scale == 2
 
 
@@ -191,16 +192,16 @@ def test_release_adds_laplace_noise_of_the_scale():
 def test_release_without_a_scale():
     result = pf.gk16(symmetric(0.9), 100, 1.0)
     assert (result.scale, result.status) == (None, "not applicable")
-    with pytest.raises(pf.ParameterError, match=r"gk16 is not applicable .*norm.*; choose another mechanism"):
+    with pytest.raises(ParameterError, match=r"gk16 is not applicable .*norm.*; choose another mechanism"):
         result.release([1.0], 1, np.random.default_rng(1))
     for bad in (0, -1, math.inf, math.nan):
-        with pytest.raises(pf.ParameterError, match=f"lipschitz is {bad}; it must be a positive number"):
+        with pytest.raises(ParameterError, match=f"lipschitz is {bad}; it must be a positive number"):
             pf.group_dp(None, 10, 2.0).release([1.0], bad, np.random.default_rng(1))
 
 
 # -- errors ------------------------------------------------------------------------------------------
 
-ASKED = [pf.entry_dp, pf.group_dp, pf.gk16, pf.mqm_approx, pf.mqm_exact, pf.leakage, pf.lower_bound]
+ASKED = [pf.mechanisms.entry_dp, pf.group_dp, pf.gk16, pf.mqm_approx, pf.mqm_exact, pf.leakage, pf.lower_bound]
 
 
 @pytest.mark.parametrize("mechanism", ASKED)
@@ -228,7 +229,7 @@ ASKED = [pf.entry_dp, pf.group_dp, pf.gk16, pf.mqm_approx, pf.mqm_exact, pf.leak
     ],
 )
 def test_bad_lengths_and_budgets(mechanism, length, epsilon, message):
-    with pytest.raises(pf.ParameterError, match=message):
+    with pytest.raises(ParameterError, match=message):
         mechanism(symmetric(0.6), length, epsilon)
 
 
@@ -238,7 +239,7 @@ def test_bad_lengths_and_budgets(mechanism, length, epsilon, message):
         *(
             (call, (THETA, 5, 1.0), bad, next(iter(bad)))
             for call in (*ASKED[:2], *ASKED[3:6], pf.leakage_loss)
-            for bad in ({"window": 0}, {"window": 1.5}, {"knows": "everything"})
+            for bad in ({"window": 0}, {"window": 1.5}, {"side_information": "everything"})
         ),
         (pf.mqm_exact, (THETA, 5, 1.0), {"convention": "printed"}, "is 'printed'; choose from exact, published"),
         (pf.mqm_approx, (THETA, 5, 1.0), {"eigengap": "large"}, "is 'large'; choose from auto, general, reversible"),
@@ -249,7 +250,7 @@ def test_bad_lengths_and_budgets(mechanism, length, epsilon, message):
     ],
 )
 def test_other_errors(call, arguments, options, message):
-    with pytest.raises(pf.ParameterError, match=message):
+    with pytest.raises(ParameterError, match=message):
         call(*arguments, **options)
 
 

@@ -7,6 +7,7 @@ import pytest
 from frozen_families import BUILDERS, built
 
 import pufferflow as pf
+from pufferflow.models import confidence_family
 from pufferflow.models.files import model_document, parse_model, read_model, write_model
 
 MATRIX = [[0.9, 0.1], [0.4, 0.6]]
@@ -26,7 +27,7 @@ TOTAL_VARIATION = pf.TotalVariationFamily(MATRIX, [0.02, 0.0])
 FAMILIES = {name: lambda name=name: built(name) for name in BUILDERS} | {
     "irrational": lambda: pf.ChainFamily([pf.MarkovChain(np.random.default_rng(3).dirichlet(np.ones(3), 3))]),
     "total_variation_both_ways": lambda: pf.TotalVariationFamily(MATRIX, 0.1, backward=TOTAL_VARIATION),
-    "never_left": lambda: pf.confidence_family([[5, 1, 0], [0, 0, 0], [2, 2, 2]]),
+    "never_left": lambda: confidence_family([[5, 1, 0], [0, 0, 0], [2, 2, 2]]),
 }
 
 

@@ -10,6 +10,8 @@ from random_chains import chains
 from shipped_counts import electricity_transitions
 
 import pufferflow as pf
+from pufferflow.errors import ParameterError
+from pufferflow.models import mixing_from_counts
 from pufferflow.models.overlaps import _variations, overlaps_from_counts
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -19,7 +21,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 @given(chains(4), st.integers(1, 5))
 def test_overlaps_of_chains_are_those_of_their_laws(chain, steps):
     """By definition: the joint law of a few nodes. Behind, starts that are not stationary get a bound."""
-    found = pf.mixing_of(chain, steps)
+    found = pf.models.mixing_of(chain, steps)
     law = chain.initial_distribution
     laws = [law] if law is not None else list(np.random.default_rng(steps).dirichlet(np.full(chain.states, 0.5), 5))
     for start in laws:
@@ -33,7 +35,7 @@ def test_overlaps_of_chains_are_those_of_their_laws(chain, steps):
 
 def test_behind_any_start_is_attained_by_a_law_on_two_states():
     P = np.array([[0.7, 0.3], [0.2, 0.8]])
-    found = pf.mixing_of(pf.MarkovChain(P, "any"), 1)
+    found = pf.models.mixing_of(pf.MarkovChain(P, "any"), 1)
     root = np.sqrt(0.7 * 0.8 / (0.3 * 0.2))
     assert found.behind == pytest.approx(2 / (1 + root), rel=1e-12)
     least = min(overlap(joint_law([m, 1 - m], [P]), 1) for m in np.linspace(0.001, 0.999, 999))
@@ -42,7 +44,7 @@ def test_behind_any_start_is_attained_by_a_law_on_two_states():
 
 def test_electricity_lies_in_the_families_of_the_readme():
     electricity, _ = pf.fit_chain(electricity_transitions())
-    hour, two = pf.mixing_of(electricity, 60), pf.mixing_of(electricity, 120)
+    hour, two = pf.models.mixing_of(electricity, 60), pf.models.mixing_of(electricity, 120)
     assert (round(hour.ahead, 3), round(hour.behind, 3)) == (0.476, 0.495)
     assert (round(two.ahead, 3), round(two.behind, 3)) == (0.805, 0.813)
     assert hour.family(0.05).overlap == pytest.approx(0.426, abs=1e-3)
@@ -60,7 +62,7 @@ def test_no_chain_within_the_bounds_forgets_less(seed, k, width):
     for _ in range(6):
         mixed = np.array([_within(rng, *pair) for pair in zip(family.low, family.high, strict=True)])
         for n in range(1, 13):
-            assert 1 - pf.mixing_of(pf.MarkovChain(mixed, "any"), n).ahead <= bounds[n] + 1e-12
+            assert 1 - pf.models.mixing_of(pf.MarkovChain(mixed, "any"), n).ahead <= bounds[n] + 1e-12
     assert (np.diff(bounds) <= 0).all()
 
 
@@ -82,22 +84,22 @@ def test_counts_of_a_known_chain():
         counts = np.zeros((3, 3), dtype=np.int64)
         np.add.at(counts, (states[:-1], states[1:]), 1)
         for found in overlaps_from_counts(counts, [1, 3, 10, 30], 0.95):
-            true = pf.mixing_of(chain, found.steps)
+            true = pf.models.mixing_of(chain, found.steps)
             assert found.ahead <= true.ahead
             assert found.behind <= true.behind
             assert found.coverage == 0.95
     assert found.ahead > 0.95
     skewed = counts * [[1, 2, 3], [1, 1, 1], [5, 1, 1]]
-    ways = [pf.mixing_from_counts(seen, 10) for seen in (skewed, skewed.T)]
+    ways = [mixing_from_counts(seen, 10) for seen in (skewed, skewed.T)]
     assert (ways[0].ahead, ways[0].behind) == (ways[1].behind, ways[1].ahead)
     assert ways[0].ahead != ways[0].behind
-    assert pf.mixing_from_counts(counts, 10, 0.95).ahead > pf.mixing_from_counts(counts, 10, 0.9999).ahead > 0.5
+    assert mixing_from_counts(counts, 10, 0.95).ahead > mixing_from_counts(counts, 10, 0.9999).ahead > 0.5
 
 
 def test_of_states_that_are_rarely_left_nothing_is_known():
-    found = pf.mixing_from_counts(np.array([[5000, 200, 0], [200, 5000, 1], [0, 1, 0]]), 50)
+    found = mixing_from_counts(np.array([[5000, 200, 0], [200, 5000, 1], [0, 1, 0]]), 50)
     assert found.overlap == 0
-    with pytest.raises(pf.ParameterError, match="nothing is left; take more steps, or merge rare states"):
+    with pytest.raises(ParameterError, match="nothing is left; take more steps, or merge rare states"):
         found.family()
 
 
@@ -106,4 +108,4 @@ def test_what_is_too_small_for_floats_can_still_occur(start):
     """The third state follows two steps of 1e-200, and then the first record was surely in the first."""
     rare = 1e-200
     matrix = [[0.5, rare, 0, 0.5], [0.5, 0, rare, 0.5], [0.5, 0, 0, 0.5], [0.5, 0, 0, 0.5]]
-    assert pf.mixing_of(pf.MarkovChain(matrix, start), 2).behind == 0.0
+    assert pf.models.mixing_of(pf.MarkovChain(matrix, start), 2).behind == 0.0

@@ -12,7 +12,7 @@ DAY = pf.PeriodicChain([FAST, SLOW, SLOW], repeat=20)
 
 
 @pytest.mark.parametrize("length", [3, 10**6])
-@pytest.mark.parametrize("protection", [{}, {"window": 2}, {"knows": "any records"}])
+@pytest.mark.parametrize("protection", [{}, {"window": 2}, {"side_information": "any"}])
 def test_equal_matrices_are_one_chain(length, protection):
     chain = pf.PeriodicChain([SLOW, SLOW], repeat=3)
     for scale in (0.5, 3.0, 40.0):
@@ -24,7 +24,7 @@ def test_equal_matrices_are_one_chain(length, protection):
 
 def test_the_worst_time_lies_where_the_chain_is_slow():
     scale = pf.leakage(DAY, 10**6, 1.0)
-    profile = pf.loss_profile(DAY, 10**6, scale.scale)
+    profile = pf.mechanisms.loss_profile(DAY, 10**6, scale.scale)
     assert list(profile) == ["phase", "matrix", "loss_nats"]
     assert len(profile) == 60
     assert profile["loss_nats"].max() == pf.leakage_loss(DAY, 10**6, scale.scale)
@@ -49,7 +49,7 @@ def test_segments_may_begin_at_any_phase():
     losses = [largest_loss(law, 1 / scale) for law in joint.values()]
     assert losses[5] == pytest.approx(max(losses))
     assert 0.99 < max(losses) <= 1 + 1e-6
-    assert pf.loss_profile(chain, 5, scale)["phase"].tolist() == list(range(10))
+    assert pf.mechanisms.loss_profile(chain, 5, scale)["phase"].tolist() == list(range(10))
     assert pf.leakage(chain, 5, 1.0).node == 3
 
 
@@ -84,11 +84,11 @@ def test_long_segments_bound_short_ones(seed, monkeypatch):
 
 def test_a_clock_with_a_matrix_an_hour_is_fitted():
     counts = np.array([[[8, 2], [4, 6]], [[0, 0], [1, 9]]])
-    chain, states = pf.fit_periodic_chain(counts, repeat=60, smoothing=0)
+    chain, states = pf.models.fit_periodic_chain(counts, repeat=60, smoothing=0)
     assert states.tolist() == [0, 1]
     assert chain.period == 120
     np.testing.assert_allclose(chain.transition_matrices, [[[0.8, 0.2], [0.4, 0.6]], [[0.8, 0.2], [0.1, 0.9]]])
-    smoothed, _ = pf.fit_periodic_chain(counts, smoothing=10)
+    smoothed, _ = pf.models.fit_periodic_chain(counts, smoothing=10)
     np.testing.assert_allclose(smoothed.transition_matrix(0), [[0.8, 0.2], [(4 + 2.5) / 20, (6 + 7.5) / 20]])
 
 

@@ -11,6 +11,7 @@ import pytest
 import pufferflow as pf
 from pufferflow._util.work import A_SECOND, MOST_WORK, afford, allowing, is_allowed, spend
 from pufferflow.cli.options import theta_of
+from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import KNOWN, compute_scale
 from pufferflow.mechanisms.work import proof_work, scale_work
 
@@ -105,7 +106,7 @@ def test_in_python_nothing_is_bounded():
     with allowing(10):
         assert not is_allowed(11)
         spend(6, "a search", "give less")
-        with pytest.raises(pf.ParameterError, match=r"^a search takes more than the 10 operations .*; give less, or"):
+        with pytest.raises(ParameterError, match=r"^a search takes more than the 10 operations .*; give less, or"):
             spend(6, "a search", "give less")
         with allowing(100):
             spend(60, "a search", "give less")

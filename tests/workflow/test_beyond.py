@@ -5,6 +5,7 @@ import pytest
 from cases import counts
 
 import pufferflow as pf
+from pufferflow.mechanisms import MECHANISMS
 from reproduction import tidy
 from reproduction.beyond import cohort, measures
 from reproduction.beyond.measures import models, wider_guarantees
@@ -80,16 +81,18 @@ def measured(runs):
 
 
 def test_wider_guarantees_never_cost_less(measured):
-    keys = ["model", "epsilon", "window", "knows"]
+    keys = ["model", "epsilon", "window", "side_information"]
     scales = measured.set_index(keys)["scale"]
     losses = measured.set_index(keys)["paper_loss"]
     assert scales.notna().all()
-    for (model, epsilon, window, _), scale in scales[scales.index.get_level_values("knows") == "nothing"].items():
-        assert scales[model, epsilon, window, "any records"] >= scale * (1 - 1e-6)
-        assert losses[model, epsilon, window, "any records"] >= losses[model, epsilon, window, "nothing"] * (1 - 1e-6)
-    for (model, epsilon, window, knows), scale in scales.items():
+    for (model, epsilon, window, _), scale in scales[
+        scales.index.get_level_values("side_information") == "none"
+    ].items():
+        assert scales[model, epsilon, window, "any"] >= scale * (1 - 1e-6)
+        assert losses[model, epsilon, window, "any"] >= losses[model, epsilon, window, "none"] * (1 - 1e-6)
+    for (model, epsilon, window, side_information), scale in scales.items():
         if window < 90:
-            assert scales[model, epsilon, {1: 4, 4: 90}[window], knows] >= scale * (1 - 1e-6)
+            assert scales[model, epsilon, {1: 4, 4: 90}[window], side_information] >= scale * (1 - 1e-6)
         else:  # the whole of every segment
             assert scale == pytest.approx(60 / epsilon)
     assert (scales["intervals"] >= scales["fitted"] * (1 - 1e-6)).all()
@@ -98,7 +101,7 @@ def test_wider_guarantees_never_cost_less(measured):
 def test_scales_and_losses_are_those_of_the_mechanisms(runs, measured):
     family = models(runs["somebody"], 900, 0.9, MIXING)
     for row in measured.to_dict("records"):
-        options = {"window": row["window"], "knows": row["knows"]}
+        options = {"window": row["window"], "side_information": row["side_information"]}
         loss = pf.leakage_loss(family[row["model"]], 60, row["paper_scale"], **options)
         assert row["paper_loss"] == pytest.approx(loss, rel=1e-6)
         assert row["relative_noise"] == row["scale"] / row["paper_scale"]
@@ -183,7 +186,7 @@ def test_rows_are_the_scales_of_the_participants_chains(tmp_path):
     for number in (1, 12, 23):
         chain, length = cohort.simulated_chain(number, COHORT, 3)
         for row in rows[rows["participant"] == str(number)].itertuples():
-            found = pf.MECHANISMS[row.mechanism](chain, length, row.epsilon)
+            found = MECHANISMS[row.mechanism](chain, length, row.epsilon)
             assert (row.status, row.reason, row.length) == (found.status, found.reason, length)
             if found.scale is None:
                 assert np.isnan(row.scale)

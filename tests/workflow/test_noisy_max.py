@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import pufferflow as pf
 from pufferflow import hmm
 from pufferflow.drawing.style import save_figure
+from pufferflow.errors import DataError
 from reproduction import tidy
 from reproduction.comparison import comparison_table, reported_values, stated_rows
 from reproduction.related import noisy_max, noisy_max_figures, tables
@@ -83,5 +83,5 @@ def test_figure(measured, tmp_path, only_svg):
     assert chart.get_xlabel() == "p1"
     np.testing.assert_allclose(neighbours.lines[0].get_ydata(), [2, 4, 8, 16, 32])
     assert [path.name for path in save_figure(figure, tmp_path / "figure")] == ["figure.svg"]
-    with pytest.raises(pf.DataError, match="no row"):
+    with pytest.raises(DataError, match="no row"):
         noisy_max_figures.figure(curves.iloc[:0])

@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-import pufferflow as pf
+from pufferflow.errors import ConfigError
+from pufferflow.mechanisms import MECHANISMS
 from reproduction.settings import SCHEMA, complete, describe
 
 ROOT = Path(__file__).parents[2]
@@ -64,7 +65,7 @@ def test_quick_overlay_only_overrides_existing_keys():
     ],
 )
 def test_bad_settings_are_named(path, value, words):
-    with pytest.raises(pf.ConfigError) as caught:
+    with pytest.raises(ConfigError) as caught:
         complete(changed(path, value))
     message = str(caught.value)
     assert "\n" not in message
@@ -75,16 +76,16 @@ def test_bad_settings_are_named(path, value, words):
 def test_missing_key_is_named():
     config = copy.deepcopy(CONFIG)
     del config["chains"]["smoothing"]
-    with pytest.raises(pf.ConfigError, match="chains lacks the key 'smoothing'"):
+    with pytest.raises(ConfigError, match="chains lacks the key 'smoothing'"):
         complete(config)
 
 
 def test_settings_take_exactly_the_registered_mechanisms():
-    every = list(pf.MECHANISMS)
+    every = list(MECHANISMS)
     complete(changed("synthetic.mechanisms", [*every, "wasserstein-grid"]))
     complete(changed("datasets.activity.mechanisms", [*every, "participant-dp"]))
     complete(changed("timings.mechanisms", every))
-    with pytest.raises(pf.ConfigError, match=f"choose from {', '.join(every)}$"):
+    with pytest.raises(ConfigError, match=f"choose from {', '.join(every)}$"):
         complete(changed("timings.mechanisms", ["mine"]))
 
 

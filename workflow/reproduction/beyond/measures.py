@@ -155,9 +155,9 @@ def wider_guarantees(
         for epsilon in epsilons:
             paper = compute_scale("mqm-exact", families["fitted"], length, epsilon).scale
             assert paper is not None  # mqm-exact applies to every chain
-            cells = product(families.items(), windows, ("nothing", "any records"))
-            for (name, family), window, knows in cells:
-                protection: Row = {"window": window, "knows": knows}
+            cells = product(families.items(), windows, ("none", "any"))
+            for (name, family), window, side_information in cells:
+                protection: Row = {"window": window, "side_information": side_information}
                 result = compute_scale("leakage", family, length, epsilon, **protection)
                 row = given | {"model": name, "paper_scale": paper} | protection | scale_row(result)
                 row["relative_noise"] = None if result.scale is None else result.scale / paper

@@ -49,7 +49,11 @@ COLUMNS = {
 SPREAD = {"composition": "bound", "wider_guarantees": "window", "other_data": "mechanism"}
 """Column whose values become columns, for those that are printed after it."""
 TITLES = {"epsilon": "ε", "total_epsilon": "total ε", "expected_error": "expected L1 error"}
-TITLES |= {"relative_noise": "÷ MQMExact", "gap": "÷ lower bound", "knows": "adversary knows"}
+TITLES |= {
+    "relative_noise": "÷ MQMExact",
+    "gap": "÷ lower bound",
+    "side_information": "adversary knows",
+}
 TITLES |= {"count": "participants", "std": "standard deviation"}
 WORDS = {  # values of the columns `model` and `bound`
     "fitted": "fitted chain",
@@ -169,8 +173,10 @@ def _wider(table: pd.DataFrame, panels: dict[Any, Axes]) -> None:
         axes.set(xscale="log", xlabel=RATIO, ylim=(len(models) - 0.5, -0.5))
         axes.set_yticks(range(len(models)), [WORDS[model] for model in models])
         axes.set_yticks([], minor=True)
-    for (group, window, knows), rows in shown.groupby(["group", "window", "knows"], sort=False):
-        i, informed = windows.index(window), knows != "nothing"
+    for (group, window, side_information), rows in shown.groupby(
+        ["group", "window", "side_information"], sort=False
+    ):
+        i, informed = windows.index(window), side_information != "none"
         color, marker = style.SPARE_COLORS[i % 4], "osD^v"[i % 5]
         shift = 0.3 * (i - (len(windows) - 1) / 2) + 0.1 * informed - 0.05
         label = f"protects {duration(int(window * rows['step_seconds'].iloc[0]))}"
