@@ -45,7 +45,8 @@ PROTECTION = tuple(field.name for field in fields(Protection))
 def check_protection(window: Any = 1, side_information: Any = "none") -> Protection:
     """Return what the two options ask for.
 
-    Raises ParameterError: ``window`` is not an integer of at least 1, or ``side_information`` none of the two.
+    Raises ParameterError: ``window`` is not an integer of at least 1, or ``side_information`` is
+    neither "none" nor "any".
     """
     check_choice(side_information, "side_information", get_args(SideInformation))
     return Protection(check_whole(window, "window"), cast(SideInformation, side_information))

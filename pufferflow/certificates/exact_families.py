@@ -18,7 +18,7 @@ def exact_family(theta: Family) -> Document:
     match theta.document():
         case {"binary_interval": [low, high]}:
             return {"binary_interval": [repr(float(low)), repr(float(high))]}
-        case {"mixing": terms} | {"mixing": terms}:
+        case {"mixing": terms}:
             return {"mixing": {"steps": terms["steps"], "overlap": repr(terms["overlap"])}}
         case {"interval": numbers}:
             return {"interval": _both_ways(numbers, _intervals)}
@@ -26,10 +26,9 @@ def exact_family(theta: Family) -> Document:
             return {"total_variation": _both_ways(numbers, _balls)}
         case {"periodic": {"transition_matrices": matrices, **rest}}:
             return {"periodic": {"transition_matrices": [[_row(row) for row in matrix] for matrix in matrices]} | rest}
-        case {"hidden": terms} | {"hidden": terms}:
-            seen = terms.get("labels", terms.get("observations"))
+        case {"hidden": terms}:
             chain = _chain(terms["transition_matrix"], terms["initial_distribution"])
-            return {"hidden": chain | {"observations": seen}}
+            return {"hidden": chain | {"observations": terms["observations"]}}
         case {"chains": chains} if theta.members:
             return {"chains": [_chain(**chain) for chain in chains]}
     raise ParameterError(f"{shown(theta)} is neither a finite family of chains nor one between bounds")

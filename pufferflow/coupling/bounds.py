@@ -11,13 +11,13 @@ from typing import NamedTuple, Protocol
 from pufferflow._util.protection import Protection
 from pufferflow.coupling.calibration import ChainLeakage, kept
 from pufferflow.coupling.forgetting import ForgettingLoss
+from pufferflow.coupling.hidden import HiddenLeakage
 from pufferflow.coupling.interval_leakage import (
     MOST_RATIO_STATES,
     MOST_ROBUST_STATES,
     IntervalLeakage,
     never_forgets,
 )
-from pufferflow.coupling.labelled import LabelledLeakage
 from pufferflow.coupling.periodic import PeriodicLeakage
 from pufferflow.coupling.roots import Loss
 from pufferflow.coupling.words import MOST_WORDS, WordLeakage
@@ -102,11 +102,12 @@ def _(family: HiddenChain, length: int, protection: Protection, max_states: int)
     hidden = family.chain.states
     if hidden > MOST_BLOCK_STATES:
         return [Part(family, None, _TOO_MANY.format(hidden))]
-    bound: LossBound = kept(LabelledLeakage, family, length, protection, pairs=hidden <= max_states)
+    bound: LossBound = kept(HiddenLeakage, family, length, protection, pairs=hidden <= max_states)
     if protection.side_information == "none" or family.words is None:
         return [Part(family, bound)]
     if (most := min(max_states, MOST_WORDS)) < hidden:
-        why = f"words of {family.words.shape[1]} labels are compared where there are at most {most}, not {hidden}"
+        order = family.words.shape[1]
+        why = f"histories of {order} observations are compared where there are at most {most}, not {hidden}"
         return [Part(family, bound, why)]
     return [Part(family, _Least((bound, kept(WordLeakage, family, length, protection))))]
 

@@ -305,9 +305,9 @@ def certify(
     Raises
     ------
     ParameterError
-        ε, T, ``window`` or ``side_information`` is out of range, the mechanism is not applicable, there is no proof for this
-        mechanism or this kind of family, or no precision suffices to decide (numbers so far apart do not occur in
-        fitted chains).
+        ε, T, ``window`` or ``side_information`` is out of range, the mechanism is not applicable, there is no proof
+        for this mechanism or this kind of family, or no precision suffices to decide (numbers so far apart do not
+        occur in fitted chains).
     """
     from pufferflow.certificates.prove import Claim, prove  # loads the interval arithmetic
     from pufferflow.verify import MECHANISMS

@@ -8,8 +8,8 @@ key                       value
 ``binary_interval``       ``[low, high]``
 ``interval``              ``{"low": [[…]], "high": [[…]]}``, bounds of every transition probability
 ``total_variation``       ``{"transition_matrix": [[…]], "radius": [r, …]}``, rows within distances of those given
-``forgetting``            ``{"steps": 60, "overlap": 0.4}``, a mixing condition on any states
-``labelled``              a chain with ``"labels": [0, 0, 1]``, the observation of each of its hidden states
+``mixing``                ``{"steps": 60, "overlap": 0.4}``, a mixing condition on any states
+``hidden``                a chain with ``"observations": [0, 0, 1]``, one for each of its hidden states
 ``periodic``              ``{"transition_matrices": [[[…]], …], "repeat": 60, "initial_distribution":
                           "stationary"}``, matrices with a public period, from any phase
 ========================  =====================================================================================
@@ -196,11 +196,11 @@ def _binary_interval(entry: object, where: str) -> BinaryInterval:
     return BinaryInterval(*entry)
 
 
-def _labelled(entry: object, where: str) -> HiddenChain:
-    fields = _fields(entry, where, _CHAIN | {"labels": _ANYTHING})
-    chain = _chain({key: value for key, value in fields.items() if key != "labels"}, where)
-    labelled: HiddenChain = _built(where, HiddenChain, chain, fields["labels"])
-    return labelled
+def _hidden(entry: object, where: str) -> HiddenChain:
+    fields = _fields(entry, where, _CHAIN | {"observations": _ANYTHING})
+    chain = _chain({key: value for key, value in fields.items() if key != "observations"}, where)
+    hidden: HiddenChain = _built(where, HiddenChain, chain, fields["observations"])
+    return hidden
 
 
 def _periodic(entry: object, where: str) -> PeriodicChain:
@@ -234,6 +234,6 @@ _KINDS: dict[str, Callable[[object, str], Family]] = {
     "interval": _of(IntervalFamily, low=_MATRIX, high=_MATRIX),
     "total_variation": _of(TotalVariationFamily, transition_matrix=_MATRIX, radius=_NUMBERS),
     "mixing": _of(MixingFamily, steps=_NUMBER, overlap=_NUMBER),
-    "hidden": _labelled,
+    "hidden": _hidden,
     "periodic": _periodic,
 }

@@ -1,4 +1,4 @@
-"""Chains seen through labels: chains of higher order, hidden Markov models, states that last."""
+"""Hidden Markov chains: chains of higher order, hidden Markov models, semi-Markov chains."""
 
 from __future__ import annotations
 
@@ -16,57 +16,62 @@ from pufferflow.models.families import STARTS, Family
 
 
 class HiddenChain(Family):
-    """A chain U of hidden states of which only labels are recorded, X_t = label(U_t); immutable.
+    """A chain U of hidden states of which only observations are recorded, X_t = o(U_t); immutable.
 
-    Secrets and queries are about labels. Chains of order m (:meth:`of_order`), hidden Markov models (:meth:`hidden`)
-    and semi-Markov chains (:meth:`with_durations`) are such chains.
+    Secrets and queries are about observations. Chains of order m (:meth:`of_order`), hidden Markov models
+    (:meth:`hidden`) and semi-Markov chains (:meth:`with_durations`) are such chains.
 
     Parameters
     ----------
     chain : MarkovChain
         U, with its initial distribution.
-    labels : sequence of int, length n
-        The label of every state of U, counted from 0; several states may have the same.
+    observations : sequence of int, length n
+        The observation of every state of U, counted from 0; several states may have the same.
 
     Raises
     ------
     ParameterError
-        ``chain`` is no chain, or a label no integer of at least 0.
+        ``chain`` is no chain, or an observation no integer of at least 0.
     ChainError
-        There is not one label a state.
+        There is not one observation a state.
     """
 
-    no_chains = "this needs Markov chains, and the labels of a labelled chain are none; use leakage or group-dp"
+    no_chains = "this needs Markov chains, and the observations of a hidden chain are none; use leakage or group-dp"
 
-    def __init__(self, chain: MarkovChain, labels: ArrayLike) -> None:
+    def __init__(self, chain: MarkovChain, observations: ArrayLike) -> None:
         check_type(chain, "chain", MarkovChain)
-        named = [check_whole(label, "a label", 0, 2**31) for label in check_list(labels, "labels")]
+        named = [
+            check_whole(observation, "an observation", 0, 2**31)
+            for observation in check_list(observations, "observations")
+        ]
         if len(named) != chain.states:
-            raise ChainError(f"{len(named)} labels for a chain of {chain.states} states; give one label a state")
+            raise ChainError(
+                f"{len(named)} observations for a chain of {chain.states} states; give one observation a state"
+            )
         self.chain = chain
         """U."""
-        self.labels: NDArray[np.intp] = np.array(named, dtype=np.intp)
+        self.observations: NDArray[np.intp] = np.array(named, dtype=np.intp)
         """Label of every state of U, shape (n,), read-only."""
-        self.labels.flags.writeable = False
+        self.observations.flags.writeable = False
 
     def __repr__(self) -> str:
-        return f"HiddenChain({self.chain.states} states, {self.states} labels)"
+        return f"HiddenChain({self.chain.states} states, {self.states} observations)"
 
     @property
     def states(self) -> int:
-        """Number of labels, k: what records can be."""
-        return int(self.labels.max()) + 1
+        """Number of observations, k: what records can be."""
+        return int(self.observations.max()) + 1
 
     @cached_property
     def words(self) -> NDArray[np.intp] | None:
-        """The last m labels at every state, the latest last, shape (n, m), where they tell the states apart.
+        """The history of every state: its last m observations, the latest last, shape (n, m), if it determines the state.
 
-        So it is in chains of order m, for which Theorem L2 of ``docs/leakage.md`` holds. None where the labels before a
-        state are not always the same, or tell no more. Of a state that nothing leads to the labels before, which no
-        record has, have numbers of their own.
+        So it is in chains of order m, for which Theorem L2 of ``docs/leakage.md`` holds. None where the observations
+        before a state are not always the same, or do not distinguish the states. Before a state that nothing leads
+        to, observations have numbers of their own, which no record has.
         """
         steps = self.chain.transition_matrix > 0
-        words, told = self.labels[:, None], 0
+        words, told = self.observations[:, None], 0
         while True:
             classes = np.unique(words, axis=0, return_inverse=True)[1].ravel()
             if classes.max() + 1 == len(words):
@@ -74,12 +79,12 @@ class HiddenChain(Family):
             if classes.max() + 1 == told:
                 return None
             told, longer = classes.max() + 1, np.empty((len(words), words.shape[1] + 1), dtype=np.intp)
-            for state, label in enumerate(self.labels):
+            for state, observation in enumerate(self.observations):
                 before = np.flatnonzero(steps[:, state])
                 if len(set(classes[before])) > 1:
                     return None
                 longer[state, :-1] = words[before[0]] if len(before) else -1 - state
-                longer[state, -1] = label
+                longer[state, -1] = observation
             words = longer
 
     # -- kinds of them -----------------------------------------------------------------------------
@@ -135,14 +140,14 @@ class HiddenChain(Family):
 
     @classmethod
     def hidden(cls, chain: MarkovChain, emission: ArrayLike) -> HiddenChain:
-        """Hidden Markov model: every state of a chain shows one of k labels at random.
+        """Hidden Markov model: every state of a chain shows one of k observations at random.
 
         Parameters
         ----------
         chain : MarkovChain
             The states behind the records, with their initial distribution.
         emission : array_like, shape (h, k)
-            ``emission[s, x]``: probability that state s shows label x.
+            ``emission[s, x]``: probability that state s shows observation x.
 
         Raises
         ------
@@ -153,13 +158,13 @@ class HiddenChain(Family):
         shown = checked_distributions(emission, "emission matrix")
         if len(shown) != chain.states:
             raise ChainError(f"the emission matrix has {len(shown)} rows for {chain.states} states; give one a state")
-        state, label = np.nonzero(shown)
-        chances = shown[state, label]
+        state, observation = np.nonzero(shown)
+        chances = shown[state, observation]
         matrix = chain.transition_matrix[np.ix_(state, state)] * chances
         if chain.start == "given":
             assert chain.initial_distribution is not None
-            return cls(MarkovChain(matrix, chain.initial_distribution[state] * chances), label)
-        return cls(MarkovChain(matrix, chain.start), label)
+            return cls(MarkovChain(matrix, chain.initial_distribution[state] * chances), observation)
+        return cls(MarkovChain(matrix, chain.start), observation)
 
     @classmethod
     def with_durations(
@@ -208,13 +213,13 @@ class HiddenChain(Family):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Number of labels."""
+        """Number of observations."""
         return (self.states,)
 
     @property
     def occurring(self) -> Bools:
         """Labels that occur at some time, shape (k,)."""
-        return np.bincount(self.labels[self.chain.occurring], minlength=self.states) > 0
+        return np.bincount(self.observations[self.chain.occurring], minlength=self.states) > 0
 
     @property
     def has_given_start(self) -> bool:
@@ -224,10 +229,10 @@ class HiddenChain(Family):
     def text(self, public: bool) -> str:
         """Say in words which processes these are."""
         return (
-            f"the chain of the model on {self.chain.states} hidden states, of which {self.states} labels are recorded, "
-            f"from {STARTS[self.chain.start]}"
+            f"the chain of the model on {self.chain.states} hidden states, of which {self.states} observations are "
+            f"recorded, from {STARTS[self.chain.start]}"
         )
 
     def document(self) -> dict[str, Any]:
         """Return the model as plain JSON types."""
-        return {"hidden": self.chain.document() | {"labels": self.labels.tolist()}}
+        return {"hidden": self.chain.document() | {"observations": self.observations.tolist()}}

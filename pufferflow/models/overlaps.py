@@ -104,9 +104,9 @@ def mixing_from_counts(transition_counts: ArrayLike, steps: int, coverage: float
     """Overlaps that the chain behind some transition counts has with probability ``coverage`` at least.
 
     The chain, which must be stationary, may be any within simultaneous confidence intervals
-    (:func:`pufferflow.models.confidence_family`, half of 1 − ``coverage`` for either direction). With few transitions, or with
-    states that are rarely left, the overlap is 0, and rare states have to be merged. The counts must not be those of
-    the records to protect.
+    (:func:`pufferflow.models.confidence_family`, half of 1 − ``coverage`` for either direction). With few
+    transitions, or with states that are rarely left, the overlap is 0, and rare states have to be merged. The counts
+    must not be those of the records to protect.
 
     Parameters
     ----------

@@ -82,8 +82,8 @@ def largest_loss(joint, cost, window=1, side_information="none", most=None):
     """Largest log E[f | W = u, K] / E[f | W = u', K] over f > 0 that change by at most e^cost with one record.
 
     ``joint`` has the probability of every sequence, one axis a record; W are ``window`` consecutive records, u and u'
-    what they can be; K are no records, or ``side_information`` "any records" any sets of at most ``most`` others and all values
-    that they can have together with u and u'.
+    what they can be; K are no records, or with ``side_information`` "any" any sets of at most ``most`` others and all
+    values that they can have together with u and u'.
     """
     length = joint.ndim
     window = min(window, length)

@@ -63,7 +63,7 @@ def of_order_two(rng, length):
     np.add.at(counts, tuple(records[i : len(records) - 2 + i] % names for i in range(3)), 1)
     family, _ = pf.fit_chain(counts, order=2, smoothing=float(rng.choice([0.0, 0.5])))
     chain = family.chain
-    return family, [chain.transition_matrix] * (length - 1), first_law(rng, chain), np.asarray(family.labels)
+    return family, [chain.transition_matrix] * (length - 1), first_law(rng, chain), np.asarray(family.observations)
 
 
 def clocked(rng, length):

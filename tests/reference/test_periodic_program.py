@@ -8,7 +8,7 @@ from sequence_programs import label_law, largest_loss
 import pufferflow as pf
 from pufferflow.coupling import periodic
 from pufferflow.errors import ChainError
-from tests.reference.test_labelled_program import random_matrix
+from tests.reference.test_hidden_program import random_matrix
 
 
 def excess(seed, monkeypatch):

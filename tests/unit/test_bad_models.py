@@ -91,7 +91,7 @@ CHAINS = [
     (pf.TotalVariationFamily, ([[1]], 2), "not between 0 and 1"),
     (pf.TotalVariationFamily, ([[1]], [0, 0]), "give one number, or one for each of the 1"),
     (pf.TotalVariationFamily, ([[0.5]], 0), "sums to 0.5"),
-    (pf.HiddenChain, (CHAIN, [0]), "1 labels for a chain of 2 states"),
+    (pf.HiddenChain, (CHAIN, [0]), "1 observations for a chain of 2 states"),
     (pf.HiddenChain.of_order, ([0.5, 0.5],), "the probabilities have shape"),
     (pf.HiddenChain.of_order, (np.ones((2, 2, 2)),), "sums to 2"),
     (pf.HiddenChain.of_order, ([[HALF[0], [0, 0]], [[1, 0]] * 2],), "states 1, 1 lead to 1, 2, whose row"),
@@ -125,7 +125,7 @@ WITHOUT_AN_ANSWER = [
     (
         pf.mqm_exact,
         (pf.HiddenChain.of_order(ORDER_2), 9, 1.0),
-        "labels of a labelled chain are none; use leakage or g",
+        "observations of a hidden chain are none; use leakage or g",
     ),
     (pf.mqm_exact, (DAY, 10, 1.0), "a periodic chain has several; use leakage or group-dp"),
     *((pf.privacy_loss, (theta, 5, 3.0, CountQuery({1})), FINITE) for theta in (PAIR, pf.BinaryInterval(0.3, 0.6))),

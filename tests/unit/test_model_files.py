@@ -21,7 +21,7 @@ PARTS = {
     pf.TotalVariationFamily: ("transition_matrix", "radius", "backward"),
     pf.MixingFamily: ("steps", "overlap"),
     pf.PeriodicChain: ("transition_matrices", "repeat", "start"),
-    pf.HiddenChain: ("chain", "labels"),
+    pf.HiddenChain: ("chain", "observations"),
 }
 TOTAL_VARIATION = pf.TotalVariationFamily(MATRIX, [0.02, 0.0])
 FAMILIES = {name: lambda name=name: built(name) for name in BUILDERS} | {
@@ -59,7 +59,7 @@ def test_files_of_others(tmp_path):
     assert parse_model(older).period == 3
 
 
-KEYS = "chains, binary_interval, interval, total_variation, forgetting, labelled, periodic"
+KEYS = "chains, binary_interval, interval, total_variation, mixing, hidden, periodic"
 BAD = [
     (b"", "is empty; it must hold"),
     (b"  \n", "is empty; it must hold"),
@@ -108,8 +108,8 @@ BAD = [
     ({"total_variation": {"transition_matrix": 1, "radius": 0}}, "must be a list of rows"),
     ({"total_variation": {"transition_matrix": [[1]], "radius": "0"}}, "radius must be a number"),
     ({"total_variation": {"transition_matrix": [[1]], "radius": 2}}, "total_variation: "),
-    ({"hidden": {"transition_matrix": [[1]]}}, "labelled has no labels"),
-    ({"hidden": {"transition_matrix": [[1]], "labels": [0, 1]}}, "labelled: 2 labels"),
+    ({"hidden": {"transition_matrix": [[1]]}}, "hidden has no observations"),
+    ({"hidden": {"transition_matrix": [[1]], "observations": [0, 1]}}, "hidden: 2 observations"),
     ({"periodic": {}}, "periodic has no transition_matrices"),
     ({"periodic": {"transition_matrices": [[[1]]], "repeat": 0}}, "periodic: repeat is 0"),
     *(

@@ -16,7 +16,7 @@ ORDER_2 = np.array([[[0.9, 0.1], [0.5, 0.5]], [[0.3, 0.7], [0.2, 0.8]]])
 def joint(family, length):
     chain = family.chain
     matrices = [chain.transition_matrix] * (length - 1)
-    return label_law(matrices, chain.initial_distribution, family.labels, family.states)
+    return label_law(matrices, chain.initial_distribution, family.observations, family.states)
 
 
 @pytest.mark.parametrize("start", ["stationary", "any", [0.3, 0.7]])
@@ -111,6 +111,6 @@ def test_labels_that_tell_nothing_of_others_need_the_noise_of_one_record(family)
 def test_many_words_are_not_compared_and_that_is_said():
     law = {k: np.random.default_rng(0).dirichlet(np.full(k, 50), (k, k)) for k in (3, 7)}
     few, many = (pf.leakage(pf.HiddenChain.of_order(law[k]), 40, 1.0, side_information="any") for k in (3, 7))
-    assert many.reason.endswith("words of 2 labels are compared where there are at most 36, not 49")
+    assert many.reason.endswith("histories of 2 observations are compared where there are at most 36, not 49")
     assert not few.reason
     assert few.scale < 40 == many.scale

@@ -64,7 +64,7 @@ def excess(seed, window=1):
     cost = float(rng.choice([0.01, 0.1, 0.5, 1.5, 4.0]))
     matrices = [family.chain.transition_matrix] * (length - 1)
     program = max(
-        largest_loss(label_law(matrices, law, family.labels, k), cost, min(window, length))
+        largest_loss(label_law(matrices, law, family.observations, k), cost, min(window, length))
         for law in laws(rng, family.chain)
     )
     bound = pf.leakage_loss(family, length, 1 / cost)
@@ -112,7 +112,7 @@ def informed_excess(seed):
     length = int(rng.integers(2, 9) if k == 2 else rng.integers(2, 6))
     cost = float(rng.choice([0.01, 0.1, 0.5, 1.5]))
     matrices = [family.chain.transition_matrix] * (length - 1)
-    joints = [label_law(matrices, law, family.labels, k) for law in laws(rng, family.chain)]
+    joints = [label_law(matrices, law, family.observations, k) for law in laws(rng, family.chain)]
     least = max(largest_loss_of_counts(joint, cost, window) for joint in joints)
     if k**length <= 16 and window == 1:
         least = max(
@@ -139,7 +139,7 @@ def test_of_longer_segments(start):
     rng = np.random.default_rng(3)
     law = 0.6 * np.eye(2)[np.indices((2, 2))[-1]] + 0.4 * rng.dirichlet([2, 2], (2, 2))
     family, length, cost = pf.HiddenChain.of_order(law, start), 40, 0.1
-    matrix, labels = family.chain.transition_matrix, family.labels
+    matrix, labels = family.chain.transition_matrix, family.observations
     first = family.chain.initial_distribution if start == "stationary" else np.full(4, 0.25)
     largest = cost
     for _ in range(300):

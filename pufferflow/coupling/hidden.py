@@ -1,4 +1,4 @@
-"""Loss of chains seen through labels: labelled chains in ``docs/leakage.md``."""
+"""Loss of hidden chains: section 11 of ``docs/leakage.md``."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from pufferflow.coupling.sides import CouplingSide, costs_of
 from pufferflow.models.hidden import HiddenChain
 
 
-class LabelledLeakage(ChainLeakage):
-    """Upper bounds of the loss over the nodes of a labelled chain.
+class HiddenLeakage(ChainLeakage):
+    """Upper bounds of the loss over the nodes of a hidden chain.
 
     Both sides are those of the hidden chain, but a change of its state costs c only where the label changes. The secret
     of a node is its label: of the hidden states that have it the law counts, or the worst two states. Those count for
-    windows, and for adversaries who know the labels of other records: these tell of hidden states what they may.
+    windows, and for adversaries who know the observations of other records: these tell of hidden states what they may.
     """
 
     def __init__(
         self, family: HiddenChain, length: int, protection: Protection = NARROWEST, *, pairs: bool = True
     ) -> None:
-        chain, labels = family.chain, family.labels
+        chain, labels = family.chain, family.observations
         if chain.start == "stationary":
             labels = labels[chain.initial_support]
             chain = chain.restricted(chain.initial_support)
