@@ -64,7 +64,7 @@ class HiddenChain(Family):
 
     @cached_property
     def words(self) -> NDArray[np.intp] | None:
-        """The history of every state: its last m observations, the latest last, shape (n, m), if it determines the state.
+        """The history of every state: its last m observations, the latest last, shape (n, m), if that determines it.
 
         So it is in chains of order m, for which Theorem L2 of ``docs/leakage.md`` holds. None where the observations
         before a state are not always the same, or do not distinguish the states. Before a state that nothing leads
