@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from pufferflow._util.checks import check_epsilon, check_list, check_type, shown_name
+from pufferflow._util.checks import check_epsilon, check_list, check_type, named_type, shown_name
 from pufferflow._util.numbers import written_number
 from pufferflow._util.rounding import divide_up, float_up
 from pufferflow.errors import ParameterError
@@ -54,6 +54,8 @@ class Databases:
             raise ParameterError("there is no scenario; give at least one")
         if len(sizes) > 1 or 0 in sizes:
             raise ParameterError("databases must be tuples of the same records, one entry a record")
+        if not callable(query):
+            raise ParameterError(f"query is {named_type(query)}; give a function of a database")
         self.query = {d: written_number(query(d), "the query of a database") for d in databases}
         (size,) = sizes
         default = [f"X{i + 1}" for i in range(size)]

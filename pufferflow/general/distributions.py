@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Any, TypeAlias
 
-from pufferflow._util.checks import named_type, shown
+from pufferflow._util.checks import named_type, shown_name
 from pufferflow._util.numbers import written_number
 from pufferflow._util.rounding import SUM_TOLERANCE, log_up
 from pufferflow.errors import ParameterError
@@ -73,4 +73,4 @@ def normalised(weights: Mapping[Any, Fraction]) -> dict[Any, Fraction]:
 
 def named(name: object) -> str:
     """Return how messages write the name of a secret or a scenario."""
-    return shown(" = ".join(map(str, name)) if isinstance(name, tuple) else name)
+    return shown_name(" = ".join(map(str, name)) if isinstance(name, tuple) else name)

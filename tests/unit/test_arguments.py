@@ -42,11 +42,9 @@ FAMILY = NOISY_MAX.family(FREE, {"p": ("1/4", "1/2")})
 MAJORITY = dp.WeightedMajority(2, 0.5)
 ON_CHAIN = {"family": CHAIN, "length": 10}
 LAWS = {"well": {0: 0.5, 1: 0.5}, "ill": {1: 0.5, 2: "1/2"}}
-FRAMEWORK = pf.PufferfishFramework.from_databases(
-    {"all": {(0,): 0.5, (1,): 0.25, (2,): "1/4"}},
-    sum,
-    secrets={"well": lambda d: d != (2,), "ill": lambda d: d != (0,)},
-)
+FRAMEWORK = pf.PufferfishFramework({"all": LAWS})
+DATABASES = {"all": {(0,): 0.5, (1,): 0.25, (2,): "1/4"}}
+RECORDS = pf.PufferfishFramework.from_databases(DATABASES, sum)
 RNG = np.random.default_rng(1)
 
 
@@ -65,7 +63,7 @@ def quilts(network, node):
 
 
 CALLS = [
-    *((getattr(pf, name), ON_CHAIN | {"epsilon": 1.0}) for name in ("entry_dp", "group_dp", "gk16", "lower_bound")),
+    *((of, ON_CHAIN | {"epsilon": 1.0}) for of in (pf.mechanisms.entry_dp, pf.group_dp, pf.gk16, pf.lower_bound)),
     (pf.mqm_approx, ON_CHAIN | {"epsilon": 1.0, "eigengap": "auto"}),
     (pf.mqm_exact, ON_CHAIN | {"epsilon": 1.0, "convention": "exact"}),
     (pf.leakage, ON_CHAIN | {"epsilon": 1.0, "max_states": 3}),
@@ -108,19 +106,18 @@ CALLS = [
     (pf.audit.close_adversary, {"theta": CHAIN, "theta_tilde": CHAIN, "length": 5}),
     (pf.audit.close_adversary(CHAIN, CHAIN, 5).loss, {"epsilon": 1.0}),
     (chain_sensitivity, {"chains": CHAIN, "lengths": 2, "weights": [0, 1]}),
-    (pf.PufferfishFramework, {"laws": {"all": LAWS}, "pairs": [("well", "ill")]}),
+    (pf.PufferfishFramework, {"distributions": {"all": LAWS}, "pairs": [("well", "ill")]}),
     (
         pf.PufferfishFramework.from_databases,
-        {"scenarios": {"all": {(0,): 0.5, (1,): 0.5}}, "query": sum, "records": ["ann"], "pairs": None}
-        | {"secrets": {"well": lambda d: d == (0,), "ill": lambda d: d == (1,)}},
+        {"scenarios": DATABASES, "query": sum, "records": ["ann"], "pairs": None},
     ),
     (FRAMEWORK.wasserstein().scale, {"epsilon": 1.0}),
     (FRAMEWORK.release, {"value": 1, "epsilon": 1.0}),
     (FRAMEWORK.privacy_loss, {"scale": 1.0}),
     (FRAMEWORK.close_adversary, {"belief": LAWS}),
     (FRAMEWORK.close_adversary(LAWS).loss, {"epsilon": 1.0}),
-    (FRAMEWORK.group_sensitivity, {"groups": [["X1"]]}),
-    (FRAMEWORK.group_sensitivity([["X1"]]).scale, {"epsilon": 1.0}),
+    (RECORDS.group_sensitivity, {"groups": [["X1"]]}),
+    (RECORDS.group_sensitivity([["X1"]]).scale, {"epsilon": 1.0}),
     (
         pf.plan,
         {"theta": pf.MixingFamily(3, 0.5), "statistics": ["mean-by-hour"], "step": "1h", "participants": 5}

@@ -139,7 +139,7 @@ PARAMETERS = [
     ),
     (BALL.contains, (np.eye(3),), "give a MarkovChain"),
     (as_family, (HALF,), "give a MarkovChain, a ChainFamily, a BinaryInterval, an IntervalFamily, a"),
-    (pf.HiddenChain, (CHAIN, [0, 0.5]), "a label is 0.5; it must be an integer"),
+    (pf.HiddenChain, (CHAIN, [0, 0.5]), "an observation is 0.5; it must be an integer"),
     (pf.HiddenChain, (ORDER_2, [0]), "chain is a"),
     (lambda: pf.PeriodicChain([HALF], repeat=0), (), "repeat is 0"),
     (lambda: pf.PeriodicChain([HALF], initial_distribution="given"), (), "choose from stationary, any"),
