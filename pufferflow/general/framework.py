@@ -120,6 +120,9 @@ class PufferfishFramework:
             raise ParameterError("there is no pair of secrets, so nothing is protected; give one")
         self._databases: Databases | None = None
 
+    def __repr__(self) -> str:
+        return f"PufferfishFramework({len(self.distributions)} scenarios, {len(self.pairs)} pairs)"
+
     @classmethod
     def from_databases(
         cls,

@@ -20,8 +20,8 @@ TEXT, WHOLE, NUMBER, TRUTH = "string", "Int64", "float64", "boolean"
 
 TEXTS = """
     dataset label group task participant mechanism status reason state machine example quantity key
-    computed panel line variable role parents script chain verdict model data bound knows counted
-    secret database relation counts neighbour exact outcome
+    computed panel line variable role parents script chain verdict model data bound side_information
+    counted secret database relation counts neighbour exact outcome
 """
 WHOLES = """
     observations segments longest_segment transitions participants states period length node
@@ -56,8 +56,8 @@ COLUMNS = {
     "authors_code": "script chain mechanism epsilon theirs ours verdict reason",
     "cohort_summary": "mechanism epsilon quantity count mean std 5% 50% 95% max",
     # The two tables below hold several studies: a file has only the columns that it fills.
-    "beyond": f"""{DATA} participant task model data mechanism bound knows epsilon window states
-        bins step_seconds participants observations records releases length lipschitz {SCALE}
+    "beyond": f"""{DATA} participant task model data mechanism bound side_information epsilon window
+        states bins step_seconds participants observations records releases length lipschitz {SCALE}
         expected_error released_error relative_noise lower_bound least_error gap counted actual_loss
         paper_scale paper_loss total_epsilon certified hour earlier before after count""",
     "related": """panel mechanism secret database relation counts neighbour exact outcome

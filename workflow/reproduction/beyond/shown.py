@@ -42,7 +42,7 @@ IN_TABLES = {
 COLUMNS = {
     "least_noise": "group epsilon mechanism scale expected_error relative_noise gap actual_loss",
     "composition": "group releases bound total_epsilon",
-    "wider_guarantees": "group model knows window scale paper_loss certified",
+    "wider_guarantees": "group model side_information window scale paper_loss certified",
     "other_data": "data step_seconds group participants records task mechanism expected_error",
     "cohort": "epsilon mechanism quantity count mean std 5% 50% 95% max",
 }
@@ -52,7 +52,7 @@ TITLES = {"epsilon": "ε", "total_epsilon": "total ε", "expected_error": "expec
 TITLES |= {
     "relative_noise": "÷ MQMExact",
     "gap": "÷ lower bound",
-    "side_information": "adversary knows",
+    "side_information": "side information",
 }
 TITLES |= {"count": "participants", "std": "standard deviation"}
 WORDS = {  # values of the columns `model` and `bound`
