@@ -1,9 +1,4 @@
-"""From a table to steps and counts, for the command line and the workflow alike.
-
-``table`` opens CSV, Parquet or a data frame, ``schema`` says what its columns stand for, ``read``
-makes :class:`~pufferflow.records.read.Steps` of it, ``states`` are the public states, and
-``counts`` counts.
-"""
+"""From a table to steps and counts, for the command line and the workflow alike."""
 
 import lazy_loader
 

@@ -19,14 +19,11 @@ from pufferflow.records.table import ROWS
 
 MISSING, UNKNOWN = -1, -2
 """Codes of a missing value and of one that is none of the public states."""
-
 MOST_STATES = 2000
 MISSING_TEXTS = ("", "na", "n/a", "nan", "null", "none", "?", "-")
 """Texts (in any case) that stand for a missing value, unless they are declared to be a state."""
-
 NULL_TEXTS = ("na", "n/a", "nan", "null", "none", "<na>", "#n/a", "#na", "-nan")
 """Those (in any case) that pandas reads as nothing, so that a typed table may have lost a state."""
-
 OTHER = "other"
 
 
