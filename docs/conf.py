@@ -24,7 +24,6 @@ extensions = [
     "myst_nb",
     "plain_mathematics",
     "command_help",
-    "mechanism_list",
 ]
 exclude_patterns = ["_build", "_static", "_extensions"]
 
