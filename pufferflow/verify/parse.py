@@ -219,16 +219,16 @@ class Claim:
 
     @property
     def subject(self) -> str:
-        """What the scale is said to be private for."""
+        """What the certificate states."""
         records = "single records" if self.window == 1 else f"any {self.window} records in a row"
-        whom = "may know any other records" if self.informed else "know no record"
+        known = "any" if self.informed else "none"
         segments = f"segments of up to {self.length} records"
         if count := next((proof for proof in self.proofs if isinstance(proof, Count)), None):
             lengths, weights = (", ".join(map(str, n)) for n in (sorted(set(count.lengths)), count.weights))
             segments = f"segments of {lengths} records, the count with weights {weights} alone"
         return (
             f"{self.mechanism} at epsilon {decimal(self.epsilon)} for {self.family.words}, "
-            f"{segments}: hides {records} from those who {whom}"
+            f"{segments}: protects {records}, side information {known}"
         )
 
 

@@ -406,7 +406,7 @@ def test_scale_and_verify(files, run, monkeypatch):
     assert run("verify", out) == (
         0,
         "verified: mqm-exact at epsilon 1 for 1 chain of 2 states, segments of up to 100 records: "
-        "hides single records from those who know no record: at scale 12.934051086186917 the loss is at most "
+        "protects single records, side information none: at scale 12.934051086186917 the loss is at most "
         "0.99999999999997216, steps checked: 5\n",
         "",
     )
