@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from pufferflow._util.protection import Protection
 from pufferflow.audit.wasserstein import TIE, chain_sensitivity
@@ -39,8 +41,8 @@ _STEPS = (1e-15, 1e-12, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.
 _CLOSE, _LOOSER = 1e-6, 2.0**-40
 _ENOUGH = 1.002
 """Excess of a scale that is not worth a longer proof."""
-_MOST_PHASES = 6_000
-"""Phases times the square of the states, beyond which a proof takes minutes or is far from the scale."""
+_MOST_PHASES, _MOST_RATIO_PHASES = 40_000, 400
+"""Phases times the square of the states, beyond which a proof by trees, or by ratios, takes more than some seconds."""
 _EARLY = (0, 12, 60, 400)
 """Nodes with steps of their own, at most."""
 
@@ -102,6 +104,10 @@ def _proved(claim: Claim) -> Iterator[Document]:
         yield _independent(document, claim)
         return
     _require_provable(family, claim.protection)
+    if isinstance(family, PeriodicChain) and family.repeat > 1:  # each phase has steps of its own
+        matrices = np.repeat(family.transition_matrices, family.repeat, axis=0)
+        family = PeriodicChain(matrices, initial_distribution=family.start)
+        claim, document["family"] = replace(claim, family=family), exact_family(family)
     if (states := max(family.sizes)) > MOST_STATES:
         raise ParameterError(
             f"{states} states; couplings are proved for at most {MOST_STATES}, use mqm-exact or fewer states"
@@ -130,10 +136,12 @@ def _require_provable(family: Family, protection: Protection) -> None:
     """Refuse at once what no program proves, or only after minutes."""
     if isinstance(family, HiddenChain) and (family.chain.start != "stationary" or protection != Protection()):
         raise ParameterError("hidden chains have proofs for a stationary start, single records and no side information")
-    if isinstance(family, PeriodicChain) and family.period * family.states**2 > _MOST_PHASES:
-        raise ParameterError(
-            f"a period of {family.period} phases of {family.states} states takes too long to prove; give fewer"
-        )
+    if isinstance(family, PeriodicChain):
+        trees = protection.side_information == "none" and family.start == "stationary"
+        if family.period * family.states**2 > (_MOST_PHASES if trees else _MOST_RATIO_PHASES):
+            raise ParameterError(
+                f"a period of {family.period} phases of {family.states} states takes too long to prove; give fewer"
+            )
 
 
 def _chains(family: Family) -> tuple[MarkovChain, ...]:
