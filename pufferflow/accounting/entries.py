@@ -1,7 +1,6 @@
 """Rows of a ledger: what each kind holds, how digests chain them, and what all of them say.
 
-What is read is checked before anything is computed from it: the file may have been written by
-anybody, and a digest without a key is no signature.
+Rows are checked before anything is computed from them: anybody may have written the file.
 """
 
 from __future__ import annotations

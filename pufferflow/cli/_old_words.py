@@ -20,3 +20,11 @@ WORDS = {
     "--sample": "is gone: fit writes one file, the model (--output)",
     "--chain": "is an option of release and plan; fit writes its model to --output",
 }
+GONE = {
+    "--split-after --split-because": "the noise suffices for any length, whatever the pauses",
+    "--quantiles --post-process": "derive it from publish/values.csv, which costs nothing",
+    "--accuracy --releases --records --error --figure": "plan says the errors of all levels",
+    "--bins --width --top --other --smoothing": "give --edges LOW:HIGH:WIDTH or --states A,B,...",
+    "--diagnose --public": "fit says what its chain assumes",
+}
+WORDS |= {name: f"is gone: {why}" for names, why in GONE.items() for name in names.split()}

@@ -1,9 +1,8 @@
 """How much a changed reading may cost: C, which depends on Θ, the level and ε alone.
 
-Let L(c) be the bound of leakage (theory 8) on what releases of cost c per changed reading tell of a
-window, at any length of the record. C is the largest c with L(c) ≤ ε. It is proved by a certificate
-for T = 10⁷ readings, and longer spans are refused. Bounds rise with the length; where they still do
-between 10⁶ and 10⁷, Θ mixes too slowly for ε, or never, and it is refused.
+C is the largest c for which the leakage of releases that cost c per changed reading is at most ε at
+any length (docs/account.md, section 4). A certificate proves it for T = 10⁷ readings, longer spans
+are refused, and so is a Θ whose bound still rises between 10⁶ and 10⁷.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The folder of a release: its name is held before it is paid for; it appears whole or not at all.
 
-It is for its owner alone (0700): nothing is seen before it is moved. What is in ``publish/`` is
-safe to publish and has the modes of a web site (0755, 0644). Of a simulation nothing is:
-``simulation/`` is for its owner alone too (0700, 0600). All times are equal.
+It is for its owner alone (0700); once it is moved ``publish/`` has the modes of a web site (0755,
+0644), and of a simulation all stays for its owner alone. All times are equal.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """From a table to a chain for releases of *other* data: a fit without noise, from public readings.
 
 Each group's chain is the maximum likelihood estimate; where that is not ergodic, ½ is added to all
-counts (Krichevsky and Trofimov), for no noise can be proved for a chain that does not mix. What is
-fitted contains confidential counts; for confidential readings use :func:`pufferflow.fit_privately`.
+counts (Krichevsky and Trofimov). What is fitted contains confidential counts; for confidential
+readings use :func:`pufferflow.fit_privately`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Noise for counts (the two-sided geometric distribution), its errors and their impact.
 
-P(Z = z) = (1 − p)/(1 + p) · p^|z| with p = exp(−1/s), s the scale. On integers there are no low
-bits of a floating-point number that could tell the count behind the noise (Mironov, CCS 2012).
-Noise of scale s_i on statistics with constants L_i costs c = Σ L_i/s_i: that factor e^c for each
-changed reading is all that the account uses of it, and needs no density.
+P(Z = z) = (1 − p)/(1 + p) · p^|z|, p = exp(−1/s), s the scale. On integers there are no low bits of
+a floating-point number that could tell the count behind the noise (Mironov, CCS 2012).
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Running counts of a stream: a tree of noisy counts, for a budget per reading.
 
 Every node of a tree of L levels over the readings 1 … T counts those below it, with independent
-discrete Laplace noise of scale s: one reading costs c = L/s. A noisy count of the first t readings
-is a weighted sum of noisy node counts: the children to the left of the path, or their parent less
-those to the right, with weight d/(r + 1) for d left children out of r, in 256ths. Why that is
-private: docs/any_mechanism.md, Theorem S.
+discrete Laplace noise of scale s: one reading costs c = L/s. A noisy count of the first t combines
+nodes to the left of a path, or their parents less those to the right, for least variance. Why that
+is private: docs/any_mechanism.md, Theorem S.
 """
 
 from __future__ import annotations

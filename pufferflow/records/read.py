@@ -1,8 +1,7 @@
 """From a table to its steps: who, when, which value, each row checked once.
 
-Times are unix seconds, ISO times with an offset, or times of a local clock. A local clock that
-jumps for daylight saving is refused by name unless its zone is given: an hour that is there twice
-or not at all would distort the counts. Rows may be in any order.
+A local clock that jumps for daylight saving is refused by name unless its zone is given: an hour
+that is there twice or not at all would distort the counts. Rows may be in any order.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def robust_values(rows, w):
 
 
 def crude_values(rows, centres, w):
-    """Φ of the centres, and what total variation can add to it (theory 7e)."""
+    """Φ of the centres, and what total variation can add to it (docs/leakage.md, section 10)."""
     k = rows.states
     apart = [max(np.abs(p - centres[x]).sum() / 2 for p in row_vertices(rows, x)) for x in range(k)]
     grown = np.log1p(np.array(apart) * np.expm1(w.max()))

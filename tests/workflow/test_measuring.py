@@ -74,7 +74,7 @@ def synthetic_errors(folder, mechanisms, epsilons, alphas, length=60, repetition
 
 
 def test_synthetic_class_errors_to_four_digits(tmp_path):
-    """theory.md: exact / approx / GK16 error of the class [α, 1 − α] at T = 100."""
+    """Worked values: exact / approx / GK16 error of the class [α, 1 − α] at T = 100."""
     published = {
         (1.0, 0.1): (0.3363, 0.6864, None),
         (1.0, 0.2): (0.1422, 0.2963, None),
@@ -122,7 +122,7 @@ def test_simulated_means_agree_with_expected_errors(tmp_path, data):
 
 
 def test_gk16_limits():
-    """The Toeplitz value is theory.md's 0.32186; the first node of any start moves it right."""
+    """The Toeplitz value is 0.32186; the first node of any start moves it right."""
     limits = gk16_limits(100)["alpha"].to_list()
     assert limits[1] == pytest.approx(0.32186, abs=5e-6)
     assert limits[1] < limits[0] < 0.33
@@ -156,7 +156,7 @@ def test_histogram_scales_and_errors(data):
 
 
 def test_scales_of_the_bundled_household(data):
-    """theory.md: MQMExact on two years of minutes, maximum-likelihood P, stationary start."""
+    """Worked values: MQMExact on two years of minutes, maximum-likelihood P, stationary start."""
     path = ROOT / "pufferflow" / "data" / "electricity_uci235_minute_watts.csv.xz"
     settings = yaml.safe_load((ROOT / "config" / "config.yaml").read_text("utf-8"))
     sample = discretise(path, settings["datasets"]["electricity"], "electricity", "bundled")
