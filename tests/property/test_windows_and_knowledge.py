@@ -280,4 +280,4 @@ def test_leakage_certificates_hold_for_what_they_name(start, side_information):
         assert result.scale * (1 - 1e-6) <= proved.scale <= 1.3 * result.scale
         said = pf.verify_certificate(json.loads(json.dumps(proved.certificate))).subject
         assert ("single records" if window == 1 else f"any {window} records in a row") in said
-        assert ("know no record" if side_information == "none" else "may know any other records") in said
+        assert said.endswith(f"side information {side_information}")
