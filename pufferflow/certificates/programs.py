@@ -226,8 +226,6 @@ def _best_power(matrix: Floats, cost: float, around: int, forward: bool) -> int:
 
 def _reweighted(ratio: float, weight: float) -> float:
     """Log ((1 + √(RH)) / (√R + √H))²."""
-    if min(ratio, weight) > 600:
-        return min(ratio, weight)
     if ratio > 600 or weight > 600:
         return min(ratio, weight)
     r, h = math.exp(ratio / 2), math.exp(weight / 2)

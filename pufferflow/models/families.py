@@ -253,15 +253,6 @@ def standing_chains(family: AnyFamily) -> tuple[MarkovChain, ...]:
     return () if theta.no_chains else theta.chains
 
 
-def without_matrix(family: AnyFamily) -> str:
-    """Return why a family has neither chains nor bounds of a matrix, empty where it has; raises as :func:`as_family`.
-
-    What needs a transition matrix is not applicable then, for this reason.
-    """
-    theta = as_family(family)
-    return theta.no_chains if theta.bounds is None else ""
-
-
 def finite_chains(family: AnyFamily, who: str) -> tuple[MarkovChain, ...]:
     """Return the chains of a finite Θ; the chain that dominates a class for some mechanisms does not stand for it here.
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_CEILING
 from fractions import Fraction
-from html import escape
 
 from flint import ctx
 
@@ -56,9 +55,6 @@ class Verification:
 
     def __repr__(self) -> str:
         return f"Verification({self.subject}: scale {self.scale})"
-
-    def _repr_html_(self) -> str:
-        return f"<code>{escape(repr(self))}</code>"
 
     def decimals(self, digits: int = 17) -> str:
         """Return the loss as a decimal, rounded up."""
