@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow.errors import DataError, ParameterError
+from pufferflow.errors import DataError, ParameterError, PufferflowError
 
 Lengths: TypeAlias = int | Sequence[int]
 
@@ -60,13 +60,17 @@ def check_list(values: Any, name: str) -> list[Any]:
     raise ParameterError(f"{name} is {shown_name(values)}; it must be a list")
 
 
-def check_numbers(values: Any, name: str) -> NDArray[np.float64]:
-    """Return an array of numbers of any shape, or raise :class:`DataError`."""
+def check_numbers(
+    values: Any, name: str, error: type[PufferflowError] = DataError
+) -> NDArray[np.float64]:
+    """Return a new array of numbers of any shape, or raise ``error``; strings are none."""
     try:
-        return np.asarray(values, dtype=np.float64)
+        array = np.asarray(values)
+        if array.dtype.kind in "iufO":
+            return array.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        wanted = "numbers, in rows of equal length if there are several"
-        raise DataError(f"{name} must be {wanted}") from None
+        pass
+    raise error(f"{name} must be numbers, in rows of equal length if there are several")
 
 
 def check_path(value: Any, name: str) -> Path:

@@ -12,86 +12,66 @@ from pufferflow._util.checks import check_confidence
 from pufferflow._util.types import Floats
 from pufferflow.errors import DataError
 from pufferflow.models.bounded import BoundedFamily
+from pufferflow.models.row_sets import between
 
 
 class IntervalFamily(BoundedFamily):
     """All chains with low ≤ P ≤ high entrywise, and every initial distribution; immutable.
 
-    Unlike ``BinaryInterval`` no single chain is known to dominate it: :func:`pufferflow.leakage` bounds the loss of all
-    of them (``docs/leakage.md``). It does not use that all steps follow the same P, so chains that change with time are
-    in the family as well.
+    Unlike ``BinaryInterval`` no single chain is known to dominate it: :func:`pufferflow.leakage`
+    bounds the loss of all of them (``docs/leakage.md``), also of chains that change with time.
 
     Parameters
     ----------
     low, high : array_like, shape (k, k)
-        Bounds of the transition probabilities. Both are kept as tight as the row sums allow: an upper bound is at most
-        1 minus the other lower bounds of its row, and the other way round.
+        Bounds of the transition probabilities. Both are kept as tight as the row sums allow: an
+        upper bound is at most 1 minus the other lower bounds of its row, and the other way round.
     backward : IntervalFamily, optional
-        Bounds of the law of a record given the one *after* it: then the family is smaller, the chains between the
-        bounds read either way, and the past of a record costs :func:`pufferflow.leakage` less noise.
-
-    Raises
-    ------
-    ParameterError
-        ``backward`` is no such family.
-    ChainError
-        The shapes differ or are not square, a bound is not a probability, an upper one is below its lower one, or a row
-        has no distribution between its bounds; ``backward`` has another number of states, or backward bounds itself.
+        Bounds of the distribution of a record given the one *after* it: then the family is
+        smaller, the chains between the bounds read either way, and :func:`pufferflow.leakage`
+        needs less noise.
     """
 
-    kind = "interval"
+    kind, parameters = "interval", ("low", "high")
 
     def __init__(self, low: ArrayLike, high: ArrayLike, *, backward: IntervalFamily | None = None) -> None:
-        super().__init__(low, high)
-        self._follow(backward)
-
-    def numbers(self) -> dict[str, Any]:
-        """As :meth:`BoundedFamily.numbers`."""
-        return {"low": self.low.tolist(), "high": self.high.tolist()}
+        super().__init__(low, high, backward)
+        self.rows = between(self.low, self.high)
 
 
 def confidence_family(
-    transition_counts: NDArray[np.integer[Any]] | ArrayLike, coverage: float = 0.95, *, backward: bool = False
+    transition_counts: ArrayLike, coverage: float = 0.95, *, backward: bool = False
 ) -> IntervalFamily:
     """Family that holds the unknown transition matrix with probability at least ``coverage``.
 
-    The intervals hold for records of any length, also where looking at them decided when they ended; they and their
-    proof are in ``docs/leakage.md``, section 15.
-
-    The bounds depend on the counts, which must be public or from other records than the ones to protect.
+    The intervals hold for records of any length, also where looking at them decided when they
+    ended; they and their proof are in ``docs/leakage.md``, section 15. They depend on the counts,
+    which must be public or from other records than the ones to protect.
 
     Parameters
     ----------
     transition_counts : int array, shape (k, k)
-        Steps from state (row) to state (column), of one or more independent sequences. A state that was never left gets
-        the full simplex. No transition is taken for impossible.
+        Steps from state (row) to state (column), of one or more independent sequences. A state
+        that was never left gets the full simplex. No transition is taken for impossible.
     coverage : float
         Between 0 and 1.
     backward : bool
-        Whether to bound the law of a record given the one after it, too, for chains that are stationary.
-
-    Returns
-    -------
-    IntervalFamily
-
-    Raises
-    ------
-    ParameterError
-        ``coverage`` is out of range.
-    DataError
-        The counts are not a square matrix of non-negative integers.
+        Whether to bound the distribution of a record given the one after it, too, for chains that
+        are stationary.
     """
     coverage = check_confidence(coverage, "coverage")
     counts = np.asarray(transition_counts)
     if counts.ndim != 2 or counts.shape[0] != counts.shape[1] or not counts.size:
-        raise DataError(f"the transition counts have shape {counts.shape}; give one row and one column a state")
+        wrong = f"have shape {counts.shape}; give one row and one column per state"
+        raise DataError(f"the transition counts {wrong}")
     if counts.dtype.kind not in "iu" or counts.min() < 0:
-        raise DataError("the transition counts must be integers of at least 0; give counts, not frequencies")
-    k = len(counts)
-    if k == 1:
+        what = "the transition counts must be integers of at least 0"
+        raise DataError(f"{what}; give counts, not frequencies")
+    if len(counts) == 1:
         return IntervalFamily([[1.0]], [[1.0]])
-    reversed_bounds = IntervalFamily(*noisy_confidence_bounds(counts.T, coverage, 2)) if backward else None
-    return IntervalFamily(*noisy_confidence_bounds(counts, coverage, 1 + backward), backward=reversed_bounds)
+    ways = 2 if backward else 1
+    past = IntervalFamily(*noisy_confidence_bounds(counts.T, coverage, ways)) if backward else None
+    return IntervalFamily(*noisy_confidence_bounds(counts, coverage, ways), backward=past)
 
 
 def noisy_confidence_bounds(
@@ -119,7 +99,7 @@ def noisy_confidence_bounds(
         Rounded outwards.
     """
     k = noisy.shape[-1]
-    intervals = k if k == 2 else k * k  # of two complementary probabilities one interval is the other's mirror image
+    intervals = k if k == 2 else k * k  # of two states one interval is the other's mirror image
     alpha = (1 - coverage) / (ways * intervals)
     few, many = (np.maximum(noisy + h, 0).astype(np.float64) for h in (-margin, margin))
     rest = noisy.sum(axis=-1, keepdims=True) - noisy

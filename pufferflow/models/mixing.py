@@ -7,7 +7,7 @@ from fractions import Fraction
 from numbers import Real
 from typing import Any
 
-from pufferflow._util.checks import LONGEST, check_whole, shown
+from pufferflow._util.checks import check_whole, shown
 from pufferflow._util.units import exact_seconds, steps_of
 from pufferflow.errors import ChainError
 from pufferflow.models.families import Family
@@ -15,28 +15,23 @@ from pufferflow.models.families import Family
 
 @dataclass(frozen=True)
 class MixingFamily(Family):
-    """All Markov chains, homogeneous or not and on any states, with a Doeblin-type mixing condition.
+    """All Markov chains, homogeneous or not and on any states, that mix (a Doeblin-type condition).
 
-    For every time t and any two values that X_t can take, the distributions of X_{t+m} given either overlap by α or
-    more, Σ_z min(p(z), q(z)) ≥ α, and so do those of X_{t−m}. Nothing else is assumed: no matrix is fitted, and it
-    does not depend on the states. :func:`pufferflow.forgetting` says which such families a given chain lies in.
+    For every time t and any two values that X_t can take, the distributions of X_{t+m} given
+    either overlap by α or more, Σ_z min(p(z), q(z)) ≥ α, and so do those of X_{t−m}. Nothing else
+    is assumed: no matrix is fitted, and it does not depend on the states.
+    :func:`pufferflow.models.mixing_of` computes which such families a given chain lies in.
 
     Parameters
     ----------
     steps : int
         m, at least 1.
-    time : str, optional
-        m as a time, such as "1h", which becomes steps where the time step is known (:meth:`in_steps`).
     overlap : float
-        α, above 0 and at most 1; it stands for its shortest decimal (0.4 for ``0.4``). At 1 records m steps apart are
-        independent.
-
-    Raises
-    ------
-    ChainError
-        ``overlap`` is no such number.
-    ParameterError
-        ``steps`` is not a whole number from 1 on.
+        α, above 0 and at most 1; it stands for its shortest decimal (0.4 for ``0.4``). At 1
+        records m steps apart are independent.
+    time : str, optional
+        m as a time, such as "1h", which becomes steps where the time step is known
+        (:meth:`in_steps`).
 
     Examples
     --------
@@ -56,10 +51,11 @@ class MixingFamily(Family):
     time: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "steps", check_whole(self.steps, "steps", most=LONGEST))
-        if isinstance(self.overlap, bool) or not (isinstance(self.overlap, Real) and 0 < self.overlap <= 1):
-            raise ChainError(f"overlap is {shown(self.overlap)}; it must be above 0 and at most 1")
-        object.__setattr__(self, "overlap", float(self.overlap))
+        object.__setattr__(self, "steps", check_whole(self.steps, "steps"))
+        overlap = self.overlap
+        if isinstance(overlap, bool) or not (isinstance(overlap, Real) and 0 < overlap <= 1):
+            raise ChainError(f"overlap is {shown(overlap)}; it must be above 0 and at most 1")
+        object.__setattr__(self, "overlap", float(overlap))
 
     def in_steps(self, step_seconds: int | None) -> MixingFamily:
         """Return the family with its time in steps, rounded up, which assumes less.
@@ -75,10 +71,8 @@ class MixingFamily(Family):
         """What is still to be said before anything can be computed."""
         if self.time is None:
             return ""
-        return (
-            f"mixing within {self.time} is a number of steps only where the time step is known; call "
-            "in_steps(step_seconds), or give steps"
-        )
+        what = f"mixing within {self.time} is a number of steps only where the time step is known"
+        return f"{what}; call in_steps(step_seconds), or give steps"
 
     @property
     def kept(self) -> Fraction:
@@ -86,10 +80,11 @@ class MixingFamily(Family):
         return 1 - Fraction(repr(self.overlap))
 
     def text(self, public: bool) -> str:
-        """Say in words which chains these are; the numbers are a choice, not a fit, and always said."""
+        """Describe these chains in words; the numbers are a choice, not a fit, and always given."""
         return (
-            "some Markov chain, homogeneous or not, that mixes: given any two values of a reading, the distributions "
-            f"of the readings {self.steps} steps later (and earlier) overlap by at least {self.overlap!r}"
+            "some Markov chain, homogeneous or not, that mixes: given any two values of a reading, "
+            f"the distributions of the readings {self.steps} steps later (and earlier) overlap by "
+            f"at least {self.overlap!r}"
         )
 
     def document(self) -> dict[str, Any]:
@@ -98,19 +93,14 @@ class MixingFamily(Family):
 
 
 def mixing(time: str | int, overlap: float) -> MixingFamily:
-    """Assume mixing: given any two values, the distributions ``time`` later, and earlier, overlap by ``overlap``.
+    """Assume mixing: given any two values, the distributions ``time`` later, and earlier, overlap.
 
     Parameters
     ----------
     time : str or int
         A time such as "1h", or a number of steps.
     overlap : float
-        Above 0, at most 1.
-
-    Raises
-    ------
-    ChainError, ParameterError
-        One of them is out of range.
+        At least by how much, above 0, at most 1.
 
     Examples
     --------

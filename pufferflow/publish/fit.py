@@ -177,7 +177,7 @@ def _chains(counts: Ints, start: str) -> tuple[list[MarkovChain], float]:
     totals, added = counts.sum(axis=2, keepdims=True), SMOOTHING
     if totals.all():
         free = [MarkovChain(matrix, ANY) for matrix in counts / totals]
-        added = 0.0 if all(c.is_irreducible and c.is_aperiodic for c in free) else SMOOTHING
+        added = 0.0 if all(c.is_aperiodic for c in free) else SMOOTHING
     rows = counts + added
     rows /= rows.sum(axis=2, keepdims=True)
     return [MarkovChain(matrix, start) for matrix in rows], added

@@ -88,7 +88,6 @@ CALLS = [
     (pf.ChainFamily, {"chains": [CHAIN]}),
     (pf.BinaryInterval, {"low": 0.3, "high": 0.6}),
     (pf.IntervalFamily, {"low": [[0.5, 0.2], [0.2, 0.5]], "high": [[0.8, 0.5], [0.5, 0.8]]}),
-    (INTERVALS.contains, {"chain": CHAIN, "tolerance": 1e-9}),
     (confidence_family, {"transition_counts": [[5, 3], [2, 1]], "coverage": 0.9}),
     (pf.fit_chain, {"transition_counts": [[5, 3], [2, 1]], "smoothing": 0.5, "initial_distribution": "any"}),
     (CHAIN.simulate, {"length": 5, "rng": RNG}),
