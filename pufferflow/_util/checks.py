@@ -77,7 +77,7 @@ def check_path(value: Any, name: str) -> Path:
     """Return what names a file as a path."""
     if not isinstance(value, str | os.PathLike):
         raise ParameterError(f"{name} is {shown(value)}; give a path")
-    if isinstance(value, str) and any(sign in value for sign in "\n\r\0"):
+    if any(sign in str(value) for sign in "\n\r\0"):
         what = f"{shown(value)} with line ends or zeros in it"
         raise ParameterError(f"{name} is {what}; give a path, not the content")
     return Path(value)
@@ -100,10 +100,11 @@ def check_whole(value: Any, name: str, least: int | None = 1, most: int | None =
         whole = None
     if whole is None or (least is not None and whole < least):
         wanted = "" if least is None else f" of at least {least}"
-        raise ParameterError(f"{name} is {shown(value)}; it must be an integer{wanted}")
-    if most is not None and whole > most:
-        raise ParameterError(f"{name} is {shown(value)}; it must be an integer of at most {most}")
-    return whole
+    elif most is not None and whole > most:
+        wanted = f" of at most {most}"
+    else:
+        return whole
+    raise ParameterError(f"{name} is {shown(value)}; it must be an integer{wanted}")
 
 
 def check_positive(
@@ -115,16 +116,12 @@ def check_positive(
 ) -> float:
     """Return a positive number within ``limits``, or with ``or_zero`` 0, as a float."""
     number = _number(value)
-    if or_zero and number == 0:
-        return 0.0
+    if limits[0] <= number <= limits[1] or (or_zero and number == 0):
+        return number
+    wanted = f"lie between {limits[0]} and {limits[1]}"
     if not 0 < number < math.inf:
-        wanted = f"{'0 or ' * or_zero}a positive number"
-        raise ParameterError(f"{name} is {shown(value)}; it must be {wanted}")
-    smallest, largest = limits
-    if not smallest <= number <= largest:
-        wanted = f"between {smallest} and {largest}"
-        raise ParameterError(f"{name} is {shown(value)}; it must lie {wanted}")
-    return number
+        wanted = f"be {'0 or ' * or_zero}a positive number"
+    raise ParameterError(f"{name} is {shown(value)}; it must {wanted}")
 
 
 def check_finite(value: object, name: str) -> float:
@@ -156,27 +153,13 @@ def check_confidence(value: object, name: str = "confidence", example: float = 0
 
 def longest(length: Lengths) -> int:
     """Return the longest segment; all lengths must be integers from 1 to ``LONGEST``."""
-    wrong = ParameterError(
-        f"length is {shown(length)}; it must be an integer or a list of integers"
-    )
     try:
-        lengths = np.atleast_1d(np.asarray(length))
-    except ValueError:  # rows of unequal length
-        raise wrong from None
-    if lengths.size == 0:
+        lengths: list[Any] = [length] if isinstance(length, str) else list(length)  # type: ignore[arg-type]
+    except TypeError:
+        lengths = [length]
+    if not lengths:
         raise ParameterError("the list of segment lengths is empty; give at least one length")
-    # beyond 64 bits, refused below
-    huge = lengths.dtype.kind == "O" and all(type(n) is int for n in lengths.flat)
-    if lengths.ndim > 1 or not (huge or lengths.dtype.kind in "iu"):
-        raise wrong
-    shortest, most = int(lengths.min()), int(lengths.max())
-    if shortest < 1:
-        needed = "every segment has at least 1 record"
-        raise ParameterError(f"a segment length is {shown(shortest)}; {needed}")
-    if most > LONGEST:
-        largest = f"the largest that can be handled is {LONGEST}"
-        raise ParameterError(f"a segment length is {shown(most)}; {largest}")
-    return most
+    return max(check_whole(each, "a segment length") for each in lengths)
 
 
 def shown(value: object) -> str:
