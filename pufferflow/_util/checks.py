@@ -11,6 +11,7 @@ import operator
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from numbers import Real
 from pathlib import Path
@@ -153,13 +154,16 @@ def check_confidence(value: object, name: str = "confidence", example: float = 0
 
 def longest(length: Lengths) -> int:
     """Return the longest segment; all lengths must be integers from 1 to ``LONGEST``."""
+    one_or_more: Any = length
     try:
-        lengths: list[Any] = [length] if isinstance(length, str) else list(length)  # type: ignore[arg-type]
+        lengths = [length] if isinstance(length, str) else list(one_or_more)
     except TypeError:
         lengths = [length]
-    if not lengths:
-        raise ParameterError("the list of segment lengths is empty; give at least one length")
-    return max(check_whole(each, "a segment length") for each in lengths)
+    with suppress(ParameterError):
+        if lengths:
+            return max(check_whole(each, "length") for each in lengths)
+    wanted = f"an integer from 1 to {LONGEST}, or a list of such"
+    raise ParameterError(f"length is {shown(length)}; it must be {wanted}")
 
 
 def shown(value: object) -> str:
