@@ -22,7 +22,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "myst_nb",
-    "plain_mathematics",
+    "mathml",
     "command_help",
 ]
 exclude_patterns = ["_build", "_static", "_extensions"]
@@ -34,7 +34,8 @@ nb_execution_timeout = 600  # a cell, on a busy machine
 nb_execution_in_temp = True
 nb_merge_streams = True
 myst_heading_anchors = 3
-myst_enable_extensions = ["deflist"]
+myst_enable_extensions = ["deflist", "dollarmath"]
+html_math_renderer = "mathml"
 suppress_warnings = ["ref.python"]  # `states` in a type is a word, not one of three attributes of that name
 
 # The reference, from docstrings.
