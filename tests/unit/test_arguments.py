@@ -285,7 +285,7 @@ PATHS = ("source", "theta", "path", "ledger", "output")
 MODELS = (
     *("document", "columns", "priors", "secrets", "parents", "quilt", "mechanisms"),
     *("initial_distributions", "parameters", "query", "outputs", "epsilons", "pairs"),
-    *("laws", "scenarios", "belief", "groups"),
+    *("distributions", "scenarios", "belief", "groups"),
 )
 """Names in them are those of a model, which a message may say; numbers are not."""
 
