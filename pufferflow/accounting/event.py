@@ -7,7 +7,7 @@ at most :func:`pufferflow.leakage_loss` at scale 1/c, and may spend 1/σ, σ wha
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Unpack
 
 from pufferflow._util.checks import Lengths, check_positive, check_type, longest, shown
@@ -40,7 +40,7 @@ class WrappedMeasurement:
     ``event_epsilon`` is by how much, in nats, its output distribution changes when one record does.
     """
 
-    measurement: Any
+    measurement: Any = field(repr=False)
     family: Family
     length: int
     event_epsilon: float
