@@ -1,4 +1,4 @@
-"""What families of chains known by bounds of their rows have in common."""
+"""Chains known by bounds of their rows: intervals of the entries, distances of the rows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from pufferflow._util.checks import check_numbers, check_type
 from pufferflow._util.rounding import SUM_TOLERANCE
 from pufferflow._util.types import Floats
 from pufferflow.errors import ChainError
+from pufferflow.models.chain import ANY, MarkovChain
 from pufferflow.models.families import Family
-from pufferflow.models.row_sets import RowSets
+from pufferflow.models.row_sets import Masses, RowSets, between
 
 
 class BoundedFamily(Family):
@@ -83,6 +84,69 @@ class BoundedFamily(Family):
         return {self.kind: fields | backward}
 
 
+class IntervalFamily(BoundedFamily):
+    """All chains with low ≤ P ≤ high entrywise, and every initial distribution; immutable.
+
+    Unlike ``BinaryInterval`` no single chain is known to dominate it: :func:`pufferflow.leakage`
+    bounds the loss of all of them (``docs/leakage.md``), also of chains that change with time.
+
+    Parameters
+    ----------
+    low, high : array_like, shape (k, k)
+        Bounds of the transition probabilities. Both are kept as tight as the row sums allow: an
+        upper bound is at most 1 minus the other lower bounds of its row, and the other way round.
+    backward : IntervalFamily, optional
+        Bounds of the distribution of a record given the one *after* it: then the family is
+        smaller, the chains between the bounds read either way, and :func:`pufferflow.leakage`
+        needs less noise.
+    """
+
+    kind, parameters = "interval", ("low", "high")
+
+    def __init__(self, low: ArrayLike, high: ArrayLike, *, backward: IntervalFamily | None = None) -> None:
+        super().__init__(low, high, backward)
+        self.rows = between(self.low, self.high)
+
+
+class TotalVariationFamily(BoundedFamily):
+    """All chains whose rows are within a total variation distance of given ones, from any start.
+
+    Each step may follow other rows, so chains that change with time are among them. The distance
+    of two distributions is ½ Σ_z |p(z) − q(z)|, the largest difference in the probability of an
+    event. Immutable.
+
+    Parameters
+    ----------
+    transition_matrix : array_like, shape (k, k)
+    radius : float or array_like, shape (k,)
+        Largest distance, of all rows or of each.
+    backward : TotalVariationFamily, optional
+        What is known of the distribution of a record given the one *after* it: then the family is
+        smaller, those chains for which both hold, and :func:`pufferflow.leakage` needs less noise.
+    """
+
+    kind, parameters = "total_variation", ("transition_matrix", "radius")
+
+    def __init__(
+        self,
+        transition_matrix: ArrayLike,
+        radius: float | ArrayLike,
+        *,
+        backward: TotalVariationFamily | None = None,
+    ) -> None:
+        matrix = MarkovChain(transition_matrix, ANY).transition_matrix
+        self.transition_matrix: Floats = matrix
+        """The rows at the centres, shape (k, k), read-only."""
+        self.radius: Floats = _radii(radius, len(matrix))
+        """Largest distance of each row, shape (k,), read-only."""
+        away = np.broadcast_to(self.radius[:, None], matrix.shape)
+        low, stays = np.maximum(matrix - away, 0.0), np.minimum(matrix, away)
+        super().__init__(low, np.minimum(matrix + away, 1.0), backward)
+        # of the centre all but the radius stays, and so much comes anywhere
+        kept = np.maximum(stays.sum(axis=1) - self.radius, 0.0)
+        self.rows = RowSets(low, (Masses(stays, kept), Masses(away.copy(), self.radius)))
+
+
 def _bounds(values: ArrayLike, name: str) -> Floats:
     matrix = check_numbers(values, name, ChainError) + 0.0  # no negative zeros
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
@@ -116,3 +180,16 @@ def _tighten(low: Floats, high: Floats, row: int) -> None:
         need = fsum([1.0, *(-p for p in given_high[:z] + given_high[z + 1 :])])
         high[z] = max(min(given_high[z], nextafter(room, 2.0)), given_low[z])
         low[z] = min(max(given_low[z], nextafter(need, -1.0)), high[z])
+
+
+def _radii(radius: float | ArrayLike, states: int) -> Floats:
+    radii = check_numbers(radius, "radius", ChainError)
+    if radii.shape not in ((), (states,)):
+        advice = f"give one number, or one for each of the {states} states"
+        raise ChainError(f"radius has shape {radii.shape}; {advice}")
+    if not ((radii >= 0) & (radii <= 1)).all():
+        what = "it is the largest difference of two probabilities"
+        raise ChainError(f"a radius is not between 0 and 1; {what}")
+    radii = np.broadcast_to(radii, (states,)).copy()
+    radii.flags.writeable = False
+    return radii

@@ -322,7 +322,7 @@ def checked_distributions(values: ArrayLike, what: str) -> Floats:
     if matrix.ndim != 2 or matrix.size == 0:
         wrong = f"not an array of shape {matrix.shape}"
         raise ChainError(f"the {what} must be non-empty rows of numbers, {wrong}")
-    if what == "transition matrix" and matrix.shape[0] != matrix.shape[1]:
+    if what.startswith("transition matrix") and matrix.shape[0] != matrix.shape[1]:
         wrong = f"not {matrix.shape[0]} × {matrix.shape[1]}"
         raise ChainError(f"the {what} must be square, {wrong}; one row per state")
     rows = what != "initial distribution"

@@ -80,9 +80,7 @@ class Family(ByValue):
 
         Raises ChainError: there are no ``chains``.
         """
-        smallest = min(
-            float(chain.stationary_distribution.min()) * (1 - chain.stationary_error) for chain in self.chains
-        )
+        smallest = min(float(c.stationary_distribution.min()) * (1 - c.stationary_error) for c in self.chains)
         return smallest if smallest >= SAFE_MINIMUM else 0.0
 
     def eigengap(self, kind: GapKind) -> float:
@@ -100,11 +98,13 @@ class Family(ByValue):
 class ChainFamily(Family):
     """A finite Θ."""
 
+    chains: tuple[MarkovChain, ...] = ()
+
     def __init__(self, chains: Sequence[MarkovChain]) -> None:
-        self._chains: tuple[MarkovChain, ...] = tuple(check_list(chains, "chains"))
-        if not self._chains:
+        self.chains = tuple(check_list(chains, "chains"))
+        if not self.chains:
             raise ChainError("the family holds no chain; give at least one")
-        for chain in self._chains:
+        for chain in self.chains:
             if not isinstance(chain, MarkovChain):
                 wrong = f"{named_type(chain)}, which is not a MarkovChain"
                 raise ChainError(f"the family holds {wrong}")
@@ -113,14 +113,9 @@ class ChainFamily(Family):
         return f"ChainFamily({', '.join(map(repr, self.chains))})"
 
     @property
-    def chains(self) -> tuple[MarkovChain, ...]:
-        """The chains."""
-        return self._chains
-
-    @property
     def members(self) -> tuple[MarkovChain, ...]:
         """The chains."""
-        return self._chains
+        return self.chains
 
     @property
     def states(self) -> int:

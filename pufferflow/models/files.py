@@ -32,13 +32,12 @@ from typing import Any
 from pufferflow._util.files import PathLike, write_atomic
 from pufferflow._util.json import kind, only_keys, read_json
 from pufferflow.errors import ChainError, ModelError, ParameterError
+from pufferflow.models.bounded import IntervalFamily, TotalVariationFamily
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import BinaryInterval, ChainFamily, Family, as_family
 from pufferflow.models.hidden import HiddenChain
-from pufferflow.models.intervals import IntervalFamily
 from pufferflow.models.mixing import MixingFamily
 from pufferflow.models.periodic import PeriodicChain
-from pufferflow.models.total_variation import TotalVariationFamily
 from pufferflow.records.schema import Schema, parse_schema
 
 

@@ -45,18 +45,12 @@ class PeriodicChain(Family):
         repeat: int = 1,
         initial_distribution: Literal["stationary", "any"] = STATIONARY,
     ) -> None:
-        parts: list[Floats] = []
-        for i, part in enumerate(check_list(transition_matrices, "transition_matrices"), 1):
-            try:
-                parts.append(checked_distributions(part, "transition matrix"))
-            except ChainError as error:
-                raise ChainError(f"matrix {i}: {error}") from error
-        if not parts:
-            advice = "give one for each part of the period"
-            raise ChainError(f"there is no transition matrix; {advice}")
-        if len(sizes := {len(matrix) for matrix in parts}) > 1:
-            different = " and ".join(map(str, sorted(sizes)))
-            raise ChainError(f"the matrices have {different} states; give all the same")
+        given = check_list(transition_matrices, "transition_matrices")
+        parts = [checked_distributions(p, f"transition matrix {i}") for i, p in enumerate(given, 1)]
+        if len(sizes := {len(matrix) for matrix in parts}) != 1:
+            different = " and ".join(map(str, sorted(sizes))) or "no"
+            advice = "give at least one, all with the same states"
+            raise ChainError(f"the transition matrices have {different} states; {advice}")
         self.transition_matrices: Floats = np.stack(parts)
         """P_0, …, P_{p−1}, shape (p, k, k), read-only."""
         self.transition_matrices.flags.writeable = False

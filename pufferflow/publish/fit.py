@@ -20,10 +20,10 @@ from pufferflow._util.units import text_of
 from pufferflow.accounting.entries import Paid
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.models.chain import ANY, STATIONARY, MarkovChain
+from pufferflow.models.estimation import confidence_family
 from pufferflow.models.families import ChainFamily, Family
 from pufferflow.models.files import PublicModel, write_model
-from pufferflow.models.intervals import confidence_family
-from pufferflow.models.overlaps import mixing_of, overlaps_from_counts
+from pufferflow.models.mixing import mixing_of, overlaps_from_counts
 from pufferflow.publish.request import TableOptions
 from pufferflow.records.counts import spans, transition_counts
 from pufferflow.records.read import read, stamp

@@ -78,9 +78,9 @@ CHAINS = [
     (pf.HiddenChain.of_order, (ORDER_2, [0.5, 0.5]), "initial distribution has shape (2,)"),
     (pf.HiddenChain.hidden, (CHAIN, [[1.0]]), "1 rows for 2 states"),
     (pf.HiddenChain.with_durations, ([[0, 1], [1, 0]], [[1.0]]), "1 rows for 2 states"),
-    (pf.PeriodicChain, ([],), "there is no transition matrix"),
-    (pf.PeriodicChain, ([HALF, np.eye(3)],), "the matrices have 2 and 3 states"),
-    (pf.PeriodicChain, ([HALF, [[1, 1], [0, 1]]],), "matrix 2: row 1 of the transition matrix sums to 2"),
+    (pf.PeriodicChain, ([],), "the transition matrices have no states; give at least one"),
+    (pf.PeriodicChain, ([HALF, np.eye(3)],), "the transition matrices have 2 and 3 states"),
+    (pf.PeriodicChain, ([HALF, [[1, 1], [0, 1]]],), "row 1 of the transition matrix 2 sums to 2"),
     (pf.PeriodicChain, ([np.eye(2)],), "the distribution of the records at each phase is not unique"),
     *((pf.MixingFamily, (60, overlap), "overlap is") for overlap in (0, 1.1, -1, "0.4", True, np.nan, None)),
 ]

@@ -12,7 +12,7 @@ from shipped_counts import electricity_transitions
 import pufferflow as pf
 from pufferflow.errors import ParameterError
 from pufferflow.models import mixing_from_counts
-from pufferflow.models.overlaps import _variations, overlaps_from_counts
+from pufferflow.models.mixing import _variations, overlaps_from_counts
 
 SEEDS = st.integers(0, 2**32 - 1)
 
