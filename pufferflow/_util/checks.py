@@ -117,11 +117,14 @@ def check_positive(
 ) -> float:
     """Return a positive number within ``limits``, or with ``or_zero`` 0, as a float."""
     number = _number(value)
-    if limits[0] <= number <= limits[1] or (or_zero and number == 0):
+    if or_zero and number == 0:
         return number
-    wanted = f"lie between {limits[0]} and {limits[1]}"
     if not 0 < number < math.inf:
         wanted = f"be {'0 or ' * or_zero}a positive number"
+    elif not limits[0] <= number <= limits[1]:
+        wanted = f"lie between {limits[0]} and {limits[1]}"
+    else:
+        return number
     raise ParameterError(f"{name} is {shown(value)}; it must {wanted}")
 
 
