@@ -70,23 +70,15 @@ def fit_periodic_chain(
 ) -> tuple[PeriodicChain, States]:
     """Return the chain with one matrix for each part of a public period, on the states that occur.
 
+    Results and other parameters are those of :func:`fit_chain` and :class:`PeriodicChain`.
+
     Parameters
     ----------
     transition_counts : int array, shape (p, n, n)
-        Steps from state (row) to state (column) in each part: 24 for the hours of a day, 168 for
-        those of a week. The part of a step is that of the record it starts from.
-    repeat, initial_distribution
-        Passed to :class:`PeriodicChain`.
+        Steps from state (row) to state (column) in each part: that of the record they start from.
     smoothing : float
         Every row counts as many more steps, distributed as those from its state in the whole
-        period are; so no step becomes possible that never occurred. At 0 the row of a state that
-        a part never leaves is that of the whole period.
-
-    Returns
-    -------
-    chain : PeriodicChain
-    states : int array, shape (k,)
-        As of :func:`fit_chain`.
+        period are; so no step becomes possible that never occurred.
     """
     smoothing = check_positive(smoothing, "smoothing", or_zero=True)
     counts = _checked(transition_counts, 3, "square matrices", first=1)
@@ -173,7 +165,7 @@ def confidence_family(
 def noisy_confidence_bounds(
     noisy: NDArray[np.integer[Any]], coverage: float, ways: int = 1, *, margin: int = 0, others: int = 0
 ) -> tuple[Floats, Floats]:
-    """Ends of the intervals of :func:`confidence_family`, for every count that noisy ones may stand for.
+    """Ends of confidence intervals for every count that noisy ones may stand for, rounded outwards.
 
     That their ends move with the counts as taken here is proved in ``docs/leakage.md``, section 15.
 
@@ -184,15 +176,8 @@ def noisy_confidence_bounds(
         That all intervals are to have, where each true count is within its margin.
     ways : int
         2 where the transposed counts are used as well, under the same coverage.
-    margin : int
-        Each true count is at most this far from the noisy one.
-    others : int
-        The sum of the other counts of a row is at most this far from that of the noisy ones.
-
-    Returns
-    -------
-    low, high : float array, shape (…, k, k)
-        Rounded outwards.
+    margin, others : int
+        How far each true count, and the sum of the others of its row, are from the noisy ones.
     """
     k = noisy.shape[-1]
     intervals = k if k == 2 else k * k  # of two states one interval is the other's mirror image

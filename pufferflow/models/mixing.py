@@ -110,14 +110,9 @@ class MixingFamily(Family):
 
 
 def mixing(time: str | int, overlap: float) -> MixingFamily:
-    """Assume mixing: given any two values, the distributions ``time`` later, and earlier, overlap.
+    """Assume that, given any two values, the distributions ``time`` later and earlier overlap.
 
-    Parameters
-    ----------
-    time : str or int
-        A time such as "1h", or a number of steps.
-    overlap : float
-        At least by how much, above 0, at most 1.
+    ``time`` is a time such as "1h" or a number of steps, ``overlap`` above 0 and at most 1.
 
     Examples
     --------
@@ -167,18 +162,10 @@ class Overlaps:
 
 
 def mixing_of(family: AnyFamily, steps: int) -> Overlaps:
-    """Overlaps of all chains of a family, a number of steps forward and backward.
+    """Overlaps of all chains of a family (finite, or binary interval) in so many ``steps``.
 
     They are exact for stationary starts but for rounding; backward, other starts get what holds
     for every initial distribution.
-
-    Parameters
-    ----------
-    family : Family or MarkovChain
-        Finitely many chains or a :class:`pufferflow.BinaryInterval`, whose dominating chain mixes
-        most slowly.
-    steps : int
-        m.
     """
     steps = check_whole(steps, "steps")
     forward, backward = zip(*(_of_chain(c, steps) for c in as_family(family).chains), strict=True)
@@ -192,15 +179,6 @@ def mixing_from_counts(transition_counts: ArrayLike, steps: int, coverage: float
     (:func:`pufferflow.models.confidence_family`, half of 1 − ``coverage`` for either direction).
     With few transitions, or with states that are rarely left, the overlap is 0, and rare states
     have to be merged. The counts must not be those of the records to protect.
-
-    Parameters
-    ----------
-    transition_counts : int array, shape (k, k)
-        Steps from state (row) to state (column).
-    steps : int
-        m, at most 100,000.
-    coverage : float
-        Between 0 and 1.
     """
     steps = check_whole(steps, "steps", most=MOST_STEPS)
     return overlaps_from_counts(transition_counts, [steps], coverage)[0]
