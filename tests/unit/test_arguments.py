@@ -41,7 +41,7 @@ def test_one_sentence(function, arguments, every):
         if type(value) is float:
             function(**arguments | {name: np.float32(value)})
         for bad in NEVER.get(type(value), ()):
-            with pytest.raises(pf.PufferflowError):
+            with pytest.raises(pf.PufferflowError, match=name.rstrip("s")):
                 function(**arguments | {name: bad})
         for odd in ANYTHING[number % every :: every]:
             with suppress(pf.PufferflowError):
