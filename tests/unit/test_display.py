@@ -18,9 +18,8 @@ from reproduction.data.sample import Participant, Sample
 
 
 def public_classes():
-    rooms = ("hmm", "networks")
-    names = [name for name in dir(pf) if name not in ("dp", *rooms)]
-    names += [f"dp.{name}" for name in vars(pf.dp)]
+    rooms = ("dp", "hmm", "networks")
+    names = [name for name in dir(pf) if name not in rooms]
     names += [f"{room}.{name}" for room in rooms for name in getattr(pf, room).__all__]
     found = [attrgetter(name)(pf) for name in names]
     return {one for one in found if inspect.isclass(one) and not issubclass(one, Exception)}
