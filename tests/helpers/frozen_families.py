@@ -37,8 +37,8 @@ def intervals(states, seed, width, stay=0.5, backward=False):
         low, high = np.maximum(centre - width, centre / 10), np.minimum(centre + width, 1.0)
         return np.where(high < 1, low, np.minimum(low, 1.0)), high
 
-    forwards = bounds()
-    return lambda: pf.IntervalFamily(*forwards, backward=pf.IntervalFamily(*bounds()) if backward else None)
+    forwards, backwards = bounds(), bounds() if backward else None
+    return lambda: pf.IntervalFamily(*forwards, backward=pf.IntervalFamily(*backwards) if backwards else None)
 
 
 def counted(states, seed, records, backward):
