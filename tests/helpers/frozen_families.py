@@ -60,8 +60,8 @@ def observed(states, labels, start="stationary", move=0.2):
 
 
 def of_order(states, order, start="stationary", seed=3):
-    rng = np.random.default_rng(seed)
-    return lambda: pf.HiddenChain.of_order(rng.dirichlet(np.full(states, 2.0), (states,) * order), start)
+    rows = np.random.default_rng(seed).dirichlet(np.full(states, 2.0), (states,) * order)
+    return lambda: pf.HiddenChain.of_order(rows, start)
 
 
 def emitting(start):
