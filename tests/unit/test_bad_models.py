@@ -105,7 +105,7 @@ WITHOUT_AN_ANSWER = [
 PARAMETERS = [  # of numbers see test_arguments.py
     (bounded, (BALL,), "backward is a TotalVariationFamily; give a Inte"),
     (as_family, (HALF,), "give a MarkovChain, a ChainFamily, a BinaryInterval, an IntervalFamily, a"),
-    (pf.HiddenChain, (CHAIN, [0, 0.5]), "an observation is 0.5; it must be an integer"),
+    (pf.HiddenChain, (CHAIN, [0, 0.5]), "observations must be integers of at least 0"),
     (pf.HiddenChain, (ORDER_2, [0]), "chain is a"),
     (lambda: pf.PeriodicChain([HALF], initial_distribution="given"), (), "choose from stationary, any"),
     (pf.mechanisms.loss_profile, (CHAIN, 10, 1.0), "chain is a MarkovChain; give a PeriodicChain"),
