@@ -45,14 +45,11 @@ class HiddenChain(Family):
         self.observations: NDArray[np.intp] = named.astype(np.intp)
         """Observation of every state of U, shape (n,), read-only."""
         self.observations.flags.writeable = False
+        self.states: int = int(named.max()) + 1
+        """Number of observations, k: what records can be."""
 
     def __repr__(self) -> str:
         return f"HiddenChain({self.chain.states} states, {self.states} observations)"
-
-    @property
-    def states(self) -> int:
-        """Number of observations, k: what records can be."""
-        return int(self.observations.max()) + 1
 
     @cached_property
     def words(self) -> NDArray[np.intp] | None:

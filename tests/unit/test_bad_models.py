@@ -54,6 +54,7 @@ CHAINS = [
     (pf.MarkovChain, (NAMED.set_axis([*"xy"], axis=1),), "the states are labelled a, b and also x, y"),
     (pf.MarkovChain, (NAMED, pd.Series({"b": 0.3, "a": 0.7})), "labelled a, b and also b, a; bring rows, columns"),
     (pf.ChainFamily, ([],), "the family holds no chain; give at least one"),
+    (pf.ChainFamily, ([CHAIN, pf.MarkovChain(TIED)],), "the chains have 2 and 3 states; give all the same"),
     (pf.ChainFamily, ([CHAIN, [[1]]],), "the family holds a list, which is not a MarkovChain"),
     *(
         (pf.BinaryInterval, ends, "binary interval [{!r}, {!r}]: needs 0 < low ≤ high < 1".format(*ends))
