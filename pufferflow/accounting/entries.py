@@ -22,7 +22,7 @@ from pufferflow._util.protection import Level
 from pufferflow.accounting import account
 from pufferflow.accounting.account import MOST_STEPS, UNBOUNDED, Charge, Promise, plain
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
-from pufferflow.models.files import number_of_states, parse_model
+from pufferflow.models.files import parse_model
 
 Document: TypeAlias = dict[str, Any]
 TimeBase: TypeAlias = Literal["utc", "local", "none"]
@@ -168,7 +168,7 @@ class Book:
             what = f"no release before read the column {min(new)!r}"
             raise LedgerError(f"{what}; say `new_values` if what is assumed holds of all together")
         if theta is not None and self.theta is None:
-            finite, states = number_of_states(parse_model(theta)), entry.population.states
+            finite, states = parse_model(theta).family.states, entry.population.states
             if finite and states is None:
                 raise ParameterError("what is assumed has states; publish functions of them alone")
             self.add("theta", {"model": theta, "states": states if finite else None})

@@ -94,7 +94,7 @@ def _set_limit(ledger: Ledger, arguments: argparse.Namespace) -> None:
     before = f"{book.promises[level].epsilon:g}" if level in book.promises else "none"
     if not arguments.yes:
         raise ParameterError(f"the limit of {arguments.level} is {before}; add --yes to change it")
-    theta = None if book.theta is None else parse_model(book.theta)
+    theta = None if book.theta is None else parse_model(book.theta).family
     found = calibrate(theta, level, arguments.epsilon)
     ledger.set_limit(Promise(level, found.epsilon, found.cost, found.certificate))
     print(f"limit of {arguments.level}: {before} before, {arguments.epsilon:g} now")

@@ -68,7 +68,7 @@ def run(asked: argparse.Namespace) -> None:
 
 def _check(asked: argparse.Namespace) -> dict[str, Any]:
     from pufferflow import hmm
-    from pufferflow.hmm.model import exact_text
+    from pufferflow.hmm.model import plain
 
     model = hmm.read_hidden_markov_model(asked.file)
     bounds = asked.factor, asked.length
@@ -79,7 +79,7 @@ def _check(asked: argparse.Namespace) -> dict[str, Any]:
         return hmm.check(model, *bounds).to_dict() | {"largest": largest.to_dict()}
 
     def texts(prior: dict[str, Fraction]) -> dict[str, str]:
-        return {name: exact_text(value) for name, value in prior.items()}
+        return {name: plain(value) for name, value in prior.items()}
 
     prior = hmm.find_prior(model, *bounds)
     answer: dict[str, Any] = {"holds": prior is None, "factor": asked.factor, "violation": None}
@@ -98,7 +98,7 @@ def _check(asked: argparse.Namespace) -> dict[str, Any]:
 
 def _noisymax(asked: argparse.Namespace) -> dict[str, Any]:
     from pufferflow import hmm
-    from pufferflow.hmm.model import exact_text
+    from pufferflow.hmm.model import plain
 
     mechanism = hmm.truncated_geometric(asked.largest, asked.ratio)
     noisy_max: Any = hmm.NoisyMax(asked.release, asked.largest, mechanism, asked.ties)
@@ -110,7 +110,7 @@ def _noisymax(asked: argparse.Namespace) -> dict[str, Any]:
         return index
 
     drawn = read_json(asked.file, draw, "a list of counts")
-    return {asked.release: drawn, "factor": exact_text(noisy_max.factor)}
+    return {asked.release: drawn, "factor": plain(noisy_max.factor)}
 
 
 def _network(asked: argparse.Namespace) -> list[dict[str, Any]]:

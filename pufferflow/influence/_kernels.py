@@ -141,13 +141,14 @@ def search_quilts(
     law, mask, tables = terms
     distances, lefts, rights, reach, behind = sides
     pairs, best, quilt = found
+    slack = 1.0 + 2.0**-51
     while counts[0] > 0 and work > 0 and best[0] > enough:
         top = int(counts[0]) - 1
         i1, i2, j1, j2 = rectangles[top]
         a1, a2 = min(distances[i1], reach), min(distances[i2], reach)
         b1, b2 = min(distances[j1], behind), min(distances[j2], behind)
         near = (a1 if i2 else before) + (b1 if j2 else after) + window - 2
-        far = ((a2 if i2 else before) + (b2 if j2 else after) + window - 2) * (1.0 + 2.0**-51)
+        far = (a2 if i2 else before) + (b2 if j2 else after) + window - 2
         work -= len(pairs)
         if near / (epsilon - lowest[top]) < best[0] and (lefts[i2] < 0 or rights[j2] < 0):
             return
@@ -160,7 +161,7 @@ def search_quilts(
         for p in range(1, min(pairs[0, 0] + 1, len(pairs))):
             x, y = pairs[p]
             influence = max(influence, term[x, y] + left[x, y] + right[x, y])
-        if influence < epsilon and far / (epsilon - influence) < best[0]:
+        if influence < epsilon and far / (epsilon - influence) * slack < best[0]:
             exact, x, y = max_influence(term, left, right)
             work -= law.size
             if exact > influence:  # decided by a new pair, which takes the place of the oldest
@@ -168,8 +169,8 @@ def search_quilts(
                 pairs[oldest, 0], pairs[oldest, 1] = x, y
                 pairs[0, 0] += 1
                 influence = exact
-            if influence < epsilon and far / (epsilon - influence) < best[0]:
-                best[0], best[1] = far / (epsilon - influence), influence
+            if influence < epsilon and far / (epsilon - influence) * slack < best[0]:
+                best[0], best[1] = far / (epsilon - influence) * slack, influence
                 quilt[0], quilt[1] = i2, j2
         if influence >= epsilon or near / (epsilon - influence) >= best[0]:
             continue

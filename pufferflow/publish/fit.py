@@ -20,10 +20,10 @@ from pufferflow._util.units import text_of
 from pufferflow.accounting.entries import Paid
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.models.chain import ANY, STATIONARY, MarkovChain
+from pufferflow.models.estimation import confidence_family
 from pufferflow.models.families import ChainFamily, Family
 from pufferflow.models.files import PublicModel, write_model
-from pufferflow.models.intervals import confidence_family
-from pufferflow.models.overlaps import mixing_of, overlaps_from_counts
+from pufferflow.models.mixing import mixing_of, overlaps_from_counts
 from pufferflow.publish.request import TableOptions
 from pufferflow.records.counts import spans, transition_counts
 from pufferflow.records.read import read, stamp
@@ -177,7 +177,7 @@ def _chains(counts: Ints, start: str) -> tuple[list[MarkovChain], float]:
     totals, added = counts.sum(axis=2, keepdims=True), SMOOTHING
     if totals.all():
         free = [MarkovChain(matrix, ANY) for matrix in counts / totals]
-        added = 0.0 if all(c.is_irreducible and c.is_aperiodic for c in free) else SMOOTHING
+        added = 0.0 if all(c.is_aperiodic for c in free) else SMOOTHING
     rows = counts + added
     rows /= rows.sum(axis=2, keepdims=True)
     return [MarkovChain(matrix, start) for matrix in rows], added

@@ -27,9 +27,10 @@ from pufferflow._util.types import Ints
 from pufferflow.accounting.account import Charge
 from pufferflow.accounting.ledger import reserved, try_out
 from pufferflow.errors import DataError, ParameterError
+from pufferflow.models.bounded import IntervalFamily
 from pufferflow.models.chain import STATIONARY
+from pufferflow.models.estimation import noisy_confidence_bounds
 from pufferflow.models.files import PublicModel, write_model
-from pufferflow.models.intervals import IntervalFamily, noisy_confidence_bounds
 from pufferflow.publish.fit import Fit, FitOptions
 from pufferflow.publish.noise import DiscreteLaplace, add_noise, noise_scale, sum_margin
 from pufferflow.publish.release import Agreement

@@ -21,7 +21,6 @@ from pufferflow.accounting.account import MOST_STEPS, Charge
 from pufferflow.accounting.entries import Entry, Paid, Population, Terms
 from pufferflow.accounting.ledger import Ledger, reserved, try_out
 from pufferflow.errors import DataError, LedgerError, ParameterError, UselessError
-from pufferflow.models.files import number_of_states
 from pufferflow.models.periodic import PeriodicChain
 from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.files import draft
@@ -115,7 +114,7 @@ class Agreement:
     def _checked(self) -> Iterator[str]:
         """Refuse what would make the promise false; yield what may not be overlooked."""
         how, steps, theta = self.request.how, self.steps, self.assumed
-        k, names = None if theta is None else number_of_states(theta), {"histogram", "transitions"}
+        k, names = None if theta is None else theta.states, {"histogram", "transitions"}
         if steps.states is None:
             if k is not None or names & {statistic.name for statistic in self.statistics}:
                 raise ParameterError("it is not said what the states are; give `edges` or `states`")
@@ -163,7 +162,7 @@ class Agreement:
         promise, states = self.promise, None
         if how.limit not in (None, request.epsilon):
             promise = calibrate(assumed, self.level, how.limit)
-        if steps.states is not None and (assumed is None or number_of_states(assumed) is not None):
+        if steps.states is not None and (assumed is None or assumed.states is not None):
             with suppress(ParameterError):  # of what is finer, the ledger knows no states
                 check_covered(self.statistics, steps.states)
                 states = list(steps.states.edges or steps.states.names)

@@ -42,8 +42,8 @@ def test_output_that_nobody_reads_or_that_is_full(tmp_path):
 @pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_command_without_a_word(tmp_path, which):
     """It waits for its input, which never comes; nothing is left behind."""
-    code = "import sys; from pufferflow.cli import main, scale; read = scale.read_model; "
-    code += "scale.read_model = lambda path: (print('reads', flush=True), read(path)); "
+    code = "import sys; from pufferflow.cli import main, scale; read = scale.read_public_model; "
+    code += "scale.read_public_model = lambda path: (print('reads', flush=True), read(path)); "
     words = ["scale", "-", "--length", "5", "--epsilon", "1", "--certificate", "c.json"]
     process = [sys.executable, "-c", f"{code} sys.exit(main())", *words]
     # where SIGINT is ignored, as under nohup, a program ignores it too

@@ -18,7 +18,7 @@ from cases import seeds
 
 from plain_reading import ZONES, RefusedError, draw, plain_read
 from pufferflow.errors import DataError, ModelError, ParameterError
-from pufferflow.models.files import parse_public_model
+from pufferflow.models.files import parse_model
 from pufferflow.records import read as reader
 from pufferflow.records import table
 from pufferflow.records.read import parse_range, read, stamp
@@ -350,7 +350,7 @@ def test_schemas_survive_their_document():
         Schema(states=other, rows_are_steps=True, fitted_privately=private, participant="m"),
     ):
         model = {"mixing": {"steps": 2, "overlap": 0.5}, "records": schema.to_dict()}
-        assert parse_public_model(model).records == parse_schema(schema.to_dict()) == schema
+        assert parse_model(model).records == parse_schema(schema.to_dict()) == schema
     assert (fitted.period, fitted.is_local) == ((1704067200, 1704153600), False)
 
 
