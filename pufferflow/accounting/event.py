@@ -37,7 +37,7 @@ def event_epsilon(
 class WrappedMeasurement:
     """A measurement of OpenDP and Θ; call it as the measurement itself.
 
-    ``event_epsilon`` is by how much, in nats, its output distribution changes when one record does.
+    ``event_epsilon`` is the largest change in nats of its output distribution by one record.
     """
 
     measurement: Any = field(repr=False)

@@ -1,6 +1,6 @@
-"""Print the privacy loss that Laplace noise really has on a count or a histogram.
+"""Print the exact privacy loss of Laplace noise on a count or a histogram.
 
-It comes from the exact distributions of the chains, rounded up; beside it is the guarantee.
+It comes from the exact distributions of the chains, rounded up, and printed with the guarantee.
 
 Example: pufferflow audit model.json --length 100 --count 1 --epsilon 1
 """

@@ -1,4 +1,4 @@
-"""Privacy of other systems than Markov chains; ACTION --help says more.
+"""Privacy of systems other than Markov chains; see also ACTION --help.
 
 Example: echo '[0, 2, 1]' | pufferflow related noisymax -
 """
@@ -19,7 +19,7 @@ CHECK = (
     'MODEL.json: {"transition_matrix": [["3/4", "1/4"], ...], "observation_matrix": [...], '
     '"initial_distributions": {"secret": [...], ...}}, or {"noisy_max": {"priors": {...}}}.'
 )
-NOISYMAX = "COUNTS.json is a list of counts. Every run spends privacy anew."
+NOISYMAX = "COUNTS.json is a list of counts. Every run consumes budget."
 NETWORK = (
     'NETWORK.json: {"variables": [{"name": ..., "parents": [...], "table": [...]}, ...]}. The '
     "scale is of a query that changes by at most 1 when one variable changes."
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--epsilon", **epsilon)
     add("--pair", **many, nargs=2, metavar=("SECRET", "OTHER"), help="repeat (default: any two)")
     add("--group", **many, metavar="A,B,...", help="records that depend on each other; repeat")
-    add("--adversary", metavar="BELIEF.csv", help="scenarios outside: what is left against them")
+    add("--adversary", metavar="BELIEF.csv", help="scenarios outside: the guarantee against them")
     add("--release", metavar="FILE", help="release the number in it, which is shown nowhere")
 
 

@@ -289,7 +289,7 @@ def test_a_fit_is_one_row_without_a_promise_and_its_file_is_safe_to_publish(tmp_
 
 
 REFUSED = [
-    ({"participant": None}, "those that are hidden"),
+    ({"participant": None}, "the column of the participants"),
     ({"first": None}, "give `step`, `timezone`"),
     ({"last": "2024-01-01T01:00"}, "two steps"),
     ({"group": "who"}, "unknown option 'group'"),

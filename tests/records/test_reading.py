@@ -267,7 +267,7 @@ BAD = {
     ROW + b"2021-03-01T02:00Z,,9\n": "line 42: the participant is missing",
     HEADER + GOOD.replace(b"a,", b"2021-01-01,").replace(b"b,", b"2021-01-02,"): "has times, not",
     HEADER + b"0,a,1\n0,b,1\n0,c,1\n60,c,1\n": "'who' of the participants has 3 participants in 4",
-    b"when,who,value\n" + GOOD: "line 1: 1 column(s) not used; name the time (`time`), or say",
+    b"when,who,value\n" + GOOD: "line 1: 1 column(s) not used; name the time (`time`), or give",
     b"time,who,kwh,power\n": "line 1: it is not clear which column holds the values; name it",
     b"time,who,who,value\n": "line 1: two columns are called 'who'; rename one",
     b"time,whom,value\n": "line 1: there is no column 'who' for the participant; correct",
