@@ -144,7 +144,8 @@ def privacy_losses(
         raise ParameterError("scales is empty; give at least one")
     window = check_whole(window, "window")
     check_work(family, length, query, window)
-    of_chains = [_losses(i, c, length, noises, query, window) for i, c in enumerate(chains)]
+    records = longest(length)
+    of_chains = [_losses(i, c, records, noises, query, window) for i, c in enumerate(chains)]
     found: list[PrivacyLoss] = []
     for losses in zip(*of_chains, strict=True):
         worst = max(losses, key=lambda one: one.loss)
@@ -182,7 +183,7 @@ def smallest_scale(
     """
     epsilon = check_epsilon(epsilon)
     check_work(family, length, query, window)
-    chains = finite_chains(family, "the exact loss")
+    length, chains = longest(length), finite_chains(family, "the exact loss")
     finest = max(finest_scale(chain, length, query) for chain in chains) * (1 + 1e-9)
     enough = max(divide_up(length, epsilon), finest)
     if any(chain.start == "any" for chain in chains):  # densities of two starts surely mix

@@ -22,9 +22,10 @@ weights depend on that of X_1. The inequality above is a quadratic form in it, s
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import combinations_with_replacement, permutations, product
 
 import numpy as np
@@ -164,9 +165,10 @@ def _sensitivity(chain: MarkovChain, length: int, weights: tuple[int, ...]) -> C
         }
         upper, decisive = raised(_tails(given, here.sizes), here.sizes, W, tolerance)
         strict = max(strict, upper)
-        plans = (w for w in range(W, upper) if _moves(given, here.sizes, w))
-        if error < 2.0**-35 and (w := next(plans, upper)) < upper:
-            upper, decisive = w, None
+        if upper > W and error < 2.0**-35:
+            moves = partial(_moves, given, here.sizes)
+            w = bisect_left(range(upper), True, lo=W, key=moves)
+            upper, decisive = w, decisive if w == upper else None
         if upper > W:
             W, node, pair = upper, here.node, decisive
     return ChainSensitivity(W, strict, length, node, pair)
@@ -202,19 +204,22 @@ def raised(
     -------
     w : int
     pair : tuple of int, or None
-        Two states that raised the value last.
+        Two states for which a smaller one is not proved; None where w is ``shift``.
     """
-    possible, pair = sizes > -np.inf, None
+    possible = sizes > -np.inf
     lowest = np.where(possible[..., None], tails, np.inf).min(axis=1)
     ends = lowest, _with_margin(tails.max(axis=1), tolerance)
     states = np.flatnonzero(possible.any(axis=0))
     x, y = np.array([*permutations(states, 2)], dtype=np.int64).reshape(-1, 2).T
-    while shift < tails.shape[-1] and len(x):
-        wrong = ~_held(tails, ends, sizes, (x, y), shift, tolerance).all(axis=1)
-        x, y = x[wrong], y[wrong]
-        if len(x):
-            shift, pair = shift + 1, (int(x[-1]), int(y[-1]))
-    return shift, pair
+
+    def held(w: int) -> Bools:
+        return np.asarray(_held(tails, ends, sizes, (x, y), w, tolerance).all(axis=1))
+
+    if held(shift).all():
+        return shift, None
+    w = bisect_left(range(tails.shape[-1]), True, lo=shift + 1, key=lambda w: bool(held(w).all()))
+    last = int(held(w - 1).argmin())
+    return w, (int(x[last]), int(y[last]))
 
 
 def _held(
