@@ -11,6 +11,7 @@ import operator
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from numbers import Real
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow.errors import DataError, ParameterError
+from pufferflow.errors import DataError, ParameterError, PufferflowError
 
 Lengths: TypeAlias = int | Sequence[int]
 
@@ -60,20 +61,24 @@ def check_list(values: Any, name: str) -> list[Any]:
     raise ParameterError(f"{name} is {shown_name(values)}; it must be a list")
 
 
-def check_numbers(values: Any, name: str) -> NDArray[np.float64]:
-    """Return an array of numbers of any shape, or raise :class:`DataError`."""
+def check_numbers(
+    values: Any, name: str, error: type[PufferflowError] = DataError
+) -> NDArray[np.float64]:
+    """Return a new array of numbers of any shape, or raise ``error``; strings are none."""
     try:
-        return np.asarray(values, dtype=np.float64)
+        array = np.asarray(values)
+        if array.dtype.kind in "iufO":
+            return array.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        wanted = "numbers, in rows of equal length if there are several"
-        raise DataError(f"{name} must be {wanted}") from None
+        pass
+    raise error(f"{name} must be numbers, in rows of equal length if there are several")
 
 
 def check_path(value: Any, name: str) -> Path:
     """Return what names a file as a path."""
     if not isinstance(value, str | os.PathLike):
         raise ParameterError(f"{name} is {shown(value)}; give a path")
-    if isinstance(value, str) and any(sign in value for sign in "\n\r\0"):
+    if any(sign in str(value) for sign in "\n\r\0"):
         what = f"{shown(value)} with line ends or zeros in it"
         raise ParameterError(f"{name} is {what}; give a path, not the content")
     return Path(value)
@@ -96,10 +101,11 @@ def check_whole(value: Any, name: str, least: int | None = 1, most: int | None =
         whole = None
     if whole is None or (least is not None and whole < least):
         wanted = "" if least is None else f" of at least {least}"
-        raise ParameterError(f"{name} is {shown(value)}; it must be an integer{wanted}")
-    if most is not None and whole > most:
-        raise ParameterError(f"{name} is {shown(value)}; it must be an integer of at most {most}")
-    return whole
+    elif most is not None and whole > most:
+        wanted = f" of at most {most}"
+    else:
+        return whole
+    raise ParameterError(f"{name} is {shown(value)}; it must be an integer{wanted}")
 
 
 def check_positive(
@@ -112,15 +118,14 @@ def check_positive(
     """Return a positive number within ``limits``, or with ``or_zero`` 0, as a float."""
     number = _number(value)
     if or_zero and number == 0:
-        return 0.0
+        return number
     if not 0 < number < math.inf:
-        wanted = f"{'0 or ' * or_zero}a positive number"
-        raise ParameterError(f"{name} is {shown(value)}; it must be {wanted}")
-    smallest, largest = limits
-    if not smallest <= number <= largest:
-        wanted = f"between {smallest} and {largest}"
-        raise ParameterError(f"{name} is {shown(value)}; it must lie {wanted}")
-    return number
+        wanted = f"be {'0 or ' * or_zero}a positive number"
+    elif not limits[0] <= number <= limits[1]:
+        wanted = f"lie between {limits[0]} and {limits[1]}"
+    else:
+        return number
+    raise ParameterError(f"{name} is {shown(value)}; it must {wanted}")
 
 
 def check_finite(value: object, name: str) -> float:
@@ -152,27 +157,16 @@ def check_confidence(value: object, name: str = "confidence", example: float = 0
 
 def longest(length: Lengths) -> int:
     """Return the longest segment; all lengths must be integers from 1 to ``LONGEST``."""
-    wrong = ParameterError(
-        f"length is {shown(length)}; it must be an integer or a list of integers"
-    )
+    one_or_more: Any = length
     try:
-        lengths = np.atleast_1d(np.asarray(length))
-    except ValueError:  # rows of unequal length
-        raise wrong from None
-    if lengths.size == 0:
-        raise ParameterError("the list of segment lengths is empty; give at least one length")
-    # beyond 64 bits, refused below
-    huge = lengths.dtype.kind == "O" and all(type(n) is int for n in lengths.flat)
-    if lengths.ndim > 1 or not (huge or lengths.dtype.kind in "iu"):
-        raise wrong
-    shortest, most = int(lengths.min()), int(lengths.max())
-    if shortest < 1:
-        needed = "every segment has at least 1 record"
-        raise ParameterError(f"a segment length is {shown(shortest)}; {needed}")
-    if most > LONGEST:
-        largest = f"the largest that can be handled is {LONGEST}"
-        raise ParameterError(f"a segment length is {shown(most)}; {largest}")
-    return most
+        lengths = [length] if isinstance(length, str) else list(one_or_more)
+    except TypeError:
+        lengths = [length]
+    with suppress(ParameterError):
+        if lengths:
+            return max(check_whole(each, "length") for each in lengths)
+    wanted = f"an integer from 1 to {LONGEST}, or a list of such"
+    raise ParameterError(f"length is {shown(length)}; it must be {wanted}")
 
 
 def shown(value: object) -> str:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import numpy as np
 from tqdm import tqdm
 
 from pufferflow._util.checks import (
@@ -20,7 +19,6 @@ from pufferflow._util.checks import (
     check_list,
     check_scale,
     check_whole,
-    longest,
     shown,
 )
 from pufferflow._util.rounding import divide_up
@@ -144,7 +142,7 @@ def privacy_losses(
         raise ParameterError("scales is empty; give at least one")
     window = check_whole(window, "window")
     check_work(family, length, query, window)
-    records = longest(length)
+    records = check_whole(length, "length")
     of_chains = [_losses(i, c, records, noises, query, window) for i, c in enumerate(chains)]
     found: list[PrivacyLoss] = []
     for losses in zip(*of_chains, strict=True):
@@ -183,7 +181,7 @@ def smallest_scale(
     """
     epsilon = check_epsilon(epsilon)
     check_work(family, length, query, window)
-    length, chains = longest(length), finite_chains(family, "the exact loss")
+    length, chains = int(length), finite_chains(family, "the exact loss")
     finest = max(finest_scale(chain, length, query) for chain in chains) * (1 + 1e-9)
     enough = max(divide_up(length, epsilon), finest)
     if any(chain.start == "any" for chain in chains):  # densities of two starts surely mix
@@ -239,11 +237,7 @@ def check_work(family: AnyFamily, length: int, query: Query, window: int = 1) ->
 
     Raises ParameterError: they are more than are tried, or the query does not fit.
     """
-    if np.ndim(length) != 0:
-        raise ParameterError(
-            f"length is {shown(length)}; the exact loss is that of one segment, give an integer"
-        )
-    records = longest(length)
+    records = check_whole(length, "length")
     if not isinstance(query, CountQuery | HistogramQuery):
         raise ParameterError(f"query is {shown(query)}; give a CountQuery or a HistogramQuery")
     if window > 1 and not isinstance(query, CountQuery):

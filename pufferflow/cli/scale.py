@@ -23,7 +23,7 @@ from pufferflow.mechanisms import KNOWN, NoiseScale, compute_scale, find_mechani
 from pufferflow.mechanisms.base import not_applicable
 from pufferflow.mechanisms.work import proof_work, scale_work
 from pufferflow.models.families import Family, GapKind
-from pufferflow.models.files import read_model
+from pufferflow.models.files import read_public_model
 
 COLUMNS = ("mechanism", "epsilon", "scale", "node", "quilt", "private", "status", "reason")
 FEWER = "give fewer states, other mechanisms (--mechanism) or shorter segments"
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     check_outputs([arguments.certificate], [arguments.model])
-    family, lengths = read_model(arguments.model), arguments.length
+    family, lengths = read_public_model(arguments.model).family, arguments.length
     level = level_of(arguments.protect, arguments.side_information)
     hidden = Protection(longest(lengths)) if level.whole else level.protection
     usual = "group-dp" if level.whole else arguments.certificate and "mqm-exact"

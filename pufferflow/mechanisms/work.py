@@ -16,6 +16,7 @@ from pufferflow._util.checks import Lengths
 from pufferflow.coupling.bounds import MOST_BLOCK_STATES
 from pufferflow.coupling.calibration import MOST_STATES
 from pufferflow.coupling.interval_leakage import MOST_ROBUST_STATES
+from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.families import AnyFamily, Family, as_family, standing_chains
 from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.periodic import PeriodicChain
@@ -80,8 +81,8 @@ def _couplings(theta: Family) -> float:
         k, repeat = theta.states, theta.repeat
         each = 4.7e3 * min(repeat, 10) * float(k**3.5) + 300.0 * repeat * k**3
         return _phases(theta) * each if k <= MOST_STATES else 0.0
-    if theta.bounds is not None:
-        (k,) = theta.sizes
+    if isinstance(theta, BoundedFamily):
+        k = theta.states
         return 9.1e10 * (k / 12) ** 5.3 if k <= MOST_ROBUST_STATES else 800.0 * float(k**4)
     total = 0.0
     for chain in standing_chains(theta):

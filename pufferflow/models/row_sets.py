@@ -122,6 +122,12 @@ class RowSets:
         return _logs(high[:, None, :], low[None, :, :])
 
 
+def between(low: Floats, high: Floats) -> RowSets:
+    """Return the distributions between two bounds, which differ by a part of one mass."""
+    left = np.array([math.fsum([1.0, *(-row)]) for row in low])
+    return RowSets(low, (Masses(high - low, np.maximum(left, 0.0)),))
+
+
 def _logs(above: Floats, below: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         table = np.log(above) - np.log(below)

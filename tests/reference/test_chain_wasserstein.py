@@ -138,7 +138,7 @@ def test_weights():
         with pytest.raises(ParameterError, match="give one integer for each of 3 states"):
             chain_sensitivity(chain, 9, weights)
     for lengths in (0, []):
-        with pytest.raises(ParameterError, match="segment length"):
+        with pytest.raises(ParameterError, match="length is"):
             chain_sensitivity(chain, lengths, [0, 1, 1])
 
 

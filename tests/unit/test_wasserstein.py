@@ -76,7 +76,7 @@ def test_a_class_of_one_chain():
 def test_bad_numbers():
     with pytest.raises(ParameterError, match="epsilon is 0; it must be a positive number"):
         pf.wasserstein(THETA_1, 10, 0)
-    with pytest.raises(ParameterError, match="a segment length is 0"):
+    with pytest.raises(ParameterError, match="length is a list"):
         pf.wasserstein(THETA_1, [3, 0], 1.0)
 
 

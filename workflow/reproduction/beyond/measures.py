@@ -12,9 +12,8 @@ from pufferflow.coupling import lower_bound
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import certify, compute_scale, find_mechanism, leakage_loss
 from pufferflow.models.chain import MarkovChain
-from pufferflow.models.estimation import fit_chain
+from pufferflow.models.estimation import confidence_family, fit_chain
 from pufferflow.models.families import Family, as_family
-from pufferflow.models.intervals import confidence_family
 from pufferflow.models.mixing import MixingFamily
 from pufferflow.models.periodic import PeriodicChain
 from pufferflow.records.times import HOUR
