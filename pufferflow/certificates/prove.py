@@ -17,8 +17,7 @@ from pufferflow.certificates.programs import most_early, program_of_chain, progr
 from pufferflow.certificates.quilts import quilts_of_chain
 from pufferflow.coupling.calibration import MOST_STATES
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.influence.search import worst_node
-from pufferflow.influence.tables import influence_tables
+from pufferflow.influence.quilts import influence_tables, worst_node
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import Family

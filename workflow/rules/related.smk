@@ -1,3 +1,6 @@
+SYSTEMS = {"caption": "../report/related.rst", "category": "Related systems"}
+
+
 rule measure_related:
     """The related systems: rows of their curves, and the values that their sources state."""
     output:
@@ -16,51 +19,29 @@ rule measure_related:
         "../scripts/measure_related.py"
 
 
-rule draw_related:
-    """Figures of the related systems."""
+rule show_related:
+    """Figures, values, claims and numbers of the related systems' sources beside ours."""
     input:
-        **{system: f"results/related/{system}.csv" for system in RELATED},
+        curves=expand("results/related/{system}.csv", system=RELATED),
+        stated=expand("results/related/{system}_values.csv", system=RELATED),
     output:
-        svg=report(
-            expand("results/figures/{system}_synthetic.svg", system=RELATED),
-            caption="../report/related.rst",
-            category="Related systems",
-        ),
+        svg=report(expand("results/figures/{system}_synthetic.svg", system=RELATED), **SYSTEMS),
+        csv=report(expand("results/tables/{system}_values.csv", system=RELATED), **SYSTEMS),
         pdf=expand("results/figures/{system}_synthetic.pdf", system=RELATED),
-    log:
-        "results/logs/draw_related.log",
-    priority: 1
-    conda:
-        "../envs/pufferflow.yaml"
-    params:
-        code=code_of("draw_related.py"),
-    script:
-        "../scripts/draw_related.py"
-
-
-rule compare_related:
-    """Claims and numbers of the related systems' sources beside ours, and all values of each."""
-    input:
-        expand("results/related/{system}_values.csv", system=RELATED),
-    output:
-        report(
-            expand("results/tables/{system}_values.csv", system=RELATED),
-            caption="../report/related.rst",
-            category="Related systems",
-        ),
-        expand("results/tables/{system}_values.{form}", system=RELATED, form=["md", "tex"]),
-        multiext("results/tables/comparison_related", ".md", ".tex"),
+        others=expand("results/tables/{system}_values.{form}", system=RELATED, form=["md", "tex"]),
         comparison=report(
             "results/tables/comparison_related.csv",
             caption="../report/comparison_related.rst",
             category="Related systems",
             labels={"table": "claims and numbers"},
         ),
+        printed=multiext("results/tables/comparison_related", ".md", ".tex"),
     log:
-        "results/logs/compare_related.log",
+        "results/logs/show_related.log",
+    priority: 1
     conda:
         "../envs/pufferflow.yaml"
     params:
-        code=code_of("compare_related.py"),
+        code=code_of("show_related.py"),
     script:
-        "../scripts/compare_related.py"
+        "../scripts/show_related.py"
