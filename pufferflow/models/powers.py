@@ -34,3 +34,27 @@ def largest_after(table: Floats, last: Bools) -> Floats:
     """Largest entry of a table of pairs of last values, by the pairs of first ones before them."""
     ends = np.array([table[following].max(axis=0) for following in last])
     return np.array([ends[:, following].max(axis=1) for following in last]).T
+
+
+class Supports:
+    """States that the nodes 1, 2, … of a chain can take, looked at up to node ``length``.
+
+    From node ``settled`` on they repeat with period ``period``.
+    """
+
+    def __init__(self, initial: Bools, edges: Bools, length: int) -> None:
+        self.settled, self.period = length + 1, 1
+        self._early, known = [initial], {initial.tobytes(): 1}
+        while len(known) < length:
+            following = followed(self._early[-1], edges, 1)
+            node = known.setdefault(following.tobytes(), len(known) + 1)
+            if len(self._early) == len(known):  # it was there
+                self.settled, self.period = node, len(known) + 1 - node
+                break
+            self._early.append(following)
+
+    def at(self, node: int) -> Bools:
+        """States that a node can take, shape (k,)."""
+        if node > len(self._early):
+            node = self.settled + (node - self.settled) % self.period
+        return self._early[node - 1]
