@@ -18,8 +18,7 @@ from pufferflow.certificates.programs import Writer
 from pufferflow.certificates.quilts import quilts_of_chain
 from pufferflow.coupling.calibration import MOST_STATES
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.influence.search import worst_node
-from pufferflow.influence.tables import influence_tables
+from pufferflow.influence.quilts import influence_tables, worst_node
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import Family
@@ -116,7 +115,7 @@ def _proofs(claim: Claim) -> Iterator[tuple[float, Proofs]]:
     elif claim.mechanism == "leakage" or (claim.mechanism == "entry-dp" and informed):
         _require_provable(family)
         known = [family.rows, family.backward and family.backward.rows] if isinstance(family, BoundedFamily) else []
-        affordable = min(_EARLY_WORK // max(family.sizes) ** 4, claim.length)
+        affordable = min(_EARLY_WORK // (family.states or 1) ** 4, claim.length)
         ladder = _EARLY[:1] if isinstance(family, PeriodicChain) else _EARLY
         for early in dict.fromkeys(min(early, affordable) for early in ladder):
             yield claim.scale, partial(_programs, known, early)
@@ -136,7 +135,7 @@ def _require_provable(family: Family) -> None:
         raise ParameterError(
             f"a period of {family.period} phases of {family.states} states takes too long to prove; give fewer"
         )
-    if (states := max(family.sizes)) > MOST_STATES:
+    if (states := (family.states or 1)) > MOST_STATES:
         raise ParameterError(
             f"{states} states; couplings are proved for at most {MOST_STATES}, use mqm-exact or fewer states"
         )

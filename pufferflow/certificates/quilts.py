@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from pufferflow.influence.search import QuiltSearch, worst_node
-from pufferflow.influence.tables import influence_tables
+from pufferflow.influence.quilts import QuiltSearch, influence_tables, worst_node
 from pufferflow.models.chain import MarkovChain
 from pufferflow.verify.interpret import Rules
 from pufferflow.verify.parse import CertificateError
@@ -55,7 +54,7 @@ def quilts_of_chain(chain: MarkovChain, exact: Any, rules: Rules) -> list[list[i
             fit = (f for f in forms if (f[0] or 0) < first <= windows - (f[1] or 0))
             last, single = first, next((f for f in fit if loss(first, first, *f) <= claim.epsilon), None)
             if single is None:
-                best = search.best_quilt(first)
+                best = search.best_quilt(search.nodes(first))
                 single = best.left, best.right
                 forms = list(dict.fromkeys([single, (None, best.right), (best.left, None), *forms[:_KNOWN_QUILTS]]))
                 forms = [*(f for f in forms if f != (None, None)), (None, None)]

@@ -1,8 +1,7 @@
 """The kernels of leakage against plain twins, and laws that its scales obey."""
 
-import math
 from fractions import Fraction
-from itertools import permutations, product
+from itertools import product
 
 import flint
 import numpy as np
@@ -21,10 +20,9 @@ from pufferflow.coupling import sides
 from pufferflow.coupling._node_kernels import beyond_stationary
 from pufferflow.coupling._pair_kernels import staircase
 from pufferflow.coupling._reweighting_kernels import reweight_blocks
-from pufferflow.coupling._set_kernels import set_leakages, sets_leak
 from pufferflow.coupling.calibration import ChainLeakage, View
 from pufferflow.coupling.periodic import CouplingWay
-from pufferflow.coupling.sides import CouplingSide, ForgettingSide, costs_of, portions
+from pufferflow.coupling.sides import CouplingSide, ForgettingSide, costs_of
 from pufferflow.errors import ChainError
 
 WEIGHTS = st.sampled_from([0.0, 0.0, 1e-6, 0.01, 0.2, 0.5, 1.0, 1.0, 3.0])
@@ -143,20 +141,6 @@ def test_a_step_of_a_clock_is_a_bound_at_any_costs(case, size, rare):
         assert (ratios[:, None] - ratios[None, :] <= told + 1e-12 * np.abs(u).max()).all()
 
 
-@given(cases(), st.floats(0.01, 50))
-@examples(10, 80)
-def test_sets_equal_their_enumeration(case, growth):
-    rows, _ = case
-    k = len(rows)
-    out = np.empty((k, k))
-    for pairs in portions(k, 10**7 // 3):  # three at a time
-        set_leakages(rows, np.ones(k, dtype=bool), growth, out, *pairs)
-    masses = rows @ np.array(list(product([0.0, 1.0], repeat=k))).T
-    logs = np.log1p(growth * masses)
-    expected = (logs[:, None, :] - logs[None, :, :]).max(axis=2)
-    assert out == pytest.approx(expected, rel=1e-9, abs=1e-12)
-
-
 @pytest.mark.parametrize("start", ["any", [1, 0, 0]])
 def test_pairs_solved_in_portions_are_the_same(start, monkeypatch):
     matrix = [[0.9, 0.1, 0], [0.2, 0.7, 0.1], [0.3, 0, 0.7]]
@@ -197,35 +181,6 @@ def test_staircases_are_the_transport_along_a_line(case, seed):
             order, above = trees[0][x, y, :n], trees[1][x, y, :n]
             assert sorted(order) == list(range(n))  # every state once, after its parent
             assert (above[1:] < np.arange(1, n)).all()
-
-
-@given(cases(), st.floats(0.01, 50), st.floats(-0.2, 0.2))
-@examples(10, 80)
-def test_sets_that_leak_enough_are_told(case, growth, more):
-    rows, _ = case
-    k = len(rows)
-    secret = np.ones(k, dtype=bool)
-    largest = np.empty((k, k))
-    set_leakages(rows, secret, growth, largest, 0, k * k)
-    for x, y in permutations(range(k), 2):
-        least = np.zeros((k, k))
-        least[x, y] = largest[x, y] * (1 + more) + math.copysign(1e-9, more or -1)  # equal but for rounding: less
-        assert sets_leak(rows, secret, growth, least, 0, k * k) == (least[x, y] <= largest[x, y])
-
-
-@given(chains(6, WEIGHTS), st.sampled_from([3, 100, 1000]), EPSILONS)
-@examples(10, 80)
-def test_one_bound_for_all_nodes_found_in_two_ways(chain, length, epsilon):
-    """Many states get c and the leakages at once, and blocks only where they may bind; few one after the other."""
-    plain, together = ChainLeakage(chain, length), ChainLeakage(chain, length)
-    for leakage in (plain, together):
-        leakage._early, leakage.exact, leakage.past_blocks = 1, False, []
-    plain._one_tail, together._one_tail = False, True
-    upper = pf.mqm_exact(chain, length, epsilon).scale
-    one, other = (leakage.scale(epsilon, upper) for leakage in (plain, together))
-    assert (other or (upper,))[0] <= (one or (upper,))[0] * (1 + 1e-6 * length + 1e-5)
-    if other is not None:
-        assert plain.loss(1 / other[0]).value <= epsilon * (1 + 1e-6 * length + 1e-5)
 
 
 @given(cases(), st.integers(0, 10**6))

@@ -183,12 +183,13 @@ def test_threads_do_not_share_what_is_worked_out_in_place():
 def test_rows_of_powers_that_look_alike_are_told_apart_by_rounding():
     # pairs of bits, one new bit a step: after two steps every row is (¼, ¼, ¼, ¼)
     matrix = np.array([[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]] * 2)
-    settled = list(Blocks(matrix, 0.0, 10**6)._distances)[-1]
+    settled = Blocks(matrix, 0.0, 10**6).blocks[-1]
     assert settled.steps == 2
     assert ((settled.limit > 0) == (np.abs(matrix[:, None] - matrix).max(axis=-1) > 0)).all()
     assert settled.limit.max() < 1e-8
     alike = Blocks(np.array([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25], [0.1, 0.2, 0.7]]), 0.0, 100)
-    assert all(d.limit[0, 1] == 0 < d.limit[0, 2] for d in alike._distances)
+    assert all(d.limit[0, 1] == 0 < d.limit[0, 2] for d in alike.blocks)
+    assert all(d.distance[0, 1] == 0 < d.distance[0, 2] for d in alike.blocks)
 
 
 def test_cross_ratios_are_those_of_fractions():
@@ -215,7 +216,7 @@ def test_blocks_forget_the_start():
     # whatever the first state is, far apart entries tell nothing of each other, also where states are unlike
     chain = pf.MarkovChain([[0.8, 0.15, 0.05], [0.7, 0.2, 0.1], [0.75, 0.15, 0.1]], "any")
     forgetting = Blocks(chain.transition_matrix, 0.0, 10**6, forget=True)
-    assert list(forgetting._distances)[-1].limit.max() < 1e-8
+    assert forgetting.blocks[-1].limit.max() < 1e-8
 
 
 def test_tiny_epsilon_and_huge_length_from_any_start():
