@@ -57,16 +57,12 @@ def proof_work(name: str, family: AnyFamily) -> float:
     theta = as_family(family)
     if isinstance(theta, HiddenChain):
         return proof_work(name, theta.chain)
-    quilts = sum(18e3 * k**3 for k in _sizes(theta))
+    chains, k = max(len(standing_chains(theta)), 1), theta.states or 0
+    quilts = chains * 18e3 * k**3
     if name != "leakage":
         return SMALL + quilts * (name in ("mqm-exact", "mqm-approx"))
-    coupled = [k for k in _sizes(theta) if k <= MOST_STATES]
-    return SMALL + quilts + float(sum(17e3 * k**3.8 for k in coupled)) * _phases(theta)
-
-
-def _sizes(theta: Family) -> list[int]:
-    """States of each chain, or of the family where it has none; none where it is of any number of states."""
-    return [chain.states for chain in standing_chains(theta)] or list(theta.sizes)
+    coupled = chains * 17e3 * k**3.8 if k <= MOST_STATES else 0.0
+    return SMALL + quilts + coupled * _phases(theta)
 
 
 def _phases(theta: Family) -> int:

@@ -57,7 +57,6 @@ def test_states():
     ("family", "length", "reason"),
     [
         (pf.BinaryInterval(0.3, 0.7), 10, "finitely many chains"),
-        (pf.ChainFamily([THETA_1, THREE]), 10, "the chains have 2 to 3 states"),
         (THETA_1, 10**6, "time of order T³"),
         (THETA_1, list(range(1900, 2000)), "time of order T³"),
     ],
