@@ -25,7 +25,7 @@ from pufferflow.coupling.sides import (
 )
 from pufferflow.verify.interpret import Rules
 from pufferflow.verify.model import Table
-from pufferflow.verify.parse import CertificateError, Matrix, Pair, Proof, Step, Witness, reader
+from pufferflow.verify.parse import CertificateError, Matrix, Pair, Proof, Step, Witness, read
 from pufferflow.verify.sides import Node, SetSide, Side
 
 _MARGIN = 1e-9  # above what is found, relatively: decimals and exact rows differ a little from floats
@@ -74,7 +74,7 @@ class Writer:
     def _add(self, found: list[Any]) -> int:
         """Note witnesses, and return where."""
         self.witnesses.append(found)
-        self.parsed.append(reader(dict[Pair, Witness])(found, "witnesses"))
+        self.parsed.append(read(dict[Pair, Witness], found, "witnesses"))
         return len(self.witnesses) - 1
 
     def _side(self, side: Any, early: int) -> tuple[Document, Floats]:
@@ -139,7 +139,7 @@ class Writer:
         """A table from which the period leads nowhere above it: from a guess upwards."""
         parsed = [Step(**step) for step in steps]
         for _ in range(_ROUNDS):
-            stated = reader(Matrix)(_decimals(guess), "start")
+            stated = read(Matrix, _decimals(guess), "start")
             rest, closed = self.rules.close(side, early, stated, parsed, self.proof)
             if closed:
                 return guess
