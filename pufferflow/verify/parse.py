@@ -163,14 +163,6 @@ class Chain:
         """Number of phases."""
         return len(self.transition_matrices)
 
-    @property
-    def words(self) -> str:
-        """What the chain is."""
-        if self.observations is not None:
-            return f"1 chain of {self.states} hidden states with {len(set(self.observations))} observations"
-        phases = f" with a period of {self.period} steps, from any phase" if self.period > 1 else ""
-        return f"1 chain of {self.states} states{phases}"
-
 
 class Part(NamedTuple):
     """All e with 0 ≤ e ≤ widths and the given sum."""
@@ -253,7 +245,7 @@ class Family:
     """One of these."""
 
     chains: list[Chain] | None = None
-    binary_interval: list[Annotated[Fraction, _positive]] | None = None
+    binary_interval: tuple[Fraction, Fraction] | None = None
     interval: Intervals | None = None
     total_variation: Balls | None = None
     mixing: Mixing | None = None
@@ -262,7 +254,7 @@ class Family:
         kinds = [part.name for part in fields(self)]
         if sum(getattr(self, kind) is not None for kind in kinds) != 1 or self.chains == []:
             raise CertificateError(f"family has one key of {', '.join(kinds)}, and chains at least one chain")
-        if (ends := self.binary_interval) and (len(ends) != 2 or not ends[0] <= ends[1] < 1):
+        if (ends := self.binary_interval) and not 0 < ends[0] <= ends[1] < 1:
             raise CertificateError("binary_interval must hold two numbers with 0 < low <= high < 1")
 
     @property
@@ -280,14 +272,15 @@ class Family:
         if self.binary_interval:
             low, high = map(decimal, self.binary_interval)
             return f"all binary chains that stay with probability {low} to {high}"
-        if self.mixing:
-            least = decimal(self.mixing.overlap, rounding=ROUND_FLOOR)
-            return f"all Markov chains whose distributions {self.mixing.steps} steps apart overlap in at least {least}"
-        if known := self.interval or self.total_variation:
-            return f"all chains of {len(known.rows)} states {known.words}{', both ways' if known.backward else ''}"
-        assert self.chains
-        one = self.chains[0]
-        return one.words if len(self.chains) == 1 else f"{len(self.chains)} chains of {one.states} states"
+        one, number = self.members[0], len(self.members)
+        if isinstance(one, Mixing):
+            least = decimal(one.overlap, rounding=ROUND_FLOOR)
+            return f"all Markov chains whose distributions {one.steps} steps apart overlap in at least {least}"
+        if not isinstance(one, Chain):
+            return f"all chains of {len(one.rows)} states {one.words}{', both ways' if one.backward else ''}"
+        phases = f", a period of {one.period} steps and any first phase" if one.period > 1 else ""
+        hidden = f" and {len(set(one.observations))} observations" if one.observations else ""
+        return f"{number} chain{'s' * (number > 1)} of {one.states} states{phases}{hidden}"
 
 
 # -- proofs ------------------------------------------------------------------------------------------
