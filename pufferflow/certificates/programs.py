@@ -81,8 +81,8 @@ class Writer:
         """One side, and the leakages of a node in the middle."""
         sets, ones = isinstance(side, SetSide), self.ones
         far = side.node(side.phases[0], self.around, False, self.rules.growth(ones, range(self.k)))
-        witnessed = far.rows is not None and not (sets and self.k > _MOST_COUPLED)
-        alike, power = sets or (witnessed and far.excess == 1), None
+        witnessed = not sets or (far.rows is not None and self.k <= _MOST_COUPLED)
+        alike, power = sets or (far.rows is not None and far.excess == 1), None
         if not (witnessed and alike and (side.forward or not sets)):
             power, bound = self._power(side)
             if sets and witnessed:  # flows throughout, or ratios throughout where these bound more
