@@ -309,7 +309,7 @@ def test_ranges(document):
         ("family", {"chains": []}, "chains at least one chain"),
         ("family", {"chains": [3]}, "chains is 3, not an object"),
         ("family", {"chains": [], "binary_interval": ["0.3", "0.7"]}, "family has one key of"),
-        ("family", {"binary_interval": ["0.3"]}, "two numbers"),
+        ("family", {"binary_interval": ["0.3"]}, "has 1 parts, not 2"),
         ("family", {"binary_interval": ["0.7", "0.3"]}, "two numbers"),
         ("family", {"mixing": {"steps": 3, "overlap": "1.1"}}, "overlap must be above 0 and at most 1"),
         ("proofs", {}, "proofs is a dict"),
