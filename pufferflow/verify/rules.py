@@ -174,10 +174,10 @@ def _shares(given: dict[Pair, Fraction], k: int) -> Table:
 
 def greedy(part: Part, values: Row, sign: int) -> arb:
     """Bound of Σ e · values over the part, from above (1) or below (−1): t · sum ± Σ widths (± (value − t))⁺, any t."""
-    filled, threshold = 0.0, _ZERO
+    filled, threshold = _ZERO, _ZERO
     for z in sorted(range(len(values)), key=lambda z: -sign * float(values[z].mid())):
-        filled, threshold = filled + float(part.widths[z]), arb(values[z].mid())
-        if filled >= part.total:
+        filled, threshold = filled + ball(part.widths[z]), arb(values[z].mid())
+        if filled >= ball(part.total):
             break
     beyond = (
         ball(width) * (sign * (value - threshold)).max(_ZERO)
